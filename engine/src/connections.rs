@@ -6,12 +6,12 @@ use std::{
     time::Duration,
 };
 
-use adapter_host::{AddressError, Authorized, Connection, Gate, HttpTransport, Registry, Standing, Transport};
+use adapter_host::{AdapterRegistry, AddressError, Authorized, Connection, Gate, HttpTransport, Standing, Transport};
 use location::ids::LocationId;
 use processor::error::EngineError;
 use records::ehr::Ehr;
 use setup::{DataSource, LocationSetup, Setup, guests::GuestLimits, secret::Secret, settings};
-use workstations::{Gateway, Room};
+use workstations::{Gateway, GatewayLocation};
 
 /// Base URL of a data source that lives in this process.
 pub const IN_PROCESS: &str = "sandbox:";
@@ -21,7 +21,7 @@ const IN_PROCESS_URL: &str = "http://sandbox.invalid";
 /// Where adapters come from and how they reach EHRs that live in this process.
 pub struct Connections {
     setup: Arc<Setup>,
-    adapters: Registry,
+    adapters: AdapterRegistry,
     network: Arc<HttpTransport>,
     in_process: BTreeMap<u32, Arc<dyn Transport>>,
     /// The ways to data sources that take access tokens or sessions: their locations share the credentials.
@@ -47,7 +47,7 @@ pub enum ConnectError {
 impl Connections {
     pub fn new(
         setup: Arc<Setup>,
-        adapters: Registry,
+        adapters: AdapterRegistry,
         network: Arc<HttpTransport>,
         in_process: BTreeMap<u32, Arc<dyn Transport>>,
         own: HashMap<LocationId, Arc<dyn Ehr>>,
@@ -58,11 +58,11 @@ impl Connections {
     }
 
     /// The workstations of a location whose EHR is reached through such.
-    pub fn room(&self, location: LocationId) -> Option<Arc<Room>> {
-        self.gateway.room_of(location)
+    pub fn gateway_location(&self, location: LocationId) -> Option<Arc<GatewayLocation>> {
+        self.gateway.location_gateway(location)
     }
 
-    pub fn adapters(&self) -> &Registry {
+    pub fn adapters(&self) -> &AdapterRegistry {
         &self.adapters
     }
 
@@ -141,7 +141,7 @@ impl Connections {
             requests: source.guest_requests_per_call,
             ..GuestLimits::default()
         };
-        connection.gate = self.room(id).map(|room| room as Arc<dyn Gate>);
+        connection.gate = self.gateway_location(id).map(|gated| gated as Arc<dyn Gate>);
         let connected = self.adapters.connect(&source.adapter, connection);
         let connected = connected
             .ok_or_else(|| ConnectError::NoAdapter { location: id, adapter: source.adapter.clone() })?

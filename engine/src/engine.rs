@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use adapter_host::{HttpTransport, Registry as Adapters, Standing, Transport};
+use adapter_host::{AdapterRegistry as Adapters, HttpTransport, Standing, Transport};
 use location::{
     command::{Closed, Command, Hold, Placement},
     ids::{AppointmentId, LocationId},

@@ -97,11 +97,11 @@ impl Slot {
 
 /// Adapters by the names the operator gives them. Cheap to clone: all clones are one.
 #[derive(Clone, Default)]
-pub struct Registry(Arc<RwLock<BTreeMap<String, Arc<Slot>>>>);
+pub struct AdapterRegistry(Arc<RwLock<BTreeMap<String, Arc<Slot>>>>);
 
-impl Registry {
-    pub fn new() -> Registry {
-        Registry::default()
+impl AdapterRegistry {
+    pub fn new() -> AdapterRegistry {
+        AdapterRegistry::default()
     }
 
     /// Makes `adapter` the current version under `name`, for connections that exist already, too. Returns the version before.

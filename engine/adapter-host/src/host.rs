@@ -23,7 +23,7 @@ use wasmtime::{
 };
 
 use super::{
-    Adapter, HostError, JudgeError, LoadError, LoadFailed, Registry, bindings,
+    Adapter, AdapterRegistry, HostError, JudgeError, LoadError, LoadFailed, bindings,
     cache::Cache,
     imports::CallState,
     instance::Exports,
@@ -109,7 +109,7 @@ impl Host {
 
     /// Loads files under their names in the background. Until that is done connections made under them wait; a file that cannot be
     /// loaded closes the locations that need it, and nobody else's. Ends when all are settled.
-    pub fn load_all(&self, files: BTreeMap<String, PathBuf>, registry: &Registry) -> JoinHandle<()> {
+    pub fn load_all(&self, files: BTreeMap<String, PathBuf>, registry: &AdapterRegistry) -> JoinHandle<()> {
         files.keys().for_each(|name| registry.announce(name));
         let loads: Vec<_> = files
             .into_iter()
@@ -126,7 +126,7 @@ impl Host {
         })
     }
 
-    async fn load_as(&self, name: &str, file: &Path, registry: &Registry) {
+    async fn load_as(&self, name: &str, file: &Path, registry: &AdapterRegistry) {
         tracing::info!(name, file = %file.display(), "adapter: being prepared");
         let since = Instant::now();
         match self.load(file).await {

@@ -1,6 +1,6 @@
 //! Adapters: the sandbox in which EHR-specific code runs, and the only room that knows wasmtime.
 //!
-//! [`Host`] loads a component file into an [`Adapter`]; [`Registry`] names adapters and swaps versions under running connections;
+//! [`Host`] loads a component file into an [`Adapter`]; [`AdapterRegistry`] names adapters and swaps versions under running connections;
 //! a [`Connection`] makes of an adapter one location's [`Ehr`](records::ehr::Ehr).
 //!
 //! What holds whatever a guest does: a call ends by its deadline; it ends as an answer that keeps the contract's rules or as a
@@ -34,7 +34,7 @@ mod transport;
 mod trap;
 mod trial;
 
-pub use adapter::{Adapter, Registry, Standing};
+pub use adapter::{Adapter, AdapterRegistry, Standing};
 pub use adapter_component::Unfit;
 pub use connection::{Clock, Connection};
 pub use credentials::Authorized;

@@ -14,28 +14,27 @@ use location::ids::LocationId;
 use tokio::{runtime::Handle, sync::mpsc, time::MissedTickBehavior};
 use uuid::Uuid;
 
-pub use super::room::Messages;
-use adapter_host::{Registry, Standing, Url};
+use adapter_host::{AdapterRegistry, Standing, Url};
 use records::sync_state::{GateState, GateStatus};
 use runtime::{clock, doorbell::Doorbell, metrics::Counter};
 use setup::{DataSource, LocationSetup, Setup, WorkstationAccess};
 use store::{Store, secrets::Secrets};
 
 use super::{
-    desk::{ConnectionId, Rules},
     devices::{CodeKind, Devices, NewCode, Workstation, WorkstationError},
+    gateway_location::{GatewayLocation, Messages, Shared, login},
+    lease::{ConnectionId, Rules},
     limits::{HEARTBEAT, MESSAGES},
-    protocol::{ByeReason, EhrAccess, FromWorkstation, Place, ToWorkstation, VERSION, Welcome},
-    room::{House, Room, login},
+    protocol::{ByeReason, EhrAccess, FromWorkstation, LocationName, ToWorkstation, VERSION, Welcome},
 };
 
 pub struct Gateway {
     setup: Arc<Setup>,
     devices: Arc<Devices>,
-    house: Arc<House>,
+    shared: Arc<Shared>,
     /// One per location whose EHR is reached through workstations.
-    rooms: BTreeMap<LocationId, Arc<Room>>,
-    adapters: Registry,
+    locations: BTreeMap<LocationId, Arc<GatewayLocation>>,
+    adapters: AdapterRegistry,
     connections: AtomicU64,
     stopping: AtomicBool,
 }
@@ -64,25 +63,26 @@ impl Gateway {
         setup: Arc<Setup>,
         store: Arc<dyn Store>,
         secrets: Secrets,
-        adapters: &Registry,
+        adapters: &AdapterRegistry,
     ) -> (Arc<Gateway>, Arc<Doorbell<LocationId>>) {
         let news = Arc::new(Doorbell::default());
         let devices = Arc::new(Devices::new(store, secrets));
         let runtime = Handle::current();
-        let house =
-            Arc::new(House { devices: devices.clone(), news: news.clone(), refused: Counter::default(), runtime });
+        let shared =
+            Arc::new(Shared { devices: devices.clone(), news: news.clone(), refused: Counter::default(), runtime });
         let now = Instant::now();
         let gated = setup.locations.values().filter(|location| setup.gated(location).is_some());
-        let rooms =
-            gated.map(|location| (location.id, Room::new(location.id, rules(location), house.clone(), now))).collect();
+        let locations = gated
+            .map(|location| (location.id, GatewayLocation::new(location.id, rules(location), shared.clone(), now)))
+            .collect();
         let adapters = adapters.clone();
         let (connections, stopping) = (AtomicU64::new(1), AtomicBool::new(false));
-        (Arc::new(Gateway { setup, devices, house, rooms, adapters, connections, stopping }), news)
+        (Arc::new(Gateway { setup, devices, shared, locations, adapters, connections, stopping }), news)
     }
 
     /// A code with which an operator has workstations paired with a location. It is shown once.
     pub async fn new_code(&self, location: LocationId, kind: CodeKind) -> Result<NewCode, WorkstationError> {
-        self.room(location)?;
+        self.gateway_location(location)?;
         self.devices.new_code(location, kind, clock::now()).await
     }
 
@@ -90,8 +90,8 @@ impl Gateway {
     /// with another token.
     pub async fn pair(&self, peer: IpAddr, code: &str, name: &str, install: Uuid) -> Result<Paired, WorkstationError> {
         let made = self.devices.pair(peer, code, name, install, clock::now()).await?;
-        if let Some(room) = made.before.and_then(|before| self.rooms.get(&before)) {
-            room.end(made.id, ByeReason::Replaced);
+        if let Some(gated) = made.before.and_then(|before| self.locations.get(&before)) {
+            gated.end(made.id, ByeReason::Replaced);
         }
         let (location, ehr) = self.lent(made.location).ok_or(WorkstationError::NotGated)?;
         tracing::info!(target: "audit", location = %made.location, workstation = %made.id, %peer, "workstation paired");
@@ -106,11 +106,11 @@ impl Gateway {
 
     /// The workstations paired with a location.
     pub fn workstations(&self, location: LocationId) -> Result<Vec<Workstation>, WorkstationError> {
-        let room = self.room(location)?;
+        let gated = self.gateway_location(location)?;
         let now = clock::now();
         let all = self.devices.at(location)?.into_iter().map(|(id, device)| {
-            let here = room.stand(id);
-            let stand = here.and_then(|(stand, _)| stand);
+            let here = gated.session_state(id);
+            let session = here.and_then(|(session, _)| session);
             Workstation {
                 id,
                 location,
@@ -119,9 +119,9 @@ impl Gateway {
                 last_seen: if here.is_some() { Some(now) } else { device.last_seen },
                 version: device.version,
                 connected: here.is_some(),
-                logged_in: login(stand),
-                paused: stand.is_some_and(|stand| stand.paused),
-                awaiting: stand.map_or(0, |stand| stand.awaiting),
+                logged_in: login(session),
+                paused: session.is_some_and(|session| session.paused),
+                awaiting: session.map_or(0, |session| session.awaiting),
                 holds_lease: here.is_some_and(|(_, holds)| holds),
             }
         });
@@ -130,10 +130,10 @@ impl Gateway {
 
     /// Takes a workstation's token from it and ends its connection. False where the location has no such workstation.
     pub async fn revoke(&self, location: LocationId, workstation: Uuid) -> Result<bool, WorkstationError> {
-        let room = self.room(location)?;
+        let gated = self.gateway_location(location)?;
         let revoked = self.devices.revoke(location, workstation).await?;
         if revoked {
-            room.end(workstation, ByeReason::Revoked);
+            gated.end(workstation, ByeReason::Revoked);
             tracing::info!(target: "audit", %location, %workstation, "workstation revoked");
         }
         Ok(revoked)
@@ -144,8 +144,8 @@ impl Gateway {
         let FromWorkstation::Hello(hello) = FromWorkstation::parse(hello)? else { return Err(ByeReason::Protocol) };
         let (workstation, device) = self.known(&hello.token)?;
         // Taken out of the configuration, for now: it may keep its token.
-        let found = self.rooms.get(&device.location).zip(self.lent(device.location));
-        let (room, (location, ehr)) = found.ok_or(ByeReason::Shutdown)?;
+        let found = self.locations.get(&device.location).zip(self.lent(device.location));
+        let (gated, (location, ehr)) = found.ok_or(ByeReason::Shutdown)?;
         // What it may request of the EHR is not known yet: it comes back.
         if self.preparing(location) {
             return Err(ByeReason::Shutdown);
@@ -155,18 +155,18 @@ impl Gateway {
         let welcome = ToWorkstation::Welcome(Welcome {
             protocol: VERSION,
             workstation,
-            location: Place { id: location.id.0, name: location.name.clone() },
+            location: LocationName { id: location.id.0, name: location.name.clone() },
             ehr,
             approval: location.workstation.approval,
             heartbeat_seconds: HEARTBEAT.as_secs(),
         });
-        room.enter(id, workstation, device.name, out, welcome);
+        gated.enter(id, workstation, device.name, out, welcome);
         let session =
-            Session { gateway: self.clone(), room: room.clone(), id, workstation, version: hello.extension.clone() };
+            Session { gateway: self.clone(), gated: gated.clone(), id, workstation, version: hello.extension.clone() };
         session.note();
         // Revoked, or stopped, while it came in: whoever did that did not see it here.
         if let Err(reason) = self.known(&hello.token) {
-            room.end_one(id, reason);
+            gated.end_one(id, reason);
             return Err(reason);
         }
         Ok((session, messages))
@@ -185,13 +185,13 @@ impl Gateway {
 
     /// How a location's gate stands; none where its EHR needs no workstation.
     pub fn status(&self, location: LocationId) -> Option<GateStatus> {
-        Some(self.rooms.get(&location)?.status(Instant::now(), clock::now()))
+        Some(self.locations.get(&location)?.status(Instant::now(), clock::now()))
     }
 
     pub fn count(&self) -> Count {
         let (now, wall) = (Instant::now(), clock::now());
-        let mut count = Count { refused: self.house.refused.get(), ..Count::default() };
-        for status in self.rooms.values().map(|room| room.status(now, wall)) {
+        let mut count = Count { refused: self.shared.refused.get(), ..Count::default() };
+        for status in self.locations.values().map(|gated| gated.status(now, wall)) {
             count.connected += u64::from(status.connected);
             count.open += u64::from(matches!(status.state, GateState::Connected | GateState::WaitingForApproval));
         }
@@ -205,23 +205,23 @@ impl Gateway {
         for second in 0.. {
             seconds.tick().await;
             let (now, wall) = (Instant::now(), clock::now());
-            self.rooms.values().for_each(|room| room.beat(second, now, wall));
+            self.locations.values().for_each(|gated| gated.beat(second, now, wall));
         }
     }
 
     /// Ends every connection, and lets nobody in any more.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
-        self.rooms.values().for_each(|room| room.end_all(ByeReason::Shutdown));
+        self.locations.values().for_each(|gated| gated.end_all(ByeReason::Shutdown));
     }
 
     /// A location's workstations, and the way through them.
-    pub fn room_of(&self, location: LocationId) -> Option<Arc<Room>> {
-        self.rooms.get(&location).cloned()
+    pub fn location_gateway(&self, location: LocationId) -> Option<Arc<GatewayLocation>> {
+        self.locations.get(&location).cloned()
     }
 
-    fn room(&self, location: LocationId) -> Result<&Arc<Room>, WorkstationError> {
-        self.rooms.get(&location).ok_or(WorkstationError::NotGated)
+    fn gateway_location(&self, location: LocationId) -> Result<&Arc<GatewayLocation>, WorkstationError> {
+        self.locations.get(&location).ok_or(WorkstationError::NotGated)
     }
 
     fn preparing(&self, location: &LocationSetup) -> bool {
@@ -239,7 +239,7 @@ impl Gateway {
 /// The engine's end of one workstation's connection; dropped when the socket closes.
 pub struct Session {
     gateway: Arc<Gateway>,
-    room: Arc<Room>,
+    gated: Arc<GatewayLocation>,
     id: ConnectionId,
     workstation: Uuid,
     version: String,
@@ -251,12 +251,12 @@ impl Session {
     }
 
     pub fn location(&self) -> LocationId {
-        self.room.location
+        self.gated.location
     }
 
     /// A text frame came. After an error nothing more is heard: the last message says why.
     pub fn received(&self, frame: &str) -> Result<(), ByeReason> {
-        let heard = self.room.received(self.id, frame);
+        let heard = self.gated.received(self.id, frame);
         if let Err(reason) = heard {
             self.end(reason);
         }
@@ -265,13 +265,13 @@ impl Session {
 
     /// Ends the connection: a frame that is not text, or too large to be read.
     pub fn end(&self, reason: ByeReason) {
-        self.room.end_one(self.id, reason);
+        self.gated.end_one(self.id, reason);
     }
 
     /// Keeps when the workstation was there last.
     fn note(&self) {
         let (devices, workstation, version) = (self.gateway.devices.clone(), self.workstation, self.version.clone());
-        self.gateway.house.runtime.spawn(async move {
+        self.gateway.shared.runtime.spawn(async move {
             if let Err(error) = devices.seen(workstation, &version, clock::now()).await {
                 tracing::warn!(%workstation, %error, "when the workstation was seen last was not kept");
             }
@@ -281,7 +281,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.room.leave(self.id);
+        self.gated.leave(self.id);
         self.note();
     }
 }
@@ -295,7 +295,7 @@ fn rules(location: &LocationSetup) -> Rules {
 }
 
 /// What the extension may request of the EHR: never more than the adapter could.
-fn access(source: &DataSource, workstation: &WorkstationAccess, adapters: &Registry) -> EhrAccess {
+fn access(source: &DataSource, workstation: &WorkstationAccess, adapters: &AdapterRegistry) -> EhrAccess {
     let url = Url::parse(&source.base_url).ok();
     let paths = match source.allowed_paths.is_empty() {
         false => source.allowed_paths.clone(),

@@ -11,7 +11,7 @@ use location::{quota::Bucket, settings::Quota, time::Timestamp};
 use super::limits::{GUESSERS, GUESSES_OF_ALL, GUESSES_OF_ONE};
 
 #[derive(Default)]
-pub struct Guesses(Mutex<Counts>);
+pub(crate) struct Guesses(Mutex<Counts>);
 
 #[derive(Default)]
 struct Counts {
@@ -21,7 +21,7 @@ struct Counts {
 
 impl Guesses {
     /// Tries a code, unless too many were wrong: then the seconds to wait. Nobody else tries meanwhile.
-    pub fn attempt<T, E>(
+    pub(crate) fn attempt<T, E>(
         &self,
         peer: IpAddr,
         now: Timestamp,

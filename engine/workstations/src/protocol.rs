@@ -18,7 +18,7 @@ pub const SUBPROTOCOL: &str = "practice-sync.workstation.v1";
 pub enum FromWorkstation {
     Hello(Hello),
     State(State),
-    Answer(Answer),
+    Answer(RequestAnswer),
     Failure(Failure),
     /// The staff decided about these writes.
     Approved {
@@ -64,16 +64,16 @@ pub struct State {
 
 /// Which request an answer claims to be for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
+pub struct RequestRef {
     pub lease: u64,
     pub number: u64,
     pub location: u32,
 }
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct RequestAnswer {
     #[serde(flatten)]
-    pub claim: Claim,
+    pub claim: RequestRef,
     pub status: u16,
     #[serde(default)]
     pub headers: Vec<(String, String)>,
@@ -82,16 +82,16 @@ pub struct Answer {
 }
 
 /// What an EHR says can hold patient data.
-impl fmt::Debug for Answer {
+impl fmt::Debug for RequestAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Answer({:?}, {}, {} bytes, redacted)", self.claim, self.status, self.body.len())
+        write!(f, "RequestAnswer({:?}, {}, {} bytes, redacted)", self.claim, self.status, self.body.len())
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     #[serde(flatten)]
-    pub claim: Claim,
+    pub claim: RequestRef,
     pub kind: FailureKind,
     #[serde(default)]
     pub reason: String,
@@ -132,14 +132,14 @@ pub enum ToWorkstation {
 pub struct Welcome {
     pub protocol: u32,
     pub workstation: uuid::Uuid,
-    pub location: Place,
+    pub location: LocationName,
     pub ehr: EhrAccess,
     pub approval: bool,
     pub heartbeat_seconds: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct LocationName {
     pub id: u32,
     pub name: String,
 }
@@ -160,7 +160,7 @@ pub struct EhrAccess {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     #[serde(flatten)]
-    pub claim: Claim,
+    pub claim: RequestRef,
     pub method: String,
     /// Path and query below the base path.
     pub path: String,
@@ -230,11 +230,11 @@ mod base64_text {
     use base64::{Engine, engine::general_purpose::STANDARD};
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    pub fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&STANDARD.encode(bytes))
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(from)?;
         STANDARD.decode(text.as_bytes()).map_err(|_| D::Error::custom("not base64"))
     }
@@ -244,11 +244,11 @@ mod base64_or_null {
     use base64::{Engine, engine::general_purpose::STANDARD};
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-    pub fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, to: S) -> Result<S::Ok, S::Error> {
         bytes.as_ref().map(|bytes| STANDARD.encode(bytes)).serialize(to)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {
         let text = Option::<String>::deserialize(from)?;
         text.map(|text| STANDARD.decode(text).map_err(|_| D::Error::custom("not base64"))).transpose()
     }
@@ -262,7 +262,7 @@ mod tests {
 
     use super::*;
 
-    const CLAIM: Claim = Claim { lease: 7, number: 3, location: 101 };
+    const CLAIM: RequestRef = RequestRef { lease: 7, number: 3, location: 101 };
 
     fn heard(message: Value) -> FromWorkstation {
         let read = FromWorkstation::parse(&message.to_string()).unwrap();
@@ -330,7 +330,7 @@ mod tests {
             probe: "/api/session".into(),
         };
         let workstation = uuid::Uuid::nil();
-        let location = Place { id: 101, name: "Main Street".into() };
+        let location = LocationName { id: 101, name: "Main Street".into() };
         let welcome = Welcome { protocol: VERSION, workstation, location, ehr, approval: true, heartbeat_seconds: 20 };
         let tag = WriteTag { id: "w".into(), kind: "appointment-insert".into(), at: Some("2026-12-01T09:00".into()) };
         let request = Request {

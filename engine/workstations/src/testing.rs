@@ -3,7 +3,7 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use adapter_host::{Gate, GateError, GateRequest, HttpResponse, Registry, WriteTag};
+use adapter_host::{AdapterRegistry, Gate, GateError, GateRequest, HttpResponse, WriteTag};
 use location::ids::LocationId;
 use serde_json::{Value, json};
 use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, WorkstationRules, testing};
@@ -13,17 +13,18 @@ use uuid::Uuid;
 
 use super::{
     CodeKind, Gateway,
-    gateway::{Messages, Session},
-    protocol::{ByeReason, Claim, Request, ToWorkstation},
+    gateway::Session,
+    gateway_location::Messages,
+    protocol::{ByeReason, Request, RequestRef, ToWorkstation},
 };
 
-pub const HERE: LocationId = LocationId(101);
-pub const THERE: LocationId = LocationId(102);
+pub(crate) const HERE: LocationId = LocationId(101);
+pub(crate) const THERE: LocationId = LocationId(102);
 /// Without workstations.
-pub const UNGATED: LocationId = LocationId(103);
-pub const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
+pub(crate) const UNGATED: LocationId = LocationId(103);
+pub(crate) const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 
-pub fn setup() -> Setup {
+pub(crate) fn setup() -> Setup {
     let workstation = WorkstationRules { patience_seconds: 0, ..WorkstationRules::default() };
     let location = |id, source| LocationSetup { workstation, ..testing::location(id, 1, source) };
     let source = |id, workstation| DataSource {
@@ -37,65 +38,65 @@ pub fn setup() -> Setup {
     testing::setup([], locations, [source(1, gated), source(2, None)])
 }
 
-pub fn gateway(store: &Arc<MemoryStore>) -> Arc<Gateway> {
+pub(crate) fn gateway(store: &Arc<MemoryStore>) -> Arc<Gateway> {
     let secrets = Secrets::from_seed([7; 32]);
-    Gateway::new(Arc::new(setup()), store.clone(), secrets, &Registry::new()).0
+    Gateway::new(Arc::new(setup()), store.clone(), secrets, &AdapterRegistry::new()).0
 }
 
 /// The token of an installation that has just been paired.
-pub async fn paired(gateway: &Arc<Gateway>, location: LocationId, install: u128) -> String {
+pub(crate) async fn paired(gateway: &Arc<Gateway>, location: LocationId, install: u128) -> String {
     let code = gateway.new_code(location, CodeKind::Single).await.unwrap().code;
     gateway.pair(PEER, &code, "Front desk", Uuid::from_u128(install)).await.unwrap().token
 }
 
-pub struct Fake {
+pub(crate) struct Fake {
     pub session: Session,
     pub messages: Messages,
 }
 
 impl Fake {
-    pub fn connect(gateway: &Arc<Gateway>, token: &str) -> Result<Fake, ByeReason> {
+    pub(crate) fn connect(gateway: &Arc<Gateway>, token: &str) -> Result<Fake, ByeReason> {
         let hello = json!({"type": "hello", "token": token, "extension": "1.0.0"});
         let (session, messages) = gateway.connect(&hello.to_string())?;
         Ok(Fake { session, messages })
     }
 
     /// Connected, welcomed, logged in.
-    pub async fn at_work(gateway: &Arc<Gateway>, token: &str) -> Fake {
+    pub(crate) async fn at_work(gateway: &Arc<Gateway>, token: &str) -> Fake {
         let mut fake = Fake::connect(gateway, token).unwrap();
         assert!(matches!(fake.next().await, Some(ToWorkstation::Welcome(_))));
         fake.state("in", false);
         fake
     }
 
-    pub fn say(&self, message: Value) -> Result<(), ByeReason> {
+    pub(crate) fn say(&self, message: Value) -> Result<(), ByeReason> {
         self.session.received(&message.to_string())
     }
 
-    pub fn state(&self, session: &str, paused: bool) {
+    pub(crate) fn state(&self, session: &str, paused: bool) {
         self.say(json!({"type": "state", "session": session, "paused": paused, "awaiting": 0})).unwrap();
     }
 
     /// The next message; none when the engine has closed the connection.
-    pub async fn next(&mut self) -> Option<ToWorkstation> {
+    pub(crate) async fn next(&mut self) -> Option<ToWorkstation> {
         timeout(Duration::from_secs(10), self.messages.recv()).await.expect("a message or the end").map(|it| *it)
     }
 
-    pub async fn lease(&mut self) -> u64 {
+    pub(crate) async fn lease(&mut self) -> u64 {
         match self.next().await {
             Some(ToWorkstation::Lease { lease: Some(lease) }) => lease,
             other => panic!("{other:?} instead of a lease"),
         }
     }
 
-    pub async fn request(&mut self) -> Request {
+    pub(crate) async fn request(&mut self) -> Request {
         match self.next().await {
             Some(ToWorkstation::Request(request)) => request,
             other => panic!("{other:?} instead of a request"),
         }
     }
 
-    pub async fn bye(&mut self) -> ByeReason {
+    pub(crate) async fn bye(&mut self) -> ByeReason {
         loop {
             match self.next().await {
                 Some(ToWorkstation::Bye { reason }) => {
@@ -108,20 +109,20 @@ impl Fake {
         }
     }
 
-    pub fn answer(&self, claim: Claim, body: &str) {
+    pub(crate) fn answer(&self, claim: RequestRef, body: &str) {
         self.answer_bytes(claim, body.as_bytes());
     }
 
-    pub fn answer_bytes(&self, claim: Claim, body: &[u8]) {
+    pub(crate) fn answer_bytes(&self, claim: RequestRef, body: &[u8]) {
         use base64::{Engine, engine::general_purpose::STANDARD};
-        let Claim { lease, number, location } = claim;
+        let RequestRef { lease, number, location } = claim;
         let answer = json!({"type": "answer", "lease": lease, "number": number, "location": location, "status": 200,
             "headers": [["X-Page", "1"]], "body": STANDARD.encode(body)});
         self.say(answer).unwrap();
     }
 
-    pub fn fail(&self, claim: Claim, kind: &str) {
-        let Claim { lease, number, location } = claim;
+    pub(crate) fn fail(&self, claim: RequestRef, kind: &str) {
+        let RequestRef { lease, number, location } = claim;
         let failure = json!({"type": "failure", "lease": lease, "number": number, "location": location, "kind": kind,
             "reason": "because"});
         self.say(failure).unwrap();
@@ -129,13 +130,13 @@ impl Fake {
 }
 
 /// A request through a location's gate, on its way.
-pub fn ask(
+pub(crate) fn ask(
     gateway: &Gateway,
     location: LocationId,
     path: &str,
     deadline: Duration,
 ) -> tokio::task::JoinHandle<Result<HttpResponse, GateError>> {
-    let room = gateway.room_of(location).unwrap();
+    let gated = gateway.location_gateway(location).unwrap();
     let request = GateRequest {
         method: "POST".into(),
         path: path.into(),
@@ -144,5 +145,5 @@ pub fn ask(
         max_response_body: 8 << 20,
         write: Some(WriteTag { id: "w1".into(), kind: "appointment-insert".into(), at: None }),
     };
-    tokio::spawn(async move { room.send(request, deadline).await })
+    tokio::spawn(async move { gated.send(request, deadline).await })
 }

@@ -16,10 +16,10 @@ use uuid::Uuid;
 
 use super::{
     CodeKind, Gateway, WorkstationError,
-    desk::Refusal,
     devices::Devices,
+    lease::Rejection,
     limits::{CODES, FRAME_BYTES, FRAMES, GUESSES_OF_ONE, SILENCE},
-    protocol::{ByeReason, Claim, ToWorkstation},
+    protocol::{ByeReason, RequestRef, ToWorkstation},
     testing::{Fake, HERE, PEER, THERE, UNGATED, ask, gateway, paired},
 };
 
@@ -34,7 +34,7 @@ fn devices(store: &Arc<MemoryStore>) -> Devices {
 }
 
 fn open(gateway: &Gateway) -> bool {
-    gateway.room_of(HERE).unwrap().is_open()
+    gateway.location_gateway(HERE).unwrap().is_open()
 }
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn a_request_goes_through_the_workstation_that_holds_the_lease() {
     let asked = ask(&gateway, HERE, "/api/visits", LONG);
     let request = fake.request().await;
     assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/api/visits"));
-    assert_eq!(request.claim, Claim { lease, number: request.claim.number, location: 101 });
+    assert_eq!(request.claim, RequestRef { lease, number: request.claim.number, location: 101 });
     assert!(request.deadline_ms > 29_000 && request.deadline_ms <= 30_000);
     assert_eq!(request.write.unwrap().kind, "appointment-insert");
     fake.answer(request.claim, "{}");
@@ -120,9 +120,9 @@ async fn of_two_workstations_one_holds_the_lease_and_the_other_takes_over() {
     let request = first.request().await;
     // The other one claims to have the answer, and so does the holder under another lease or for another location.
     second.answer(request.claim, "forged");
-    first.answer(Claim { lease: lease + 1, ..request.claim }, "forged");
-    first.answer(Claim { location: 102, ..request.claim }, "forged");
-    first.answer(Claim { number: request.claim.number + 1, ..request.claim }, "forged");
+    first.answer(RequestRef { lease: lease + 1, ..request.claim }, "forged");
+    first.answer(RequestRef { location: 102, ..request.claim }, "forged");
+    first.answer(RequestRef { number: request.claim.number + 1, ..request.claim }, "forged");
     assert_eq!(gateway.count().refused, 4);
     assert!(!asked.is_finished());
     first.state("out", false);
@@ -134,7 +134,7 @@ async fn of_two_workstations_one_holds_the_lease_and_the_other_takes_over() {
     let again = ask(&gateway, HERE, "/api/visits", LONG);
     let request = second.request().await;
     first.answer(request.claim, "late");
-    first.answer(Claim { lease, ..request.claim }, "late");
+    first.answer(RequestRef { lease, ..request.claim }, "late");
     second.answer(request.claim, "right");
     second.answer(request.claim, "replayed");
     assert_eq!(again.await.unwrap().unwrap().body, b"right");
@@ -217,7 +217,7 @@ async fn an_answer_larger_than_was_asked_for_or_impossible_is_none() {
     fake.answer_bytes(request.claim, &vec![b'x'; request.max_body + 1]);
     assert!(matches!(asked.await.unwrap(), Err(GateError::NoAnswer(_))));
     let asked = ask(&gateway, HERE, "/api/visits", LONG);
-    let Claim { lease, number, location } = fake.request().await.claim;
+    let RequestRef { lease, number, location } = fake.request().await.claim;
     let odd = json!({"type": "answer", "lease": lease, "number": number, "location": location, "status": 999});
     fake.say(odd).unwrap();
     assert!(matches!(asked.await.unwrap(), Err(GateError::NoAnswer(_))));
@@ -254,17 +254,17 @@ async fn one_beat_pings_in_turn_and_ends_the_silent() {
     let token = paired(&gateway, HERE, 1).await;
     let mut fake = Fake::at_work(&gateway, &token).await;
     fake.lease().await;
-    let room = gateway.room_of(HERE).unwrap();
+    let gated = gateway.location_gateway(HERE).unwrap();
     let (now, wall) = (Instant::now(), runtime::clock::now());
-    (0..20).for_each(|second| room.beat(second, now, wall));
+    (0..20).for_each(|second| gated.beat(second, now, wall));
     let mut pings = 0;
     while let Ok(message) = fake.messages.try_recv() {
         pings += usize::from(matches!(*message, ToWorkstation::Ping { .. }));
     }
     assert_eq!(pings, 1, "once in twenty seconds");
-    room.beat(20, now + SILENCE - Duration::from_secs(2), wall);
+    gated.beat(20, now + SILENCE - Duration::from_secs(2), wall);
     assert!(open(&gateway));
-    room.beat(21, now + SILENCE, wall);
+    gated.beat(21, now + SILENCE, wall);
     assert!(!open(&gateway) && gateway.status(HERE).unwrap().connected == 0);
     while fake.next().await.is_some() {}
 }
@@ -275,14 +275,14 @@ async fn the_popup_hears_of_the_queue_every_other_second_at_most() {
     let token = paired(&gateway, HERE, 1).await;
     let mut fake = Fake::at_work(&gateway, &token).await;
     fake.lease().await;
-    let room = gateway.room_of(HERE).unwrap();
+    let gated = gateway.location_gateway(HERE).unwrap();
     let (now, wall) = (Instant::now(), Timestamp(1_000 * HOUR));
     let mut shown = Vec::new();
     for tenth in 0..60_u32 {
         let news = QueueNews { waiting: tenth.into(), oldest: Some(wall.minus(5 * MINUTE)), ended: Vec::new() };
-        room.queue(news);
+        gated.queue(news);
         // The numbers of seconds that are nobody's turn to be pinged.
-        room.beat(7, now + Duration::from_millis(100) * tenth, wall);
+        gated.beat(7, now + Duration::from_millis(100) * tenth, wall);
     }
     while let Ok(message) = fake.messages.try_recv() {
         if let ToWorkstation::Queue(queue) = *message {
@@ -297,9 +297,9 @@ async fn a_socket_that_does_not_read_is_given_up() {
     let gateway = gateway(&store());
     let token = paired(&gateway, HERE, 1).await;
     let fake = Fake::at_work(&gateway, &token).await;
-    let room = gateway.room_of(HERE).unwrap();
+    let gated = gateway.location_gateway(HERE).unwrap();
     let (now, wall) = (Instant::now(), runtime::clock::now());
-    (0..20 * 100).for_each(|second| room.beat(second, now, wall));
+    (0..20 * 100).for_each(|second| gated.beat(second, now, wall));
     assert_eq!(gateway.status(HERE).unwrap().connected, 0);
     drop(fake);
 }
@@ -438,5 +438,5 @@ async fn a_location_without_gate_has_no_workstations() {
     assert!(matches!(gateway.new_code(UNGATED, CodeKind::Single).await, Err(WorkstationError::NotGated)));
     assert!(matches!(gateway.workstations(UNGATED), Err(WorkstationError::NotGated)));
     assert!(gateway.status(UNGATED).is_none());
-    assert_eq!(Refusal::OtherLocation.to_string(), "it is for another location");
+    assert_eq!(Rejection::OtherLocation.to_string(), "it is for another location");
 }

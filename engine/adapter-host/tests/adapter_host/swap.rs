@@ -2,7 +2,7 @@
 
 use std::{fs, sync::Arc, time::Duration};
 
-use adapter_host::{Adapter, Registry, Standing};
+use adapter_host::{Adapter, AdapterRegistry, Standing};
 use adapter_kit::{Manifest, pack};
 use records::ehr::Fault;
 
@@ -20,7 +20,7 @@ async fn next_version() -> Arc<Adapter> {
 
 #[tokio::test]
 async fn a_swap_reaches_new_calls_and_spares_those_in_flight() {
-    let registry = Registry::new();
+    let registry = AdapterRegistry::new();
     let (old, next) = (adapter().await, next_version().await);
     assert!(registry.swap("ehr", old.clone()).is_none());
     let good = registry.connect("ehr", connection(&[], &TestEhr::ok())).unwrap().unwrap();
@@ -48,7 +48,7 @@ async fn a_swap_reaches_new_calls_and_spares_those_in_flight() {
 
 #[tokio::test]
 async fn versions_live_side_by_side() {
-    let registry = Registry::new();
+    let registry = AdapterRegistry::new();
     registry.swap("ehr", adapter().await);
     registry.swap("ehr-next", next_version().await);
     assert_eq!(registry.names(), ["ehr", "ehr-next"]);
@@ -75,7 +75,7 @@ async fn a_file_that_cannot_be_loaded_is_refused_by_name_and_the_others_serve() 
     let dir = tempfile::tempdir().unwrap();
     let bad = dir.path().join("bad.wasm");
     fs::write(&bad, "hello").unwrap();
-    let registry = Registry::new();
+    let registry = AdapterRegistry::new();
     let files = [("bad", bad), ("gone", dir.path().join("gone.wasm")), ("good", hostile().to_path_buf())];
     let loading = host().load_all(files.map(|(name, file)| (name.to_owned(), file)).into(), &registry);
     assert!(matches!(registry.standing("good"), Some(Standing::Preparing | Standing::Ready(_))));
@@ -100,7 +100,7 @@ async fn a_file_that_cannot_be_loaded_is_refused_by_name_and_the_others_serve() 
 
 #[tokio::test]
 async fn calls_wait_for_an_adapter_that_is_being_prepared() {
-    let registry = Registry::new();
+    let registry = AdapterRegistry::new();
     registry.announce("ehr");
     let connect = |wait| {
         let mut connection = connection(&[], &TestEhr::ok());

@@ -1,4 +1,4 @@
-//! One location's desk with the connections that stand at it: what the desk decides is carried out here, in its order, under one lock.
+//! One location's lease with its connections: what the lease decides is carried out here, in its order, under one lock.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -17,17 +17,17 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{
-    desk::{ConnectionId, Desk, Effect, Number, Rules, Stand},
     devices::Devices,
+    lease::{ConnectionId, Effect, Lease, Number, Rules, SessionState},
     limits::{FRAMES, FRAMES_WITHIN, HEARTBEAT, LAST_WRITES, QUEUE_EVERY, SILENCE},
-    protocol::{Answer, ByeReason, FromWorkstation, Login, Queue, ToWorkstation},
+    protocol::{ByeReason, FromWorkstation, Login, Queue, RequestAnswer, ToWorkstation},
 };
 
 pub type Messages = mpsc::Receiver<Box<ToWorkstation>>;
 type Outcome = Result<HttpResponse, GateError>;
 
 /// What the rooms of a gateway share.
-pub struct House {
+pub struct Shared {
     pub devices: Arc<Devices>,
     /// Locations whose gate is to be looked at.
     pub news: Arc<Doorbell<LocationId>>,
@@ -36,18 +36,18 @@ pub struct House {
     pub runtime: Handle,
 }
 
-pub struct Room {
+pub struct GatewayLocation {
     pub location: LocationId,
-    house: Arc<House>,
+    shared: Arc<Shared>,
     inner: Mutex<Inner>,
     /// Held by whoever tells the location how its gate stands: what is told last is what stands.
     pub telling: tokio::sync::Mutex<()>,
-    me: Weak<Room>,
+    me: Weak<GatewayLocation>,
 }
 
 struct Inner {
-    desk: Desk,
-    lines: BTreeMap<ConnectionId, Line>,
+    lease: Lease,
+    connections: BTreeMap<ConnectionId, WorkstationConnection>,
     asked: HashMap<Number, Asker>,
     queue: QueueNews,
     /// The queue changed since it was shown, and when that was.
@@ -62,7 +62,7 @@ struct Asker {
 }
 
 /// The engine's end of one connection.
-struct Line {
+struct WorkstationConnection {
     workstation: Uuid,
     name: String,
     out: mpsc::Sender<Box<ToWorkstation>>,
@@ -72,19 +72,19 @@ struct Line {
     frames: u32,
 }
 
-impl Room {
-    pub fn new(location: LocationId, rules: Rules, house: Arc<House>, now: Instant) -> Arc<Room> {
+impl GatewayLocation {
+    pub fn new(location: LocationId, rules: Rules, shared: Arc<Shared>, now: Instant) -> Arc<GatewayLocation> {
         let inner = Inner {
-            desk: Desk::new(now, rules),
-            lines: BTreeMap::new(),
+            lease: Lease::new(now, rules),
+            connections: BTreeMap::new(),
             asked: HashMap::new(),
             queue: QueueNews::default(),
             unshown: false,
             shown: None,
         };
-        Arc::new_cyclic(|me| Room {
+        Arc::new_cyclic(|me| GatewayLocation {
             location,
-            house,
+            shared,
             inner: Mutex::new(inner),
             telling: tokio::sync::Mutex::default(),
             me: me.clone(),
@@ -107,10 +107,12 @@ impl Room {
         let now = Instant::now();
         let mut inner = self.lock();
         self.dismiss_workstation(&mut inner, workstation, ByeReason::Replaced);
-        inner.lines.insert(id, Line { workstation, name, out, heard: now, counted_since: now, frames: 0 });
+        inner
+            .connections
+            .insert(id, WorkstationConnection { workstation, name, out, heard: now, counted_since: now, frames: 0 });
         inner.unshown = true;
-        let mut effects = vec![Effect::Say(id, welcome)];
-        effects.extend(inner.desk.connected(now, id));
+        let mut effects = vec![Effect::Send(id, welcome)];
+        effects.extend(inner.lease.connected(now, id));
         self.carry_out(&mut inner, effects, now);
     }
 
@@ -118,8 +120,8 @@ impl Room {
     pub fn leave(&self, id: ConnectionId) {
         let now = Instant::now();
         let mut inner = self.lock();
-        inner.lines.remove(&id);
-        let effects = inner.desk.gone(now, id);
+        inner.connections.remove(&id);
+        let effects = inner.lease.gone(now, id);
         self.carry_out(&mut inner, effects, now);
     }
 
@@ -129,7 +131,8 @@ impl Room {
     }
 
     fn dismiss_workstation(&self, inner: &mut Inner, workstation: Uuid, reason: ByeReason) {
-        let found = inner.lines.iter().find(|(_, line)| line.workstation == workstation).map(|(id, _)| *id);
+        let found =
+            inner.connections.iter().find(|(_, connection)| connection.workstation == workstation).map(|(id, _)| *id);
         if let Some(id) = found {
             self.dismiss(inner, id, reason);
         }
@@ -137,7 +140,7 @@ impl Room {
 
     pub fn end_all(&self, reason: ByeReason) {
         let mut inner = self.lock();
-        let all: Vec<ConnectionId> = inner.lines.keys().copied().collect();
+        let all: Vec<ConnectionId> = inner.connections.keys().copied().collect();
         all.into_iter().for_each(|id| self.dismiss(&mut inner, id, reason));
     }
 
@@ -146,12 +149,12 @@ impl Room {
     }
 
     fn dismiss(&self, inner: &mut Inner, id: ConnectionId, reason: ByeReason) {
-        let Some(line) = inner.lines.remove(&id) else { return };
-        tracing::info!(location = %self.location, workstation = %line.workstation, %reason, "workstation dismissed");
-        // The socket closes when the line is gone; a line too full for the reason closes without it.
-        drop(line.out.try_send(Box::new(ToWorkstation::Bye { reason })));
+        let Some(connection) = inner.connections.remove(&id) else { return };
+        tracing::info!(location = %self.location, workstation = %connection.workstation, %reason, "workstation dismissed");
+        // The socket closes when the connection is gone; a connection too full for the reason closes without it.
+        drop(connection.out.try_send(Box::new(ToWorkstation::Bye { reason })));
         let now = Instant::now();
-        let effects = inner.desk.gone(now, id);
+        let effects = inner.lease.gone(now, id);
         self.carry_out(inner, effects, now);
     }
 
@@ -161,7 +164,7 @@ impl Room {
         let message = FromWorkstation::parse(frame)?;
         let now = Instant::now();
         let mut inner = self.lock();
-        if !inner.lines.contains_key(&id) {
+        if !inner.connections.contains_key(&id) {
             // Dismissed meanwhile: what it says is not heard any more.
             return Ok(());
         }
@@ -169,13 +172,13 @@ impl Room {
             FromWorkstation::Hello(_) => return Err(ByeReason::Protocol),
             FromWorkstation::Pong { .. } => return Ok(()),
             FromWorkstation::State(state) => {
-                let stand = Stand { login: state.session, paused: state.paused, awaiting: state.awaiting };
-                inner.desk.said(now, id, stand)
+                let session = SessionState { login: state.session, paused: state.paused, awaiting: state.awaiting };
+                inner.lease.said(now, id, session)
             }
-            FromWorkstation::Answer(answer) => inner.desk.answered(now, id, answer),
-            FromWorkstation::Failure(failure) => inner.desk.failed(now, id, &failure),
+            FromWorkstation::Answer(answer) => inner.lease.answered(now, id, answer),
+            FromWorkstation::Failure(failure) => inner.lease.failed(now, id, &failure),
             FromWorkstation::Approved { writes } => {
-                if inner.desk.approved(id, &writes) {
+                if inner.lease.approved(id, &writes) {
                     self.tell_location();
                 }
                 return Ok(());
@@ -188,34 +191,35 @@ impl Room {
     fn count_frame(&self, id: ConnectionId) -> Result<(), ByeReason> {
         let now = Instant::now();
         let mut inner = self.lock();
-        let Some(line) = inner.lines.get_mut(&id) else { return Ok(()) };
-        line.heard = now;
-        if now.duration_since(line.counted_since) >= FRAMES_WITHIN {
-            (line.counted_since, line.frames) = (now, 0);
+        let Some(connection) = inner.connections.get_mut(&id) else { return Ok(()) };
+        connection.heard = now;
+        if now.duration_since(connection.counted_since) >= FRAMES_WITHIN {
+            (connection.counted_since, connection.frames) = (now, 0);
         }
-        line.frames += 1;
-        if line.frames > FRAMES { Err(ByeReason::Flood) } else { Ok(()) }
+        connection.frames += 1;
+        if connection.frames > FRAMES { Err(ByeReason::Flood) } else { Ok(()) }
     }
 
     /// Once a second: silent connections end, others are pinged in their turn, the popup's figures go out, what is late ends.
     pub fn beat(&self, second: u64, now: Instant, wall: Timestamp) {
         let mut inner = self.lock();
-        let silent = |line: &Line| now.saturating_duration_since(line.heard) >= SILENCE;
-        let gone: Vec<ConnectionId> = inner.lines.iter().filter(|(_, line)| silent(line)).map(|(id, _)| *id).collect();
+        let silent = |connection: &WorkstationConnection| now.saturating_duration_since(connection.heard) >= SILENCE;
+        let gone: Vec<ConnectionId> =
+            inner.connections.iter().filter(|(_, connection)| silent(connection)).map(|(id, _)| *id).collect();
         let mut effects = Vec::new();
         for id in gone {
-            inner.lines.remove(&id);
-            effects.extend(inner.desk.gone(now, id));
+            inner.connections.remove(&id);
+            effects.extend(inner.lease.gone(now, id));
         }
         let turn = |id: u64| id % HEARTBEAT.as_secs() == second % HEARTBEAT.as_secs();
-        let pinged = inner.lines.keys().filter(|id| turn(id.0));
-        effects.extend(pinged.map(|id| Effect::Say(*id, ToWorkstation::Ping { n: second })));
+        let pinged = inner.connections.keys().filter(|id| turn(id.0));
+        effects.extend(pinged.map(|id| Effect::Send(*id, ToWorkstation::Ping { n: second })));
         if inner.unshown && inner.shown.is_none_or(|at| now.saturating_duration_since(at) >= QUEUE_EVERY) {
             (inner.unshown, inner.shown) = (false, Some(now));
             let shown = ToWorkstation::Queue(inner.figures(wall));
-            effects.extend(inner.lines.keys().map(|id| Effect::Say(*id, shown.clone())));
+            effects.extend(inner.connections.keys().map(|id| Effect::Send(*id, shown.clone())));
         }
-        effects.extend(inner.desk.tick(now));
+        effects.extend(inner.lease.tick(now));
         self.carry_out(&mut inner, effects, now);
     }
 
@@ -231,55 +235,59 @@ impl Room {
 
     /// How the location is to see its gate; none while that is not certain.
     pub fn gate(&self) -> Option<GateTold> {
-        self.lock().desk.told()
+        self.lock().lease.reported()
     }
 
     pub fn status(&self, now: Instant, wall: Timestamp) -> GateStatus {
         let inner = self.lock();
-        let age = now.saturating_duration_since(inner.desk.since()).as_millis();
-        let holder = inner.desk.holder().and_then(|(id, _)| Some((id, inner.lines.get(&id)?)));
+        let age = now.saturating_duration_since(inner.lease.since()).as_millis();
+        let holder = inner.lease.holder().and_then(|(id, _)| Some((id, inner.connections.get(&id)?)));
         GateStatus {
-            state: inner.desk.state(),
+            state: inner.lease.state(),
             since: wall.minus(i64::try_from(age).unwrap_or(i64::MAX)),
-            connected: u32::try_from(inner.lines.len()).unwrap_or(u32::MAX),
-            awaiting: holder.and_then(|(id, _)| inner.desk.stand(id)).map_or(0, |stand| stand.awaiting),
-            holder: holder.map(|(_, line)| Holder { workstation: line.workstation, name: line.name.clone() }),
+            connected: u32::try_from(inner.connections.len()).unwrap_or(u32::MAX),
+            awaiting: holder.and_then(|(id, _)| inner.lease.session_state(id)).map_or(0, |session| session.awaiting),
+            holder: holder
+                .map(|(_, connection)| Holder { workstation: connection.workstation, name: connection.name.clone() }),
         }
     }
 
     /// How a workstation stands here, if it is connected, and whether it holds the lease.
-    pub fn stand(&self, workstation: Uuid) -> Option<(Option<Stand>, bool)> {
+    pub fn session_state(&self, workstation: Uuid) -> Option<(Option<SessionState>, bool)> {
         let inner = self.lock();
-        let (id, _) = inner.lines.iter().find(|(_, line)| line.workstation == workstation)?;
-        Some((inner.desk.stand(*id), inner.desk.holder().is_some_and(|(holder, _)| holder == *id)))
+        let (id, _) = inner.connections.iter().find(|(_, connection)| connection.workstation == workstation)?;
+        Some((inner.lease.session_state(*id), inner.lease.holder().is_some_and(|(holder, _)| holder == *id)))
     }
 
     pub fn tell_location(&self) {
-        self.house.news.ring([self.location]);
+        self.shared.news.ring([self.location]);
     }
 
     fn carry_out(&self, inner: &mut Inner, effects: Vec<Effect>, now: Instant) {
         let mut effects = VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
             match effect {
-                Effect::Say(id, message) => {
-                    let said = inner.lines.get(&id).is_some_and(|line| line.out.try_send(Box::new(message)).is_ok());
+                Effect::Send(id, message) => {
+                    let said = inner
+                        .connections
+                        .get(&id)
+                        .is_some_and(|connection| connection.out.try_send(Box::new(message)).is_ok());
                     if !said {
                         // Closed, or it does not read what it is sent: gone.
-                        inner.lines.remove(&id);
-                        effects.extend(inner.desk.gone(now, id));
+                        inner.connections.remove(&id);
+                        effects.extend(inner.lease.gone(now, id));
                     }
                 }
-                Effect::AskLease(id) => self.ask_lease(id),
-                Effect::End(number, how) => {
+                Effect::RequestLease(id) => self.ask_lease(id),
+                Effect::Complete(number, how) => {
                     if let Some(asker) = inner.asked.remove(&number) {
                         // An asker that went away misses the answer only.
                         drop(asker.outcome.send(how.and_then(|answer| response(answer, asker.max_body))));
                     }
                 }
-                Effect::Refused(id, refusal) => {
-                    self.house.refused.add(1);
-                    let workstation = inner.lines.get(&id).map(|line| line.workstation);
+                Effect::Rejected(id, refusal) => {
+                    self.shared.refused.add(1);
+                    let workstation = inner.connections.get(&id).map(|connection| connection.workstation);
                     tracing::warn!(
                         target: "audit", location = %self.location, ?workstation, %refusal,
                         "a workstation's answer was not believed"
@@ -294,19 +302,19 @@ impl Room {
     }
 
     fn ask_lease(&self, id: ConnectionId) {
-        let Some(room) = self.me.upgrade() else { return };
-        self.house.runtime.spawn(async move {
-            let number = match room.house.devices.next_lease(room.location).await {
+        let Some(gated) = self.me.upgrade() else { return };
+        self.shared.runtime.spawn(async move {
+            let number = match gated.shared.devices.next_lease(gated.location).await {
                 Ok(number) => Some(number),
                 Err(error) => {
-                    tracing::error!(location = %room.location, %error, "no lease for a workstation; it is tried again");
+                    tracing::error!(location = %gated.location, %error, "no lease for a workstation; it is tried again");
                     None
                 }
             };
             let now = Instant::now();
-            let mut inner = room.lock();
-            let effects = inner.desk.leased(now, id, number);
-            room.carry_out(&mut inner, effects, now);
+            let mut inner = gated.lock();
+            let effects = inner.lease.leased(now, id, number);
+            gated.carry_out(&mut inner, effects, now);
         });
     }
 
@@ -317,13 +325,13 @@ impl Room {
         let asker = Asker { max_body: request.max_response_body, outcome };
         let number = {
             let mut inner = self.lock();
-            let (number, effects) = inner.desk.request(now, until, request);
+            let (number, effects) = inner.lease.request(now, until, request);
             inner.asked.insert(number, asker);
             self.carry_out(&mut inner, effects, now);
             number
         };
         // Also when the call that asked is given up while it waits.
-        let given_up = GivenUp { room: self, number };
+        let given_up = GivenUp { gated: self, number };
         if let Ok(Ok(outcome)) = tokio::time::timeout_at(until.into(), &mut answer).await {
             return outcome;
         }
@@ -335,7 +343,7 @@ impl Room {
     fn give_up(&self, number: Number) {
         let now = Instant::now();
         let mut inner = self.lock();
-        let effects = inner.desk.gave_up(now, number);
+        let effects = inner.lease.gave_up(now, number);
         self.carry_out(&mut inner, effects, now);
     }
 }
@@ -347,9 +355,9 @@ impl Inner {
     }
 }
 
-impl Gate for Room {
+impl Gate for GatewayLocation {
     fn is_open(&self) -> bool {
-        self.lock().desk.is_open(Instant::now())
+        self.lock().lease.is_open(Instant::now())
     }
 
     fn send(&self, request: GateRequest, deadline: Duration) -> GateFuture<'_> {
@@ -358,18 +366,18 @@ impl Gate for Room {
 }
 
 struct GivenUp<'r> {
-    room: &'r Room,
+    gated: &'r GatewayLocation,
     number: Number,
 }
 
 impl Drop for GivenUp<'_> {
     fn drop(&mut self) {
-        self.room.give_up(self.number);
+        self.gated.give_up(self.number);
     }
 }
 
 /// An answer as adapters see it.
-fn response(answer: Answer, max_body: usize) -> Outcome {
+fn response(answer: RequestAnswer, max_body: usize) -> Outcome {
     if answer.body.len() > max_body {
         return Err(GateError::NoAnswer(format!("its body is longer than {max_body} bytes")));
     }
@@ -380,7 +388,7 @@ fn response(answer: Answer, max_body: usize) -> Outcome {
     Ok(HttpResponse { status: answer.status, headers, body: answer.body })
 }
 
-/// What a list shows of a workstation's stand.
-pub fn login(stand: Option<Stand>) -> Option<bool> {
-    stand.map(|stand| stand.login == Login::In)
+/// What a list shows of a workstation's session.
+pub(crate) fn login(session: Option<SessionState>) -> Option<bool> {
+    session.map(|session| session.login == Login::In)
 }

@@ -23,7 +23,7 @@ enum Op {
     NoLease(Index),
     Request(u64, bool),
     GiveUp(Index),
-    Answer(Index, Answering),
+    RequestAnswer(Index, Answering),
     Step(u64),
     Tick,
 }
@@ -60,18 +60,18 @@ fn op() -> impl Strategy<Value = Op> {
         1 => index().prop_map(Op::NoLease),
         6 => (1..40_000_u64, any::<bool>()).prop_map(|(wait, write)| Op::Request(wait, write)),
         1 => index().prop_map(Op::GiveUp),
-        8 => (index(), answering).prop_map(|(who, what)| Op::Answer(who, what)),
+        8 => (index(), answering).prop_map(|(who, what)| Op::RequestAnswer(who, what)),
         2 => (1..30_000_u64).prop_map(Op::Step),
         1 => Just(Op::Tick),
     ]
 }
 
 struct World {
-    desk: Desk,
+    lease: Lease,
     now: Instant,
     connections: u64,
     /// Who is connected, and what they said.
-    stands: BTreeMap<ConnectionId, Option<Stand>>,
+    stands: BTreeMap<ConnectionId, Option<SessionState>>,
     /// Leases asked for, and the numbers they will be: made durable in the order of asking, heard of in any.
     asked: Vec<(ConnectionId, u64)>,
     durable: u64,
@@ -87,7 +87,7 @@ struct World {
     /// Writes whose workstation vanished while it was at them.
     adrift: BTreeSet<Number>,
     /// What was handed out, in order: to whom, and the claim with which it is answered.
-    handed: Vec<(ConnectionId, Claim)>,
+    handed: Vec<(ConnectionId, RequestRef)>,
     told: Option<Gate>,
 }
 
@@ -95,7 +95,7 @@ impl World {
     fn new() -> World {
         let now = Instant::now();
         World {
-            desk: Desk::new(now, RULES),
+            lease: Lease::new(now, RULES),
             now,
             connections: 0,
             stands: BTreeMap::new(),
@@ -130,26 +130,26 @@ impl World {
                 self.connections += 1;
                 let id = ConnectionId(self.connections);
                 self.stands.insert(id, None);
-                let effects = self.desk.connected(self.now, id);
+                let effects = self.lease.connected(self.now, id);
                 self.follow(effects, None);
             }
             Op::Vanish(index) => {
                 let Some(id) = self.who(*index) else { return };
                 self.stands.remove(&id);
                 if let Some(lease) = self.believing.remove(&id) {
-                    let at_it = |(who, claim): &&(ConnectionId, Claim)| *who == id && claim.lease == lease;
+                    let at_it = |(who, claim): &&(ConnectionId, RequestRef)| *who == id && claim.lease == lease;
                     let open = self.handed.iter().filter(at_it).map(|(_, claim)| claim.number);
                     let writes = open.filter(|number| self.open.contains(number) && self.writes.contains_key(number));
                     self.adrift.extend(writes);
                 }
-                let effects = self.desk.gone(self.now, id);
+                let effects = self.lease.gone(self.now, id);
                 self.follow(effects, None);
             }
             Op::Said(index, login, paused) => {
                 let Some(id) = self.who(*index) else { return };
-                let stand = Stand { login: *login, paused: *paused, awaiting: 0 };
+                let stand = SessionState { login: *login, paused: *paused, awaiting: 0 };
                 self.stands.insert(id, Some(stand));
-                let effects = self.desk.said(self.now, id, stand);
+                let effects = self.lease.said(self.now, id, stand);
                 self.follow(effects, None);
             }
             Op::Leased(index) => self.hear(*index, true),
@@ -157,7 +157,7 @@ impl World {
             Op::Request(wait, write) => {
                 let until = self.now + Duration::from_millis(*wait);
                 let request = if *write { writing() } else { asking() };
-                let (number, effects) = self.desk.request(self.now, until, request);
+                let (number, effects) = self.lease.request(self.now, until, request);
                 assert!(self.open.insert(number) && !self.ended.contains(&number), "a number comes once");
                 if *write {
                     self.writes.insert(number, until);
@@ -170,14 +170,14 @@ impl World {
                     return;
                 }
                 let number = *index.get(&open);
-                let effects = self.desk.gave_up(self.now, number);
+                let effects = self.lease.gave_up(self.now, number);
                 self.follow(effects, None);
                 assert!(self.ended.contains(&number));
             }
-            Op::Answer(index, what) => self.answer(*index, what),
+            Op::RequestAnswer(index, what) => self.answer(*index, what),
             Op::Step(wait) => self.now += Duration::from_millis(*wait),
             Op::Tick => {
-                let effects = self.desk.tick(self.now);
+                let effects = self.lease.tick(self.now);
                 self.follow(effects, None);
             }
         }
@@ -189,7 +189,7 @@ impl World {
             return;
         }
         let (id, number) = self.asked.remove(index.index(self.asked.len()));
-        let effects = self.desk.leased(self.now, id, durable.then_some(number));
+        let effects = self.lease.leased(self.now, id, durable.then_some(number));
         self.follow(effects, None);
     }
 
@@ -199,10 +199,10 @@ impl World {
         let claim = match what {
             Answering::Of(of) | Answering::Failure(of, _) => handed(of),
             Answering::OtherLease(of, by) => {
-                handed(of).map(|claim| Claim { lease: claim.lease.saturating_add_signed(*by), ..claim })
+                handed(of).map(|claim| RequestRef { lease: claim.lease.saturating_add_signed(*by), ..claim })
             }
-            Answering::OtherLocation(of) => handed(of).map(|claim| Claim { location: HERE + 1, ..claim }),
-            Answering::MadeUp { lease, number } => Some(Claim { lease: *lease, number: *number, location: HERE }),
+            Answering::OtherLocation(of) => handed(of).map(|claim| RequestRef { location: HERE + 1, ..claim }),
+            Answering::MadeUp { lease, number } => Some(RequestRef { lease: *lease, number: *number, location: HERE }),
         };
         let Some(claim) = claim else { return };
         // What is to be believed: an answer of the holder, under the lease it was told last, for what it was handed under it.
@@ -212,12 +212,12 @@ impl World {
             && !self.adrift.contains(&claim.number);
         let effects = match what {
             Answering::Failure(_, kind) => {
-                self.desk.failed(self.now, id, &Failure { claim, kind: *kind, reason: "no".into() })
+                self.lease.failed(self.now, id, &Failure { claim, kind: *kind, reason: "no".into() })
             }
-            _ => self.desk.answered(self.now, id, answer(claim)),
+            _ => self.lease.answered(self.now, id, answer(claim)),
         };
         if !believed {
-            assert!(matches!(effects[..], [Effect::Refused(who, _)] if who == id), "{claim:?} made {effects:?}");
+            assert!(matches!(effects[..], [Effect::Rejected(who, _)] if who == id), "{claim:?} made {effects:?}");
         }
         self.follow(effects, believed.then_some(claim.number));
         assert!(!believed || self.ended.contains(&claim.number), "an answer that is believed ends its request");
@@ -227,21 +227,21 @@ impl World {
     fn follow(&mut self, effects: Vec<Effect>, answered: Option<Number>) {
         for effect in effects {
             match effect {
-                Effect::AskLease(id) => {
+                Effect::RequestLease(id) => {
                     self.durable += 1;
                     self.asked.push((id, self.durable));
                 }
-                Effect::Say(id, ToWorkstation::Lease { lease: None }) => {
+                Effect::Send(id, ToWorkstation::Lease { lease: None }) => {
                     assert!(self.believing.remove(&id).is_some(), "a lease ends where one was");
                 }
-                Effect::Say(id, ToWorkstation::Lease { lease: Some(number) }) => {
+                Effect::Send(id, ToWorkstation::Lease { lease: Some(number) }) => {
                     assert!(number > self.last_lease, "fencing numbers grow");
                     assert!(self.believing.is_empty(), "never two holders");
                     self.last_lease = number;
                     self.lease_untold = true;
                     self.believing.insert(id, number);
                 }
-                Effect::Say(id, ToWorkstation::Request(request)) => {
+                Effect::Send(id, ToWorkstation::Request(request)) => {
                     assert_eq!(
                         self.believing.get(&id),
                         Some(&request.claim.lease),
@@ -253,8 +253,8 @@ impl World {
                     assert!(before < Some(request.claim.number), "in order, and once");
                     self.handed.push((id, request.claim));
                 }
-                Effect::Say(_, other) => panic!("a desk does not say {other:?}"),
-                Effect::End(number, how) => {
+                Effect::Send(_, other) => panic!("a location does not send {other:?}"),
+                Effect::Complete(number, how) => {
                     assert!(self.open.remove(&number) && self.ended.insert(number), "request {number} ends once");
                     if how.is_ok() {
                         assert_eq!(answered, Some(number), "only a believed answer ends a request as answered");
@@ -270,7 +270,7 @@ impl World {
                         assert!(!handed || answered == Some(number), "what was handed out is never not sent");
                     }
                 }
-                Effect::Refused(..) => {}
+                Effect::Rejected(..) => {}
                 Effect::Gate(gate) => {
                     let anew = std::mem::take(&mut self.lease_untold) && gate == Gate::Open;
                     assert!(
@@ -290,9 +290,9 @@ impl World {
             assert!(eligible.contains(id), "a holder is connected, logged in and not paused");
         }
         assert!(self.believing.len() <= 1);
-        assert_eq!(self.desk.holder(), self.believing.iter().next().map(|(id, number)| (*id, *number)));
+        assert_eq!(self.lease.holder(), self.believing.iter().next().map(|(id, number)| (*id, *number)));
         if !eligible.is_empty() {
-            assert!(self.desk.is_open(self.now) && self.told == Some(Gate::Open), "somebody stands by: it is open");
+            assert!(self.lease.is_open(self.now) && self.told == Some(Gate::Open), "somebody stands by: it is open");
         }
         let at_a_holder = |number| self.open.contains(number) && !self.adrift.contains(number);
         let under_way = self.handed.iter().filter(|(_, claim)| at_a_holder(&claim.number));
@@ -306,20 +306,20 @@ impl World {
     fn come_to_rest(&mut self) {
         while !self.asked.is_empty() {
             let (id, number) = self.asked.remove(0);
-            let effects = self.desk.leased(self.now, id, Some(number));
+            let effects = self.lease.leased(self.now, id, Some(number));
             self.follow(effects, None);
         }
         // A lease that could not be had is asked for again.
-        let effects = self.desk.tick(self.now);
+        let effects = self.lease.tick(self.now);
         self.follow(effects, None);
         for (id, number) in std::mem::take(&mut self.asked) {
-            let effects = self.desk.leased(self.now, id, Some(number));
+            let effects = self.lease.leased(self.now, id, Some(number));
             self.follow(effects, None);
         }
         self.check();
-        assert_eq!(self.desk.holder().is_some(), self.eligible().next().is_some(), "who may do the work does it");
+        assert_eq!(self.lease.holder().is_some(), self.eligible().next().is_some(), "who may do the work does it");
         self.now += Duration::from_secs(60);
-        let effects = self.desk.tick(self.now);
+        let effects = self.lease.tick(self.now);
         self.follow(effects, None);
         self.check();
         assert!(self.open.is_empty(), "every request ends");
@@ -356,187 +356,188 @@ fn writing() -> GateRequest {
     GateRequest { method: "POST".into(), write: Some(tag), ..asking() }
 }
 
-fn answer(claim: Claim) -> Answer {
-    Answer { claim, status: 200, headers: Vec::new(), body: Vec::new() }
+fn answer(claim: RequestRef) -> RequestAnswer {
+    RequestAnswer { claim, status: 200, headers: Vec::new(), body: Vec::new() }
 }
 
-const IN: Stand = Stand { login: Login::In, paused: false, awaiting: 0 };
+const IN: SessionState = SessionState { login: Login::In, paused: false, awaiting: 0 };
 const A: ConnectionId = ConnectionId(1);
 const B: ConnectionId = ConnectionId(2);
 
-/// A desk at which A holds lease 7.
-fn held(now: Instant) -> Desk {
-    let mut desk = Desk::new(now, RULES);
-    desk.connected(now, A);
-    assert_eq!(desk.said(now, A, IN), [Effect::AskLease(A), Effect::Gate(Gate::Open)]);
-    let lease = Effect::Say(A, ToWorkstation::Lease { lease: Some(7) });
-    assert_eq!(desk.leased(now, A, Some(7)), [lease, Effect::Gate(Gate::Open)]);
-    desk
+/// A location whose lease 7 A holds.
+fn held(now: Instant) -> Lease {
+    let mut lease = Lease::new(now, RULES);
+    lease.connected(now, A);
+    assert_eq!(lease.said(now, A, IN), [Effect::RequestLease(A), Effect::Gate(Gate::Open)]);
+    let granted = Effect::Send(A, ToWorkstation::Lease { lease: Some(7) });
+    assert_eq!(lease.leased(now, A, Some(7)), [granted, Effect::Gate(Gate::Open)]);
+    lease
 }
 
 #[test]
 fn the_next_in_order_takes_over_and_what_was_under_way_is_unknown() {
     let now = Instant::now();
-    let mut desk = held(now);
-    desk.connected(now, B);
-    assert_eq!(desk.said(now, B, IN), []);
+    let mut lease = held(now);
+    lease.connected(now, B);
+    assert_eq!(lease.said(now, B, IN), []);
     let until = now + Duration::from_secs(30);
-    let (first, _) = desk.request(now, until, asking());
-    desk.request(now, until, asking());
-    let (third, said) = desk.request(now, until, asking());
+    let (first, _) = lease.request(now, until, asking());
+    lease.request(now, until, asking());
+    let (third, said) = lease.request(now, until, asking());
     assert_eq!(said, [], "two are under way, the third waits");
-    let effects = desk.gone(now, A);
+    let effects = lease.gone(now, A);
     assert!(
-        matches!(&effects[..2], [Effect::End(number, Err(GateError::NoAnswer(_))), Effect::End(_, Err(_))] if *number == first)
+        matches!(&effects[..2], [Effect::Complete(number, Err(GateError::NoAnswer(_))), Effect::Complete(_, Err(_))] if *number == first)
     );
-    assert_eq!(effects[2..], [Effect::AskLease(B)]);
-    let effects = desk.leased(now, B, Some(8));
-    let Effect::Say(B, ToWorkstation::Request(request)) = &effects[2] else { panic!("{effects:?}") };
-    assert_eq!(request.claim, Claim { lease: 8, number: third, location: HERE });
-    assert_eq!(desk.answered(now, A, answer(request.claim)), [Effect::Refused(A, Refusal::NotTheHolder)]);
+    assert_eq!(effects[2..], [Effect::RequestLease(B)]);
+    let effects = lease.leased(now, B, Some(8));
+    let Effect::Send(B, ToWorkstation::Request(request)) = &effects[2] else { panic!("{effects:?}") };
+    assert_eq!(request.claim, RequestRef { lease: 8, number: third, location: HERE });
+    assert_eq!(lease.answered(now, A, answer(request.claim)), [Effect::Rejected(A, Rejection::NotTheHolder)]);
 }
 
 #[test]
 fn a_write_whose_workstation_vanished_is_given_its_whole_time() {
     let now = Instant::now();
-    let mut desk = held(now);
+    let mut lease = held(now);
     let until = now + Duration::from_secs(30);
-    let (write, _) = desk.request(now, until, writing());
-    desk.connected(now, B);
-    desk.said(now, B, IN);
-    assert_eq!(desk.gone(now, A), [Effect::AskLease(B)]);
-    desk.leased(now, B, Some(8));
-    let forged = Claim { lease: 8, number: write, location: HERE };
-    assert_eq!(desk.answered(now, B, answer(forged)), [Effect::Refused(B, Refusal::NotUnderWay)]);
-    assert_eq!(desk.tick(until - Duration::from_millis(1)), []);
+    let (write, _) = lease.request(now, until, writing());
+    lease.connected(now, B);
+    lease.said(now, B, IN);
+    assert_eq!(lease.gone(now, A), [Effect::RequestLease(B)]);
+    lease.leased(now, B, Some(8));
+    let forged = RequestRef { lease: 8, number: write, location: HERE };
+    assert_eq!(lease.answered(now, B, answer(forged)), [Effect::Rejected(B, Rejection::NotUnderWay)]);
+    assert_eq!(lease.tick(until - Duration::from_millis(1)), []);
     let lost = GateError::NoAnswer("the workstation went before it answered".into());
-    assert_eq!(desk.tick(until), [Effect::End(write, Err(lost))]);
+    assert_eq!(lease.tick(until), [Effect::Complete(write, Err(lost))]);
 }
 
 #[test]
 fn a_lease_that_becomes_known_after_its_successor_is_none() {
     let now = Instant::now();
-    let mut desk = Desk::new(now, RULES);
-    desk.connected(now, A);
-    let out = Stand { login: Login::Out, ..IN };
+    let mut lease = Lease::new(now, RULES);
+    lease.connected(now, A);
+    let out = SessionState { login: Login::Out, ..IN };
     // Asked for three times, as its staff log in and out; of the answers the first comes last.
-    desk.said(now, A, IN);
-    desk.said(now, A, out);
-    desk.said(now, A, IN);
-    assert!(!desk.leased(now, A, Some(2)).is_empty());
-    desk.said(now, A, out);
-    assert_eq!(desk.said(now, A, IN)[0], Effect::AskLease(A));
-    assert_eq!((desk.leased(now, A, Some(1)), desk.holder()), (vec![], None));
-    desk.leased(now, A, Some(3));
-    assert_eq!(desk.holder(), Some((A, 3)));
+    lease.said(now, A, IN);
+    lease.said(now, A, out);
+    lease.said(now, A, IN);
+    assert!(!lease.leased(now, A, Some(2)).is_empty());
+    lease.said(now, A, out);
+    assert_eq!(lease.said(now, A, IN)[0], Effect::RequestLease(A));
+    assert_eq!((lease.leased(now, A, Some(1)), lease.holder()), (vec![], None));
+    lease.leased(now, A, Some(3));
+    assert_eq!(lease.holder(), Some((A, 3)));
 }
 
 #[test]
 fn each_way_of_not_being_believed_has_its_name() {
     let now = Instant::now();
-    let mut desk = held(now);
-    desk.connected(now, B);
-    let (number, _) = desk.request(now, now + Duration::from_secs(30), asking());
-    let claim = Claim { lease: 7, number, location: HERE };
+    let mut lease = held(now);
+    lease.connected(now, B);
+    let (number, _) = lease.request(now, now + Duration::from_secs(30), asking());
+    let claim = RequestRef { lease: 7, number, location: HERE };
     for (id, claim, why) in [
-        (B, claim, Refusal::NotTheHolder),
-        (A, Claim { lease: 6, ..claim }, Refusal::OtherLease),
-        (A, Claim { lease: 8, ..claim }, Refusal::OtherLease),
-        (A, Claim { location: 102, ..claim }, Refusal::OtherLocation),
-        (A, Claim { number: number + 1, ..claim }, Refusal::NotUnderWay),
+        (B, claim, Rejection::NotTheHolder),
+        (A, RequestRef { lease: 6, ..claim }, Rejection::OtherLease),
+        (A, RequestRef { lease: 8, ..claim }, Rejection::OtherLease),
+        (A, RequestRef { location: 102, ..claim }, Rejection::OtherLocation),
+        (A, RequestRef { number: number + 1, ..claim }, Rejection::NotUnderWay),
     ] {
-        assert_eq!(desk.answered(now, id, answer(claim)), [Effect::Refused(id, why)]);
+        assert_eq!(lease.answered(now, id, answer(claim)), [Effect::Rejected(id, why)]);
     }
-    assert_eq!(desk.answered(now, A, answer(claim)), [Effect::End(number, Ok(answer(claim)))]);
-    assert_eq!(desk.answered(now, A, answer(claim)), [Effect::Refused(A, Refusal::NotUnderWay)], "a replay");
+    assert_eq!(lease.answered(now, A, answer(claim)), [Effect::Complete(number, Ok(answer(claim)))]);
+    assert_eq!(lease.answered(now, A, answer(claim)), [Effect::Rejected(A, Rejection::NotUnderWay)], "a replay");
 }
 
 #[test]
 fn a_gate_nobody_stands_at_is_open_for_a_while_and_a_gate_somebody_closed_is_not() {
     let now = Instant::now();
-    let mut desk = held(now);
-    desk.gone(now, A);
-    assert_eq!((desk.is_open(now), desk.told()), (true, Some(Gate::Open)));
-    let (waits, said) = desk.request(now, now + Duration::from_secs(60), asking());
+    let mut lease = held(now);
+    lease.gone(now, A);
+    assert_eq!((lease.is_open(now), lease.reported()), (true, Some(Gate::Open)));
+    let (waits, said) = lease.request(now, now + Duration::from_secs(60), asking());
     assert_eq!(said, []);
-    let effects = desk.tick(now + PATIENCE);
-    let [Effect::Gate(gate), Effect::End(number, Err(GateError::NotSent(_)))] = &effects[..] else {
+    let effects = lease.tick(now + PATIENCE);
+    let [Effect::Gate(gate), Effect::Complete(number, Err(GateError::NotSent(_)))] = &effects[..] else {
         panic!("{effects:?}")
     };
     assert_eq!((*gate, *number), (Gate::Shut(Shut::NoWorkstation), waits));
 
-    for (stand, why) in
-        [(Stand { login: Login::Out, ..IN }, Shut::LoggedOut), (Stand { paused: true, ..IN }, Shut::Paused)]
-    {
-        let mut desk = held(now);
-        let (asked, _) = desk.request(now, now + Duration::from_secs(60), asking());
-        let effects = desk.said(now, A, stand);
+    for (stand, why) in [
+        (SessionState { login: Login::Out, ..IN }, Shut::LoggedOut),
+        (SessionState { paused: true, ..IN }, Shut::Paused),
+    ] {
+        let mut lease = held(now);
+        let (asked, _) = lease.request(now, now + Duration::from_secs(60), asking());
+        let effects = lease.said(now, A, stand);
         let lost = GateError::NoAnswer("the workstation went before it answered".into());
-        let none = Effect::Say(A, ToWorkstation::Lease { lease: None });
-        assert_eq!(effects, [none, Effect::End(asked, Err(lost)), Effect::Gate(Gate::Shut(why))]);
+        let none = Effect::Send(A, ToWorkstation::Lease { lease: None });
+        assert_eq!(effects, [none, Effect::Complete(asked, Err(lost)), Effect::Gate(Gate::Shut(why))]);
     }
 }
 
 #[test]
 fn writes_that_await_approval_leave_the_gate_open() {
     let now = Instant::now();
-    let mut desk = held(now);
-    desk.said(now, A, Stand { awaiting: 3, ..IN });
-    assert_eq!((desk.state(), desk.told()), (GateState::WaitingForApproval, Some(Gate::Open)));
+    let mut lease = held(now);
+    lease.said(now, A, SessionState { awaiting: 3, ..IN });
+    assert_eq!((lease.state(), lease.reported()), (GateState::WaitingForApproval, Some(Gate::Open)));
 }
 
 #[test]
 fn only_what_waits_for_the_staff_of_the_holder_is_approved() {
     let now = Instant::now();
-    let mut desk = held(now);
-    desk.connected(now, B);
-    desk.said(now, B, IN);
-    let (number, _) = desk.request(now, now + PATIENCE, writing());
-    let (_, lease) = desk.holder().unwrap();
+    let mut lease = held(now);
+    lease.connected(now, B);
+    lease.said(now, B, IN);
+    let (number, _) = lease.request(now, now + PATIENCE, writing());
+    let (_, fence) = lease.holder().unwrap();
     let both = ["w1".to_owned(), "w2".to_owned()];
-    assert!(!desk.approved(A, &both), "nobody has been asked yet");
-    let claim = Claim { lease, number, location: HERE };
+    assert!(!lease.approved(A, &both), "nobody has been asked yet");
+    let claim = RequestRef { lease: fence, number, location: HERE };
     let failure = Failure { claim, kind: FailureKind::Approval, reason: String::new() };
-    desk.failed(now, B, &failure);
-    assert!(!desk.approved(A, &both), "who does not hold the lease asks nobody");
-    desk.failed(now, A, &failure);
-    assert!(!desk.approved(B, &both), "nor decides");
-    assert!(!desk.approved(A, &both[1..]), "another write");
-    assert!(desk.approved(A, &both));
-    assert!(!desk.approved(A, &both), "once");
+    lease.failed(now, B, &failure);
+    assert!(!lease.approved(A, &both), "who does not hold the lease asks nobody");
+    lease.failed(now, A, &failure);
+    assert!(!lease.approved(B, &both), "nor decides");
+    assert!(!lease.approved(A, &both[1..]), "another write");
+    assert!(lease.approved(A, &both));
+    assert!(!lease.approved(A, &both), "once");
 }
 
 #[test]
 fn what_waits_is_tried_again_under_every_lease_though_the_gate_stayed_open() {
     let now = Instant::now();
-    let waiting = Stand { awaiting: 3, ..IN };
+    let waiting = SessionState { awaiting: 3, ..IN };
     // Another one takes over; or the same one comes back, before anybody minds.
     for (next, stands_by) in [(B, true), (B, false)] {
-        let mut desk = held(now);
-        desk.said(now, A, waiting);
+        let mut lease = held(now);
+        lease.said(now, A, waiting);
         if stands_by {
-            desk.connected(now, next);
-            assert_eq!(desk.said(now, next, IN), []);
+            lease.connected(now, next);
+            assert_eq!(lease.said(now, next, IN), []);
         }
-        let gone = desk.gone(now, A);
+        let gone = lease.gone(now, A);
         if !stands_by {
-            desk.connected(now, next);
-            assert_eq!((gone, desk.said(now, next, IN)), (vec![], vec![Effect::AskLease(next)]));
+            lease.connected(now, next);
+            assert_eq!((gone, lease.said(now, next, IN)), (vec![], vec![Effect::RequestLease(next)]));
         }
-        assert_eq!(desk.told(), Some(Gate::Open));
-        let lease = Effect::Say(next, ToWorkstation::Lease { lease: Some(8) });
-        assert_eq!(desk.leased(now, next, Some(8)), [lease, Effect::Gate(Gate::Open)]);
+        assert_eq!(lease.reported(), Some(Gate::Open));
+        let granted = Effect::Send(next, ToWorkstation::Lease { lease: Some(8) });
+        assert_eq!(lease.leased(now, next, Some(8)), [granted, Effect::Gate(Gate::Open)]);
     }
 }
 
 #[test]
 fn more_requests_than_may_wait_are_not_sent() {
     let now = Instant::now();
-    let mut desk = held(now);
+    let mut lease = held(now);
     let until = now + Duration::from_secs(60);
     for _ in 0..IN_FLIGHT + WAITING {
-        assert!(!desk.request(now, until, asking()).1.iter().any(|effect| matches!(effect, Effect::End(..))));
+        assert!(!lease.request(now, until, asking()).1.iter().any(|effect| matches!(effect, Effect::Complete(..))));
     }
-    let (number, effects) = desk.request(now, until, asking());
-    assert!(matches!(&effects[..], [Effect::End(ended, Err(GateError::NotSent(_)))] if *ended == number));
+    let (number, effects) = lease.request(now, until, asking());
+    assert!(matches!(&effects[..], [Effect::Complete(ended, Err(GateError::NotSent(_)))] if *ended == number));
 }

@@ -12,7 +12,7 @@ use records::sync_state::GateState;
 
 use super::{
     limits::{REASON_BYTES, WAITING},
-    protocol::{Answer, Claim, Failure, FailureKind, Login, Request, ToWorkstation},
+    protocol::{Failure, FailureKind, Login, Request, RequestAnswer, RequestRef, ToWorkstation},
 };
 
 /// One connection of a workstation. Later ones have higher numbers.
@@ -22,19 +22,19 @@ pub struct ConnectionId(pub u64);
 /// Writes of which is remembered that they wait for the staff: as many as the extension keeps.
 const UNAPPROVED: usize = 1_000;
 
-/// One request: counted per desk, never reused.
-pub type Number = u64;
+/// One request: counted per location, never reused.
+pub(crate) type Number = u64;
 
 /// What a workstation said of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stand {
+pub struct SessionState {
     pub login: Login,
     pub paused: bool,
     /// Writes that wait for the staff's yes.
     pub awaiting: u32,
 }
 
-impl Stand {
+impl SessionState {
     fn eligible(&self) -> bool {
         self.login == Login::In && !self.paused
     }
@@ -51,21 +51,21 @@ pub struct Rules {
 
 /// What is to be done, in this order.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Effect {
-    Say(ConnectionId, ToWorkstation),
+pub(crate) enum Effect {
+    Send(ConnectionId, ToWorkstation),
     /// Get the next fencing number of the location, durably, and tell `leased`.
-    AskLease(ConnectionId),
+    RequestLease(ConnectionId),
     /// A request ends, once.
-    End(Number, Result<Answer, GateError>),
+    Complete(Number, Result<RequestAnswer, GateError>),
     /// Something was not believed.
-    Refused(ConnectionId, Refusal),
+    Rejected(ConnectionId, Rejection),
     /// The gate opened or shut, as the location is to know it, or it is open for another lease.
     Gate(Gate),
 }
 
 /// Why an answer was not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub(crate) enum Rejection {
     #[error("the connection does not hold the lease")]
     NotTheHolder,
     #[error("it is under another lease")]
@@ -77,15 +77,15 @@ pub enum Refusal {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lease {
-    Nobody,
+enum LeaseState {
+    Free,
     /// Its number is being made durable.
-    Asked(ConnectionId),
+    Requested(ConnectionId),
     Held(ConnectionId, u64),
 }
 
 #[derive(Debug)]
-struct Asked {
+struct PendingRequest {
     until: Instant,
     /// The write it is part of.
     write: Option<String>,
@@ -98,10 +98,10 @@ enum Stage {
     /// At the holder of the lease.
     UnderWay,
     /// A write whose workstation vanished: its browser may still be at it, until its time is up.
-    Adrift,
+    Abandoned,
 }
 
-impl Asked {
+impl PendingRequest {
     fn waits(&self) -> bool {
         matches!(self.stage, Stage::Waiting(_))
     }
@@ -112,14 +112,14 @@ impl Asked {
 }
 
 #[derive(Debug)]
-pub struct Desk {
+pub(crate) struct Lease {
     rules: Rules,
     /// In the order in which they came; none: it has not said yet how it stands.
-    seats: BTreeMap<ConnectionId, Option<Stand>>,
-    lease: Lease,
+    sessions: BTreeMap<ConnectionId, Option<SessionState>>,
+    lease: LeaseState,
     /// The highest fencing number heard of.
     fence: u64,
-    requests: BTreeMap<Number, Asked>,
+    requests: BTreeMap<Number, PendingRequest>,
     /// Writes that the holder answered wait for the staff.
     unapproved: BTreeSet<String>,
     next: Number,
@@ -127,15 +127,15 @@ pub struct Desk {
     vacant: Option<Instant>,
     state: GateState,
     since: Instant,
-    told: Option<Gate>,
+    reported: Option<Gate>,
 }
 
-impl Desk {
-    pub fn new(now: Instant, rules: Rules) -> Desk {
-        Desk {
+impl Lease {
+    pub(crate) fn new(now: Instant, rules: Rules) -> Lease {
+        Lease {
             rules,
-            seats: BTreeMap::new(),
-            lease: Lease::Nobody,
+            sessions: BTreeMap::new(),
+            lease: LeaseState::Free,
             fence: 0,
             requests: BTreeMap::new(),
             unapproved: BTreeSet::new(),
@@ -143,43 +143,43 @@ impl Desk {
             vacant: Some(now),
             state: GateState::Closed,
             since: now,
-            told: None,
+            reported: None,
         }
     }
 
-    pub fn connected(&mut self, now: Instant, id: ConnectionId) -> Vec<Effect> {
-        self.seats.insert(id, None);
+    pub(crate) fn connected(&mut self, now: Instant, id: ConnectionId) -> Vec<Effect> {
+        self.sessions.insert(id, None);
         self.settle(now, Vec::new())
     }
 
-    pub fn gone(&mut self, now: Instant, id: ConnectionId) -> Vec<Effect> {
-        self.seats.remove(&id);
+    pub(crate) fn gone(&mut self, now: Instant, id: ConnectionId) -> Vec<Effect> {
+        self.sessions.remove(&id);
         self.settle(now, Vec::new())
     }
 
-    pub fn said(&mut self, now: Instant, id: ConnectionId, stand: Stand) -> Vec<Effect> {
-        if let Some(seat) = self.seats.get_mut(&id) {
-            *seat = Some(stand);
+    pub(crate) fn said(&mut self, now: Instant, id: ConnectionId, state: SessionState) -> Vec<Effect> {
+        if let Some(session) = self.sessions.get_mut(&id) {
+            *session = Some(state);
         }
         self.settle(now, Vec::new())
     }
 
     /// The number asked for is durable; none: it could not be had, and is asked for again by and by.
-    pub fn leased(&mut self, now: Instant, id: ConnectionId, number: Option<u64>) -> Vec<Effect> {
+    pub(crate) fn leased(&mut self, now: Instant, id: ConnectionId, number: Option<u64>) -> Vec<Effect> {
         let mut effects = Vec::new();
         match number {
             // A number asked for earlier may come later than its successor.
-            Some(number) if self.lease == Lease::Asked(id) && number > self.fence => {
+            Some(number) if self.lease == LeaseState::Requested(id) && number > self.fence => {
                 self.fence = number;
-                self.lease = Lease::Held(id, number);
+                self.lease = LeaseState::Held(id, number);
                 self.unapproved.clear();
-                effects.push(Effect::Say(id, ToWorkstation::Lease { lease: Some(number) }));
+                effects.push(Effect::Send(id, ToWorkstation::Lease { lease: Some(number) }));
                 // Also where the gate stayed open meanwhile: what waits for the staff is to be shown to those who are there now.
                 effects.push(Effect::Gate(Gate::Open));
             }
             Some(_) => {}
-            None if self.lease == Lease::Asked(id) => {
-                self.lease = Lease::Nobody;
+            None if self.lease == LeaseState::Requested(id) => {
+                self.lease = LeaseState::Free;
                 // Not in `settle`: it would ask again at once, and in a circle.
                 return effects;
             }
@@ -189,31 +189,31 @@ impl Desk {
     }
 
     /// A request that is to end by `until`. It may end at once.
-    pub fn request(&mut self, now: Instant, until: Instant, request: GateRequest) -> (Number, Vec<Effect>) {
+    pub(crate) fn request(&mut self, now: Instant, until: Instant, request: GateRequest) -> (Number, Vec<Effect>) {
         let number = self.next;
         self.next += 1;
         let waiting = self.requests.values().filter(|asked| asked.waits()).count();
         if waiting >= WAITING {
             let full = GateError::NotSent("too many requests wait for the workstation".to_owned());
-            return (number, vec![Effect::End(number, Err(full))]);
+            return (number, vec![Effect::Complete(number, Err(full))]);
         }
         let write = request.write.as_ref().map(|tag| tag.id.clone());
-        self.requests.insert(number, Asked { until, write, stage: Stage::Waiting(request) });
+        self.requests.insert(number, PendingRequest { until, write, stage: Stage::Waiting(request) });
         (number, self.settle(now, Vec::new()))
     }
 
     /// Nobody waits for the request any more.
-    pub fn gave_up(&mut self, now: Instant, number: Number) -> Vec<Effect> {
+    pub(crate) fn gave_up(&mut self, now: Instant, number: Number) -> Vec<Effect> {
         let mut effects = Vec::new();
         self.end_late(number, &mut effects);
         self.settle(now, effects)
     }
 
-    pub fn answered(&mut self, now: Instant, id: ConnectionId, answer: Answer) -> Vec<Effect> {
+    pub(crate) fn answered(&mut self, now: Instant, id: ConnectionId, answer: RequestAnswer) -> Vec<Effect> {
         self.ended(now, id, answer.claim, Ok(answer))
     }
 
-    pub fn failed(&mut self, now: Instant, id: ConnectionId, failure: &Failure) -> Vec<Effect> {
+    pub(crate) fn failed(&mut self, now: Instant, id: ConnectionId, failure: &Failure) -> Vec<Effect> {
         let reason = plain(&failure.reason, REASON_BYTES);
         let error = match failure.kind {
             FailureKind::NotSent => GateError::NotSent(reason),
@@ -236,65 +236,71 @@ impl Desk {
     }
 
     /// The staff decided about writes: whether any of them waited for that, under this lease. What else waits is no business of theirs.
-    pub fn approved(&mut self, id: ConnectionId, writes: &[String]) -> bool {
+    pub(crate) fn approved(&mut self, id: ConnectionId, writes: &[String]) -> bool {
         let holds = self.holder().is_some_and(|(holder, _)| holder == id);
         let before = self.unapproved.len();
         self.unapproved.retain(|write| !holds || !writes.contains(write));
         self.unapproved.len() < before
     }
 
-    fn ended(&mut self, now: Instant, id: ConnectionId, claim: Claim, how: Result<Answer, GateError>) -> Vec<Effect> {
+    fn ended(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        claim: RequestRef,
+        how: Result<RequestAnswer, GateError>,
+    ) -> Vec<Effect> {
         if let Err(refusal) = self.believes(id, claim) {
-            return vec![Effect::Refused(id, refusal)];
+            return vec![Effect::Rejected(id, refusal)];
         }
         self.requests.remove(&claim.number);
-        self.settle(now, vec![Effect::End(claim.number, how)])
+        self.settle(now, vec![Effect::Complete(claim.number, how)])
     }
 
-    fn believes(&self, id: ConnectionId, claim: Claim) -> Result<(), Refusal> {
-        let Lease::Held(holder, lease) = self.lease else { return Err(Refusal::NotTheHolder) };
+    fn believes(&self, id: ConnectionId, claim: RequestRef) -> Result<(), Rejection> {
+        let LeaseState::Held(holder, lease) = self.lease else { return Err(Rejection::NotTheHolder) };
         if holder != id {
-            return Err(Refusal::NotTheHolder);
+            return Err(Rejection::NotTheHolder);
         }
         if claim.lease != lease {
-            return Err(Refusal::OtherLease);
+            return Err(Rejection::OtherLease);
         }
         if claim.location != self.rules.location {
-            return Err(Refusal::OtherLocation);
+            return Err(Rejection::OtherLocation);
         }
-        let under_way = self.requests.get(&claim.number).is_some_and(Asked::under_way);
-        if under_way { Ok(()) } else { Err(Refusal::NotUnderWay) }
+        let under_way = self.requests.get(&claim.number).is_some_and(PendingRequest::under_way);
+        if under_way { Ok(()) } else { Err(Rejection::NotUnderWay) }
     }
 
     /// Time has passed.
-    pub fn tick(&mut self, now: Instant) -> Vec<Effect> {
+    pub(crate) fn tick(&mut self, now: Instant) -> Vec<Effect> {
         self.settle(now, Vec::new())
     }
 
     /// Whether a request has a chance.
-    pub fn is_open(&self, now: Instant) -> bool {
+    pub(crate) fn is_open(&self, now: Instant) -> bool {
         self.gate(now).is_none_or(|gate| gate == Gate::Open)
     }
 
-    pub fn state(&self) -> GateState {
+    pub(crate) fn state(&self) -> GateState {
         self.state
     }
 
     /// Since when it stands so.
-    pub fn since(&self) -> Instant {
+    pub(crate) fn since(&self) -> Instant {
         self.since
     }
 
-    pub fn told(&self) -> Option<Gate> {
-        self.told
+    pub(crate) fn reported(&self) -> Option<Gate> {
+        self.reported
     }
 
-    pub fn holder(&self) -> Option<(ConnectionId, u64)> {
-        if let Lease::Held(id, number) = self.lease { Some((id, number)) } else { None }
+    pub(crate) fn holder(&self) -> Option<(ConnectionId, u64)> {
+        if let LeaseState::Held(id, number) = self.lease { Some((id, number)) } else { None }
     }
 
-    pub fn stand(&self, id: ConnectionId) -> Option<Stand> {
-        self.seats.get(&id).copied().flatten()
+    pub(crate) fn session_state(&self, id: ConnectionId) -> Option<SessionState> {
+        self.sessions.get(&id).copied().flatten()
     }
 
     /// Whatever happened: who may do the work does it, and what has no chance ends.
@@ -312,71 +318,71 @@ impl Desk {
 
     /// The holder went, logged out or was paused: what is under way may have reached the EHR.
     fn end_the_lease(&mut self, effects: &mut Vec<Effect>) {
-        let (Lease::Held(id, _) | Lease::Asked(id)) = self.lease else { return };
+        let (LeaseState::Held(id, _) | LeaseState::Requested(id)) = self.lease else { return };
         if self.eligible(id) {
             return;
         }
-        if let Lease::Held(..) = self.lease
-            && self.seats.contains_key(&id)
+        if let LeaseState::Held(..) = self.lease
+            && self.sessions.contains_key(&id)
         {
-            effects.push(Effect::Say(id, ToWorkstation::Lease { lease: None }));
+            effects.push(Effect::Send(id, ToWorkstation::Lease { lease: None }));
         }
-        self.lease = Lease::Nobody;
+        self.lease = LeaseState::Free;
         // One that is told gives up what it is at. Of one that is not, nobody knows.
-        let told = self.seats.contains_key(&id);
+        let told = self.sessions.contains_key(&id);
         self.requests.retain(|number, asked| {
             if !asked.under_way() {
                 return true;
             }
             if asked.write.is_some() && !told {
-                asked.stage = Stage::Adrift;
+                asked.stage = Stage::Abandoned;
                 return true;
             }
             let lost = GateError::NoAnswer("the workstation went before it answered".to_owned());
-            effects.push(Effect::End(*number, Err(lost)));
+            effects.push(Effect::Complete(*number, Err(lost)));
             false
         });
     }
 
     fn eligible(&self, id: ConnectionId) -> bool {
-        self.stand(id).is_some_and(|stand| stand.eligible())
+        self.session_state(id).is_some_and(|session| session.eligible())
     }
 
     fn ask_for_a_lease(&mut self, effects: &mut Vec<Effect>) {
-        if self.lease != Lease::Nobody {
+        if self.lease != LeaseState::Free {
             return;
         }
-        if let Some(next) = self.seats.keys().copied().find(|id| self.eligible(*id)) {
-            self.lease = Lease::Asked(next);
-            effects.push(Effect::AskLease(next));
+        if let Some(next) = self.sessions.keys().copied().find(|id| self.eligible(*id)) {
+            self.lease = LeaseState::Requested(next);
+            effects.push(Effect::RequestLease(next));
         }
     }
 
     fn note_the_state(&mut self, now: Instant, effects: &mut Vec<Effect>) {
-        let nobody = self.seats.values().all(Option::is_none);
+        let nobody = self.sessions.values().all(Option::is_none);
         self.vacant = if nobody { self.vacant.or(Some(now)) } else { None };
         let state = self.seen();
         if state != self.state {
             (self.state, self.since) = (state, now);
         }
         let gate = self.gate(now);
-        if gate.is_some() && gate != self.told {
-            self.told = gate;
+        if gate.is_some() && gate != self.reported {
+            self.reported = gate;
             effects.extend(gate.map(Effect::Gate));
         }
     }
 
     fn seen(&self) -> GateState {
-        let stands = || self.seats.values().flatten();
-        if let Lease::Held(id, _) | Lease::Asked(id) = self.lease {
-            return match self.stand(id).is_some_and(|stand| stand.awaiting > 0) {
+        let known = || self.sessions.values().flatten();
+        if let LeaseState::Held(id, _) | LeaseState::Requested(id) = self.lease {
+            return match self.session_state(id).is_some_and(|session| session.awaiting > 0) {
                 true => GateState::WaitingForApproval,
                 false => GateState::Connected,
             };
         }
-        if stands().any(|stand| stand.login == Login::In && stand.paused) {
+        if known().any(|session| session.login == Login::In && session.paused) {
             GateState::Paused
-        } else if stands().next().is_some() {
+        } else if known().next().is_some() {
             GateState::LoggedOut
         } else {
             GateState::Closed
@@ -403,14 +409,14 @@ impl Desk {
         let error = match asked.stage {
             Stage::Waiting(_) => GateError::NotSent("the workstation had no turn for it in time".to_owned()),
             Stage::UnderWay => GateError::NoAnswer("no answer from the workstation in time".to_owned()),
-            Stage::Adrift => GateError::NoAnswer("the workstation went before it answered".to_owned()),
+            Stage::Abandoned => GateError::NoAnswer("the workstation went before it answered".to_owned()),
         };
-        effects.push(Effect::End(number, Err(error)));
+        effects.push(Effect::Complete(number, Err(error)));
     }
 
     /// The next requests, in order, as many as may be under way.
     fn hand_out(&mut self, now: Instant, effects: &mut Vec<Effect>) {
-        let Lease::Held(id, lease) = self.lease else { return };
+        let LeaseState::Held(id, lease) = self.lease else { return };
         let under_way = self.requests.values().filter(|asked| asked.under_way()).count();
         let free = self.rules.in_flight.max(1).saturating_sub(under_way);
         let location = self.rules.location;
@@ -418,7 +424,7 @@ impl Desk {
             let Stage::Waiting(request) = std::mem::replace(&mut asked.stage, Stage::UnderWay) else { continue };
             let left = asked.until.saturating_duration_since(now).as_millis();
             let request = Request {
-                claim: Claim { lease, number: *number, location },
+                claim: RequestRef { lease, number: *number, location },
                 method: request.method,
                 path: request.path,
                 headers: request.headers,
@@ -427,7 +433,7 @@ impl Desk {
                 max_body: request.max_response_body,
                 write: request.write,
             };
-            effects.push(Effect::Say(id, ToWorkstation::Request(request)));
+            effects.push(Effect::Send(id, ToWorkstation::Request(request)));
         }
     }
 
@@ -442,7 +448,7 @@ impl Desk {
         };
         self.requests.retain(|number, asked| {
             if asked.waits() {
-                effects.push(Effect::End(*number, Err(GateError::NotSent(why.to_owned()))));
+                effects.push(Effect::Complete(*number, Err(GateError::NotSent(why.to_owned()))));
             }
             !asked.waits()
         });
