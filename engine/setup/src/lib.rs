@@ -173,7 +173,7 @@ pub struct EngineRules {
     /// What the store keeps of its pages in memory.
     pub store_cache_bytes: u64,
     /// Read through every record at the start and compare with what was written: finds records that a damaged log lost without a
-    /// trace, where gaps, seals and the tide mark did not.
+    /// trace, where gaps, seals and the watermark did not.
     pub store_verify: bool,
     /// Begins with an empty store where one was made before and is gone.
     pub accept_empty_store: bool,

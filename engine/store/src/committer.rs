@@ -13,13 +13,16 @@ use sled::IVec;
 use tokio::sync::oneshot;
 
 use super::{
-    Append, Batch, CommitError, Expect, Key, StoreError,
     audit::Replaced,
+    batch::{Append, Batch, Expect},
     disk::{Disk, Floor},
     envelope::{Sealed, fingerprint, further_pieces, piece_key},
+    error::{CommitError, StoreError},
     keys,
-    sled_store::{Shared, guarded},
-    tide::{TIDE_KEY, TideMark, TideRecord},
+    range::Key,
+    shared::Shared,
+    sled_guard::guarded,
+    watermark::{WATERMARK_KEY, WatermarkFile, WatermarkRecord},
 };
 
 /// A group is small enough that nobody waits long for the others in it, and that sled hardly fills a segment between two syncs: it
@@ -51,7 +54,7 @@ pub(super) enum SealedExpect {
 }
 
 impl Job {
-    pub fn seal(shared: &Shared, batch: Batch, reply: oneshot::Sender<Outcome>) -> Result<Self, StoreError> {
+    pub(crate) fn seal(shared: &Shared, batch: Batch, reply: oneshot::Sender<Outcome>) -> Result<Self, StoreError> {
         let bytes = batch.weigh()?;
         let mut sealer = shared.envelope.sealer()?;
         let writes = batch
@@ -99,15 +102,15 @@ struct Waiting {
 }
 
 impl Queue {
-    pub fn new(limit: usize, limit_bytes: usize) -> Self {
+    pub(crate) fn new(limit: usize, limit_bytes: usize) -> Self {
         Self { waiting: Mutex::default(), arrived: Condvar::new(), limit, limit_bytes }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.lock().jobs.len()
     }
 
-    pub fn push(&self, job: Job) -> Result<(), StoreError> {
+    pub(crate) fn push(&self, job: Job) -> Result<(), StoreError> {
         let mut waiting = self.lock();
         // An empty queue takes a batch of any legal size.
         if waiting.jobs.len() >= self.limit || (waiting.bytes > 0 && waiting.bytes + job.bytes > self.limit_bytes) {
@@ -121,7 +124,7 @@ impl Queue {
     }
 
     /// What waits is still written, then the thread ends.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.arrived.notify_one();
     }
@@ -154,14 +157,14 @@ pub(super) struct Committer {
     pub queue: Arc<Queue>,
     pub floor: Arc<Floor>,
     pub disk: Arc<dyn Disk>,
-    pub tide: TideMark,
-    pub last: TideRecord,
+    pub watermark: WatermarkFile,
+    pub last: WatermarkRecord,
     /// The last number given in the feed.
     pub feed_end: u64,
 }
 
 impl Committer {
-    pub fn start(mut self) -> Result<JoinHandle<()>, StoreError> {
+    pub(crate) fn start(mut self) -> Result<JoinHandle<()>, StoreError> {
         let run = move || {
             while let Some(group) = self.queue.next_group() {
                 self.commit(group);
@@ -227,8 +230,8 @@ impl Committer {
         self.shared.audit.reveal(next, &replaced, || self.shared.reveal());
         (self.last, self.feed_end) = (next, feed_end);
         self.floor.written(bytes as u64);
-        if let Err(error) = self.tide.mark(next.group) {
-            tracing::warn!(%error, "the tide mark was not written; it stays lower than it could be");
+        if let Err(error) = self.watermark.mark(next.group) {
+            tracing::warn!(%error, "the watermark was not written; it stays lower than it could be");
         }
         Ok(())
     }
@@ -261,7 +264,7 @@ struct Plan {
     batch: sled::Batch,
     before: BTreeMap<Key, Option<IVec>>,
     bytes: usize,
-    next: TideRecord,
+    next: WatermarkRecord,
     replaced: Vec<Replaced>,
 }
 
@@ -357,8 +360,8 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// One sled batch out of all writes, the pieces of replaced values removed, the tide record moved on.
-    fn plan(self, last: TideRecord, appended: &[(Key, Sealed)]) -> Result<Plan, StoreError> {
+    /// One sled batch out of all writes, the pieces of replaced values removed, the watermark record moved on.
+    fn plan(self, last: WatermarkRecord, appended: &[(Key, Sealed)]) -> Result<Plan, StoreError> {
         let (mut batch, mut bytes, mut replaced) = (sled::Batch::default(), 0, Vec::new());
         let mut next = last;
         next.group += 1;
@@ -388,7 +391,7 @@ impl<'a> Group<'a> {
                 }
             }
         }
-        batch.insert(TIDE_KEY, next.seal(&self.shared.envelope)?);
+        batch.insert(WATERMARK_KEY, next.seal(&self.shared.envelope)?);
         Ok(Plan { batch, before: self.before, bytes, next, replaced })
     }
 }

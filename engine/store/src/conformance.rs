@@ -20,7 +20,7 @@ use super::{
 };
 
 /// One implementation, set up empty.
-pub trait Subject: Sized {
+pub(crate) trait Subject: Sized {
     fn fresh() -> Self;
     fn store(&self) -> Arc<dyn Store>;
     /// Closes the store, as the end of its process would, and opens it again.
@@ -73,7 +73,7 @@ fn everything() -> KeyRange {
     KeyRange::prefix(&[])
 }
 
-pub async fn absent_keys_are_none<S: Subject>() {
+pub(crate) async fn absent_keys_are_none<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
     assert_eq!(store.get(b"nothing").unwrap(), None);
@@ -86,7 +86,7 @@ pub async fn absent_keys_are_none<S: Subject>() {
     assert!(store.health().accepts_writes());
 }
 
-pub async fn writes_are_all_or_nothing<S: Subject>() {
+pub(crate) async fn writes_are_all_or_nothing<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
     commit(&store, &|batch| batch.put(key("a"), vec![1]).put(key("b"), vec![2])).await.unwrap();
@@ -99,7 +99,7 @@ pub async fn writes_are_all_or_nothing<S: Subject>() {
     assert_eq!(store.get(b"c").unwrap(), None);
 }
 
-pub async fn preconditions_are_checked<S: Subject>() {
+pub(crate) async fn preconditions_are_checked<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
     commit(&store, &|batch| batch.expect_absent(key("a")).put(key("a"), vec![1])).await.unwrap();
@@ -119,7 +119,7 @@ pub async fn preconditions_are_checked<S: Subject>() {
     assert!(conflict_at(commit(&store, &|batch| batch.expect_absent(key("a"))).await, "a"));
 }
 
-pub async fn the_later_write_to_a_key_counts<S: Subject>() {
+pub(crate) async fn the_later_write_to_a_key_counts<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
     let large = vec![5; 20_000];
@@ -136,7 +136,7 @@ pub async fn the_later_write_to_a_key_counts<S: Subject>() {
 }
 
 /// Many batches of one caller in one group: each sees those before it, and nothing of those refused.
-pub async fn calls_take_effect_in_their_order<S: Subject>() {
+pub(crate) async fn calls_take_effect_in_their_order<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
     for size in [8, 6_000] {
@@ -159,7 +159,7 @@ pub async fn calls_take_effect_in_their_order<S: Subject>() {
     }
 }
 
-pub async fn one_of_many_wins_a_sequence_number<S: Subject>() {
+pub(crate) async fn one_of_many_wins_a_sequence_number<S: Subject>() {
     const WRITERS: u64 = 16;
     const RECORDS: u64 = 20;
     let subject = S::fresh();
@@ -189,7 +189,7 @@ pub async fn one_of_many_wins_a_sequence_number<S: Subject>() {
     assert_eq!(journal::load(&*store, 7).unwrap().next_seq, RECORDS + 1);
 }
 
-pub async fn scans_go_both_ways<S: Subject>() {
+pub(crate) async fn scans_go_both_ways<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
     let all: Vec<(Key, Vec<u8>)> =
@@ -219,7 +219,7 @@ pub async fn scans_go_both_ways<S: Subject>() {
 }
 
 /// Readers never see half a commit, nor one that is not durable yet. Goes on until the reader has had its share of looks.
-pub async fn scans_see_whole_commits<S: Subject>() {
+pub(crate) async fn scans_see_whole_commits<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
     let durable = Arc::new(AtomicUsize::new(0));
@@ -252,7 +252,7 @@ pub async fn scans_see_whole_commits<S: Subject>() {
     reader.await.unwrap();
 }
 
-pub async fn values_of_all_sizes_grow_and_shrink<S: Subject>() {
+pub(crate) async fn values_of_all_sizes_grow_and_shrink<S: Subject>() {
     let mut subject = S::fresh();
     let sizes = [0, 3_500, 3_543, 3_544, 3_600, 4_096, 4_097, 100_000, 9_000, 3_543, 1, 1_000_000, 50_000, 0];
     let value = |size: usize| (0..size).map(|i| (i * 7 + size) as u8).collect::<Vec<u8>>();
@@ -274,7 +274,7 @@ pub async fn values_of_all_sizes_grow_and_shrink<S: Subject>() {
     assert!(store.scan_keys(everything(), Direction::Forward, 9).unwrap().is_empty());
 }
 
-pub async fn preconditions_on_large_values<S: Subject>() {
+pub(crate) async fn preconditions_on_large_values<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
     let (old, new) = (vec![1; 50_000], vec![2; 50_000]);
@@ -287,7 +287,7 @@ pub async fn preconditions_on_large_values<S: Subject>() {
     commit(&store, &|batch| batch.expect_value(key("a"), new.clone())).await.unwrap();
 }
 
-pub async fn durable_after_reopening<S: Subject>() {
+pub(crate) async fn durable_after_reopening<S: Subject>() {
     let mut subject = S::fresh();
     let mut model = BTreeMap::new();
     for round in 0..4u64 {
@@ -307,7 +307,7 @@ pub async fn durable_after_reopening<S: Subject>() {
     }
 }
 
-pub async fn bad_batches_are_refused<S: Subject>() {
+pub(crate) async fn bad_batches_are_refused<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
     let refused = async |step: Step<'_>| match commit(&store, step).await {
@@ -328,7 +328,7 @@ pub async fn bad_batches_are_refused<S: Subject>() {
     assert_eq!(store.get(&[1; MAX_KEY_BYTES]).unwrap().unwrap().len(), 10_000);
 }
 
-pub async fn a_dropped_future_still_commits<S: Subject>() {
+pub(crate) async fn a_dropped_future_still_commits<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
     let mut batch = Batch::new();
@@ -338,7 +338,7 @@ pub async fn a_dropped_future_still_commits<S: Subject>() {
     assert_eq!(store.get(b"a").unwrap(), Some(vec![1]));
 }
 
-pub async fn ids_survive_reopening<S: Subject>() {
+pub(crate) async fn ids_survive_reopening<S: Subject>() {
     let mut subject = S::fresh();
     let mut last = 0;
     for _ in 0..3 {
@@ -351,7 +351,7 @@ pub async fn ids_survive_reopening<S: Subject>() {
     }
 }
 
-pub async fn journals_survive_reopening<S: Subject>() {
+pub(crate) async fn journals_survive_reopening<S: Subject>() {
     let mut subject = S::fresh();
     let mut wake = None;
     for round in 0..3u64 {
@@ -389,7 +389,7 @@ fn appended(store: &Arc<dyn Store>, stream: u64) -> Vec<(u64, Vec<u8>)> {
 }
 
 /// Many callers, many of them in one group: numbers rise without a gap, and each caller's in the order of its calls.
-pub async fn appends_are_numbered_in_the_order_of_commits<S: Subject>() {
+pub(crate) async fn appends_are_numbered_in_the_order_of_commits<S: Subject>() {
     const WRITERS: u64 = 8;
     const BATCHES: u64 = 25;
     let subject = S::fresh();
@@ -429,7 +429,7 @@ pub async fn appends_are_numbered_in_the_order_of_commits<S: Subject>() {
     assert_eq!(feed_end(&*store).unwrap(), 3 * WRITERS * BATCHES);
 }
 
-pub async fn a_refused_batch_appends_nothing<S: Subject>() {
+pub(crate) async fn a_refused_batch_appends_nothing<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
     let commits = (0..20u64).map(|n| {
@@ -451,7 +451,7 @@ pub async fn a_refused_batch_appends_nothing<S: Subject>() {
     assert!(matches!(heavy, Err(CommitError::Store(StoreError::TooLarge { .. }))));
 }
 
-pub async fn the_feed_goes_on_after_reopening<S: Subject>() {
+pub(crate) async fn the_feed_goes_on_after_reopening<S: Subject>() {
     let mut subject = S::fresh();
     for round in 0..4u64 {
         let store = subject.store();
@@ -528,7 +528,7 @@ fn resolve(model: &BTreeMap<Key, Vec<u8>>, key: &Key, expect: &Wish) -> (Expect,
 }
 
 /// Random batches against a map. Commits are submitted in runs, so that many land in one group, and awaited before anything is read.
-pub async fn behaves_like_a_map<S: Subject>() {
+pub(crate) async fn behaves_like_a_map<S: Subject>() {
     let mut runner = prop::test_runner::TestRunner::new(ProptestConfig { cases: 24, ..ProptestConfig::default() });
     let script = prop::collection::vec(some_action(), 1..60);
     let handle = tokio::runtime::Handle::current();

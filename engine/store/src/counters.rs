@@ -7,7 +7,12 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-use super::{Batch, CommitError, Store, StoreError, keys};
+use super::{
+    batch::Batch,
+    contract::Store,
+    error::{CommitError, StoreError},
+    keys,
+};
 
 /// Ids per lease: one commit in a thousand pays for it.
 const BLOCK: u64 = 1_000;

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::StoreError;
+use super::error::StoreError;
 use crate::files;
 
 /// Held while the store is open. Dropping it lets the next process in.
@@ -16,7 +16,7 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    pub fn claim(path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn claim(path: &Path) -> Result<Self, StoreError> {
         let io = |error| StoreError::io(format!("the store's directory {}", path.display()))(error);
         create_for_owner(path).map_err(io)?;
         let lock = File::options().create(true).truncate(false).write(true).open(path.join("lock")).map_err(io)?;
@@ -29,7 +29,7 @@ impl Directory {
         Ok(directory)
     }
 
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.path.display().to_string()
     }
 
@@ -47,7 +47,7 @@ impl Directory {
     }
 
     /// sled syncs the contents of its log, never its names.
-    pub fn sync_names(&self) -> Result<(), StoreError> {
+    pub(crate) fn sync_names(&self) -> Result<(), StoreError> {
         for file in ["conf", "db"] {
             let path = self.path.join(file);
             File::open(&path)

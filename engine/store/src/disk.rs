@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::CommitError;
+use super::error::CommitError;
 
 pub trait Disk: Send + Sync + 'static {
     /// Everything written so far survives the loss of power.
@@ -66,15 +66,15 @@ const GOOD_FOR: Duration = Duration::from_secs(1);
 const GOOD_FOR_BYTES: u64 = 16 << 20;
 
 impl Floor {
-    pub fn new(floor: u64) -> Self {
+    pub(crate) fn new(floor: u64) -> Self {
         Self { floor, reading: Mutex::new(Reading { at: None, free: 0, written: 0 }) }
     }
 
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.floor
     }
 
-    pub fn free(&self, disk: &dyn Disk) -> io::Result<u64> {
+    pub(crate) fn free(&self, disk: &dyn Disk) -> io::Result<u64> {
         let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         if reading.at.is_none_or(|at| at.elapsed() >= GOOD_FOR) || reading.written >= GOOD_FOR_BYTES {
             *reading = Reading { at: Some(Instant::now()), free: disk.free()?, written: 0 };
@@ -82,12 +82,12 @@ impl Floor {
         Ok(reading.free.saturating_sub(reading.written))
     }
 
-    pub fn check(&self, disk: &dyn Disk) -> Result<(), CommitError> {
-        let free = self.free(disk).map_err(super::StoreError::io("the free space of the store's disk"))?;
+    pub(crate) fn check(&self, disk: &dyn Disk) -> Result<(), CommitError> {
+        let free = self.free(disk).map_err(super::error::StoreError::io("the free space of the store's disk"))?;
         if free < self.floor { Err(CommitError::Full { free, floor: self.floor }) } else { Ok(()) }
     }
 
-    pub fn written(&self, bytes: u64) {
+    pub(crate) fn written(&self, bytes: u64) {
         self.reading.lock().unwrap_or_else(PoisonError::into_inner).written += bytes;
     }
 }

@@ -1,8 +1,11 @@
 //! When each location wants to be woken, sorted by time: a start reads what is due, however many locations there are.
 
 use super::{
-    Batch, Direction, Key, KeyRange, Store, StoreError,
+    batch::Batch,
+    contract::Store,
+    error::StoreError,
     keys::{self, Space},
+    range::{Direction, Key, KeyRange},
 };
 
 /// In the batch of the decision that moved the time. `old` is what the location set before, so that it has one wake time only.

@@ -12,7 +12,7 @@ use chacha20poly1305::{
 };
 use sled::IVec;
 
-use super::StoreError;
+use super::error::StoreError;
 use crate::files;
 
 const INLINE: u8 = 1;
@@ -26,7 +26,7 @@ pub(super) const PIECE_BYTES: usize = 3_584;
 /// The first byte of keys of further pieces, above all keys of the trait.
 pub(super) const PIECE_SPACE: u8 = 0xFF;
 
-pub(super) fn piece_key(key: &[u8], index: u32) -> super::Key {
+pub(super) fn piece_key(key: &[u8], index: u32) -> super::range::Key {
     let mut piece = Vec::with_capacity(key.len() + 5);
     piece.push(PIECE_SPACE);
     piece.extend_from_slice(key);
@@ -65,12 +65,12 @@ pub(super) struct Envelope {
 }
 
 impl Envelope {
-    pub fn new(key: &StoreKey) -> Self {
+    pub(crate) fn new(key: &StoreKey) -> Self {
         Self { cipher: XChaCha20Poly1305::new(&CipherKey::from(key.0)) }
     }
 
     /// For the values of one batch: random numbers are drawn once, each value gets its own nonce from them.
-    pub fn sealer(&self) -> Result<Sealer<'_>, StoreError> {
+    pub(crate) fn sealer(&self) -> Result<Sealer<'_>, StoreError> {
         let mut prefix = [0; 16];
         getrandom::fill(&mut prefix)
             .map_err(io::Error::other)
@@ -78,7 +78,7 @@ impl Envelope {
         Ok(Sealer { envelope: self, prefix, index: 0 })
     }
 
-    pub fn open(&self, key: &[u8], head: &[u8], pieces: &[IVec]) -> Result<Vec<u8>, StoreError> {
+    pub(crate) fn open(&self, key: &[u8], head: &[u8], pieces: &[IVec]) -> Result<Vec<u8>, StoreError> {
         let damaged = |what| StoreError::damaged(key, what);
         let first = match head.first() {
             Some(&INLINE) => &head[1..],
@@ -107,7 +107,7 @@ pub(super) struct Sealer<'a> {
 }
 
 impl Sealer<'_> {
-    pub fn seal(&mut self, key: &[u8], value: &[u8]) -> Result<Sealed, StoreError> {
+    pub(crate) fn seal(&mut self, key: &[u8], value: &[u8]) -> Result<Sealed, StoreError> {
         let mut nonce = [0; NONCE];
         nonce[..16].copy_from_slice(&self.prefix);
         nonce[16..].copy_from_slice(&self.index.to_be_bytes());
@@ -123,7 +123,7 @@ impl Sealer<'_> {
             .map_err(|_| StoreError::TooLarge {
                 what: "bytes in a value",
                 size: value.len(),
-                limit: super::MAX_VALUE_BYTES,
+                limit: super::batch::MAX_VALUE_BYTES,
             })?;
         sealed.extend_from_slice(&tag);
         Ok(cut(&sealed))

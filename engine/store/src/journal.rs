@@ -3,7 +3,13 @@
 
 use std::fmt;
 
-use super::{Batch, Direction, Key, KeyRange, Store, StoreError, keys};
+use super::{
+    batch::Batch,
+    contract::Store,
+    error::StoreError,
+    keys,
+    range::{Direction, Key, KeyRange},
+};
 
 pub const FIRST_SEQ: u64 = 1;
 
@@ -137,7 +143,7 @@ fn read_snapshot(store: &dyn Store, location: u32) -> Result<Option<(u64, Vec<u8
 fn read_tail(store: &dyn Store, location: u32, first: u64) -> Result<Vec<(u64, Vec<u8>)>, JournalError> {
     let damaged = |damage| JournalError::Damaged { location, damage };
     let mut range =
-        KeyRange::new(keys::journal(location, first), super::prefix_end(&keys::journal(location, u64::MAX)));
+        KeyRange::new(keys::journal(location, first), super::range::prefix_end(&keys::journal(location, u64::MAX)));
     let (mut tail, mut expected) = (Vec::new(), first);
     loop {
         let page = match store.scan(range.clone(), Direction::Forward, PAGE) {

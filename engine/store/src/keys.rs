@@ -1,7 +1,7 @@
 //! The disk's table of contents: every key space, how its keys are built and how they are read back. Nobody else makes keys.
 //! Numbers are big-endian so that keys sort like what they name. A new space is one line in `spaces!`, one builder, one parser.
 
-use super::{Key, KeyRange};
+use super::range::{Key, KeyRange};
 
 macro_rules! spaces {
     ($($(#[$doc:meta])* $space:ident = $tag:literal $name:literal,)*) => {
@@ -393,7 +393,7 @@ pub fn wakes_due(now: i64) -> KeyRange {
 }
 
 fn after_time(space: Space, time: i64) -> Key {
-    super::prefix_end(&Build::new(space).i64(time).key())
+    super::range::prefix_end(&Build::new(space).i64(time).key())
 }
 
 /// Signed numbers sort by value once their sign bit is flipped.

@@ -7,8 +7,11 @@ use std::{
 };
 
 use super::{
-    Append, Batch, CommitError, CommitFuture, Direction, Expect, Health, Key, KeyRange, Store, StoreError, check_key,
-    feed_number, keys,
+    batch::{Append, Batch, Expect, check_key},
+    contract::{CommitFuture, Health, Store, feed_number},
+    error::{CommitError, StoreError},
+    keys,
+    range::{Direction, Key, KeyRange},
 };
 
 /// What the next commit is to suffer.

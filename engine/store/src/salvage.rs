@@ -10,12 +10,17 @@ use std::{
 };
 
 use super::{
-    Batch, CommitError, Direction, FIRST_RESERVED, Key, KeyRange, SledConfig, SledStore, Store, StoreError, StoreKey,
-    envelope::{Envelope, fingerprint},
-    keys,
+    batch::Batch,
+    contract::Store,
+    envelope::{Envelope, StoreKey, fingerprint},
+    error::{CommitError, StoreError},
+    integrity, keys,
     mend::{self, Mended},
-    sled_store::{Shared, guarded, open_sled, quiet_panics},
-    tide::{self, TideRecord},
+    range::{Direction, FIRST_RESERVED, Key, KeyRange},
+    shared::Shared,
+    sled_guard::{guarded, open_sled, quiet_panics},
+    sled_store::{SledConfig, SledStore},
+    watermark::{self, WatermarkRecord},
 };
 
 /// Values of one commit of the new store, and their bytes.
@@ -58,12 +63,12 @@ pub async fn salvage(from: &Path, key: &StoreKey, to: &Path, scratch: &Path) -> 
     let mended = mend::mend(&scratch.join("db")).map_err(StoreError::io("mending the copy of the log"))?;
     let config = SledConfig { cache_bytes: 64 << 20, floor_bytes: 0, ..SledConfig::new(to, key.clone()) };
     let damaged = Arc::new(Shared::new(open_sled(scratch, config.cache_bytes)?, Envelope::new(key)));
-    let mark = tide::read_mark(&from.join("tide"));
+    let mark = watermark::read_mark(&from.join("tide"));
     // Without the record nobody knows what there was.
-    let last = tide::read_record(&damaged).ok().flatten();
+    let last = integrity::read_record(&damaged).ok().flatten();
     let sound = SledStore::open(config)?;
-    let mut copier = Copier { to: &sound, batch: Batch::new(), bytes: 0, found: TideRecord::default() };
-    let mut report = Report { mended, groups: (last.map_or(0, TideRecord::group), mark), ..Report::default() };
+    let mut copier = Copier { to: &sound, batch: Batch::new(), bytes: 0, found: WatermarkRecord::default() };
+    let mut report = Report { mended, groups: (last.map_or(0, WatermarkRecord::group), mark), ..Report::default() };
     for tag in 0..FIRST_RESERVED {
         let salvaged = copier.space(&damaged, tag).await?;
         if salvaged != Salvaged::default() {
@@ -108,7 +113,7 @@ struct Copier<'a> {
     to: &'a SledStore,
     batch: Batch,
     bytes: usize,
-    found: TideRecord,
+    found: WatermarkRecord,
 }
 
 type Found = (Key, u128, Result<Vec<u8>, StoreError>);
@@ -186,7 +191,7 @@ fn read(
                 Ok((key, print, value))
             };
             let page = guarded(|| Ok::<_, sled::Error>(damaged.walk(rest.clone(), direction, 200, open)));
-            let page = page.unwrap_or_else(|error| Err(super::sled_store::sled_error(&rest.start, error)));
+            let page = page.unwrap_or_else(|error| Err(super::sled_guard::sled_error(&rest.start, error)));
             let last = page.as_ref().ok().and_then(|page: &Vec<Found>| page.last()).map(|(key, ..)| key.clone());
             if pages.send(page).is_err() {
                 return;

@@ -6,7 +6,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use runtime::clock;
 use sha2::Sha256;
 
-use crate::{Batch, CommitError, Store, keys};
+use crate::{batch::Batch, contract::Store, error::CommitError, keys};
 
 /// A secret per purpose, derived from one random seed.
 #[derive(Clone)]

@@ -2,32 +2,27 @@
 //! promise is made good here and in `committer`, `envelope`, `directory` and `disk`.
 
 use std::{
-    cell::Cell,
-    collections::BTreeMap,
-    fmt::Display,
-    panic::{self, AssertUnwindSafe, catch_unwind},
-    path::{Path, PathBuf},
-    sync::{
-        Arc, Once, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-        atomic::{AtomicU64, Ordering},
-    },
-    thread::{self, JoinHandle},
-    time::{Duration, Instant},
+    path::PathBuf,
+    sync::{Arc, atomic::Ordering},
+    thread::JoinHandle,
+    time::Duration,
 };
 
-use sled::IVec;
 use tokio::sync::oneshot;
 
 use super::{
-    Batch, CommitFuture, Direction, Health, Key, KeyRange, MAX_BATCH_BYTES, Store, StoreError,
-    audit::{self, Audit},
-    check_key,
+    batch::{Batch, MAX_BATCH_BYTES, check_key},
     committer::{Committer, Job, Queue},
+    contract::{CommitFuture, Health, Store},
     directory::Directory,
     disk::{Disk, Floor, RealDisk},
-    envelope::{Envelope, StoreKey, further_pieces, piece_key},
-    feed_number, keys,
-    tide::{self, TIDE_KEY, TideMark},
+    envelope::{Envelope, StoreKey},
+    error::StoreError,
+    integrity,
+    range::{Direction, Key, KeyRange},
+    shared::{Raw, Shared},
+    sled_guard::{open_sled, quiet_panics},
+    watermark::WatermarkFile,
 };
 
 #[derive(Clone, Debug)]
@@ -87,10 +82,11 @@ impl SledStore {
         let real = RealDisk::open(&directory.path).map_err(StoreError::io("opening sled's log"))?;
         let disk = disk(real);
         let shared = Arc::new(Shared::new(db, Envelope::new(&config.key)));
-        let (tide, mark) = TideMark::open(&directory.path).map_err(StoreError::io("opening the tide mark"))?;
-        let last = tide::last_group(&shared, &directory, &*disk, mark)?;
+        let (watermark, mark) =
+            WatermarkFile::open(&directory.path).map_err(StoreError::io("opening the watermark"))?;
+        let last = integrity::last_group(&shared, &directory, &*disk, mark)?;
         if config.verify {
-            tide::verify(&shared, last)?;
+            integrity::verify(&shared, last)?;
         }
         if config.audit && !config.verify {
             shared.audit.begin(last);
@@ -102,12 +98,12 @@ impl SledStore {
             queue: queue.clone(),
             floor: floor.clone(),
             disk: disk.clone(),
-            tide,
+            watermark,
             last,
             feed_end: shared.feed_end()?,
         };
         let committer = Some(committer.start()?);
-        let audit = if config.audit && !config.verify { Some(audit::start(shared.clone())?) } else { None };
+        let audit = if config.audit && !config.verify { Some(integrity::start_audit(shared.clone())?) } else { None };
         Ok(Self { shared, queue, floor, disk, committer, audit, _directory: directory })
     }
 
@@ -184,250 +180,5 @@ impl Drop for SledStore {
             // it the lock on its files: the next to open them is another process.
             std::mem::forget(self.shared.clone());
         }
-    }
-}
-
-/// What readers and the committer both see.
-pub(super) struct Shared {
-    pub db: sled::Db,
-    pub envelope: Envelope,
-    /// The records that the group under way replaces, as they were: what readers see of them until the group is durable.
-    hidden: RwLock<BTreeMap<Key, Option<IVec>>>,
-    refusing: OnceLock<String>,
-    pub audit: Audit,
-    /// What the audit found.
-    pub damage: OnceLock<String>,
-    last_commit: AtomicU64,
-}
-
-/// One value as it lies on the disk.
-pub(super) struct Raw {
-    pub head: IVec,
-    pub pieces: Vec<IVec>,
-}
-
-pub(super) type Hidden = BTreeMap<Key, Option<IVec>>;
-
-impl Shared {
-    pub fn new(db: sled::Db, envelope: Envelope) -> Self {
-        Self {
-            db,
-            envelope,
-            hidden: RwLock::default(),
-            refusing: OnceLock::new(),
-            audit: Audit::default(),
-            damage: OnceLock::new(),
-            last_commit: AtomicU64::new(0),
-        }
-    }
-
-    pub fn hide(&self, before: Hidden) {
-        *self.hidden_mut() = before;
-    }
-
-    pub fn reveal(&self) {
-        let durable = std::mem::take(&mut *self.hidden_mut());
-        drop(durable);
-    }
-
-    fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        self.read(key)?.map(|raw| self.envelope.open(key, &raw.head, &raw.pieces)).transpose()
-    }
-
-    fn feed_end(&self) -> Result<u64, StoreError> {
-        self.value(&keys::feed_end())?.map_or(Ok(0), |value| feed_number(&value))
-    }
-
-    pub fn refusing(&self) -> Result<(), StoreError> {
-        match self.refusing.get() {
-            Some(why) => Err(StoreError::Refusing { why: why.clone() }),
-            None => Ok(()),
-        }
-    }
-
-    /// The first reason stays.
-    pub fn refuse(&self, why: String) -> String {
-        tracing::error!(why, "the store takes no more writes until it is reopened");
-        self.refusing.get_or_init(|| why).clone()
-    }
-
-    pub fn note_commit(&self, took: Duration) {
-        self.last_commit.store(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
-    }
-
-    pub fn on_disk(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
-        guarded(|| self.db.get(key)).map_err(|error| sled_error(key, error))
-    }
-
-    pub fn read(&self, key: &[u8]) -> Result<Option<Raw>, StoreError> {
-        let hidden = self.hidden();
-        match self.record(&hidden, key)? {
-            Some(head) => Ok(Some(self.with_pieces(key.to_vec(), head, &hidden)?.1)),
-            None => Ok(None),
-        }
-    }
-
-    fn record(&self, hidden: &Hidden, key: &[u8]) -> Result<Option<IVec>, StoreError> {
-        match hidden.get(key) {
-            Some(before) => Ok(before.clone()),
-            None => self.on_disk(key),
-        }
-    }
-
-    pub fn with_pieces(&self, key: Key, head: IVec, hidden: &Hidden) -> Result<(Key, Raw), StoreError> {
-        let mut pieces = Vec::new();
-        for index in 0..further_pieces(&head) {
-            let piece = self.record(hidden, &piece_key(&key, index))?;
-            pieces.push(piece.ok_or_else(|| StoreError::damaged(&key, "a piece of a record is missing"))?);
-        }
-        Ok((key, Raw { head, pieces }))
-    }
-
-    /// Walks sled's records and the hidden ones side by side; of two with the same key the hidden one counts. Holding the lock to the
-    /// end is what makes a scan see one state.
-    pub fn walk<T>(
-        &self,
-        range: KeyRange,
-        direction: Direction,
-        limit: usize,
-        take: impl Fn(&Self, Key, IVec, &Hidden) -> Result<T, StoreError>,
-    ) -> Result<Vec<T>, StoreError> {
-        let Some(KeyRange { start, end }) = range.clamped() else { return Ok(Vec::new()) };
-        let hidden = self.hidden();
-        let mut below = self.db.range(start.clone()..end.clone());
-        let mut above = hidden.range(start.clone()..end);
-        let mut next_below = || {
-            let next = guarded(|| match direction {
-                Direction::Forward => below.next().transpose(),
-                Direction::Backward => below.next_back().transpose(),
-            });
-            next.map_err(|error| sled_error(&start, error))
-        };
-        let mut next_above = || match direction {
-            Direction::Forward => above.next(),
-            Direction::Backward => above.next_back(),
-        };
-        let (mut low, mut high) = (next_below()?, next_above());
-        let mut found = Vec::new();
-        while found.len() < limit {
-            let order = match (&low, high) {
-                (None, None) => break,
-                (Some(_), None) => std::cmp::Ordering::Less,
-                (None, Some(_)) => std::cmp::Ordering::Greater,
-                (Some((low, _)), Some((high, _))) if direction == Direction::Forward => low.as_ref().cmp(high),
-                (Some((low, _)), Some((high, _))) => high.as_slice().cmp(low),
-            };
-            if order.is_le()
-                && let Some((key, head)) = low.take()
-            {
-                if order.is_lt() {
-                    found.push(take(self, key.to_vec(), head, &hidden)?);
-                }
-                low = next_below()?;
-            }
-            if order.is_ge()
-                && let Some((key, before)) = high.take()
-            {
-                if let Some(head) = before {
-                    found.push(take(self, key.clone(), head.clone(), &hidden)?);
-                }
-                high = next_above();
-            }
-        }
-        Ok(found)
-    }
-
-    fn hidden(&self) -> RwLockReadGuard<'_, Hidden> {
-        self.hidden.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn hidden_mut(&self) -> RwLockWriteGuard<'_, Hidden> {
-        self.hidden.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-pub(super) fn open_sled(dir: &Path, cache_bytes: u64) -> Result<sled::Db, StoreError> {
-    let sled = sled::Config::new()
-        .path(dir)
-        .cache_capacity(cache_bytes)
-        .mode(sled::Mode::HighThroughput)
-        .use_compression(false)
-        .flush_every_ms(None);
-    // sled's threads may hold its files a moment longer than the store that was closed here just before.
-    let patience = Instant::now() + Duration::from_secs(2);
-    loop {
-        match guarded(|| sled.open()) {
-            Ok(db) => return Ok(db),
-            Err(error) if error.to_string().contains("could not acquire lock") => {
-                if Instant::now() > patience {
-                    return Err(StoreError::Locked { dir: dir.display().to_string() });
-                }
-                thread::sleep(Duration::from_millis(10));
-            }
-            Err(error) => return Err(sled_error(TIDE_KEY, error)),
-        }
-    }
-}
-
-thread_local! {
-    /// This thread is inside sled, and a panic there becomes an error.
-    static INSIDE_SLED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whoever starts on a damaged log is told so in one sentence, not by a backtrace. Other panics are shown as before.
-pub(super) fn quiet_panics() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let shown = panic::take_hook();
-        panic::set_hook(Box::new(move |panic| {
-            let own = thread::current().name().is_some_and(|name| name.starts_with("sled-"));
-            match (INSIDE_SLED.get(), own) {
-                (true, _) => {}
-                (false, true) => tracing::error!(location = ?panic.location(), "sled panicked on a thread of its own"),
-                (false, false) => shown(panic),
-            }
-        }));
-    });
-}
-
-/// sled panics on some kinds of damage: an error like any other here.
-pub(super) fn guarded<T, E: Into<SledFault>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, SledFault> {
-    let outside = INSIDE_SLED.replace(true);
-    let done = catch_unwind(AssertUnwindSafe(work));
-    INSIDE_SLED.set(outside);
-    match done {
-        Ok(done) => done.map_err(Into::into),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
-            Err(SledFault::Panicked(text.unwrap_or_else(|| "no message".into())))
-        }
-    }
-}
-
-pub(super) enum SledFault {
-    Sled(sled::Error),
-    Panicked(String),
-}
-
-impl From<sled::Error> for SledFault {
-    fn from(error: sled::Error) -> Self {
-        Self::Sled(error)
-    }
-}
-
-impl Display for SledFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Sled(error) => error.fmt(f),
-            Self::Panicked(text) => write!(f, "sled panicked: {text}"),
-        }
-    }
-}
-
-pub(super) fn sled_error(key: &[u8], error: SledFault) -> StoreError {
-    match error {
-        SledFault::Sled(sled::Error::Io(source)) => StoreError::io("sled")(source),
-        other => StoreError::damaged(key, other.to_string()),
     }
 }

@@ -1,0 +1,185 @@
+//! A batch: preconditions and writes that happen whole or not at all.
+
+use super::{
+    error::StoreError,
+    range::{FIRST_RESERVED, Key},
+};
+
+/// What one key, one value and one batch may weigh. The key limit keeps sled's index pages far below the size at which it moves
+/// them to files that it never syncs; the others bound the memory of a commit.
+pub const MAX_KEY_BYTES: usize = 256;
+pub const MAX_VALUE_BYTES: usize = 32 << 20;
+pub const MAX_BATCH_BYTES: usize = 64 << 20;
+pub const MAX_BATCH_KEYS: usize = 100_000;
+
+/// What a key must hold for a batch to be written. Compared by content: a value that changed and changed back is the same value.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Expect {
+    Absent,
+    Present,
+    Value(Vec<u8>),
+}
+
+/// Preconditions and writes that belong together. Preconditions speak of the state before the batch; of two writes to one key the later
+/// one counts.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Batch {
+    pub(crate) expects: Vec<(Key, Expect)>,
+    pub(crate) writes: Vec<(Key, Option<Vec<u8>>)>,
+    pub(crate) appends: Vec<Append>,
+}
+
+/// A value for the end of a stream of the feed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Append {
+    pub stream: u64,
+    /// How many numbers it takes: it may stand for several changes.
+    pub numbers: u64,
+    pub value: Vec<u8>,
+}
+
+impl Batch {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn put(&mut self, key: Key, value: Vec<u8>) -> &mut Self {
+        self.writes.push((key, Some(value)));
+        self
+    }
+
+    pub fn delete(&mut self, key: Key) -> &mut Self {
+        self.writes.push((key, None));
+        self
+    }
+
+    /// Adds a value to the end of a stream of the feed. Its number comes from one rising sequence over all streams, in the order of
+    /// commits: whoever has seen what is visible up to a number misses nothing by going on from there.
+    pub fn append(&mut self, stream: u64, value: Vec<u8>) -> &mut Self {
+        self.append_many(stream, 1, value)
+    }
+
+    /// One value for several changes, each with a number of its own. It is kept at the last of them.
+    pub fn append_many(&mut self, stream: u64, numbers: u64, value: Vec<u8>) -> &mut Self {
+        self.appends.push(Append { stream, numbers, value });
+        self
+    }
+
+    pub fn expect_absent(&mut self, key: Key) -> &mut Self {
+        self.expect(key, Expect::Absent)
+    }
+
+    pub fn expect_present(&mut self, key: Key) -> &mut Self {
+        self.expect(key, Expect::Present)
+    }
+
+    pub fn expect_value(&mut self, key: Key, value: Vec<u8>) -> &mut Self {
+        self.expect(key, Expect::Value(value))
+    }
+
+    /// What a `get` answered earlier must still be so.
+    pub fn expect_unchanged(&mut self, key: Key, seen: Option<Vec<u8>>) -> &mut Self {
+        self.expect(key, seen.map_or(Expect::Absent, Expect::Value))
+    }
+
+    pub fn expect(&mut self, key: Key, expect: Expect) -> &mut Self {
+        self.expects.push((key, expect));
+        self
+    }
+
+    pub fn expects(&self) -> &[(Key, Expect)] {
+        &self.expects
+    }
+
+    pub fn writes(&self) -> &[(Key, Option<Vec<u8>>)] {
+        &self.writes
+    }
+
+    pub fn appends(&self) -> &[Append] {
+        &self.appends
+    }
+
+    pub fn writes_to(&self, key: &[u8]) -> bool {
+        self.writes.iter().any(|(written, _)| written == key)
+    }
+
+    /// Bytes of the keys and values it writes.
+    pub fn written_bytes(&self) -> u64 {
+        let written = self.writes.iter().filter_map(|(key, value)| Some(key.len() + value.as_ref()?.len()));
+        let appended = self.appends.iter().map(|append| append.value.len());
+        written.chain(appended).map(|bytes| bytes as u64).sum()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.expects.is_empty() && self.writes.is_empty() && self.appends.is_empty()
+    }
+
+    /// Checks the limits and answers the weight in bytes.
+    pub(crate) fn weigh(&self) -> Result<usize, StoreError> {
+        within("keys in a batch", self.expects.len() + self.writes.len() + self.appends.len(), MAX_BATCH_KEYS)?;
+        let mut bytes = 0;
+        for key in self.expects.iter().map(|(key, _)| key).chain(self.writes.iter().map(|(key, _)| key)) {
+            check_key(key)?;
+            bytes += key.len();
+        }
+        let appended = self.appends.iter().map(|append| &append.value);
+        for value in self.writes.iter().filter_map(|(_, value)| value.as_ref()).chain(appended) {
+            within("bytes in a value", value.len(), MAX_VALUE_BYTES)?;
+            bytes += value.len();
+        }
+        within("bytes in a batch", bytes, MAX_BATCH_BYTES)?;
+        Ok(bytes)
+    }
+}
+
+/// Values may be patient data: only the shape is shown.
+impl std::fmt::Debug for Batch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Batch({} preconditions, {} writes, redacted)",
+            self.expects.len(),
+            self.writes.len() + self.appends.len()
+        )
+    }
+}
+
+pub(crate) fn within(what: &'static str, size: usize, limit: usize) -> Result<(), StoreError> {
+    if size > limit { Err(StoreError::TooLarge { what, size, limit }) } else { Ok(()) }
+}
+
+pub(crate) fn check_key(key: &[u8]) -> Result<(), StoreError> {
+    within("bytes in a key", key.len(), MAX_KEY_BYTES)?;
+    match key.first() {
+        Some(first) if *first < FIRST_RESERVED => Ok(()),
+        _ => Err(StoreError::NotAKey),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_named() {
+        let weigh = |fill: &dyn for<'b> Fn(&'b mut Batch) -> &'b mut Batch| {
+            let mut batch = Batch::new();
+            fill(&mut batch);
+            batch.weigh().map_err(|error| error.to_string())
+        };
+        assert_eq!(weigh(&|batch| batch.put(vec![1; 256], vec![0; 10])), Ok(266));
+        assert!(weigh(&|batch| batch.put(vec![1; 257], vec![])).is_err_and(|why| why.contains("257 bytes in a key")));
+        assert!(weigh(&|batch| batch.delete(vec![])).is_err_and(|why| why.contains("an empty key")));
+        assert!(weigh(&|batch| batch.expect_absent(vec![0xF0])).is_err_and(|why| why.contains("reserved")));
+        assert!(
+            weigh(&|batch| batch.put(vec![1], vec![0; MAX_VALUE_BYTES + 1])).is_err_and(|why| why.contains("value"))
+        );
+    }
+
+    #[test]
+    fn a_batch_prints_redacted() {
+        let mut batch = Batch::new();
+        batch.put(vec![1], b"Jane Doe".to_vec()).expect_value(vec![2], b"Jane".to_vec());
+        assert_eq!(format!("{batch:?}"), "Batch(1 preconditions, 1 writes, redacted)");
+    }
+}

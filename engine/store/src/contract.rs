@@ -1,0 +1,58 @@
+//! What the rest of the engine asks of a store, whatever it lies on.
+
+use std::{future::Future, pin::Pin, time::Duration};
+
+use super::{
+    batch::Batch,
+    error::{CommitError, StoreError},
+    keys,
+    range::{Direction, Key, KeyRange},
+};
+
+pub type CommitFuture = Pin<Box<dyn Future<Output = Result<(), CommitError>> + Send>>;
+
+pub trait Store: Send + Sync + 'static {
+    /// Durable state only: what a commit wrote is seen when its future has resolved, not before.
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
+    /// Ordered scan, at most `limit` pairs. One scan sees one state: all of a commit or nothing of it.
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError>;
+    /// The keys alone: no value is read or decrypted.
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError>;
+    /// The batch is under way when this returns, also if nobody polls the future: commits of one caller take effect in the order of
+    /// their calls. The future resolves to `Ok` once every write is durable. Any error but `StoreError::Unknown` means that nothing
+    /// was written.
+    fn commit(&self, batch: Batch) -> CommitFuture;
+    fn health(&self) -> Health;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// Bytes left on the disk; `None` when they could not be read.
+    pub free: Option<u64>,
+    /// Commits are refused while less than this is free.
+    pub floor: u64,
+    /// Why no commit is taken any more, until the store is reopened.
+    pub refusing: Option<String>,
+    /// What is known to be lost or damaged; an operator has to restore it.
+    pub damage: Option<String>,
+    /// Batches that wait for their turn.
+    pub waiting: usize,
+    /// How long the last group of commits took, from the arrival of its oldest batch to the release of all.
+    pub last_commit: Duration,
+}
+
+impl Health {
+    pub fn accepts_writes(&self) -> bool {
+        self.refusing.is_none() && self.free.is_some_and(|free| free >= self.floor)
+    }
+}
+
+/// The last number given in the feed; 0 before the first.
+pub fn feed_end(store: &dyn Store) -> Result<u64, StoreError> {
+    store.get(&keys::feed_end())?.map_or(Ok(0), |value| feed_number(&value))
+}
+
+pub(crate) fn feed_number(value: &[u8]) -> Result<u64, StoreError> {
+    let bytes = value.try_into().map_err(|_| StoreError::damaged(&keys::feed_end(), "not a number"))?;
+    Ok(u64::from_be_bytes(bytes))
+}

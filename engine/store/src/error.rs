@@ -1,0 +1,59 @@
+//! Why a read or a commit did not succeed.
+
+use std::{io, sync::Arc};
+
+use super::{keys, range::Key};
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("the store in {dir} is in use by another process")]
+    Locked { dir: String },
+    #[error("the store in {dir} is encrypted with another key than the one given, or its first record is damaged")]
+    WrongKey { dir: String },
+    #[error(
+        "the store in {dir} has lost commits: it ends at commit group {found}, but group {expected} was reported as durable; restore a \
+         backup, or remove the file `tide` to accept the loss"
+    )]
+    LostCommits { dir: String, found: u64, expected: u64 },
+    /// Never answered with other data instead.
+    #[error("damaged data in the key space `{space}`: {what}")]
+    Damaged { space: &'static str, what: String },
+    #[error("too many commits are waiting, try again")]
+    Busy,
+    #[error("the store takes no more writes until it is reopened: {why}")]
+    Refusing { why: String },
+    /// It may be there after a restart, or not: read again once the store is reopened.
+    #[error("a commit failed half way, its outcome is unknown until the store is reopened: {why}")]
+    Unknown { why: String },
+    #[error("{size} {what} are too many, the limit is {limit}")]
+    TooLarge { what: &'static str, size: usize, limit: usize },
+    #[error("an empty key, or one that starts with a reserved byte")]
+    NotAKey,
+    #[error("the key file {path}: {why}")]
+    KeyFile { path: String, why: String },
+    #[error("{what}: {source}")]
+    Io { what: String, source: Arc<io::Error> },
+}
+
+impl StoreError {
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source: Arc::new(source) }
+    }
+
+    /// A value that is not what its key promises.
+    pub fn damaged(key: &[u8], what: impl Into<String>) -> Self {
+        Self::Damaged { space: keys::space_name(key), what: what.into() }
+    }
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CommitError {
+    /// The state was not the one the batch expected: read again and decide again.
+    #[error("a precondition in the key space `{}` no longer holds", keys::space_name(key))]
+    Conflict { key: Key },
+    #[error("{free} bytes are free on the store's disk, writes are refused below {floor}")]
+    Full { free: u64, floor: u64 },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
