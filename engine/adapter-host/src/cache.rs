@@ -25,14 +25,14 @@ const COMPILED: &str = ".cwasm";
 const DRAFT: &str = ".new";
 
 /// The folder. It is created for this user alone: whoever can write here could as well replace this program.
-pub struct Cache {
+pub(crate) struct Cache {
     dir: PathBuf,
     key: [u8; 32],
 }
 
 impl Cache {
     /// An existing folder is taken only when it is this user's and nobody else can write to it.
-    pub fn open(parent: &Path) -> io::Result<Cache> {
+    pub(crate) fn open(parent: &Path) -> io::Result<Cache> {
         fs::create_dir_all(parent)?;
         let dir = parent.join(FOLDER);
         let mut builder = fs::DirBuilder::new();
@@ -50,7 +50,7 @@ impl Cache {
     }
 
     /// The compiled component, and whether the cache had it. A cache that cannot be written is worth a warning, not a failure.
-    pub fn component(&self, engine: &Engine, bytes: &[u8]) -> wasmtime::Result<(Component, bool)> {
+    pub(crate) fn component(&self, engine: &Engine, bytes: &[u8]) -> wasmtime::Result<(Component, bool)> {
         let name = format!("{}{COMPILED}", key(engine, bytes));
         let path = self.dir.join(&name);
         match self.read(&name) {

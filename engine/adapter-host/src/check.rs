@@ -11,11 +11,11 @@ use super::limits::{
 };
 
 /// 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z.
-pub const INSTANTS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+pub(crate) const INSTANTS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
 /// A field that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub(crate) struct Broken {
     pub field: Cow<'static, str>,
     pub rule: &'static str,
 }
@@ -26,26 +26,26 @@ impl fmt::Display for Broken {
     }
 }
 
-pub type Checked<T> = Result<T, Broken>;
+pub(crate) type Checked<T> = Result<T, Broken>;
 
-pub fn require(holds: bool, field: impl Into<Cow<'static, str>>, rule: &'static str) -> Checked<()> {
+pub(crate) fn require(holds: bool, field: impl Into<Cow<'static, str>>, rule: &'static str) -> Checked<()> {
     if holds { Ok(()) } else { Err(Broken { field: field.into(), rule }) }
 }
 
 /// What a text must be; the error says it.
-pub type Rule = fn(&str) -> Result<(), &'static str>;
+pub(crate) type Rule = fn(&str) -> Result<(), &'static str>;
 
 fn must(holds: bool, rule: &'static str) -> Result<(), &'static str> {
     if holds { Ok(()) } else { Err(rule) }
 }
 
-pub fn is_id(value: &str) -> Result<(), &'static str> {
+pub(crate) fn is_id(value: &str) -> Result<(), &'static str> {
     must((1..=ID_BYTES).contains(&value.len()), "must have 1 to 200 bytes")?;
     must(!value.chars().any(char::is_control), "must hold no control characters")
 }
 
 /// What is compared is never cut: half a version or a write key is another one.
-pub fn is_exact(value: &str) -> Result<(), &'static str> {
+pub(crate) fn is_exact(value: &str) -> Result<(), &'static str> {
     must(value.len() <= EXACT_TEXT_BYTES, "must have at most 500 bytes")
 }
 
@@ -55,14 +55,14 @@ thread_local! {
 }
 
 /// Runs what checks, and counts the texts that were cut.
-pub fn counting_cuts<T>(checks: impl FnOnce() -> T) -> (T, u32) {
+pub(crate) fn counting_cuts<T>(checks: impl FnOnce() -> T) -> (T, u32) {
     let before = CUT.get();
     let checked = checks();
     (checked, CUT.get() - before)
 }
 
 /// A longer text is cut: what an EHR holds must not keep the other records of a page from being read.
-pub fn cut(mut value: String, most: usize) -> String {
+pub(crate) fn cut(mut value: String, most: usize) -> String {
     if value.len() > most {
         CUT.set(CUT.get() + 1);
     }
@@ -70,7 +70,7 @@ pub fn cut(mut value: String, most: usize) -> String {
     value
 }
 
-pub fn is_date(value: &str) -> Result<(), &'static str> {
+pub(crate) fn is_date(value: &str) -> Result<(), &'static str> {
     let shaped = value.len() == 10
         && value.bytes().enumerate().all(|(at, byte)| match at {
             4 | 7 => byte == b'-',
@@ -85,45 +85,45 @@ fn kept(field: &'static str, value: String, rule: Rule) -> Checked<String> {
     Ok(value)
 }
 
-pub fn id(field: &'static str, value: String) -> Checked<String> {
+pub(crate) fn id(field: &'static str, value: String) -> Checked<String> {
     kept(field, value, is_id)
 }
 
-pub fn optional_id(field: &'static str, value: Option<String>) -> Checked<Option<String>> {
+pub(crate) fn optional_id(field: &'static str, value: Option<String>) -> Checked<Option<String>> {
     value.map(|value| id(field, value)).transpose()
 }
 
-pub fn ids(field: &'static str, values: Vec<String>) -> Checked<Vec<String>> {
+pub(crate) fn ids(field: &'static str, values: Vec<String>) -> Checked<Vec<String>> {
     require(values.len() <= REFERENCES, field, "must have at most 1000 entries")?;
     values.into_iter().map(|value| id(field, value)).collect()
 }
 
-pub fn text(value: String) -> String {
+pub(crate) fn text(value: String) -> String {
     cut(value, SHORT_TEXT_BYTES)
 }
 
-pub fn optional_text(value: Option<String>) -> Option<String> {
+pub(crate) fn optional_text(value: Option<String>) -> Option<String> {
     value.map(text)
 }
 
-pub fn optional_exact(field: &'static str, value: Option<String>) -> Checked<Option<String>> {
+pub(crate) fn optional_exact(field: &'static str, value: Option<String>) -> Checked<Option<String>> {
     value.map(|value| kept(field, value, is_exact)).transpose()
 }
 
-pub fn optional_long_text(value: Option<String>) -> Option<String> {
+pub(crate) fn optional_long_text(value: Option<String>) -> Option<String> {
     value.map(|value| cut(value, LONG_TEXT_BYTES))
 }
 
-pub fn date(field: &'static str, value: String) -> Checked<String> {
+pub(crate) fn date(field: &'static str, value: String) -> Checked<String> {
     kept(field, value, is_date)
 }
 
-pub fn optional_date(field: &'static str, value: Option<String>) -> Checked<Option<String>> {
+pub(crate) fn optional_date(field: &'static str, value: Option<String>) -> Checked<Option<String>> {
     value.map(|value| date(field, value)).transpose()
 }
 
 /// `HH:MM`; with `end`, `24:00` too.
-pub fn time_of_day(field: &'static str, value: String, end: bool) -> Checked<String> {
+pub(crate) fn time_of_day(field: &'static str, value: String, end: bool) -> Checked<String> {
     let number = |from: usize, to: usize| {
         value.get(from..to).filter(|part| part.bytes().all(|b| b.is_ascii_digit()))?.parse::<u32>().ok()
     };
@@ -136,16 +136,16 @@ pub fn time_of_day(field: &'static str, value: String, end: bool) -> Checked<Str
     Ok(value)
 }
 
-pub fn instant(field: &'static str, value: i64) -> Checked<i64> {
+pub(crate) fn instant(field: &'static str, value: i64) -> Checked<i64> {
     require(INSTANTS.contains(&value), field, "must lie in the years 1 to 9999")?;
     Ok(value)
 }
 
-pub fn optional_instant(field: &'static str, value: Option<i64>) -> Checked<Option<i64>> {
+pub(crate) fn optional_instant(field: &'static str, value: Option<i64>) -> Checked<Option<i64>> {
     value.map(|value| instant(field, value)).transpose()
 }
 
-pub fn extra(value: Extra) -> Checked<Extra> {
+pub(crate) fn extra(value: Extra) -> Checked<Extra> {
     require(value.len() <= EXTRA_PAIRS, "extra", "must have at most 64 pairs")?;
     let pair = |(name, content): (String, String)| {
         require((1..=EXTRA_NAME_BYTES).contains(&name.len()), "extra", "names must have 1 to 200 bytes")?;

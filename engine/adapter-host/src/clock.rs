@@ -6,7 +6,7 @@ use chrono_tz::{OffsetName, Tz};
 use super::{bindings::practice_sync::ehr::clock::Local, check};
 
 /// The instants at which clocks in the zone show `YYYY-MM-DDTHH:MM:SS`, earliest first.
-pub fn to_instant(zone: Tz, local: &str) -> Vec<i64> {
+pub(crate) fn to_instant(zone: Tz, local: &str) -> Vec<i64> {
     let shaped = local.len() == 19 && local.is_ascii();
     let Some(local) = shaped.then(|| NaiveDateTime::parse_from_str(local, "%Y-%m-%dT%H:%M:%S").ok()).flatten() else {
         return Vec::new();
@@ -20,7 +20,7 @@ pub fn to_instant(zone: Tz, local: &str) -> Vec<i64> {
 }
 
 /// What clocks in the zone show. None outside the years 1 to 9999, which the text could not name.
-pub fn to_local(zone: Tz, at: i64) -> Option<Local> {
+pub(crate) fn to_local(zone: Tz, at: i64) -> Option<Local> {
     if !check::INSTANTS.contains(&at) {
         return None;
     }

@@ -19,24 +19,24 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     AddressError,
-    adapter::{NoAdapter, Slot},
+    adapter::Adapter,
     bindings::exports::practice_sync::ehr::ehr as wit,
     check, convert,
     gate::{Gate, WriteTag},
-    imports::{CallState, Trace, system_clock},
+    imports::CallState,
     instance::Instance,
     limits::REASON_BYTES,
+    link::{Clock, Link, system_clock},
     log_line::{LineBudget, plain},
     manifest::narrow,
     metered::{Spent, metered},
     outbound::Address,
     places::{Payer, Purpose},
+    slot::{NoAdapter, Slot, Standing},
+    trace::Trace,
     transport::Transport,
     trap,
 };
-
-/// Seconds since 1970.
-pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
 /// What connects a location to its EHR.
 pub struct Connection {
@@ -89,34 +89,14 @@ impl Connection {
     }
 }
 
-/// What the calls of a connection share.
-pub struct Link {
-    pub location: String,
-    pub payer: Payer,
-    pub address: Address,
-    pub settings: BTreeMap<String, Secret>,
-    pub zone: Tz,
-    pub transport: Arc<dyn Transport>,
-    pub gate: Option<Arc<dyn Gate>>,
-    pub clock: Clock,
-    pub lines: LineBudget,
-    /// Requests of calls beyond the first of each, not yet charged to the location's quota.
-    pub requests_beyond: AtomicU32,
-}
-
-/// Names of settings that hold a secret.
-const SECRET_SETTINGS: [&str; 7] = ["secret", "token", "password", "credential", "api-key", "api_key", "apikey"];
-
-impl Link {
-    /// What no guest's text may show: lasting credentials, and settings that are called so.
-    pub fn secrets(&self) -> Vec<Secret> {
-        let secret = |name: &str| SECRET_SETTINGS.iter().any(|word| name.to_ascii_lowercase().contains(word));
-        let settings = self.settings.iter().filter(|(name, _)| secret(name)).map(|(_, value)| value.clone());
-        settings.chain(self.address.credentials()).collect()
+impl Adapter {
+    /// A location's EHR through exactly this version.
+    pub fn connect(self: &Arc<Self>, connection: Connection) -> Result<Arc<dyn Ehr>, AddressError> {
+        connect(Arc::new(Slot::new(Standing::Ready(self.clone()))), connection)
     }
 }
 
-pub fn connect(slot: Arc<Slot>, connection: Connection) -> Result<Arc<dyn Ehr>, AddressError> {
+pub(crate) fn connect(slot: Arc<Slot>, connection: Connection) -> Result<Arc<dyn Ehr>, AddressError> {
     let mut settings = connection.settings;
     settings.insert("location".into(), Secret::new(connection.foreign_id));
     settings.insert("time-zone".into(), Secret::new(connection.zone.name()));
@@ -248,7 +228,7 @@ impl Connected {
         let allowed = deadline.min(limits.call);
         let processor = if kind == Kind::Pull { limits.pull_processor } else { limits.processor };
         let ends = Instant::now() + allowed;
-        let state = CallState::new(self.link.clone(), adapter.clone(), limits, ends, trace.clone(), tag);
+        let state = CallState::new(self.link.clone(), adapter.manifest.clone(), limits, ends, trace.clone(), tag);
         let (running, memory, told) = (adapter.clone(), state.copy_limit(), trace.clone());
         let ended = adapter.host.threads.spawn(async move {
             let _place = place;

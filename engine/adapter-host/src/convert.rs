@@ -19,7 +19,7 @@ use super::{
 
 macro_rules! resources {
     ($($name:ident)*) => {
-        pub fn resource(resource: Resource) -> wit::Resource {
+        pub(crate) fn resource(resource: Resource) -> wit::Resource {
             match resource { $(Resource::$name => wit::Resource::$name,)* }
         }
 
@@ -39,7 +39,7 @@ resources! {
 }
 
 /// Its reason as the guest said it.
-pub fn fault(fault: wit::Fault) -> Fault {
+pub(crate) fn fault(fault: wit::Fault) -> Fault {
     match fault {
         wit::Fault::Rejected(reason) => Fault::Rejected(reason),
         wit::Fault::RetryLater((reason, after)) => {
@@ -52,7 +52,7 @@ pub fn fault(fault: wit::Fault) -> Fault {
     }
 }
 
-pub fn description(from: wit::Description) -> Checked<Description> {
+pub(crate) fn description(from: wit::Description) -> Checked<Description> {
     require(!from.name.is_empty(), "name", "must not be empty")?;
     require(matches!(from.hosting.as_str(), "cloud" | "onprem"), "hosting", "must be cloud or onprem")?;
     require(from.pulls.len() <= DESCRIBED, "pulls", "must have at most 200 entries")?;
@@ -125,7 +125,7 @@ fn write_kind(kind: wit::WriteKind) -> &'static str {
 }
 
 /// A page that was asked for with this resource, cursor and limit; or the rule it breaks.
-pub fn page(from: wit::Page, asked: Resource, cursor: Option<&str>, limit: u32) -> Result<Page, String> {
+pub(crate) fn page(from: wit::Page, asked: Resource, cursor: Option<&str>, limit: u32) -> Result<Page, String> {
     let whole_page = |holds: bool, rule: &str| if holds { Ok(()) } else { Err(rule.to_string()) };
     whole_page(from.records.len() <= limit as usize, "the page holds more records than were asked for")?;
     whole_page(from.deleted.len() <= DELETED_IDS, "field deleted: must have at most 10000 entries")?;
@@ -149,7 +149,7 @@ pub fn page(from: wit::Page, asked: Resource, cursor: Option<&str>, limit: u32) 
     Ok(Page { records, deleted, cursor: from.cursor, last: from.last, whole: from.whole, estimate: from.estimate })
 }
 
-pub fn receipt(from: wit::Receipt) -> Checked<Receipt> {
+pub(crate) fn receipt(from: wit::Receipt) -> Checked<Receipt> {
     Ok(Receipt { id: check::id("id", from.id)?, version: check::optional_exact("version", from.version)? })
 }
 
@@ -367,7 +367,7 @@ fn appointment(from: types::Appointment) -> Checked<EhrAppointment> {
 }
 
 /// A write the contract has no case for is unsupported.
-pub fn write(write: Write) -> Result<wit::Write, Fault> {
+pub(crate) fn write(write: Write) -> Result<wit::Write, Fault> {
     let change = |appointment, reason| wit::AppointmentChange { appointment: to_appointment(appointment), reason };
     Ok(match write {
         Write::CreatePatient(patient) => wit::Write::CreatePatient(to_patient(patient)),
@@ -496,6 +496,6 @@ fn to_weekday(from: Weekday) -> types::Weekday {
 }
 
 /// A rule broken in an answer that is one thing.
-pub fn broken(what: &str, broken: Broken) -> String {
+pub(crate) fn broken(what: &str, broken: Broken) -> String {
     format!("{what}, {broken}")
 }

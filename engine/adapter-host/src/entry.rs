@@ -15,7 +15,7 @@ const LISTS: [&str; 7] =
     ["extra", "teeth", "treatment_plans", "procedures", "charge_splits", "provider_splits", "payouts"];
 
 /// What a guest shows of a record: its fields without those that are not known. `kind` is the contract's name of it.
-pub fn read<T: Serialize>(kind: &'static str, resource: Resource, from: &T) -> Checked<EhrEntry> {
+pub(crate) fn read<T: Serialize>(kind: &'static str, resource: Resource, from: &T) -> Checked<EhrEntry> {
     let mut fields = match serde_json::to_value(from) {
         Ok(Value::Object(fields)) => fields,
         _ => return Err(Broken { field: kind.into(), rule: "must be a record" }),
@@ -30,7 +30,7 @@ pub fn read<T: Serialize>(kind: &'static str, resource: Resource, from: &T) -> C
 }
 
 /// The contract's case for a write; most resources are never written.
-pub fn write(verb: Operation, entry: EhrEntry) -> Result<wit::Write, Fault> {
+pub(crate) fn write(verb: Operation, entry: EhrEntry) -> Result<wit::Write, Fault> {
     Ok(match (entry.resource, verb) {
         (Resource::InsurancePlans, Operation::Create) => wit::Write::CreateInsurancePlan(typed(entry)?),
         (Resource::Coverages, Operation::Create) => wit::Write::CreateCoverage(typed(entry)?),

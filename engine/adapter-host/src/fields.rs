@@ -82,7 +82,7 @@ fn rule(kind: &str, field: &str) -> FieldRule {
 }
 
 /// Checks all fields of a record of this kind and takes out those that are not known.
-pub fn check(kind: &str, fields: &mut Map<String, Value>) -> Checked<()> {
+pub(crate) fn check(kind: &str, fields: &mut Map<String, Value>) -> Checked<()> {
     fields.retain(|_, value| !value.is_null());
     for (name, value) in fields {
         match (name.as_str(), &*value) {

@@ -15,12 +15,12 @@ use tracing::{
     subscriber::Interest,
 };
 
-use super::{bindings::practice_sync::ehr::log::Level, imports::Trace};
+use super::{bindings::practice_sync::ehr::log::Level, trace::Trace};
 
 const FIELDS: [&str; 6] = ["message", "adapter", "location", "call", "id", "write"];
 
 /// The call sites of one adapter. They live as long as the process: an adapter's name is a name of its configuration.
-pub struct GuestLog {
+pub(crate) struct GuestLog {
     adapter: &'static str,
     sites: [&'static Site; 4],
 }
@@ -47,7 +47,7 @@ impl Site {
 }
 
 impl GuestLog {
-    pub fn of(adapter: &str) -> &'static GuestLog {
+    pub(crate) fn of(adapter: &str) -> &'static GuestLog {
         static LOGS: Mutex<BTreeMap<String, &'static GuestLog>> = Mutex::new(BTreeMap::new());
         let mut logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(log) = logs.get(adapter) {
@@ -62,7 +62,7 @@ impl GuestLog {
     }
 
     /// `text` is fit for a log.
-    pub fn write(&self, level: Level, location: &str, trace: &Trace, text: &str) {
+    pub(crate) fn write(&self, level: Level, location: &str, trace: &Trace, text: &str) {
         let site = match level {
             Level::Debug => self.sites[0],
             Level::Info => self.sites[1],

@@ -6,17 +6,13 @@ use std::{
     io::Read,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use adapter_component::{COMPONENT_BYTES, Unfit};
 use setup::guests::HostLimits;
 use sha2::{Digest, Sha256};
-use tokio::{
-    runtime::{Builder, Runtime},
-    sync::Semaphore,
-    task::JoinHandle,
-};
+use tokio::{sync::Semaphore, task::JoinHandle};
 use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
     component::{Component, HasSelf, Linker},
@@ -25,34 +21,21 @@ use wasmtime::{
 use super::{
     Adapter, AdapterRegistry, HostError, JudgeError, LoadError, LoadFailed, bindings,
     cache::Cache,
-    imports::CallState,
-    instance::Exports,
+    exports::Exports,
+    host_shared::{GuestThreads, HostShared},
     limits::{
         CORE_INSTANCES_PER_COMPONENT, EPOCH_TICK, KEPT_MEMORY, KEPT_TABLE, MEMORIES_PER_COMPONENT, REASON_BYTES,
         TABLE_ELEMENTS, TABLES_PER_COMPONENT,
     },
     log_line::plain,
-    metered::{Turns, step_back},
+    metered::Turns,
     places::Places,
     trial,
 };
 
 /// Loads adapters. Cheap to clone.
 #[derive(Clone)]
-pub struct Host(Arc<Shared>);
-
-pub(super) struct Shared {
-    pub engine: Engine,
-    linker: Linker<CallState>,
-    cache: Option<Cache>,
-    pub threads: GuestThreads,
-    /// Calls that may run now.
-    pub places: Places,
-    pub turns: Turns,
-    /// Components that may be compiled at one time. Its permits outlive a load that ran out of time: the work goes on to its end.
-    compiling: Arc<Semaphore>,
-    compile_time: Duration,
-}
+pub struct Host(Arc<HostShared>);
 
 impl Host {
     /// `cache_dir` holds compiled components and is created where it does not exist.
@@ -83,7 +66,7 @@ impl Host {
         let turns = Turns::new(limits.threads);
         let compiling = Arc::new(Semaphore::new(compilers(&limits)));
         let compile_time = limits.compile;
-        let shared = Shared { engine, linker, cache, threads, places, turns, compiling, compile_time };
+        let shared = HostShared { engine, linker, cache, threads, places, turns, compiling, compile_time };
         Ok(Host(Arc::new(shared)))
     }
 
@@ -159,7 +142,7 @@ impl Host {
         let pre = shared.linker.instantiate_pre(&component).map_err(shape)?;
         let exports = Exports::of(&pre).map_err(shape)?;
         let sha256 = hex::encode(Sha256::digest(&bytes));
-        Ok(Arc::new(Adapter { host: shared.clone(), pre, exports, manifest, sha256, from_cache }))
+        Ok(Arc::new(Adapter { host: shared.clone(), pre, exports, manifest: Arc::new(manifest), sha256, from_cache }))
     }
 }
 
@@ -215,42 +198,4 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, LoadError> {
     let mut bytes = Vec::new();
     file.take(COMPONENT_BYTES + 1).read_to_end(&mut bytes).map_err(LoadError::Io)?;
     if bytes.len() as u64 > COMPONENT_BYTES { Err(Unfit::TooLarge(COMPONENT_BYTES).into()) } else { Ok(bytes) }
-}
-
-/// The threads guests run on. Dropping them never waits: the last owner may be an actor.
-pub(super) struct GuestThreads(Option<Runtime>);
-
-impl GuestThreads {
-    fn start(threads: usize) -> Result<GuestThreads, HostError> {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(threads.max(1))
-            .thread_name("adapter")
-            .on_thread_start(step_back)
-            // Timers and new calls are looked at whenever a guest pauses, also when every thread has a spinning guest.
-            .event_interval(1)
-            .global_queue_interval(1)
-            .enable_all()
-            .build();
-        Ok(GuestThreads(Some(runtime.map_err(HostError::Threads)?)))
-    }
-
-    fn runtime(&self) -> &Runtime {
-        self.0.as_ref().expect("taken only by drop")
-    }
-
-    pub fn spawn<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
-        self.runtime().spawn(work)
-    }
-
-    fn spawn_blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-        self.runtime().spawn_blocking(work)
-    }
-}
-
-impl Drop for GuestThreads {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
-    }
 }

@@ -1,171 +1,36 @@
 //! What a guest can reach: the contract's imports, for one call of one connection.
 
 use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
-use records::ehr::{Fault, Write};
 use setup::guests::GuestLimits;
 use tokio::time::Instant;
 use wasmtime::{StoreLimits, StoreLimitsBuilder};
 
 use super::{
-    adapter::Adapter,
-    bindings::{
-        exports::practice_sync::ehr::ehr as wit,
-        practice_sync::ehr::{
-            clock, config, gate,
-            http::{self, Error, Request, Response},
-            log::{self, Level},
-            types,
-        },
+    bindings::practice_sync::ehr::{
+        clock, config, gate,
+        http::{self, Error, Request, Response},
+        log::{self, Level},
+        types,
     },
     clock as zones,
-    connection::Link,
-    convert,
     gate::{GateError, GateRequest, WriteTag},
     guest_log::GuestLog,
-    limits::{
-        CORE_INSTANCES_PER_COMPONENT, LOG_LINE_BYTES, MEMORIES_PER_COMPONENT, REASON_BYTES, TABLE_ELEMENTS,
-        TABLES_PER_COMPONENT,
-    },
-    log_line::{line, plain},
-    redact::Redactor,
+    limits::{CORE_INSTANCES_PER_COMPONENT, MEMORIES_PER_COMPONENT, TABLE_ELEMENTS, TABLES_PER_COMPONENT},
+    link::Link,
+    log_line::line,
+    manifest::Manifest,
+    trace::Trace,
     transport::{HttpResponse, TransportError},
 };
 
-/// What the engine knows of a call: what it is, and, when it ends without an answer, how far it came.
-#[derive(Default)]
-pub struct Trace {
-    pub name: &'static str,
-    /// Tells the calls of this process apart in the log.
-    pub id: u64,
-    pub write_key: Option<String>,
-    redactor: Redactor,
-    /// None while an adapter is only tried.
-    link: Option<Arc<Link>>,
-    /// Where the guest said that it panicked.
-    panicked: Mutex<Option<String>>,
-    sent: AtomicBool,
-    /// A request that can change something went through the gate, or may have.
-    wrote: AtomicBool,
-    /// Why the last request at the gate was not sent.
-    stopped: Mutex<Option<GateError>>,
-}
-
-impl Trace {
-    /// `write`: what is pushed or looked up, under its key.
-    pub fn new(name: &'static str, link: &Arc<Link>, write: Option<(&str, &Write)>) -> Trace {
-        static CALLS: AtomicU64 = AtomicU64::new(1);
-        Trace {
-            name,
-            id: CALLS.fetch_add(1, Ordering::Relaxed),
-            write_key: write.map(|(key, _)| key.to_owned()),
-            redactor: Redactor::new(link.secrets(), write.map(|(_, write)| write.clone())),
-            link: Some(link.clone()),
-            ..Trace::default()
-        }
-    }
-
-    /// A guest's text as it may be kept: every one that enters the engine goes through here.
-    pub fn redacted(&self, text: &str, bytes: usize) -> String {
-        let passing = self.link.as_ref().map(|link| link.transport.secrets()).unwrap_or_default();
-        self.redactor.text(text, &passing, bytes)
-    }
-
-    /// Where the guest panicked, if it said so.
-    pub fn panicked(&self) -> Option<String> {
-        self.panicked.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// A line of the guest, for the log.
-    fn line(&self, text: &str) -> String {
-        let line = self.redacted(text, LOG_LINE_BYTES);
-        if let Some(place) = line.strip_prefix("panicked at ") {
-            *self.panicked.lock().unwrap_or_else(PoisonError::into_inner) = Some(plain(place, PLACE_BYTES));
-        }
-        line
-    }
-
-    /// The fault a guest answered, as the engine takes it.
-    pub fn heard(&self, fault: wit::Fault) -> Fault {
-        let mut heard = match convert::fault(fault) {
-            Fault::GateClosed if self.link.as_ref().is_none_or(|link| link.gate.is_none()) => self.no_gate(),
-            fault => self.judge(fault),
-        };
-        match &mut heard {
-            Fault::Rejected(reason)
-            | Fault::RetryLater { reason, .. }
-            | Fault::Unknown(reason)
-            | Fault::Unauthorized(reason)
-            | Fault::Unsupported(reason)
-            | Fault::NotReady(reason)
-            | Fault::NotBegun(reason) => *reason = self.redacted(reason, REASON_BYTES),
-            Fault::GateClosed => {}
-        }
-        heard
-    }
-
-    /// Nobody could open it.
-    fn no_gate(&self) -> Fault {
-        let reason = NO_GATE.to_owned();
-        match self.write_key.is_some() && self.sent() {
-            true => Fault::Unknown(reason),
-            false => Fault::RetryLater { reason, after: None },
-        }
-    }
-
-    /// True when the EHR may have seen a request of this call.
-    pub fn sent(&self) -> bool {
-        self.sent.load(Ordering::SeqCst)
-    }
-
-    fn at_gate(&self, changes: bool, ended: &Result<HttpResponse, GateError>) {
-        let stopped = match ended {
-            Ok(_) | Err(GateError::NoAnswer(_)) => {
-                self.wrote.fetch_or(changes, Ordering::SeqCst);
-                None
-            }
-            Err(stopped) => Some(stopped.clone()),
-        };
-        *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = stopped;
-    }
-
-    /// A guest's fault, where the engine knows better than the guest why nothing was sent.
-    fn judge(&self, fault: Fault) -> Fault {
-        let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(stopped) = stopped else { return fault };
-        if self.wrote.load(Ordering::SeqCst) {
-            // Part of it is in the EHR, or may be: not the time to begin anew.
-            return match fault {
-                Fault::RetryLater { .. } | Fault::GateClosed => Fault::Unknown(stopped.to_string()),
-                fault => fault,
-            };
-        }
-        match (fault, stopped) {
-            (fault @ Fault::Unknown(_), _) => fault,
-            (_, GateError::Declined(reason)) if reason.is_empty() => Fault::Rejected(DECLINED.to_owned()),
-            (_, GateError::Declined(reason)) => Fault::Rejected(format!("{DECLINED}: {reason}")),
-            (_, GateError::Approval(reason)) => Fault::NotReady(reason),
-            (Fault::RetryLater { .. }, GateError::NotSent(_)) => Fault::GateClosed,
-            (fault, _) => fault,
-        }
-    }
-}
-
-const NO_GATE: &str = "the adapter broke the contract: it says that its workstation gate is closed, and its data source has no `workstation`";
-/// Of a file's name and a line.
-const PLACE_BYTES: usize = 200;
-const DECLINED: &str = "declined by the staff at the workstation";
-
 /// The data of one call's store.
-pub struct CallState {
+pub(crate) struct CallState {
     link: Arc<Link>,
-    adapter: Arc<Adapter>,
+    manifest: Arc<Manifest>,
     limits: GuestLimits,
     pub store_limits: StoreLimits,
     deadline: Instant,
@@ -176,9 +41,9 @@ pub struct CallState {
 }
 
 impl CallState {
-    pub fn new(
+    pub(crate) fn new(
         link: Arc<Link>,
-        adapter: Arc<Adapter>,
+        manifest: Arc<Manifest>,
         limits: GuestLimits,
         deadline: Instant,
         trace: Arc<Trace>,
@@ -193,11 +58,11 @@ impl CallState {
             // The trap says how much was asked for; a failed `memory.grow` would only be an abort inside the guest.
             .trap_on_grow_failure(true)
             .build();
-        CallState { link, adapter, limits, store_limits, deadline, requests: 0, trace, tag }
+        CallState { link, manifest, limits, store_limits, deadline, requests: 0, trace, tag }
     }
 
     /// Bytes the host copies out of the guest at once. Lists that point many times at the same memory stop here.
-    pub fn copy_limit(&self) -> usize {
+    pub(crate) fn copy_limit(&self) -> usize {
         self.limits.memory
     }
 
@@ -219,7 +84,7 @@ impl CallState {
 
     async fn send_http(&mut self, request: Request) -> Result<Response, Error> {
         let left = self.request_counted()?;
-        let request = self.link.address.request(request, &self.adapter.manifest().asks(), &self.limits);
+        let request = self.link.address.request(request, &self.manifest.asks(), &self.limits);
         let request = request.map_err(Error::Refused)?;
         let (sent_before, max_body) = (self.trace.sent(), request.max_response_body);
         // Before, not after: the call may end while this waits.
@@ -240,7 +105,7 @@ impl CallState {
         let Some(gate) = self.link.gate.clone() else {
             return Err(Error::NotSent("no workstation is connected".into()));
         };
-        let request = self.link.address.gate_request(request, &self.adapter.manifest().asks(), &self.limits);
+        let request = self.link.address.gate_request(request, &self.manifest.asks(), &self.limits);
         let request = request.map_err(Error::Refused)?;
         let (sent_before, max_body, changes) =
             (self.trace.sent(), request.max_response_body, self.tag.is_some() && request.method != "GET");
@@ -288,7 +153,7 @@ impl gate::Host for CallState {
 impl log::Host for CallState {
     fn write(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
         let Some(suppressed) = self.link.lines.take(std::time::Instant::now()) else { return Ok(()) };
-        let log = GuestLog::of(&self.adapter.manifest().id);
+        let log = GuestLog::of(&self.manifest.id);
         if suppressed > 0 {
             let text = format!("{suppressed} lines of the adapter were suppressed");
             log.write(Level::Warn, &self.link.location, &self.trace, &text);
@@ -320,9 +185,3 @@ impl config::Host for CallState {
 }
 
 impl types::Host for CallState {}
-
-/// Seconds since 1970 by the system's clock.
-pub fn system_clock() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
-}

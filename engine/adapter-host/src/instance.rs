@@ -7,45 +7,21 @@ use std::sync::Arc;
 
 use wasmtime::{
     Store,
-    component::{self, ComponentExportIndex, InstancePre, TypedFunc},
+    component::{self, TypedFunc},
 };
 
 use super::{
     adapter::Adapter,
     bindings::exports::practice_sync::ehr::ehr::{Description, Fault, Page, Receipt, Resource, Write},
     imports::CallState,
-    manifest::EHR_INTERFACE,
 };
-
-/// Where a component keeps the exports of the contract.
-pub struct Exports {
-    describe: ComponentExportIndex,
-    pull: ComponentExportIndex,
-    push: ComponentExportIndex,
-    find: ComponentExportIndex,
-}
-
-impl Exports {
-    pub fn of(pre: &InstancePre<CallState>) -> wasmtime::Result<Exports> {
-        let missing = |name: &str| wasmtime::Error::msg(format!("{name} is missing"));
-        let component = pre.component();
-        let ehr = component.get_export_index(None, EHR_INTERFACE).ok_or_else(|| missing(EHR_INTERFACE))?;
-        let export = |name| component.get_export_index(Some(&ehr), name).ok_or_else(|| missing(name));
-        Ok(Exports {
-            describe: export("describe")?,
-            pull: export("pull")?,
-            push: export("push")?,
-            find: export("find")?,
-        })
-    }
-}
 
 /// What a guest answers, unless it traps.
 type Answer<T> = wasmtime::Result<Result<T, Fault>>;
 type Func<Arguments, T> = wasmtime::Result<TypedFunc<Arguments, (Result<T, Fault>,)>>;
 
 /// To be used for one call.
-pub struct Instance {
+pub(crate) struct Instance {
     adapter: Arc<Adapter>,
     instance: component::Instance,
     store: Store<CallState>,
@@ -53,7 +29,7 @@ pub struct Instance {
 
 impl Instance {
     /// With all limits of the call set.
-    pub async fn new(adapter: Arc<Adapter>, state: CallState) -> wasmtime::Result<Instance> {
+    pub(crate) async fn new(adapter: Arc<Adapter>, state: CallState) -> wasmtime::Result<Instance> {
         let copy_limit = state.copy_limit();
         let mut store = Store::new(&adapter.host.engine, state);
         store.limiter(|state| &mut state.store_limits);
@@ -65,7 +41,7 @@ impl Instance {
     }
 
     /// Compares the types of all exports with the contract's.
-    pub fn check_types(mut self) -> wasmtime::Result<()> {
+    pub(crate) fn check_types(mut self) -> wasmtime::Result<()> {
         self.describe_func()?;
         self.pull_func()?;
         self.push_func()?;
@@ -73,19 +49,19 @@ impl Instance {
         Ok(())
     }
 
-    pub async fn describe(mut self) -> Answer<Description> {
+    pub(crate) async fn describe(mut self) -> Answer<Description> {
         Ok(self.describe_func()?.call_async(&mut self.store, ()).await?.0)
     }
 
-    pub async fn pull(mut self, resource: Resource, cursor: Option<&str>, limit: u32) -> Answer<Page> {
+    pub(crate) async fn pull(mut self, resource: Resource, cursor: Option<&str>, limit: u32) -> Answer<Page> {
         Ok(self.pull_func()?.call_async(&mut self.store, (resource, cursor, limit)).await?.0)
     }
 
-    pub async fn push(mut self, write_key: &str, write: &Write) -> Answer<Receipt> {
+    pub(crate) async fn push(mut self, write_key: &str, write: &Write) -> Answer<Receipt> {
         Ok(self.push_func()?.call_async(&mut self.store, (write_key, write)).await?.0)
     }
 
-    pub async fn find(mut self, write_key: &str, write: &Write) -> Answer<Option<Receipt>> {
+    pub(crate) async fn find(mut self, write_key: &str, write: &Write) -> Answer<Option<Receipt>> {
         Ok(self.find_func()?.call_async(&mut self.store, (write_key, write)).await?.0)
     }
 

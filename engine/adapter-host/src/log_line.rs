@@ -8,7 +8,7 @@ use std::{
 use super::limits::{LOG_LINE_BYTES, LOG_LINES_AT_ONCE, LOG_LINES_PER_SECOND};
 
 /// Lines a connection may write now.
-pub struct LineBudget(Mutex<Bucket>);
+pub(crate) struct LineBudget(Mutex<Bucket>);
 
 struct Bucket {
     lines: f64,
@@ -17,12 +17,12 @@ struct Bucket {
 }
 
 impl LineBudget {
-    pub fn new(now: Instant) -> LineBudget {
+    pub(crate) fn new(now: Instant) -> LineBudget {
         LineBudget(Mutex::new(Bucket { lines: LOG_LINES_AT_ONCE, filled: now, suppressed: 0 }))
     }
 
     /// None: this line is suppressed. Some: it may be written, after saying how many were suppressed before it.
-    pub fn take(&self, now: Instant) -> Option<u64> {
+    pub(crate) fn take(&self, now: Instant) -> Option<u64> {
         let mut bucket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let gained = now.saturating_duration_since(bucket.filled).as_secs_f64() * LOG_LINES_PER_SECOND;
         bucket.lines = (bucket.lines + gained).min(LOG_LINES_AT_ONCE);
@@ -42,7 +42,7 @@ pub fn plain(text: &str, bytes: usize) -> String {
 }
 
 /// A text, at most `bytes` long, and whether there was more.
-pub fn cut(text: &str, bytes: usize) -> String {
+pub(crate) fn cut(text: &str, bytes: usize) -> String {
     let kept = &text[..text.floor_char_boundary(bytes)];
     if kept.len() < text.len() { format!("{kept}{CUT}") } else { kept.to_owned() }
 }
@@ -50,7 +50,7 @@ pub fn cut(text: &str, bytes: usize) -> String {
 const CUT: &str = " ...";
 
 /// A space for what is no visible character: controls, other ends of lines, what turns the direction of writing, what has no width.
-pub fn plain_char(c: char) -> char {
+pub(crate) fn plain_char(c: char) -> char {
     let unseen = matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
         | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
@@ -58,7 +58,7 @@ pub fn plain_char(c: char) -> char {
 }
 
 /// A line for the log.
-pub fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     plain(text, LOG_LINE_BYTES)
 }
 

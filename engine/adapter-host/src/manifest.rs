@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-pub use adapter_component::{Asks, CONTRACT_PACKAGE, CONTRACT_VERSION, IDENTITY_HEADERS, Manifest};
+pub(crate) use adapter_component::{Asks, IDENTITY_HEADERS};
+pub use adapter_component::{CONTRACT_PACKAGE, CONTRACT_VERSION, Manifest};
 
 use setup::guests::GuestLimits;
 
 use crate::limits::MIB;
 
 /// What every adapter exports.
-pub const EHR_INTERFACE: &str = "practice-sync:ehr/ehr@1.0.0";
+pub(crate) const EHR_INTERFACE: &str = "practice-sync:ehr/ehr@1.0.0";
 
 /// What both the operator grants and the adapter asks for.
-pub fn narrow(manifest: &Manifest, granted: &GuestLimits) -> GuestLimits {
+pub(crate) fn narrow(manifest: &Manifest, granted: &GuestLimits) -> GuestLimits {
     let at_most = |granted: Duration, asked: Option<u32>| {
         asked.map_or(granted, |asked| granted.min(Duration::from_millis(asked.into())))
     };

@@ -15,20 +15,20 @@ use super::limits::LONG_CALL;
 
 /// The turns of long calls: fewer than there are threads.
 #[derive(Clone)]
-pub struct Turns(Arc<Semaphore>);
+pub(crate) struct Turns(Arc<Semaphore>);
 
 impl Turns {
-    pub fn new(threads: usize) -> Turns {
+    pub(crate) fn new(threads: usize) -> Turns {
         Turns(Arc::new(Semaphore::new((threads / 2).max(1))))
     }
 }
 
 /// The budget is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spent;
+pub(crate) struct Spent;
 
 /// Runs a call's work within its budget. It is looked at whenever the work pauses, which a computing guest does with every tick.
-pub async fn metered<T>(work: impl Future<Output = T>, budget: Duration, turns: &Turns) -> Result<T, Spent> {
+pub(crate) async fn metered<T>(work: impl Future<Output = T>, budget: Duration, turns: &Turns) -> Result<T, Spent> {
     let mut work = pin!(work);
     let mut used = Duration::ZERO;
     loop {

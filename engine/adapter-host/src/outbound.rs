@@ -63,7 +63,7 @@ pub enum AddressError {
 }
 
 /// Where a location's EHR is, and what may be asked of it.
-pub struct Address {
+pub(crate) struct Address {
     base: Url,
     /// Names in lower case.
     credentials: Vec<(String, Secret)>,
@@ -71,7 +71,7 @@ pub struct Address {
 }
 
 impl Address {
-    pub fn new(
+    pub(crate) fn new(
         base: &str,
         headers: Vec<(String, Secret)>,
         allowed_paths: Vec<String>,
@@ -97,12 +97,12 @@ impl Address {
         Ok(Address { base, credentials, allowed_paths })
     }
 
-    pub fn credentials(&self) -> impl Iterator<Item = Secret> {
+    pub(crate) fn credentials(&self) -> impl Iterator<Item = Secret> {
         self.credentials.iter().map(|(_, value)| value.clone())
     }
 
     /// The request as it leaves, or the rule it breaks. `asks`: the adapter's own prefixes and headers.
-    pub fn request(&self, asked: Request, asks: &Asks<'_>, limits: &GuestLimits) -> Result<HttpRequest, String> {
+    pub(crate) fn request(&self, asked: Request, asks: &Asks<'_>, limits: &GuestLimits) -> Result<HttpRequest, String> {
         let (method, url, mut headers) = self.admitted(&asked, asks, limits)?;
         headers.extend(self.credentials.iter().map(|(name, value)| (name.clone(), value.expose().to_string())));
         let max_response_body = limits.response_body;
@@ -110,7 +110,12 @@ impl Address {
     }
 
     /// The same for a request through a workstation: below the base URL there, and without credentials.
-    pub fn gate_request(&self, asked: Request, asks: &Asks<'_>, limits: &GuestLimits) -> Result<GateRequest, String> {
+    pub(crate) fn gate_request(
+        &self,
+        asked: Request,
+        asks: &Asks<'_>,
+        limits: &GuestLimits,
+    ) -> Result<GateRequest, String> {
         let (method, _, headers) = self.admitted(&asked, asks, limits)?;
         let max_response_body = limits.response_body;
         let Request { path, body, .. } = asked;

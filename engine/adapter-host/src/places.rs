@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 /// What a call is for. Within a data source what was accepted from a client goes before what is only read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Purpose {
+pub(crate) enum Purpose {
     Write,
     Describe,
     Pull,
@@ -19,7 +19,7 @@ pub enum Purpose {
 
 /// To whom a call is charged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Payer {
+pub(crate) struct Payer {
     pub source: String,
     /// Address of the EHR: an outage there is felt by all data sources it serves.
     pub host: String,
@@ -27,7 +27,7 @@ pub struct Payer {
 
 /// Places for calls.
 #[derive(Clone)]
-pub struct Places(Arc<Shared>);
+pub(crate) struct Places(Arc<Shared>);
 
 struct Shared {
     per_source: u32,
@@ -58,20 +58,20 @@ struct Source {
 type Ticket = (Purpose, u64);
 
 /// One place, free again when dropped.
-pub struct Place {
+pub(crate) struct Place {
     shared: Arc<Shared>,
     payer: Payer,
     purpose: Purpose,
 }
 
 impl Places {
-    pub fn new(places: u32, per_source: u32, per_host: u32) -> Places {
+    pub(crate) fn new(places: u32, per_source: u32, per_host: u32) -> Places {
         let lines = Lines { free: places, hosts: BTreeMap::new(), next_ticket: 0 };
         Places(Arc::new(Shared { per_source: per_source.max(1), per_host: per_host.max(1), lines: Mutex::new(lines) }))
     }
 
     /// A place, waited for at most so long. None: there was none.
-    pub async fn take(&self, payer: &Payer, purpose: Purpose, wait: Duration) -> Option<Place> {
+    pub(crate) async fn take(&self, payer: &Payer, purpose: Purpose, wait: Duration) -> Option<Place> {
         let (sender, receiver) = oneshot::channel();
         let ticket = self.0.enter(payer, purpose, sender);
         // A caller that gives up leaves the line.

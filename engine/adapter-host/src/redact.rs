@@ -32,7 +32,7 @@ const YEARS: i32 = 2;
 
 /// What is not to be said in one call.
 #[derive(Default)]
-pub struct Redactor {
+pub(crate) struct Redactor {
     secrets: Vec<Secret>,
     write: Option<Write>,
     /// Made when the first text comes: most calls say nothing.
@@ -40,12 +40,12 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    pub fn new(secrets: Vec<Secret>, write: Option<Write>) -> Redactor {
+    pub(crate) fn new(secrets: Vec<Secret>, write: Option<Write>) -> Redactor {
         Redactor { secrets, write, known: OnceLock::new() }
     }
 
     /// A guest's text, at most `bytes` long and a little. `passing`: credentials of this moment.
-    pub fn text(&self, text: &str, passing: &[Secret], bytes: usize) -> String {
+    pub(crate) fn text(&self, text: &str, passing: &[Secret], bytes: usize) -> String {
         let longest = bytes.saturating_mul(LOOKED_THROUGH);
         let looked_through: String = text[..text.floor_char_boundary(longest)].chars().map(plain_char).collect();
         let known = self.known.get_or_init(|| Known::of(&self.secrets, self.write.as_ref()));

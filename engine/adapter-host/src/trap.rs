@@ -3,15 +3,15 @@
 use wasmtime::Trap;
 
 use super::{
-    imports::Trace,
     limits::{MIB, REASON_BYTES},
+    trace::Trace,
 };
 
 /// How the store's limits begin to say that a guest wants more than it may have.
 const GROWS: &str = "forcing trap when growing memory";
 
 /// Why a guest's call ended without an answer. `memory`: bytes it may take.
-pub fn reason(error: &wasmtime::Error, memory: usize, trace: &Trace) -> String {
+pub(crate) fn reason(error: &wasmtime::Error, memory: usize, trace: &Trace) -> String {
     // The innermost cause; around it wasmtime puts a backtrace of numbers.
     let cause = error.root_cause().to_string();
     if cause.starts_with(GROWS) {

@@ -13,9 +13,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     Adapter, LoadError,
-    connection::Link,
-    imports::{CallState, system_clock},
+    imports::CallState,
     instance::Instance,
+    link::{Link, system_clock},
     log_line::LineBudget,
     manifest::narrow,
     metered::{Spent, metered},
@@ -26,10 +26,10 @@ use super::{
 
 const TIME: Duration = Duration::from_secs(5);
 
-pub async fn run(adapter: &Arc<Adapter>) -> Result<(), LoadError> {
+pub(crate) async fn run(adapter: &Arc<Adapter>) -> Result<(), LoadError> {
     let limits = narrow(adapter.manifest(), &GuestLimits::default());
     let (ends, processor) = (Instant::now() + TIME, limits.processor);
-    let state = CallState::new(Arc::new(link()), adapter.clone(), limits, ends, Arc::default(), None);
+    let state = CallState::new(Arc::new(link()), adapter.manifest.clone(), limits, ends, Arc::default(), None);
     let (starting, host) = (Instance::new(adapter.clone(), state), &adapter.host);
     let started = timeout_at(ends, metered(starting, processor, &host.turns)).await;
     let started = started.unwrap_or(Err(Spent)).map_err(|Spent| LoadError::Start("it does not end".into()))?;
