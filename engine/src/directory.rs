@@ -85,7 +85,8 @@ impl Directory {
         let rules = &self.deps.setup.engine;
         let (mailbox, idle) = (rules.mailbox, Duration::from_secs(rules.idle_seconds.max(1)));
         let share = self.shares.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default().clone();
-        let watcher = self.connections.room(id).map(|room| Arc::new(move |news| room.queue(news)) as QueueWatcher);
+        let gated = self.connections.gateway_location(id);
+        let watcher = gated.map(|gated| Arc::new(move |news| gated.queue(news)) as QueueWatcher);
         let actor = LocationActor::new(id, self.deps.clone(), ehr, watcher, self.metrics.clone(), idle, share);
         let address = LocationActor::start_in_arbiter(&arbiter, move |ctx| {
             ctx.set_mailbox_capacity(mailbox);

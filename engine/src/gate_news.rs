@@ -11,7 +11,7 @@ use location::{command::Command, ids::LocationId};
 use processor::error::EngineError;
 use runtime::doorbell::Doorbell;
 use tokio::sync::Semaphore;
-use workstations::{Gateway, Room};
+use workstations::{Gateway, GatewayLocation};
 
 use crate::directory::Directory;
 
@@ -27,11 +27,11 @@ pub async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates: Arc<D
     loop {
         gates.wait().await;
         for location in gates.answer() {
-            let Some(room) = gateway.room_of(location) else { continue };
+            let Some(gated) = gateway.location_gateway(location) else { continue };
             let Ok(place) = places.clone().acquire_owned().await else { return };
             let (directory, gates, retries) = (directory.clone(), gates.clone(), retries.clone());
             tokio::spawn(async move {
-                let told = tell_one(&directory, &room).await;
+                let told = tell_one(&directory, &gated).await;
                 drop(place);
                 let Err(error) = told else { return retries.told(location) };
                 let Some(pause) = retries.plan(location) else { return };
@@ -45,10 +45,10 @@ pub async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates: Arc<D
 }
 
 /// Of two at once the second reads how the gate stands after the first has told it.
-async fn tell_one(directory: &Directory, room: &Room) -> Result<(), EngineError> {
-    let _mine = room.telling.lock().await;
-    let Some(gate) = room.gate() else { return Ok(()) };
-    match directory.request(room.location, Command::Gate(gate)).await {
+async fn tell_one(directory: &Directory, gated: &GatewayLocation) -> Result<(), EngineError> {
+    let _mine = gated.telling.lock().await;
+    let Some(gate) = gated.gate() else { return Ok(()) };
+    match directory.request(gated.location, Command::Gate(gate)).await {
         Err(EngineError::Refused(_)) => Ok(()),
         told => told,
     }

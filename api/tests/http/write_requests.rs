@@ -1,6 +1,6 @@
 use std::sync::atomic::Ordering;
 
-use engine::records::ehr::{Verb, Write};
+use engine::records::ehr::{Operation, Write};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -89,7 +89,8 @@ async fn operators_retry_and_drop() {
         (&paid, &json!(2)),
         "looked up, then sent"
     );
-    let payments = world.books.written(MAIN).into_iter().filter(|write| matches!(write, Write::Entry(Verb::Create, _)));
+    let payments =
+        world.books.written(MAIN).into_iter().filter(|write| matches!(write, Write::Entry(Operation::Create, _)));
     assert_eq!(payments.count(), 1);
     let settled = ["The write has not failed, or was retried or dropped already."];
     for id in [&failed["id"], &again] {

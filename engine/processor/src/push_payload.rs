@@ -2,8 +2,9 @@
 
 use location::{
     command::{Failure, Outcome, Placement, Written},
-    event::Work,
-    pull::{Resource, Verb},
+    intent::WriteIntent,
+    pull::Resource,
+    resource::Operation,
     time::SECOND,
 };
 use records::{
@@ -17,21 +18,26 @@ use crate::{error::Reject, processor::Processor};
 
 impl Processor {
     /// The write to send, or why it cannot be sent now or ever.
-    pub fn outgoing(&self, work: Work, key: &str, placement: Option<Placement>) -> Result<Outcome<Write>, Reject> {
+    pub fn outgoing(
+        &self,
+        work: WriteIntent,
+        key: &str,
+        placement: Option<Placement>,
+    ) -> Result<Outcome<Write>, Reject> {
         let institution = self.institution.id.0;
         let patient = |id| {
             let patient = self.read::<records::Patient>(institution, id)?;
             self.patient(patient.ok_or(Reject::Damaged("a write without its patient"))?)
         };
         match work {
-            Work::CreatePatient(id) => return Ok(Ok(Write::CreatePatient(patient(id.0.into())?))),
-            Work::Record { resource: Resource::Patients, id, .. } => {
+            WriteIntent::CreatePatient(id) => return Ok(Ok(Write::CreatePatient(patient(id.0.into())?))),
+            WriteIntent::Record { resource: Resource::Patients, id, .. } => {
                 let before = self.read_merge_base::<records::Patient>(institution, id)?;
                 let before = before.map(|before| self.patient(before)).transpose()?;
                 return Ok(Ok(Write::UpdatePatient(patient(id)?, before.map(Box::new))));
             }
-            Work::Record { resource: Resource::WorkingHours, id, verb } => return self.outgoing_hour(id, verb),
-            Work::Record { resource, id, verb } => {
+            WriteIntent::Record { resource: Resource::WorkingHours, id, verb } => return self.outgoing_hour(id, verb),
+            WriteIntent::Record { resource, id, verb } => {
                 let out = entries::on(resource, Out { processor: self, id, verb });
                 return out.unwrap_or(Err(Reject::Damaged("a write of a resource that has none")));
             }
@@ -53,12 +59,12 @@ impl Processor {
         let reason = record.cancel_reason.clone();
         let appointment = self.ehr_appointment(record, placement, patient_foreign_id, key)?;
         Ok(Ok(match work {
-            Work::CreateAppointment(_) => Write::CreateAppointment(appointment),
-            Work::Reschedule(_) => Write::RescheduleAppointment(appointment),
-            Work::Confirm(_) => Write::ConfirmAppointment(appointment),
-            Work::CheckIn(_) => Write::CheckInAppointment(appointment),
-            Work::Note(_) => Write::NoteAppointment(appointment),
-            Work::Cancel(_) | Work::CreatePatient(_) | Work::Record { .. } => {
+            WriteIntent::CreateAppointment(_) => Write::CreateAppointment(appointment),
+            WriteIntent::Reschedule(_) => Write::RescheduleAppointment(appointment),
+            WriteIntent::Confirm(_) => Write::ConfirmAppointment(appointment),
+            WriteIntent::CheckIn(_) => Write::CheckInAppointment(appointment),
+            WriteIntent::Note(_) => Write::NoteAppointment(appointment),
+            WriteIntent::Cancel(_) | WriteIntent::CreatePatient(_) | WriteIntent::Record { .. } => {
                 Write::CancelAppointment(appointment, reason)
             }
         }))
@@ -200,7 +206,7 @@ impl Visitor for Foreign<'_> {
 struct Out<'s> {
     processor: &'s Processor,
     id: u64,
-    verb: Verb,
+    verb: Operation,
 }
 
 impl Visitor for Out<'_> {
@@ -229,10 +235,12 @@ impl Visitor for Out<'_> {
 
 /// Why a lookup cannot be composed. Foreign ids are never lost, so what lacks one now lacked it then, and the write was not sent. Hours
 /// alone may refer to something else since.
-pub fn lookup_failure(work: Work, failure: Failure) -> Failure {
+pub fn lookup_failure(work: WriteIntent, failure: Failure) -> Failure {
     match (work, failure) {
-        (Work::Record { resource: Resource::WorkingHours, .. }, Failure::Rejected(reason)) => Failure::NotReady(reason),
-        (Work::Record { resource: Resource::WorkingHours, .. }, failure) => failure,
+        (WriteIntent::Record { resource: Resource::WorkingHours, .. }, Failure::Rejected(reason)) => {
+            Failure::NotReady(reason)
+        }
+        (WriteIntent::Record { resource: Resource::WorkingHours, .. }, failure) => failure,
         (_, Failure::Rejected(reason) | Failure::NotReady(reason)) => Failure::NeverSent(reason),
         (_, failure) => failure,
     }

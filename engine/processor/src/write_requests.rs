@@ -1,8 +1,8 @@
 //! Writes to the EHR as operators and clients see them: what waits in a location's queue, and what became of the rest.
 
 use location::{
-    event::Work,
     ids::WriteId,
+    intent::WriteIntent,
     queue::{Write, WriteState},
     time::Timestamp,
 };
@@ -14,7 +14,7 @@ use crate::processor::Processor;
 pub struct WriteRequest {
     pub id: u64,
     pub location_id: u32,
-    pub work: Work,
+    pub work: WriteIntent,
     pub status: Status,
     pub attempts: u32,
     /// What the last attempt said, or why it ended without being written. Never patient data.
@@ -42,7 +42,7 @@ pub enum Status {
 
 impl WriteRequest {
     fn waiting(processor: &Processor, id: WriteId, write: &Write) -> WriteRequest {
-        let blocked = processor.machine.state.path.blocked.is_some() || processor.machine.state.shut().is_some();
+        let blocked = processor.machine.state.breaker.blocked.is_some() || processor.machine.state.shut().is_some();
         WriteRequest {
             id: id.0,
             location_id: processor.setup.id.0,

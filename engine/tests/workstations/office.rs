@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use adapter_host::{Host, Registry};
+use adapter_host::{AdapterRegistry, Host};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use engine::{Engine, Parts};
 use location::{
@@ -224,7 +224,7 @@ async fn start(store: &Arc<MemoryStore>, rules: WriteRules) -> Engine {
         adapter_kit::build(&guest, &out, &mut |_| {}).unwrap().component
     });
     let host = Host::new(HostLimits::default(), &Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled")).unwrap();
-    let adapters = Registry::new();
+    let adapters = AdapterRegistry::new();
     adapters.swap("cloud", host.load(component).await.unwrap());
     let store: Arc<dyn Store> = store.clone();
     Engine::start(setup(rules), Parts { adapters, ..Parts::new(store, Arc::new(Plain)) }).await.unwrap()

@@ -29,7 +29,7 @@ use store::{Store, counters::Ids, secrets::Secrets};
 use webhooks::{
     egress::{Egress, Reach},
     outbox::{Doorbell, Outbox},
-    registry::Registry,
+    registry::EndpointRegistry,
     subscriptions::Everyone,
 };
 
@@ -101,7 +101,7 @@ fn query(from: i32) -> SlotQuery {
 async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Env>, Box<dyn Error>> {
     let ids = Arc::new(Ids::new(store.clone()));
     let secrets = Secrets::load(&store).await?;
-    let registry = Registry::load(
+    let registry = EndpointRegistry::load(
         store.clone(),
         ids.clone(),
         Arc::new(Egress::new(Reach::Public)?),

@@ -20,13 +20,13 @@ use store::{Batch, Direction, Store, counters::Ids};
 use webhooks::{
     attempt::Sender,
     catalogue::{Event, EventName, WriteOutcome},
+    delivery_log::DeliveryLog,
     dispatcher::Dispatcher,
     egress::{Egress, Reach, install_crypto},
     limits,
-    log::Log,
     model::Owner,
     outbox::{CommittedEvent, Doorbell, Enqueued, Outbox},
-    registry::{NewSubscription, Registry},
+    registry::{EndpointRegistry, NewSubscription},
     sign::SecretKey,
     subscriptions::Everyone,
 };
@@ -114,7 +114,8 @@ async fn delivered(dir: &Path, sink: SocketAddr, events: usize) -> Result<f64, B
     let store = practices::store(dir)?;
     let egress = Arc::new(Egress::new(Reach::PublicAndLoopback)?);
     let ids = Arc::new(Ids::new(store.clone()));
-    let registry = Registry::load(store.clone(), ids, egress.clone(), WebhookRules::default(), Arc::new(Everyone))?;
+    let registry =
+        EndpointRegistry::load(store.clone(), ids, egress.clone(), WebhookRules::default(), Arc::new(Everyone))?;
     let endpoints = register(&registry, sink).await?;
     let (doorbell, metrics) = (Arc::new(Doorbell::default()), Arc::new(Metrics::default()));
     let outbox = Outbox::new(registry.subscriptions().clone(), doorbell.clone());
@@ -142,14 +143,14 @@ async fn delivered(dir: &Path, sink: SocketAddr, events: usize) -> Result<f64, B
     dispatcher.stop(Duration::from_secs(10)).await;
     let (sent, failed) = (metrics.webhooks_delivered.get(), metrics.webhooks_failed.get());
     if sent != (endpoints * events) as u64 || failed > 0 {
-        let why = why_failed(Log { store, registry: registry.clone(), outbox })?;
+        let why = why_failed(DeliveryLog { store, registry: registry.clone(), outbox })?;
         return Err(format!("{sent} messages delivered, {failed} attempts failed: {why:?}").into());
     }
     Ok(sent as f64 / took.as_secs_f64())
 }
 
 /// How often each fault was met.
-fn why_failed(log: Log) -> Result<BTreeMap<String, usize>, Box<dyn Error>> {
+fn why_failed(log: DeliveryLog) -> Result<BTreeMap<String, usize>, Box<dyn Error>> {
     let mut why = BTreeMap::new();
     for endpoint in log.registry.subscriptions().endpoints() {
         for delivery in log.stretch(endpoint.id, None, Direction::Forward, usize::MAX)? {
@@ -160,7 +161,7 @@ fn why_failed(log: Log) -> Result<BTreeMap<String, usize>, Box<dyn Error>> {
     Ok(why)
 }
 
-async fn register(registry: &Arc<Registry>, sink: SocketAddr) -> Result<usize, Box<dyn Error>> {
+async fn register(registry: &Arc<EndpointRegistry>, sink: SocketAddr) -> Result<usize, Box<dyn Error>> {
     let now = clock::now();
     for number in 0..OWNERS * limits::MAX_ENDPOINTS_PER_OWNER {
         let owner = Owner(format!("owner {}", number % OWNERS));

@@ -2,9 +2,8 @@
 
 use chrono::{Days, NaiveDate};
 use location::hours::HourKind;
-use records::ehr::{
-    EhrAddress, EhrAppointment, EhrEntry, EhrPatient, EhrRecord, EhrWorkingHour, Resource, Verb, Write,
-};
+use location::resource::Operation;
+use records::ehr::{EhrAddress, EhrAppointment, EhrEntry, EhrPatient, EhrRecord, EhrWorkingHour, Resource, Write};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -56,7 +55,7 @@ pub fn left(write: &Write) -> (Resource, Option<Map<String, Value>>) {
             (Resource::WorkingHours, Some(fields(&EhrRecord::WorkingHour(hour.clone()))))
         }
         Write::DeleteWorkingHour(_) => (Resource::WorkingHours, None),
-        Write::Entry(Verb::Delete, entry) => (entry.resource, None),
+        Write::Entry(Operation::Delete, entry) => (entry.resource, None),
         Write::Entry(_, entry) => (entry.resource, Some(entry.fields.clone())),
     }
 }
@@ -225,14 +224,14 @@ impl<S: EhrUnderTest> Subject<S> {
 
     fn entry(&self, resource: Resource, fields: Value) -> Write {
         let Value::Object(fields) = fields else { panic!("fields are an object") };
-        Write::Entry(Verb::Create, EhrEntry { resource, id: String::new(), fields })
+        Write::Entry(Operation::Create, EhrEntry { resource, id: String::new(), fields })
     }
 
     /// The same entry once more, of a record that is there.
-    async fn over(&self, kind: &str, verb: Verb, made: Write, change: Value) -> Write {
+    async fn over(&self, kind: &str, verb: Operation, made: Write, change: Value) -> Write {
         let Write::Entry(_, mut entry) = made else { panic!("an entry") };
         entry.id = match self.writes(kind) {
-            true => self.written(&Write::Entry(Verb::Create, entry.clone())).await.id,
+            true => self.written(&Write::Entry(Operation::Create, entry.clone())).await.id,
             false => NOBODY.into(),
         };
         if let Value::Object(change) = change {
@@ -268,7 +267,7 @@ impl<S: EhrUnderTest> Subject<S> {
     async fn gone_coverage(&self) -> Write {
         let mut made = self.entry(Resource::Coverages, self.coverage().await);
         self.system.adjust(&mut made);
-        self.over("create-coverage", Verb::Delete, made, Value::Null).await
+        self.over("create-coverage", Operation::Delete, made, Value::Null).await
     }
 
     /// About an entry of any catalogue.
@@ -300,7 +299,8 @@ impl<S: EhrUnderTest> Subject<S> {
                 self.system.adjust(&mut made);
                 made
             };
-            let ended = self.over("save-patient-history-item", Verb::Update, made(), json!({"active": false})).await;
+            let ended =
+                self.over("save-patient-history-item", Operation::Update, made(), json!({"active": false})).await;
             all.push((made(), ended));
         }
         all
@@ -313,7 +313,7 @@ impl<S: EhrUnderTest> Subject<S> {
     async fn disabled_alert(&self) -> Write {
         let mut made = self.entry(Resource::PatientAlerts, self.alert());
         self.system.adjust(&mut made);
-        self.over("create-patient-alert", Verb::Update, made, json!({"disabled_at": 1_790_000_000})).await
+        self.over("create-patient-alert", Operation::Update, made, json!({"disabled_at": 1_790_000_000})).await
     }
 
     fn talk(&self) -> Value {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use adapter_host::{Host, Registry};
+use adapter_host::{AdapterRegistry, Host};
 use setup::guests::HostLimits;
 
 /// The root of the checkout.
@@ -27,10 +27,10 @@ fn built(dir: &Path) -> PathBuf {
 }
 
 /// A registry with these adapters loaded.
-pub async fn load(names: &[&str]) -> Registry {
+pub async fn load(names: &[&str]) -> AdapterRegistry {
     let cache = root().join("target").join("adapters").join("compiled");
     let host = Host::new(HostLimits::default(), &cache).expect("the adapter host starts");
-    let registry = Registry::new();
+    let registry = AdapterRegistry::new();
     for name in names {
         let adapter = host.load(&component(name)).await.unwrap_or_else(|error| panic!("{name}: {error}"));
         registry.swap(name, adapter);

@@ -1,6 +1,7 @@
 //! Medplum's router: a FHIR R4 server nobody here wrote, filled with a small practice.
 
-use records::ehr::{EhrAppointment, Resource, Verb, Write};
+use location::resource::Operation;
+use records::ehr::{EhrAppointment, Resource, Write};
 use serde_json::{Value, json};
 use tests::{
     conformance::{EhrUnderTest, Here},
@@ -166,7 +167,7 @@ impl EhrUnderTest for Fhir {
             Write::CreateWorkingHour(_) | Write::UpdateWorkingHour(_) | Write::DeleteWorkingHour(_) => {
                 panic!("working hours are not written there")
             }
-            Write::Entry(Verb::Delete, entry) => {
+            Write::Entry(Operation::Delete, entry) => {
                 self.matching("Coverage", |held| held["id"] == entry.id.as_str()).await
             }
             Write::Entry(_, entry) => {

@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use records::ehr::{EhrAppointment, Resource, Verb, Write};
+use location::resource::Operation;
+use records::ehr::{EhrAppointment, Resource, Write};
 use serde_json::{Value, json};
 use tests::{
     conformance::{EhrUnderTest, Here},
@@ -158,7 +159,7 @@ impl EhrUnderTest for Clinic {
 
     /// A payment is for a charge, of which each has its turn.
     fn adjust(&self, write: &mut Write) {
-        if let Write::Entry(Verb::Create, entry) = write
+        if let Write::Entry(Operation::Create, entry) = write
             && entry.resource == Resource::Payments
         {
             let turn = self.paid.replace(self.paid.get() + 1);
@@ -182,7 +183,7 @@ impl EhrUnderTest for Clinic {
             Write::CreateWorkingHour(_) | Write::UpdateWorkingHour(_) | Write::DeleteWorkingHour(_) => {
                 panic!("working hours are not written there")
             }
-            Write::Entry(Verb::Delete, entry) => {
+            Write::Entry(Operation::Delete, entry) => {
                 self.matching("gnuhealth.insurance", json!([["id", "=", number(&entry.id)]])).await
             }
             Write::Entry(_, entry) => {

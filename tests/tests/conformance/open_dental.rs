@@ -1,7 +1,8 @@
 //! The fake Open Dental, written from public documentation: nobody here has met a real one.
 
 use chrono::{DateTime, Days, TimeZone};
-use records::ehr::{EhrAppointment, Resource, Verb, Write};
+use location::resource::Operation;
+use records::ehr::{EhrAppointment, Resource, Write};
 use runtime::clock;
 use serde_json::{Value, json};
 use tests::{
@@ -155,11 +156,11 @@ impl EhrUnderTest for OpenDental {
                 }
             }
             // Positive amounts belong to types that add to what is owed; neither is of the future.
-            Write::Entry(Verb::Create, entry) if entry.resource == Resource::Adjustments => {
+            Write::Entry(Operation::Create, entry) if entry.resource == Resource::Adjustments => {
                 entry.fields.insert("adjustment_type".into(), (self.seeded.discount + 1).to_string().into());
                 entry.fields.insert("adjusted_at".into(), self.server.database().today().into());
             }
-            Write::Entry(Verb::Create, entry) if entry.resource == Resource::Payments => {
+            Write::Entry(Operation::Create, entry) if entry.resource == Resource::Payments => {
                 entry.fields.insert("paid_at".into(), self.server.database().today().into());
             }
             _ => (),
@@ -189,7 +190,7 @@ impl EhrUnderTest for OpenDental {
             Write::CreateWorkingHour(_) | Write::UpdateWorkingHour(_) | Write::DeleteWorkingHour(_) => {
                 panic!("working hours are not written there")
             }
-            Write::Entry(Verb::Delete, entry) => self.matching("patplans", json!({"PatPlanNum": entry.id})),
+            Write::Entry(Operation::Delete, entry) => self.matching("patplans", json!({"PatPlanNum": entry.id})),
             Write::Entry(_, entry) => self.filed(entry.resource, &entry.fields),
         }
     }

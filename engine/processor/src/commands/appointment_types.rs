@@ -1,11 +1,6 @@
 //! Appointment types made here. They say how long a visit takes and who may book it; the EHR does not hear of them.
 
-use location::{
-    command::Cx,
-    decision::Decision,
-    ids::Lane,
-    pull::{Resource, Verb},
-};
+use location::{command::Cx, decision::Decision, order::OrderingKey, pull::Resource, resource::Operation};
 use records::AppointmentType;
 
 use crate::{
@@ -27,12 +22,12 @@ impl Processor {
     pub fn put_type(
         &self,
         cx: Cx,
-        verb: Verb,
+        verb: Operation,
         kind: AppointmentType,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(Decision, Saved<AppointmentType>), Reject> {
         let (resource, id) = (Resource::AppointmentTypes, u64::from(kind.id));
-        let decision = self.decide_save(cx, resource, id, verb, Lane::Record { resource, id }, true)?;
+        let decision = self.decide_save(cx, resource, id, verb, OrderingKey::Record { resource, id }, true)?;
         unit.put(&kind)?;
         Ok((decision, Saved::of(kind)))
     }

@@ -3,8 +3,8 @@
 use location::{
     command::{Command, Cx, Placement},
     decision::Decision,
-    event::Change,
     ids::{AppointmentId, OperatoryId},
+    intent::ChangedDetails,
     pull::Resource,
     time::{Span, Timestamp},
 };
@@ -52,7 +52,7 @@ impl Request for ChangeAppointment {
         if to.span.end <= to.span.start {
             return Err(Unmet::Wrong("appt.end_time must lie after start_time.".to_owned()).into());
         }
-        let what = Change {
+        let what = ChangedDetails {
             confirmation: change.confirmed.is_some_and(|confirmed| confirmed != before.confirmed),
             check_in: change.checkin_at.is_some_and(|at| Some(at) != before.checkin_at),
             note: change.note.is_some() && change.note != before.note,
@@ -61,7 +61,7 @@ impl Request for ChangeAppointment {
         let command = Command::Change { appointment: self.id, to, join_blocks: change.join_blocks, what };
         let decision = at.decide(cx, &command)?;
         let mut after = before.clone();
-        if what != Change::default() {
+        if what != ChangedDetails::default() {
             if what.confirmation {
                 after.confirmed = change.confirmed.unwrap_or(before.confirmed);
                 after.confirmed_at = after.confirmed.then_some(cx.now);

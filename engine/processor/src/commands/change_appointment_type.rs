@@ -1,6 +1,6 @@
 //! Changes an appointment type that was made here.
 
-use location::{command::Cx, decision::Decision, pull::Verb};
+use location::{command::Cx, decision::Decision, resource::Operation};
 use records::AppointmentType;
 
 use super::references::all_met;
@@ -42,6 +42,6 @@ impl Request for ChangeAppointmentType {
             kind.descriptor_ids.clone_from(descriptors);
         }
         kind.updated_at = cx.now;
-        at.put_type(cx, Verb::Update, kind, unit)
+        at.put_type(cx, Operation::Update, kind, unit)
     }
 }

@@ -1,10 +1,7 @@
 //! Changes a patient (specification 4.4).
 
 use location::{
-    command::Cx,
-    decision::Decision,
-    ids::{Lane, PatientId},
-    pull::{Resource, Verb},
+    command::Cx, decision::Decision, ids::PatientId, order::OrderingKey, pull::Resource, resource::Operation,
 };
 use records::{self, entry::EntryWrite};
 
@@ -51,8 +48,8 @@ impl Request for ChangePatient {
             return Ok((Decision::nothing(), Saved::of(before)));
         }
         after.updated_at = cx.now;
-        let lane = Lane::Patient(PatientId(self.id));
-        let decision = at.decide_save(cx, Resource::Patients, self.id.into(), Verb::Update, lane, false)?;
+        let lane = OrderingKey::Patient(PatientId(self.id));
+        let decision = at.decide_save(cx, Resource::Patients, self.id.into(), Operation::Update, lane, false)?;
         if queued(&decision) {
             after.write = Some(EntryWrite::pending());
             unit.keep_merge_base(&before)?;

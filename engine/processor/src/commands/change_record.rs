@@ -1,6 +1,6 @@
 //! Changes a record that no rule of the schedule needs.
 
-use location::{command::Cx, decision::Decision, pull::Verb};
+use location::{command::Cx, decision::Decision, resource::Operation};
 use records::{
     entries,
     entry::{Body, Entry, EntryWrite},
@@ -32,7 +32,7 @@ impl<T: Body> Request for ChangeRecord<T> {
         let before = at.record::<T>(self.id, unit)?;
         all_met(at.unusable(T::RESOURCE, &json(&self.body)?, unit)?)?;
         let after = Entry { body: self.body.clone(), ..before.clone() };
-        at.put_changed(cx, Verb::Update, before, after, unit)
+        at.put_changed(cx, Operation::Update, before, after, unit)
     }
 }
 
@@ -48,7 +48,7 @@ impl Processor {
     pub fn put_changed<T: Body>(
         &self,
         cx: Cx,
-        verb: Verb,
+        verb: Operation,
         before: Entry<T>,
         mut after: Entry<T>,
         unit: &mut UnitOfWork<'_>,

@@ -1,10 +1,6 @@
 //! Makes an appointment type of an institution or one of its locations.
 
-use location::{
-    command::Cx,
-    decision::Decision,
-    pull::{Resource, Verb},
-};
+use location::{command::Cx, decision::Decision, pull::Resource, resource::Operation};
 use records::AppointmentType;
 
 use super::references::all_met;
@@ -42,6 +38,6 @@ impl Request for CreateAppointmentType {
             updated_at: cx.now,
             deleted_at: None,
         };
-        at.put_type(cx, Verb::Create, kind, unit)
+        at.put_type(cx, Operation::Create, kind, unit)
     }
 }

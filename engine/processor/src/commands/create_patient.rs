@@ -3,8 +3,10 @@
 use location::{
     command::Cx,
     decision::{Decision, Refusal},
-    ids::{Lane, PatientId},
-    pull::{Resource, Verb},
+    ids::PatientId,
+    order::OrderingKey,
+    pull::Resource,
+    resource::Operation,
 };
 use records::{self, entry::EntryWrite, index::words::phone};
 
@@ -49,8 +51,8 @@ impl Request for CreatePatient {
             return Err(Reject::Refused(Refusal::PatientFieldsRequired { missing }));
         }
         let id = narrow(unit.allot(Resource::Patients)?)?;
-        let lane = Lane::Patient(PatientId(id));
-        let decision = at.decide_save(cx, Resource::Patients, id.into(), Verb::Create, lane, false)?;
+        let lane = OrderingKey::Patient(PatientId(id));
+        let decision = at.decide_save(cx, Resource::Patients, id.into(), Operation::Create, lane, false)?;
         let details = self.details.clone();
         let patient = records::Patient {
             id,

@@ -1,10 +1,6 @@
 //! Makes a record that no rule of the schedule needs, and tells the EHR.
 
-use location::{
-    command::Cx,
-    decision::Decision,
-    pull::{Resource, Verb},
-};
+use location::{command::Cx, decision::Decision, pull::Resource, resource::Operation};
 use query::idempotency::{self, IdempotencyKey, Numbered};
 use records::{
     entries,
@@ -65,7 +61,8 @@ impl<T: Body> Request for CreateRecord<T> {
         }
         all_met(wrong)?;
         let id = unit.allot(resource)?;
-        let decision = at.decide_save(cx, resource, id, Verb::Create, lane_of(self.patient, resource, id), false)?;
+        let decision =
+            at.decide_save(cx, resource, id, Operation::Create, lane_of(self.patient, resource, id), false)?;
         let entry = Entry {
             id,
             institution_id: at.institution.id.0,

@@ -1,6 +1,6 @@
 //! Removes an appointment type that was made here.
 
-use location::{command::Cx, decision::Decision, pull::Verb};
+use location::{command::Cx, decision::Decision, resource::Operation};
 use records::AppointmentType;
 
 use crate::{error::Reject, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork};
@@ -15,6 +15,6 @@ impl Request for RemoveAppointmentType {
         let mut kind = at.own_type(self.0, unit)?;
         kind.deleted_at = Some(cx.now);
         kind.updated_at = cx.now;
-        at.put_type(cx, Verb::Delete, kind, unit)
+        at.put_type(cx, Operation::Delete, kind, unit)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use location::{command::Cx, decision::Decision, pull::Verb};
+use location::{command::Cx, decision::Decision, resource::Operation};
 use records::entry::{Body, Entry};
 
 use crate::{error::Reject, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork};
@@ -25,6 +25,6 @@ impl<T: Body> Request for RemoveRecord<T> {
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let before = at.record::<T>(self.id, unit)?;
         let after = Entry { deleted_at: Some(cx.now), ..before.clone() };
-        at.put_changed(cx, Verb::Delete, before, after, unit)
+        at.put_changed(cx, Operation::Delete, before, after, unit)
     }
 }

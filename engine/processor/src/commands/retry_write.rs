@@ -3,9 +3,11 @@
 use location::{
     command::{Command, Cx, Retried, RetriedAppointment, Retry},
     decision::{Decision, Refusal, Reply},
-    event::Work,
-    ids::{AppointmentTypeId, Lane, PatientId, WriteId},
-    pull::{Resource, Verb},
+    ids::{AppointmentTypeId, PatientId, WriteId},
+    intent::WriteIntent,
+    order::OrderingKey,
+    pull::Resource,
+    resource::Operation,
 };
 use records::{
     Appointment, Patient, WorkingHour, Write, Writeback,
@@ -28,10 +30,10 @@ impl Request for RetryWrite {
         let ended = at.failed_write(self.0, unit)?;
         let what = at.forgotten(ended.work, unit)?;
         let lane = ended.lane.unwrap_or(match (ended.work, &what) {
-            (Work::CreatePatient(patient), _) => Lane::Patient(patient),
-            (_, Retried::Appointment(appointment)) => Lane::Patient(appointment.patient),
-            (Work::Record { resource, id, .. }, _) => Lane::Record { resource, id },
-            _ => Lane::Record { resource: Resource::Appointments, id: self.0.0 },
+            (WriteIntent::CreatePatient(patient), _) => OrderingKey::Patient(patient),
+            (_, Retried::Appointment(appointment)) => OrderingKey::Patient(appointment.patient),
+            (WriteIntent::Record { resource, id, .. }, _) => OrderingKey::Record { resource, id },
+            _ => OrderingKey::Record { resource: Resource::Appointments, id: self.0.0 },
         });
         let retry = Retry { write: self.0, work: ended.work, lane, key: ended.key, sent: ended.attempts > 0, what };
         let decision = at.decide(cx, &Command::RetryWrite(retry))?;
@@ -55,16 +57,16 @@ impl Processor {
     }
 
     /// What the machine needs of a failed record, if that still stands as the failure left it.
-    fn forgotten(&self, work: Work, unit: &mut UnitOfWork<'_>) -> Result<Retried, Reject> {
+    fn forgotten(&self, work: WriteIntent, unit: &mut UnitOfWork<'_>) -> Result<Retried, Reject> {
         let institution = self.institution.id.0;
         let refuse = |refusal| Err(Reject::Refused(refusal));
         let failed = |failed: bool, what| if failed { Ok(what) } else { refuse(Refusal::WriteNotFailed) };
         match work {
-            Work::CreatePatient(id) => {
+            WriteIntent::CreatePatient(id) => {
                 let patient = unit.get::<Patient>(institution, u64::from(id.0))?;
                 failed(patient.is_some_and(|it| it.foreign_id.is_none() && it.write_error.is_some()), Retried::Record)
             }
-            Work::CreateAppointment(id) => {
+            WriteIntent::CreateAppointment(id) => {
                 let record = unit.get::<Appointment>(0, id.0)?;
                 let record = record.filter(|it| it.foreign_id.is_none() && !it.cancelled && refused(it));
                 let Some(record) = record else { return refuse(Refusal::WriteNotFailed) };
@@ -79,14 +81,14 @@ impl Processor {
                     patient: PatientId(patient),
                 }))
             }
-            Work::Record { resource: Resource::WorkingHours, id, verb: Verb::Create } => {
+            WriteIntent::Record { resource: Resource::WorkingHours, id, verb: Operation::Create } => {
                 let record = unit.get::<WorkingHour>(self.setup.id.0, id)?;
                 let record = record.filter(|it| it.refused() && it.deleted_at.is_none());
                 record
                     .map(|it| Retried::Hour(working_hours::rules(&it)))
                     .ok_or(Reject::Refused(Refusal::WriteNotFailed))
             }
-            Work::Record { resource, id, verb: Verb::Create } => {
+            WriteIntent::Record { resource, id, verb: Operation::Create } => {
                 let source = self.source().unwrap_or(0);
                 let found = entries::on(resource, Failed { source, id, unit }).transpose()?;
                 failed(found.unwrap_or_default(), Retried::Record)

@@ -3,8 +3,10 @@
 use location::{
     command::{Command, Cx, Save},
     decision::{Decision, Reply},
-    ids::{Lane, PatientId},
-    pull::{Resource, Verb},
+    ids::PatientId,
+    order::OrderingKey,
+    pull::Resource,
+    resource::Operation,
 };
 
 use crate::{error::Reject, processor::Processor};
@@ -15,16 +17,16 @@ impl Processor {
         cx: Cx,
         resource: Resource,
         id: u64,
-        verb: Verb,
-        lane: Lane,
+        verb: Operation,
+        lane: OrderingKey,
         here_only: bool,
     ) -> Result<Decision, Reject> {
         self.decide(cx, &Command::Save(Save { resource, id, verb, lane, here_only }))
     }
 }
 
-pub fn lane_of(patient: Option<u32>, resource: Resource, id: u64) -> Lane {
-    patient.map_or(Lane::Record { resource, id }, |patient| Lane::Patient(PatientId(patient)))
+pub fn lane_of(patient: Option<u32>, resource: Resource, id: u64) -> OrderingKey {
+    patient.map_or(OrderingKey::Record { resource, id }, |patient| OrderingKey::Patient(PatientId(patient)))
 }
 
 /// A write of it is on its way, and what the EHR has is to be kept until that is answered.

@@ -172,7 +172,7 @@ impl Intake<'_, '_, '_> {
                     self.tombstones.push((foreign_id.clone(), link.id));
                 }
             } else if matches!(resource, Resource::Appointments | Resource::WorkingHours) {
-                self.page.strangers += 1;
+                self.page.unmatched += 1;
                 if self.processor.machine.state.queue.creates(resource) {
                     // It may be what a write made whose answer comes later: then the answer finds that it is gone.
                     self.unit.id_of(self.source, resource, foreign_id)?;

@@ -229,7 +229,7 @@ impl Intake<'_, '_, '_> {
     }
 
     fn working_hour(&mut self, said: &ehr::EhrWorkingHour) -> Result<Result<(), String>, Reject> {
-        self.page.strangers += u32::from(self.unit.link(self.source, Resource::WorkingHours, &said.id)?.is_none());
+        self.page.unmatched += u32::from(self.unit.link(self.source, Resource::WorkingHours, &said.id)?.is_none());
         let (id, news) = self.seen(Resource::WorkingHours, &said.id, said)?;
         let times = (minutes(&said.begin_time), minutes(&said.end_time), recurrence(said));
         let (Some(begin), Some(end), Some(recurrence)) = times else {
@@ -287,7 +287,7 @@ impl Intake<'_, '_, '_> {
             let key = said.write_key.as_ref();
             match key.map(|key| self.processor.written_by(key, self.unit)).transpose()?.flatten() {
                 Some(ours) => self.unit.put_link(self.source, Resource::Appointments, &said.id, Link::new(ours.0)),
-                None => self.page.strangers += 1,
+                None => self.page.unmatched += 1,
             }
         }
         // What one location shows is news at another: staff moved it.

@@ -24,7 +24,7 @@ use store::{MemoryStore, Store, counters::Ids, feed_end, secrets::Secrets};
 use webhooks::{
     egress::{Egress, Reach},
     outbox::{Doorbell, Outbox},
-    registry::Registry,
+    registry::EndpointRegistry,
     shapes::{Related, Scene, Shapes, Unshaped},
     subscriptions::Everyone,
 };
@@ -67,7 +67,7 @@ impl World {
         let ids = Arc::new(Ids::new(store.clone()));
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
         let registry =
-            Registry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
+            EndpointRegistry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
         let deps = Arc::new(Deps {
             change_counter: ChangeCounter::new(&setup),
             setup,

@@ -2,10 +2,12 @@
 
 use location::{
     command::{Command, Cx, Outcome, Written},
-    event::{Event, InsertFailure, Work},
+    event::{Event, InsertFailure},
     hours::{self, HourSource, Recurrence},
     ids::{AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId, WriteId},
-    pull::{Resource, Verb},
+    intent::WriteIntent,
+    pull::Resource,
+    resource::Operation,
     zone::Date,
 };
 use records::{
@@ -48,14 +50,14 @@ fn set(record: &mut WorkingHour, hour: &hours::WorkingHour) {
 
 impl Processor {
     /// A write of hours, in the EHR's words.
-    pub fn outgoing_hour(&self, id: u64, verb: Verb) -> Result<Outcome<Write>, Reject> {
+    pub fn outgoing_hour(&self, id: u64, verb: Operation) -> Result<Outcome<Write>, Reject> {
         let record = self.read::<WorkingHour>(self.setup.id.0, id)?;
         let record = record.ok_or(Reject::Damaged("a write without its working hours"))?;
-        if verb == Verb::Delete {
+        if verb == Operation::Delete {
             return Ok(Ok(Write::DeleteWorkingHour(record.foreign_id.unwrap_or_default())));
         }
         let hour = self.ehr_hour(record)?;
-        Ok(hour.map(if verb == Verb::Create { Write::CreateWorkingHour } else { Write::UpdateWorkingHour }))
+        Ok(hour.map(if verb == Operation::Create { Write::CreateWorkingHour } else { Write::UpdateWorkingHour }))
     }
 
     fn ehr_hour(&self, record: WorkingHour) -> Result<Outcome<EhrWorkingHour>, Reject> {
@@ -94,19 +96,19 @@ impl Processor {
         &self,
         cx: Cx,
         write: WriteId,
-        (id, verb): (u64, Verb),
+        (id, verb): (u64, Operation),
         written: &Written,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(), Reject> {
         let mut others = self.machine.state.queue.of_record(Resource::WorkingHours, id);
         let status =
             if others.all(|(other, _)| other == write) { WriteStatus::Succeeded } else { WriteStatus::Pending };
-        if verb == Verb::Create {
+        if verb == Operation::Create {
             self.link(Resource::WorkingHours, id, written, unit)?;
         }
         unit.change::<WorkingHour>(self.setup.id.0, id, |record| {
             record.write = Some(EntryWrite { status, reason: None });
-            if verb == Verb::Create {
+            if verb == Operation::Create {
                 record.foreign_id = Some(written.foreign_id.clone());
                 record.updated_at = cx.now;
             }
@@ -181,7 +183,7 @@ impl Processor {
 pub fn created(event: &Event) -> Option<(u64, Written)> {
     match event {
         Event::WriteDone {
-            work: Work::Record { resource: Resource::WorkingHours, id, verb: Verb::Create },
+            work: WriteIntent::Record { resource: Resource::WorkingHours, id, verb: Operation::Create },
             written: Some(written),
             ..
         } => Some((*id, written.clone())),

@@ -2,9 +2,11 @@
 
 use location::{
     command::{Cx, Written},
-    event::{InsertFailure, Work},
+    event::InsertFailure,
     ids::WriteId,
-    pull::{Resource, Verb},
+    intent::WriteIntent,
+    pull::Resource,
+    resource::Operation,
 };
 use records::{
     Appointment, Patient,
@@ -28,13 +30,13 @@ impl Processor {
         &self,
         cx: Cx,
         write: WriteId,
-        work: Work,
+        work: WriteIntent,
         written: &Written,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(), Reject> {
         self.overwritten(work, written, unit)?;
         match work {
-            Work::CreatePatient(patient) => {
+            WriteIntent::CreatePatient(patient) => {
                 let id = u64::from(patient.0);
                 let twin = self.twin(Resource::Patients, id, written, unit)?;
                 self.link(Resource::Patients, id, written, unit)?;
@@ -51,7 +53,7 @@ impl Processor {
                     self.gone(cx, Resource::Patients, twin, unit)?;
                 }
             }
-            Work::Record { resource: Resource::Patients, id, .. } => {
+            WriteIntent::Record { resource: Resource::Patients, id, .. } => {
                 let (scope, last) = (self.institution.id.0, self.last_of(write, Resource::Patients, id));
                 if last {
                     unit.forget_merge_base::<Patient>(scope, id);
@@ -63,20 +65,20 @@ impl Processor {
                     }
                 })?;
             }
-            Work::Record { resource: Resource::WorkingHours, id, verb } => {
+            WriteIntent::Record { resource: Resource::WorkingHours, id, verb } => {
                 self.hour_written(cx, write, (id, verb), written, unit)?;
             }
-            Work::Record { resource, id, verb } => {
+            WriteIntent::Record { resource, id, verb } => {
                 let last = self.last_of(write, resource, id);
                 entries::on(resource, Done { processor: self, cx, id, verb, last, written, unit }).transpose()?;
             }
-            Work::Confirm(appointment) | Work::CheckIn(appointment) | Work::Note(appointment) => {
+            WriteIntent::Confirm(appointment) | WriteIntent::CheckIn(appointment) | WriteIntent::Note(appointment) => {
                 self.content_written(write, work, appointment.0, unit)?;
                 self.set_version(appointment.0, written, unit)?;
             }
-            Work::Reschedule(appointment) => self.set_version(appointment.0, written, unit)?,
+            WriteIntent::Reschedule(appointment) => self.set_version(appointment.0, written, unit)?,
             // `InsertDone` says it; a cancelled record's version matters no more.
-            Work::CreateAppointment(_) | Work::Cancel(_) => {}
+            WriteIntent::CreateAppointment(_) | WriteIntent::Cancel(_) => {}
         }
         Ok(())
     }
@@ -86,19 +88,19 @@ impl Processor {
         &self,
         cx: Cx,
         write: WriteId,
-        work: Work,
+        work: WriteIntent,
         (how, reason): (InsertFailure, &str),
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(), Reject> {
         match work {
-            Work::CreatePatient(patient) => {
+            WriteIntent::CreatePatient(patient) => {
                 unit.change::<Patient>(self.institution.id.0, u64::from(patient.0), |record| {
                     record.write_error = Some(reason.to_owned());
                     record.write = Some(EntryWrite::failed(reason));
                     record.updated_at = cx.now;
                 })?;
             }
-            Work::Record { resource: Resource::Patients, id, .. } => {
+            WriteIntent::Record { resource: Resource::Patients, id, .. } => {
                 // What a later change says stands until the EHR has answered that too.
                 if self.last_of(write, Resource::Patients, id)
                     && let Some(mut before) = unit.merge_base::<Patient>(self.institution.id.0, id)?
@@ -111,14 +113,14 @@ impl Processor {
                     unit.forget_merge_base::<Patient>(self.institution.id.0, id);
                 }
             }
-            Work::Record { resource: Resource::WorkingHours, id, .. } => {
+            WriteIntent::Record { resource: Resource::WorkingHours, id, .. } => {
                 self.hour_not_written(cx, id, (how, reason), unit)?;
             }
-            Work::Record { resource, id, verb } => {
+            WriteIntent::Record { resource, id, verb } => {
                 let last = self.last_of(write, resource, id);
                 entries::on(resource, NotDone { processor: self, cx, id, verb, last, reason, unit }).transpose()?;
             }
-            Work::Confirm(appointment) | Work::CheckIn(appointment) | Work::Note(appointment) => {
+            WriteIntent::Confirm(appointment) | WriteIntent::CheckIn(appointment) | WriteIntent::Note(appointment) => {
                 // The appointment itself is gone: there is nothing to go back to.
                 if how != InsertFailure::Withdrawn
                     && let Some(before) = unit.merge_base::<Appointment>(0, appointment.0)?
@@ -130,7 +132,7 @@ impl Processor {
                 }
                 self.content_written(write, work, appointment.0, unit)?;
             }
-            Work::CreateAppointment(_) | Work::Reschedule(_) | Work::Cancel(_) => {}
+            WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_) | WriteIntent::Cancel(_) => {}
         }
         Ok(())
     }
@@ -151,17 +153,19 @@ impl Processor {
     }
 
     /// Staff may put back what a pull showed before this write: then that is news.
-    fn overwritten(&self, work: Work, written: &Written, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
+    fn overwritten(&self, work: WriteIntent, written: &Written, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let resource = match work {
-            Work::CreatePatient(_) | Work::CreateAppointment(_) => return Ok(()),
-            Work::Record { resource, .. } => resource,
-            Work::Reschedule(_) | Work::Confirm(_) | Work::CheckIn(_) | Work::Note(_) | Work::Cancel(_) => {
-                Resource::Appointments
-            }
+            WriteIntent::CreatePatient(_) | WriteIntent::CreateAppointment(_) => return Ok(()),
+            WriteIntent::Record { resource, .. } => resource,
+            WriteIntent::Reschedule(_)
+            | WriteIntent::Confirm(_)
+            | WriteIntent::CheckIn(_)
+            | WriteIntent::Note(_)
+            | WriteIntent::Cancel(_) => Resource::Appointments,
         };
         let Some(source) = self.source() else { return Ok(()) };
         if let Some(link) = unit.link(source, resource, &written.foreign_id)? {
-            let gone = matches!(work, Work::Record { verb: Verb::Delete, .. });
+            let gone = matches!(work, WriteIntent::Record { verb: Operation::Delete, .. });
             let link = if gone { Link::new(link.id) } else { link.overwritten() };
             unit.put_link(source, resource, &written.foreign_id, link);
         }
@@ -186,7 +190,13 @@ impl Processor {
     }
 
     /// The document and the EHR agree on what this write was about.
-    fn content_written(&self, write: WriteId, work: Work, id: u64, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
+    fn content_written(
+        &self,
+        write: WriteId,
+        work: WriteIntent,
+        id: u64,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(), Reject> {
         if self.is_elsewhere(id, unit)? {
             return Ok(());
         }
@@ -213,7 +223,7 @@ struct Done<'s, 'd, 'p> {
     processor: &'s Processor,
     cx: Cx,
     id: u64,
-    verb: Verb,
+    verb: Operation,
     last: bool,
     written: &'s Written,
     unit: &'d mut UnitOfWork<'p>,
@@ -225,7 +235,7 @@ impl Visitor for Done<'_, '_, '_> {
     fn visit<T: Body>(self) -> Self::Output {
         let Done { processor, cx, id, verb, last, written, unit } = self;
         let Some(source) = processor.source() else { return Ok(()) };
-        if verb == Verb::Create {
+        if verb == Operation::Create {
             if let Some(twin) = processor.twin(T::RESOURCE, id, written, unit)? {
                 unit.change::<Entry<T>>(source, twin, |entry| {
                     entry.deleted_at.get_or_insert(cx.now);
@@ -235,7 +245,7 @@ impl Visitor for Done<'_, '_, '_> {
             processor.link(T::RESOURCE, id, written, unit)?;
         }
         unit.change::<Entry<T>>(source, id, |entry| {
-            if verb == Verb::Create {
+            if verb == Operation::Create {
                 entry.foreign_id = Some(written.foreign_id.clone());
                 entry.updated_at = cx.now;
             }
@@ -255,7 +265,7 @@ struct NotDone<'s, 'd, 'p> {
     processor: &'s Processor,
     cx: Cx,
     id: u64,
-    verb: Verb,
+    verb: Operation,
     last: bool,
     reason: &'s str,
     unit: &'d mut UnitOfWork<'p>,
@@ -267,7 +277,7 @@ impl Visitor for NotDone<'_, '_, '_> {
     fn visit<T: Body>(self) -> Self::Output {
         let NotDone { processor, cx, id, verb, last, reason, unit } = self;
         let Some(source) = processor.source() else { return Ok(()) };
-        if verb == Verb::Create {
+        if verb == Operation::Create {
             unit.change::<Entry<T>>(source, id, |entry| {
                 entry.write = Some(EntryWrite::failed(reason));
                 entry.updated_at = cx.now;

@@ -1,6 +1,6 @@
 //! What becomes of the records of a write that is tried again or given up.
 
-use location::{command::Cx, event::Work, ids::WriteId, pull::Resource};
+use location::{command::Cx, ids::WriteId, intent::WriteIntent, pull::Resource};
 use records::{
     Appointment, Patient, WorkingHour, Write, Writeback,
     entries::{self, Visitor},
@@ -16,20 +16,20 @@ impl Processor {
         cx: Cx,
         write: WriteId,
         of: WriteId,
-        work: Work,
+        work: WriteIntent,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(), Reject> {
         unit.change::<Write>(self.setup.id.0, of.0, |record| record.retried_as = Some(write.0))?;
         let pending = Some(EntryWrite::pending());
         match work {
-            Work::CreatePatient(id) => {
+            WriteIntent::CreatePatient(id) => {
                 unit.change::<Patient>(self.institution.id.0, u64::from(id.0), |record| {
                     record.write_error = None;
                     record.write.clone_from(&pending);
                     record.updated_at = cx.now;
                 })?;
             }
-            Work::CreateAppointment(id) => {
+            WriteIntent::CreateAppointment(id) => {
                 unit.change::<Appointment>(0, id.0, |record| {
                     record.updated_at = cx.now;
                     if let Some(booking) = &mut record.booking {
@@ -38,13 +38,13 @@ impl Processor {
                     }
                 })?;
             }
-            Work::Record { resource: Resource::WorkingHours, id, .. } => {
+            WriteIntent::Record { resource: Resource::WorkingHours, id, .. } => {
                 unit.change::<WorkingHour>(self.setup.id.0, id, |record| {
                     record.write = pending;
                     record.updated_at = cx.now;
                 })?;
             }
-            Work::Record { resource, id, .. } => {
+            WriteIntent::Record { resource, id, .. } => {
                 let source = self.source().unwrap_or(0);
                 entries::on(resource, Again { cx, source, id, pending, unit }).transpose()?;
             }

@@ -10,7 +10,7 @@ pub mod staff;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use location::{event::Work, ids::LocationId};
+use location::{ids::LocationId, intent::WriteIntent};
 use records::ehr::{EhrAppointment, EhrRecord, Fault, Receipt, Resource, Write};
 
 use super::random::Random;
@@ -34,7 +34,7 @@ pub struct Row {
     pub left: BTreeMap<LocationId, u64>,
     pub deleted: bool,
     /// The write of ours that made it.
-    pub made_for: Option<(LocationId, Work)>,
+    pub made_for: Option<(LocationId, WriteIntent)>,
     /// Staff moved, cancelled or deleted it.
     pub by_staff: bool,
 }
@@ -148,7 +148,7 @@ impl Ehr {
     }
 
     /// A write takes effect, or is refused.
-    pub fn write(&mut self, from: LocationId, work: Work, key: &str, write: &Write) -> Result<Receipt, Fault> {
+    pub fn write(&mut self, from: LocationId, work: WriteIntent, key: &str, write: &Write) -> Result<Receipt, Fault> {
         let id = match write {
             Write::CreatePatient(patient) => {
                 let id = self.add(None, EhrRecord::Patient(patient.clone()));
@@ -194,7 +194,7 @@ impl Ehr {
     }
 
     /// What staff moved to another location is changed from there only.
-    fn known(&self, from: LocationId, appointment: &EhrAppointment, work: Work) -> Result<(), Fault> {
+    fn known(&self, from: LocationId, appointment: &EhrAppointment, work: WriteIntent) -> Result<(), Fault> {
         assert!(!appointment.id.is_empty(), "order per patient: {work:?} was sent before its appointment was written");
         match self.appointment(&appointment.id) {
             Some(row) if !row.deleted && row.location == Some(from) => Ok(()),

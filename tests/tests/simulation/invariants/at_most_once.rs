@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use location::event::Work;
+use location::intent::WriteIntent;
 use records::ehr::{EhrRecord, Resource};
 
 use crate::simulation::sim::Sim;
@@ -11,7 +11,7 @@ pub fn check(sim: &Sim) {
     for (source, ehr) in &sim.ehrs {
         let mut bookings = BTreeMap::new();
         for (id, row) in ehr.of(Resource::Appointments) {
-            let Some((location, Work::CreateAppointment(booking))) = row.made_for else { continue };
+            let Some((location, WriteIntent::CreateAppointment(booking))) = row.made_for else { continue };
             if let Some(first) = bookings.insert((location, booking), id) {
                 panic!("at most once: booking {booking} of {location} is {first} and {id} in EHR {source}");
             }
