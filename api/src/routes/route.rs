@@ -170,7 +170,7 @@ impl Route {
     }
 
     /// v3.0.0 and what falls through to it.
-    pub(crate) fn from_v3(self) -> Route {
+    pub(crate) fn since_v3(self) -> Route {
         self.only(&[Version::V3_0_0, Version::V3_1_0])
     }
 

@@ -278,7 +278,7 @@ fn writes_and_changes() -> Vec<Route> {
             .operator(),
         get("/changes", changes::list)
             .lists::<ChangeView>("Changes at a location", "4.10")
-            .from_v3()
+            .since_v3()
             .noting(
                 "Without `since` the list is empty and `page_info.end_cursor` is the position of now; each answer's `end_cursor` is the \
                  `since` of the next call, and `has_next_page` says that there is more already. Each record is there once, with its \
@@ -295,7 +295,7 @@ fn schedule() -> Vec<Route> {
     vec![
         get("/available_slots", available_slots::list)
             .lists_all::<SlotsView>("Free slots", "4.10")
-            .from_v3()
+            .since_v3()
             .noting(SLOTS_NOTES),
         get("/appointment_slots", available_slots::list)
             .lists_all::<SlotsView>("Free slots", "9")
@@ -363,7 +363,7 @@ fn hours() -> Vec<Route> {
                 .noting("Those that were set here."),
         ]
     };
-    let now = of("/working_hours", "/working_hours/{id}").into_iter().map(Route::from_v3);
+    let now = of("/working_hours", "/working_hours/{id}").into_iter().map(Route::since_v3);
     let before = of("/availabilities", "/availabilities/{id}").into_iter().map(|it| it.only(&[V2_2_2]));
     let labels = get("/working_hour_labels", working_hour_labels::list)
         .lists::<WorkingHourLabelView>("Labels of working hours", "4.10");
@@ -447,7 +447,7 @@ fn patients_and_documents() -> Vec<Route> {
             ),
         get("/patients", patients::list::list)
             .lists::<AnyPatientListItem>("Patients of the location's health record system", "4.10")
-            .from_v3()
+            .since_v3()
             .noting(
                 "`name` looks in all names, `first_name` and `last_name` in that one; each word begins a word of it. Of the location's \
                  health record system and its other locations, unless `location_strict`.",
@@ -707,7 +707,7 @@ fn webhook_deliveries() -> Vec<Route> {
         get(deliveries, webhook_deliveries::list)
             .lists::<DeliveryView>("Messages sent to a webhook endpoint, the newest first", "6.4")
             .always_fresh()
-            .from_v3()
+            .since_v3()
             .noting("Those of institutions the key may reach, and test messages. They are kept for as long as the operator has set."),
         get(delivery, webhook_deliveries::show)
             .shows::<DeliveryDetail>("One message sent to a webhook endpoint, with its body", "6.4"),

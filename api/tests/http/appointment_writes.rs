@@ -82,7 +82,7 @@ async fn a_guardian_books_for_a_dependent() {
     let world = world().await;
     let child = json!({"first_name": "Kim", "last_name": "Present", "bio": {"date_of_birth": "2019-01-02", "gender": "Female"}});
     let refused = world.post(POST, appt(&world, json!({"is_guardian": true, "patient": child}))).fails(422).await;
-    assert_eq!(refused, ["The practice needs more of the patient: phone_number"], "neither of them has one");
+    assert_eq!(refused, ["The practice requires more patient data: phone_number"], "neither of them has one");
     let nora = nora(&world, "New").await;
     let ben =
         json!({"patient_id": nora, "is_guardian": true, "patient": child, "provider_id": BEN, "operatory_id": CHAIR_2});
