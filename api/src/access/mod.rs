@@ -1,11 +1,9 @@
 //! Who calls, what the key may reach, and what of it is recorded. From here on a request is a `Call`. Knows no resource and no view.
 //!
 //! ```text
-//!  keys ─► audit ─► page_cache ─┐
-//!  directory ───────────────────┴─► api ─► authentication ─┐
-//!  input, idempotency ─────────────────────────────────────┴─► call ─► tenancy     which institution and location
-//!                                                                  ├─► cached      answered before by the page cache
-//!                                                                  └─► respond     the envelope of success
+//!  keys ◄── audit ◄── page_cache ◄┐                                   ┌── tenancy   which institution and location
+//!  directory ◄────────────────────┴ api ◄── authentication ◄┐         ├── cached    answered before, by the page cache
+//!  input, idempotency ◄─────────────────────────────────────┴ call ◄──┴── respond   the envelope of success
 //! ```
 //!
 //! The page cache is here and not in `http`: a cached page belongs to the rights of one key, and leaves that key's audit trail.

@@ -2,13 +2,12 @@
 //! institution and no record.
 //!
 //! ```text
-//!  query ─┐                                       ┌─► envelope ◄── errors ◄── rejected_callers, version_header
-//!  body ──┼─► paging ─► notices                   │
-//!         └─► describe (what was asked for)       └── reasons and messages of every failure
-//!  endpoint   what the table declares of an endpoint, without its handler
-//!  context    what is learnt of a request on its way ─► metrics
-//!  rules      what an operator may tune ─► rate_limit
-//!  cors, proxies
+//!  query ◄── paging ◄── envelope ◄┐            ┌── body, rejected_callers, version_header
+//!  rules ◄── rate_limit ◄─────────┴── errors ◄─┘
+//!                ▲
+//!             context ◄── endpoint, metrics     what is learnt of a request on its way; what the table declares of an endpoint
+//!
+//!  describe   what an endpoint asks for       notices   what was ignored or withheld       cors, proxies
 //! ```
 
 pub(crate) mod body;
