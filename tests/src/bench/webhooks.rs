@@ -153,7 +153,7 @@ async fn delivered(dir: &Path, sink: SocketAddr, events: usize) -> Result<f64, B
 fn why_failed(log: DeliveryLog) -> Result<BTreeMap<String, usize>, Box<dyn Error>> {
     let mut why = BTreeMap::new();
     for endpoint in log.registry.subscriptions().endpoints() {
-        for delivery in log.stretch(endpoint.id, None, Direction::Forward, usize::MAX)? {
+        for delivery in log.page(endpoint.id, None, Direction::Forward, usize::MAX)? {
             let codes = delivery.delivery_errors.into_iter().map(|error| error.code);
             codes.for_each(|code| *why.entry(code).or_default() += 1);
         }
