@@ -1,4 +1,4 @@
-//! The invariants of a location, numbered as in the README. `check` panics with the number of the one that does not hold.
+//! The invariants of a location, numbered as in `engine/README.md`. `check` panics with the number of the one that does not hold.
 
 use crate::{
     Location, resource::Resource, schedule::calendar::Holder, state::Insert, time::Timestamp,
@@ -6,6 +6,7 @@ use crate::{
 };
 
 impl Location {
+    /// Asserts the invariants of the location at `now`; panics with the number of the one that does not hold.
     pub fn check(&self, now: Timestamp) {
         self.no_double_booking();
         self.one_insert_per_pending_booking();

@@ -17,128 +17,192 @@ use crate::{
     },
 };
 
+/// What happened at a location.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
     // Booking.
+    /// An appointment was booked.
     Booked {
+        /// The appointment.
         appointment: AppointmentId,
+        /// Where and when it takes place.
         placement: Placement,
+        /// The appointment type, where one is known.
         appointment_type: Option<AppointmentTypeId>,
+        /// The patient.
         patient: PatientId,
+        /// The idempotency key it uses.
         key: Option<KeyPinned>,
         /// False where there is no EHR to write to.
         integrated: bool,
     },
+    /// A slot is held.
     Held {
+        /// The id of the hold.
         hold: u64,
+        /// Where and when it takes place.
         placement: Placement,
+        /// When it ends.
         until: Timestamp,
+        /// Who holds it: a digest of the API key, where it is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         holder: Option<u64>,
     },
     /// Released, used or lapsed.
     HoldEnded {
+        /// The id of the hold.
         hold: u64,
     },
+    /// An idempotency key expired.
     KeyExpired {
+        /// The idempotency key.
         key: String,
     },
+    /// An appointment was moved.
     Moved {
+        /// The appointment.
         appointment: AppointmentId,
+        /// The new place and time.
         to: Placement,
+        /// The reason.
         why: MoveReason,
     },
     /// The EHR refused the move: back to where it has the appointment.
     MoveReverted {
+        /// The appointment.
         appointment: AppointmentId,
+        /// Where the EHR has it.
         to: Placement,
+        /// The reason, in words for operators and clients.
         reason: String,
     },
+    /// An appointment was cancelled.
     Cancelled {
+        /// The appointment.
         appointment: AppointmentId,
+        /// Who cancelled it.
         by: CancelledBy,
+        /// The reason, in words for operators and clients.
         reason: Option<String>,
     },
     /// The EHR refused the cancellation.
     CancelReverted {
+        /// The appointment.
         appointment: AppointmentId,
+        /// The reason, in words for operators and clients.
         reason: String,
     },
     /// The cancellation reached the EHR: the slot is free there too.
     CancelConfirmed {
+        /// The appointment.
         appointment: AppointmentId,
     },
     /// The appointment is in the EHR.
     InsertDone {
+        /// The appointment.
         appointment: AppointmentId,
+        /// The proof of the write.
         written: Written,
     },
     /// It never will be. The slot is free again.
     InsertFailed {
+        /// The appointment.
         appointment: AppointmentId,
+        /// How the write ended.
         how: InsertFailure,
+        /// The reason, in words for operators and clients.
         reason: String,
     },
 
     // Records no rule of the schedule needs, and what of an appointment is no matter of its place.
     /// Made, changed or removed here; its document came with the request.
     RecordSaved {
+        /// The resource.
         resource: Resource,
+        /// The id of the record.
         id: u64,
+        /// What is done to the record.
         verb: Operation,
     },
+    /// An appointment was changed besides its place.
     AppointmentChanged {
+        /// The appointment.
         appointment: AppointmentId,
+        /// What was changed besides the place.
         what: ChangedDetails,
     },
     /// Working hours set here.
     HourSet(WorkingHour),
     /// Hours set here were removed here, or the EHR would not have them at all.
     HourRemoved {
+        /// The working hours.
         hour: WorkingHourId,
     },
     /// The EHR refused a change of hours, or their removal: back to what it has.
     HourReverted {
+        /// The hours as the EHR has them.
         to: WorkingHour,
+        /// The reason, in words for operators and clients.
         reason: String,
     },
 
     // Write-back.
+    /// A write was queued.
     WriteQueued {
+        /// The write.
         write: WriteId,
+        /// What the write does in the EHR.
         work: WriteIntent,
+        /// Which writes it must not overtake.
         lane: OrderingKey,
+        /// The write key, the same in every attempt.
         key: String,
+        /// The write fails unless it is in the EHR by then.
         deadline: Timestamp,
     },
     /// An operator wants a write that failed tried again: the same key, as a write of its own.
     WriteRetried {
+        /// The write.
         write: WriteId,
+        /// The write that failed.
         of: WriteId,
+        /// What the write does in the EHR.
         work: WriteIntent,
+        /// Which writes it must not overtake.
         lane: OrderingKey,
+        /// The write key, the same in every attempt.
         key: String,
+        /// The write fails unless it is in the EHR by then.
         deadline: Timestamp,
         /// It was tried before: to be looked up before it is sent.
         look_first: bool,
     },
     /// An operator gave a write up.
     WriteDropped {
+        /// The write.
         write: WriteId,
     },
+    /// A call of a write began.
     CallStarted {
+        /// The write.
         write: WriteId,
+        /// The number of the attempt, from 1.
         attempt: u32,
+        /// Whether it writes or looks up.
         kind: CallKind,
+        /// The deadline of the call.
         until: Timestamp,
         /// Where the appointment stood when it was sent.
         sent: Option<Placement>,
     },
     /// Tried, not written: once more, not before.
     WriteDeferred {
+        /// The write.
         write: WriteId,
+        /// It is not tried before.
         not_before: Timestamp,
+        /// The reason, in words for operators and clients.
         reason: String,
         /// It was sent, and the EHR says that it is not there.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -146,68 +210,102 @@ pub enum Event {
     },
     /// It may have been written: to be looked up before any resend.
     WriteUnknown {
+        /// The write.
         write: WriteId,
+        /// It is not tried before.
         not_before: Timestamp,
+        /// The reason, in words for operators and clients.
         reason: String,
     },
+    /// A write is in the EHR.
     WriteDone {
+        /// The write.
         write: WriteId,
+        /// What the write does in the EHR.
         work: WriteIntent,
+        /// The proof of the write.
         written: Option<Written>,
     },
+    /// A write ended without being written.
     WriteFailed {
+        /// The write.
         write: WriteId,
+        /// What the write does in the EHR.
         work: WriteIntent,
+        /// How the write ended.
         how: InsertFailure,
+        /// The reason, in words for operators and clients.
         reason: String,
     },
+    /// A write failed in a way that counts for the circuit breaker.
     #[serde(rename = "path_failed")]
     BreakerFailure {
+        /// The write.
         write: WriteId,
     },
+    /// No writes are sent until then.
     #[serde(rename = "path_blocked")]
     BreakerOpened {
+        /// The reason.
         why: Blocked,
+        /// No write is tried before.
         until: Timestamp,
     },
+    /// A call got through: writes are sent again.
     #[serde(rename = "path_cleared")]
     BreakerClosed,
     /// The workstation gate stands so from now on; what waits for it is tried at once where it is open.
     GateTurned {
+        /// Whether the gate is open.
         gate: Gate,
     },
 
     /// Calls sent so many requests to the EHR beyond the one each was counted as when it started.
     RequestsSent {
+        /// How many requests.
         requests: u32,
     },
 
     // Pull.
     /// Asked what it can do, the EHR gave no answer.
     DescribeFailed {
+        /// The reason, in words for operators and clients.
         reason: String,
     },
     /// It said so again.
     DescribeWorked,
+    /// A read cycle began.
     CycleStarted,
     /// A resource is read from its beginning: what an insert became may have gone by while nobody knew its name.
     ReadAnew {
+        /// The resource.
         resource: Resource,
     },
+    /// A page was asked for.
     PullStarted {
+        /// The resource.
         resource: Resource,
+        /// The number of the call.
         call: u64,
+        /// The deadline of the call.
         until: Timestamp,
     },
+    /// A page could not be read.
     PullFailed {
+        /// The resource.
         resource: Resource,
+        /// The reason, in words for operators and clients.
         reason: String,
+        /// When it is tried again.
         retry_at: Timestamp,
     },
     /// A page was not asked for, or not taken yet, though nothing is wrong with it: it is asked for (again). No failure of the EHR.
     PullPutOff {
+        /// The resource.
         resource: Resource,
+        /// The reason, in words for operators and clients.
         reason: String,
+        /// When it is tried again.
         retry_at: Timestamp,
         /// It waits for the answer of an insert of ours.
         #[serde(default)]
@@ -215,17 +313,27 @@ pub enum Event {
     },
     /// A resource is left for this cycle: on with the next one, the next cycle goes on here.
     PullSuspended {
+        /// The resource.
         resource: Resource,
+        /// The reason, in words for operators and clients.
         reason: String,
     },
+    /// A page was applied.
     PageApplied {
+        /// The resource.
         resource: Resource,
+        /// Where the next page starts.
         cursor: String,
+        /// Whether it is the last page of its pass.
         last: bool,
+        /// Whether its pass shows every record, not only changes.
         whole: bool,
+        /// The records that were shown.
         seen: Vec<u64>,
+        /// How many records were shown.
         #[serde(default)]
         records: u32,
+        /// How many records there are in all, where the EHR says.
         #[serde(default)]
         estimate: Option<u64>,
         /// It may have told the fate of an insert of ours that nobody could tell from others.
@@ -235,58 +343,84 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         barren: bool,
     },
+    /// The EHR has an appointment that is new, or not as we knew it.
     AppointmentPulled {
+        /// What the EHR says of it.
         record: PulledAppointment,
         /// A change of ours is on its way: placement and cancellation stay ours, and the EHR's place stays taken too.
         keep: bool,
     },
+    /// An appointment is gone from the EHR.
     AppointmentGone {
+        /// The appointment.
         appointment: AppointmentId,
     },
     /// An appointment so long past that only its document is left is gone from the EHR.
     PastAppointmentGone {
+        /// The appointment.
         appointment: AppointmentId,
     },
+    /// The EHR has working hours that are new, or not as we knew them.
     HourPulled(WorkingHour),
     /// What the EHR has of hours that are being changed here: they stay as they were set.
     HourShown(WorkingHour),
+    /// Working hours are gone from the EHR.
     HourGone {
+        /// The working hours.
         hour: WorkingHourId,
     },
+    /// The EHR has an operatory that is new, or not as we knew it.
     OperatoryPulled(PulledOperatory),
+    /// An operatory is gone from the EHR.
     OperatoryGone {
+        /// The operatory.
         operatory: OperatoryId,
     },
     /// A record of a shared resource is gone from the EHR.
     RecordGone {
+        /// The resource.
         resource: Resource,
+        /// The id of the record.
         id: u64,
     },
     /// A booking of ours and an appointment the EHR has share an operatory and a time.
     ConflictFound {
+        /// Our record.
         ours: AppointmentId,
+        /// The appointment in the EHR.
         theirs: AppointmentId,
     },
+    /// The deletion guard stopped a pass.
     GuardTripped {
+        /// The resource.
         resource: Resource,
+        /// How many records would be deleted.
         deletions: u64,
+        /// How many records are known.
         known: u64,
         /// A whole pass begins anew; else the same page is asked again.
         whole: bool,
     },
+    /// An operator accepted the deletions that the guard stopped.
     DeletionsAccepted {
+        /// The resource.
         resource: Resource,
     },
+    /// A read cycle ended.
     CycleFinished {
+        /// When the next one starts.
         next: Timestamp,
     },
+    /// An operator asked for a read cycle now.
     SyncRequested,
     /// The clock was set back: what waits is due as much earlier, so that every pause keeps its length.
     ClockSetBack {
+        /// How far the clock went back, in milliseconds.
         by: Millis,
     },
     /// What ended before this left the machine's memory; documents keep it.
     Pruned {
+        /// What ended before this is forgotten.
         before: Timestamp,
     },
 }
@@ -321,23 +455,31 @@ impl Event {
 /// A key now answers with this booking until it expires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyPinned {
+    /// The idempotency key.
     pub key: String,
+    /// Digest of the request data.
     pub fingerprint: String,
+    /// When it expires.
     pub expires: Timestamp,
 }
 
+/// Why an appointment was moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MoveReason {
+    /// A client asked for it.
     Client,
     /// Staff took the slot in the EHR and the location's rule moved the booking on.
     Conflict,
 }
 
+/// Who cancelled an appointment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CancelledBy {
+    /// A client asked for it.
     Client,
+    /// Staff, in the EHR.
     Ehr,
 }
 
@@ -345,7 +487,9 @@ pub enum CancelledBy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InsertFailure {
+    /// The EHR refused it, or an operator gave it up.
     Failed,
+    /// It was not in the EHR before its deadline.
     TimedOut,
     /// Cancelled before it was sent: nothing to tell anyone.
     Withdrawn,

@@ -12,7 +12,7 @@
 //!            schedule (calendar, hours, slots, zone) · queue · pulls · breaker · quota · gate
 //! ```
 
-#![warn(unreachable_pub)]
+#![warn(missing_docs, unreachable_pub)]
 
 mod check;
 pub mod command;

@@ -16,15 +16,19 @@ use crate::{
 /// One location: what the operator set, and what happened so far.
 #[derive(Clone, Debug)]
 pub struct Location {
+    /// What the operator set.
     pub settings: Arc<Settings>,
+    /// What happened so far.
     pub state: State,
 }
 
 impl Location {
+    /// A location to which nothing has happened yet.
     pub fn new(settings: Arc<Settings>) -> Location {
         Location { settings, state: State::default() }
     }
 
+    /// A location from its snapshot.
     pub fn load(settings: Arc<Settings>, state: State) -> Location {
         Location { settings, state }
     }

@@ -7,41 +7,77 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
+    /// Providers.
     Providers,
+    /// Operatories.
     Operatories,
+    /// Appointment types.
     AppointmentTypes,
+    /// Patients.
     Patients,
+    /// Working hours.
     WorkingHours,
+    /// Appointments.
     Appointments,
+    /// Appointment descriptors.
     AppointmentDescriptors,
+    /// Fee schedules.
     FeeSchedules,
+    /// Insurance plans.
     InsurancePlans,
+    /// Coverages.
     Coverages,
+    /// History items.
     HistoryItems,
+    /// Patient history items.
     PatientHistoryItems,
+    /// Patient alerts.
     PatientAlerts,
+    /// Communication logs.
     CommunicationLogs,
+    /// Conversations.
     Conversations,
+    /// Form schemas.
     FormSchemas,
+    /// Form responses.
     FormResponses,
+    /// Procedure code categories.
     ProcedureCodeCategories,
+    /// Procedure codes.
     ProcedureCodes,
+    /// Fees.
     Fees,
+    /// Procedures.
     Procedures,
+    /// Treatment plans.
     TreatmentPlans,
+    /// Clinical notes.
     ClinicalNotes,
+    /// Recall types.
     RecallTypes,
+    /// Patient recalls.
     PatientRecalls,
+    /// Document types.
     DocumentTypes,
+    /// Documents.
     Documents,
+    /// Payment types.
     PaymentTypes,
+    /// Adjustment types.
     AdjustmentTypes,
+    /// Charges.
     Charges,
+    /// Claims.
     Claims,
+    /// Payment plans.
     PaymentPlans,
+    /// Payments.
     Payments,
+    /// Adjustments.
     Adjustments,
+    /// Guarantor balances.
     GuarantorBalances,
+    /// Insurance balances.
     InsuranceBalances,
 }
 
@@ -51,6 +87,7 @@ impl Resource {
         matches!(self, Resource::Operatories | Resource::WorkingHours | Resource::Appointments)
     }
 
+    /// Shared by the locations of a data source.
     pub fn shared(self) -> bool {
         !self.of_one_location()
     }
@@ -60,7 +97,10 @@ impl Resource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
+    /// The record is new.
     Create,
+    /// The record changes.
     Update,
+    /// The record is removed.
     Delete,
 }

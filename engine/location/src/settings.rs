@@ -14,14 +14,21 @@ use crate::{
 /// What the machine must know about its location.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
+    /// The location.
     pub location: LocationId,
+    /// The time zone of the location.
     pub zone: Zone,
     /// Bookings must name an operatory (specification 1.8).
     pub map_by_operatory: bool,
+    /// What its EHR can do.
     pub capabilities: Capabilities,
+    /// The rules for bookings.
     pub booking: BookingRules,
+    /// The rules for writes.
     pub write: WriteRules,
+    /// The rules for reading the EHR.
     pub pull: PullRules,
+    /// How many requests the EHR may be sent.
     pub quota: Quota,
     /// How long a call may wait for its turn before it begins, apart from its own deadline.
     #[serde(default)]
@@ -33,12 +40,19 @@ pub struct Settings {
 pub struct Capabilities {
     /// False: there is no EHR, so nothing is written back and bookings stay `pending` (specification 1.4).
     pub integrated: bool,
+    /// It creates patients.
     pub new_patients: bool,
+    /// It creates appointments.
     pub creates_appointments: bool,
+    /// It moves appointments.
     pub reschedules: bool,
+    /// It cancels appointments.
     pub cancels: bool,
+    /// It confirms appointments.
     pub confirms: bool,
+    /// It checks patients in.
     pub checks_in: bool,
+    /// It keeps notes of appointments.
     pub notes: bool,
     /// Records it takes, and what can be done to them.
     pub writes: BTreeSet<(Resource, Operation)>,
@@ -46,8 +60,10 @@ pub struct Capabilities {
     pub pulls: Vec<PullPlan>,
 }
 
+/// A resource that a location pulls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullPlan {
+    /// The resource.
     pub resource: Resource,
     /// A whole pass shows every record: what it does not show was deleted.
     pub deletions_by_absence: bool,
@@ -63,6 +79,7 @@ pub enum ConflictRule {
     MoveOperatory,
 }
 
+/// The rules for bookings and holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookingRules {
     /// How long a hold keeps a slot.
@@ -73,11 +90,13 @@ pub struct BookingRules {
     pub max_holds_per_key: u32,
     /// How long an idempotency key answers with its first booking.
     pub key_lifetime: Millis,
+    /// What happens to a booking whose slot staff take.
     pub on_conflict: ConflictRule,
     /// Alternatives named when a slot is taken.
     pub alternatives: u8,
 }
 
+/// The rules for writes to the EHR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteRules {
     /// Writes in flight at one time.
@@ -86,6 +105,7 @@ pub struct WriteRules {
     pub call_deadline: Millis,
     /// Exponential backoff with full jitter between these.
     pub backoff_base: Millis,
+    /// The longest pause between two attempts, in milliseconds.
     pub backoff_cap: Millis,
     /// Writes other than appointment inserts give up after this; inserts at the appointment's start.
     pub deadline: Millis,
@@ -99,6 +119,7 @@ pub struct WriteRules {
     pub breaker_threshold: u8,
     /// First pause of an open breaker; it doubles up to the cap.
     pub breaker_pause: Millis,
+    /// The longest pause of the open breaker, in milliseconds.
     pub breaker_pause_cap: Millis,
     /// Unfinished writes a location keeps; more are refused with 503.
     pub max_queue: u32,
@@ -111,6 +132,7 @@ impl WriteRules {
     }
 }
 
+/// The rules for reading the EHR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullRules {
     /// Time between the starts of two read cycles.
@@ -121,11 +143,15 @@ pub struct PullRules {
     pub page: u32,
     /// Pages of one resource in one cycle: an EHR that never says `last` must not hold the location.
     pub max_pages: u32,
+    /// How long one call may take, in milliseconds.
     pub call_deadline: Millis,
+    /// The first pause after a failure, in milliseconds.
     pub retry_base: Millis,
+    /// The longest pause after failures, in milliseconds.
     pub retry_cap: Millis,
     /// A pass that would delete more than this share of a resource, and at least `guard_at_least`, stops with an alarm.
     pub guard_percent: u8,
+    /// Fewer deletions than this do not stop a pass.
     pub guard_at_least: u32,
     /// How long ended appointments stay in the calendar's memory.
     pub keep_past: Millis,
@@ -135,7 +161,9 @@ pub struct PullRules {
 /// that when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
+    /// Requests a minute.
     pub per_minute: u32,
+    /// Requests at once.
     pub burst: u32,
 }
 

@@ -22,29 +22,38 @@ use crate::{
     },
 };
 
+/// What a location remembers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// Derived from appointments and holds, kept for speed; `check` rebuilds and compares it.
     pub calendar: Calendar,
     /// Operatories and whether they are in use.
     pub operatories: BTreeMap<OperatoryId, bool>,
+    /// The working hours.
     pub hours: BTreeMap<WorkingHourId, WorkingHour>,
     /// Hours set here that the EHR has, as it has them.
     #[serde(default, rename = "told_hours")]
     pub confirmed_hours: BTreeMap<WorkingHourId, WorkingHour>,
+    /// The appointments.
     pub appointments: BTreeMap<AppointmentId, Appointment>,
+    /// The holds.
     pub holds: BTreeMap<u64, Hold>,
+    /// The idempotency keys in use.
     pub keys: BTreeMap<String, Key>,
+    /// The unfinished writes.
     pub queue: Queue,
+    /// The circuit breaker of the writes.
     #[serde(rename = "path")]
     pub breaker: CircuitBreaker,
-    /// The workstation gate, where there is one and the shell has said how it stands.
+    /// The workstation gate, where there is one and the processor has said how it stands.
     #[serde(default)]
     pub gate: Option<GateSince>,
+    /// How many requests the EHR may be sent.
     pub quota: Bucket,
     /// When something happened last. A clock that shows less was set back.
     #[serde(default)]
     pub latest: Timestamp,
+    /// How far reading the EHR came.
     pub pulls: Pulls,
     /// Bookings of ours that share a slot with an appointment of the EHR, until resolved.
     pub conflicts: BTreeSet<AppointmentId>,
@@ -52,16 +61,22 @@ pub struct State {
     pub pruned: Option<Timestamp>,
     /// No appointment ends, and no key expires, before these: when there may be something to trim.
     pub first_end: Option<Timestamp>,
+    /// No idempotency key expires before.
     pub first_expiry: Option<Timestamp>,
 }
 
 /// An appointment that still matters to the calendar.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Appointment {
+    /// The patient.
     pub patient: Option<PatientId>,
+    /// The appointment type, where one is known.
     pub appointment_type: Option<AppointmentTypeId>,
+    /// Where and when it takes place.
     pub placement: Placement,
+    /// Whether it is a block of unavailable time.
     pub unavailable: bool,
+    /// Whether its insert has reached the EHR.
     pub insert: Insert,
     /// Cancelled here, not yet in the EHR: its place stays taken as `vacating`.
     pub cancelling: bool,
@@ -96,13 +111,18 @@ impl Appointment {
 pub enum Insert {
     /// It came from there.
     Pulled,
+    /// It is queued, or on its way.
     Pending,
+    /// It is in the EHR, or there is no EHR.
     Done,
 }
 
+/// A slot that is kept for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
+    /// Where and when it takes place.
     pub placement: Placement,
+    /// When it ends.
     pub until: Timestamp,
     /// Whose it is, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,8 +132,11 @@ pub struct Hold {
 /// What an idempotency key answers with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
+    /// Digest of the request data.
     pub fingerprint: String,
+    /// The appointment.
     pub appointment: AppointmentId,
+    /// When it expires.
     pub expires: Timestamp,
 }
 
@@ -141,6 +164,7 @@ impl State {
         present.into_iter().chain(appointment.vacating.iter().map(move |place| (*place, Holder::Vacating(id))))
     }
 
+    /// Adds or replaces an appointment; the calendar follows.
     pub fn put_appointment(&mut self, id: AppointmentId, appointment: Appointment) {
         self.remove_appointment(id);
         for (place, holder) in Self::places(id, &appointment) {
@@ -151,11 +175,13 @@ impl State {
         self.appointments.insert(id, appointment);
     }
 
+    /// Adds an idempotency key.
     pub fn put_key(&mut self, name: String, key: Key) {
         self.first_expiry = Some(self.first_expiry.map_or(key.expires, |first| first.min(key.expires)));
         self.keys.insert(name, key);
     }
 
+    /// Removes an appointment; the calendar follows.
     pub fn remove_appointment(&mut self, id: AppointmentId) -> Option<Appointment> {
         let appointment = self.appointments.remove(&id)?;
         for (place, holder) in Self::places(id, &appointment) {
@@ -187,12 +213,14 @@ impl State {
         places
     }
 
+    /// Adds or replaces a hold; the calendar follows.
     pub fn put_hold(&mut self, id: u64, hold: Hold) {
         self.remove_hold(id);
         self.occupy(&hold.placement, Holder::Hold(id));
         self.holds.insert(id, hold);
     }
 
+    /// Removes a hold; the calendar follows.
     pub fn remove_hold(&mut self, id: u64) {
         if let Some(hold) = self.holds.remove(&id) {
             self.vacate(&hold.placement, Holder::Hold(id));

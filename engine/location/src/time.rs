@@ -10,19 +10,27 @@ pub struct Timestamp(pub i64);
 /// A length of time in milliseconds.
 pub type Millis = i64;
 
+/// A second in milliseconds.
 pub const SECOND: Millis = 1_000;
+/// A minute in milliseconds.
 pub const MINUTE: Millis = 60 * SECOND;
+/// An hour in milliseconds.
 pub const HOUR: Millis = 60 * MINUTE;
+/// A day in milliseconds.
 pub const DAY: Millis = 24 * HOUR;
 
 impl Timestamp {
+    /// The earliest instant.
     pub const MIN: Timestamp = Timestamp(i64::MIN);
+    /// The latest instant.
     pub const MAX: Timestamp = Timestamp(i64::MAX);
 
+    /// The instant so much later.
     pub fn plus(self, length: Millis) -> Timestamp {
         Timestamp(self.0.saturating_add(length))
     }
 
+    /// The instant so much earlier.
     pub fn minus(self, length: Millis) -> Timestamp {
         Timestamp(self.0.saturating_sub(length))
     }
@@ -36,7 +44,9 @@ impl Timestamp {
 /// A half-open interval: `start` belongs to it, `end` does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Span {
+    /// The first instant.
     pub start: Timestamp,
+    /// The first instant after it.
     pub end: Timestamp,
 }
 
@@ -46,14 +56,17 @@ impl Span {
         (start < end).then_some(Span { start, end })
     }
 
+    /// Whether some instant belongs to both.
     pub fn overlaps(self, other: Span) -> bool {
         self.start < other.end && other.start < self.end
     }
 
+    /// Whether all of `other` belongs to it.
     pub fn contains(self, other: Span) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 
+    /// Its length in milliseconds.
     pub fn length(self) -> Millis {
         self.end.since(self.start)
     }

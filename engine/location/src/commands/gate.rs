@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Location {
-    /// The shell says how the gate stands. Open, it is an occasion to try what waits.
+    /// The processor says whether the gate is open. An open gate is an occasion to try what waits.
     pub(crate) fn gate_stands(&self, cx: Cx, gate: Gate) -> Decision {
         let state = &self.state;
         let news = state.gate.is_none_or(|known| known.gate != gate);

@@ -9,9 +9,11 @@ use crate::{
     time::{Span, Timestamp},
 };
 
+/// A column of the calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Column {
+    /// Entries in an operatory.
     Operatory(OperatoryId),
     /// Entries without an operatory: they block the provider in all of them.
     Provider(ProviderId),
@@ -20,8 +22,11 @@ pub enum Column {
 /// Where an appointment takes place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Placement {
+    /// The operatory.
     pub operatory: Option<OperatoryId>,
+    /// The provider.
     pub provider: Option<ProviderId>,
+    /// From when to when.
     pub span: Span,
 }
 
@@ -36,6 +41,7 @@ impl Placement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Holder {
+    /// An appointment.
     Appointment(AppointmentId),
     /// The old place of an appointment whose move the EHR has not confirmed yet.
     Vacating(AppointmentId),
@@ -43,9 +49,12 @@ pub enum Holder {
     Hold(u64),
 }
 
+/// A busy span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Entry {
+    /// From when to when.
     pub span: Span,
+    /// Who keeps it busy.
     pub holder: Holder,
 }
 
@@ -56,6 +65,7 @@ pub struct Calendar {
 }
 
 impl Calendar {
+    /// An empty calendar.
     pub fn new() -> Calendar {
         Calendar::default()
     }
@@ -99,10 +109,12 @@ impl Calendar {
             .flat_map(|(column, column_entries)| column_entries.entries.iter().map(|entry| (*column, entry)))
     }
 
+    /// How many entries it has.
     pub fn len(&self) -> usize {
         self.columns.values().map(|column_entries| column_entries.entries.len()).sum()
     }
 
+    /// Whether it has no entry.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }

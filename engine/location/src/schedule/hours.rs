@@ -11,9 +11,11 @@ use crate::{
     time::Span,
 };
 
+/// The kind of working hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HourKind {
+    /// Ordinary working hours.
     WorkingHour,
     /// A block of the schedule set aside for certain appointment types. Joins synced hours from v3.0.0 on.
     SchedulableBlock,
@@ -29,11 +31,15 @@ pub enum HourSource {
     Synced,
 }
 
+/// The unit in which a recurrence counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecurrenceUnit {
+    /// Days.
     Day,
+    /// Weeks.
     Week,
+    /// Months; one without the day of the reference is skipped.
     Month,
 }
 
@@ -41,12 +47,17 @@ pub enum RecurrenceUnit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recurrence {
+    /// Every week on these weekdays.
     Weekly(Vec<Weekday>),
+    /// On one date.
     On(Date),
     /// Every `number` units counted from `reference`, which is itself a day on which they apply; never before it.
     Every {
+        /// How many units lie between two dates.
         number: u32,
+        /// The unit.
         unit: RecurrenceUnit,
+        /// The date from which the units are counted.
         reference: Date,
     },
 }
@@ -54,7 +65,9 @@ pub enum Recurrence {
 /// One record of working hours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkingHour {
+    /// The id of the working hours.
     pub id: WorkingHourId,
+    /// The provider.
     pub provider: ProviderId,
     /// None where the EHR schedules by provider only.
     pub operatory: Option<OperatoryId>,
@@ -62,11 +75,15 @@ pub struct WorkingHour {
     pub begin: u16,
     /// Minutes after local midnight, 0 to 1440; an end not after `begin` lies on the next day.
     pub end: u16,
+    /// The local dates on which they apply.
     pub recurrence: Recurrence,
+    /// Working hours, or a schedulable block.
     pub kind: HourKind,
+    /// Where they come from.
     pub source: HourSource,
     /// Appointment types it accepts; empty means all.
     pub appointment_types: Vec<AppointmentTypeId>,
+    /// Whether they are in use.
     pub active: bool,
 }
 
@@ -77,13 +94,17 @@ pub enum HourError {
     Begin(u16),
     /// Not within 0 to 1440 minutes.
     End(u16),
+    /// Weekly on no weekday.
     NoWeekdays,
+    /// A weekday is named more than once.
     RepeatedWeekday(Weekday),
     /// Every 0 units, or more than `WorkingHour::MAX_INTERVAL`.
     Interval(u32),
     /// Outside the years 1 to 9999, as is `Reference`.
     SpecificDate(Date),
+    /// The reference lies outside the years 1 to 9999.
     Reference(Date),
+    /// More than `WorkingHour::MAX_APPOINTMENT_TYPES`.
     TooManyAppointmentTypes(usize),
 }
 
@@ -126,6 +147,7 @@ impl fmt::Display for HourError {
 impl std::error::Error for HourError {}
 
 impl Recurrence {
+    /// Whether the local date is one of them.
     pub fn applies_on(&self, date: Date) -> bool {
         match self {
             Recurrence::Weekly(days) => days.contains(&date.weekday()),
@@ -177,6 +199,7 @@ impl Recurrence {
 impl WorkingHour {
     /// Of `Recurrence::Every`; more than ten thousand days is no rhythm of a practice.
     pub const MAX_INTERVAL: u32 = 10_000;
+    /// Appointment types that one record may name.
     pub const MAX_APPOINTMENT_TYPES: usize = 1_000;
 
     /// Whether the recurrence names this local date; says nothing about `active`.

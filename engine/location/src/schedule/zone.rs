@@ -9,16 +9,24 @@ use crate::time::{DAY, MINUTE, Millis, SECOND, Span, Timestamp};
 /// A day of the week.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Weekday {
+    /// Monday.
     Monday,
+    /// Tuesday.
     Tuesday,
+    /// Wednesday.
     Wednesday,
+    /// Thursday.
     Thursday,
+    /// Friday.
     Friday,
+    /// Saturday.
     Saturday,
+    /// Sunday.
     Sunday,
 }
 
 impl Weekday {
+    /// All weekdays, from Monday on.
     pub const ALL: [Weekday; 7] = [
         Weekday::Monday,
         Weekday::Tuesday,
@@ -76,11 +84,13 @@ impl Date {
         (year as i32, month as u32, day as u32)
     }
 
+    /// The weekday of the date.
     pub fn weekday(self) -> Weekday {
         // 1970-01-01 was a Thursday.
         Weekday::ALL[(i64::from(self.0) + 3).rem_euclid(7) as usize]
     }
 
+    /// The date so many days later, or earlier where `days` is negative.
     pub fn add_days(self, days: i32) -> Date {
         Date(self.0.saturating_add(days))
     }
@@ -139,8 +149,11 @@ impl std::error::Error for NotADate {}
 /// From `at` on local time is UTC plus `offset_seconds`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZoneChange {
+    /// The first instant of the offset.
     pub at: Timestamp,
+    /// Seconds east of UTC.
     pub offset_seconds: i32,
+    /// The short name that clocks show.
     pub abbreviation: String,
 }
 
@@ -173,10 +186,12 @@ impl TryFrom<Parts> for Zone {
     }
 }
 
+/// What is wrong with a zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ZoneError {
     /// The first change is missing or does not stand at `Timestamp::MIN`.
     NoBeginning,
+    /// More changes of the offset than a zone may have.
     TooManyChanges(usize),
     /// This change does not come after the one before it.
     OutOfOrder(Timestamp),
@@ -204,8 +219,10 @@ impl std::error::Error for ZoneError {}
 pub enum Resolved {
     /// Clocks skip it; `next` is the first instant after the gap.
     Gap {
+        /// The first instant after the gap.
         next: Timestamp,
     },
+    /// The local time exists once.
     One(Timestamp),
     /// Clocks show it twice. Should a zone ever show it more often, these are the first and the last time.
     Two(Timestamp, Timestamp),
@@ -231,6 +248,7 @@ impl Zone {
     /// The busiest zone on record has fewer than 300.
     pub const MAX_CHANGES: usize = 4_096;
 
+    /// A zone from the changes of its offset, in order.
     pub fn new(name: impl Into<String>, changes: Vec<ZoneChange>) -> Result<Zone, ZoneError> {
         if changes.first().is_none_or(|first| first.at != Timestamp::MIN) {
             return Err(ZoneError::NoBeginning);
@@ -247,15 +265,18 @@ impl Zone {
         Ok(Zone { name: name.into(), changes })
     }
 
+    /// The zone without offset.
     pub fn utc() -> Zone {
         let always = ZoneChange { at: Timestamp::MIN, offset_seconds: 0, abbreviation: "UTC".into() };
         Zone { name: "UTC".into(), changes: vec![always] }
     }
 
+    /// The name in the IANA database.
     pub fn name(&self) -> &str {
         &self.name
     }
 
+    /// The changes of its offset.
     pub fn changes(&self) -> &[ZoneChange] {
         &self.changes
     }
@@ -265,6 +286,7 @@ impl Zone {
         &self.changes[self.period_at(t)]
     }
 
+    /// The local date at an instant.
     pub fn local_date(&self, t: Timestamp) -> Date {
         self.local(t).0
     }

@@ -11,8 +11,11 @@ use crate::{
 /// One page of a pull, foreign ids already turned into ours.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
+    /// The appointments on the page.
     pub appointments: Vec<PulledAppointment>,
+    /// The working hours on the page.
     pub hours: Vec<WorkingHour>,
+    /// The operatories on the page.
     pub operatories: Vec<PulledOperatory>,
     /// Ids of all records on the page, whatever the resource.
     pub seen: Vec<u64>,
@@ -33,8 +36,11 @@ pub struct Page {
     pub outdated: bool,
     /// It says something that was not known.
     pub news: bool,
+    /// Where the next page starts.
     pub cursor: String,
+    /// Whether it is the last page of its pass.
     pub last: bool,
+    /// Whether its pass shows every record, not only changes.
     pub whole: bool,
     /// Records on the page; one that comes twice counts once.
     pub records: u32,
@@ -44,20 +50,30 @@ pub struct Page {
     pub part: bool,
 }
 
+/// An appointment as the EHR shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PulledAppointment {
+    /// The id of the record.
     pub id: AppointmentId,
+    /// The patient.
     pub patient: Option<PatientId>,
+    /// The appointment type, where one is known.
     pub appointment_type: Option<AppointmentTypeId>,
+    /// Where and when it takes place.
     pub placement: Placement,
+    /// Whether it is a block of unavailable time.
     pub unavailable: bool,
+    /// Whether it is cancelled in the EHR.
     pub cancelled: bool,
     /// Identifier and version in the EHR, for a pending insert that this record turns out to be.
     pub written: Written,
 }
 
+/// An operatory as the EHR shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PulledOperatory {
+    /// The id of the record.
     pub id: OperatoryId,
+    /// Whether it is in use.
     pub active: bool,
 }

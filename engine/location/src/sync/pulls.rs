@@ -10,6 +10,7 @@ use crate::{
     time::{Millis, Timestamp},
 };
 
+/// What is pulled, and how far it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pulls {
     /// When the next cycle starts.
@@ -19,6 +20,7 @@ pub struct Pulls {
     pub again: bool,
     /// The running cycle.
     pub cycle: Option<Cycle>,
+    /// The call in flight.
     pub calling: Option<PullCall>,
     /// Not before this, after a failure.
     pub retry_at: Option<Timestamp>,
@@ -31,8 +33,11 @@ pub struct Pulls {
     pub cursors: BTreeMap<Resource, String>,
     /// Records the running pass has shown, for deletions by absence.
     pub seen: BTreeMap<Resource, BTreeSet<u64>>,
+    /// The number of the next call.
     pub next_call: u64,
+    /// When a cycle last read everything.
     pub last_success: Option<Timestamp>,
+    /// Since when cycles fail, and why.
     pub failing: Option<(Timestamp, String)>,
     /// Why the next page was not asked for yet, though nothing failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,15 +67,18 @@ pub struct Pulls {
 /// Asked what it can do, the EHR gives no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silent {
+    /// Since when.
     pub since: Timestamp,
     /// When the reason was noted.
     pub noted: Timestamp,
+    /// The reason, in words for operators and clients.
     pub reason: String,
 }
 
 /// How far the running pass over a resource came, or the last one if none runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
+    /// Whether the pass is still running.
     pub running: bool,
     /// It shows every record there is, not only changes.
     pub whole: bool,
@@ -99,9 +107,13 @@ impl Progress {
 /// What a page says of the pass it is part of.
 #[derive(Clone, Copy, Debug)]
 pub struct PageShown {
+    /// How many records were shown.
     pub records: u32,
+    /// How many records there are in all, where the EHR says.
     pub estimate: Option<u64>,
+    /// Whether it is the last page of its pass.
     pub last: bool,
+    /// Whether its pass shows every record, not only changes.
     pub whole: bool,
 }
 
@@ -137,6 +149,7 @@ impl Pulls {
         }
     }
 
+    /// A cycle ended; the next one starts at `next`, or at once where one was asked for meanwhile.
     pub fn cycle_ended(&mut self, at: Timestamp, next: Timestamp) {
         self.next_cycle = if std::mem::take(&mut self.again) { at } else { next };
     }
@@ -186,13 +199,17 @@ impl Cycle {
     }
 }
 
+/// A page that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullCall {
+    /// The resource.
     pub resource: Resource,
+    /// The number of the call.
     pub call: u64,
     /// When it was asked for: what another location learned since may be newer than the answer.
     #[serde(default)]
     pub asked_at: Timestamp,
+    /// The deadline of the call.
     pub until: Timestamp,
     /// Records of the resource that a write of ours reached meanwhile: what the page says of them may be older than that.
     #[serde(rename = "landed")]

@@ -12,17 +12,27 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteIntent {
+    /// Creates a patient.
     CreatePatient(PatientId),
+    /// Creates an appointment.
     CreateAppointment(AppointmentId),
+    /// Moves an appointment.
     Reschedule(AppointmentId),
+    /// Cancels an appointment.
     Cancel(AppointmentId),
+    /// Tells whether an appointment is confirmed.
     Confirm(AppointmentId),
+    /// Tells that a patient has arrived.
     CheckIn(AppointmentId),
+    /// Writes the note of an appointment.
     Note(AppointmentId),
     /// A record no rule of the schedule needs; of patients only their updates.
     Record {
+        /// The resource.
         resource: Resource,
+        /// The id of the record.
         id: u64,
+        /// What is done to the record.
         verb: Operation,
     },
 }
@@ -38,6 +48,7 @@ impl WriteIntent {
         )
     }
 
+    /// The appointment it is about, if it is about one.
     pub fn appointment(self) -> Option<AppointmentId> {
         match self {
             WriteIntent::CreatePatient(_) | WriteIntent::Record { .. } => None,
@@ -51,18 +62,24 @@ impl WriteIntent {
     }
 }
 
+/// What a call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallKind {
+    /// It writes.
     Push,
+    /// It looks up whether an earlier call wrote.
     Find,
 }
 
 /// What of an appointment was changed besides its place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedDetails {
+    /// The confirmation was changed.
     pub confirmation: bool,
+    /// The check-in was changed.
     pub check_in: bool,
+    /// The note was changed.
     pub note: bool,
 }
 
@@ -84,14 +101,22 @@ pub type Outcome<T> = Result<T, Failure>;
 /// Why a call did not succeed, by what happens next (the contract's `fault`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
+    /// The EHR refused it for good.
     Rejected(String),
+    /// Nothing was written, and a later attempt may succeed.
     RetryLater {
+        /// The reason, in words for operators and clients.
         reason: String,
+        /// The pause the EHR asked for, in milliseconds.
         after: Option<Millis>,
     },
+    /// It may have been written.
     Unknown(String),
+    /// The EHR does not accept the credentials.
     Unauthorized(String),
+    /// The EHR cannot do it.
     Unsupported(String),
+    /// The workstation gate is closed.
     GateClosed,
     /// It answered with the identifier of another record of ours: what became of this one is unknown.
     OfAnother(String),
@@ -107,6 +132,8 @@ pub enum Failure {
 /// Proof of a write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
+    /// The identifier in the EHR.
     pub foreign_id: String,
+    /// The version in the EHR, where it has one.
     pub version: Option<String>,
 }

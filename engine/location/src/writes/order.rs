@@ -8,10 +8,13 @@ use crate::{ids::PatientId, resource::Resource};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderingKey {
+    /// Writes of one patient.
     Patient(PatientId),
     /// What belongs to no patient, an insurance plan for one.
     Record {
+        /// The resource.
         resource: Resource,
+        /// The id of the record.
         id: u64,
     },
 }

@@ -18,14 +18,19 @@ use crate::{
 /// One unfinished write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Write {
+    /// What the write does in the EHR.
     pub work: WriteIntent,
     /// Writes of one lane go to the EHR one after the other, in this order: the patient, then the others by their ids.
     pub lane: OrderingKey,
     /// Sent with each attempt, so that the EHR or a look-up can tell a repeat.
     pub key: String,
+    /// When it was queued.
     pub queued_at: Timestamp,
+    /// The write fails unless it is in the EHR by then.
     pub deadline: Timestamp,
+    /// How often it was tried.
     pub attempts: u32,
+    /// Whether it waits or is being called.
     pub state: WriteState,
     /// It may be in the EHR already: look it up before any push.
     pub unknown: bool,
@@ -40,13 +45,25 @@ pub struct Write {
     /// While it was on its way, a page showed the appointment elsewhere, or the hours otherwise: nobody knows which of the two came last.
     #[serde(rename = "overtaken")]
     pub superseded: bool,
+    /// Why it waits, in words for operators.
     pub reason: Option<String>,
 }
 
+/// Whether a write waits or is being called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WriteState {
-    Waiting { not_before: Timestamp },
-    Calling { kind: CallKind, until: Timestamp },
+    /// It waits.
+    Waiting {
+        /// It is not tried before.
+        not_before: Timestamp,
+    },
+    /// A call is in flight.
+    Calling {
+        /// Whether it writes or looks up.
+        kind: CallKind,
+        /// The deadline of the call.
+        until: Timestamp,
+    },
 }
 
 impl Write {
@@ -61,6 +78,7 @@ impl Write {
     }
 }
 
+/// The unfinished writes of a location.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub struct Queue {
@@ -102,18 +120,22 @@ impl From<Stored> for Queue {
 }
 
 impl Queue {
+    /// How many writes are unfinished.
     pub fn len(&self) -> usize {
         self.writes.len()
     }
 
+    /// Whether every write is finished.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 
+    /// An unfinished write.
     pub fn get(&self, id: WriteId) -> Option<&Write> {
         self.writes.get(&id)
     }
 
+    /// All unfinished writes by their ids.
     pub fn iter(&self) -> impl Iterator<Item = (WriteId, &Write)> {
         self.writes.iter().map(|(id, write)| (*id, write))
     }
@@ -123,6 +145,7 @@ impl Queue {
         WriteId(self.next + ahead)
     }
 
+    /// How many calls are in flight.
     pub fn in_flight(&self) -> usize {
         self.calling.len()
     }
@@ -132,6 +155,7 @@ impl Queue {
         self.ready.iter().take_while(move |(at, _)| *at <= now).map(|(_, id)| (*id, &self.writes[id]))
     }
 
+    /// When the next front may be tried.
     pub fn next_ready(&self) -> Option<Timestamp> {
         self.ready.first().map(|(at, _)| *at)
     }
@@ -141,6 +165,7 @@ impl Queue {
         self.calling.iter().take_while(move |(at, _)| *at <= now).map(|(_, id)| (*id, &self.writes[id]))
     }
 
+    /// When the first call in flight passes its deadline.
     pub fn next_overdue(&self) -> Option<Timestamp> {
         self.calling.first().map(|(at, _)| *at)
     }
@@ -160,6 +185,7 @@ impl Queue {
         self.deadlines.iter().find(|(_, id)| self.writes[id].waits_unknown()).map(|(at, _)| *at)
     }
 
+    /// When the oldest unfinished write was queued.
     pub fn oldest(&self) -> Option<Timestamp> {
         self.writes.values().map(|write| write.queued_at).min()
     }
@@ -214,6 +240,7 @@ impl Queue {
         self.appointments.get(&appointment).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
 
+    /// Adds a write.
     pub fn push(&mut self, id: WriteId, write: Write) {
         self.next = self.next.max(id.0 + 1);
         self.insert(id, write);
@@ -256,6 +283,7 @@ impl Queue {
         }
     }
 
+    /// Takes a write out.
     pub fn remove(&mut self, id: WriteId) -> Option<Write> {
         let lane = self.writes.get(&id)?.lane;
         self.change_lane(lane, |queue| {

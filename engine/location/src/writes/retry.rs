@@ -191,7 +191,7 @@ impl Location {
         let reason = reason.to_owned();
         events.push(Event::WriteFailed { write: id, work: write.work, how, reason: reason.clone() });
         match write.work {
-            // The shell puts back what the EHR still has.
+            // The processor puts back what the EHR still has.
             WriteIntent::Confirm(_) | WriteIntent::CheckIn(_) | WriteIntent::Note(_) => {}
             WriteIntent::Record { resource, id: record, verb } => {
                 // What was to follow a record that will never be there.

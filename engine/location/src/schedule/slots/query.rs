@@ -14,8 +14,11 @@ use crate::{
 /// Slots begin on the local dates from `from` on, for `days` of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotQuery {
+    /// The first local date.
     pub from: Date,
+    /// How many local dates.
     pub days: u16,
+    /// The length of a slot in milliseconds.
     pub length: Millis,
     /// From the start of one slot to the next in a window that is free; None means `length`.
     pub interval: Option<Millis>,
@@ -25,6 +28,7 @@ pub struct SlotQuery {
     pub providers: Vec<ProviderId>,
     /// Empty means all, and hours without an operatory too.
     pub operatories: Vec<OperatoryId>,
+    /// None accepts hours of any source.
     pub source: Option<HourSource>,
     /// None accepts all hours.
     pub hours: Option<Vec<WorkingHourId>>,
@@ -34,22 +38,29 @@ pub struct SlotQuery {
     pub overlapping_operatory_slots: bool,
     /// A provider's start is offered when at least so many operatories have it.
     pub appointments_per_timeslot: u8,
+    /// Slots that begin before are not offered.
     pub not_before: Timestamp,
+    /// Slots at most.
     pub limit: usize,
 }
 
 /// A place and time for one appointment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Slot {
+    /// From when to when.
     pub span: Span,
+    /// The provider.
     pub provider: ProviderId,
+    /// The operatory.
     pub operatory: Option<OperatoryId>,
 }
 
 impl SlotQuery {
+    /// Days that one query may cover.
     pub const MAX_DAYS: u16 = 366;
     /// Of a slot and of an interval.
     pub const LENGTHS: std::ops::RangeInclusive<Millis> = MINUTE..=DAY;
+    /// The highest `appointments_per_timeslot`.
     pub const MAX_APPOINTMENTS_PER_TIMESLOT: u8 = 5;
 
     /// The fields, by their names here, that lie outside what can be asked for. `free_slots` answers such a query with none.

@@ -95,19 +95,26 @@ pub fn next_available<'a>(
 /// A slot someone wants to book.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
+    /// The slot.
     pub slot: Slot,
+    /// The appointment type, where one is known.
     pub appointment_type: Option<AppointmentTypeId>,
+    /// Whether schedulable blocks join synced hours (v3.0.0 on).
     pub join_blocks: bool,
     /// What does not count as busy: the hold that is being used, or both places of an appointment that moves.
     pub own: Vec<Holder>,
 }
 
+/// Whether a slot can be booked, and if not, why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
+    /// It can be booked.
     Free,
+    /// It lies outside of working hours.
     OutsideHours,
     /// Within hours, but not within those that accept the type.
     TypeNotAccepted,
+    /// Somebody has it.
     Busy(Holder),
 }
 
