@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn no_filter_drops_the_audit_trail() {
-        for directives in ["info", "warn", "error", "off", "warn,audit=off", "engine=debug"] {
+        for directives in ["info", "warn", "error", "off", "warn,audit=off", "processor=debug"] {
             let text = written(directives, || {
                 tracing::info!(target: "audit", key = "k", what = "read", record = "patient", id = 7_u64);
                 tracing::debug!("not asked for");

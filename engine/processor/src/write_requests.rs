@@ -94,7 +94,7 @@ pub fn merged(waiting: Vec<WriteRequest>, ended: Vec<WriteRequest>, part: Stretc
     requests.extend(ended);
     requests.retain(|it| part.after.is_none_or(|after| it.id > after) && part.before.is_none_or(|end| it.id < end));
     requests.sort_by_key(|it| it.id);
-    // One that ended between the two renderer counts once, as ended.
+    // One that ended between the two looks counts once, as ended.
     requests.dedup_by(|later, first| {
         later.id == first.id && first.finished_at.is_none() && {
             std::mem::swap(later, first);

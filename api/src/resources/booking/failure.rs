@@ -19,6 +19,8 @@ use crate::{
     values::{kinds::echo, reasons::Reason},
 };
 
+pub(crate) type BookingResult = Result<HttpResponse, Failure>;
+
 #[derive(Debug)]
 pub(crate) enum Failure {
     Reason(Box<BookingRefusal>),

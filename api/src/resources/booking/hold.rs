@@ -5,8 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    BookingResult,
-    failure::Failure,
+    failure::{BookingResult, Failure},
     offers::{like, offers, open},
 };
 use crate::{

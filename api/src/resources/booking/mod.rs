@@ -18,7 +18,7 @@ use serde::Serialize;
 
 pub(crate) use self::{failure::BookingRefusal, hold::SlotHold, search::SlotSearchResult};
 
-use self::failure::Failure;
+use self::failure::{BookingResult, Failure};
 use super::providers::Names;
 use crate::{
     access::{
@@ -36,8 +36,6 @@ use crate::{
         parts::WritebackState,
     },
 };
-
-type BookingResult = Result<HttpResponse, Failure>;
 
 /// A booking and how its way into the practice's system stands.
 #[derive(Serialize, JsonSchema)]

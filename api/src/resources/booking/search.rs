@@ -14,8 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    BookingResult,
-    failure::Failure,
+    failure::{BookingResult, Failure},
     offer_view::OfferView,
     offers::{Wanted, offers},
 };

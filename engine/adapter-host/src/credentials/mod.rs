@@ -1,6 +1,7 @@
 //! Credentials that do not last, obtained by the host: access tokens and sessions. All of it stays on this side of the sandbox: a guest
 //! sees neither the secret they are obtained with, nor them.
 
+mod grant;
 mod oauth;
 mod tryton;
 
@@ -13,32 +14,13 @@ use runtime::clock;
 use setup::{login::Login, secret::Secret};
 use tokio::time::{Instant, timeout_at};
 
+use self::grant::{Grant, NoGrant};
 use super::transport::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture};
 
-/// Longest answer to a request for credentials.
-const ANSWER_BYTES: usize = 64 * 1024;
-/// Longest of them: a header's value.
-const TOKEN_BYTES: usize = 8 * 1024;
 /// How long a request for them may take.
 const ASKING: Duration = Duration::from_secs(15);
-/// None are kept longer, whatever is said of them.
-const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 /// They are renewed this long before they end, or a tenth of their life, whichever is shorter.
 const EARLIER: Duration = Duration::from_secs(60);
-
-/// The value of an `Authorization` header, and how long it is good for.
-struct Grant {
-    authorization: Secret,
-    life: Duration,
-}
-
-/// Why there are none.
-enum NoGrant {
-    /// Whoever grants them does not accept us.
-    Refused,
-    /// They could not be asked, or could not answer.
-    Later(String),
-}
 
 fn request(login: &Login) -> Result<HttpRequest, String> {
     match login {

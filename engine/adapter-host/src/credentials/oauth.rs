@@ -14,7 +14,7 @@ use setup::{
     secret::Secret,
 };
 
-use super::{ANSWER_BYTES, Grant, LONGEST, NoGrant, TOKEN_BYTES};
+use super::grant::{ANSWER_BYTES, Grant, LONGEST, NoGrant, TOKEN_BYTES};
 use crate::transport::{HttpRequest, HttpResponse};
 
 /// What a token is good for whose endpoint does not say: SMART allows five minutes at most.

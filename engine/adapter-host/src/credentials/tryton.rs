@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 use setup::{login::TrytonSession, secret::Secret};
 
-use super::{ANSWER_BYTES, Grant, LONGEST, NoGrant, TOKEN_BYTES};
+use super::grant::{ANSWER_BYTES, Grant, LONGEST, NoGrant, TOKEN_BYTES};
 use crate::transport::{HttpRequest, HttpResponse};
 
 #[derive(Deserialize)]

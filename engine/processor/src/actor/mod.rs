@@ -51,7 +51,7 @@ const TRIES: u32 = 20;
 /// journal on a thread that healthy locations share.
 const DAMAGED_FOR: Duration = Duration::from_secs(300);
 const UNREADABLE_FOR: Duration = Duration::from_secs(1);
-/// How far `next_available_date` renderer.
+/// How far `next_available_date` looks.
 const HORIZON_DAYS: u16 = 180;
 
 /// A turn under way.

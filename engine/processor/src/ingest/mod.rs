@@ -24,7 +24,7 @@ use crate::{
     error::Reject, ingest::record::put_appointment, processor::Processor, request::Request, unit_of_work::UnitOfWork,
 };
 
-/// Links read at a time when a whole pass renderer for what is gone.
+/// Links read at a time when a whole pass looks for what is gone.
 const LINKS_AT_ONCE: usize = 5_000;
 
 /// A pull call came back, in the EHR's words.
