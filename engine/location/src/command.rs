@@ -204,7 +204,7 @@ pub struct Save {
     /// What is done to the record.
     pub verb: Operation,
     /// Which writes it must not overtake.
-    pub lane: OrderingKey,
+    pub ordering_key: OrderingKey,
     /// Nothing of it concerns the EHR.
     pub here_only: bool,
 }
@@ -217,7 +217,7 @@ pub struct Retry {
     /// What the write does in the EHR.
     pub work: WriteIntent,
     /// Which writes it must not overtake.
-    pub lane: OrderingKey,
+    pub ordering_key: OrderingKey,
     /// The write key, the same in every attempt.
     pub key: String,
     /// It was tried before: the EHR is asked for it before it is sent again.

@@ -155,7 +155,8 @@ pub enum Event {
         /// What the write does in the EHR.
         work: WriteIntent,
         /// Which writes it must not overtake.
-        lane: OrderingKey,
+        #[serde(rename = "lane")]
+        ordering_key: OrderingKey,
         /// The write key, the same in every attempt.
         key: String,
         /// The write fails unless it is in the EHR by then.
@@ -170,7 +171,8 @@ pub enum Event {
         /// What the write does in the EHR.
         work: WriteIntent,
         /// Which writes it must not overtake.
-        lane: OrderingKey,
+        #[serde(rename = "lane")]
+        ordering_key: OrderingKey,
         /// The write key, the same in every attempt.
         key: String,
         /// The write fails unless it is in the EHR by then.

@@ -104,11 +104,11 @@ impl State {
                 self.hours.remove(hour);
             }
 
-            Event::WriteQueued { write, work, lane, key, deadline } => {
-                self.queue.push(*write, queued(at, *work, *lane, key, *deadline));
+            Event::WriteQueued { write, work, ordering_key, key, deadline } => {
+                self.queue.push(*write, queued(at, *work, *ordering_key, key, *deadline));
             }
-            Event::WriteRetried { write, of: _, work, lane, key, deadline, look_first } => {
-                let mut retried = Write { unknown: *look_first, ..queued(at, *work, *lane, key, *deadline) };
+            Event::WriteRetried { write, of: _, work, ordering_key, key, deadline, look_first } => {
+                let mut retried = Write { unknown: *look_first, ..queued(at, *work, *ordering_key, key, *deadline) };
                 if *look_first {
                     // It may be there as it was sent, and what became of it since may have been told to nobody.
                     let booked = work.appointment().and_then(|id| self.appointments.get(&id));
@@ -442,10 +442,10 @@ impl State {
     }
 }
 
-fn queued(at: Timestamp, work: WriteIntent, lane: OrderingKey, key: &str, deadline: Timestamp) -> Write {
+fn queued(at: Timestamp, work: WriteIntent, ordering_key: OrderingKey, key: &str, deadline: Timestamp) -> Write {
     Write {
         work,
-        lane,
+        ordering_key,
         key: key.to_owned(),
         queued_at: at,
         deadline,

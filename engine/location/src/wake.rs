@@ -63,12 +63,13 @@ impl Location {
         }
     }
 
-    /// Writes whose deadline passed. The end of one may be that of others: of each lane the first goes alone, and a call that ran out
+    /// Writes whose deadline passed. The end of one may be that of others: of each ordering key the first goes alone, and a call that ran out
     /// before it.
     fn time_out(&self, now: Timestamp, events: &mut Vec<Event>) {
-        let mut lanes: BTreeSet<OrderingKey> = self.state.queue.overdue(now).map(|(_, write)| write.lane).collect();
+        let mut ordered: BTreeSet<OrderingKey> =
+            self.state.queue.overdue(now).map(|(_, write)| write.ordering_key).collect();
         for (id, write) in self.state.queue.expired(now).filter(|(_, write)| write.withdrawable()) {
-            if lanes.insert(write.lane) {
+            if ordered.insert(write.ordering_key) {
                 self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", events);
             }
         }

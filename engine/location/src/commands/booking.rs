@@ -85,7 +85,7 @@ impl Location {
         });
         if capabilities.integrated {
             let on_its_way = |(_, write): (_, &Write)| write.work == WriteIntent::CreatePatient(book.patient.id);
-            if book.patient.is_new && !self.state.queue.lane(book.patient.id).any(on_its_way) {
+            if book.patient.is_new && !self.state.queue.of_patient(book.patient.id).any(on_its_way) {
                 self.queue_write(
                     cx,
                     &mut events,
@@ -310,17 +310,17 @@ impl Location {
         cx: Cx,
         events: &mut Vec<Event>,
         work: WriteIntent,
-        lane: OrderingKey,
+        ordering_key: OrderingKey,
         deadline: Option<Timestamp>,
     ) {
         let ahead = events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count() as u64;
         let write = self.state.queue.next_id(ahead);
-        // Writes of one appointment stay in one lane, even if the EHR gave it to another patient meanwhile.
+        // Writes of one appointment keep one ordering key, even if the EHR gave it to another patient meanwhile.
         let earlier = work.appointment().and_then(|appointment| self.state.queue.of(appointment).next());
-        let lane = earlier.map_or(lane, |(_, earlier)| earlier.lane);
+        let ordering_key = earlier.map_or(ordering_key, |(_, earlier)| earlier.ordering_key);
         // The random part keeps keys apart should a store ever be restored to an older state and count again.
         let key = format!("ps-{}-{}-{:016x}", self.settings.location, write, mix(cx.random, write.0));
         let deadline = deadline.unwrap_or(cx.now.plus(self.settings.write.deadline));
-        events.push(Event::WriteQueued { write, work, lane, key, deadline });
+        events.push(Event::WriteQueued { write, work, ordering_key, key, deadline });
     }
 }

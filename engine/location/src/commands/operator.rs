@@ -20,7 +20,7 @@ impl Location {
         let (mut events, mut deadline) = (Vec::new(), cx.now.plus(self.settings.write.deadline));
         let able = match (retry.work, &retry.what) {
             (WriteIntent::CreatePatient(patient), _) => {
-                if self.state.queue.lane(patient).any(|(_, write)| write.work == retry.work) {
+                if self.state.queue.of_patient(patient).any(|(_, write)| write.work == retry.work) {
                     return Decision::refuse(Refusal::WriteNotFailed);
                 }
                 capabilities.new_patients
@@ -59,8 +59,16 @@ impl Location {
             return Decision::refuse(refusal);
         }
         let write = self.state.queue.next_id(0);
-        let Retry { write: of, work, ref key, lane, sent, .. } = *retry;
-        events.push(Event::WriteRetried { write, of, work, lane, key: key.clone(), deadline, look_first: sent });
+        let Retry { write: of, work, ref key, ordering_key, sent, .. } = *retry;
+        events.push(Event::WriteRetried {
+            write,
+            of,
+            work,
+            ordering_key,
+            key: key.clone(),
+            deadline,
+            look_first: sent,
+        });
         Decision::of(Reply::Retried { write }, events)
     }
 

@@ -47,7 +47,7 @@ impl Location {
             if let Some(refusal) = self.queue_full(1, self.settings.write.max_queue) {
                 return Decision::refuse(refusal);
             }
-            self.queue_write(cx, &mut events, work(hour.id, Operation::Create), lane(hour.id), None);
+            self.queue_write(cx, &mut events, work(hour.id, Operation::Create), ordering_key(hour.id), None);
             true
         } else {
             false
@@ -88,7 +88,7 @@ impl Location {
             if let Some(refusal) = self.queue_full(1, self.settings.write.max_changes()) {
                 return Decision::refuse(refusal);
             }
-            self.queue_write(cx, &mut events, work(id, verb), lane(id), None);
+            self.queue_write(cx, &mut events, work(id, verb), ordering_key(id), None);
         }
         Decision::of(Reply::Saved { queued: true }, events)
     }
@@ -129,7 +129,7 @@ impl Location {
         let later = self.state.queue.of_record(Resource::WorkingHours, id).any(|(other, _)| other > write);
         if done.superseded && !later && self.takes_hours(Operation::Update) {
             let update = WriteIntent::Record { resource: Resource::WorkingHours, id, verb: Operation::Update };
-            self.queue_write(cx, events, update, done.lane, None);
+            self.queue_write(cx, events, update, done.ordering_key, None);
         }
     }
 
@@ -213,7 +213,7 @@ fn work(id: WorkingHourId, verb: Operation) -> WriteIntent {
     WriteIntent::Record { resource: Resource::WorkingHours, id: id.0.into(), verb }
 }
 
-fn lane(id: WorkingHourId) -> OrderingKey {
+fn ordering_key(id: WorkingHourId) -> OrderingKey {
     OrderingKey::Record { resource: Resource::WorkingHours, id: id.0.into() }
 }
 

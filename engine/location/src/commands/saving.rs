@@ -18,7 +18,7 @@ use crate::{
 
 impl Location {
     pub(crate) fn save(&self, cx: Cx, save: Save) -> Decision {
-        let Save { resource, id, verb, lane, here_only } = save;
+        let Save { resource, id, verb, ordering_key, here_only } = save;
         let capabilities = &self.settings.capabilities;
         let mut events = vec![Event::RecordSaved { resource, id, verb }];
         if here_only || !capabilities.integrated {
@@ -63,7 +63,7 @@ impl Location {
         if let Some(refusal) = self.queue_full(1, limit) {
             return Decision::refuse(refusal);
         }
-        self.queue_write(cx, &mut events, work, lane, None);
+        self.queue_write(cx, &mut events, work, ordering_key, None);
         Decision::of(Reply::Saved { queued: true }, events)
     }
 

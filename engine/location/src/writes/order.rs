@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ids::PatientId, resource::Resource};
 
-/// Writes of one lane go to the EHR one after the other, in the order in which they were asked for.
+/// Writes of one ordering key go to the EHR one after the other, in the order in which they were asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderingKey {

@@ -20,8 +20,9 @@ use crate::{
 pub struct Write {
     /// What the write does in the EHR.
     pub work: WriteIntent,
-    /// Writes of one lane go to the EHR one after the other, in this order: the patient, then the others by their ids.
-    pub lane: OrderingKey,
+    /// Writes of one ordering key go to the EHR one after the other, in this order: the patient, then the others by their ids.
+    #[serde(rename = "lane")]
+    pub ordering_key: OrderingKey,
     /// Sent with each attempt, so that the EHR or a look-up can tell a repeat.
     pub key: String,
     /// When it was queued.
@@ -83,8 +84,8 @@ impl Write {
 #[serde(from = "Stored", into = "Stored")]
 pub struct Queue {
     writes: BTreeMap<WriteId, Write>,
-    /// Derived: the writes of each lane by id. Only the front of a lane may be called.
-    lanes: BTreeMap<OrderingKey, Vec<WriteId>>,
+    /// Derived: the writes of each ordering key by id. Only the front of a key may be called.
+    ordered: BTreeMap<OrderingKey, Vec<WriteId>>,
     /// Derived: the writes of each appointment, in order.
     appointments: BTreeMap<AppointmentId, Vec<WriteId>>,
     /// Derived: fronts that wait, by the time they may be tried.
@@ -191,8 +192,8 @@ impl Queue {
     }
 
     /// Unfinished writes of one patient, in order.
-    pub fn lane(&self, patient: PatientId) -> impl Iterator<Item = (WriteId, &Write)> {
-        self.lanes.get(&OrderingKey::Patient(patient)).into_iter().flatten().map(|id| (*id, &self.writes[id]))
+    pub fn of_patient(&self, patient: PatientId) -> impl Iterator<Item = (WriteId, &Write)> {
+        self.ordered.get(&OrderingKey::Patient(patient)).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
 
     /// Unfinished writes of one record, in order.
@@ -235,7 +236,7 @@ impl Queue {
         })
     }
 
-    /// Unfinished writes of one appointment, in order. They share a lane, whatever patient the EHR says it has by now.
+    /// Unfinished writes of one appointment, in order. They share an ordering key, whatever patient the EHR says it has by now.
     pub fn of(&self, appointment: AppointmentId) -> impl Iterator<Item = (WriteId, &Write)> {
         self.appointments.get(&appointment).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
@@ -247,22 +248,22 @@ impl Queue {
     }
 
     fn insert(&mut self, id: WriteId, write: Write) {
-        let lane = write.lane;
-        self.change_lane(lane, |queue| {
-            queue.lanes.entry(lane).or_default().push(id);
+        let ordering_key = write.ordering_key;
+        self.change_ordered(ordering_key, |queue| {
+            queue.ordered.entry(ordering_key).or_default().push(id);
             if let Some(appointment) = write.work.appointment() {
                 queue.appointments.entry(appointment).or_default().push(id);
             }
             queue.writes.insert(id, write);
             queue.index(id);
-            debug_assert!(queue.lanes[&lane].is_sorted(), "ids rise within a lane");
+            debug_assert!(queue.ordered[&ordering_key].is_sorted(), "ids rise within an ordering key");
         });
     }
 
     /// Changes a write; the indices follow.
     pub fn update(&mut self, id: WriteId, change: impl FnOnce(&mut Write)) {
-        let Some(lane) = self.writes.get(&id).map(|write| write.lane) else { return };
-        self.change_lane(lane, |queue| {
+        let Some(ordering_key) = self.writes.get(&id).map(|write| write.ordering_key) else { return };
+        self.change_ordered(ordering_key, |queue| {
             queue.unindex(id);
             queue.writes.get_mut(&id).map(change);
             queue.index(id);
@@ -285,42 +286,42 @@ impl Queue {
 
     /// Takes a write out.
     pub fn remove(&mut self, id: WriteId) -> Option<Write> {
-        let lane = self.writes.get(&id)?.lane;
-        self.change_lane(lane, |queue| {
+        let ordering_key = self.writes.get(&id)?.ordering_key;
+        self.change_ordered(ordering_key, |queue| {
             queue.unindex(id);
             let write = queue.writes.remove(&id)?;
             if let Some(appointment) = write.work.appointment() {
                 leave(&mut queue.appointments, appointment, id);
             }
-            leave(&mut queue.lanes, lane, id);
+            leave(&mut queue.ordered, ordering_key, id);
             Some(write)
         })
     }
 
-    /// What is under way; then what makes the patient, whom all others of the lane need; then the oldest.
-    fn front(&self, lane: OrderingKey) -> Option<WriteId> {
-        let ids = self.lanes.get(&lane)?;
+    /// What is under way; then what makes the patient, whom all others of the key need; then the oldest.
+    fn front(&self, ordering_key: OrderingKey) -> Option<WriteId> {
+        let ids = self.ordered.get(&ordering_key)?;
         let first = |wanted: fn(&Write) -> bool| ids.iter().find(|id| self.writes.get(id).is_some_and(wanted));
         let calling = first(|write| matches!(write.state, WriteState::Calling { .. }));
         let patient = || first(|write| matches!(write.work, WriteIntent::CreatePatient(_)));
         calling.or_else(patient).or(ids.first()).copied()
     }
 
-    /// The front of a lane that may be called, and when.
-    fn ready_front(&self, lane: OrderingKey) -> Option<(Timestamp, WriteId)> {
-        let front = self.front(lane)?;
+    /// The front of an ordering key that may be called, and when.
+    fn ready_front(&self, ordering_key: OrderingKey) -> Option<(Timestamp, WriteId)> {
+        let front = self.front(ordering_key)?;
         match self.writes.get(&front)?.state {
             WriteState::Waiting { not_before } => Some((not_before, front)),
             WriteState::Calling { .. } => None,
         }
     }
 
-    fn change_lane<T>(&mut self, lane: OrderingKey, change: impl FnOnce(&mut Queue) -> T) -> T {
-        if let Some(front) = self.ready_front(lane) {
+    fn change_ordered<T>(&mut self, ordering_key: OrderingKey, change: impl FnOnce(&mut Queue) -> T) -> T {
+        if let Some(front) = self.ready_front(ordering_key) {
             self.ready.remove(&front);
         }
         let changed = change(self);
-        self.ready.extend(self.ready_front(lane));
+        self.ready.extend(self.ready_front(ordering_key));
         changed
     }
 
@@ -347,7 +348,7 @@ impl Queue {
         for (id, write) in &self.writes {
             assert!(id.0 < self.next, "write ids are handed out once");
             if let WriteState::Calling { .. } = write.state {
-                assert_eq!(self.front(write.lane), Some(*id), "only the front of a lane is called");
+                assert_eq!(self.front(write.ordering_key), Some(*id), "only the front of an ordering key is called");
             }
         }
     }

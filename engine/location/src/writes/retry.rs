@@ -177,7 +177,7 @@ impl Location {
             (WriteIntent::Reschedule(appointment), _)
                 if write.superseded && !self.later(appointment, id).any(|(_, later)| says_where(later.work)) =>
             {
-                self.queue_write(cx, events, write.work, write.lane, None);
+                self.queue_write(cx, events, write.work, write.ordering_key, None);
             }
             (WriteIntent::Record { resource: Resource::WorkingHours, id: hour, .. }, _) => {
                 self.hour_written(cx, id, write, hour, events);
@@ -208,7 +208,8 @@ impl Location {
                 // what it may have is looked up.
                 let in_ehr = |a: AppointmentId| self.state.appointments.get(&a).is_some_and(Appointment::in_ehr);
                 let waits = |other: &Write| other.withdrawable() && !other.work.appointment().is_some_and(in_ehr);
-                let waiting = self.state.queue.lane(patient).filter(|(other, write)| *other != id && waits(write));
+                let waiting =
+                    self.state.queue.of_patient(patient).filter(|(other, write)| *other != id && waits(write));
                 for (other, waiting) in waiting {
                     let reason = reason.clone();
                     events.push(Event::WriteFailed { write: other, work: waiting.work, how, reason: reason.clone() });

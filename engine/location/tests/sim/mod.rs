@@ -273,13 +273,14 @@ impl Sim {
                 }
             }
             Step::Save { patient, record, verb } => {
-                let lane = OrderingKey::Patient(PatientId((*patient).into()));
+                let ordering_key = OrderingKey::Patient(PatientId((*patient).into()));
                 let (resource, id) = (Resource::Payments, u64::from(*record));
                 // A record is made once, and what is not there cannot be changed.
                 let made = self.saved.contains(record);
                 let verb = if made { *verb } else { Operation::Create };
                 if verb != Operation::Create || !made {
-                    let decision = self.run(&Command::Save(Save { resource, id, verb, lane, here_only: false }));
+                    let decision =
+                        self.run(&Command::Save(Save { resource, id, verb, ordering_key, here_only: false }));
                     if let (Reply::Saved { .. }, Operation::Create) = (decision.reply, verb) {
                         self.saved.insert(*record);
                     }

@@ -41,7 +41,7 @@ impl Sim {
             self.failed.push(Retry {
                 write: *write,
                 work: *work,
-                lane: queued.lane,
+                ordering_key: queued.ordering_key,
                 key: queued.key.clone(),
                 sent: queued.attempts > 0 || queued.unknown,
                 what,

@@ -3,7 +3,7 @@
 story a booking takes its slot at once and its insert is queued
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 + booked a1 op1 prov1 10:00 30m patient p1
-+ queued w0 create_appointment a1 lane p1 deadline 10:00
++ queued w0 create_appointment a1 ordered_by p1 deadline 10:00
 > nothing
 expect slot op1 prov1 10:00 30m busy
 expect appointment a1 op1 prov1 10:00 30m pending
@@ -41,11 +41,11 @@ settings map_by_operatory
 book a1 - prov1 10:00 30m patient p1 -> refused operatory_required
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 
-story a new patient is created first, in the same lane
+story a new patient is created first, under the same ordering key
 book a1 op1 prov1 10:00 30m patient p1 new -> booked a1
 + booked a1 op1 prov1 10:00 30m patient p1
-+ queued w0 create_patient p1 lane p1 deadline 2026-12-04T08:00
-+ queued w1 create_appointment a1 lane p1 deadline 10:00
++ queued w0 create_patient p1 ordered_by p1 deadline 2026-12-04T08:00
++ queued w1 create_appointment a1 ordered_by p1 deadline 10:00
 
 story an EHR that takes no new patients
 settings no_new_patients

@@ -116,7 +116,7 @@ page appointments 1 cursor c2 last -> applied keep a9
 wake
 cancel a9 -> cancelled
 + cancelled a9 by client
-+ queued w1 cancel a9 lane p9 *
++ queued w1 cancel a9 ordered_by p9 *
 wake
 > nothing
 sync

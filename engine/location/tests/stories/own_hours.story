@@ -4,7 +4,7 @@ story hours set here offer slots at once and are told to the EHR
 settings hours=create,update,delete
 set_hour 50 op4 prov1 -> saved
 + hour_set 50
-+ queued w0 create hours 50 lane hours/50 deadline 2026-12-04T08:00
++ queued w0 create hours 50 ordered_by hours/50 deadline 2026-12-04T08:00
 expect hours 11 12 21 22 31 32 50
 expect told none
 wake
@@ -16,14 +16,14 @@ set_hour 50 op4 prov1 -> saved
 + nothing
 set_hour 50 op4 prov1 until 17 -> saved
 + hour_set 50
-+ queued w1 update hours 50 lane hours/50 deadline 2026-12-04T08:00
++ queued w1 update hours 50 ordered_by hours/50 deadline 2026-12-04T08:00
 expect told 50 until 18
 wake
 pushed w1 1 written f50
 expect told 50 until 17
 remove_hour 50 -> saved
 + hour_removed 50
-+ queued w2 delete hours 50 lane hours/50 deadline 2026-12-04T08:00
++ queued w2 delete hours 50 ordered_by hours/50 deadline 2026-12-04T08:00
 expect hours 11 12 21 22 31 32
 expect told 50 until 17
 wake
@@ -45,7 +45,7 @@ set_hour 50 op4 prov1 -> saved here
 settings hours=create
 set_hour 50 op4 prov1 until 17 -> saved
 + hour_set 50
-+ queued w0 create hours 50 lane hours/50 deadline 2026-12-04T08:00
++ queued w0 create hours 50 ordered_by hours/50 deadline 2026-12-04T08:00
 
 story hours the EHR cannot have stay here
 settings hours=create,update,delete
@@ -92,7 +92,7 @@ pushed w0 1 rejected "no such chair"
 expect hours 11 12 21 22 31 32
 set_hour 50 op4 prov1 until 16 -> saved
 + hour_set 50
-+ queued w2 create hours 50 lane hours/50 *
++ queued w2 create hours 50 ordered_by hours/50 *
 
 story a refused change is put back, unless another is to follow
 settings hours=create,update,delete
@@ -290,7 +290,7 @@ page hours 0 last -> applied
 + page_applied hours *
 pushed w1 1 written f50
 + done w1 update hours 50
-+ queued w2 update hours 50 lane hours/50 *
++ queued w2 update hours 50 ordered_by hours/50 *
 wake
 pushed w2 1 written f50
 + done w2 update hours 50

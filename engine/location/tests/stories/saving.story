@@ -3,7 +3,7 @@
 story a payment waits behind its patient's other writes
 save payments 7 create patient p1 -> saved
 + saved payments 7 create
-+ queued w0 create payments 7 lane p1 deadline 2026-12-04T08:00
++ queued w0 create payments 7 ordered_by p1 deadline 2026-12-04T08:00
 save payments 8 create patient p1 -> saved
 wake
 > push w0 1 create payments 7
@@ -11,10 +11,10 @@ pushed w0 1 written f7
 + done w0 create payments 7
 expect queue w1
 
-story a record of no patient has a lane of its own
+story a record of no patient has an ordering key of its own
 save plans 3 create -> saved
 + saved plans 3 create
-+ queued w0 create plans 3 lane plans/3 deadline 2026-12-04T08:00
++ queued w0 create plans 3 ordered_by plans/3 deadline 2026-12-04T08:00
 
 story what the EHR does not take is refused at once
 settings no_writes
@@ -32,7 +32,7 @@ expect queue none
 story a patient is created as for a booking
 save patients 7 create patient p7 -> saved
 + saved patients 7 create
-+ queued w0 create_patient p7 lane p7 deadline 2026-12-04T08:00
++ queued w0 create_patient p7 ordered_by p7 deadline 2026-12-04T08:00
 save patients 7 update patient p7 -> saved
 + saved patients 7 update
 expect queue w0
@@ -119,10 +119,10 @@ change a1 note confirmation to op1 prov1 11:00 30m -> refused slot_taken *
 + nothing
 change a1 note confirmation to op1 prov1 12:00 30m -> changed
 + moved a1 to op1 prov1 12:00 30m
-+ queued w2 reschedule a1 lane p1 deadline 2026-12-04T08:00
++ queued w2 reschedule a1 ordered_by p1 deadline 2026-12-04T08:00
 + changed a1 confirm a1, note a1
-+ queued w3 confirm a1 lane p1 deadline 2026-12-04T08:00
-+ queued w4 note a1 lane p1 deadline 2026-12-04T08:00
++ queued w3 confirm a1 ordered_by p1 deadline 2026-12-04T08:00
++ queued w4 note a1 ordered_by p1 deadline 2026-12-04T08:00
 change a1 note -> changed
 + changed a1 note a1
 
@@ -133,7 +133,7 @@ pushed w0 1 written f1
 at 2026-12-01T10:05
 change a1 check_in -> changed
 + changed a1 check_in a1
-+ queued w1 check_in a1 lane p1 deadline 2026-12-04T10:05
++ queued w1 check_in a1 ordered_by p1 deadline 2026-12-04T10:05
 change a1 to op1 prov1 11:00 30m -> refused appointment_not_open past
 
 story a change the EHR does not know is refused

@@ -149,11 +149,11 @@ book a1 op1 prov1 10:00 30m patient p1 new -> booked a1
 wake
 book a2 op1 prov1 11:00 30m patient p1 new -> booked a2
 + booked a2 *
-+ queued w2 create_appointment a2 lane p1 *
++ queued w2 create_appointment a2 ordered_by p1 *
 pushed w0 1 unknown "reset"
 book a3 op1 prov1 12:00 30m patient p1 new -> booked a3
 + booked a3 *
-+ queued w3 create_appointment a3 lane p1 *
++ queued w3 create_appointment a3 ordered_by p1 *
 
 story a refused patient leaves alone what the EHR has of it already
 settings concurrency=4

@@ -212,13 +212,13 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
                 },
             }
         }
-        // `save payments 7 create patient p1`, without a patient in a lane of its own
+        // `save payments 7 create patient p1`, without a patient under an ordering key of its own
         "save" => {
             let (resource, id) = (resource(word(1)?)?, text::id("", word(2)?)?);
             let verb = text::VERBS.iter().find(|(name, _)| Ok(*name) == word(3)).ok_or("no verb")?.1;
             let patient = options.value("patient").map(|word| text::id("p", &word)).transpose()?.map(PatientId);
-            let lane = patient.map_or(OrderingKey::Record { resource, id }, OrderingKey::Patient);
-            Command::Save(Save { resource, id, verb, lane, here_only: options.flag("here_only") })
+            let ordering_key = patient.map_or(OrderingKey::Record { resource, id }, OrderingKey::Patient);
+            Command::Save(Save { resource, id, verb, ordering_key, here_only: options.flag("here_only") })
         }
         // `set_hour 50 op1 prov1 until 17`
         "set_hour" => {

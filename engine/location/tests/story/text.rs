@@ -149,8 +149,8 @@ fn show_verb(verb: Operation) -> &'static str {
     VERBS.iter().find(|(_, known)| *known == verb).unwrap().0
 }
 
-fn show_lane(lane: OrderingKey) -> String {
-    match lane {
+fn show_ordering_key(ordering_key: OrderingKey) -> String {
+    match ordering_key {
         OrderingKey::Patient(patient) => format!("p{patient}"),
         OrderingKey::Record { resource, id } => format!("{}/{id}", name(resource)),
     }
@@ -220,8 +220,13 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::InsertFailed { appointment, how, reason } => {
             format!("insert_failed a{appointment} {} {reason:?}", show_how(*how))
         }
-        Event::WriteQueued { write, work, lane, deadline, .. } => {
-            format!("queued w{write} {} lane {} deadline {}", show_work(*work), show_lane(*lane), at(deadline))
+        Event::WriteQueued { write, work, ordering_key, deadline, .. } => {
+            format!(
+                "queued w{write} {} ordered_by {} deadline {}",
+                show_work(*work),
+                show_ordering_key(*ordering_key),
+                at(deadline)
+            )
         }
         Event::WriteRetried { write, of, work, deadline, look_first, .. } => {
             let first = if *look_first { " look_first" } else { "" };

@@ -95,12 +95,16 @@ impl World {
         let events: Vec<Event> = self.journal.iter().map(|(_, text)| serde_json::from_str(text).unwrap()).collect();
         let sent = events.iter().any(|event| matches!(event, Event::CallStarted { write, .. } if *write == failed));
         let found = events.into_iter().find_map(|event| match event {
-            Event::WriteQueued { write, work, lane, key, .. } if write == failed => Some((work, lane, key)),
-            Event::WriteRetried { write, work, lane, key, .. } if write == failed => Some((work, lane, key)),
+            Event::WriteQueued { write, work, ordering_key, key, .. } if write == failed => {
+                Some((work, ordering_key, key))
+            }
+            Event::WriteRetried { write, work, ordering_key, key, .. } if write == failed => {
+                Some((work, ordering_key, key))
+            }
             _ => None,
         });
-        let (work, lane, key) = found.ok_or("nobody queued that write")?;
-        Ok(Retry { write: failed, work, lane, key, sent, what: what(work)? })
+        let (work, ordering_key, key) = found.ok_or("nobody queued that write")?;
+        Ok(Retry { write: failed, work, ordering_key, key, sent, what: what(work)? })
     }
 
     pub fn set_time(&mut self, now: Timestamp) {

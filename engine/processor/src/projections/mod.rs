@@ -199,7 +199,7 @@ fn finished(
         reason: failure.map(|(_, reason)| reason.clone()),
         queued_at: write.queued_at,
         finished_at: cx.now,
-        lane: Some(write.lane),
+        lane: Some(write.ordering_key),
         retried_as: None,
         dropped: false,
     })

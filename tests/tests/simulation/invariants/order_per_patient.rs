@@ -11,9 +11,12 @@ pub fn check(sim: &Sim, location: LocationId) {
     let Some(host) = sim.process.hosts.get(&location) else { return };
     let (mut lanes, mut called, mut changed) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for (id, write) in host.processor.machine.state.queue.iter() {
-        let first = lanes.insert(write.lane);
+        let first = lanes.insert(write.ordering_key);
         let calling = matches!(write.state, WriteState::Calling { .. });
-        assert!(!calling || called.insert(write.lane), "order per patient: two writes of {location} are under way");
+        assert!(
+            !calling || called.insert(write.ordering_key),
+            "order per patient: two writes of {location} are under way"
+        );
         match write.work {
             WriteIntent::CreatePatient(_) => continue,
             WriteIntent::CreateAppointment(appointment) => {
