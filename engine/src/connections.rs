@@ -14,12 +14,12 @@ use setup::{DataSource, LocationSetup, Setup, guests::GuestLimits, secret::Secre
 use workstations::{Gateway, GatewayLocation};
 
 /// Base URL of a data source that lives in this process.
-pub const IN_PROCESS: &str = "sandbox:";
+pub(crate) const IN_PROCESS: &str = "sandbox:";
 /// What an in-process EHR is addressed by: the adapter host knows only HTTP addresses.
 const IN_PROCESS_URL: &str = "http://sandbox.invalid";
 
 /// Where adapters come from and how they reach EHRs that live in this process.
-pub struct Connections {
+pub(crate) struct Connections {
     setup: Arc<Setup>,
     adapters: AdapterRegistry,
     network: Arc<HttpTransport>,
@@ -33,7 +33,7 @@ pub struct Connections {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum ConnectError {
+pub(crate) enum ConnectError {
     #[error("location {location}: no adapter called {adapter} is loaded")]
     NoAdapter { location: LocationId, adapter: String },
     #[error("location {location}: data source {id} is not configured")]
@@ -45,7 +45,7 @@ pub enum ConnectError {
 }
 
 impl Connections {
-    pub fn new(
+    pub(crate) fn new(
         setup: Arc<Setup>,
         adapters: AdapterRegistry,
         network: Arc<HttpTransport>,
@@ -58,16 +58,16 @@ impl Connections {
     }
 
     /// The workstations of a location whose EHR is reached through such.
-    pub fn gateway_location(&self, location: LocationId) -> Option<Arc<GatewayLocation>> {
+    pub(crate) fn gateway_location(&self, location: LocationId) -> Option<Arc<GatewayLocation>> {
         self.gateway.location_gateway(location)
     }
 
-    pub fn adapters(&self) -> &AdapterRegistry {
+    pub(crate) fn adapters(&self) -> &AdapterRegistry {
         &self.adapters
     }
 
     /// How the location's adapter stands, where it has one.
-    pub fn adapter(&self, location: &LocationSetup) -> Option<(&str, Standing)> {
+    pub(crate) fn adapter(&self, location: &LocationSetup) -> Option<(&str, Standing)> {
         let source = self.setup.sources.get(&location.source?)?;
         let own = self.own.contains_key(&location.id);
         let standing = self.adapters.standing(&source.adapter).filter(|_| !own)?;
@@ -75,7 +75,7 @@ impl Connections {
     }
 
     /// A location whose adapter is not ready is closed.
-    pub fn open(&self, location: &LocationSetup) -> Result<(), EngineError> {
+    pub(crate) fn open(&self, location: &LocationSetup) -> Result<(), EngineError> {
         match self.adapter(location) {
             Some((_, Standing::Preparing)) => Err(EngineError::AdapterPreparing),
             Some((_, Standing::Refused(_))) => Err(EngineError::AdapterRefused),
@@ -84,7 +84,7 @@ impl Connections {
     }
 
     /// The location's EHR, made on first use; none where the location has none.
-    pub fn of(&self, location: &LocationSetup) -> Result<Option<Arc<dyn Ehr>>, ConnectError> {
+    pub(crate) fn of(&self, location: &LocationSetup) -> Result<Option<Arc<dyn Ehr>>, ConnectError> {
         if let Some(own) = self.own.get(&location.id) {
             return Ok(Some(own.clone()));
         }

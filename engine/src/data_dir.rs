@@ -36,19 +36,19 @@ pub enum Incomplete {
     Store(#[from] store::StoreError),
 }
 
-pub struct DataDir {
+pub(crate) struct DataDir {
     pub store: PathBuf,
     key: PathBuf,
     note: PathBuf,
 }
 
 impl DataDir {
-    pub fn new(dir: &Path) -> Self {
+    pub(crate) fn new(dir: &Path) -> Self {
         Self { store: dir.join(STORE), key: dir.join(KEY), note: dir.join(NOTE) }
     }
 
     /// The key of the store, made at the first start. Nothing is written where something is missing.
-    pub fn key(&self, accept_empty: bool) -> Result<StoreKey, Incomplete> {
+    pub(crate) fn key(&self, accept_empty: bool) -> Result<StoreKey, Incomplete> {
         // Whatever else lies in its folder, without its log there is no store.
         let (log, folder) = (self.store.join("db"), present(&self.store)?);
         if present(&log)? {
@@ -67,7 +67,7 @@ impl DataDir {
     }
 
     /// The store is open: from now on it has to be there.
-    pub fn note(&self) -> Result<(), Incomplete> {
+    pub(crate) fn note(&self) -> Result<(), Incomplete> {
         files::write_new(&self.note, NOTE_SAYS).map_err(|source| unreadable(&self.note, source))?;
         Ok(())
     }

@@ -44,7 +44,7 @@ const RETRY_AFTER_SECONDS: u32 = 1;
 /// Times a request that was not begun is offered to a location that had to be brought in again.
 const OFFERS: u32 = 3;
 
-pub struct Directory {
+pub(crate) struct Directory {
     deps: Arc<Deps>,
     connections: Arc<Connections>,
     metrics: Arc<Metrics>,
@@ -56,7 +56,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    pub fn new(deps: Arc<Deps>, connections: Arc<Connections>, metrics: Arc<Metrics>) -> Arc<Directory> {
+    pub(crate) fn new(deps: Arc<Deps>, connections: Arc<Connections>, metrics: Arc<Metrics>) -> Arc<Directory> {
         let threads = deps.setup.engine.actor_threads.max(1);
         Arc::new(Directory {
             deps,
@@ -120,13 +120,17 @@ impl Directory {
     }
 
     /// Refuses what clients ask of a location whose adapter is not ready. What it has to do by itself goes on.
-    pub fn open(&self, id: LocationId) -> Result<(), EngineError> {
+    pub(crate) fn open(&self, id: LocationId) -> Result<(), EngineError> {
         self.connections.open(self.deps.setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?)
     }
 
     /// Asks a location to do something. A request that a leaving or dying actor did not begin is offered again; one that it began
     /// and did not answer failed, and its outcome is what the store says.
-    pub async fn request<R: Request + Clone>(&self, id: LocationId, request: R) -> Result<R::Reply, EngineError> {
+    pub(crate) async fn request<R: Request + Clone>(
+        &self,
+        id: LocationId,
+        request: R,
+    ) -> Result<R::Reply, EngineError> {
         self.open(id)?;
         for _ in 0..OFFERS {
             if self.stopping.load(Ordering::SeqCst) {
@@ -145,7 +149,7 @@ impl Directory {
     }
 
     /// Asks a location for something it reads from memory.
-    pub async fn ask<T>(&self, id: LocationId, make: impl Fn(Reply<T>) -> Ask) -> Result<T, EngineError> {
+    pub(crate) async fn ask<T>(&self, id: LocationId, make: impl Fn(Reply<T>) -> Ask) -> Result<T, EngineError> {
         for _ in 0..OFFERS {
             let (reply, answer) = oneshot::channel();
             self.offer(id, make(reply))?;
@@ -157,7 +161,7 @@ impl Directory {
     }
 
     /// Wakes what was in memory when the process ended, and locations with an EHR that were never started.
-    pub fn resume(&self) -> Result<(), StoreError> {
+    pub(crate) fn resume(&self) -> Result<(), StoreError> {
         let mut known = BTreeSet::new();
         for (space, parse) in
             [(Space::Active, keys::parse_active as fn(&[u8]) -> Option<u32>), (Space::Asleep, keys::parse_asleep)]
@@ -242,7 +246,7 @@ impl Directory {
     }
 
     /// Brings in what is due, until the directory stops.
-    pub async fn watch(self: Arc<Self>) {
+    pub(crate) async fn watch(self: Arc<Self>) {
         let mut watch = Watch::since(clock::now());
         while !self.stopping.load(Ordering::SeqCst) {
             match watch.set_back(clock::now()) {
@@ -259,7 +263,7 @@ impl Directory {
     }
 
     /// Lets every location leave memory in order.
-    pub async fn stop(&self, grace: Duration) {
+    pub(crate) async fn stop(&self, grace: Duration) {
         self.stopping.store(true, Ordering::SeqCst);
         let locations: Vec<_> =
             self.locations.lock().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, address)| address).collect();

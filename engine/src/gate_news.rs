@@ -21,7 +21,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// A location that is damaged stays so until somebody mends it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-pub async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates: Arc<Doorbell<LocationId>>) {
+pub(crate) async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates: Arc<Doorbell<LocationId>>) {
     let places = Arc::new(Semaphore::new(AT_ONCE));
     let retries = Arc::new(Retries::default());
     loop {

@@ -6,6 +6,8 @@
 //!             └─────► setup, runtime
 //! ```
 
+#![warn(unreachable_pub)]
+
 mod config_history;
 mod connections;
 mod data_dir;

@@ -45,7 +45,7 @@ use webhooks::{
 
 use crate::engine::{Engine, Parts};
 
-pub const PLACE: LocationId = LocationId(1);
+pub(crate) const PLACE: LocationId = LocationId(1);
 const SOURCE: u32 = 1;
 
 /// Nobody listens.
@@ -63,7 +63,7 @@ impl Shapes for Mute {
 
 /// Takes every write, and shows a patient a page, without end where it is said so.
 #[derive(Default)]
-pub struct Practice {
+pub(crate) struct Practice {
     pub described: AtomicUsize,
     pulled: AtomicUsize,
     pushed: AtomicUsize,
@@ -107,12 +107,12 @@ fn setup(engine: EngineRules) -> Setup {
     Setup { engine, ..testing::setup([testing::institution(1)], [location], [testing::source(SOURCE, 1)]) }
 }
 
-pub async fn started(store: Arc<MemoryStore>, ehr: &Arc<Practice>, rules: EngineRules) -> Engine {
+pub(crate) async fn started(store: Arc<MemoryStore>, ehr: &Arc<Practice>, rules: EngineRules) -> Engine {
     let own = HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]);
     Engine::start(setup(rules), Parts { own, ..Parts::new(store, Arc::new(Mute)) }).await.unwrap()
 }
 
-pub async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
     for _ in 0..1_000 {
         if done().await {
             return;

@@ -1,6 +1,8 @@
 //! One actor per location: decide, commit, evolve, act. `location` decides, this crate turns requests into commands, events into records,
 //! and waits for the store, the EHR and the clock.
 
+#![warn(unreachable_pub)]
+
 pub mod actor;
 pub mod change_counter;
 pub mod commands;

@@ -142,7 +142,7 @@ impl Processor {
 }
 
 /// What a request says of a patient.
-pub fn describe_patient(cx: Cx, patient: &mut records::Patient, details: &PatientDetails) {
+pub(crate) fn describe_patient(cx: Cx, patient: &mut records::Patient, details: &PatientDetails) {
     patient.first_name.clone_from(&details.first_name);
     patient.middle_name.clone_from(&details.middle_name);
     patient.last_name.clone_from(&details.last_name);
@@ -156,7 +156,7 @@ pub fn describe_patient(cx: Cx, patient: &mut records::Patient, details: &Patien
     patient.updated_at = cx.now;
 }
 
-pub fn narrow(id: u64) -> Result<u32, Reject> {
+pub(crate) fn narrow(id: u64) -> Result<u32, Reject> {
     u32::try_from(id).map_err(|_| Reject::Damaged("an id beyond 32 bits"))
 }
 
@@ -167,12 +167,12 @@ fn folded(name: &str) -> String {
 }
 
 /// Whether two names are the same, but for case, accents and signs. Names that are not known are nobody's.
-pub fn same_name(one: &str, other: &str) -> bool {
+pub(crate) fn same_name(one: &str, other: &str) -> bool {
     let name = folded(one);
     !name.is_empty() && name == folded(other)
 }
 
 /// For comparison only: lower case, without space at the ends.
-pub fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.trim().to_lowercase()
 }

@@ -4,7 +4,7 @@ use location::{Location, time::Timestamp};
 use records::sync_state::SyncState;
 use runtime::metrics::Standing;
 
-pub fn of(machine: &Location, now: Timestamp) -> Standing {
+pub(crate) fn of(machine: &Location, now: Timestamp) -> Standing {
     let (state, sync) = (&machine.state, SyncState::of(machine, None, now));
     let queued = state.queue.len() as u64;
     let parked = if state.shut().is_some() || state.breaker.blocked.is_some() { queued } else { 0 };

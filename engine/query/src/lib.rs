@@ -7,6 +7,8 @@
 //!  engine ──── lists ──► index ──► store        retention ──► index, feed, idempotency ──► store
 //! ```
 
+#![warn(unreachable_pub)]
+
 pub mod feed;
 pub mod idempotency;
 pub mod index;

@@ -1,5 +1,7 @@
 //! The documents: what the store keeps of each record and the API reads. Ids are ours; `foreign_id` is the EHR's.
 
+#![warn(unreachable_pub)]
+
 pub mod catalogue;
 pub mod clinical;
 pub mod currencies;

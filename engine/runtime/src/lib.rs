@@ -3,6 +3,8 @@
 //!
 //! Everything else gets the time and random numbers as arguments, so that tests and the simulation can choose them.
 
+#![warn(unreachable_pub)]
+
 pub mod clock;
 pub mod doorbell;
 pub mod metrics;

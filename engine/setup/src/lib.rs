@@ -2,6 +2,8 @@
 //! (`guests`), and what follows from it for a location (`settings`). The API layer reads it from a configuration file; tests and
 //! benchmarks build it directly. It knows no store and no actor.
 
+#![warn(unreachable_pub)]
+
 pub mod guests;
 pub mod login;
 pub mod secret;

@@ -48,8 +48,9 @@ impl Request for ChangePatient {
             return Ok((Decision::nothing(), Saved::of(before)));
         }
         after.updated_at = cx.now;
-        let lane = OrderingKey::Patient(PatientId(self.id));
-        let decision = at.decide_save(cx, Resource::Patients, self.id.into(), Operation::Update, lane, false)?;
+        let ordering_key = OrderingKey::Patient(PatientId(self.id));
+        let decision =
+            at.decide_save(cx, Resource::Patients, self.id.into(), Operation::Update, ordering_key, false)?;
         if queued(&decision) {
             after.write = Some(EntryWrite::pending());
             unit.keep_merge_base(&before)?;

@@ -9,7 +9,7 @@ use records::{
 use super::{
     records::json,
     references::all_met,
-    save::{lane_of, queued},
+    save::{ordering_key_of, queued},
 };
 use crate::{
     error::Reject,
@@ -57,8 +57,8 @@ impl Processor {
             return Ok((Decision::nothing(), Saved::of(before)));
         }
         after.updated_at = cx.now;
-        let lane = lane_of(entries::patient_of(&after.body), T::RESOURCE, after.id);
-        let decision = self.decide_save(cx, T::RESOURCE, after.id, verb, lane, false)?;
+        let ordering_key = ordering_key_of(entries::patient_of(&after.body), T::RESOURCE, after.id);
+        let decision = self.decide_save(cx, T::RESOURCE, after.id, verb, ordering_key, false)?;
         if queued(&decision) {
             after.write = Some(EntryWrite::pending());
             unit.keep_merge_base(&before)?;

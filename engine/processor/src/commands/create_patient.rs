@@ -51,8 +51,8 @@ impl Request for CreatePatient {
             return Err(Reject::Refused(Refusal::PatientFieldsRequired { missing }));
         }
         let id = narrow(unit.allot(Resource::Patients)?)?;
-        let lane = OrderingKey::Patient(PatientId(id));
-        let decision = at.decide_save(cx, Resource::Patients, id.into(), Operation::Create, lane, false)?;
+        let ordering_key = OrderingKey::Patient(PatientId(id));
+        let decision = at.decide_save(cx, Resource::Patients, id.into(), Operation::Create, ordering_key, false)?;
         let details = self.details.clone();
         let patient = records::Patient {
             id,

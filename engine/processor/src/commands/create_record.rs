@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{
     records::json,
     references::{all_met, set_aside},
-    save::lane_of,
+    save::ordering_key_of,
 };
 use crate::{
     error::Reject,
@@ -62,7 +62,7 @@ impl<T: Body> Request for CreateRecord<T> {
         all_met(wrong)?;
         let id = unit.allot(resource)?;
         let decision =
-            at.decide_save(cx, resource, id, Operation::Create, lane_of(self.patient, resource, id), false)?;
+            at.decide_save(cx, resource, id, Operation::Create, ordering_key_of(self.patient, resource, id), false)?;
         let entry = Entry {
             id,
             institution_id: at.institution.id.0,

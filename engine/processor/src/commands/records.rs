@@ -94,6 +94,6 @@ impl Visitor for Use<'_, '_> {
     }
 }
 
-pub fn json(body: &impl serde::Serialize) -> Result<Value, Reject> {
+pub(super) fn json(body: &impl serde::Serialize) -> Result<Value, Reject> {
     serde_json::to_value(body).map_err(|_| Reject::Damaged("a body that cannot be written"))
 }

@@ -6,7 +6,7 @@ use records::{self, catalogue::AppointmentDescriptor, entry::Entry};
 use crate::{error::Reject, processor::Processor, requests::Unmet, unit_of_work::UnitOfWork};
 
 /// Sets a missing reference aside, so that the others are looked at too.
-pub fn set_aside<T>(found: Result<T, Reject>, unmet: &mut Vec<Unmet>) -> Result<Option<T>, Reject> {
+pub(super) fn set_aside<T>(found: Result<T, Reject>, unmet: &mut Vec<Unmet>) -> Result<Option<T>, Reject> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(Reject::Unmet(why)) => {
@@ -18,7 +18,7 @@ pub fn set_aside<T>(found: Result<T, Reject>, unmet: &mut Vec<Unmet>) -> Result<
 }
 
 /// Rejects what rests on anything that is not so.
-pub fn all_met(unmet: Vec<Unmet>) -> Result<(), Reject> {
+pub(super) fn all_met(unmet: Vec<Unmet>) -> Result<(), Reject> {
     Unmet::of(unmet).map_or(Ok(()), |why| Err(why.into()))
 }
 

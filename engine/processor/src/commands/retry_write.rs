@@ -29,13 +29,14 @@ impl Request for RetryWrite {
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let ended = at.failed_write(self.0, unit)?;
         let what = at.forgotten(ended.work, unit)?;
-        let lane = ended.lane.unwrap_or(match (ended.work, &what) {
+        let ordering_key = ended.lane.unwrap_or(match (ended.work, &what) {
             (WriteIntent::CreatePatient(patient), _) => OrderingKey::Patient(patient),
             (_, Retried::Appointment(appointment)) => OrderingKey::Patient(appointment.patient),
             (WriteIntent::Record { resource, id, .. }, _) => OrderingKey::Record { resource, id },
             _ => OrderingKey::Record { resource: Resource::Appointments, id: self.0.0 },
         });
-        let retry = Retry { write: self.0, work: ended.work, lane, key: ended.key, sent: ended.attempts > 0, what };
+        let retry =
+            Retry { write: self.0, work: ended.work, ordering_key, key: ended.key, sent: ended.attempts > 0, what };
         let decision = at.decide(cx, &Command::RetryWrite(retry))?;
         match decision.reply {
             Reply::Retried { write } => Ok((decision, write)),

@@ -18,18 +18,18 @@ impl Processor {
         resource: Resource,
         id: u64,
         verb: Operation,
-        lane: OrderingKey,
+        ordering_key: OrderingKey,
         here_only: bool,
     ) -> Result<Decision, Reject> {
-        self.decide(cx, &Command::Save(Save { resource, id, verb, lane, here_only }))
+        self.decide(cx, &Command::Save(Save { resource, id, verb, ordering_key, here_only }))
     }
 }
 
-pub fn lane_of(patient: Option<u32>, resource: Resource, id: u64) -> OrderingKey {
+pub(super) fn ordering_key_of(patient: Option<u32>, resource: Resource, id: u64) -> OrderingKey {
     patient.map_or(OrderingKey::Record { resource, id }, |patient| OrderingKey::Patient(PatientId(patient)))
 }
 
 /// A write of it is on its way, and what the EHR has is to be kept until that is answered.
-pub fn queued(decision: &Decision) -> bool {
+pub(super) fn queued(decision: &Decision) -> bool {
     decision.reply == Reply::Saved { queued: true }
 }

@@ -5,7 +5,7 @@ use location::command::{Cx, Page};
 use crate::{processor::Processor, unit_of_work::UnitOfWork};
 
 /// One location's view while a page is taken in.
-pub struct Intake<'s, 'd, 'p> {
+pub(super) struct Intake<'s, 'd, 'p> {
     pub processor: &'s Processor,
     pub source: u32,
     pub cx: Cx,

@@ -31,7 +31,7 @@ use crate::{
 
 impl Intake<'_, '_, '_> {
     /// `Err` says what is wrong with the record.
-    pub fn record(&mut self, record: &EhrRecord) -> Result<Result<(), String>, Reject> {
+    pub(super) fn record(&mut self, record: &EhrRecord) -> Result<Result<(), String>, Reject> {
         match record {
             EhrRecord::Provider(provider) => self.provider(provider),
             EhrRecord::Operatory(operatory) => self.operatory(operatory),
@@ -445,7 +445,7 @@ impl Visitor for Taken<'_, '_, '_, '_> {
 }
 
 /// Writes a pulled appointment unless it says nothing new.
-pub fn put_appointment(
+pub(super) fn put_appointment(
     mut fresh: records::Appointment,
     before: Option<records::Appointment>,
     unit: &mut UnitOfWork<'_>,

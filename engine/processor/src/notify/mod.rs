@@ -1,7 +1,7 @@
 //! What subscribers are told of a turn, in its own commit: the records it really changed, how writes to the EHR ended, and whether
 //! reading and writing work. Nothing else in the engine knows of webhooks.
 
-pub mod sync_status;
+pub(crate) mod sync_status;
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ const MOST_KEYS: usize = 500 * keys_of(20);
 const MOST_BYTES: usize = 24 << 20;
 
 /// Adds the messages to the turn's batch; how many it has no room for. An institution nobody listens to costs one look.
-pub fn told(
+pub(crate) fn told(
     processor: &Processor,
     cx: Cx,
     events: &[Happened],

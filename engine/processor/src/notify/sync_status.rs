@@ -93,7 +93,7 @@ impl Publisher<'_, '_> {
 }
 
 /// When what was held back may be told.
-pub fn due(processor: &Processor) -> Result<Option<Timestamp>, Reject> {
+pub(crate) fn due(processor: &Processor) -> Result<Option<Timestamp>, Reject> {
     let heard = |event| processor.deps.outbox.is_heard(processor.institution.id, event);
     if !heard(Event::SyncStatusReadChange) && !heard(Event::SyncStatusWriteChange) {
         return Ok(None);

@@ -1,9 +1,9 @@
 //! What each event changes in the documents. Called for every event of a turn, in order.
 
-pub mod patient_locations;
-pub mod tombstone;
-pub mod working_hours;
-pub mod write_outcome;
+pub(crate) mod patient_locations;
+pub(crate) mod tombstone;
+pub(crate) mod working_hours;
+pub(crate) mod write_outcome;
 mod write_retried;
 
 use location::{
@@ -24,7 +24,7 @@ use crate::{
     unit_of_work::UnitOfWork,
 };
 
-pub fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
+pub(crate) fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
     match event {
         Event::Moved { appointment, to, .. } | Event::MoveReverted { appointment, to, .. } => {
             place(processor, cx, *appointment, *to, unit)?;

@@ -20,7 +20,7 @@ use records::{
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
 
 /// What the machine has to know of hours.
-pub fn rules(record: &WorkingHour) -> hours::WorkingHour {
+pub(crate) fn rules(record: &WorkingHour) -> hours::WorkingHour {
     hours::WorkingHour {
         id: WorkingHourId(record.id),
         provider: ProviderId(record.provider_id),
@@ -180,7 +180,7 @@ impl Processor {
 }
 
 /// The hours an event says are in the EHR now, for the first time.
-pub fn created(event: &Event) -> Option<(u64, Written)> {
+pub(crate) fn created(event: &Event) -> Option<(u64, Written)> {
     match event {
         Event::WriteDone {
             work: WriteIntent::Record { resource: Resource::WorkingHours, id, verb: Operation::Create },

@@ -24,7 +24,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub fn key(self) -> Key {
+    pub(crate) fn key(self) -> Key {
         keys::place(self.scope, self.kind, self.order as u8, self.at, self.id)
     }
 }
@@ -67,7 +67,7 @@ impl Stay {
 }
 
 impl Stays {
-    pub fn parse(key: &[u8], value: &[u8]) -> Result<Stays, StoreError> {
+    pub(crate) fn parse(key: &[u8], value: &[u8]) -> Result<Stays, StoreError> {
         if value.is_empty() {
             return Ok(Stays(vec![FIRST]));
         }
@@ -80,7 +80,7 @@ impl Stays {
     }
 
     /// What the store is to hold; none when nothing is left to be kept.
-    pub fn to_value(&self) -> Option<Vec<u8>> {
+    pub(crate) fn to_value(&self) -> Option<Vec<u8>> {
         match self.0.as_slice() {
             [] => None,
             [FIRST] => Some(Vec::new()),
@@ -88,12 +88,12 @@ impl Stays {
         }
     }
 
-    pub fn seen_at(&self, time: Timestamp) -> bool {
+    pub(crate) fn seen_at(&self, time: Timestamp) -> bool {
         self.0.iter().any(|stay| stay.seen_at(time))
     }
 
     /// Forgets the stays that ended at `time` or earlier.
-    pub fn forget(&mut self, time: Timestamp) {
+    pub(crate) fn forget(&mut self, time: Timestamp) {
         self.0.retain(|stay| stay.left > time.0);
     }
 

@@ -29,7 +29,7 @@ struct Run {
 }
 
 impl Merge {
-    pub fn new(runs: Vec<KeyRange>, direction: Direction, from: Option<Position>) -> Merge {
+    pub(super) fn new(runs: Vec<KeyRange>, direction: Direction, from: Option<Position>) -> Merge {
         let rest = |range: KeyRange| match from {
             Some(from) => {
                 let key = [range.start.as_slice(), &from.id.to_be_bytes()].concat();
@@ -42,7 +42,7 @@ impl Merge {
         Merge { runs, heads: BinaryHeap::new(), direction, last: None, begun: false }
     }
 
-    pub fn next(&mut self, store: &dyn Store) -> Result<Option<u64>, StoreError> {
+    pub(super) fn next(&mut self, store: &dyn Store) -> Result<Option<u64>, StoreError> {
         if !self.begun {
             self.begun = true;
             for run in 0..self.runs.len() {

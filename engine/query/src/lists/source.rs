@@ -71,7 +71,7 @@ pub(super) struct Condition {
 }
 
 impl<'a> List<'a> {
-    pub fn by_id(&self) -> Result<Source, StoreError> {
+    pub(super) fn by_id(&self) -> Result<Source, StoreError> {
         let mut conditions = self.conditions()?;
         if let Some(ids) = self.one_of() {
             return Ok(Source::Few { positions: ids.iter().copied().map(Position::id).collect(), also: conditions });
@@ -100,7 +100,7 @@ impl<'a> List<'a> {
     }
 
     /// In an order by time a condition helps only if it leaves so few records that they can be sorted.
-    pub fn by_time<D: Document>(&self, order: OrderBy) -> Result<Source, StoreError> {
+    pub(super) fn by_time<D: Document>(&self, order: OrderBy) -> Result<Source, StoreError> {
         let mut conditions = self.conditions()?;
         if let Some(ids) = self.one_of() {
             let positions = self.positions::<D>(order, ids.iter().copied().map(Ok))?;
@@ -208,7 +208,12 @@ impl<'a> List<'a> {
     }
 
     /// The next positions of a source; none at its end.
-    pub fn next(&self, source: &mut Source, from: Option<Position>, limit: usize) -> Result<Vec<Position>, StoreError> {
+    pub(super) fn next(
+        &self,
+        source: &mut Source,
+        from: Option<Position>,
+        limit: usize,
+    ) -> Result<Vec<Position>, StoreError> {
         match source {
             Source::Records => self.next_records(from, limit),
             Source::Changed { since, credit } => {
