@@ -1,5 +1,12 @@
 //! One actor per location: decide, commit, evolve, act. `location` decides, this crate turns requests into commands, events into records,
-//! and waits for the store, the EHR and the clock.
+//! and waits for the store, the EHR and the clock. It knows no HTTP, no adapter host and no workstation.
+//!
+//! ```text
+//!  actor ── job ──► turn ──► request (commands, ingest) ──► location: decide ──► decision + reply
+//!    ▲                │          └─► unit of work ◄── projections ◄── events
+//!    │                └─► notify (webhooks' outbox) ──► pending commit ──► store
+//!    └── calls: push payload, pulls ◄── evolve ◄────────────── durable
+//! ```
 
 #![warn(unreachable_pub)]
 
