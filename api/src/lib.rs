@@ -21,6 +21,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 pub mod access;
 pub mod cli;
 pub mod config;
+#[cfg(feature = "demo")]
 mod demo;
 pub mod http;
 mod logging;

@@ -1,7 +1,6 @@
 //! The running service: port, engine, server, in this order; and back. And what a reload of its configuration takes over.
 
 use std::{
-    collections::BTreeMap,
     io,
     net::SocketAddr,
     path::Path,
@@ -10,7 +9,7 @@ use std::{
 };
 
 use actix_web::{dev::ServerHandle, rt::task::JoinHandle, web::Data};
-use engine::{Engine, sandbox_host::Hosted};
+use engine::{Engine, simulated::OpenSimulated};
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::Instant,
@@ -28,20 +27,19 @@ use crate::{
 pub struct Running {
     pub address: SocketAddr,
     pub engine: Arc<Engine>,
-    /// Simulated EHRs the engine hosts, by data source.
-    pub sandboxes: BTreeMap<u32, Arc<Hosted>>,
     api: Data<Api>,
     server: JoinHandle<io::Result<()>>,
     handle: ServerHandle,
 }
 
-pub async fn start(config: Config) -> Result<Running, String> {
+/// `simulated` opens the EHRs of data sources that live in this process.
+pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Running, String> {
     let listener = server::listen(config.http.listen).map_err(|error| format!("{}: {error}", config.http.listen))?;
     let data_dir = &config.data_dir;
     std::fs::create_dir_all(data_dir).map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let keys = KeyRing::from(config.keys);
     let served_before = data_dir.join("store").exists();
-    let opened = engine::open(config.setup, data_dir, RecordViews::shapes(), Arc::new(keys.clone())).await;
+    let opened = engine::open(config.setup, data_dir, RecordViews::shapes(), Arc::new(keys.clone()), simulated).await;
     let opened = opened.map_err(|error| error.to_string())?;
     if config.secret.is_none() && served_before && !data_dir.join(secret::FILE).exists() {
         tracing::warn!(
@@ -51,14 +49,14 @@ pub async fn start(config: Config) -> Result<Running, String> {
     let secret = config.secret.map_or_else(|| Secret::of_directory(data_dir), Ok);
     let secret = secret.map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let engine = opened.engine;
-    let api = Api::new(engine.clone(), keys, &secret, config.http).with_simulated(opened.sandboxes.clone());
+    let api = Api::new(engine.clone(), keys, &secret, config.http).with_simulated(opened.simulated);
     let api = Data::new(api);
     let (server, address) = server::start(api.clone(), listener).map_err(|error| error.to_string())?;
     tracing::info!(%address, "serving");
     // It runs from its first poll on: nobody should have to wait for `wait`.
     let handle = server.handle();
     let server = actix_web::rt::spawn(server);
-    Ok(Running { address, engine, sandboxes: opened.sandboxes, api, server, handle })
+    Ok(Running { address, engine, api, server, handle })
 }
 
 impl Running {

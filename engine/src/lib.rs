@@ -16,7 +16,7 @@ mod engine;
 mod gate_news;
 mod open;
 mod reads;
-pub mod sandbox_host;
+pub mod simulated;
 #[cfg(test)]
 mod tests;
 mod write_request_calls;

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use adapter_host::Transport;
 use api::views::published::RecordViews;
-use engine::{Engine, Parts, sandbox_host::Hosted};
+use engine::{Engine, Parts};
 use location::{
     decision::Refusal,
     ids::{AppointmentId, LocationId},
@@ -21,6 +21,7 @@ use processor::{
 };
 use records::Writeback;
 use sandbox_ehr::records::Resource;
+use sandbox_host::Hosted;
 use store::{SledConfig, SledStore, Store, StoreKey};
 use tests::harness::{components, fixtures, poll::until};
 

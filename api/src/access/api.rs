@@ -1,13 +1,12 @@
 //! What every request may use.
 
 use std::{
-    collections::BTreeMap,
     net::IpAddr,
     sync::{Arc, atomic::AtomicBool},
 };
 
 use actix_web::HttpRequest;
-use engine::{Engine, sandbox_host::Hosted};
+use engine::{Engine, simulated::SimulatedEhrs};
 use tokio::sync::Semaphore;
 
 use super::{
@@ -25,7 +24,7 @@ use crate::{
 pub struct Api {
     pub engine: Arc<Engine>,
     /// Simulated EHRs, which operators may make misbehave, by data source.
-    pub simulated: BTreeMap<u32, Arc<Hosted>>,
+    pub simulated: SimulatedEhrs,
     pub directory: Directory,
     pub tokens: Tokens,
     pub cursors: Cursors,
@@ -56,13 +55,13 @@ impl Api {
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
             leaving: AtomicBool::new(false),
             keys: keys.into(),
-            simulated: BTreeMap::new(),
+            simulated: SimulatedEhrs::new(),
             engine,
             rules,
         }
     }
 
-    pub(crate) fn with_simulated(self, simulated: BTreeMap<u32, Arc<Hosted>>) -> Api {
+    pub(crate) fn with_simulated(self, simulated: SimulatedEhrs) -> Api {
         Api { simulated, ..self }
     }
 

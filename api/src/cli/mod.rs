@@ -1,5 +1,6 @@
 //! The commands of the binary. An error of start is one clear line on stderr and exit code 2.
 
+#[cfg(feature = "demo")]
 mod adapter;
 mod configuration;
 mod serve;
@@ -9,11 +10,9 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use crate::{
-    demo::{self, DemoArguments},
-    openapi,
-    terminal::say,
-};
+#[cfg(feature = "demo")]
+use crate::demo::{self, DemoArguments};
+use crate::{openapi, terminal::say};
 
 #[derive(Parser)]
 #[command(name = "practice-sync", version, about = "One HTTP API to the schedules and patients of many practices")]
@@ -37,6 +36,7 @@ enum Command {
     #[command(subcommand)]
     Config(configuration::Command),
     /// Build, check or create an adapter.
+    #[cfg(feature = "demo")]
     #[command(subcommand)]
     Adapter(adapter::Command),
     /// Repair a damaged store.
@@ -49,6 +49,7 @@ enum Command {
         version: String,
     },
     /// Serve a demo practice and make one booking.
+    #[cfg(feature = "demo")]
     Demo(DemoArguments),
 }
 
@@ -56,6 +57,7 @@ pub fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Serve { config, accept_empty_store } => serve::run(&config, accept_empty_store),
         Command::Config(command) => configuration::run(command),
+        #[cfg(feature = "demo")]
         Command::Adapter(command) => adapter::run(command),
         Command::Store(command) => store::run(command),
         Command::Openapi { version } => {
@@ -63,6 +65,7 @@ pub fn main() -> ExitCode {
             say(document.trim_end());
             ExitCode::SUCCESS
         }
+        #[cfg(feature = "demo")]
         Command::Demo(arguments) => demo::run(arguments),
     }
 }

@@ -26,7 +26,11 @@ pub(super) fn run(file: &Path, accept_empty_store: bool) -> ExitCode {
 }
 
 async fn serve(config: Config, file: &Path) -> Result<(), String> {
-    let running = service::start(config).await?;
+    #[cfg(feature = "demo")]
+    let simulated = sandbox_host::Sandboxes::default();
+    #[cfg(not(feature = "demo"))]
+    let simulated = engine::simulated::NoSimulatedEhrs;
+    let running = service::start(config, &simulated).await?;
     running.reload_from(file);
     running.wait().await
 }

@@ -14,6 +14,7 @@ use std::{
 };
 
 use clap::Args;
+use sandbox_host::Sandboxes;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::file::{DemoFile, LOCATIONS, SOURCE, SUBDOMAIN};
@@ -76,7 +77,8 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     fs::write(&file, configuration(&api_key, &practice)).map_err(at)?;
     let mut config = Config::load(&file).map_err(|error| error.to_string())?;
     config.http.listen = arguments.listen;
-    let running = service::start(config).await?;
+    let sandboxes = Sandboxes::default();
+    let running = service::start(config, &sandboxes).await?;
 
     let sink = sink::start(known.as_ref().and_then(|known| port_of(&known.webhook_dev_sink))).map_err(at)?;
     let mut facts = DemoFile {
@@ -94,7 +96,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     if known.is_none_or(|known| known.webhook_dev_sink != facts.webhook_dev_sink) {
         (facts.webhook_endpoint_id, facts.webhook_secret_key) = (None, None);
     }
-    let ehr = running.sandboxes.get(&SOURCE).cloned();
+    let ehr = sandboxes.get(SOURCE);
     let mut story = story::Story::begin(facts, sink, ehr).await?;
     file::write(&dir.join("demo.json"), story.facts()).map_err(at)?;
     say(format_args!("practice-sync demo: {}, data in {}", story.facts().base_url, dir.display()));

@@ -2,9 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use engine::{sandbox_host::Hosted, webhooks::sign};
+use engine::webhooks::sign;
 use reqwest::{Client, Method};
 use sandbox_ehr::records::Resource;
+use sandbox_host::Hosted;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 

@@ -4,12 +4,11 @@
 use std::sync::Arc;
 
 use engine::{
-    sandbox_host::{ControlFault, Hosted},
     setup::{Environment, LocationStatus},
+    simulated::{ControlError, SimulatedEhr},
     store::CommitError,
 };
 use location::ids::LocationId;
-use sandbox_ehr::{Behaviours, Change, Control, ControlError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -31,27 +30,23 @@ pub(crate) struct SimulatedEhrView {
     location_id: LocationId,
     /// Its switches and how they stand, by name. `GET /docs/sandbox` says what each does.
     #[schemars(with = "Map<String, Value>")]
-    switches: Behaviours,
+    switches: Value,
     /// What this call changed there: records `saved`, as the simulated system shows them, and ids `deleted`.
     #[schemars(with = "Vec<Map<String, Value>>")]
     changes: Vec<Value>,
 }
 
-impl From<ControlFault> for ApiError {
-    fn from(fault: ControlFault) -> ApiError {
-        match fault {
-            ControlFault::Control(ControlError::Malformed(error)) => ApiError::bad(sentence(&error.to_string())),
-            ControlFault::Control(ControlError::NotFound) => {
-                ApiError::NotFound("The record of the simulated system".into())
-            }
-            ControlFault::Control(refused @ ControlError::Refused(_)) => {
-                ApiError::Conflict(sentence(&refused.to_string()))
-            }
-            ControlFault::Commit(CommitError::Store(error)) => {
+impl From<ControlError> for ApiError {
+    fn from(error: ControlError) -> ApiError {
+        match error {
+            ControlError::Malformed(why) => ApiError::bad(sentence(&why)),
+            ControlError::NotFound => ApiError::NotFound("The record of the simulated system".into()),
+            ControlError::Refused(why) => ApiError::Conflict(sentence(&why)),
+            ControlError::Commit(CommitError::Store(error)) => {
                 tracing::error!(%error, "what the simulated EHR changed cannot be stored");
                 ApiError::Unavailable { retry_after: RETRY_LATER }
             }
-            ControlFault::Commit(_) => ApiError::Unavailable { retry_after: RETRY_LATER },
+            ControlError::Commit(_) => ApiError::Unavailable { retry_after: RETRY_LATER },
         }
     }
 }
@@ -61,7 +56,7 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
     let place = call.location_of_any(&tenants, LocationId(id))?;
     let ehr = simulated(&call, &place)?;
-    view(&call, place.location.id, &ehr, &[]).await
+    view(&call, place.location.id, &*ehr, Vec::new()).await
 }
 
 /// Does it, and has every location of the same system read at once, so that nobody has to wait for the next cycle to see it.
@@ -84,8 +79,7 @@ pub(crate) async fn control(mut call: Call) -> HttpResult {
     let place = call.location_of_any(&tenants, LocationId(id))?;
     let ehr = simulated(&call, &place)?;
     let (name, what) = asked;
-    let control: Control = serde_json::from_value(json!({ name: what })).map_err(ControlError::from).map_err(fault)?;
-    let changes = ehr.control(control).await?;
+    let changes = ehr.control(json!({ name: what })).await?;
     call.audit("control simulated ehr", "location", id.into());
     let all = call.api.engine.setup().locations.values();
     let beside = all.filter(|it| it.source == place.location.source && it.status == LocationStatus::Active);
@@ -94,15 +88,11 @@ pub(crate) async fn control(mut call: Call) -> HttpResult {
             tracing::info!(location = %location.id, ?refused, "not read at once");
         }
     }
-    view(&call, place.location.id, &ehr, &changes).await
-}
-
-fn fault(error: ControlError) -> ApiError {
-    ControlFault::from(error).into()
+    view(&call, place.location.id, &*ehr, changes).await
 }
 
 /// The location's system, where it is one that may be made to misbehave.
-fn simulated(call: &Call, place: &OpenLocation) -> Result<Arc<Hosted>, ApiError> {
+fn simulated(call: &Call, place: &OpenLocation) -> Result<Arc<dyn SimulatedEhr>, ApiError> {
     if place.institution.environment != Environment::Sandbox {
         return Err(ApiError::Refused("Only practices of the sandbox have simulated health record systems.".into()));
     }
@@ -117,7 +107,6 @@ fn simulated(call: &Call, place: &OpenLocation) -> Result<Arc<Hosted>, ApiError>
     })
 }
 
-async fn view(call: &Call, location_id: LocationId, ehr: &Hosted, changes: &[Change]) -> HttpResult {
-    let changes = changes.iter().map(Change::shown).collect();
-    Ok(call.show(SimulatedEhrView { location_id, switches: ehr.behaviours().await, changes }))
+async fn view(call: &Call, location_id: LocationId, ehr: &dyn SimulatedEhr, changes: Vec<Value>) -> HttpResult {
+    Ok(call.show(SimulatedEhrView { location_id, switches: ehr.switches().await, changes }))
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use api::{config::Config, service};
+use engine::simulated::NoSimulatedEhrs;
 use serde_json::{Value, json};
 
 const KEY: &str = "psk_of_an_operator";
@@ -77,7 +78,7 @@ async fn call(address: SocketAddr, method: &str, path: &str, authorization: &str
 async fn a_bad_adapter_closes_its_own_locations_and_the_server_serves() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("bad.wasm"), "\u{1b}[31mno component").unwrap();
-    let running = service::start(config(dir.path())).await.unwrap();
+    let running = service::start(config(dir.path()), &NoSimulatedEhrs).await.unwrap();
     let address = running.address;
     let (status, _, ready) = call(address, "GET", "/readyz", "", Value::Null).await;
     assert_eq!(

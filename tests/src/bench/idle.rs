@@ -18,6 +18,7 @@ use location::{
 use processor::note_keys::description_key;
 use records::ehr::Ehr;
 use runtime::clock;
+use sandbox_host::Sandboxes;
 use setup::Setup;
 use store::{Batch, Direction, Store, journal, keys};
 use webhooks::subscriptions::Everyone;
@@ -124,7 +125,7 @@ pub async fn serve(dir: &Path, locations: u32, verify: bool) -> Outcome {
     setup.engine.store_verify = verify;
     say(format!("setup {}", resident(std::process::id())? - before));
     let start = Instant::now();
-    let opened = engine::open(setup, dir, RecordViews::shapes(), Arc::new(Everyone)).await?;
+    let opened = engine::open(setup, dir, RecordViews::shapes(), Arc::new(Everyone), &Sandboxes::default()).await?;
     say(format!("start {}", start.elapsed().as_secs_f64()));
     opened.engine.ready()?;
     ready(([127, 0, 0, 1], 0).into());

@@ -12,6 +12,7 @@ use std::{
 
 use cloud_ehr::{CloudEhr, Settings};
 use location::ids::LocationId;
+use sandbox_host::Sandboxes;
 use serde_json::json;
 use tokio::{sync::Semaphore, task::JoinSet};
 
@@ -183,7 +184,7 @@ fn drained(report: &mut Report) -> Outcome {
         let text = gated_process::configuration(dir.path(), "127.0.0.1:0", &ehr.origin(), &rules);
         let config = api::config::Config::parse(&text, dir.path());
         let config = config.map_err(|problems| format!("{problems:?}"))?;
-        let running = api::service::start(config).await?;
+        let running = api::service::start(config, &Sandboxes::default()).await?;
         let (address, place) = (running.address, LocationId(LOCATION));
         let engine = running.engine.clone();
         let code = engine.gateway().new_code(place, workstations::CodeKind::Single).await?.code;

@@ -8,7 +8,7 @@ use crate::{
 
 /// A crate, and exactly the crates of the workspace that it is built on.
 pub const ARROWS: &[Arrows] = &[
-    ("api", &["engine", "location", "sandbox-ehr", "adapter-kit", "cloud-ehr"]),
+    ("api", &["engine", "location", "sandbox-ehr", "sandbox-host", "adapter-kit", "cloud-ehr"]),
     // The facade.
     (
         "engine",
@@ -23,7 +23,6 @@ pub const ARROWS: &[Arrows] = &[
             "workstations",
             "adapter-host",
             "processor",
-            "sandbox-ehr",
         ],
     ),
     // Beside each other; the processor writes the outbox of the webhooks.
@@ -38,7 +37,9 @@ pub const ARROWS: &[Arrows] = &[
     ("records", &["location"]),
     ("runtime", &["location"]),
     ("location", &[]),
+    // The simulated practice depends on nothing of ours, and is handed in.
     ("sandbox-ehr", &[]),
+    ("sandbox-host", &["engine", "location", "sandbox-ehr"]),
     ("adapter-kit", &["adapter-component"]),
     ("adapter-component", &[]),
     ("adapter-sdk", &[]),
@@ -65,6 +66,7 @@ pub const ARROWS: &[Arrows] = &[
             "adapter-host",
             "processor",
             "sandbox-ehr",
+            "sandbox-host",
             "adapter-kit",
             "cloud-ehr",
         ],

@@ -3,11 +3,12 @@
 use std::{error::Error, path::Path};
 
 use api::{config::Config, service};
+use sandbox_host::Sandboxes;
 
 use super::ready;
 
 pub async fn serve(file: &Path) -> Result<(), Box<dyn Error>> {
-    let running = service::start(Config::load(file)?).await?;
+    let running = service::start(Config::load(file)?, &Sandboxes::default()).await?;
     ready(running.address);
     Ok(running.wait().await?)
 }

@@ -2,13 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use adapter_host::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture};
-use runtime::clock;
+use engine::{
+    adapter_host::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture},
+    clock,
+    simulated::{self, SimulatedEhr, SimulatedFuture},
+    store::{Batch, CommitError, Direction, Store, StoreError, keys},
+};
 use sandbox_ehr::{
     Behaviours, Change, Control, ControlError, Delivery, Profile, SandboxEhr, SandboxReply, SandboxRequest,
     records::Resource,
 };
-use store::{Batch, CommitError, Direction, Store, StoreError, keys};
+use serde_json::Value;
 use tokio::sync::Mutex;
 
 /// Changes read at a time while it is rebuilt.
@@ -57,7 +61,7 @@ impl Hosted {
     }
 
     /// Does what staff or an operator want of it, behind the adapter's back.
-    pub async fn control(&self, control: Control) -> Result<Vec<Change>, ControlFault> {
+    pub async fn do_control(&self, control: Control) -> Result<Vec<Change>, ControlFault> {
         let mut guard = self.ehr.lock().await;
         let changes = guard.0.control(control)?;
         self.keep(&mut guard, &changes).await?;
@@ -119,6 +123,31 @@ fn read(store: &dyn Store, source: u32, profile: &Profile) -> Result<Kept, OpenE
     Ok((SandboxEhr::replay(profile.clone(), changes), next))
 }
 
+impl SimulatedEhr for Hosted {
+    fn switches(&self) -> SimulatedFuture<'_, Value> {
+        Box::pin(async { serde_json::to_value(self.behaviours().await).expect("switches have string keys") })
+    }
+
+    fn control(&self, control: Value) -> SimulatedFuture<'_, Result<Vec<Value>, simulated::ControlError>> {
+        Box::pin(async {
+            let control = serde_json::from_value(control).map_err(ControlError::from).map_err(ControlFault::from);
+            let changes = match control {
+                Ok(control) => self.do_control(control).await,
+                Err(malformed) => Err(malformed),
+            };
+            match changes {
+                Ok(changes) => Ok(changes.iter().map(Change::shown).collect()),
+                Err(ControlFault::Commit(error)) => Err(error.into()),
+                Err(ControlFault::Control(error)) => Err(match error {
+                    ControlError::Malformed(error) => simulated::ControlError::Malformed(error.to_string()),
+                    ControlError::NotFound => simulated::ControlError::NotFound,
+                    refused @ ControlError::Refused(_) => simulated::ControlError::Refused(refused.to_string()),
+                }),
+            }
+        })
+    }
+}
+
 impl Transport for Hosted {
     fn send(&self, request: HttpRequest, deadline: Duration) -> TransportFuture<'_> {
         Box::pin(async move {
@@ -154,8 +183,8 @@ impl Transport for Hosted {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use engine::store::MemoryStore;
     use sandbox_ehr::OffsetFrom;
-    use store::MemoryStore;
 
     use super::*;
 
@@ -166,7 +195,7 @@ mod tests {
             Hosted::open(store.clone(), 1, Profile::demo(1, 20_000, offset(), offset())).unwrap()
         };
         let (resource, percent) = (Resource::Patients, 2);
-        let elsewhere = open(&Arc::default()).control(Control::MassDelete { resource, percent }).await.unwrap();
+        let elsewhere = open(&Arc::default()).do_control(Control::MassDelete { resource, percent }).await.unwrap();
         let ids = elsewhere.iter().map(|change| match change {
             Change::Deleted { id, .. } => id.clone(),
             Change::Saved { .. } => panic!("nothing is saved here"),
@@ -176,10 +205,10 @@ mod tests {
         let store = Arc::default();
         let ehr = open(&store);
         store.set_full(true);
-        assert!(matches!(ehr.control(delete(&ids[0])).await, Err(ControlFault::Commit(_))));
+        assert!(matches!(ehr.do_control(delete(&ids[0])).await, Err(ControlFault::Commit(_))));
         assert!(ehr.view(resource, &ids[0]).await.is_some());
         store.set_full(false);
-        ehr.control(delete(&ids[1])).await.unwrap();
+        ehr.do_control(delete(&ids[1])).await.unwrap();
         for ehr in [ehr, open(&store)] {
             let there = [ehr.view(resource, &ids[0]).await.is_some(), ehr.view(resource, &ids[1]).await.is_some()];
             assert_eq!(there, [true, false]);

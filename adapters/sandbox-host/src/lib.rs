@@ -1,0 +1,89 @@
+//! The simulated EHR inside a process that runs the engine: reached without a network, its changes kept in the engine's store. For the
+//! demo and the tests; what serves a practice is built without it.
+//!
+//! ```text
+//!  demo, tests ── Sandboxes ──► engine::open ──► adapter (WASM) ──► Hosted (transport) ──► sandbox-ehr
+//!                                                                     └── changes ──► store
+//! ```
+
+mod hosted;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use engine::{
+    clock,
+    setup::{Setup, zones},
+    simulated::{OpenSimulated, SimulatedEhrs, SimulatedFuture, simulated_sources},
+    store::{Batch, CommitError, Store, keys},
+};
+use location::time::{DAY, SECOND};
+use sandbox_ehr::{LocationProfile, OffsetFrom, Profile};
+
+pub use crate::hosted::{ControlFault, Hosted, OpenError};
+
+/// The simulated EHRs of a process, by data source, once the engine has opened them.
+#[derive(Default)]
+pub struct Sandboxes(Mutex<BTreeMap<u32, Arc<Hosted>>>);
+
+impl Sandboxes {
+    pub fn get(&self, source: u32) -> Option<Arc<Hosted>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&source).cloned()
+    }
+}
+
+impl OpenSimulated for Sandboxes {
+    fn open<'a>(
+        &'a self,
+        setup: &'a Setup,
+        store: &'a Arc<dyn Store>,
+    ) -> SimulatedFuture<'a, Result<SimulatedEhrs, String>> {
+        Box::pin(async move {
+            let mut opened = SimulatedEhrs::new();
+            for source in simulated_sources(setup) {
+                let failed = |error: String| format!("data source {source}: {error}");
+                let profile = profile(setup, store, source).await.map_err(|error| failed(error.to_string()))?;
+                let hosted = Hosted::open(store.clone(), source, profile).map_err(|error| failed(error.to_string()))?;
+                self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(source, hosted.clone());
+                opened.insert(source, hosted);
+            }
+            Ok(opened)
+        })
+    }
+}
+
+/// The practice a simulated EHR starts from: this data source's locations on the day it was first opened.
+async fn profile(setup: &Setup, store: &Arc<dyn Store>, source: u32) -> Result<Profile, CommitError> {
+    let today = first_day(store, source).await?;
+    let locations = setup.locations.values().filter(|location| location.source == Some(source));
+    let locations = locations
+        .map(|location| LocationProfile {
+            key: location.foreign_id.clone().unwrap_or_else(|| location.id.to_string()),
+            operatories: if location.map_by_operatory { 8 } else { 6 },
+            offsets: offsets(location.zone),
+        })
+        .collect();
+    let profile = Profile::demo(u64::from(source), today, Vec::new(), Vec::new());
+    Ok(Profile { locations, ..profile })
+}
+
+/// The day a simulated EHR began, kept so that it is the same practice after a restart.
+async fn first_day(store: &Arc<dyn Store>, source: u32) -> Result<i32, CommitError> {
+    let key = keys::secret(&format!("sandbox day {source}"));
+    if let Some(day) = store.get(&key)?.and_then(|bytes| bytes.try_into().ok()) {
+        return Ok(i32::from_be_bytes(day));
+    }
+    let today = i32::try_from(clock::now().0.div_euclid(DAY)).unwrap_or_default();
+    let mut batch = Batch::new();
+    batch.put(key, today.to_be_bytes().to_vec());
+    store.commit(batch).await?;
+    Ok(today)
+}
+
+fn offsets(zone: chrono_tz::Tz) -> Vec<OffsetFrom> {
+    let zone = zones::zone(zone);
+    let from = |at: i64| at.max(0).div_euclid(SECOND);
+    zone.changes().iter().map(|change| OffsetFrom { from: from(change.at.0), seconds: change.offset_seconds }).collect()
+}
