@@ -203,7 +203,7 @@ log = "{log}"
 listen = "{address}"
 slot_token = "12h"
 {http}
-[limits]
+[rate_limits]
 per_second = 0
 per_minute = 0
 [rate_limits.endpoints]
