@@ -5,12 +5,11 @@ use std::{sync::Arc, time::Duration};
 use engine::{
     adapter_host::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture},
     clock,
-    simulated::{self, SimulatedEhr, SimulatedFuture},
+    simulated::{ControlError, SimulatedEhr, SimulatedFuture},
     store::{Batch, CommitError, Direction, Store, StoreError, keys},
 };
 use sandbox_ehr::{
-    Behaviours, Change, Control, ControlError, Delivery, Profile, SandboxEhr, SandboxReply, SandboxRequest,
-    records::Resource,
+    Behaviours, Change, Control, Delivery, Profile, SandboxEhr, SandboxReply, SandboxRequest, records::Resource,
 };
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -24,14 +23,6 @@ pub enum OpenError {
     Store(#[from] StoreError),
     #[error("a change of the simulated EHR cannot be read: {0}")]
     Change(#[from] serde_json::Error),
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ControlFault {
-    #[error(transparent)]
-    Control(#[from] ControlError),
-    #[error(transparent)]
-    Commit(#[from] CommitError),
 }
 
 pub struct Hosted {
@@ -61,9 +52,9 @@ impl Hosted {
     }
 
     /// Does what staff or an operator want of it, behind the adapter's back.
-    pub async fn do_control(&self, control: Control) -> Result<Vec<Change>, ControlFault> {
+    pub async fn apply(&self, control: Control) -> Result<Vec<Change>, ControlError> {
         let mut guard = self.ehr.lock().await;
-        let changes = guard.0.control(control)?;
+        let changes = guard.0.control(control).map_err(refused)?;
         self.keep(&mut guard, &changes).await?;
         Ok(changes)
     }
@@ -128,23 +119,21 @@ impl SimulatedEhr for Hosted {
         Box::pin(async { serde_json::to_value(self.behaviours().await).expect("switches have string keys") })
     }
 
-    fn control(&self, control: Value) -> SimulatedFuture<'_, Result<Vec<Value>, simulated::ControlError>> {
+    fn control(&self, control: Value) -> SimulatedFuture<'_, Result<Vec<Value>, ControlError>> {
         Box::pin(async {
-            let control = serde_json::from_value(control).map_err(ControlError::from).map_err(ControlFault::from);
-            let changes = match control {
-                Ok(control) => self.do_control(control).await,
-                Err(malformed) => Err(malformed),
-            };
-            match changes {
-                Ok(changes) => Ok(changes.iter().map(Change::shown).collect()),
-                Err(ControlFault::Commit(error)) => Err(error.into()),
-                Err(ControlFault::Control(error)) => Err(match error {
-                    ControlError::Malformed(error) => simulated::ControlError::Malformed(error.to_string()),
-                    ControlError::NotFound => simulated::ControlError::NotFound,
-                    refused @ ControlError::Refused(_) => simulated::ControlError::Refused(refused.to_string()),
-                }),
-            }
+            let control =
+                serde_json::from_value(control).map_err(|error| ControlError::Malformed(error.to_string()))?;
+            Ok(self.apply(control).await?.iter().map(Change::shown).collect())
         })
+    }
+}
+
+/// What the simulated EHR itself would not do.
+fn refused(error: sandbox_ehr::ControlError) -> ControlError {
+    match error {
+        sandbox_ehr::ControlError::Malformed(error) => ControlError::Malformed(error.to_string()),
+        sandbox_ehr::ControlError::NotFound => ControlError::NotFound,
+        refused @ sandbox_ehr::ControlError::Refused(_) => ControlError::Refused(refused.to_string()),
     }
 }
 
@@ -195,7 +184,7 @@ mod tests {
             Hosted::open(store.clone(), 1, Profile::demo(1, 20_000, offset(), offset())).unwrap()
         };
         let (resource, percent) = (Resource::Patients, 2);
-        let elsewhere = open(&Arc::default()).do_control(Control::MassDelete { resource, percent }).await.unwrap();
+        let elsewhere = open(&Arc::default()).apply(Control::MassDelete { resource, percent }).await.unwrap();
         let ids = elsewhere.iter().map(|change| match change {
             Change::Deleted { id, .. } => id.clone(),
             Change::Saved { .. } => panic!("nothing is saved here"),
@@ -205,10 +194,10 @@ mod tests {
         let store = Arc::default();
         let ehr = open(&store);
         store.set_full(true);
-        assert!(matches!(ehr.do_control(delete(&ids[0])).await, Err(ControlFault::Commit(_))));
+        assert!(matches!(ehr.apply(delete(&ids[0])).await, Err(ControlError::Commit(_))));
         assert!(ehr.view(resource, &ids[0]).await.is_some());
         store.set_full(false);
-        ehr.do_control(delete(&ids[1])).await.unwrap();
+        ehr.apply(delete(&ids[1])).await.unwrap();
         for ehr in [ehr, open(&store)] {
             let there = [ehr.view(resource, &ids[0]).await.is_some(), ehr.view(resource, &ids[1]).await.is_some()];
             assert_eq!(there, [true, false]);

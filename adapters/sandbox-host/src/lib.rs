@@ -22,7 +22,7 @@ use engine::{
 use location::time::{DAY, SECOND};
 use sandbox_ehr::{LocationProfile, OffsetFrom, Profile};
 
-pub use crate::hosted::{ControlFault, Hosted, OpenError};
+pub use crate::hosted::{Hosted, OpenError};
 
 /// The simulated EHRs of a process, by data source, once the engine has opened them.
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! One actor per location: a thin processor around its machine that waits for the store, the EHR and the clock.
+//! One actor per location: it owns the processor of its location, and waits for the store, the EHR and the clock.
 
 mod calls;
 mod job;
