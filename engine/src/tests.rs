@@ -29,9 +29,9 @@ use processor::{
     processor::{Deps, Processor},
 };
 use records::{
+    InsurancePlan,
     ehr::{Description, Ehr, EhrFuture, EhrPatient, EhrRecord, Page, PullAbility, Receipt, Write},
     entries,
-    insurance::InsurancePlan,
     sync_state::SyncState,
 };
 use runtime::clock;

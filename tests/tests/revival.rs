@@ -14,9 +14,9 @@ use api::views::published::RecordViews;
 use engine::{Engine, Parts};
 use processor::commands::CreateRecord;
 use records::{
+    InsurancePlan,
     ehr::{Description, Ehr, EhrFuture, Page, Receipt, Resource, Write},
     entries,
-    insurance::InsurancePlan,
 };
 use serde_json::json;
 use store::MemoryStore;

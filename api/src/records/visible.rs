@@ -189,5 +189,5 @@ pub(crate) fn is_live<T>(entry: &Entry<T>) -> bool {
 
 /// Whether records in a frame are about a patient.
 pub(crate) fn is_about_patients(resource: Resource) -> bool {
-    rules(resource).is_some_and(|rules| rules.references.iter().any(|it| it.to == Resource::Patients))
+    rules(resource).is_some_and(|rules| rules.refers_to.iter().any(|(_, to)| *to == Resource::Patients))
 }

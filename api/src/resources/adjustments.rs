@@ -1,10 +1,6 @@
 //! GET /adjustments, GET /adjustments/{id}, POST /adjustments
 
-use engine::records::{
-    catalogue::AdjustmentType,
-    index::Field,
-    ledger::{Adjustment, Charge, Claim},
-};
+use engine::records::{Adjustment, AdjustmentType, Charge, Claim, index::Field};
 
 use super::{
     charges,

@@ -3,9 +3,7 @@
 use engine::{
     lists::Narrow,
     records::{
-        Appointment,
-        catalogue::AppointmentDescriptor,
-        clinical::Procedure,
+        Appointment, AppointmentDescriptor, Procedure,
         entry::Entry,
         index::{Field, Term},
     },

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use engine::{
     lists::Narrow,
     records::{
+        GuarantorBalance, InsuranceBalance,
         index::{Field, Term},
-        ledger::{GuarantorBalance, InsuranceBalance},
     },
 };
 
@@ -31,7 +31,7 @@ pub(crate) async fn of_guarantors(mut call: Call) -> HttpResult {
     };
     // A balance the EHR does not tell may be any.
     let page = listing.entries_at::<GuarantorBalance>(&call, &place, |it| {
-        zero_too || it.body.0.total.is_none_or(|total| !total.is_zero())
+        zero_too || it.body.total.is_none_or(|total| !total.is_zero())
     })?;
     Ok(call.page(&page.views(GuarantorBalanceView::of)))
 }
@@ -51,7 +51,7 @@ pub(crate) async fn of_guarantor(mut call: Call) -> HttpResult {
     let (tenants, include) = call.in_tenants(|input| Some(input.query.list("include", includes(&["guarantor"]))))?;
     let (tenant, entry) = call.entry_of_any::<GuarantorBalance>(&tenants, id)?;
     let related = Related { call: &call, tenant: &tenant, asked: &include };
-    let guarantor = related.patient("guarantor", entry.body.0.guarantor_id)?;
+    let guarantor = related.patient("guarantor", entry.body.guarantor_id)?;
     let guarantor = shown(&guarantor, |it| call.patient_basic(it));
     let mut view = GuarantorBalanceView::of(&entry);
     view.guarantor = guarantor;

@@ -1,10 +1,9 @@
 //! GET /charges, GET /charges/{id}
 
 use engine::records::{
-    clinical::Procedure,
+    Charge, Claim, Procedure,
     entry::Entry,
     index::{Field, Term},
-    ledger::{Charge, Claim},
 };
 
 use super::related::{Related, shown};

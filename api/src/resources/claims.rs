@@ -1,8 +1,8 @@
 //! GET /claims, GET /claims/{id}
 
 use engine::records::{
+    Charge, Claim,
     index::{Field, Term},
-    ledger::{Charge, Claim},
 };
 
 use super::related::{Related, shown};

@@ -3,13 +3,8 @@
 use engine::{
     lists::Narrow,
     records::{
-        clinical::{
-            ClinicalNote, PatientRecall, PlanStatus, Procedure, ProcedureCode, ProcedureCodeCategory, RecallType,
-            TreatmentPlan,
-        },
-        entry::Entry,
-        index::Field,
-        talk::Conversation,
+        ClinicalNote, Conversation, PatientRecall, PlanStatus, Procedure, ProcedureCode, ProcedureCodeCategory,
+        RecallType, TreatmentPlan, entry::Entry, index::Field,
     },
 };
 

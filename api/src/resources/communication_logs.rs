@@ -4,8 +4,8 @@ use engine::{
     EngineError,
     lists::Narrow,
     records::{
+        CommunicationLog, Direction, Mode,
         entry::{Body, Entry, WriteStatus},
-        talk::{CommunicationLog, Direction, Mode},
     },
 };
 use location::{

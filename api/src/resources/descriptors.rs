@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use engine::{
     lists::{Order, Part, Walk},
-    records::{catalogue::AppointmentDescriptor, entry::Entry},
+    records::{AppointmentDescriptor, entry::Entry},
     store::Direction,
 };
 use location::ids::LocationId;

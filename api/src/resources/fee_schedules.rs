@@ -1,7 +1,7 @@
 //! GET /fee_schedules, GET /fee_schedules/{id}, GET /fee_schedule_procedures
 
 use engine::records::{
-    catalogue::{Fee, FeeSchedule},
+    Fee, FeeSchedule,
     entry::Entry,
     index::{Field, Term},
 };

@@ -3,8 +3,8 @@
 use engine::{
     lists::Narrow,
     records::{
+        FormResponse, FormSchema,
         entry::{Body, Entry},
-        forms::{FormResponse, FormSchema},
         index::{Field, Term},
         values::Json,
     },

@@ -3,8 +3,8 @@
 use engine::{
     commands::RemoveRecord,
     records::{
+        Coverage, Relation,
         entry::{Body, Entry},
-        insurance::{Coverage, Relation},
         values::Day,
     },
 };

@@ -3,11 +3,9 @@
 use engine::{
     lists::Narrow,
     records::{
-        Patient,
-        catalogue::FeeSchedule,
+        Coverage, FeeSchedule, InsurancePlan, Patient,
         entry::Entry,
         index::{Field, Term},
-        insurance::{Coverage, InsurancePlan},
         values::Address,
     },
 };

@@ -6,9 +6,9 @@ use engine::{
     EngineError, Saved, Unmet,
     idempotency::IdempotencyKey,
     records::{
+        ChargeSplit, ProviderSplit,
         currencies::CURRENCIES,
         entry::{Body, Entry},
-        ledger::{ChargeSplit, ProviderSplit},
         money::{Currency, Money},
         values::Day,
     },

@@ -1,6 +1,6 @@
 //! GET /payment_types, /adjustment_types and one of each: catalogues, without amounts.
 
-use engine::records::catalogue::{AdjustmentType, PaymentType};
+use engine::records::{AdjustmentType, PaymentType};
 
 use crate::{
     access::call::Call,

@@ -4,8 +4,8 @@ use engine::{
     commands::SaveHistoryItem,
     lists::Narrow,
     records::{
+        HistoryCategory, HistoryItem, PatientHistoryItem,
         entry::{Body, Entry},
-        history::{HistoryCategory, HistoryItem, PatientHistoryItem},
         index::{Field, Term},
     },
 };

@@ -1,6 +1,6 @@
 //! GET /payment_plans, GET /payment_plans/{id}
 
-use engine::records::{index::Field, ledger::PaymentPlan};
+use engine::records::{PaymentPlan, index::Field};
 
 use super::related::{Related, shown};
 use crate::{

@@ -1,10 +1,6 @@
 //! GET /payments, GET /payments/{id}, POST /payments
 
-use engine::records::{
-    catalogue::PaymentType,
-    index::Field,
-    ledger::{Charge, Claim, Payment, PaymentPlan},
-};
+use engine::records::{Charge, Claim, Payment, PaymentPlan, PaymentType, index::Field};
 
 use super::{
     charges,

@@ -3,12 +3,9 @@
 use engine::{
     lists::{Narrow, Order, Part, Walk},
     records::{
-        Patient, Provider,
-        clinical::{Procedure, TreatmentPlan},
+        Adjustment, Charge, InsurancePlan, Patient, Payment, Procedure, Provider, TreatmentPlan,
         entry::{Body, Entry},
         index::Term,
-        insurance::InsurancePlan,
-        ledger::{Adjustment, Charge, Payment},
     },
     store::Direction,
 };

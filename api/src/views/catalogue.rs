@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::records::{
-    AppointmentType,
-    catalogue::{AdjustmentAction, AdjustmentType, AppointmentDescriptor, Fee, FeeSchedule, PaymentType},
+    AdjustmentAction, AdjustmentType, AppointmentDescriptor, AppointmentType, Fee, FeeSchedule, PaymentType,
     entry::Entry,
 };
 use location::pull::Resource;

@@ -1,10 +1,8 @@
 //! Procedures and their codes, treatment plans, clinical notes, recalls.
 
 use engine::records::{
-    clinical::{
-        ClinicalNote, IntervalUnit, PatientRecall, PlanStatus, Procedure, ProcedureCode, ProcedureCodeCategory,
-        ProcedureStatus, RecallType, TreatmentPlan,
-    },
+    ClinicalNote, IntervalUnit, PatientRecall, PlanStatus, Procedure, ProcedureCode, ProcedureCodeCategory,
+    ProcedureStatus, RecallType, TreatmentPlan,
     entry::{Body, Entry},
 };
 use schemars::JsonSchema;

@@ -1,9 +1,6 @@
 //! Documents of patients.
 
-use engine::records::{
-    documents::{Document, DocumentType},
-    entry::Entry,
-};
+use engine::records::{Document, DocumentType, entry::Entry};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! Patient intake forms and their answers.
 
 use engine::records::{
+    FormResponse, FormSchema,
     entry::{Body, Entry},
-    forms::{FormResponse, FormSchema},
 };
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,9 +1,6 @@
 //! Medical history (specification 2.5).
 
-use engine::records::{
-    entry::Entry,
-    history::{HistoryItem, PatientHistoryItem},
-};
+use engine::records::{HistoryItem, PatientHistoryItem, entry::Entry};
 use schemars::JsonSchema;
 use serde::Serialize;
 

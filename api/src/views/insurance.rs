@@ -1,10 +1,6 @@
 //! Insurance plans, coverages, subscribers.
 
-use engine::records::{
-    Patient,
-    entry::Entry,
-    insurance::{Coverage, InsurancePlan, InsuranceType, Relation},
-};
+use engine::records::{Coverage, InsurancePlan, InsuranceType, Patient, Relation, entry::Entry};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -4,20 +4,12 @@ use std::sync::Arc;
 
 use engine::{
     records::{
-        Appointment, AppointmentType, Operatory, Patient, Provider, WorkingHour,
-        catalogue::{AdjustmentType, AppointmentDescriptor, Fee, FeeSchedule, PaymentType},
-        clinical::{
-            ClinicalNote, PatientRecall, Procedure, ProcedureCode, ProcedureCodeCategory, RecallType, TreatmentPlan,
-        },
-        document::Document as Stored,
-        documents::{Document, DocumentType},
-        entry::Entry,
-        forms::{FormResponse, FormSchema},
-        history::{HistoryItem, PatientHistoryItem},
-        insurance::{Coverage, InsurancePlan},
-        ledger::{Adjustment, Charge, Claim, GuarantorBalance, InsuranceBalance, Payment, PaymentPlan},
-        sync_state::SyncState,
-        talk::{CommunicationLog, Conversation, PatientAlert},
+        Adjustment, AdjustmentType, Appointment, AppointmentDescriptor, AppointmentType, Charge, Claim, ClinicalNote,
+        CommunicationLog, Conversation, Coverage, Document, DocumentType, Fee, FeeSchedule, FormResponse, FormSchema,
+        GuarantorBalance, HistoryItem, InsuranceBalance, InsurancePlan, Operatory, Patient, PatientAlert,
+        PatientHistoryItem, PatientRecall, Payment, PaymentPlan, PaymentType, Procedure, ProcedureCode,
+        ProcedureCodeCategory, Provider, RecallType, TreatmentPlan, WorkingHour, document::Document as Stored,
+        entry::Entry, sync_state::SyncState,
     },
     webhooks::shapes::{Related, Scene, Shapes, Unshaped},
 };

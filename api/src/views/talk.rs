@@ -1,8 +1,8 @@
 //! Alerts, communication log requests, conversations.
 
 use engine::records::{
+    CommunicationLog, Conversation, Direction, Mode, PatientAlert,
     entry::{Body, Entry},
-    talk::{CommunicationLog, Conversation, Direction, Mode, PatientAlert},
     values::{Json, Seconds},
 };
 use schemars::JsonSchema;

@@ -2,11 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use engine::records::{
-    Patient, PatientAddress, Provider, WorkingHour, entries,
+    Claim, CommunicationLog, Conversation, FormResponse, Patient, PatientAddress, PatientAlert, Provider, WorkingHour,
+    entries,
     entry::{Body, Entry, EntryWrite, WriteStatus},
-    forms::FormResponse,
-    ledger::Claim,
-    talk::{CommunicationLog, Conversation, PatientAlert},
 };
 use location::{
     hours::{HourKind, HourSource, Recurrence, RecurrenceUnit, Weekday},
@@ -141,7 +139,7 @@ fn insurance() {
         IndividualCoverageView { coverage: CoverageView::of(&coverage), plan: Some(InsurancePlanView::of(&plan)) };
     checked(&individual, &format!("{of_coverage} plan"));
 
-    let named = entry::<engine::records::insurance::Coverage>(json!({
+    let named = entry::<engine::records::Coverage>(json!({
         "patient_id": 5, "plan_id": 7, "relation": "child", "active": true, "subscriber_name": "A Parent",
         "subscriber_date_of_birth": "1960-02-29"
     }));

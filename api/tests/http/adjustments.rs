@@ -56,9 +56,9 @@ async fn an_adjustment_goes_to_the_ledger() {
     world
         .until(&format!("/adjustments/{}?subdomain=acme", made["id"]), |it| it["data"]["foreign_id"].is_string())
         .await;
-    let Write::Entry(_, entry) = &world.books.written(MAIN)[0] else { panic!("not an entry") };
+    let Write::Record(_, entry) = &world.books.written(MAIN)[0] else { panic!("not an entry") };
     assert_eq!(
-        (&entry.fields["adjustment_type"], &entry.fields["amount"]["amount"]),
+        (&entry.fields()["adjustment_type"], &entry.fields()["amount"]["amount"]),
         (&json!("courtesy"), &json!("-12.50"))
     );
 }

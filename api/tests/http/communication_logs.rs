@@ -23,7 +23,10 @@ async fn a_request_goes_its_way() {
         (&json!("pending"), &json!("phone"), &json!("received"))
     );
     let told = world.told(Resource::CommunicationLogs, 1).await;
-    assert_eq!((&told[0].fields["patient"], &told[0].fields["occurred_at"]), (&json!("pat"), &json!(1_767_323_045)));
+    assert_eq!(
+        (&told[0].fields()["patient"], &told[0].fields()["occurred_at"]),
+        (&json!("pat"), &json!(1_767_323_045))
+    );
     let path = format!("/communication_logs/{}?subdomain=acme", made["id"].as_str().unwrap());
     let done = world.data_until(&path, |it| it["status"] == "succeeded").await;
     assert_eq!((&done["occurred_at"], &done["failure_reason"]), (&json!("2026-01-02T03:04:05.000Z"), &Value::Null));

@@ -2,7 +2,7 @@
 //!
 //! Quinn is Pat's child; Ada has everything else. A new patient named `Slow` is never written, one named `Refused` is rejected.
 
-use engine::records::ehr::{EhrAddress, EhrEntry, EhrPatient, EhrRecord, Resource, Write};
+use engine::records::ehr::{Address, EhrPatient, EhrRecord, Resource, Write};
 use serde_json::{Value, json};
 
 use crate::support::{MAIN, RIVAL, World};
@@ -72,11 +72,11 @@ pub enum Fate {
 
 pub fn fate(write: &Write) -> Fate {
     let (name, note) = match write {
-        Write::CreatePatient(patient) => (patient.last_name.as_str(), ""),
-        Write::Entry(_, entry) => ("", entry.fields.get("note").and_then(Value::as_str).unwrap_or_default()),
-        _ => ("", ""),
+        Write::CreatePatient(patient) => (patient.last_name.clone(), None),
+        Write::Record(_, record) => (String::new(), record.fields().remove("note")),
+        _ => (String::new(), None),
     };
-    match (name, note) {
+    match (name.as_str(), note.as_ref().and_then(Value::as_str).unwrap_or_default()) {
         ("Slow", _) | (_, "slow") => Fate::Slow,
         ("Refused", _) => Fate::Refused("nobody is called so"),
         (_, "refused") => Fate::Refused("not such a note"),
@@ -107,10 +107,10 @@ pub fn patients() -> Vec<EhrPatient> {
         guarantor: Some("ada".into()),
         chart_id: Some("C-7".into()),
         new_patient: true,
-        address: Some(EhrAddress {
+        address: Some(Address {
             line1: Some("2 Side Street".into()),
             city: Some("Springfield".into()),
-            ..EhrAddress::default()
+            ..Address::default()
         }),
         ..EhrPatient::default()
     };
@@ -126,10 +126,7 @@ pub fn patients() -> Vec<EhrPatient> {
 
 pub fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
     let rows = if location == MAIN { rows(resource) } else { Vec::new() };
-    let entry = |(id, fields): (&str, Value)| {
-        let Value::Object(fields) = fields else { unreachable!("rows are objects") };
-        EhrRecord::Entry(EhrEntry { resource, id: id.to_owned(), fields })
-    };
+    let entry = |(id, fields): (&str, Value)| EhrRecord::from_fields(resource, id, fields).unwrap();
     rows.into_iter().map(entry).collect()
 }
 
@@ -307,12 +304,12 @@ impl World {
     }
 
     /// What the EHR was told of records in a frame.
-    pub async fn told(&self, resource: Resource, count: usize) -> Vec<EhrEntry> {
+    pub async fn told(&self, resource: Resource, count: usize) -> Vec<EhrRecord> {
         for _ in 0..1_000 {
-            let told: Vec<EhrEntry> = {
+            let told: Vec<EhrRecord> = {
                 let sent = self.books.all();
                 let entries = sent.iter().filter_map(|write| match write {
-                    Write::Entry(_, entry) if entry.resource == resource => Some(entry.clone()),
+                    Write::Record(_, entry) if entry.resource() == resource => Some(entry.clone()),
                     _ => None,
                 });
                 entries.collect()

@@ -8,8 +8,8 @@ use std::{
 
 use engine::records::{
     ehr::{
-        Description, Ehr, EhrAddress, EhrAppointment, EhrAppointmentType, EhrEntry, EhrFuture, EhrOperatory,
-        EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Write,
+        Address, Description, Ehr, EhrAppointment, EhrAppointmentType, EhrFuture, EhrOperatory, EhrPatient,
+        EhrProvider, EhrRecord, EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Write,
     },
     entries::{on_all, rules},
     entry::Body,
@@ -103,7 +103,7 @@ impl Filled {
                 last_name: changed("family"),
                 date_of_birth: Some(format!("19{:02}-05-06", n % 100)),
                 email: Some(format!("{}{n}@mail.example", self.owner)),
-                address: Some(EhrAddress { line1: Some(text("street")), ..EhrAddress::default() }),
+                address: Some(Address { line1: Some(text("street")), ..Address::default() }),
                 guarantor: to(Resource::Patients),
                 provider: to(Resource::Providers),
                 ..EhrPatient::default()
@@ -124,7 +124,7 @@ impl Filled {
                 extra: Vec::new(),
             }),
             Resource::Appointments => EhrRecord::Appointment(self.appointment(id, n, version)),
-            _ => EhrRecord::Entry(EhrEntry { resource, id, fields: self.fields(resource, n, version) }),
+            _ => EhrRecord::from_fields(resource, &id, self.fields(resource, n, version).into()).unwrap(),
         }
     }
 
@@ -171,9 +171,10 @@ impl Filled {
         let (Value::Object(mut fields), Value::Object(rest)) = (texts, rest) else { unreachable!("made as objects") };
         fields.extend(rest);
         let known = rules(resource).unwrap();
-        for reference in known.references.iter().filter(|reference| reference.within.is_none()) {
-            let target = self.key(reference.to, 0);
-            fields.insert(reference.field.into(), if reference.many { json!([target]) } else { json!(target) });
+        for (field, to) in known.refers_to {
+            let target = self.key(*to, 0);
+            let many = matches!(*field, "treatment_plans" | "procedures");
+            fields.insert((*field).into(), if many { json!([target]) } else { json!(target) });
         }
         fields
     }

@@ -40,15 +40,18 @@ async fn a_new_one_wrapped_or_not_is_written_and_ended() {
         .clone();
     assert_eq!((&made["priority"], &made["subscriber_num"], &made["plan_id"]), (&json!(2), &json!("S-2"), &plan));
     let told = world.told(Resource::Coverages, 1).await;
-    assert_eq!((&told[0].fields["patient"], &told[0].fields["plan"]), (&json!("pat"), &json!("silver")));
-    assert_eq!((&told[0].fields["subscriber_name"], &told[0].fields["relation"]), (&json!("Sue Sub"), &json!("child")));
+    assert_eq!((&told[0].fields()["patient"], &told[0].fields()["plan"]), (&json!("pat"), &json!("silver")));
+    assert_eq!(
+        (&told[0].fields()["subscriber_name"], &told[0].fields()["relation"]),
+        (&json!("Sue Sub"), &json!("child"))
+    );
 
     let ada = world.patient("ada").await;
     let bare = json!({"plan_id": plan, "patient_id": PAT, "priority": 3, "subscriber_id": ada});
     let made = world.post(CREATE, bare).version("v3.1.0").answers(201).await["data"].clone();
     assert_eq!((&made["priority"], &made["subscription_relation"]), (&json!(3), &json!("self")));
     let told = world.told(Resource::Coverages, 2).await;
-    assert_eq!(told[1].fields["subscriber"], json!("ada"));
+    assert_eq!(told[1].fields()["subscriber"], json!("ada"));
 
     let one = format!("/insurance_coverages/{}?subdomain=acme", made["id"]);
     assert_eq!(world.get(&one).ok().await["data"]["subscriber"]["id"], json!(ada));

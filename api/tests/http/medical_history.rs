@@ -61,12 +61,12 @@ async fn a_batch_creates_changes_and_ends() {
     assert_eq!(each(&made["data"], "active"), [json!(false), json!(true), json!(true)]);
     assert_eq!(each(&made["data"], "note"), ["severe", "gloves", "again"]);
     let told = world.told(Resource::PatientHistoryItems, 3).await;
-    let by_item = |name: &str| told.iter().find(|it| it.fields["item"] == name).unwrap().clone();
+    let by_item = |name: &str| told.iter().find(|it| it.fields()["item"] == name).unwrap().clone();
     assert_eq!(
-        (by_item("penicillin").id.as_str(), &by_item("penicillin").fields["active"]),
+        (by_item("penicillin").id(), &by_item("penicillin").fields()["active"]),
         ("ada penicillin", &json!(false))
     );
-    assert_eq!((by_item("latex").id.as_str(), by_item("asthma").id.as_str()), ("", "ada asthma"));
+    assert_eq!((by_item("latex").id(), by_item("asthma").id()), ("", "ada asthma"));
 
     // Again, with the key and without: nothing is made twice.
     let again = world.post(OF_PATIENT, body.clone()).version("v3.1.0").with("Idempotency-Key", "k").reply().await;

@@ -117,14 +117,14 @@ async fn a_payment_goes_to_the_ledger_and_comes_back() {
     );
     let path = format!("/payments/{}?subdomain=acme", made["id"]);
     let written = world.until(&path, |it| it["data"]["foreign_id"].is_string()).await;
-    let Write::Entry(_, entry) = &world.books.written(MAIN)[0] else { panic!("not an entry") };
-    assert_eq!((&entry.fields["patient"], &entry.fields["payment_type"]), (&json!("pat"), &json!("cash")));
+    let Write::Record(_, entry) = &world.books.written(MAIN)[0] else { panic!("not an entry") };
+    assert_eq!((&entry.fields()["patient"], &entry.fields()["payment_type"]), (&json!("pat"), &json!("cash")));
     let splits = json!([
         {"id": "charge 1", "amount": {"amount": "10.00", "currency": "USD"}},
         {"id": "charge 2", "amount": {"amount": "2.50", "currency": "USD"}},
     ]);
-    assert_eq!(entry.fields["charge_splits"], splits);
-    assert_eq!(entry.fields["provider_splits"][0]["id"], json!("anna"));
+    assert_eq!(entry.fields()["charge_splits"], splits);
+    assert_eq!(entry.fields()["provider_splits"][0]["id"], json!("anna"));
     // The next pull shows the same record.
     world.sync(MAIN).await;
     let synced = world.get(&path).ok().await;
@@ -254,11 +254,11 @@ async fn a_payment_has_one_sign_however_it_is_entered() {
     let path = format!("/payments/{}?subdomain=acme", made["id"]);
     let written = world.until(&path, |it| it["data"]["foreign_id"].is_string()).await;
     assert_eq!(written["data"]["payment_amount"]["amount"], json!("138.00"));
-    let Write::Entry(_, entry) = &world.books.written(MAIN)[0] else { panic!("not an entry") };
-    assert_eq!(entry.fields["amount"]["amount"], json!("138.00"));
-    let parts = each(&entry.fields["charge_splits"], "amount");
+    let Write::Record(_, entry) = &world.books.written(MAIN)[0] else { panic!("not an entry") };
+    assert_eq!(entry.fields()["amount"]["amount"], json!("138.00"));
+    let parts = each(&entry.fields()["charge_splits"], "amount");
     assert_eq!((&parts[0]["amount"], &parts[1]["amount"]), (&json!("37.00"), &json!("100.00")));
-    assert_eq!(entry.fields["provider_splits"][0]["amount"]["amount"], json!("138.00"));
+    assert_eq!(entry.fields()["provider_splits"][0]["amount"]["amount"], json!("138.00"));
     let positive = json!({"amount": "138.00", "charge_splits": {"2": 100, "1": 37}, "provider_splits": {"1": 138}});
     let again = world.post(PATH, payment(positive)).reply().await;
     assert_eq!((again.status.as_u16(), again.header("Idempotent-Replay")), (202, Some("true")), "the same payment");

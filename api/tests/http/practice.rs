@@ -13,8 +13,8 @@ use std::{
 };
 
 use engine::records::ehr::{
-    Description, Ehr, EhrAppointment, EhrAppointmentType, EhrEntry, EhrFuture, EhrOperatory, EhrPatient, EhrProvider,
-    EhrRecord, EhrWorkingHour, Fault, Operation, Page, PullAbility, Receipt, Resource, Write,
+    Description, Ehr, EhrAppointment, EhrAppointmentType, EhrFuture, EhrOperatory, EhrPatient, EhrProvider, EhrRecord,
+    EhrWorkingHour, Fault, Operation, Page, PullAbility, Receipt, Resource, Write,
 };
 use location::{
     hours::{HourKind, Weekday},
@@ -107,17 +107,16 @@ impl Books {
 
     /// Changes some fields of a record of the first location, or makes another one like it.
     pub fn edit_entry(&self, resource: Resource, (like, id): (&str, &str), fields: serde_json::Value) {
-        let known = self.edit_of(MAIN, resource, records(MAIN, resource)).into_iter().find(|it| id_of(it) == like);
-        let Some(EhrRecord::Entry(mut entry)) = known else { panic!("{resource:?} {like} is not there") };
-        entry.id = id.to_owned();
-        entry.fields.extend(fields.as_object().unwrap().clone());
-        self.edit(EhrRecord::Entry(entry));
+        let known = self.edit_of(MAIN, resource, records(MAIN, resource)).into_iter().find(|it| it.id() == like);
+        let mut changed = known.unwrap_or_else(|| panic!("{resource:?} {like} is not there")).fields();
+        changed.extend(fields.as_object().unwrap().clone());
+        self.edit(EhrRecord::from_fields(resource, id, changed.into()).unwrap());
     }
 
     fn edit_of(&self, location: u32, resource: Resource, mut records: Vec<EhrRecord>) -> Vec<EhrRecord> {
         let edited = self.edited.lock().unwrap();
         for record in edited.iter().filter(|record| location == MAIN && record.resource() == resource) {
-            records.retain(|known| id_of(known) != id_of(record));
+            records.retain(|known| known.id() != record.id());
             records.push(record.clone());
         }
         records
@@ -133,16 +132,16 @@ impl Books {
             | Write::ConfirmAppointment(it)
             | Write::CheckInAppointment(it)
             | Write::NoteAppointment(it) => it.id.clone(),
-            Write::Entry(_, entry)
+            Write::Record(_, entry)
                 if !self.kind.load(Ordering::SeqCst)
                     && entry
-                        .fields
+                        .fields()
                         .values()
                         .any(|value| value.as_str().is_some_and(|value| value.starts_with("REFUSE"))) =>
             {
                 return Err(Fault::Rejected("the practice refuses it".into()));
             }
-            Write::Entry(_, entry) => entry.id.clone(),
+            Write::Record(_, entry) => entry.id().to_owned(),
             Write::CreateWorkingHour(hour) | Write::UpdateWorkingHour(hour) if hour.begin_time == REFUSED_BEGIN => {
                 return Err(Fault::Rejected("nobody works then".into()));
             }
@@ -156,11 +155,13 @@ impl Books {
     }
 
     /// The entries that were made here, as the EHR shows them.
-    fn made(&self, location: u32, resource: Resource) -> Vec<EhrEntry> {
+    fn made(&self, location: u32, resource: Resource) -> Vec<EhrRecord> {
         let written = self.written.lock().unwrap();
         let entries = written.iter().filter_map(|(from, receipt, write)| match write {
-            Write::Entry(Operation::Create, entry) if *from == location && entry.resource == resource => {
-                Some(EhrEntry { id: receipt.id.clone(), ..entry.clone() })
+            Write::Record(Operation::Create, entry) if *from == location && entry.resource() == resource => {
+                let mut made = entry.clone();
+                made.set_id(receipt.id.clone());
+                Some(made)
             }
             _ => None,
         });
@@ -225,16 +226,18 @@ impl Ehr for Practice {
                 return Err(Fault::RetryLater { reason: "it is down".into(), after: None });
             }
             let mut records = self.books.edit_of(self.location, resource, records(self.location, resource));
-            records.extend(self.books.made(self.location, resource).into_iter().map(EhrRecord::Entry));
+            records.extend(self.books.made(self.location, resource).into_iter());
             if resource == Resource::WorkingHours {
                 records.extend(self.books.hours(self.location).into_iter().map(EhrRecord::WorkingHour));
             }
             if resource == Resource::Patients {
                 let hidden = self.books.hidden.lock().unwrap();
-                records.retain(|record| !hidden.iter().any(|id| id_of(record) == id));
+                records.retain(|record| !hidden.iter().any(|id| record.id() == id));
             }
             let deleted = self.books.gone(resource);
-            records.retain(|record| !matches!(record, EhrRecord::Entry(entry) if deleted.contains(&entry.id)));
+            if engine::records::schema::rules(resource).is_some() {
+                records.retain(|record| !deleted.iter().any(|id| record.id() == id));
+            }
             Ok(Page { records, deleted, cursor: "end".into(), last: true, whole: true, estimate: None })
         })
     }
@@ -284,18 +287,6 @@ fn pulls(location: u32) -> Vec<Resource> {
     all
 }
 
-fn id_of(record: &EhrRecord) -> &str {
-    match record {
-        EhrRecord::Patient(it) => &it.id,
-        EhrRecord::Provider(it) => &it.id,
-        EhrRecord::Operatory(it) => &it.id,
-        EhrRecord::AppointmentType(it) => &it.id,
-        EhrRecord::WorkingHour(it) => &it.id,
-        EhrRecord::Appointment(it) => &it.id,
-        EhrRecord::Entry(it) => &it.id,
-    }
-}
-
 pub fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
     let chairs: &[(&str, &str)] = match location {
         MAIN => &[("chair 1", "anna"), ("chair 2", "ben")],
@@ -319,7 +310,7 @@ pub fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
         Resource::WorkingHours => chairs.iter().map(|(chair, who)| EhrRecord::WorkingHour(hours(chair, who))).collect(),
         Resource::Appointments => appointments(location).into_iter().map(EhrRecord::Appointment).collect(),
         other => {
-            let ledger = practice_ledger::records(location, other).into_iter().map(EhrRecord::Entry);
+            let ledger = practice_ledger::records(location, other).into_iter();
             file_records::records(location, other).into_iter().chain(ledger).collect()
         }
     }

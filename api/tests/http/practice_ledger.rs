@@ -1,6 +1,6 @@
 //! The ledger of the practice's EHR, its catalogues and descriptors.
 
-use engine::records::ehr::{EhrEntry, Resource};
+use engine::records::ehr::{EhrRecord, Resource};
 use serde_json::{Value, json};
 
 use crate::support::{MAIN, RIVAL};
@@ -26,7 +26,7 @@ fn usd(amount: &str) -> Value {
     json!({"amount": amount, "currency": "USD"})
 }
 
-pub fn records(location: u32, resource: Resource) -> Vec<EhrEntry> {
+pub fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
     let of_main = || match resource {
         Resource::AppointmentDescriptors => vec![
             ("visit", json!({"kind": "Visit type", "name": "New patient", "code": "NP", "active": true})),
@@ -140,6 +140,6 @@ pub fn records(location: u32, resource: Resource) -> Vec<EhrEntry> {
     known.into_iter().map(|(id, fields)| entry(resource, id, fields)).collect()
 }
 
-fn entry(resource: Resource, id: &str, fields: Value) -> EhrEntry {
-    EhrEntry { resource, id: id.to_owned(), fields: fields.as_object().unwrap().clone() }
+fn entry(resource: Resource, id: &str, fields: Value) -> EhrRecord {
+    EhrRecord::from_fields(resource, id, fields).unwrap()
 }

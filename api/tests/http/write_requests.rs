@@ -90,7 +90,7 @@ async fn operators_retry_and_drop() {
         "looked up, then sent"
     );
     let payments =
-        world.books.written(MAIN).into_iter().filter(|write| matches!(write, Write::Entry(Operation::Create, _)));
+        world.books.written(MAIN).into_iter().filter(|write| matches!(write, Write::Record(Operation::Create, _)));
     assert_eq!(payments.count(), 1);
     let settled = ["The write has not failed, or was retried or dropped already."];
     for id in [&failed["id"], &again] {

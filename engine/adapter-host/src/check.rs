@@ -26,6 +26,13 @@ impl fmt::Display for Broken {
     }
 }
 
+impl Broken {
+    /// In a part of a record.
+    pub(crate) fn within(self, part: &str) -> Broken {
+        Broken { field: format!("{part}.{}", self.field).into(), rule: self.rule }
+    }
+}
+
 pub(crate) type Checked<T> = Result<T, Broken>;
 
 pub(crate) fn require(holds: bool, field: impl Into<Cow<'static, str>>, rule: &'static str) -> Checked<()> {
@@ -137,7 +144,7 @@ pub(crate) fn time_of_day(field: &'static str, value: String, end: bool) -> Chec
 }
 
 pub(crate) fn instant(field: &'static str, value: i64) -> Checked<i64> {
-    require(INSTANTS.contains(&value), field, "must lie in the years 1 to 9999")?;
+    require(INSTANTS.contains(&value), field, "must be in the years 1 to 9999")?;
     Ok(value)
 }
 
@@ -182,7 +189,7 @@ mod tests {
         assert!(ids("appointment_types", vec![s("a"); 1_001]).is_err());
         assert_eq!(
             instant("start", i64::MIN).map_err(|e| e.to_string()),
-            Err(s("field start: must lie in the years 1 to 9999"))
+            Err(s("field start: must be in the years 1 to 9999"))
         );
     }
 }

@@ -4,17 +4,17 @@ use std::{collections::BTreeSet, time::Duration};
 
 use location::hours::{HourKind, RecurrenceUnit, Weekday, WorkingHour};
 use records::ehr::{
-    Description, EhrAddress, EhrAppointment, EhrAppointmentType, EhrOperatory, EhrPatient, EhrProvider, EhrRecord,
-    EhrRecurrence, EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Write,
+    Description, EhrAppointment, EhrAppointmentType, EhrOperatory, EhrPatient, EhrProvider, EhrRecurrence,
+    EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Write,
 };
-use serde::Serialize;
+use records::schema::Limit;
 
 use super::{
     bindings::{exports::practice_sync::ehr::ehr as wit, practice_sync::ehr::types},
     check::{self, Broken, Checked, require},
-    entry,
     limits::{CURSOR_BYTES, DELETED_IDS, DESCRIBED, SHORT_TEXT_BYTES},
     log_line::plain_char,
+    record::{self, Convert},
 };
 
 macro_rules! resources {
@@ -134,7 +134,7 @@ pub(crate) fn page(from: wit::Page, asked: Resource, cursor: Option<&str>, limit
     whole_page(moves, "field cursor: must move on a page that is not the last")?;
     let mut records = Vec::with_capacity(from.records.len());
     for (index, wit_record) in from.records.into_iter().enumerate() {
-        let (kind, converted) = record(wit_record);
+        let (kind, converted) = record::read(wit_record);
         let converted = converted.map_err(|broken| format!("record {index} ({kind}), {broken}"))?;
         whole_page(
             converted.resource() == asked,
@@ -153,59 +153,7 @@ pub(crate) fn receipt(from: wit::Receipt) -> Checked<Receipt> {
     Ok(Receipt { id: check::id("id", from.id)?, version: check::optional_exact("version", from.version)? })
 }
 
-/// The name the contract gives its kind, and the record.
-fn record(record: wit::Record) -> (&'static str, Checked<EhrRecord>) {
-    match record {
-        wit::Record::Patient(from) => ("patient", patient(from).map(EhrRecord::Patient)),
-        wit::Record::Provider(from) => ("provider", provider(from).map(EhrRecord::Provider)),
-        wit::Record::Operatory(from) => ("operatory", operatory(from).map(EhrRecord::Operatory)),
-        wit::Record::AppointmentType(from) => {
-            ("appointment-type", appointment_type(from).map(EhrRecord::AppointmentType))
-        }
-        wit::Record::WorkingHour(from) => ("working-hour", working_hour(from).map(EhrRecord::WorkingHour)),
-        wit::Record::Appointment(from) => ("appointment", appointment(from).map(EhrRecord::Appointment)),
-        wit::Record::AppointmentDescriptor(from) => {
-            entry("appointment-descriptor", Resource::AppointmentDescriptors, &from)
-        }
-        wit::Record::InsurancePlan(from) => entry("insurance-plan", Resource::InsurancePlans, &from),
-        wit::Record::Coverage(from) => entry("coverage", Resource::Coverages, &from),
-        wit::Record::HistoryItem(from) => entry("history-item", Resource::HistoryItems, &from),
-        wit::Record::PatientHistoryItem(from) => entry("patient-history-item", Resource::PatientHistoryItems, &from),
-        wit::Record::PatientAlert(from) => entry("patient-alert", Resource::PatientAlerts, &from),
-        wit::Record::CommunicationLog(from) => entry("communication-log", Resource::CommunicationLogs, &from),
-        wit::Record::Conversation(from) => entry("conversation", Resource::Conversations, &from),
-        wit::Record::FormSchema(from) => entry("form-schema", Resource::FormSchemas, &from),
-        wit::Record::FormResponse(from) => entry("form-response", Resource::FormResponses, &from),
-        wit::Record::ProcedureCode(from) => entry("procedure-code", Resource::ProcedureCodes, &from),
-        wit::Record::ProcedureCodeCategory(from) => {
-            entry("procedure-code-category", Resource::ProcedureCodeCategories, &from)
-        }
-        wit::Record::Procedure(from) => entry("procedure", Resource::Procedures, &from),
-        wit::Record::TreatmentPlan(from) => entry("treatment-plan", Resource::TreatmentPlans, &from),
-        wit::Record::ClinicalNote(from) => entry("clinical-note", Resource::ClinicalNotes, &from),
-        wit::Record::RecallType(from) => entry("recall-type", Resource::RecallTypes, &from),
-        wit::Record::PatientRecall(from) => entry("patient-recall", Resource::PatientRecalls, &from),
-        wit::Record::Document(from) => entry("document", Resource::Documents, &from),
-        wit::Record::DocumentType(from) => entry("document-type", Resource::DocumentTypes, &from),
-        wit::Record::FeeSchedule(from) => entry("fee-schedule", Resource::FeeSchedules, &from),
-        wit::Record::Fee(from) => entry("fee", Resource::Fees, &from),
-        wit::Record::PaymentType(from) => entry("payment-type", Resource::PaymentTypes, &from),
-        wit::Record::AdjustmentType(from) => entry("adjustment-type", Resource::AdjustmentTypes, &from),
-        wit::Record::Charge(from) => entry("charge", Resource::Charges, &from),
-        wit::Record::Payment(from) => entry("payment", Resource::Payments, &from),
-        wit::Record::Adjustment(from) => entry("adjustment", Resource::Adjustments, &from),
-        wit::Record::Claim(from) => entry("claim", Resource::Claims, &from),
-        wit::Record::PaymentPlan(from) => entry("payment-plan", Resource::PaymentPlans, &from),
-        wit::Record::GuarantorBalance(from) => entry("guarantor-balance", Resource::GuarantorBalances, &from),
-        wit::Record::InsuranceBalance(from) => entry("insurance-balance", Resource::InsuranceBalances, &from),
-    }
-}
-
-fn entry<T: Serialize>(kind: &'static str, resource: Resource, from: &T) -> (&'static str, Checked<EhrRecord>) {
-    (kind, entry::read(kind, resource, from).map(EhrRecord::Entry))
-}
-
-fn patient(from: types::Patient) -> Checked<EhrPatient> {
+pub(crate) fn patient(from: types::Patient) -> Checked<EhrPatient> {
     let gender = from.gender.as_deref();
     require(
         gender.is_none_or(|g| matches!(g, "Male" | "Female" | "Other")),
@@ -225,7 +173,7 @@ fn patient(from: types::Patient) -> Checked<EhrPatient> {
         work_phone: check::optional_text(from.work_phone),
         work_phone_extension: check::optional_text(from.work_phone_extension),
         primary_phone: check::optional_text(from.primary_phone),
-        address: from.address.map(address).transpose()?,
+        address: Convert::read(from.address, "address", Limit::Short)?,
         ssn: None,
         guarantor: check::optional_id("guarantor", from.guarantor)?,
         provider: check::optional_id("provider", from.provider)?,
@@ -242,18 +190,7 @@ fn patient(from: types::Patient) -> Checked<EhrPatient> {
     })
 }
 
-fn address(from: types::Address) -> Checked<EhrAddress> {
-    Ok(EhrAddress {
-        line1: check::optional_text(from.line1),
-        line2: check::optional_text(from.line2),
-        city: check::optional_text(from.city),
-        region: check::optional_text(from.region),
-        postal_code: check::optional_text(from.postal_code),
-        country: check::optional_text(from.country),
-    })
-}
-
-fn provider(from: types::Provider) -> Checked<EhrProvider> {
+pub(crate) fn provider(from: types::Provider) -> Checked<EhrProvider> {
     Ok(EhrProvider {
         id: check::id("id", from.id)?,
         first_name: check::text(from.first_name),
@@ -270,7 +207,7 @@ fn provider(from: types::Provider) -> Checked<EhrProvider> {
     })
 }
 
-fn operatory(from: types::Operatory) -> Checked<EhrOperatory> {
+pub(crate) fn operatory(from: types::Operatory) -> Checked<EhrOperatory> {
     Ok(EhrOperatory {
         id: check::id("id", from.id)?,
         name: check::text(from.name),
@@ -282,7 +219,7 @@ fn operatory(from: types::Operatory) -> Checked<EhrOperatory> {
     })
 }
 
-fn appointment_type(from: types::AppointmentType) -> Checked<EhrAppointmentType> {
+pub(crate) fn appointment_type(from: types::AppointmentType) -> Checked<EhrAppointmentType> {
     require((1..=1440).contains(&from.minutes), "minutes", "must be 1 to 1440")?;
     Ok(EhrAppointmentType {
         id: check::id("id", from.id)?,
@@ -293,7 +230,7 @@ fn appointment_type(from: types::AppointmentType) -> Checked<EhrAppointmentType>
     })
 }
 
-fn working_hour(from: types::WorkingHour) -> Checked<EhrWorkingHour> {
+pub(crate) fn working_hour(from: types::WorkingHour) -> Checked<EhrWorkingHour> {
     let ways = [!from.days.is_empty(), from.specific_date.is_some(), from.recurrence.is_some()];
     let exactly_one = ways.into_iter().filter(|way| *way).count() == 1;
     require(exactly_one, "days", "exactly one of days, specific_date and recurrence must be given")?;
@@ -341,7 +278,7 @@ fn weekday(from: types::Weekday) -> Weekday {
     }
 }
 
-fn appointment(from: types::Appointment) -> Checked<EhrAppointment> {
+pub(crate) fn appointment(from: types::Appointment) -> Checked<EhrAppointment> {
     let (start, end) = (check::instant("start", from.start)?, check::instant("end", from.end)?);
     require(start < end, "end", "must lie after start")?;
     Ok(EhrAppointment {
@@ -384,7 +321,7 @@ pub(crate) fn write(write: Write) -> Result<wit::Write, Fault> {
         Write::CreateWorkingHour(hour) => wit::Write::CreateWorkingHour(to_working_hour(hour)),
         Write::UpdateWorkingHour(hour) => wit::Write::UpdateWorkingHour(to_working_hour(hour)),
         Write::DeleteWorkingHour(id) => wit::Write::DeleteWorkingHour(id),
-        Write::Entry(verb, entry) => entry::write(verb, entry)?,
+        Write::Record(operation, record) => record::write(operation, record)?,
     })
 }
 
@@ -402,7 +339,7 @@ fn to_patient(from: EhrPatient) -> types::Patient {
         work_phone: from.work_phone,
         work_phone_extension: from.work_phone_extension,
         primary_phone: from.primary_phone,
-        address: from.address.map(to_address),
+        address: from.address.write(),
         ssn: from.ssn,
         guarantor: from.guarantor,
         provider: from.provider,
@@ -416,17 +353,6 @@ fn to_patient(from: EhrPatient) -> types::Patient {
         unsubscribed_sms: from.unsubscribed_sms,
         unsubscribed_email: from.unsubscribed_email,
         extra: from.extra,
-    }
-}
-
-fn to_address(from: EhrAddress) -> types::Address {
-    types::Address {
-        line1: from.line1,
-        line2: from.line2,
-        city: from.city,
-        region: from.region,
-        postal_code: from.postal_code,
-        country: from.country,
     }
 }
 

@@ -359,7 +359,7 @@ fn without(text: &str, mut hidden: Vec<Range<usize>>) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use records::ehr::{EhrAddress, EhrAppointment, EhrEntry, EhrPatient, Operation, Resource};
+    use records::ehr::{Address, EhrAppointment, EhrPatient, EhrRecord, Operation, Resource};
 
     use super::*;
 
@@ -381,11 +381,11 @@ mod tests {
             email: text("ann@mail.example"),
             cell_phone: text("+1 312 555 0142"),
             ssn: text("123-45-6789"),
-            address: Some(EhrAddress {
+            address: Some(Address {
                 line1: text("12 Maple St"),
                 region: text("IL"),
                 postal_code: text("60601"),
-                ..EhrAddress::default()
+                ..Address::default()
             }),
             ..EhrPatient::default()
         }
@@ -430,10 +430,11 @@ mod tests {
         let write = Write::CreateAppointment(EhrAppointment { note: Some(note), ..EhrAppointment::default() });
         let shown = said(Some(write), "note too long: \"her JAW hurts since\\n\"");
         assert_eq!(shown, "note too long: \"[redacted]\\n\"");
-        let answers = serde_json::json!({"form_schema": "intake", "answers_json": "{\"a1\": [\"penicillin\"]}"});
-        let Value::Object(fields) = answers else { panic!("an object") };
-        let entry = EhrEntry { resource: Resource::FormResponses, id: String::new(), fields };
-        assert_eq!(said(Some(Write::Entry(Operation::Create, entry)), "intake: penicillin?"), "intake: [redacted]?");
+        let answers = serde_json::json!({
+            "patient": "P-1", "form_schema": "intake", "answers_json": "{\"a1\": [\"penicillin\"]}", "submitted_at": 0
+        });
+        let entry = EhrRecord::from_fields(Resource::FormResponses, "", answers).unwrap();
+        assert_eq!(said(Some(Write::Record(Operation::Create, entry)), "intake: penicillin?"), "intake: [redacted]?");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Why a location could not do what it was asked: refusals, damage, conflicts, overload and faults stay apart up to the caller.
 
 use location::{decision::Refusal, ids::LocationId, pull::Resource};
+use records::schema::{Missing, WideId};
 use store::{CommitError, StoreError, journal};
 use webhooks::shapes::Unshaped;
 
@@ -60,6 +61,18 @@ pub enum Reject {
 impl From<Unmet> for Reject {
     fn from(unmet: Unmet) -> Reject {
         Reject::Unmet(unmet)
+    }
+}
+
+impl From<WideId> for Reject {
+    fn from(_: WideId) -> Reject {
+        Reject::Damaged("an id beyond 32 bits")
+    }
+}
+
+impl From<Missing> for Reject {
+    fn from(_: Missing) -> Reject {
+        Reject::Damaged("a record without the one it refers to")
     }
 }
 

@@ -9,9 +9,11 @@ use location::{
 };
 use records::{
     self,
-    ehr::{EhrAddress, EhrAppointment, EhrEntry, EhrPatient, Fault, Receipt, Write},
+    ehr::{EhrAppointment, EhrPatient, Fault, Receipt, Write},
     entries::{self, Visitor},
     entry::{Body, Entry},
+    schema::Missing,
+    values::Address,
 };
 
 use crate::{error::Reject, processor::Processor};
@@ -38,7 +40,7 @@ impl Processor {
             }
             WriteIntent::Record { resource: Resource::WorkingHours, id, verb } => return self.outgoing_hour(id, verb),
             WriteIntent::Record { resource, id, verb } => {
-                let out = entries::on(resource, Out { processor: self, id, verb });
+                let out = entries::on(resource, Out { processor: self, id, operation: verb });
                 return out.unwrap_or(Err(Reject::Damaged("a write of a resource that has none")));
             }
             _ => {}
@@ -136,7 +138,7 @@ impl Processor {
             work_phone: patient.work_phone,
             work_phone_extension: patient.work_phone_extension,
             primary_phone: patient.primary_phone,
-            address: patient.address.map(|address| EhrAddress {
+            address: patient.address.map(|address| Address {
                 line1: address.line_1,
                 line2: address.line_2,
                 city: address.city,
@@ -206,30 +208,41 @@ impl Visitor for Foreign<'_> {
 struct Out<'s> {
     processor: &'s Processor,
     id: u64,
-    verb: Operation,
+    operation: Operation,
 }
 
 impl Visitor for Out<'_> {
     type Output = Result<Outcome<Write>, Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let Out { processor, id, verb } = self;
+        let Out { processor, id, operation } = self;
         let entry = processor.read::<Entry<T>>(processor.source().unwrap_or(0), id)?;
         let entry = entry.ok_or(Reject::Damaged("a write without its record"))?;
-        let body = serde_json::to_value(&entry.body).map_err(|_| Reject::Damaged("a body that cannot be written"))?;
-        let mut failure = None;
-        let mut foreign = |resource, id| {
-            processor.foreign_id(resource, id).map(|known| known.map_err(|why| failure = Some(why)).ok())
-        };
-        let fields = entries::theirs(T::RESOURCE, body, &mut foreign)?;
-        Ok(match (fields, failure) {
-            (Ok(fields), None) => {
-                let id = entry.foreign_id.unwrap_or_default();
-                Ok(Write::Entry(verb, EhrEntry { resource: T::RESOURCE, id, fields }))
-            }
-            (_, Some(why)) => Err(why),
-            (Err(_), None) => Err(Failure::NotReady("a record it refers to is not in the EHR yet".to_owned())),
+        let id = entry.foreign_id.clone().unwrap_or_default();
+        let mut foreign = |resource, id| processor.foreign_id(resource, id)?.map(Some).map_err(Unsent::Failed);
+        Ok(match entry.body.for_ehr(id, &mut foreign) {
+            Ok(record) => Ok(Write::Record(operation, record.into())),
+            Err(Unsent::Failed(why)) => Err(why),
+            Err(Unsent::Rejected(reject)) => return Err(reject),
         })
+    }
+}
+
+/// Why a record has no form that the EHR takes.
+enum Unsent {
+    Failed(Failure),
+    Rejected(Reject),
+}
+
+impl From<Reject> for Unsent {
+    fn from(reject: Reject) -> Unsent {
+        Unsent::Rejected(reject)
+    }
+}
+
+impl From<Missing> for Unsent {
+    fn from(_: Missing) -> Unsent {
+        Unsent::Failed(Failure::NotReady("a record it refers to is not in the EHR yet".to_owned()))
     }
 }
 

@@ -3,14 +3,13 @@
 
 use std::{future::Future, pin::Pin, time::Duration};
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-
 pub use location::{pull::Resource, resource::Operation};
+use serde::{Deserialize, Serialize};
+
+pub use crate::schema::*;
+pub use crate::values::{Address, Extra};
 
 pub type ForeignId = String;
-/// What an EHR knows beyond a record's fields.
-pub type Extra = Vec<(String, String)>;
 pub type EhrFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
 
 /// One location's connection to its EHR. Each call is bounded by `deadline`; running out of it is a fault like any other.
@@ -94,33 +93,6 @@ pub struct Receipt {
     pub version: Option<String>,
 }
 
-#[allow(clippy::large_enum_variant, reason = "patients are the common case; a box each would cost more than it saves")]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum EhrRecord {
-    Patient(EhrPatient),
-    Provider(EhrProvider),
-    Operatory(EhrOperatory),
-    AppointmentType(EhrAppointmentType),
-    WorkingHour(EhrWorkingHour),
-    Appointment(EhrAppointment),
-    /// Any other resource.
-    Entry(EhrEntry),
-}
-
-impl EhrRecord {
-    pub fn resource(&self) -> Resource {
-        match self {
-            EhrRecord::Patient(_) => Resource::Patients,
-            EhrRecord::Provider(_) => Resource::Providers,
-            EhrRecord::Operatory(_) => Resource::Operatories,
-            EhrRecord::AppointmentType(_) => Resource::AppointmentTypes,
-            EhrRecord::WorkingHour(_) => Resource::WorkingHours,
-            EhrRecord::Appointment(_) => Resource::Appointments,
-            EhrRecord::Entry(entry) => entry.resource,
-        }
-    }
-}
-
 /// What can be written.
 #[allow(clippy::large_enum_variant, reason = "patients are the common case; a box each would cost more than it saves")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -137,7 +109,8 @@ pub enum Write {
     CreateWorkingHour(EhrWorkingHour),
     UpdateWorkingHour(EhrWorkingHour),
     DeleteWorkingHour(ForeignId),
-    Entry(Operation, EhrEntry),
+    /// A record that no rule of the schedule needs.
+    Record(Operation, EhrRecord),
 }
 
 impl Write {
@@ -155,7 +128,7 @@ impl Write {
             Write::CreateWorkingHour(_) => (Resource::WorkingHours, "insert"),
             Write::UpdateWorkingHour(_) => (Resource::WorkingHours, "update"),
             Write::DeleteWorkingHour(_) => (Resource::WorkingHours, "delete"),
-            Write::Entry(verb, entry) => (entry.resource, verb_word(*verb)),
+            Write::Record(operation, record) => (record.resource(), verb_word(*operation)),
         };
         write_kind(resource, what)
     }
@@ -193,22 +166,6 @@ pub fn write_kind(resource: Resource, what: &str) -> String {
     format!("{singular}-{what}")
 }
 
-/// A record that no rule of the schedule needs: its fields under the contract's names in snake case (`paid_at`, `charge_splits`), money
-/// as `{amount, currency}`, references as foreign ids. `id` is not among the fields; it is empty in a write that creates.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-pub struct EhrEntry {
-    pub resource: Resource,
-    pub id: ForeignId,
-    pub fields: Map<String, Value>,
-}
-
-/// Patient data never reaches a log by accident.
-impl std::fmt::Debug for EhrEntry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "EhrEntry({:?}, {:?}, redacted)", self.resource, self.id)
-    }
-}
-
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EhrPatient {
     pub id: ForeignId,
@@ -223,7 +180,7 @@ pub struct EhrPatient {
     pub work_phone: Option<String>,
     pub work_phone_extension: Option<String>,
     pub primary_phone: Option<String>,
-    pub address: Option<EhrAddress>,
+    pub address: Option<Address>,
     /// Written, never read back.
     pub ssn: Option<String>,
     pub guarantor: Option<ForeignId>,
@@ -245,16 +202,6 @@ impl std::fmt::Debug for EhrPatient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "EhrPatient({:?}, redacted)", self.id)
     }
-}
-
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EhrAddress {
-    pub line1: Option<String>,
-    pub line2: Option<String>,
-    pub city: Option<String>,
-    pub region: Option<String>,
-    pub postal_code: Option<String>,
-    pub country: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,15 +4,29 @@ use location::{pull::Resource, time::Timestamp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{Timed, Times};
-use crate::{entries, index::Term};
+use crate::{
+    ehr::{EhrRecord, ForeignId},
+    index::Term,
+    schema::{Missing, Ours, Theirs, WideId},
+};
 
 /// What is particular to one resource. References are our ids.
 pub trait Body: Clone + PartialEq + Serialize + DeserializeOwned + Send + 'static {
     const RESOURCE: Resource;
 
+    /// What an EHR shows of it: references are the EHR's ids.
+    type Ehr: Clone + PartialEq + Serialize + Into<EhrRecord>;
+
+    /// The body of what an EHR shows. What only we know is kept.
+    fn resolve<E: From<WideId>>(ehr: &Self::Ehr, kept: Option<&Self>, ours: Ours<'_, E>) -> Result<Self, E>;
+    /// The body as the EHR takes it.
+    fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: Theirs<'_, E>) -> Result<Self::Ehr, E>;
     /// What its records are found by, besides their ids and the time they changed.
-    fn terms(&self) -> Vec<Term> {
-        entries::terms(self)
+    fn terms(&self) -> Vec<Term>;
+
+    /// Others may refer to it.
+    fn in_use(&self) -> bool {
+        true
     }
 }
 

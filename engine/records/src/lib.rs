@@ -2,24 +2,21 @@
 
 #![warn(unreachable_pub)]
 
-pub mod catalogue;
-pub mod clinical;
 pub mod currencies;
 pub mod document;
 pub mod documents;
 pub mod ehr;
-pub mod entries;
 pub mod entry;
 pub mod form_answers;
-pub mod forms;
-pub mod history;
 pub mod index;
-pub mod insurance;
-pub mod ledger;
 pub mod money;
+pub mod schema;
 pub mod sync_state;
-pub mod talk;
 pub mod values;
+pub mod words;
+
+pub use crate::{schema::*, words::*};
+pub use schema as entries;
 
 use location::{
     command::Placement,

@@ -52,6 +52,16 @@ impl<'de> Deserialize<'de> for Day {
 pub struct Seconds(i64);
 
 impl Seconds {
+    /// None beyond the years 1 to 9999.
+    pub fn new(seconds: i64) -> Option<Seconds> {
+        INSTANTS.contains(&seconds).then_some(Seconds(seconds))
+    }
+
+    /// Since 1970.
+    pub fn seconds(self) -> i64 {
+        self.0
+    }
+
     pub fn at(self) -> Timestamp {
         Timestamp(self.0 * SECOND)
     }
@@ -66,12 +76,7 @@ impl From<Timestamp> for Seconds {
 
 impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Seconds, D::Error> {
-        let seconds = i64::deserialize(deserializer)?;
-        if INSTANTS.contains(&seconds) {
-            Ok(Seconds(seconds))
-        } else {
-            Err(D::Error::custom("must lie in the years 1 to 9999"))
-        }
+        Seconds::new(i64::deserialize(deserializer)?).ok_or_else(|| D::Error::custom("must be in the years 1 to 9999"))
     }
 }
 
@@ -85,8 +90,17 @@ impl Json {
         serde_json::to_string(value).map(Json)
     }
 
+    /// None for what is no JSON text. Read as a value: a mere skim would pass numbers out of range.
+    pub fn parse(text: String) -> Option<Json> {
+        serde_json::from_str::<serde_json::Value>(&text).is_ok().then_some(Json(text))
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    pub fn into_string(self) -> String {
+        self.0
     }
 
     /// To put into another JSON text as it is.
@@ -101,12 +115,7 @@ impl Json {
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        // Read as a value: a mere skim would pass numbers out of range.
-        match serde_json::from_str::<serde_json::Value>(&text) {
-            Ok(_) => Ok(Json(text)),
-            Err(_) => Err(D::Error::custom("must be a JSON text")),
-        }
+        Json::parse(String::deserialize(deserializer)?).ok_or_else(|| D::Error::custom("must be a JSON text"))
     }
 }
 

@@ -16,7 +16,7 @@ use location::{
     time::{DAY, HOUR, SECOND},
 };
 use processor::{commands::CreateRecord, write_requests::WriteRequest};
-use records::{self, document::Kind, ehr::Resource, entries, ledger::Payment, sync_state::SyncState};
+use records::{self, Payment, document::Kind, ehr::Resource, entries, sync_state::SyncState};
 use serde_json::{Value, json};
 use setup::{
     DataSource, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess, WorkstationRules,

@@ -11,7 +11,7 @@ mod writes;
 use std::rc::Rc;
 
 pub use ehr_under_test::{EhrUnderTest, Here};
-pub use subject::{Pass, Subject, fields};
+pub use subject::{Pass, Subject};
 pub use writes::KINDS;
 
 const VARIABLE: &str = "CONFORMANCE";

@@ -106,7 +106,7 @@ impl<S: EhrUnderTest> Subject<S> {
             let page = self.pull(resource, at, limit).await;
             let page = page.unwrap_or_else(|fault| panic!("{resource:?}, pages of {limit}: {fault}"));
             for record in page.records {
-                let id = id_of(&record).to_owned();
+                let id = record.id().to_owned();
                 let before = pass.records.insert(id.clone(), record);
                 assert!(before.is_none(), "{resource:?} {id} is shown twice in one pass of pages of {limit}");
             }
@@ -137,7 +137,7 @@ impl<S: EhrUnderTest> Subject<S> {
 
     /// What a record shows other than it was written, by field.
     pub fn differences(&self, resource: Resource, written: &Map<String, Value>, shown: &EhrRecord) -> Vec<String> {
-        let shown = fields(shown);
+        let shown = shown.fields();
         let kept = written.iter().filter(|(field, value)| {
             let unsaid =
                 value.is_null() || **value == Value::Bool(false) || value.as_array().is_some_and(Vec::is_empty);
@@ -174,33 +174,4 @@ pub async fn timely<T>(deadline: Duration, call: impl Future<Output = Result<T, 
         assert!(!said.contains("the adapter failed") && !said.contains("broke the contract"), "{said}");
     }
     ended
-}
-
-pub fn id_of(record: &EhrRecord) -> &str {
-    match record {
-        EhrRecord::Patient(record) => &record.id,
-        EhrRecord::Provider(record) => &record.id,
-        EhrRecord::Operatory(record) => &record.id,
-        EhrRecord::AppointmentType(record) => &record.id,
-        EhrRecord::WorkingHour(record) => &record.id,
-        EhrRecord::Appointment(record) => &record.id,
-        EhrRecord::Entry(record) => &record.id,
-    }
-}
-
-/// A record's fields by the engine's names, without its id.
-pub fn fields(record: &EhrRecord) -> Map<String, Value> {
-    let json = match record {
-        EhrRecord::Entry(entry) => return entry.fields.clone(),
-        EhrRecord::Patient(record) => serde_json::to_value(record),
-        EhrRecord::Provider(record) => serde_json::to_value(record),
-        EhrRecord::Operatory(record) => serde_json::to_value(record),
-        EhrRecord::AppointmentType(record) => serde_json::to_value(record),
-        EhrRecord::WorkingHour(record) => serde_json::to_value(record),
-        EhrRecord::Appointment(record) => serde_json::to_value(record),
-    };
-    match json {
-        Ok(Value::Object(fields)) => fields,
-        other => panic!("a record is an object: {other:?}"),
-    }
 }

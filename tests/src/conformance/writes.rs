@@ -3,13 +3,10 @@
 use chrono::{Days, NaiveDate};
 use location::hours::HourKind;
 use location::resource::Operation;
-use records::ehr::{EhrAddress, EhrAppointment, EhrEntry, EhrPatient, EhrRecord, EhrWorkingHour, Resource, Write};
+use records::ehr::{Address, EhrAppointment, EhrPatient, EhrRecord, EhrWorkingHour, Resource, Write};
 use serde_json::{Map, Value, json};
 
-use super::{
-    ehr_under_test::EhrUnderTest,
-    subject::{Subject, fields},
-};
+use super::{ehr_under_test::EhrUnderTest, subject::Subject};
 
 /// The kinds of write the engine sends, by the contract's names.
 pub const KINDS: [&str; 21] = [
@@ -43,20 +40,20 @@ const NOBODY: &str = "none-such-1";
 pub fn left(write: &Write) -> (Resource, Option<Map<String, Value>>) {
     match write {
         Write::CreatePatient(patient) | Write::UpdatePatient(patient, _) => {
-            (Resource::Patients, Some(fields(&EhrRecord::Patient(patient.clone()))))
+            (Resource::Patients, Some(EhrRecord::Patient(patient.clone()).fields()))
         }
         Write::CreateAppointment(a)
         | Write::RescheduleAppointment(a)
         | Write::ConfirmAppointment(a)
         | Write::CheckInAppointment(a)
         | Write::NoteAppointment(a)
-        | Write::CancelAppointment(a, _) => (Resource::Appointments, Some(fields(&EhrRecord::Appointment(a.clone())))),
+        | Write::CancelAppointment(a, _) => (Resource::Appointments, Some(EhrRecord::Appointment(a.clone()).fields())),
         Write::CreateWorkingHour(hour) | Write::UpdateWorkingHour(hour) => {
-            (Resource::WorkingHours, Some(fields(&EhrRecord::WorkingHour(hour.clone()))))
+            (Resource::WorkingHours, Some(EhrRecord::WorkingHour(hour.clone()).fields()))
         }
         Write::DeleteWorkingHour(_) => (Resource::WorkingHours, None),
-        Write::Entry(Operation::Delete, entry) => (entry.resource, None),
-        Write::Entry(_, entry) => (entry.resource, Some(entry.fields.clone())),
+        Write::Record(Operation::Delete, entry) => (entry.resource(), None),
+        Write::Record(_, entry) => (entry.resource(), Some(entry.fields())),
     }
 }
 
@@ -105,13 +102,13 @@ impl<S: EhrUnderTest> Subject<S> {
             email: Some(format!("zoe.{n}@mail.example")),
             cell_phone: Some(format!("+1 312 555 {:04}", n % 10_000)),
             home_phone: Some(format!("+1 312 556 {:04}", n % 10_000)),
-            address: Some(EhrAddress {
+            address: Some(Address {
                 line1: Some("1 Rue de l’Été".into()),
                 city: Some("Chicago".into()),
                 region: Some("IL".into()),
                 postal_code: Some("60601".into()),
                 country: Some("US".into()),
-                ..EhrAddress::default()
+                ..Address::default()
             }),
             preferred_language: Some("fr".into()),
             ..EhrPatient::default()
@@ -223,21 +220,21 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     fn entry(&self, resource: Resource, fields: Value) -> Write {
-        let Value::Object(fields) = fields else { panic!("fields are an object") };
-        Write::Entry(Operation::Create, EhrEntry { resource, id: String::new(), fields })
+        Write::Record(Operation::Create, EhrRecord::from_fields(resource, "", fields).unwrap())
     }
 
     /// The same entry once more, of a record that is there.
     async fn over(&self, kind: &str, verb: Operation, made: Write, change: Value) -> Write {
-        let Write::Entry(_, mut entry) = made else { panic!("an entry") };
-        entry.id = match self.writes(kind) {
-            true => self.written(&Write::Entry(Operation::Create, entry.clone())).await.id,
+        let Write::Record(_, entry) = made else { panic!("a record") };
+        let id = match self.writes(kind) {
+            true => self.written(&Write::Record(Operation::Create, entry.clone())).await.id,
             false => NOBODY.into(),
         };
+        let mut fields = entry.fields();
         if let Value::Object(change) = change {
-            entry.fields.extend(change);
+            fields.extend(change);
         }
-        Write::Entry(verb, entry)
+        Write::Record(verb, EhrRecord::from_fields(entry.resource(), &id, fields.into()).unwrap())
     }
 
     fn plan(&self) -> Value {
@@ -354,7 +351,7 @@ impl<S: EhrUnderTest> Subject<S> {
     ) -> Option<(String, Map<String, Value>)> {
         self.ability(resource)?;
         let records = self.everything(resource).await.records;
-        let mut all = records.into_iter().map(|(id, record)| (id, fields(&record)));
+        let mut all = records.into_iter().map(|(id, record)| (id, record.fields()));
         all.find(|(_, fields)| fits(fields))
     }
 }

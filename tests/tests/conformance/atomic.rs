@@ -166,9 +166,9 @@ impl EhrUnderTest for Atomic {
             Write::CreateWorkingHour(_) | Write::UpdateWorkingHour(_) | Write::DeleteWorkingHour(_) => {
                 panic!("working hours are not written there")
             }
-            Write::Entry(_, entry) => {
-                let field = |name: &str| text(&entry.fields[name]);
-                match entry.resource {
+            Write::Record(_, entry) => {
+                let field = |name: &str| text(&entry.fields()[name]);
+                match entry.resource() {
                     Resource::InsurancePlans => {
                         self.matching("Organization", |held| held["name"] == field("name").as_str())
                     }

@@ -167,12 +167,10 @@ impl EhrUnderTest for Fhir {
             Write::CreateWorkingHour(_) | Write::UpdateWorkingHour(_) | Write::DeleteWorkingHour(_) => {
                 panic!("working hours are not written there")
             }
-            Write::Entry(Operation::Delete, entry) => {
-                self.matching("Coverage", |held| held["id"] == entry.id.as_str()).await
-            }
-            Write::Entry(_, entry) => {
-                let text = |field: &str| entry.fields[field].as_str().unwrap().to_owned();
-                match entry.resource {
+            Write::Record(Operation::Delete, entry) => self.matching("Coverage", |held| held["id"] == entry.id()).await,
+            Write::Record(_, entry) => {
+                let text = |field: &str| entry.fields()[field].as_str().unwrap().to_owned();
+                match entry.resource() {
                     Resource::InsurancePlans => self.matching("Organization", |held| holds(held, &text("name"))).await,
                     Resource::Coverages => {
                         self.matching("Coverage", |held| held["subscriberId"] == text("subscriber_number").as_str())
@@ -199,7 +197,7 @@ impl EhrUnderTest for Fhir {
                             .await
                     }
                     Resource::Payments => {
-                        let amount: f64 = entry.fields["amount"]["amount"].as_str().unwrap().parse().unwrap();
+                        let amount: f64 = entry.fields()["amount"]["amount"].as_str().unwrap().parse().unwrap();
                         self.matching("PaymentNotice", |held| held["amount"]["value"] == json!(amount)).await
                     }
                     other => panic!("the adapter does not write {other:?}"),

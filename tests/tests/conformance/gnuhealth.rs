@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use location::resource::Operation;
-use records::ehr::{EhrAppointment, Resource, Write};
+use records::ehr::{EhrAppointment, EhrRecord, Resource, Write};
 use serde_json::{Value, json};
 use tests::{
     conformance::{EhrUnderTest, Here},
@@ -159,11 +159,9 @@ impl EhrUnderTest for Clinic {
 
     /// A payment is for a charge, of which each has its turn.
     fn adjust(&self, write: &mut Write) {
-        if let Write::Entry(Operation::Create, entry) = write
-            && entry.resource == Resource::Payments
-        {
+        if let Write::Record(Operation::Create, EhrRecord::Payment(payment)) = write {
             let turn = self.paid.replace(self.paid.get() + 1);
-            entry.fields.insert("charge".into(), self.invoices[turn % INVOICES].to_string().into());
+            payment.charge = Some(self.invoices[turn % INVOICES].to_string());
         }
     }
 
@@ -183,13 +181,13 @@ impl EhrUnderTest for Clinic {
             Write::CreateWorkingHour(_) | Write::UpdateWorkingHour(_) | Write::DeleteWorkingHour(_) => {
                 panic!("working hours are not written there")
             }
-            Write::Entry(Operation::Delete, entry) => {
-                self.matching("gnuhealth.insurance", json!([["id", "=", number(&entry.id)]])).await
+            Write::Record(Operation::Delete, entry) => {
+                self.matching("gnuhealth.insurance", json!([["id", "=", number(entry.id())]])).await
             }
-            Write::Entry(_, entry) => {
-                let text = |field: &str| entry.fields[field].as_str().unwrap().to_owned();
+            Write::Record(_, entry) => {
+                let text = |field: &str| entry.fields()[field].as_str().unwrap().to_owned();
                 let begins = |field: &str| format!("{}%", text(field));
-                match entry.resource {
+                match entry.resource() {
                     Resource::InsurancePlans => {
                         self.matching("party.party", json!([["name", "=", text("name")]])).await
                     }
@@ -209,7 +207,7 @@ impl EhrUnderTest for Clinic {
                         self.matching("ir.note", json!([["message", "like", lines]])).await
                     }
                     Resource::Payments => {
-                        let amount = &entry.fields["amount"]["amount"];
+                        let amount = &entry.fields()["amount"]["amount"];
                         let decimal = json!({"__class__": "Decimal", "decimal": amount});
                         let domain = json!([["credit", "=", decimal], ["invoice_payment", "!=", null]]);
                         self.matching("account.move.line", domain).await

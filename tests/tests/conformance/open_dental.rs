@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, Days, TimeZone};
 use location::resource::Operation;
-use records::ehr::{EhrAppointment, Resource, Write};
+use records::ehr::{EhrAppointment, EhrRecord, Resource, Write};
+use records::values::Day;
 use runtime::clock;
 use serde_json::{Value, json};
 use tests::{
@@ -156,12 +157,12 @@ impl EhrUnderTest for OpenDental {
                 }
             }
             // Positive amounts belong to types that add to what is owed; neither is of the future.
-            Write::Entry(Operation::Create, entry) if entry.resource == Resource::Adjustments => {
-                entry.fields.insert("adjustment_type".into(), (self.seeded.discount + 1).to_string().into());
-                entry.fields.insert("adjusted_at".into(), self.server.database().today().into());
+            Write::Record(Operation::Create, EhrRecord::Adjustment(adjustment)) => {
+                adjustment.adjustment_type = Some((self.seeded.discount + 1).to_string());
+                adjustment.adjusted_at = Some(Day(self.server.database().today().parse().unwrap()));
             }
-            Write::Entry(Operation::Create, entry) if entry.resource == Resource::Payments => {
-                entry.fields.insert("paid_at".into(), self.server.database().today().into());
+            Write::Record(Operation::Create, EhrRecord::Payment(payment)) => {
+                payment.paid_at = Some(Day(self.server.database().today().parse().unwrap()));
             }
             _ => (),
         }
@@ -190,8 +191,8 @@ impl EhrUnderTest for OpenDental {
             Write::CreateWorkingHour(_) | Write::UpdateWorkingHour(_) | Write::DeleteWorkingHour(_) => {
                 panic!("working hours are not written there")
             }
-            Write::Entry(Operation::Delete, entry) => self.matching("patplans", json!({"PatPlanNum": entry.id})),
-            Write::Entry(_, entry) => self.filed(entry.resource, &entry.fields),
+            Write::Record(Operation::Delete, entry) => self.matching("patplans", json!({"PatPlanNum": entry.id()})),
+            Write::Record(_, entry) => self.filed(entry.resource(), &entry.fields()),
         }
     }
 

@@ -145,10 +145,10 @@ impl EhrUnderTest for Sandbox {
                 json!({"date": hour.specific_date, "begin": hour.begin_time, "end": hour.end_time}),
             ),
             Write::DeleteWorkingHour(id) => matching(Kept::Hours, json!({"id": id})),
-            Write::Entry(location::resource::Operation::Delete, entry) => {
-                matching(kept(entry.resource), json!({"id": entry.id}))
+            Write::Record(location::resource::Operation::Delete, entry) => {
+                matching(kept(entry.resource()), json!({"id": entry.id()}))
             }
-            Write::Entry(_, entry) => matching(kept(entry.resource), Value::Object(entry.fields.clone())),
+            Write::Record(_, entry) => matching(kept(entry.resource()), Value::Object(entry.fields())),
         }
     }
 

@@ -9,13 +9,10 @@ use processor::{
     requests::Saved,
 };
 use records::{
-    self,
+    self, CommunicationLog, Coverage, HistoryCategory, HistoryItem, InsurancePlan, PatientAlert, PatientHistoryItem,
     document::Kind,
     entries,
     entry::{Body, Entry, WriteStatus},
-    history::{HistoryCategory, HistoryItem, PatientHistoryItem},
-    insurance::{Coverage, InsurancePlan},
-    talk::{CommunicationLog, PatientAlert},
 };
 use serde_json::{Value, json};
 use setup::LocationSetup;

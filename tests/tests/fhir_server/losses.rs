@@ -3,7 +3,7 @@
 
 use location::{command::Placement, ids::AppointmentId};
 use processor::commands::{AppointmentChange, ChangeAppointment};
-use records::{self, entry::Entry, talk::CommunicationLog};
+use records::{self, CommunicationLog, entry::Entry};
 use tests::harness::{
     flaky_proxy::{Trouble, When},
     in_process::{LOCATION, fhir::Harness, visitor},

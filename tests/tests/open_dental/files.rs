@@ -3,14 +3,9 @@
 use location::pull::Resource;
 use processor::commands::{CreateRecord, RemoveRecord, SaveHistoryItem};
 use records::{
-    catalogue::{AdjustmentType, Fee, PaymentType},
-    clinical::{PatientRecall, Procedure, ProcedureStatus, TreatmentPlan},
-    entry::Entry,
-    history::{HistoryCategory, PatientHistoryItem},
-    insurance::{Coverage, InsurancePlan, Relation},
-    ledger::{Adjustment, Charge, GuarantorBalance, Payment},
-    money::Money,
-    talk::{CommunicationLog, Direction, Mode},
+    Adjustment, AdjustmentType, Charge, CommunicationLog, Coverage, Direction, Fee, GuarantorBalance, HistoryCategory,
+    InsurancePlan, Mode, PatientHistoryItem, PatientRecall, Payment, PaymentType, Procedure, ProcedureStatus, Relation,
+    TreatmentPlan, entry::Entry, money::Money,
 };
 use serde_json::json;
 use tests::harness::{
@@ -73,7 +68,7 @@ async fn the_first_pull_shows_the_files() {
     assert_eq!(harness.entry::<Fee>(&s.fee.to_string()).body.amount, usd("52.50"));
     let due = harness.entry::<PatientRecall>(&s.recall.to_string()).body.date_due;
     assert_eq!(due.map(|day| day.to_string()), Some(harness.first_day.to_string()));
-    let balance = harness.entry::<GuarantorBalance>(&s.patients[0].to_string()).body.0;
+    let balance = harness.entry::<GuarantorBalance>(&s.patients[0].to_string()).body;
     assert_eq!((balance.total, balance.guarantor_portion), (Some(usd("111.90")), Some(usd("101.90"))));
     assert_eq!(harness.id_of(Resource::GuarantorBalances, &s.patients[2].to_string()), None, "they owe nothing");
     harness.engine.stop().await;

@@ -3,11 +3,7 @@
 use location::{ids::AppointmentId, pull::Resource};
 use processor::commands::SaveHistoryItem;
 use records::{
-    history::HistoryCategory,
-    insurance::{Coverage, InsurancePlan, Relation},
-    ledger::Payment,
-    money::Money,
-    talk::{CommunicationLog, Direction, Mode},
+    CommunicationLog, Coverage, Direction, HistoryCategory, InsurancePlan, Mode, Payment, Relation, money::Money,
 };
 use tests::harness::{
     ehr_server::open_dental::{Fate, Switches},

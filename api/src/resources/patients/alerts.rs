@@ -5,9 +5,9 @@ use engine::{
     commands::ChangeRecord,
     lists::Narrow,
     records::{
+        PatientAlert,
         entry::Entry,
         index::{Field, Term},
-        talk::PatientAlert,
     },
 };
 

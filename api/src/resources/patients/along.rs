@@ -3,13 +3,10 @@
 use engine::{
     lists::Narrow,
     records::{
-        Appointment, Patient, Provider, Writeback,
-        clinical::Procedure,
+        Adjustment, Appointment, Charge, Coverage, InsurancePlan, Patient, PatientAlert, Payment, Procedure, Provider,
+        Writeback,
         entry::{Body, Entry},
         index::{Field, Term},
-        insurance::{Coverage, InsurancePlan},
-        ledger::{Adjustment, Charge, Payment},
-        talk::PatientAlert,
     },
 };
 

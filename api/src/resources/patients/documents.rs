@@ -3,7 +3,7 @@
 use engine::{
     lists::Narrow,
     records::{
-        documents::{Document, DocumentType},
+        Document, DocumentType,
         entry::Entry,
         index::{Field, Term},
     },

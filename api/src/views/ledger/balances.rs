@@ -1,9 +1,6 @@
 //! Balances by age in days.
 
-use engine::records::{
-    entry::Entry,
-    ledger::{GuarantorBalance, InsuranceBalance},
-};
+use engine::records::{GuarantorBalance, InsuranceBalance, entry::Entry};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -38,7 +35,7 @@ pub(crate) struct GuarantorBalanceView<'a> {
 
 impl<'a> GuarantorBalanceView<'a> {
     pub(crate) fn of(entry: &'a Entry<GuarantorBalance>) -> GuarantorBalanceView<'a> {
-        let balance = &entry.body.0;
+        let balance = &entry.body;
         GuarantorBalanceView {
             id: entry.id,
             foreign_id: entry.foreign_id.as_deref(),
@@ -79,7 +76,7 @@ pub(crate) struct InsuranceBalanceView {
 
 impl InsuranceBalanceView {
     pub(crate) fn of(entry: &Entry<InsuranceBalance>) -> InsuranceBalanceView {
-        let balance = &entry.body.0;
+        let balance = &entry.body;
         InsuranceBalanceView {
             id: entry.id,
             patient_id: balance.patient_id,

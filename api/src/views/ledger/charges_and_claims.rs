@@ -1,10 +1,6 @@
 //! Charges and insurance claims: each may hold the other, so they stand in one file.
 
-use engine::records::{
-    entry::Entry,
-    ledger::{Charge, Claim, ClaimAmounts, ClaimStatus},
-    money::Money,
-};
+use engine::records::{Charge, Claim, ClaimAmounts, ClaimStatus, entry::Entry, money::Money};
 use schemars::JsonSchema;
 use serde::Serialize;
 

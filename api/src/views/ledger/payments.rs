@@ -1,9 +1,6 @@
 //! Payments, adjustments and payment plans.
 
-use engine::records::{
-    entry::Entry,
-    ledger::{Adjustment, Payment, PaymentPlan},
-};
+use engine::records::{Adjustment, Payment, PaymentPlan, entry::Entry};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -7,7 +7,6 @@ use records::{
 };
 
 use super::{
-    records::json,
     references::all_met,
     save::{ordering_key_of, queued},
 };
@@ -30,7 +29,7 @@ impl<T: Body> Request for ChangeRecord<T> {
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let before = at.record::<T>(self.id, unit)?;
-        all_met(at.unusable(T::RESOURCE, &json(&self.body)?, unit)?)?;
+        all_met(at.unusable(&self.body, unit)?)?;
         let after = Entry { body: self.body.clone(), ..before.clone() };
         at.put_changed(cx, Operation::Update, before, after, unit)
     }

@@ -1,17 +1,16 @@
 //! Makes a record that no rule of the schedule needs, and tells the EHR.
 
+use std::any::Any;
+
 use location::{command::Cx, decision::Decision, pull::Resource, resource::Operation};
 use query::idempotency::{self, IdempotencyKey, Numbered};
 use records::{
-    entries,
+    FormResponse, FormSchema,
     entry::{Body, Entry, EntryWrite},
     form_answers,
-    forms::{FormResponse, FormSchema},
 };
-use serde_json::Value;
 
 use super::{
-    records::json,
     references::{all_met, set_aside},
     save::ordering_key_of,
 };
@@ -20,7 +19,7 @@ use crate::{
     processor::Processor,
     request::Request,
     requests::{Saved, Unmet},
-    unit_of_work::UnitOfWork,
+    unit_of_work::{UnitOfWork, merge_base::fields},
 };
 
 #[derive(Clone)]
@@ -36,9 +35,9 @@ impl<T: Body> Request for CreateRecord<T> {
     type Reply = Saved<Entry<T>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
-        let (resource, source, body) = (T::RESOURCE, at.source().unwrap_or(0), json(&self.body)?);
-        if resource == Resource::FormResponses {
-            at.fits_its_form(&body, unit)?;
+        let (resource, source) = (T::RESOURCE, at.source().unwrap_or(0));
+        if let Some(response) = (&self.body as &dyn Any).downcast_ref::<FormResponse>() {
+            at.fits_its_form(response, unit)?;
         }
         match self.number.as_ref().map(|number| idempotency::numbered(unit, number)).transpose()?.flatten() {
             Some(Numbered::Same(id)) => {
@@ -50,7 +49,7 @@ impl<T: Body> Request for CreateRecord<T> {
             Some(Numbered::Other(id)) => return Err(Unmet::NumberTaken { resource, id }.into()),
             None => {}
         }
-        let mut wrong = at.unusable(resource, &body, unit)?;
+        let mut wrong = at.unusable(&self.body, unit)?;
         if let Some(id) = self.patient {
             let mut of_patient = Vec::new();
             if set_aside(at.synced_patient(id, unit), &mut of_patient)?.is_none() {
@@ -80,15 +79,14 @@ impl<T: Body> Request for CreateRecord<T> {
         if let Some(number) = &self.number {
             idempotency::number(unit, number, id);
         }
-        let warnings = at.too_long(resource, &body);
+        let warnings = at.too_long(resource, &fields(&self.body)?);
         Ok((decision, Saved { warnings, ..Saved::of(entry) }))
     }
 }
 
 impl Processor {
     /// Answers fit the form they are for.
-    fn fits_its_form(&self, body: &Value, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
-        let response: FormResponse = entries::read(body.clone()).map_err(Unmet::Wrong)?;
+    fn fits_its_form(&self, response: &FormResponse, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let schema = unit.get::<Entry<FormSchema>>(self.source().unwrap_or(0), response.form_schema_id)?;
         // A form that is not there is refused where all references are looked at.
         let Some(schema) = schema else { return Ok(()) };

@@ -5,17 +5,17 @@ use records::{
     entries::{self, Visitor},
     entry::{Body, Entry, WriteStatus},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::references::set_aside;
 use crate::{error::Reject, processor::Processor, requests::Unmet, unit_of_work::UnitOfWork};
 
 impl Processor {
     /// What a body refers to and this location cannot use.
-    pub fn unusable(&self, resource: Resource, body: &Value, unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
+    pub fn unusable(&self, body: &impl Body, unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
         let Some(source) = self.source() else { return Ok(Vec::new()) };
         let (mut unknown, mut inactive) = (Vec::new(), Vec::new());
-        let mut known = |resource: Resource, id: u64| -> Result<Option<String>, Reject> {
+        let mut known = |resource: Resource, id: u64| {
             let known = match resource {
                 Resource::Patients => {
                     let id = u32::try_from(id).unwrap_or(u32::MAX);
@@ -38,13 +38,13 @@ impl Processor {
             // The others are looked at too.
             Ok::<_, Reject>(Some(String::new()))
         };
-        let _ = entries::theirs(resource, body.clone(), &mut known)?;
+        body.for_ehr::<Reject>(String::new(), &mut known)?;
         unknown.extend(inactive);
         Ok(unknown)
     }
 
     /// Values longer than the EHR takes: the write will be refused there, and its record will say so.
-    pub fn too_long(&self, resource: Resource, body: &Value) -> Vec<String> {
+    pub fn too_long(&self, resource: Resource, body: &Map<String, Value>) -> Vec<String> {
         let Some(rules) = entries::rules(resource) else { return Vec::new() };
         let record = rules.record.replace('-', "_");
         let limits = self.description.iter().flat_map(|description| &description.max_lengths);
@@ -86,14 +86,10 @@ impl Visitor for Use<'_, '_> {
         let failed = refused && entry.foreign_id.is_none();
         Ok(if entry.deleted_at.is_some() || failed {
             Usable::Unknown
-        } else if entries::inactive(&entry.body) {
+        } else if !entry.body.in_use() {
             Usable::Not
         } else {
             Usable::Yes
         })
     }
-}
-
-pub(super) fn json(body: &impl serde::Serialize) -> Result<Value, Reject> {
-    serde_json::to_value(body).map_err(|_| Reject::Damaged("a body that cannot be written"))
 }

@@ -1,7 +1,7 @@
 //! What a request refers to, and whether this location can use it.
 
 use location::pull::Resource;
-use records::{self, catalogue::AppointmentDescriptor, entry::Entry};
+use records::{self, AppointmentDescriptor, entry::Entry};
 
 use crate::{error::Reject, processor::Processor, requests::Unmet, unit_of_work::UnitOfWork};
 

@@ -3,8 +3,8 @@
 use location::{command::Cx, decision::Decision, pull::Resource};
 use query::lists::{Lists, Narrow, Order, Part, Walk};
 use records::{
+    HistoryCategory, HistoryItem, PatientHistoryItem,
     entry::{Entry, WriteStatus},
-    history::{HistoryCategory, HistoryItem, PatientHistoryItem},
     index::{Field, Term},
 };
 use store::Direction;

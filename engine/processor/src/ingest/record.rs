@@ -12,10 +12,9 @@ use records::{
     self, Timed, Times,
     document::{Document, Link},
     ehr::{self, EhrRecord},
-    entries::{self, Visitor},
     entry::{Body, Entry},
+    schema::EhrVisitor,
 };
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -39,7 +38,10 @@ impl Intake<'_, '_, '_> {
             EhrRecord::Patient(patient) => self.patient(patient),
             EhrRecord::WorkingHour(hour) => return self.working_hour(hour),
             EhrRecord::Appointment(appointment) => return self.appointment(appointment),
-            EhrRecord::Entry(entry) => return self.entry(entry),
+            framed => {
+                let taken = framed.on(Taken { intake: self });
+                return taken.unwrap_or(Err(Reject::Damaged("a resource that is not kept in a frame"))).map(Ok);
+            }
         }
         .map(Ok)
     }
@@ -385,43 +387,26 @@ impl Intake<'_, '_, '_> {
         }
         Ok(fresh)
     }
-
-    fn entry(&mut self, said: &ehr::EhrEntry) -> Result<Result<(), String>, Reject> {
-        let (id, news) = self.seen(said.resource, &said.id, said)?;
-        if !news {
-            return Ok(Ok(()));
-        }
-        let mut refer = |resource, foreign_id: &str| -> Result<u64, Reject> {
-            Ok(self.unit.id_of(self.source, resource, foreign_id)?.id)
-        };
-        let body = match entries::ours(said.resource, said.fields.clone(), &mut refer)? {
-            Ok(body) => body,
-            Err(wrong) => return Ok(Err(wrong)),
-        };
-        let taken = entries::on(said.resource, Taken { intake: self, id, foreign_id: &said.id, body });
-        taken.unwrap_or(Err(Reject::Damaged("a resource that is not kept in a frame")))
-    }
 }
 
-/// What the EHR says of a record in a frame.
+/// Takes in what the EHR says of a record in a frame.
 struct Taken<'i, 's, 'd, 'p> {
     intake: &'i mut Intake<'s, 'd, 'p>,
-    id: u64,
-    foreign_id: &'i str,
-    body: Value,
 }
 
-impl Visitor for Taken<'_, '_, '_, '_> {
-    type Output = Result<Result<(), String>, Reject>;
+impl EhrVisitor for Taken<'_, '_, '_, '_> {
+    type Output = Result<(), Reject>;
 
-    fn visit<T: Body>(self) -> Self::Output {
-        let Taken { intake, id, foreign_id, body } = self;
+    fn visit<T: Body>(self, foreign_id: &str, shown: &T::Ehr) -> Self::Output {
+        let intake = self.intake;
+        let (id, news) = intake.seen(T::RESOURCE, foreign_id, shown)?;
+        if !news {
+            return Ok(());
+        }
         let (source, now) = (intake.source, intake.cx.now);
-        let body: T = match entries::read(body) {
-            Ok(body) => body,
-            Err(wrong) => return Ok(Err(wrong)),
-        };
         let before = intake.unit.get::<Entry<T>>(source, id)?;
+        let mut refer = |resource, foreign: &str| Ok(intake.unit.id_of(source, resource, foreign)?.id);
+        let body = T::resolve::<Reject>(shown, before.as_ref().map(|before| &before.body), &mut refer)?;
         let mut fresh = Entry {
             id,
             institution_id: intake.processor.institution.id.0,
@@ -440,7 +425,7 @@ impl Visitor for Taken<'_, '_, '_, '_> {
             fresh.body = three_way_merge(&had.body, &ours.body, &fresh.body)?;
             fresh.deleted_at = ours.deleted_at;
         }
-        intake.put(before, fresh).map(Ok)
+        intake.put(before, fresh)
     }
 }
 

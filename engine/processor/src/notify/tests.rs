@@ -19,9 +19,9 @@ use location::{
     time::{DAY, HOUR, MINUTE, SECOND, Span, Timestamp},
 };
 use records::{
-    ehr::{Description, EhrEntry, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Page, PullAbility},
+    Payment,
+    ehr::{Description, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Page, PullAbility},
     entries,
-    ledger::Payment,
     sync_state::SyncState,
 };
 use serde::Serialize;
@@ -432,8 +432,7 @@ impl Practice {
     }
 
     fn entry(&mut self, resource: Resource, id: &str, fields: Value) {
-        let Value::Object(fields) = fields else { panic!("fields are an object") };
-        self.put(id, EhrRecord::Entry(EhrEntry { resource, id: id.into(), fields }));
+        self.put(id, EhrRecord::from_fields(resource, id, fields).unwrap());
     }
 
     fn payment(&mut self, id: &str, amount: &str) {
@@ -1131,8 +1130,7 @@ async fn an_identifier_of_another_record_is_not_believed() {
         world.save(payment).await["id"].as_u64().unwrap()
     };
     let stands = |world: &World, id: u64| {
-        let entry: records::entry::Entry<records::ledger::Payment> =
-            world.processors[&MAIN].read(1, id).unwrap().unwrap();
+        let entry: records::entry::Entry<records::Payment> = world.processors[&MAIN].read(1, id).unwrap().unwrap();
         (entry.foreign_id, entry.write.unwrap().status)
     };
     use records::entry::WriteStatus::{Pending, Succeeded};
@@ -1148,7 +1146,7 @@ async fn an_identifier_of_another_record_is_not_believed() {
         assert_eq!(reason, format!("the EHR answered with the identifier that Payment {other} has already"));
     }
     assert_eq!(stands(&world, first), (Some("p-1".to_owned()), Succeeded), "it stays whose it is");
-    let shown: records::entry::Entry<records::ledger::Payment> =
+    let shown: records::entry::Entry<records::Payment> =
         world.processors[&MAIN].read(1, world.id_of(Resource::Payments, "old")).unwrap().unwrap();
     assert_eq!(shown.deleted_at, None);
     // Its own identifier is believed.

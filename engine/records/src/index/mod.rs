@@ -6,6 +6,11 @@ pub mod words;
 
 use location::time::Timestamp;
 
+use crate::{
+    values::Day,
+    words::{HistoryCategory, Word},
+};
+
 /// What a term is about. The numbers are on disks: never reused or changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -45,31 +50,6 @@ pub enum Field {
     ServiceDate = 31,
 }
 
-impl Field {
-    /// The field a path of a body is found by (`entries::Rules::index`).
-    pub fn of_body(name: &str) -> Option<Field> {
-        Some(match name {
-            "patient_id" => Field::Patient,
-            "guarantor_id" => Field::Guarantor,
-            "provider_id" => Field::Provider,
-            "appointment_id" => Field::Appointment,
-            "plan_id" => Field::Plan,
-            "subscriber_id" => Field::Subscriber,
-            "claim_id" => Field::Claim,
-            "charge_id" => Field::Charge,
-            "procedure_id" => Field::Procedure,
-            "fee_schedule_id" => Field::FeeSchedule,
-            "category_id" | "category" => Field::Category,
-            "recall_type_id" => Field::Type,
-            "payer_id" => Field::Payer,
-            "group_number" => Field::Group,
-            "transaction_id" => Field::Transaction,
-            "date_of_service" => Field::ServiceDate,
-            _ => return None,
-        })
-    }
-}
-
 /// A fact a record is found by.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term {
@@ -82,6 +62,48 @@ pub enum Value {
     Number(u64),
     /// On the disk only a keyed digest of it: keys are not encrypted.
     Text(String),
+}
+
+/// A value that records are found by.
+pub trait Findable {
+    /// Adds its terms.
+    fn find(&self, field: Field, found: &mut Vec<Term>);
+}
+
+impl Findable for u32 {
+    fn find(&self, field: Field, found: &mut Vec<Term>) {
+        found.push(Term::number(field, *self));
+    }
+}
+
+impl Findable for u64 {
+    fn find(&self, field: Field, found: &mut Vec<Term>) {
+        found.push(Term::number(field, *self));
+    }
+}
+
+impl Findable for String {
+    fn find(&self, field: Field, found: &mut Vec<Term>) {
+        found.push(Term::text(field, self));
+    }
+}
+
+impl Findable for Day {
+    fn find(&self, field: Field, found: &mut Vec<Term>) {
+        found.push(Term::text(field, self.to_string()));
+    }
+}
+
+impl Findable for HistoryCategory {
+    fn find(&self, field: Field, found: &mut Vec<Term>) {
+        found.push(Term::text(field, self.word()));
+    }
+}
+
+impl<T: Findable> Findable for Option<T> {
+    fn find(&self, field: Field, found: &mut Vec<Term>) {
+        self.iter().for_each(|value| value.find(field, found));
+    }
 }
 
 /// Terms may be patient data.
@@ -99,14 +121,6 @@ impl Term {
     /// For a flag that is set; one that is not has no term.
     pub fn flag(field: Field) -> Term {
         Term::number(field, 1u64)
-    }
-
-    /// A value of a body.
-    pub fn of_value(field: Field, value: &serde_json::Value) -> Option<Term> {
-        match value {
-            serde_json::Value::String(text) => Some(Term::text(field, text)),
-            other => other.as_u64().map(|number| Term::number(field, number)),
-        }
     }
 
     /// Any text that is compared as it is.

@@ -107,7 +107,7 @@ fn written_id(write: &Write) -> Option<String> {
         | Write::CancelAppointment(a, _) => &a.id,
         Write::CreateWorkingHour(hour) | Write::UpdateWorkingHour(hour) => &hour.id,
         Write::DeleteWorkingHour(id) => id,
-        Write::Entry(_, entry) => &entry.id,
+        Write::Record(_, entry) => return (!entry.id().is_empty()).then(|| entry.id().to_owned()),
     };
     (!id.is_empty()).then(|| id.clone())
 }

@@ -7,7 +7,7 @@ use records::ehr::{EhrRecord, Fault, Resource};
 
 use crate::conformance::{
     EhrUnderTest, KINDS, Subject,
-    subject::{DEADLINE, Pass, fields, id_of},
+    subject::{DEADLINE, Pass},
 };
 
 /// Pages a walk of small pages may take: a real EHR answers a few dozen requests a second.
@@ -168,5 +168,8 @@ pub async fn cursors_of_others_are_refused<S: EhrUnderTest>(subject: Rc<Subject<
 fn same(one: &Pass, other: &Pass) -> bool {
     let ids = |pass: &Pass| pass.records.keys().cloned().collect::<BTreeSet<_>>();
     ids(one) == ids(other)
-        && one.records.values().all(|record| other.records.get(id_of(record)).map(fields) == Some(fields(record)))
+        && one
+            .records
+            .values()
+            .all(|record| other.records.get(record.id()).map(EhrRecord::fields) == Some(record.fields()))
 }

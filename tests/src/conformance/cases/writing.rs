@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use records::ehr::{EhrAddress, EhrAppointment, EhrPatient, EhrRecord, Fault, Resource, Write};
+use records::ehr::{Address, EhrAppointment, EhrPatient, EhrRecord, Fault, Resource, Write};
 
 use crate::conformance::{
     EhrUnderTest, KINDS, Subject,
@@ -19,8 +19,8 @@ pub async fn what_is_written_is_what_is_pulled<S: EhrUnderTest>(subject: Rc<Subj
         for (made, ended) in subject.ended_histories().await {
             let id = subject.written(&ended).await.id;
             met(&subject, &ended, &id).await;
-            let Write::Entry(_, entry) = &ended else { panic!("an entry") };
-            assert_eq!(entry.id, id, "an update is of the record it is of");
+            let Write::Record(_, entry) = &ended else { panic!("an entry") };
+            assert_eq!(entry.id(), id, "an update is of the record it is of");
             assert_ne!(subject.written(&made).await.id, id, "and a new one is a new one");
         }
     }
@@ -77,7 +77,7 @@ pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: EhrUnderTes
     // As the EHR shows them: not every EHR tells all lines apart.
     let before = subject.patient_shown(&id).await;
     let Some(address) = before.address.clone() else { return };
-    let changed = |change: &dyn Fn(&mut EhrAddress)| {
+    let changed = |change: &dyn Fn(&mut Address)| {
         let mut address = address.clone();
         change(&mut address);
         EhrPatient { address: Some(address), ..before.clone() }

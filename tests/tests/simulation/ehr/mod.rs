@@ -103,7 +103,7 @@ impl Ehr {
         self.changes += 1;
         let id = format!("{:06}", self.rows.len() + 1);
         let resource = record.resource();
-        *id_of(&mut record) = id.clone();
+        record.set_id(id.clone());
         let row = Row {
             location,
             record,
@@ -226,16 +226,4 @@ fn stand_at(appointment: &mut EhrAppointment, place: &EhrAppointment) {
     appointment.end = place.end;
     appointment.operatory.clone_from(&place.operatory);
     appointment.provider.clone_from(&place.provider);
-}
-
-fn id_of(record: &mut EhrRecord) -> &mut String {
-    match record {
-        EhrRecord::Patient(record) => &mut record.id,
-        EhrRecord::Provider(record) => &mut record.id,
-        EhrRecord::Operatory(record) => &mut record.id,
-        EhrRecord::AppointmentType(record) => &mut record.id,
-        EhrRecord::WorkingHour(record) => &mut record.id,
-        EhrRecord::Appointment(record) => &mut record.id,
-        EhrRecord::Entry(record) => &mut record.id,
-    }
 }

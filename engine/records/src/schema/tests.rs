@@ -1,10 +1,7 @@
 //! The table against the contract's own text.
 #![allow(clippy::unwrap_used)]
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    convert::Infallible,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -49,28 +46,20 @@ fn resources() -> Vec<Resource> {
 }
 
 /// Words that a `string` of the contract may only be one of.
-fn words(record: &str, field: &str) -> Option<&'static [&'static str]> {
+fn words(record: &str, field: &str) -> Option<Vec<&'static str>> {
+    fn all<W: Word>() -> Vec<&'static str> {
+        W::ALL.iter().map(|word| word.word()).collect()
+    }
     Some(match (record, field) {
-        ("coverage", "relation") => &[
-            "self",
-            "spouse",
-            "child",
-            "employee",
-            "handicap_dep",
-            "signif_other",
-            "injured_plaintiff",
-            "life_partner",
-            "dependent",
-            "other",
-        ],
-        ("coverage", "insurance_type") => &["dental", "medical", "vision"],
-        ("communication-log", "mode") => &["none", "email", "mail", "phone", "in_person", "text"],
-        ("communication-log", "direction") => &["sent", "received"],
-        ("procedure", "status") => &["planned", "scheduled", "completed", "inactive", "referred"],
-        ("treatment-plan", "status") => &["not_applicable", "proposed", "accepted", "rejected", "completed"],
-        ("recall-type", "interval_unit") => &["day", "week", "month", "year"],
-        ("adjustment-type", "action") => &["credit", "debit", "unknown"],
-        ("claim", "status") => &["draft", "sent", "received", "canceled"],
+        ("coverage", "relation") => all::<Relation>(),
+        ("coverage", "insurance_type") => all::<InsuranceType>(),
+        ("communication-log", "mode") => all::<Mode>(),
+        ("communication-log", "direction") => all::<Direction>(),
+        ("procedure", "status") => all::<ProcedureStatus>(),
+        ("treatment-plan", "status") => all::<PlanStatus>(),
+        ("recall-type", "interval_unit") => all::<IntervalUnit>(),
+        ("adjustment-type", "action") => all::<AdjustmentAction>(),
+        ("claim", "status") => all::<ClaimStatus>(),
         _ => return None,
     })
 }
@@ -113,7 +102,7 @@ impl Source<'_> {
         match of {
             "string" if field.ends_with("_json") => json!(self.pick(&["{}", "[1, 2]", "{\"a\": [null]}"])),
             "string" => match words(record, field) {
-                Some(words) => json!(self.pick(words)),
+                Some(words) => json!(self.pick(&words)),
                 None => json!(self.pick(&["", "A", "Müller", "12"])),
             },
             "foreign-id" => json!(format!("f{}", self.next() % 5_000)),
@@ -133,18 +122,47 @@ impl Source<'_> {
     }
 }
 
+/// A body is not asked for.
+#[derive(Debug, PartialEq, Eq)]
+enum Unsaid {
+    Wide,
+    Missing(Missing),
+    Gone,
+}
+
+impl From<WideId> for Unsaid {
+    fn from(_: WideId) -> Unsaid {
+        Unsaid::Wide
+    }
+}
+
+impl From<Missing> for Unsaid {
+    fn from(missing: Missing) -> Unsaid {
+        Unsaid::Missing(missing)
+    }
+}
+
 /// Ids that tell the resource, so that a reference to the wrong one does not come back.
-fn refer(resource: Resource, foreign: &str) -> Result<u64, Infallible> {
+fn ours(resource: Resource, foreign: &str) -> Result<u64, Unsaid> {
     Ok(resource as u64 * 10_000 + foreign[1..].parse::<u64>().unwrap())
 }
 
-fn foreign(resource: Resource, id: u64) -> Result<Option<String>, Infallible> {
+fn theirs(resource: Resource, id: u64) -> Result<Option<String>, Unsaid> {
     Ok((id / 10_000 == resource as u64).then(|| format!("f{}", id % 10_000)))
 }
 
-fn body(resource: Resource, fields: &Value) -> Result<Value, String> {
-    let Ok(body) = ours(resource, fields.as_object().unwrap().clone(), &mut refer);
-    body
+/// What an EHR shows, as ours and as the EHR's again.
+struct ThereAndBack;
+
+impl EhrVisitor for ThereAndBack {
+    type Output = EhrRecord;
+
+    fn visit<T: Body>(self, id: &str, shown: &T::Ehr) -> EhrRecord {
+        let body = T::resolve::<Unsaid>(shown, None, &mut ours).unwrap();
+        let stored = serde_json::to_vec(&body).unwrap();
+        assert!(serde_json::from_slice::<T>(&stored).unwrap() == body, "{:?} is read as it was stored", T::RESOURCE);
+        body.for_ehr::<Unsaid>(id.to_owned(), &mut theirs).unwrap().into()
+    }
 }
 
 proptest! {
@@ -153,20 +171,16 @@ proptest! {
         for resource in resources() {
             let mut source = Source { choices: choices.iter(), contract: contract() };
             let fields = source.record(rules(resource).unwrap().record);
-            let body = body(resource, &fields).map_err(|wrong| TestCaseError::fail(format!("{resource:?}: {wrong}")))?;
-            let Ok(back) = theirs(resource, body.clone(), &mut foreign);
-            let back = Value::Object(back.unwrap());
-            prop_assert_eq!(&back, &fields, "{:?}", resource);
-            prop_assert_eq!(self::body(resource, &back), Ok(body.clone()), "{:?}", resource);
-            prop_assert_eq!(checked(resource, body.clone()), Ok(body));
+            let shown = EhrRecord::from_fields(resource, "f1", fields).map_err(TestCaseError::fail)?;
+            prop_assert_eq!(shown.on(ThereAndBack), Some(shown));
         }
     }
 }
 
 /// A record with every field filled.
-fn full(resource: Resource) -> Value {
+fn full(record: &str) -> Value {
     let choices = [1_000_001_u32; 400];
-    Source { choices: choices.iter(), contract: contract() }.record(rules(resource).unwrap().record)
+    Source { choices: choices.iter(), contract: contract() }.record(record)
 }
 
 #[test]
@@ -176,20 +190,10 @@ fn every_field_of_the_contract_is_kept() {
         let rules = rules(resource).unwrap();
         assert_eq!(rules.resource, resource);
         records.insert(rules.record);
-        let body = body(resource, &full(resource)).unwrap();
-        let kept: BTreeSet<String> = body.as_object().unwrap().keys().cloned().collect();
-        let top = |reference: &&Reference| reference.within.is_none();
-        let due: BTreeSet<String> = contract[rules.record]
-            .iter()
-            .map(|(field, _)| field.as_str())
-            .filter(|field| !DROPPED.contains(field))
-            .map(|field| {
-                rules.references.iter().filter(top).find(|it| it.field == field).map_or(field, |it| it.becomes)
-            })
-            .chain(rules.own.iter().copied())
-            .map(str::to_owned)
-            .collect();
-        assert_eq!(kept, due, "{resource:?}");
+        let shown = EhrRecord::from_fields(resource, "f1", full(rules.record)).unwrap();
+        let kept: BTreeSet<String> = shown.fields().keys().cloned().collect();
+        let due = contract[rules.record].iter().map(|(field, _)| field.clone());
+        assert_eq!(kept, due.filter(|field| !DROPPED.contains(&field.as_str())).collect(), "{resource:?}");
     }
     // The rest are parts of these, or have documents of their own.
     let others = ["money", "address", "recurrence", "split", "claim-amounts"];
@@ -202,22 +206,12 @@ fn every_field_of_the_contract_is_kept() {
 #[test]
 fn every_foreign_id_is_a_reference() {
     let contract = contract();
-    let foreign = |of: &str| of.contains("foreign-id");
     for resource in resources() {
         let rules = rules(resource).unwrap();
-        let mut due: BTreeSet<(Option<String>, String)> = BTreeSet::new();
-        for (field, of) in contract[rules.record].iter().filter(|(field, _)| field != "id") {
-            if foreign(of) {
-                due.insert((None, field.clone()));
-            }
-            let inner = of.trim_start_matches("list<").trim_end_matches('>');
-            for (part, _) in contract.get(inner).into_iter().flatten().filter(|(_, of)| foreign(of)) {
-                due.insert((Some(field.clone()), part.clone()));
-            }
-        }
-        let known = rules.references.iter().map(|it| (it.within.map(str::to_owned), it.field.to_owned())).collect();
-        assert_eq!(due, known, "{resource:?}");
-        assert_eq!(due.len(), rules.references.len(), "{resource:?}");
+        let foreign = |(_, of): &&(String, String)| of.contains("foreign-id");
+        let due = contract[rules.record].iter().filter(foreign).map(|(field, _)| field.as_str());
+        let due: BTreeSet<&str> = due.filter(|field| !DROPPED.contains(field)).collect();
+        assert_eq!(due, rules.refers_to.iter().map(|(field, _)| *field).collect(), "{resource:?}");
     }
 }
 
@@ -243,9 +237,9 @@ fn every_write_of_the_contract_has_a_row_and_no_other() {
 #[test]
 fn what_is_wrong_is_said_by_field_and_never_with_the_value() {
     let spoil = |resource, path: &str, value: Value| {
-        let mut fields = full(resource);
+        let mut fields = full(rules(resource).unwrap().record);
         *fields.pointer_mut(path).unwrap() = value;
-        body(resource, &fields).unwrap_err()
+        EhrRecord::from_fields(resource, "f1", fields).unwrap_err()
     };
     let secret = json!("Jane Doe, expected soon");
     for (resource, path, says) in [
@@ -259,38 +253,39 @@ fn what_is_wrong_is_said_by_field_and_never_with_the_value() {
     ] {
         assert_eq!(spoil(resource, path, secret.clone()), says);
     }
-    assert_eq!(spoil(Resource::Payments, "/patient", json!(7)), "field patient: must be an identifier");
-    assert_eq!(
-        spoil(Resource::Procedures, "/treatment_plans", json!([7])),
-        "field treatment_plans: must be an identifier"
+    assert_eq!(spoil(Resource::Payments, "/patient", json!(7)), "field patient: must be a string");
+    assert!(
+        spoil(Resource::Procedures, "/treatment_plans", json!([7])).starts_with("field treatment_plans[0]: must be ")
     );
-    assert!(spoil(Resource::PatientAlerts, "/patient", Value::Null).starts_with("field patient_id: must be "));
-    let mut fields = full(Resource::PaymentTypes);
+    assert!(spoil(Resource::PatientAlerts, "/patient", Value::Null).starts_with("field patient: must be "));
+    let mut fields = full("payment-type");
     fields.as_object_mut().unwrap().remove("name");
-    assert_eq!(body(Resource::PaymentTypes, &fields), Err("missing field `name`".to_owned()));
-    assert!(body(Resource::Patients, &json!({})).is_err());
+    assert_eq!(EhrRecord::from_fields(Resource::PaymentTypes, "f1", fields), Err("missing field `name`".to_owned()));
 }
 
 #[test]
 fn a_reference_without_foreign_id_is_missing() {
-    let body = body(Resource::Payments, &full(Resource::Payments)).unwrap();
-    let mut none = |resource, id| -> Result<Option<String>, Infallible> {
-        if resource == Resource::PaymentTypes { Ok(None) } else { foreign(resource, id) }
+    let EhrRecord::Payment(shown) = EhrRecord::from_fields(Resource::Payments, "f1", full("payment")).unwrap() else {
+        panic!("a payment")
     };
-    let Ok(missing) = theirs(Resource::Payments, body.clone(), &mut none);
-    let id = body["payment_type_id"].as_u64().unwrap();
-    assert_eq!(missing, Err(Missing { resource: Resource::PaymentTypes, id }));
-    let failing = theirs(Resource::Payments, body, &mut |_, _| Err("the store is gone"));
-    assert_eq!(failing, Err("the store is gone"));
+    let body = Payment::resolve::<Unsaid>(&shown, None, &mut ours).unwrap();
+    let mut none = |resource, id| if resource == Resource::PaymentTypes { Ok(None) } else { theirs(resource, id) };
+    let missing = Missing { resource: Resource::PaymentTypes, id: body.payment_type_id.unwrap() };
+    assert_eq!(body.for_ehr(String::new(), &mut none).unwrap_err(), Unsaid::Missing(missing));
+    assert_eq!(body.for_ehr(String::new(), &mut |_, _| Err(Unsaid::Gone)).unwrap_err(), Unsaid::Gone);
+    let wide = Payment::resolve::<Unsaid>(&shown, None, &mut |_, _| Ok(1 << 32));
+    assert_eq!(wide.unwrap_err(), Unsaid::Wide, "an id of a patient has 32 bits");
 }
 
 #[test]
-fn what_only_we_keep_is_not_sent() {
-    let mut body = body(Resource::Documents, &full(Resource::Documents)).unwrap();
-    body["upload"] = json!({"bytes": 3, "digest": "00"});
-    let body = checked(Resource::Documents, body).unwrap();
-    let Ok(sent) = theirs(Resource::Documents, body, &mut foreign);
-    assert!(!sent.unwrap().contains_key("upload"));
+fn what_only_we_keep_is_not_sent_and_stays() {
+    let shown = EhrRecord::from_fields(Resource::Documents, "f1", full("document")).unwrap();
+    let EhrRecord::Document(shown) = shown else { panic!("a document") };
+    let mut kept = Document::resolve::<Unsaid>(&shown, None, &mut ours).unwrap();
+    kept.upload = Some(Upload { bytes: 3, digest: "00".to_owned() });
+    let sent: EhrRecord = kept.for_ehr::<Unsaid>("f1".to_owned(), &mut theirs).unwrap().into();
+    assert!(!sent.fields().contains_key("upload"));
+    assert!(Document::resolve::<Unsaid>(&shown, Some(&kept), &mut ours).unwrap() == kept);
 }
 
 #[test]
@@ -301,25 +296,28 @@ fn lists_find_records_by_terms() {
         "patient_id": 3, "charge_id": 8, "claim_id": null, "amount": usd, "transaction_id": "t-1",
         "charge_splits": [split(8), split(9)], "provider_splits": []
     });
-    let payment: crate::ledger::Payment = read(body).unwrap();
+    let payment: Payment = read(body).unwrap();
     let due = [
         Term::number(Field::Patient, 3_u32),
         Term::number(Field::Charge, 8_u32),
         Term::number(Field::Charge, 9_u32),
         Term::text(Field::Transaction, "t-1"),
     ];
-    assert_eq!(terms(&payment), due);
-    for resource in resources() {
-        for path in rules(resource).unwrap().index {
-            let name = path.rsplit('.').next().unwrap();
-            assert!(Field::of_body(name).is_some(), "{resource:?}: lists cannot find by {path}");
-        }
-    }
+    assert_eq!(payment.terms(), due);
+    assert_eq!(patient_of(&payment), Some(3));
+}
+
+#[test]
+fn what_is_not_in_use_says_so() {
+    let of = |active: Value| read::<FeeSchedule>(json!({"name": "UCR", "active": active})).unwrap().in_use();
+    assert_eq!([of(json!(true)), of(json!(false)), of(json!(null))], [true, false, true]);
 }
 
 #[test]
 fn bodies_print_redacted() {
-    let alert: crate::talk::PatientAlert =
-        read(json!({"patient_id": 3, "note": "very private", "disabled_at": null})).unwrap();
+    let alert: PatientAlert = read(json!({"patient_id": 3, "note": "very private", "disabled_at": null})).unwrap();
     assert_eq!(format!("{alert:?}"), "PatientAlert(redacted)");
+    let fields = json!({"patient": "f3", "note": "very private", "disabled_at": null});
+    let shown = EhrRecord::from_fields(Resource::PatientAlerts, "f1", fields).unwrap();
+    assert_eq!(format!("{shown:?}"), "PatientAlert(EhrPatientAlert(\"f1\", redacted))");
 }

@@ -1,0 +1,325 @@
+//! Between the contract's records and the engine's, both ways, by the table of records. What comes from a guest is checked on the way.
+
+use std::str::FromStr;
+
+use records::{
+    Word,
+    ehr::*,
+    money::{Money, MoneyError},
+    schema::Limit,
+    values::{Address, Day, Json, Seconds},
+};
+
+use super::{
+    bindings::{exports::practice_sync::ehr::ehr as wit, practice_sync::ehr::types},
+    check::{self, Broken, Checked, require},
+    limits::{LONG_TEXT_BYTES, REFERENCES, SHORT_TEXT_BYTES},
+};
+
+/// A value between the contract's type and ours.
+pub(crate) trait Convert<W>: Sized {
+    /// What a guest says in a field, or the rule it breaks.
+    fn read(from: W, field: &'static str, limit: Limit) -> Checked<Self>;
+    fn write(self) -> W;
+}
+
+/// One foreign id or none of them, or a list.
+trait ForeignIds: Sized {
+    fn checked(self, field: &'static str) -> Checked<Self>;
+}
+
+macro_rules! conversions {
+    (
+        parts { $(
+            $(#[$part_meta:meta])*
+            $part:ident / $ehr_part:ident : $part_record:ident {
+                fields { $( $(#[$pf_meta:meta])* $pf:ident : $pf_type:ty ),* $(,)? }
+                references { $( $(#[$pr_meta:meta])* $pr:ident : $pr_type:ty => $pr_ehr:ident : $pr_to:ident ),* $(,)? }
+            }
+        )* }
+        records { $(
+            $(#[$meta:meta])*
+            $body:ident / $ehr:ident : $resource:ident = $tag:literal, $id:ident of $scope:ident, $record:literal, $name:literal {
+                $( fields { $( $(#[$f_meta:meta])* $f:ident : $f_type:ty $([ $($limit:tt)+ ])? ),* $(,)? } )?
+                $( references { $( $(#[$r_meta:meta])* $r:ident : $r_type:ty => $r_ehr:ident : $r_to:ident ),* $(,)? } )?
+                $( parts { $( $(#[$p_meta:meta])* $p:ident : $p_type:ty ),* $(,)? } )?
+                $( own { $( $(#[$o_meta:meta])* $o:ident : $o_type:ty ),* $(,)? } )?
+                $( found_by { $($found_by:tt)* } )?
+                $( found_by_parts { $($found_by_parts:tt)* } )?
+                $( in_use { $in_use:ident } )?
+                $( writes { $($writes:tt)* } )?
+            }
+        )* }
+    ) => {
+        $( impl Convert<types::$part_record> for $ehr_part {
+            fn read(from: types::$part_record, field: &'static str, _: Limit) -> Checked<$ehr_part> {
+                let read = || Ok($ehr_part {
+                    $( $pr_ehr: from.$pr_ehr.checked(stringify!($pr_ehr))?, )*
+                    $( $pf: Convert::read(from.$pf, stringify!($pf), Limit::Short)?, )*
+                });
+                read().map_err(|broken: Broken| broken.within(field))
+            }
+
+            fn write(self) -> types::$part_record {
+                types::$part_record { $( $pr_ehr: self.$pr_ehr, )* $( $pf: self.$pf.write(), )* }
+            }
+        } )*
+
+        $( impl Convert<contract::$body> for $ehr {
+            fn read(from: contract::$body, _: &'static str, _: Limit) -> Checked<$ehr> {
+                Ok($ehr {
+                    id: check::id("id", from.id)?,
+                    $($( $r_ehr: from.$r_ehr.checked(stringify!($r_ehr))?, )*)?
+                    $($( $f: Convert::read(from.$f, stringify!($f), [$(Limit::$($limit)+,)? Limit::Short][0])?, )*)?
+                    $($( $p: Convert::read(from.$p, stringify!($p), Limit::Short)?, )*)?
+                    extra: check::extra(from.extra)?,
+                })
+            }
+
+            fn write(self) -> contract::$body {
+                contract::$body {
+                    id: self.id,
+                    $($( $r_ehr: self.$r_ehr, )*)?
+                    $($( $f: self.$f.write(), )*)?
+                    $($( $p: self.$p.write(), )*)?
+                    extra: self.extra,
+                }
+            }
+        } )*
+
+        /// The name the contract gives its kind, and the record.
+        pub(crate) fn read(record: wit::Record) -> (&'static str, Checked<EhrRecord>) {
+            match record {
+                $( wit::Record::$body(from) => {
+                    ($record, $ehr::read(from, "", Limit::Short).map(EhrRecord::$body))
+                } )*
+                wit::Record::Patient(from) => ("patient", super::convert::patient(from).map(EhrRecord::Patient)),
+                wit::Record::Provider(from) => ("provider", super::convert::provider(from).map(EhrRecord::Provider)),
+                wit::Record::Operatory(from) => ("operatory", super::convert::operatory(from).map(EhrRecord::Operatory)),
+                wit::Record::AppointmentType(from) => {
+                    ("appointment-type", super::convert::appointment_type(from).map(EhrRecord::AppointmentType))
+                }
+                wit::Record::WorkingHour(from) => ("working-hour", super::convert::working_hour(from).map(EhrRecord::WorkingHour)),
+                wit::Record::Appointment(from) => ("appointment", super::convert::appointment(from).map(EhrRecord::Appointment)),
+            }
+        }
+    };
+}
+
+/// The contract's records by the names of ours: it has one record for both balances.
+mod contract {
+    pub(super) use super::types::{Balance as GuarantorBalance, Balance as InsuranceBalance, *};
+}
+
+records::with_every_record!(conversions);
+
+/// The contract's case for a write; most resources are never written.
+pub(crate) fn write(operation: Operation, record: EhrRecord) -> Result<wit::Write, Fault> {
+    use Operation::{Create, Delete, Update};
+    Ok(match (operation, record) {
+        (Create, EhrRecord::InsurancePlan(plan)) => wit::Write::CreateInsurancePlan(plan.write()),
+        (Create, EhrRecord::Coverage(coverage)) => wit::Write::CreateCoverage(coverage.write()),
+        (Delete, EhrRecord::Coverage(coverage)) => wit::Write::DeleteCoverage(coverage.id),
+        (Create | Update, EhrRecord::PatientHistoryItem(item)) => wit::Write::SavePatientHistoryItem(item.write()),
+        (Create, EhrRecord::PatientAlert(alert)) => wit::Write::CreatePatientAlert(alert.write()),
+        (Update, EhrRecord::PatientAlert(alert)) => wit::Write::DisablePatientAlert(alert.write()),
+        (Create, EhrRecord::CommunicationLog(log)) => wit::Write::CreateCommunicationLog(log.write()),
+        (Create, EhrRecord::FormResponse(response)) => wit::Write::CreateFormResponse(response.write()),
+        (Create, EhrRecord::Payment(payment)) => wit::Write::CreatePayment(payment.write()),
+        (Create, EhrRecord::Adjustment(adjustment)) => wit::Write::CreateAdjustment(adjustment.write()),
+        (operation, record) => {
+            let resource = record.resource();
+            return Err(Fault::Unsupported(format!("the contract has no write for {operation:?} of {resource:?}")));
+        }
+    })
+}
+
+impl ForeignIds for String {
+    fn checked(self, field: &'static str) -> Checked<String> {
+        check::id(field, self)
+    }
+}
+
+impl<T: ForeignIds> ForeignIds for Option<T> {
+    fn checked(self, field: &'static str) -> Checked<Option<T>> {
+        self.map(|id| id.checked(field)).transpose()
+    }
+}
+
+impl<T: ForeignIds> ForeignIds for Vec<T> {
+    fn checked(self, field: &'static str) -> Checked<Vec<T>> {
+        require(self.len() <= REFERENCES, field, "must have at most 1000 entries")?;
+        self.into_iter().map(|id| id.checked(field)).collect()
+    }
+}
+
+impl<W, T: Convert<W>> Convert<Option<W>> for Option<T> {
+    fn read(from: Option<W>, field: &'static str, limit: Limit) -> Checked<Option<T>> {
+        from.map(|value| T::read(value, field, limit)).transpose()
+    }
+
+    fn write(self) -> Option<W> {
+        self.map(T::write)
+    }
+}
+
+impl<W, T: Convert<W>> Convert<Vec<W>> for Vec<T> {
+    fn read(from: Vec<W>, field: &'static str, limit: Limit) -> Checked<Vec<T>> {
+        require(from.len() <= REFERENCES, field, "must have at most 1000 entries")?;
+        from.into_iter().map(|value| T::read(value, field, limit)).collect()
+    }
+
+    fn write(self) -> Vec<W> {
+        self.into_iter().map(T::write).collect()
+    }
+}
+
+impl Convert<String> for String {
+    fn read(from: String, _: &'static str, limit: Limit) -> Checked<String> {
+        Ok(check::cut(from, if limit == Limit::Long { LONG_TEXT_BYTES } else { SHORT_TEXT_BYTES }))
+    }
+
+    fn write(self) -> String {
+        self
+    }
+}
+
+impl Convert<bool> for bool {
+    fn read(from: bool, _: &'static str, _: Limit) -> Checked<bool> {
+        Ok(from)
+    }
+
+    fn write(self) -> bool {
+        self
+    }
+}
+
+macro_rules! numbers {
+    ($($number:ty)*) => { $( impl Convert<$number> for $number {
+        fn read(from: $number, field: &'static str, limit: Limit) -> Checked<$number> {
+            match limit {
+                Limit::Between(least, most, rule) => {
+                    require((least..=most).contains(&i64::from(from)), field, rule)?;
+                    Ok(from)
+                }
+                _ => Ok(from),
+            }
+        }
+
+        fn write(self) -> $number {
+            self
+        }
+    } )* };
+}
+
+numbers!(u8 u32);
+
+impl Convert<i64> for Seconds {
+    fn read(from: i64, field: &'static str, _: Limit) -> Checked<Seconds> {
+        Seconds::new(from).ok_or(Broken { field: field.into(), rule: "must be in the years 1 to 9999" })
+    }
+
+    fn write(self) -> i64 {
+        self.seconds()
+    }
+}
+
+impl Convert<String> for Day {
+    fn read(from: String, field: &'static str, _: Limit) -> Checked<Day> {
+        check::is_date(&from).map_err(|rule| Broken { field: field.into(), rule })?;
+        from.parse().map(Day).map_err(|_| Broken { field: field.into(), rule: "must be a date, YYYY-MM-DD" })
+    }
+
+    fn write(self) -> String {
+        self.to_string()
+    }
+}
+
+impl Convert<types::Money> for Money {
+    fn read(from: types::Money, field: &'static str, _: Limit) -> Checked<Money> {
+        let rule = |error| match error {
+            MoneyError::Amount => "must be an amount of at most 28 decimal digits",
+            MoneyError::Currency => "must have a currency of three capital letters",
+        };
+        Money::parse(&from.amount, &from.currency).map_err(|error| Broken { field: field.into(), rule: rule(error) })
+    }
+
+    fn write(self) -> types::Money {
+        types::Money { amount: self.amount.to_string(), currency: self.currency.to_string() }
+    }
+}
+
+impl Convert<types::Address> for Address {
+    fn read(from: types::Address, field: &'static str, _: Limit) -> Checked<Address> {
+        let text = |text: Option<String>| Convert::read(text, field, Limit::Short);
+        Ok(Address {
+            line1: text(from.line1)?,
+            line2: text(from.line2)?,
+            city: text(from.city)?,
+            region: text(from.region)?,
+            postal_code: text(from.postal_code)?,
+            country: text(from.country)?,
+        })
+    }
+
+    fn write(self) -> types::Address {
+        types::Address {
+            line1: self.line1,
+            line2: self.line2,
+            city: self.city,
+            region: self.region,
+            postal_code: self.postal_code,
+            country: self.country,
+        }
+    }
+}
+
+impl Convert<String> for Json {
+    fn read(from: String, field: &'static str, limit: Limit) -> Checked<Json> {
+        let (begins, rule) = match limit {
+            Limit::JsonList => ('[', "must be a JSON array of at most 65536 bytes"),
+            _ => ('{', "must be a JSON object of at most 65536 bytes"),
+        };
+        let holds = from.len() <= LONG_TEXT_BYTES && from.trim_start().starts_with(begins);
+        let json = Json::parse(from).filter(|_| holds);
+        json.ok_or(Broken { field: field.into(), rule })
+    }
+
+    fn write(self) -> String {
+        self.into_string()
+    }
+}
+
+/// The words of a closed list that the contract has as a text.
+macro_rules! words {
+    ($($name:ident)*) => { $( impl Convert<String> for records::$name {
+        fn read(from: String, field: &'static str, _: Limit) -> Checked<Self> {
+            Self::from_str(&from)
+                .map_err(|_| Broken { field: field.into(), rule: "must be one of the contract's words" })
+        }
+
+        fn write(self) -> String {
+            self.word().to_owned()
+        }
+    } )* };
+}
+
+words!(Relation InsuranceType Mode Direction ProcedureStatus PlanStatus IntervalUnit AdjustmentAction ClaimStatus);
+
+impl Convert<types::HistoryCategory> for records::HistoryCategory {
+    fn read(from: types::HistoryCategory, _: &'static str, _: Limit) -> Checked<Self> {
+        Ok(match from {
+            types::HistoryCategory::Allergies => records::HistoryCategory::Allergies,
+            types::HistoryCategory::Conditions => records::HistoryCategory::Conditions,
+            types::HistoryCategory::Medications => records::HistoryCategory::Medications,
+        })
+    }
+
+    fn write(self) -> types::HistoryCategory {
+        match self {
+            records::HistoryCategory::Allergies => types::HistoryCategory::Allergies,
+            records::HistoryCategory::Conditions => types::HistoryCategory::Conditions,
+            records::HistoryCategory::Medications => types::HistoryCategory::Medications,
+        }
+    }
+}

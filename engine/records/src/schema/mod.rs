@@ -1,0 +1,137 @@
+//! The description of every record, and what follows from it.
+//!
+//! ```text
+//! table ── with_every_record! ──► define (bodies, what EHRs show, references, index terms)
+//!                            └──► adapter_host::convert (the contract's types, limits of what an EHR may say)
+//! ```
+
+mod define;
+mod references;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use location::{pull::Resource, resource::Operation};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+pub use self::{
+    define::*,
+    references::{Missing, Ours, Part, Reference, Theirs, WideId},
+};
+use crate::{
+    documents::Upload,
+    ehr::{EhrAppointment, EhrAppointmentType, EhrOperatory, EhrPatient, EhrProvider, EhrWorkingHour, ForeignId},
+    entry::Body,
+    index::{Field, Findable, Term},
+    money::Money,
+    values::{Address, Day, Extra, Json, Seconds},
+    words::*,
+};
+
+/// Something to do with the body of a resource that is only known at run time.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+
+    /// Runs with the body.
+    fn visit<T: Body>(self) -> Self::Output;
+}
+
+/// Something to do with what an EHR shows of a record.
+pub trait EhrVisitor {
+    /// What comes of it.
+    type Output;
+
+    /// Runs with the body and what the EHR shows.
+    fn visit<T: Body>(self, id: &str, shown: &T::Ehr) -> Self::Output;
+}
+
+/// What the engine knows of one resource.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// The resource.
+    pub resource: Resource,
+    /// Its record in the contract.
+    pub record: &'static str,
+    /// In messages: `Payment Type with id 7 not found`.
+    pub name: &'static str,
+    /// What it refers to, by the contract's field.
+    pub refers_to: &'static [(&'static str, Resource)],
+    /// What the contract calls a write of it.
+    pub writes: &'static [(Operation, &'static str)],
+}
+
+/// What an EHR may say in a field. A text without a limit is a short one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Cut after 1,024 bytes.
+    Short,
+    /// Cut after 65,536 bytes.
+    Long,
+    /// From the first number to the second, and what to say of others.
+    Between(i64, i64, &'static str),
+    /// A JSON array.
+    JsonList,
+    /// A JSON object.
+    JsonObject,
+}
+
+/// Reads a body; what is wrong is said by field, never with the value.
+pub fn read<T: DeserializeOwned>(body: Value) -> Result<T, String> {
+    serde_path_to_error::deserialize(body).map_err(|error| {
+        let rule = rule(&error.inner().to_string());
+        match error.path().iter().next() {
+            Some(_) => format!("field {}: {rule}", error.path()),
+            None => rule,
+        }
+    })
+}
+
+/// What a message of serde says about the type, without what it says about the value.
+fn rule(message: &str) -> String {
+    if message.starts_with("missing field ") || message.starts_with("must ") {
+        return message.to_owned();
+    }
+    match message.rsplit_once(", expected ") {
+        Some((_, expected)) => format!("must be {expected}"),
+        None => "is not valid".to_owned(),
+    }
+}
+
+/// What the contract calls a write; none where it has no such write.
+pub fn write_kind(resource: Resource, operation: Operation) -> Option<&'static str> {
+    rules(resource)?.writes.iter().find(|(known, _)| *known == operation).map(|(_, kind)| *kind)
+}
+
+/// Every write the contract has for records in a frame, with its name there; patients' updates too.
+pub fn all_writes() -> impl Iterator<Item = ((Resource, Operation), &'static str)> {
+    #[derive(Clone)]
+    struct All;
+    impl Visitor for All {
+        type Output = Resource;
+
+        fn visit<T: Body>(self) -> Resource {
+            T::RESOURCE
+        }
+    }
+    let framed = on_all(All).into_iter().filter_map(rules);
+    let framed = framed.flat_map(|rules| rules.writes.iter().map(|(verb, kind)| ((rules.resource, *verb), *kind)));
+    let others = [
+        ((Resource::Patients, Operation::Update), "update-patient"),
+        ((Resource::WorkingHours, Operation::Create), "create-working-hour"),
+        ((Resource::WorkingHours, Operation::Update), "update-working-hour"),
+        ((Resource::WorkingHours, Operation::Delete), "delete-working-hour"),
+    ];
+    framed.chain(others)
+}
+
+/// The patient a body is about.
+pub fn patient_of(body: &impl Body) -> Option<u32> {
+    body.terms().iter().find_map(|term| match (term.field, &term.value) {
+        (Field::Patient, crate::index::Value::Number(id)) => u32::try_from(*id).ok(),
+        _ => None,
+    })
+}

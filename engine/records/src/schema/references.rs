@@ -1,0 +1,105 @@
+//! A field that refers to another record: a foreign id in the EHR, an id of ours here.
+
+use location::pull::Resource;
+
+use crate::ehr::ForeignId;
+
+/// Our id of a foreign record.
+pub type Ours<'a, E> = &'a mut dyn FnMut(Resource, &str) -> Result<u64, E>;
+/// The foreign id of a record of ours; none while the EHR does not have it.
+pub type Theirs<'a, E> = &'a mut dyn FnMut(Resource, u64) -> Result<Option<ForeignId>, E>;
+
+/// An id of ours that does not fit its field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WideId;
+
+/// A record that a write refers to and the EHR does not have yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The resource it is one of.
+    pub resource: Resource,
+    /// Our id of it.
+    pub id: u64,
+}
+
+/// An id of ours, one or none of them, or a list.
+pub trait Reference: Sized {
+    /// The same in the EHR.
+    type Foreign;
+
+    /// What the EHR refers to, by our ids.
+    fn resolve<E: From<WideId>>(foreign: &Self::Foreign, to: Resource, ours: Ours<'_, E>) -> Result<Self, E>;
+    /// What it refers to, by the EHR's ids.
+    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: Theirs<'_, E>) -> Result<Self::Foreign, E>;
+}
+
+impl Reference for u64 {
+    type Foreign = ForeignId;
+
+    fn resolve<E: From<WideId>>(foreign: &ForeignId, to: Resource, ours: Ours<'_, E>) -> Result<u64, E> {
+        ours(to, foreign)
+    }
+
+    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: Theirs<'_, E>) -> Result<ForeignId, E> {
+        theirs(to, *self)?.ok_or(Missing { resource: to, id: *self }.into())
+    }
+}
+
+impl Reference for u32 {
+    type Foreign = ForeignId;
+
+    fn resolve<E: From<WideId>>(foreign: &ForeignId, to: Resource, ours: Ours<'_, E>) -> Result<u32, E> {
+        u32::try_from(ours(to, foreign)?).map_err(|_| WideId.into())
+    }
+
+    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: Theirs<'_, E>) -> Result<ForeignId, E> {
+        u64::from(*self).for_ehr(to, theirs)
+    }
+}
+
+impl<T: Reference> Reference for Option<T> {
+    type Foreign = Option<T::Foreign>;
+
+    fn resolve<E: From<WideId>>(foreign: &Self::Foreign, to: Resource, ours: Ours<'_, E>) -> Result<Self, E> {
+        foreign.as_ref().map(|foreign| T::resolve(foreign, to, ours)).transpose()
+    }
+
+    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: Theirs<'_, E>) -> Result<Self::Foreign, E> {
+        self.as_ref().map(|id| id.for_ehr(to, theirs)).transpose()
+    }
+}
+
+impl<T: Reference> Reference for Vec<T> {
+    type Foreign = Vec<T::Foreign>;
+
+    fn resolve<E: From<WideId>>(foreign: &Self::Foreign, to: Resource, ours: Ours<'_, E>) -> Result<Self, E> {
+        foreign.iter().map(|foreign| T::resolve(foreign, to, ours)).collect()
+    }
+
+    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: Theirs<'_, E>) -> Result<Self::Foreign, E> {
+        self.iter().map(|id| id.for_ehr(to, theirs)).collect()
+    }
+}
+
+/// A part of a record that refers to others, or a list of such parts.
+pub trait Part: Sized {
+    /// The same in the EHR.
+    type Ehr;
+
+    /// What the EHR shows, by our ids.
+    fn resolve<E: From<WideId>>(ehr: &Self::Ehr, ours: Ours<'_, E>) -> Result<Self, E>;
+    /// The part by the EHR's ids.
+    fn for_ehr<E: From<Missing>>(&self, theirs: Theirs<'_, E>) -> Result<Self::Ehr, E>;
+}
+
+impl<T: Part> Part for Vec<T> {
+    type Ehr = Vec<T::Ehr>;
+
+    fn resolve<E: From<WideId>>(ehr: &Self::Ehr, ours: Ours<'_, E>) -> Result<Self, E> {
+        ehr.iter().map(|part| T::resolve(part, ours)).collect()
+    }
+
+    fn for_ehr<E: From<Missing>>(&self, theirs: Theirs<'_, E>) -> Result<Self::Ehr, E> {
+        self.iter().map(|part| part.for_ehr(theirs)).collect()
+    }
+}

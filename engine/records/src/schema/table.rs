@@ -1,0 +1,717 @@
+//! The one description of every record: what it holds, refers to, is found by, and how an EHR is told of it. What follows from it is made by
+//! the macros that read it: the bodies and what an EHR shows of them ([`super::define`]), and the conversions at the contract
+//! (`adapter_host::convert`).
+//!
+//! ```text
+//! Body / what an EHR shows: Resource = tag on disks, width of its ids of whom, "record of the contract", "name in messages" {
+//!     fields { name: Type [limit of what an EHR may say; a short text without], }
+//!     references { our_field: width => field of the contract: Resource, }   a foreign id there, an id of ours here
+//!     parts { name: a part or a list of parts, }
+//!     own { name: Type, }                                                    kept here only: no EHR sees it
+//!     found_by { field: index field } found_by_parts { list field: index field }
+//!     in_use { the field that says so }
+//!     writes { Operation: "write kind of the contract" }
+//! }
+//! ```
+//!
+//! Every record has an `id` and `extra` besides. A field added here is added to the contract (`wit`) too: a test compares the two.
+
+/// Calls a macro with the table.
+#[macro_export]
+macro_rules! with_every_record {
+    ($call:ident) => { $call! {
+    parts {
+        /// The part of a payment or adjustment that goes to one charge.
+        ChargeSplit / EhrChargeSplit: Split {
+            fields {
+                /// Amount of the part.
+                amount: Money,
+            }
+            references {
+                /// The charge.
+                charge_id: u64 => id: Charges,
+            }
+        }
+
+        /// The part of a payment or adjustment that goes to one provider.
+        ProviderSplit / EhrProviderSplit: Split {
+            fields {
+                /// Amount of the part.
+                amount: Money,
+            }
+            references {
+                /// The provider.
+                provider_id: u32 => id: Providers,
+            }
+        }
+
+        /// What a claim says of one charge, or in total.
+        #[derive(Default)]
+        ClaimAmounts / EhrClaimAmounts: ClaimAmounts {
+            fields {
+                /// Billed to the payer.
+                billed: Option<Money>,
+                /// Expected from the payer.
+                estimated: Option<Money>,
+                /// Paid by the payer.
+                paid: Option<Money>,
+                /// Written off.
+                write_off: Option<Money>,
+                /// Allowed by the payer.
+                allowed: Option<Money>,
+            }
+            references {
+                /// The charge; none in a total.
+                charge_id: Option<u64> => charge: Charges,
+            }
+        }
+    }
+    records {
+        /// A descriptor an EHR attaches to appointments or types (procedure code, reason, colour).
+        AppointmentDescriptor / EhrAppointmentDescriptor: AppointmentDescriptors = 20, u64 of Source, "appointment-descriptor", "Appointment Descriptor" {
+            fields {
+                /// Kind of descriptor.
+                kind: String,
+                /// Name.
+                name: String,
+                /// Code.
+                code: Option<String>,
+                /// In use.
+                active: bool,
+            }
+            in_use { active }
+        }
+
+        /// A list of fees.
+        FeeSchedule / EhrFeeSchedule: FeeSchedules = 21, u64 of Source, "fee-schedule", "Fee Schedule" {
+            fields {
+                /// Name.
+                name: String,
+                /// In use.
+                active: Option<bool>,
+            }
+            in_use { active }
+        }
+
+        /// An insurance plan.
+        InsurancePlan / EhrInsurancePlan: InsurancePlans = 22, u64 of Source, "insurance-plan", "Insurance Plan" {
+            fields {
+                /// Payer id for electronic claims.
+                payer_id: Option<String>,
+                /// Name of the plan.
+                name: String,
+                /// Postal address of the payer.
+                address: Option<Address>,
+                /// Group number.
+                group_number: Option<String>,
+                /// Employer that offers the plan.
+                employer_name: Option<String>,
+                /// Most it pays a year for one person.
+                annual_max_individual: Option<Money>,
+                /// Month 1 to 12 in which the benefit year resets.
+                benefit_year_renewal_month: Option<u8> [Between(1, 12, "must be 1 to 12")],
+            }
+            references {
+                /// Fee schedule the plan pays by.
+                fee_schedule_id: Option<u64> => fee_schedule: FeeSchedules,
+            }
+            found_by { payer_id: Payer, group_number: Group }
+            writes { Create: "create-insurance-plan" }
+        }
+
+        /// A patient's coverage by a plan.
+        Coverage / EhrCoverage: Coverages = 23, u64 of Source, "coverage", "Insurance Coverage" {
+            fields {
+                /// self, spouse, child, employee, handicap_dep, signif_other, injured_plaintiff, life_partner, dependent or other.
+                relation: Relation,
+                /// 1 is primary, 2 secondary.
+                priority: Option<u32> [Between(1, 1_000, "must be 1 to 1000")],
+                /// Name of the subscriber.
+                subscriber_name: Option<String>,
+                /// Date of birth of the subscriber.
+                subscriber_date_of_birth: Option<Day>,
+                /// Number of the subscriber at the payer.
+                subscriber_number: Option<String>,
+                /// First day of coverage.
+                effective_date: Option<Day>,
+                /// Last day of coverage.
+                expiration_date: Option<Day>,
+                /// dental, medical or vision.
+                insurance_type: Option<InsuranceType>,
+                /// In force.
+                active: bool,
+            }
+            references {
+                /// The patient.
+                patient_id: u32 => patient: Patients,
+                /// The insurance plan.
+                plan_id: u64 => plan: InsurancePlans,
+                /// The subscriber, where they are a patient of the same EHR.
+                subscriber_id: Option<u32> => subscriber: Patients,
+            }
+            found_by { patient_id: Patient, plan_id: Plan, subscriber_id: Subscriber }
+            in_use { active }
+            writes { Create: "create-coverage", Delete: "delete-coverage" }
+        }
+
+        /// An entry of a medical history catalogue.
+        HistoryItem / EhrHistoryItem: HistoryItems = 24, u64 of Source, "history-item", "Medical History Item" {
+            fields {
+                /// Catalogue it belongs to.
+                category: HistoryCategory,
+                /// Name.
+                name: String,
+            }
+            found_by { category: Category }
+        }
+
+        /// An entry of a patient's medical history.
+        PatientHistoryItem / EhrPatientHistoryItem: PatientHistoryItems = 25, u64 of Source, "patient-history-item", "Patient Medical History Item" {
+            fields {
+                /// Catalogue of the item.
+                category: HistoryCategory,
+                /// Free text.
+                note: Option<String> [Long],
+                /// Still applies.
+                active: bool,
+            }
+            references {
+                /// The patient.
+                patient_id: u32 => patient: Patients,
+                /// Entry of the catalogue.
+                item_id: u64 => item: HistoryItems,
+            }
+            found_by { patient_id: Patient }
+            in_use { active }
+            writes { Create: "save-patient-history-item", Update: "save-patient-history-item" }
+        }
+
+        /// An alert staff see with a patient.
+        PatientAlert / EhrPatientAlert: PatientAlerts = 26, u64 of Source, "patient-alert", "Patient Alert" {
+            fields {
+                /// Text of the alert.
+                note: String [Long],
+                /// When it was disabled.
+                disabled_at: Option<Seconds>,
+            }
+            references {
+                /// The patient.
+                patient_id: u32 => patient: Patients,
+            }
+            found_by { patient_id: Patient }
+            writes { Create: "create-patient-alert", Update: "disable-patient-alert" }
+        }
+
+        /// An entry of a patient's communication log.
+        CommunicationLog / EhrCommunicationLog: CommunicationLogs = 27, u64 of Source, "communication-log", "Communication Log" {
+            fields {
+                /// What was said or written.
+                note: String [Long],
+                /// none, email, mail, phone, in_person or text.
+                mode: Mode,
+                /// sent or received.
+                direction: Direction,
+                /// When it took place.
+                occurred_at: Seconds,
+            }
+            references {
+                /// The patient.
+                patient_id: u32 => patient: Patients,
+            }
+            found_by { patient_id: Patient }
+            writes { Create: "create-communication-log" }
+        }
+
+        /// A conversation the EHR keeps.
+        Conversation / EhrConversation: Conversations = 28, u64 of Source, "conversation", "Conversation" {
+            fields {
+                /// Subject.
+                subject: Option<String>,
+                /// The messages as a JSON array of {from, text, at}.
+                /// An array of `{from, text, at}`.
+                messages_json: Json [JsonList],
+            }
+            references {
+                /// The patient.
+                patient_id: Option<u32> => patient: Patients,
+            }
+            found_by { patient_id: Patient }
+        }
+
+        /// A patient intake form.
+        FormSchema / EhrFormSchema: FormSchemas = 29, u64 of Source, "form-schema", "Form Schema" {
+            fields {
+                /// Title to show.
+                title: String,
+                /// Short name for addresses.
+                slug: Option<String>,
+                /// Version of the form.
+                version: Option<String>,
+                /// The form's components as JSON.
+                /// `{components: [...]}`, or the components alone.
+                schema_json: Json [JsonObject],
+            }
+        }
+
+        /// A patient's answers to a form.
+        FormResponse / EhrFormResponse: FormResponses = 30, u64 of Source, "form-response", "Form Response" {
+            fields {
+                /// The answers as a JSON object.
+                /// An object: `patient_submitted_data` of the API.
+                answers_json: Json [JsonObject],
+                /// When it was submitted.
+                submitted_at: Seconds,
+            }
+            references {
+                /// The patient.
+                patient_id: u32 => patient: Patients,
+                /// The form that was answered.
+                form_schema_id: u64 => form_schema: FormSchemas,
+            }
+            found_by { patient_id: Patient }
+            writes { Create: "create-form-response" }
+        }
+
+        /// A group of procedure codes.
+        ProcedureCodeCategory / EhrProcedureCodeCategory: ProcedureCodeCategories = 31, u64 of Source, "procedure-code-category", "Procedure Code Category" {
+            fields {
+                /// Name.
+                name: String,
+            }
+        }
+
+        /// An entry of the billable procedure code catalogue.
+        ProcedureCode / EhrProcedureCode: ProcedureCodes = 32, u64 of Source, "procedure-code", "Procedure Code" {
+            fields {
+                /// Code.
+                code: String,
+                /// Description.
+                description: String [Long],
+                /// May still be used.
+                active: bool,
+            }
+            references {
+                /// Group it belongs to.
+                category_id: Option<u64> => category: ProcedureCodeCategories,
+            }
+            found_by { category_id: Category }
+            in_use { active }
+        }
+
+        /// The fee of one procedure code in a fee schedule.
+        Fee / EhrFee: Fees = 33, u64 of Source, "fee", "Fee" {
+            fields {
+                /// The procedure code itself.
+                code: Option<String>,
+                /// The fee.
+                amount: Money,
+            }
+            references {
+                /// The fee schedule.
+                fee_schedule_id: u64 => fee_schedule: FeeSchedules,
+                /// The procedure code, by its identifier.
+                procedure_code_id: Option<u64> => procedure_code: ProcedureCodes,
+            }
+            found_by { fee_schedule_id: FeeSchedule }
+        }
+
+        /// A planned or performed procedure.
+        Procedure / EhrProcedure: Procedures = 34, u64 of Source, "procedure", "Procedure" {
+            fields {
+                /// Procedure code.
+                code: Option<String>,
+                /// Name to show.
+                name: Option<String>,
+                /// planned, scheduled, completed, inactive or referred.
+                status: Option<ProcedureStatus>,
+                /// Teeth it concerns.
+                #[serde(default)]
+                teeth: Vec<String>,
+                /// Surfaces it concerns.
+                surface: Option<String>,
+                /// Fee.
+                fee: Option<Money>,
+                /// First day.
+                start_date: Option<Day>,
+                /// Last day.
+                end_date: Option<Day>,
+            }
+            references {
+                /// The patient.
+                patient_id: Option<u32> => patient: Patients,
+                /// The provider.
+                provider_id: Option<u32> => provider: Providers,
+                /// Appointment it is planned for or was performed in.
+                appointment_id: Option<u64> => appointment: Appointments,
+                /// Treatment plans it is part of.
+                #[serde(default)]
+                treatment_plan_ids: Vec<u64> => treatment_plans: TreatmentPlans,
+            }
+            found_by { patient_id: Patient, provider_id: Provider, appointment_id: Appointment }
+        }
+
+        /// A treatment plan.
+        TreatmentPlan / EhrTreatmentPlan: TreatmentPlans = 35, u64 of Source, "treatment-plan", "Treatment Plan" {
+            fields {
+                /// Name.
+                name: Option<String>,
+                /// not_applicable, proposed, accepted, rejected or completed.
+                status: Option<PlanStatus>,
+            }
+            references {
+                /// The patient.
+                patient_id: Option<u32> => patient: Patients,
+                /// Procedures it consists of.
+                #[serde(default)]
+                procedure_ids: Vec<u64> => procedures: Procedures,
+            }
+            found_by { patient_id: Patient }
+        }
+
+        /// A clinical note.
+        ClinicalNote / EhrClinicalNote: ClinicalNotes = 36, u64 of Source, "clinical-note", "Clinical Note" {
+            fields {
+                /// When it was entered.
+                entered_at: Option<Seconds>,
+                /// Text of the note.
+                content: String [Long],
+                /// Signed by the provider.
+                signed: Option<bool>,
+                /// Completed.
+                completed: Option<bool>,
+            }
+            references {
+                /// The patient.
+                patient_id: Option<u32> => patient: Patients,
+                /// The procedure it is about.
+                procedure_id: Option<u64> => procedure: Procedures,
+            }
+            found_by { patient_id: Patient, procedure_id: Procedure }
+        }
+
+        /// A kind of recall.
+        RecallType / EhrRecallType: RecallTypes = 37, u64 of Source, "recall-type", "Recall Type" {
+            fields {
+                /// Name.
+                name: String,
+                /// Description.
+                description: Option<String> [Long],
+                /// Units between two visits, at least 1.
+                interval_number: u32 [Between(1, 1_000, "must be 1 to 1000")],
+                /// day, week, month or year.
+                interval_unit: IntervalUnit,
+            }
+        }
+
+        /// A patient due for recall.
+        PatientRecall / EhrPatientRecall: PatientRecalls = 38, u64 of Source, "patient-recall", "Patient Recall" {
+            fields {
+                /// When the patient is due.
+                date_due: Option<Day>,
+            }
+            references {
+                /// The patient.
+                patient_id: Option<u32> => patient: Patients,
+                /// The appointment made for it.
+                appointment_id: Option<u64> => appointment: Appointments,
+                /// The kind of recall.
+                recall_type_id: Option<u64> => recall_type: RecallTypes,
+            }
+            found_by { patient_id: Patient, recall_type_id: Type }
+        }
+
+        /// A kind of document.
+        DocumentType / EhrDocumentType: DocumentTypes = 39, u64 of Source, "document-type", "Document Type" {
+            fields {
+                /// Name.
+                name: String,
+                /// In use.
+                active: bool,
+            }
+            in_use { active }
+        }
+
+        /// Metadata of a document kept in the EHR.
+        Document / EhrDocument: Documents = 40, u64 of Source, "document", "Document" {
+            fields {
+                /// File name.
+                filename: String,
+                /// Media type, for example `application/pdf`.
+                media_type: String,
+                /// When it was created.
+                created_at: Option<Seconds>,
+            }
+            references {
+                /// The patient.
+                patient_id: u32 => patient: Patients,
+                /// The kind of document.
+                document_type_id: Option<u64> => document_type: DocumentTypes,
+            }
+            own {
+                /// What was uploaded; none where the EHR keeps the document.
+                upload: Option<Upload>,
+            }
+            found_by { patient_id: Patient }
+        }
+
+        /// A kind of payment.
+        PaymentType / EhrPaymentType: PaymentTypes = 41, u64 of Source, "payment-type", "Payment Type" {
+            fields {
+                /// Name.
+                name: String,
+                /// In use.
+                active: bool,
+            }
+            in_use { active }
+        }
+
+        /// A kind of adjustment.
+        AdjustmentType / EhrAdjustmentType: AdjustmentTypes = 42, u64 of Source, "adjustment-type", "Adjustment Type" {
+            fields {
+                /// Name.
+                name: String,
+                /// In use.
+                active: bool,
+                /// credit, debit or unknown.
+                action: AdjustmentAction,
+            }
+            in_use { active }
+        }
+
+        /// A charge on the ledger.
+        Charge / EhrCharge: Charges = 43, u64 of Source, "charge", "Charge" {
+            fields {
+                /// Its procedure code.
+                procedure_code: Option<String>,
+                /// Description.
+                description: Option<String> [Long],
+                /// Amount charged.
+                fee: Option<Money>,
+                /// Date of the charge.
+                charged_at: Option<Day>,
+            }
+            references {
+                /// The patient.
+                patient_id: Option<u32> => patient: Patients,
+                /// The responsible party, a patient of the same EHR.
+                guarantor_id: Option<u32> => guarantor: Patients,
+                /// The provider.
+                provider_id: Option<u32> => provider: Providers,
+                /// The procedure charged for.
+                procedure_id: Option<u64> => procedure: Procedures,
+            }
+            found_by { patient_id: Patient, guarantor_id: Guarantor, provider_id: Provider, procedure_id: Procedure }
+        }
+
+        /// An insurance claim.
+        Claim / EhrClaim: Claims = 44, u64 of Source, "claim", "Claim" {
+            fields {
+                /// draft, sent, received or canceled.
+                status: Option<ClaimStatus>,
+                /// When it was sent.
+                sent_at: Option<Seconds>,
+                /// When its answer was received.
+                received_at: Option<Seconds>,
+                /// Free text.
+                note: Option<String> [Long],
+                /// Date of service.
+                date_of_service: Option<Day>,
+            }
+            references {
+                /// The patient.
+                patient_id: Option<u32> => patient: Patients,
+                /// The provider.
+                provider_id: Option<u32> => provider: Providers,
+                /// The responsible party, a patient of the same EHR.
+                guarantor_id: Option<u32> => guarantor: Patients,
+                /// The patient's primary plan.
+                primary_plan_id: Option<u64> => primary_plan: InsurancePlans,
+                /// The patient's secondary plan.
+                secondary_plan_id: Option<u64> => secondary_plan: InsurancePlans,
+            }
+            parts {
+                /// Sums over the claim.
+                totals: ClaimAmounts,
+                /// Amounts by charge.
+                payouts: Vec<ClaimAmounts>,
+            }
+            found_by { patient_id: Patient, provider_id: Provider, guarantor_id: Guarantor, date_of_service: ServiceDate }
+            found_by_parts { payouts charge_id: Charge }
+        }
+
+        /// A plan of payments.
+        PaymentPlan / EhrPaymentPlan: PaymentPlans = 45, u64 of Source, "payment-plan", "Payment Plan" {
+            fields {
+                /// When the first payment is due.
+                first_payment_due: Option<Day>,
+                /// When it was made.
+                created: Option<Day>,
+                /// In force.
+                active: bool,
+            }
+            references {
+                /// The patient.
+                patient_id: Option<u32> => patient: Patients,
+                /// The responsible party, a patient of the same EHR.
+                guarantor_id: Option<u32> => guarantor: Patients,
+            }
+            found_by { patient_id: Patient, guarantor_id: Guarantor }
+            in_use { active }
+        }
+
+        /// A payment on the ledger.
+        Payment / EhrPayment: Payments = 46, u64 of Source, "payment", "Payment" {
+            fields {
+                /// Amount paid.
+                amount: Money,
+                /// Date of the payment.
+                paid_at: Option<Day>,
+                /// Identifier of the transaction at its processor.
+                transaction_id: Option<String>,
+                /// Description.
+                /// `notes` of a payment made here.
+                description: Option<String> [Long],
+            }
+            references {
+                /// The patient.
+                patient_id: Option<u32> => patient: Patients,
+                /// The responsible party, a patient of the same EHR.
+                guarantor_id: Option<u32> => guarantor: Patients,
+                /// The provider.
+                provider_id: Option<u32> => provider: Providers,
+                /// The charge it settles.
+                charge_id: Option<u64> => charge: Charges,
+                /// The claim it belongs to.
+                claim_id: Option<u64> => claim: Claims,
+                /// The payment plan it belongs to.
+                payment_plan_id: Option<u64> => payment_plan: PaymentPlans,
+                /// The plan that paid.
+                insurance_plan_id: Option<u64> => insurance_plan: InsurancePlans,
+                /// The kind of payment.
+                payment_type_id: Option<u64> => payment_type: PaymentTypes,
+            }
+            parts {
+                /// Parts by charge.
+                charge_splits: Vec<ChargeSplit>,
+                /// Parts by provider.
+                provider_splits: Vec<ProviderSplit>,
+            }
+            found_by { patient_id: Patient, guarantor_id: Guarantor, provider_id: Provider, charge_id: Charge, claim_id: Claim, transaction_id: Transaction }
+            found_by_parts { provider_splits provider_id: Provider, charge_splits charge_id: Charge }
+            writes { Create: "create-payment" }
+        }
+
+        /// An adjustment on the ledger.
+        Adjustment / EhrAdjustment: Adjustments = 47, u64 of Source, "adjustment", "Adjustment" {
+            fields {
+                /// Amount of the adjustment.
+                amount: Money,
+                /// Date of the adjustment.
+                adjusted_at: Option<Day>,
+                /// Identifier of the transaction at its processor.
+                transaction_id: Option<String>,
+                /// Description.
+                /// `notes` of an adjustment made here.
+                description: Option<String> [Long],
+            }
+            references {
+                /// The patient.
+                patient_id: Option<u32> => patient: Patients,
+                /// The responsible party, a patient of the same EHR.
+                guarantor_id: Option<u32> => guarantor: Patients,
+                /// The provider.
+                provider_id: Option<u32> => provider: Providers,
+                /// The charge it changes.
+                charge_id: Option<u64> => charge: Charges,
+                /// The claim it belongs to.
+                claim_id: Option<u64> => claim: Claims,
+                /// The kind of adjustment.
+                adjustment_type_id: Option<u64> => adjustment_type: AdjustmentTypes,
+            }
+            parts {
+                /// Parts by charge.
+                charge_splits: Vec<ChargeSplit>,
+                /// Parts by provider.
+                provider_splits: Vec<ProviderSplit>,
+            }
+            found_by { patient_id: Patient, guarantor_id: Guarantor, provider_id: Provider, charge_id: Charge, claim_id: Claim }
+            found_by_parts { provider_splits provider_id: Provider, charge_splits charge_id: Charge }
+            writes { Create: "create-adjustment" }
+        }
+
+        /// A balance by age in days: of a guarantor, or an insurance's estimate for a patient.
+        GuarantorBalance / EhrGuarantorBalance: GuarantorBalances = 48, u64 of Source, "balance", "Guarantor Balance" {
+            fields {
+                /// Sum of all ages.
+                total: Option<Money>,
+                /// Expected to be written off.
+                write_off_estimate: Option<Money>,
+                /// Expected from insurance.
+                insurance_estimate: Option<Money>,
+                /// What remains for the guarantor.
+                guarantor_portion: Option<Money>,
+                /// Up to 30 days old.
+                under30: Option<Money>,
+                /// 31 to 60 days old.
+                from31_to60: Option<Money>,
+                /// 61 to 90 days old.
+                from61_to90: Option<Money>,
+                /// Older than 90 days.
+                over90: Option<Money>,
+                /// Billed, up to 30 days old.
+                billed_under30: Option<Money>,
+                /// Billed, 31 to 60 days old.
+                billed31_to60: Option<Money>,
+                /// Billed, 61 to 90 days old.
+                billed61_to90: Option<Money>,
+                /// Billed, older than 90 days.
+                billed_over90: Option<Money>,
+            }
+            references {
+                /// The patient.
+                patient_id: Option<u32> => patient: Patients,
+                /// The responsible party, a patient of the same EHR.
+                guarantor_id: Option<u32> => guarantor: Patients,
+            }
+            found_by { guarantor_id: Guarantor }
+        }
+
+        /// A balance by age in days: of a guarantor, or an insurance's estimate for a patient.
+        InsuranceBalance / EhrInsuranceBalance: InsuranceBalances = 49, u64 of Source, "balance", "Insurance Balance" {
+            fields {
+                /// Sum of all ages.
+                total: Option<Money>,
+                /// Expected to be written off.
+                write_off_estimate: Option<Money>,
+                /// Expected from insurance.
+                insurance_estimate: Option<Money>,
+                /// What remains for the guarantor.
+                guarantor_portion: Option<Money>,
+                /// Up to 30 days old.
+                under30: Option<Money>,
+                /// 31 to 60 days old.
+                from31_to60: Option<Money>,
+                /// 61 to 90 days old.
+                from61_to90: Option<Money>,
+                /// Older than 90 days.
+                over90: Option<Money>,
+                /// Billed, up to 30 days old.
+                billed_under30: Option<Money>,
+                /// Billed, 31 to 60 days old.
+                billed31_to60: Option<Money>,
+                /// Billed, 61 to 90 days old.
+                billed61_to90: Option<Money>,
+                /// Billed, older than 90 days.
+                billed_over90: Option<Money>,
+            }
+            references {
+                /// The patient.
+                patient_id: Option<u32> => patient: Patients,
+                /// The responsible party, a patient of the same EHR.
+                guarantor_id: Option<u32> => guarantor: Patients,
+            }
+            found_by { patient_id: Patient, guarantor_id: Guarantor }
+        }
+    }
+    } };
+}
