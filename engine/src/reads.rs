@@ -18,8 +18,8 @@ use records::{
     self,
     document::{Document, Kind, Link, scope_of},
     ehr::Description,
-    entry::{Body, Entry},
     index::OrderBy,
+    record::{Body, Record},
 };
 use runtime::clock;
 use serde::{Deserialize, de::DeserializeOwned};
@@ -122,14 +122,14 @@ impl Engine {
         value.map(|bytes| serde_json::from_slice(&bytes).map_err(|_| EngineError::Damaged)).transpose()
     }
 
-    pub fn booking(&self, booking_ref: &str) -> Result<Option<records::Appointment>, EngineError> {
+    pub fn booking(&self, booking_ref: &str) -> Result<Option<Record<records::Appointment>>, EngineError> {
         match self.deps().secrets.booking_of(booking_ref) {
             Some(id) => self.appointment(AppointmentId(id)),
             None => Ok(None),
         }
     }
 
-    pub fn appointment(&self, id: AppointmentId) -> Result<Option<records::Appointment>, EngineError> {
+    pub fn appointment(&self, id: AppointmentId) -> Result<Option<Record<records::Appointment>>, EngineError> {
         self.document(0, id.0)
     }
 
@@ -141,7 +141,7 @@ impl Engine {
         after: Option<(Timestamp, u64)>,
         backwards: bool,
         limit: usize,
-    ) -> Result<Vec<records::Appointment>, EngineError> {
+    ) -> Result<Vec<Record<records::Appointment>>, EngineError> {
         let mut walk = Walk::new(location.0, Order::By(OrderBy::Start));
         walk.within = Some(range);
         let from = after.map(|(at, id)| Position { at, id });
@@ -150,23 +150,39 @@ impl Engine {
         Ok(found.into_iter().map(|(_, appointment)| appointment).collect())
     }
 
-    pub fn patient(&self, institution: InstitutionId, id: u32) -> Result<Option<records::Patient>, EngineError> {
+    pub fn patient(
+        &self,
+        institution: InstitutionId,
+        id: u32,
+    ) -> Result<Option<Record<records::Patient>>, EngineError> {
         self.document(institution.0, u64::from(id))
     }
 
-    pub fn provider(&self, institution: InstitutionId, id: u32) -> Result<Option<records::Provider>, EngineError> {
+    pub fn provider(
+        &self,
+        institution: InstitutionId,
+        id: u32,
+    ) -> Result<Option<Record<records::Provider>>, EngineError> {
         self.document(institution.0, u64::from(id))
     }
 
-    pub fn providers(&self, institution: InstitutionId, part: Stretch) -> Result<Vec<records::Provider>, EngineError> {
+    pub fn providers(
+        &self,
+        institution: InstitutionId,
+        part: Stretch,
+    ) -> Result<Vec<Record<records::Provider>>, EngineError> {
         self.list(institution.0, part)
     }
 
-    pub fn operatory(&self, location: LocationId, id: u64) -> Result<Option<records::Operatory>, EngineError> {
+    pub fn operatory(&self, location: LocationId, id: u64) -> Result<Option<Record<records::Operatory>>, EngineError> {
         self.document(location.0, id)
     }
 
-    pub fn operatories(&self, location: LocationId, part: Stretch) -> Result<Vec<records::Operatory>, EngineError> {
+    pub fn operatories(
+        &self,
+        location: LocationId,
+        part: Stretch,
+    ) -> Result<Vec<Record<records::Operatory>>, EngineError> {
         self.list(location.0, part)
     }
 
@@ -174,26 +190,33 @@ impl Engine {
         &self,
         institution: InstitutionId,
         id: u32,
-    ) -> Result<Option<records::AppointmentType>, EngineError> {
+    ) -> Result<Option<Record<records::AppointmentType>>, EngineError> {
         self.document(institution.0, u64::from(id))
     }
 
     /// All of them, up to the limit of one list: practices have some dozens.
-    pub fn appointment_types(&self, institution: InstitutionId) -> Result<Vec<records::AppointmentType>, EngineError> {
+    pub fn appointment_types(
+        &self,
+        institution: InstitutionId,
+    ) -> Result<Vec<Record<records::AppointmentType>>, EngineError> {
         self.list(institution.0, Stretch { after: None, before: None, limit: HOURS_AT_MOST })
     }
 
-    pub fn working_hour(&self, location: LocationId, id: u32) -> Result<Option<records::WorkingHour>, EngineError> {
+    pub fn working_hour(
+        &self,
+        location: LocationId,
+        id: u32,
+    ) -> Result<Option<Record<records::WorkingHour>>, EngineError> {
         self.document(location.0, u64::from(id))
     }
 
     /// All of a location, up to the limit of one list.
-    pub fn working_hours(&self, location: LocationId) -> Result<Vec<records::WorkingHour>, EngineError> {
+    pub fn working_hours(&self, location: LocationId) -> Result<Vec<Record<records::WorkingHour>>, EngineError> {
         self.list(location.0, Stretch { after: None, before: None, limit: HOURS_AT_MOST })
     }
 
     /// A record of a data source.
-    pub fn entry<T: Body>(&self, source: u32, id: u64) -> Result<Option<Entry<T>>, EngineError> {
+    pub fn entry<T: Body>(&self, source: u32, id: u64) -> Result<Option<Record<T>>, EngineError> {
         self.document(source, id)
     }
 

@@ -31,7 +31,7 @@ use processor::{
 use records::{
     InsurancePlan,
     ehr::{Description, Ehr, EhrFuture, EhrPatient, EhrRecord, Page, PullAbility, Receipt, Write},
-    entries,
+    schema,
     sync_state::SyncState,
 };
 use runtime::clock;
@@ -123,7 +123,7 @@ pub(crate) async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
 }
 
 fn plan() -> CreateRecord<InsurancePlan> {
-    let body = entries::read(json!({"name": "Family Plan"})).unwrap();
+    let body = schema::read(json!({"name": "Family Plan"})).unwrap();
     CreateRecord { body, patient: None, number: None }
 }
 

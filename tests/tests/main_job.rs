@@ -111,8 +111,8 @@ async fn a_booking_reaches_the_ehr_and_survives_a_restart() {
         (record.booking.as_ref().unwrap().writeback == Writeback::Confirmed).then_some(record)
     })
     .await;
-    let foreign_id = written.foreign_id.unwrap();
-    let view = ehr.view(Resource::Appointments, &foreign_id).await.expect("the EHR has the appointment");
+    let foreign_id = written.foreign_id.as_ref().unwrap();
+    let view = ehr.view(Resource::Appointments, foreign_id).await.expect("the EHR has the appointment");
     assert!(view.contains("first visit"), "{view}");
     let patient = engine.patient(fixtures::INSTITUTION, written.patient_id.unwrap()).unwrap().unwrap();
     assert!(patient.foreign_id.is_some(), "the patient was written first");

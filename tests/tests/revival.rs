@@ -16,7 +16,7 @@ use processor::commands::CreateRecord;
 use records::{
     InsurancePlan,
     ehr::{Description, Ehr, EhrFuture, Page, Receipt, Resource, Write},
-    entries,
+    schema,
 };
 use serde_json::json;
 use store::MemoryStore;
@@ -61,7 +61,7 @@ async fn a_location_that_panicked_comes_back_unasked() {
     let engine = Engine::start(setup, parts).await.unwrap();
     until("the first question who it is", async || (ehr.described.load(Ordering::SeqCst) == 1).then_some(())).await;
     let body = json!({"name": "Family Plan"});
-    let body: InsurancePlan = entries::read(body).unwrap();
+    let body: InsurancePlan = schema::read(body).unwrap();
     let plan = CreateRecord { body, patient: None, number: None };
     for tries in 1.. {
         match engine.send(fixtures::MAIN_STREET, plan.clone()).await {

@@ -459,13 +459,5 @@ pub(crate) fn sentence(text: &str) -> String {
 
 /// What a message calls a record.
 pub(crate) fn name_of(resource: Resource) -> &'static str {
-    match resource {
-        Resource::Providers => "Provider",
-        Resource::Operatories => "Operatory",
-        Resource::AppointmentTypes => "Appointment Type",
-        Resource::Patients => "Patient",
-        Resource::WorkingHours => "Working Hour",
-        Resource::Appointments => "Appointment",
-        other => engine::records::entries::rules(other).map_or("Record", |rules| rules.name),
-    }
+    engine::records::rules(resource).name
 }

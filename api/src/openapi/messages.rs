@@ -1,7 +1,7 @@
 //! The `webhooks` of a document: what is posted to endpoints, for every event that can be subscribed to. Shapes are those of `shapes`.
 
 use engine::{
-    records::entries::all_writes,
+    records::schema::all_writes,
     webhooks::{
         catalogue::{Event, EventName, ResourceType, WriteOutcome},
         payload::{Layout, MOST},

@@ -4,7 +4,7 @@ use engine::{
     EngineError, Request, Saved,
     commands::CreateRecord,
     idempotency::IdempotencyKey,
-    records::entry::{Body, Entry},
+    records::record::{Body, Record},
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -49,7 +49,7 @@ impl Call {
         place: &OpenLocation,
         body: &T,
         patient: Option<u32>,
-    ) -> Result<Saved<Entry<T>>, EngineError> {
+    ) -> Result<Saved<Record<T>>, EngineError> {
         self.save_numbered(place, body, patient, None).await
     }
 
@@ -60,9 +60,9 @@ impl Call {
         body: &T,
         patient: Option<u32>,
         number: Option<IdempotencyKey>,
-    ) -> Result<Saved<Entry<T>>, EngineError> {
+    ) -> Result<Saved<Record<T>>, EngineError> {
         let saved = self.save(place, CreateRecord { body: body.clone(), patient, number }).await?;
-        self.audit("write", name_of(T::RESOURCE), saved.record.id);
+        self.audit("write", name_of(T::RESOURCE), saved.record.id.into());
         Ok(saved)
     }
 

@@ -4,8 +4,8 @@ use engine::{
     lists::{Narrow, Order, Part, Walk},
     records::{
         document::Document,
-        entries::rules,
-        entry::{Body, Entry, WriteStatus},
+        record::{Body, Record},
+        schema::rules,
     },
     store::Direction,
 };
@@ -30,9 +30,9 @@ impl Listing {
         &self,
         call: &Call,
         sources: &[u32],
-        keep: impl Fn(&Entry<T>) -> bool,
-    ) -> Result<Page<Entry<T>>, ApiError> {
-        let page = self.page(call, sources, sources, |it: &Entry<T>| call.made_in_reach(it) && keep(it))?;
+        keep: impl Fn(&Record<T>) -> bool,
+    ) -> Result<Page<Record<T>>, ApiError> {
+        let page = self.page(call, sources, sources, |it: &Record<T>| call.made_in_reach(it) && keep(it))?;
         page.rows.iter().for_each(|it| call.audit_read(it));
         Ok(page)
     }
@@ -42,9 +42,9 @@ impl Listing {
         &self,
         call: &Call,
         place: &OpenLocation,
-        keep: impl Fn(&Entry<T>) -> bool,
-    ) -> Result<Page<Entry<T>>, ApiError> {
-        let here = |entry: &Entry<T>| entry.location_id.is_none_or(|id| id == place.location.id.0);
+        keep: impl Fn(&Record<T>) -> bool,
+    ) -> Result<Page<Record<T>>, ApiError> {
+        let here = |entry: &Record<T>| entry.location_id.is_none_or(|id| id == place.location.id.0);
         self.entries(call, &place.sources(), |entry| here(entry) && keep(entry))
     }
 }
@@ -67,13 +67,13 @@ impl Call {
     }
 
     /// The one a path names.
-    pub(crate) fn entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Entry<T>, ApiError> {
+    pub(crate) fn entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Record<T>, ApiError> {
         let found = self.try_entry(tenant, id)?;
         found.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))
     }
 
     /// One that another record refers to, where there is one.
-    pub(crate) fn try_entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Option<Entry<T>>, ApiError> {
+    pub(crate) fn try_entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Option<Record<T>>, ApiError> {
         for source in self.sources(tenant) {
             if let Some(entry) = self.api.engine.entry::<T>(source, id)? {
                 let entry = Some(entry).filter(|entry| self.made_in_reach(entry));
@@ -85,7 +85,7 @@ impl Call {
     }
 
     /// The one a path names, where no institution is named.
-    pub(crate) fn entry_of_any<T: Body>(&self, tenants: &[Tenant], id: u64) -> Result<(Tenant, Entry<T>), ApiError> {
+    pub(crate) fn entry_of_any<T: Body>(&self, tenants: &[Tenant], id: u64) -> Result<(Tenant, Record<T>), ApiError> {
         for tenant in tenants {
             if let Some(entry) = self.try_entry(tenant, id)? {
                 return Ok((tenant.clone(), entry));
@@ -95,7 +95,7 @@ impl Call {
     }
 
     /// The one a path names, at a location.
-    pub(crate) fn entry_at<T: Body>(&self, place: &OpenLocation, id: u64) -> Result<Entry<T>, ApiError> {
+    pub(crate) fn entry_at<T: Body>(&self, place: &OpenLocation, id: u64) -> Result<Record<T>, ApiError> {
         let found = match place.location.source {
             Some(source) => self.api.engine.entry::<T>(source, id)?.filter(|entry| self.made_in_reach(entry)),
             None => None,
@@ -146,8 +146,8 @@ impl Call {
         &mut self,
         sources: &[u32],
         narrow: Vec<Narrow>,
-    ) -> Result<Vec<Entry<T>>, ApiError> {
-        let mut rows: Vec<Entry<T>> = self.whole(sources, narrow)?;
+    ) -> Result<Vec<Record<T>>, ApiError> {
+        let mut rows: Vec<Record<T>> = self.whole(sources, narrow)?;
         rows.retain(|it| self.made_in_reach(it) && is_live(it));
         rows.iter().for_each(|it| self.audit_read(it));
         Ok(rows)
@@ -158,36 +158,36 @@ impl Call {
         &mut self,
         sources: &[u32],
         narrow: Vec<Narrow>,
-    ) -> Result<Vec<Entry<T>>, ApiError> {
+    ) -> Result<Vec<Record<T>>, ApiError> {
         let mut rows = self.whole_entries_ever(sources, narrow)?;
         rows.retain(|it| it.deleted_at.is_none());
         Ok(rows)
     }
 
     /// The system a record comes from, as `foreign_id_type` names it.
-    pub(crate) fn adapter_of<T>(&self, entry: &Entry<T>) -> Option<&str> {
-        self.api.directory.adapter_of_source(Some(entry.source_id))
+    pub(crate) fn adapter_of<T: Body>(&self, entry: &Record<T>) -> Option<&str> {
+        self.api.directory.adapter_of_source(entry.source_id)
     }
 
     /// It came from the EHR, or was made at a location that is open to the caller.
-    pub(crate) fn made_in_reach<T>(&self, entry: &Entry<T>) -> bool {
+    pub(crate) fn made_in_reach<T: Body>(&self, entry: &Record<T>) -> bool {
         entry.location_id.is_none_or(|id| self.is_open(LocationId(id)))
     }
 
     /// A record about a patient was shown.
-    fn audit_read<T: Body>(&self, entry: &Entry<T>) {
+    fn audit_read<T: Body>(&self, entry: &Record<T>) {
         if is_about_patients(T::RESOURCE) {
-            self.audit("read", name_of(T::RESOURCE), entry.id);
+            self.audit("read", name_of(T::RESOURCE), entry.id.into());
         }
     }
 }
 
 /// Whether the record is in force: records made here that the EHR rejected are hidden.
-pub(crate) fn is_live<T>(entry: &Entry<T>) -> bool {
-    entry.foreign_id.is_some() || entry.write.as_ref().is_none_or(|write| write.status != WriteStatus::Failed)
+pub(crate) fn is_live<T: Body>(entry: &Record<T>) -> bool {
+    !entry.rejected()
 }
 
 /// Whether records in a frame are about a patient.
 pub(crate) fn is_about_patients(resource: Resource) -> bool {
-    rules(resource).is_some_and(|rules| rules.refers_to.iter().any(|(_, to)| *to == Resource::Patients))
+    rules(resource).refers_to.iter().any(|(_, to)| *to == Resource::Patients)
 }

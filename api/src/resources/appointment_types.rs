@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use engine::{
     Request, Saved,
     commands::{AppointmentTypeChange, ChangeAppointmentType, CreateAppointmentType, RemoveAppointmentType},
-    records::AppointmentType,
+    records::{AppointmentType, record::Record},
 };
 use location::ids::LocationId;
 
@@ -34,7 +34,7 @@ pub(crate) fn by_id(call: &Call, tenant: &Tenant) -> Result<HashMap<u32, Appoint
 }
 
 /// Whether one of these locations has it: a type is of a location, of all of an EHR, or of all of the institution.
-fn is_at(it: &AppointmentType, places: &[OpenLocation]) -> bool {
+fn is_at(it: &Record<AppointmentType>, places: &[OpenLocation]) -> bool {
     let its = |place: &OpenLocation| {
         it.location_id.is_none_or(|id| id == place.location.id.0)
             && it.source_id.is_none_or(|source| place.location.source == Some(source))
@@ -48,7 +48,7 @@ pub(crate) fn find(
     tenant: &Tenant,
     places: &[OpenLocation],
     id: u32,
-) -> Result<AppointmentType, ApiError> {
+) -> Result<Record<AppointmentType>, ApiError> {
     let found = call.api.engine.appointment_type(tenant.institution.id, id)?;
     let found = found.filter(|it| it.deleted_at.is_none() && is_at(it, places));
     found.ok_or_else(|| ApiError::NotFound(format!("Appointment Type with id {id}")))
@@ -60,7 +60,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     let places = place.map_or_else(|| call.open_locations(&tenant), |place| vec![place]);
     let mut all = call.api.engine.appointment_types(tenant.institution.id)?;
     all.retain(|it| it.deleted_at.is_none() && is_at(it, &places));
-    let of_type = |it: &AppointmentType| match include.is_empty() {
+    let of_type = |it: &Record<AppointmentType>| match include.is_empty() {
         true => Ok(None),
         false => descriptors::by_ids(&call, &tenant, it.descriptor_ids.iter().copied()).map(Some),
     };
@@ -150,13 +150,18 @@ pub(crate) async fn delete(mut call: Call) -> HttpResult {
 async fn save(
     call: &mut Call,
     place: &OpenLocation,
-    request: impl Request<Reply = Saved<AppointmentType>> + Clone,
+    request: impl Request<Reply = Saved<Record<AppointmentType>>> + Clone,
 ) -> HttpResult {
     let saved = call.save(place, request).await?;
     Ok(call.made(saved.replay, AppointmentTypeView::of(&saved.record)))
 }
 
-fn find_at(call: &Call, tenant: &Tenant, place: Option<&OpenLocation>, id: u32) -> Result<AppointmentType, ApiError> {
+fn find_at(
+    call: &Call,
+    tenant: &Tenant,
+    place: Option<&OpenLocation>,
+    id: u32,
+) -> Result<Record<AppointmentType>, ApiError> {
     match place {
         Some(place) => find(call, tenant, std::slice::from_ref(place), id),
         None => find(call, tenant, &call.open_locations(tenant), id),

@@ -3,7 +3,7 @@
 use engine::{
     EngineError, PatientDetails, Unmet,
     commands::{AppointmentChange, ChangeAppointment, CreateAppointment},
-    records::{Appointment, Writeback},
+    records::{Appointment, Writeback, record::Record},
 };
 use location::{
     decision::{Over, Refusal},
@@ -98,7 +98,7 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
 
 pub(crate) async fn update(mut call: Call) -> HttpResult {
     let id = AppointmentId(call.path_id(long_id())?);
-    call.times_at(|engine| engine.appointment(id).ok().flatten().map(|it| LocationId(it.location_id)));
+    call.times_at(|engine| engine.appointment(id).ok().flatten().map(|it| LocationId(it.location())));
     let (tenant, (cancelled, change)) = call.in_tenant_of_query(|input| {
         let (b, clock) = (&mut input.body, &input.clock);
         b.required("appt", object());
@@ -147,7 +147,7 @@ fn shown<'a>(
     call: &'a Call,
     tenant: &Tenant,
     place: &OpenLocation,
-    record: &'a Appointment,
+    record: &'a Record<Appointment>,
 ) -> Result<AppointmentSaved<'a>, ApiError> {
     let appt = view(call, place, record, &mut Names::new(call, tenant))?;
     Ok(AppointmentSaved { appt, stripe_client_secret: None })
@@ -254,7 +254,7 @@ fn problems(span: Span, (start, end): (bool, bool), now: Timestamp) -> Vec<Strin
 }
 
 /// Why an appointment that the location has forgotten cannot be changed: its record still knows.
-fn remembered(refused: EngineError, record: &Appointment) -> EngineError {
+fn remembered(refused: EngineError, record: &Record<Appointment>) -> EngineError {
     let forgotten = [Refusal::AppointmentNotFound, Refusal::AppointmentNotOpen(Over::Forgotten)];
     if !forgotten.iter().any(|refusal| refused == EngineError::Refused(refusal.clone())) {
         return refused;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::records::AppointmentType;
+use engine::records::{AppointmentType, record::Record};
 use location::{
     hours::HourSource,
     ids::{AppointmentTypeId, LocationId, OperatoryId, ProviderId, WorkingHourId},
@@ -193,7 +193,7 @@ pub(crate) fn near(start: Date, now: location::time::Timestamp) -> Result<(), Ap
 }
 
 /// How long a slot is: as asked, or as its type takes.
-pub(crate) fn minutes(asked: Option<i64>, kind: Option<&AppointmentType>) -> i64 {
+pub(crate) fn minutes(asked: Option<i64>, kind: Option<&Record<AppointmentType>>) -> i64 {
     let of_type = kind.map(|kind| i64::from(kind.minutes)).filter(|minutes| SLOT_MINUTES.contains(minutes));
     asked.or(of_type).unwrap_or(DEFAULT_MINUTES)
 }
@@ -255,7 +255,7 @@ impl SlotsInput {
         let mut labelled = Vec::with_capacity(places.len());
         for place in places {
             let mut hours = call.api.engine.working_hours(place.location.id)?;
-            hours.retain(|it| it.label.as_ref().is_some_and(|name| label_id(it.location_id, name) == label));
+            hours.retain(|it| it.label.as_ref().is_some_and(|name| label_id(it.location(), name) == label));
             labelled.push(Some(hours.iter().map(|it| WorkingHourId(it.id)).collect::<Vec<_>>()));
         }
         if labelled.iter().flatten().all(Vec::is_empty) {
@@ -264,7 +264,7 @@ impl SlotsInput {
         Ok(labelled)
     }
 
-    fn query(&self, call: &Call, kind: Option<&AppointmentType>) -> SlotQuery {
+    fn query(&self, call: &Call, kind: Option<&Record<AppointmentType>>) -> SlotQuery {
         let length = minutes(self.length, kind);
         let interval = self.interval.unwrap_or(length).max(*SLOT_INTERVAL.start());
         SlotQuery {

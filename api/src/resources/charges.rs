@@ -2,8 +2,8 @@
 
 use engine::records::{
     Charge, Claim, Procedure,
-    entry::Entry,
     index::{Field, Term},
+    record::Record,
 };
 
 use super::related::{Related, shown};
@@ -62,6 +62,6 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
 }
 
 /// The claims that say something of a charge.
-pub(crate) fn claims_of(call: &Call, charge: &Entry<Charge>) -> Result<Vec<Entry<Claim>>, ApiError> {
-    call.having(charge.source_id, Term::number(Field::Charge, charge.id), MAX_RELATED)
+pub(crate) fn claims_of(call: &Call, charge: &Record<Charge>) -> Result<Vec<Record<Claim>>, ApiError> {
+    call.having(charge.source(), Term::number(Field::Charge, charge.id), MAX_RELATED)
 }

@@ -4,7 +4,7 @@ use engine::{
     lists::Narrow,
     records::{
         ClinicalNote, Conversation, PatientRecall, PlanStatus, Procedure, ProcedureCode, ProcedureCodeCategory,
-        RecallType, TreatmentPlan, entry::Entry, index::Field,
+        RecallType, TreatmentPlan, index::Field, record::Record,
     },
 };
 
@@ -49,7 +49,7 @@ pub(crate) async fn procedures(mut call: Call) -> HttpResult {
         let listing = input.listing().sort().since().patient().id("provider_id", Field::Provider);
         Some((listing.id("appointment_id", Field::Appointment).done(), started, ended))
     })?;
-    let page = listing.entries(&call, &call.sources_at(&tenant, place.as_ref()), |it: &Entry<Procedure>| {
+    let page = listing.entries(&call, &call.sources_at(&tenant, place.as_ref()), |it: &Record<Procedure>| {
         let (start, end) = (it.body.start_date.map(|day| day.0), it.body.end_date.map(|day| day.0));
         between(start, started) && between(end, ended)
     })?;
@@ -74,7 +74,7 @@ pub(crate) async fn plans(mut call: Call) -> HttpResult {
         let status = input.query.optional("status", one_of(STATUSES));
         Some((input.listing().since().patient().without_deleted().done(), status))
     })?;
-    let keep = |it: &Entry<TreatmentPlan>| status.is_none_or(|status| it.body.status == Some(status));
+    let keep = |it: &Record<TreatmentPlan>| status.is_none_or(|status| it.body.status == Some(status));
     let page = listing.entries(&call, &call.sources(&tenant), keep)?;
     let mut procedures = Vec::with_capacity(page.rows.len());
     for plan in &page.rows {
@@ -91,10 +91,10 @@ pub(crate) async fn plan(mut call: Call) -> HttpResult {
     Ok(call.show(call.treatment_plan(&plan, &procedures_of(&call, &plan)?)))
 }
 
-fn procedures_of(call: &Call, plan: &Entry<TreatmentPlan>) -> Result<Vec<Entry<Procedure>>, ApiError> {
+fn procedures_of(call: &Call, plan: &Record<TreatmentPlan>) -> Result<Vec<Record<Procedure>>, ApiError> {
     let mut procedures = Vec::new();
     for id in &plan.body.procedure_ids {
-        procedures.extend(call.api.engine.entry(plan.source_id, *id)?);
+        procedures.extend(call.api.engine.entry(plan.source(), *id)?);
     }
     Ok(procedures)
 }
@@ -106,7 +106,7 @@ pub(crate) async fn notes(mut call: Call) -> HttpResult {
         let notes = input.listing().since().patient().id("procedure_id", Field::Procedure);
         Some((notes.without_deleted().done(), entered))
     })?;
-    let keep = |it: &Entry<ClinicalNote>| between(it.body.entered_at.map(|it| it.at()), entered);
+    let keep = |it: &Record<ClinicalNote>| between(it.body.entered_at.map(|it| it.at()), entered);
     let page = listing.entries(&call, &place.sources(), keep)?;
     Ok(call.page_of(&page, ClinicalNoteView::of))
 }
@@ -117,7 +117,7 @@ pub(crate) async fn recall_types(mut call: Call) -> HttpResult {
         Some((q.optional("foreign_id", text(MAX_TEXT)), q.optional("updated_since", instant(&input.clock))))
     })?;
     let since = since.map(Narrow::UpdatedSince).into_iter().collect();
-    let mut types: Vec<Entry<RecallType>> = call.whole_entries(&place.sources(), since)?;
+    let mut types: Vec<Record<RecallType>> = call.whole_entries(&place.sources(), since)?;
     types.retain(|it| foreign_id.is_none() || it.foreign_id == foreign_id);
     Ok(call.list(&types.iter().map(|it| RecallTypeView::of(it, call.adapter_of(it))).collect::<Vec<_>>()))
 }
@@ -135,7 +135,7 @@ pub(crate) async fn recalls(mut call: Call) -> HttpResult {
         let recalls = input.listing().sort().since().foreign_id().patient().id("recall_id", Field::Type);
         Some((recalls.without_deleted().done(), due))
     })?;
-    let page = listing.entries(&call, &place.sources(), |it: &Entry<PatientRecall>| {
+    let page = listing.entries(&call, &place.sources(), |it: &Record<PatientRecall>| {
         due.is_none_or(|due| it.body.date_due.is_some_and(|day| midnight(day.0) > due))
     })?;
     let kinds: Vec<_> = page.rows.iter().map(|it| kind_of(&call, it)).collect::<Result<_, _>>()?;
@@ -152,9 +152,9 @@ pub(crate) async fn recall(mut call: Call) -> HttpResult {
     Ok(call.show(PatientRecallView::of(&recall, kind.as_ref(), call.adapter_of(&recall))))
 }
 
-fn kind_of(call: &Call, recall: &Entry<PatientRecall>) -> Result<Option<Entry<RecallType>>, ApiError> {
+fn kind_of(call: &Call, recall: &Record<PatientRecall>) -> Result<Option<Record<RecallType>>, ApiError> {
     let Some(id) = recall.body.recall_type_id else { return Ok(None) };
-    Ok(call.api.engine.entry(recall.source_id, id)?)
+    Ok(call.api.engine.entry(recall.source(), id)?)
 }
 
 pub(crate) async fn conversations(mut call: Call) -> HttpResult {

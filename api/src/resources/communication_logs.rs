@@ -5,7 +5,7 @@ use engine::{
     lists::Narrow,
     records::{
         CommunicationLog, Direction, Mode,
-        entry::{Body, Entry, WriteStatus},
+        record::{Record, Schema, WriteStatus},
     },
 };
 use location::{
@@ -59,7 +59,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         Some((logs.done(), status, since))
     })?;
     let here = Some(place.location.id.0);
-    let page = listing.entries(&call, &place.sources(), |it: &Entry<CommunicationLog>| {
+    let page = listing.entries(&call, &place.sources(), |it: &Record<CommunicationLog>| {
         // Those recorded in the EHR itself have no write of ours.
         let write = it.write.as_ref().map(|write| write.status);
         let wanted = write.is_some_and(|write| status.is_none_or(|status| status == write));
@@ -74,7 +74,7 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     let missing = || ApiError::NotFound(format!("Communication Log with id {id}"));
     let (source, own) =
         record_uuid::id_in(CommunicationLog::RESOURCE, call.sources(&tenant), &id).ok_or_else(missing)?;
-    let entry: Option<Entry<CommunicationLog>> = call.api.engine.entry(source, own)?;
+    let entry: Option<Record<CommunicationLog>> = call.api.engine.entry(source, own)?;
     let entry = entry.filter(|it| it.write.is_some() && call.made_in_reach(it)).ok_or_else(missing)?;
     call.audit("read", "Communication Log", own);
     Ok(call.show(CommunicationLogView::of(&entry)))

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use engine::{
     lists::{Order, Part, Walk},
-    records::{AppointmentDescriptor, entry::Entry},
+    records::{AppointmentDescriptor, record::Record},
     store::Direction,
 };
 use location::ids::LocationId;
@@ -18,7 +18,7 @@ use crate::{
     views::catalogue::DescriptorView,
 };
 
-type Descriptor = Entry<AppointmentDescriptor>;
+type Descriptor = Record<AppointmentDescriptor>;
 
 pub(crate) fn read_type(input: &mut Input) -> Option<String> {
     input.query.optional("descriptor_type", text(MAX_NAME))
@@ -42,7 +42,7 @@ pub(crate) fn by_ids(
 }
 
 pub(crate) fn views<'a>(call: &'a Call, found: &'a [Descriptor]) -> Vec<DescriptorView<'a>> {
-    let adapter = |it: &Descriptor| call.api.directory.adapter_of_source(Some(it.source_id));
+    let adapter = |it: &Descriptor| call.api.directory.adapter_of_source(it.source_id);
     found.iter().map(|it| DescriptorView::of(it, adapter(it))).collect()
 }
 

@@ -2,8 +2,8 @@
 
 use engine::records::{
     Fee, FeeSchedule,
-    entry::Entry,
     index::{Field, Term},
+    record::Record,
 };
 
 use crate::{
@@ -22,7 +22,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         Some((active, input.listing().since().done()))
     })?;
     // Where the EHR does not tell, a schedule is in use.
-    let in_use = |it: &Entry<FeeSchedule>| it.body.active.unwrap_or(true) && it.deleted_at.is_none();
+    let in_use = |it: &Record<FeeSchedule>| it.body.active.unwrap_or(true) && it.deleted_at.is_none();
     let page = listing.entries_at(&call, &place, |it| active == in_use(it))?;
     Ok(call.page(&page.views(FeeScheduleView::of)))
 }
@@ -33,7 +33,7 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     let entry = call.entry::<FeeSchedule>(&tenant, id)?;
     let mut fees = Vec::new();
     if !include.is_empty() {
-        fees = call.having::<Fee>(entry.source_id, Term::number(Field::FeeSchedule, id), MAX_WHOLE_LIST)?;
+        fees = call.having::<Fee>(entry.source(), Term::number(Field::FeeSchedule, id), MAX_WHOLE_LIST)?;
         if fees.len() == MAX_WHOLE_LIST {
             call.warn("Not all fees are shown: list them with GET /fee_schedule_procedures.");
         }

@@ -4,8 +4,8 @@ use engine::{
     lists::Narrow,
     records::{
         FormResponse, FormSchema,
-        entry::{Body, Entry},
         index::{Field, Term},
+        record::{Record, Schema},
         values::Json,
     },
 };
@@ -32,7 +32,7 @@ pub(crate) async fn schemas(mut call: Call) -> HttpResult {
 pub(crate) async fn schema(mut call: Call) -> HttpResult {
     let id = call.path("uuid", uuid())?;
     let (place, ()) = call.at_location(|_| Some(()))?;
-    let schema: Entry<FormSchema> = call.entry_at(&place, schema_id(&place, &id)?)?;
+    let schema: Record<FormSchema> = call.entry_at(&place, schema_id(&place, &id)?)?;
     Ok(call.show(FormSchemaDetail::of(&schema)))
 }
 
@@ -55,7 +55,7 @@ pub(crate) async fn responses(mut call: Call) -> HttpResult {
 pub(crate) async fn response(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (place, ()) = call.at_location(|_| Some(()))?;
-    let response: Entry<FormResponse> = call.entry_at(&place, id)?;
+    let response: Record<FormResponse> = call.entry_at(&place, id)?;
     Ok(call.show(FormResponseView::of(&response, call.adapter_of(&response))))
 }
 

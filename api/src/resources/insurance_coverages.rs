@@ -4,7 +4,7 @@ use engine::{
     commands::RemoveRecord,
     records::{
         Coverage, Relation,
-        entry::{Body, Entry},
+        record::{Record, Schema},
         values::Day,
     },
 };
@@ -44,7 +44,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         let active = input.query.defaulted("active", boolean(), true);
         Some((input.listing().since().patient().done(), active))
     })?;
-    let keep = |it: &Entry<Coverage>| is_live(it) && active == (it.body.active && it.deleted_at.is_none());
+    let keep = |it: &Record<Coverage>| is_live(it) && active == (it.body.active && it.deleted_at.is_none());
     let page = listing.entries(&call, &call.sources(&tenant), keep)?;
     Ok(call.page_of(&page, CoverageView::of))
 }
@@ -52,7 +52,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
 pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
-    let coverage: Entry<Coverage> = call.entry(&tenant, id)?;
+    let coverage: Record<Coverage> = call.entry(&tenant, id)?;
     let patient = subscriber(&call, &tenant, &coverage.body)?;
     let mut view = CoverageView::of(&coverage);
     view.subscriber = Some(SubscriberView::of(&coverage.body, patient.as_ref()));
@@ -131,8 +131,8 @@ fn priority() -> Kind<u32> {
 pub(crate) async fn delete(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
-    let coverage: Entry<Coverage> = call.entry(&tenant, id)?;
-    let place = call.location_for(&tenant, coverage.source_id, coverage.location_id.as_slice());
+    let coverage: Record<Coverage> = call.entry(&tenant, id)?;
+    let place = call.location_for(&tenant, coverage.source(), coverage.location_id.as_slice());
     let place = place.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(Coverage::RESOURCE))))?;
     call.save(&place, RemoveRecord::<Coverage>::new(id)).await?;
     Ok(call.empty())

@@ -4,8 +4,8 @@ use engine::{
     lists::Narrow,
     records::{
         Coverage, FeeSchedule, InsurancePlan, Patient,
-        entry::Entry,
         index::{Field, Term},
+        record::Record,
         values::Address,
     },
 };
@@ -41,17 +41,17 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, asked) = call.in_tenant(|input| Some(input.query.list("include", includes(INCLUDES))))?;
     let asked = |name: &str| asked.contains(&name);
-    let plan: Entry<InsurancePlan> = call.entry(&tenant, id)?;
+    let plan: Record<InsurancePlan> = call.entry(&tenant, id)?;
     let schedule = match plan.body.fee_schedule_id {
         Some(id) if asked("fee_schedule") => call.try_entry::<FeeSchedule>(&tenant, id)?,
         _ => None,
     };
     let covered = asked("patient_coverages") || asked("subscribers");
-    let coverages: Vec<Entry<Coverage>> = match covered {
-        true => call.whole_entries(&[plan.source_id], vec![Narrow::Has(Term::number(Field::Plan, id))])?,
+    let coverages: Vec<Record<Coverage>> = match covered {
+        true => call.whole_entries(&[plan.source()], vec![Narrow::Has(Term::number(Field::Plan, id))])?,
         false => Vec::new(),
     };
-    let patients: Vec<Option<Patient>> =
+    let patients: Vec<Option<Record<Patient>>> =
         coverages.iter().map(|it| subscriber(&call, &tenant, &it.body)).collect::<Result<_, _>>()?;
     let mut view = InsurancePlanView::of(&plan);
     view.patient_coverages = asked("patient_coverages").then(|| coverages.iter().map(CoverageView::of).collect());
@@ -61,13 +61,20 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
 }
 
 /// The patient who holds the subscription.
-pub(crate) fn subscriber(call: &Call, tenant: &Tenant, coverage: &Coverage) -> Result<Option<Patient>, ApiError> {
+pub(crate) fn subscriber(
+    call: &Call,
+    tenant: &Tenant,
+    coverage: &Coverage,
+) -> Result<Option<Record<Patient>>, ApiError> {
     let Some(id) = SubscriberView::patient_of(coverage) else { return Ok(None) };
     Ok(call.api.engine.patient(tenant.institution.id, id)?)
 }
 
 /// Each person once, however many they cover.
-fn subscribers<'a>(coverages: &'a [Entry<Coverage>], patients: &'a [Option<Patient>]) -> Vec<SubscriberView<'a>> {
+fn subscribers<'a>(
+    coverages: &'a [Record<Coverage>],
+    patients: &'a [Option<Record<Patient>>],
+) -> Vec<SubscriberView<'a>> {
     let mut seen = Vec::new();
     let people = coverages.iter().zip(patients).filter(|(coverage, patient)| {
         let coverage = &coverage.body;

@@ -8,8 +8,8 @@ use engine::{
     records::{
         ChargeSplit, ProviderSplit,
         currencies::CURRENCIES,
-        entry::{Body, Entry},
         money::{Currency, Money},
+        record::{Body, Record},
         values::Day,
     },
 };
@@ -136,7 +136,7 @@ pub(super) async fn save<T: Body>(
     place: &OpenLocation,
     given: LedgerEntryInput,
     body: impl FnOnce(LedgerEntryInput, Day) -> T,
-) -> Result<Saved<Entry<T>>, ApiError> {
+) -> Result<Saved<Record<T>>, ApiError> {
     let (patient_id, day) = (given.patient_id, given.day(call, place));
     let number = given.number::<T>(call, place);
     let saved = call.save_numbered(place, &body(given, day), Some(patient_id), Some(number)).await;

@@ -5,8 +5,8 @@ use engine::{
     lists::Narrow,
     records::{
         HistoryCategory, HistoryItem, PatientHistoryItem,
-        entry::{Body, Entry},
         index::{Field, Term},
+        record::{Record, Schema},
     },
 };
 
@@ -40,7 +40,7 @@ pub(crate) async fn items(mut call: Call) -> HttpResult {
         let term = input.query.optional("search_term", text(MAX_NAME)).map(|term| term.to_lowercase());
         Some((input.listing().without_deleted().done(), category?, term))
     })?;
-    let named = |it: &Entry<HistoryItem>| term.as_ref().is_none_or(|term| it.body.name.to_lowercase().contains(term));
+    let named = |it: &Record<HistoryItem>| term.as_ref().is_none_or(|term| it.body.name.to_lowercase().contains(term));
     let name = CATEGORIES.iter().find(|(_, known)| *known == category).map(|(name, _)| *name);
     let listing = listing.narrowed(name.map(|name| Narrow::Has(Term::text(Field::Category, name))));
     let page = listing.entries(&call, &place.sources(), named)?;
@@ -56,20 +56,20 @@ pub(crate) async fn patient_items(mut call: Call) -> HttpResult {
     })?;
     find_at(&call, &place, patient)?;
     let theirs = vec![Narrow::Has(Term::number(Field::Patient, patient))];
-    let mut entries: Vec<Entry<PatientHistoryItem>> = call.whole_entries_ever(&place.sources(), theirs)?;
+    let mut entries: Vec<Record<PatientHistoryItem>> = call.whole_entries_ever(&place.sources(), theirs)?;
     entries.retain(|it| it.body.category == category && active == (it.body.active && it.deleted_at.is_none()));
     let items = items_of(&call, &entries)?;
     Ok(call.list(&views(&entries, &items)))
 }
 
 /// The catalogue's entries they are of, where it still has them.
-fn items_of(call: &Call, entries: &[Entry<PatientHistoryItem>]) -> Result<Vec<Option<Entry<HistoryItem>>>, ApiError> {
-    entries.iter().map(|it| Ok(call.api.engine.entry(it.source_id, it.body.item_id)?)).collect()
+fn items_of(call: &Call, entries: &[Record<PatientHistoryItem>]) -> Result<Vec<Option<Record<HistoryItem>>>, ApiError> {
+    entries.iter().map(|it| Ok(call.api.engine.entry(it.source(), it.body.item_id)?)).collect()
 }
 
 fn views<'a>(
-    entries: &'a [Entry<PatientHistoryItem>],
-    items: &'a [Option<Entry<HistoryItem>>],
+    entries: &'a [Record<PatientHistoryItem>],
+    items: &'a [Option<Record<HistoryItem>>],
 ) -> Vec<PatientHistoryItemView<'a>> {
     entries.iter().zip(items).map(|(entry, item)| PatientHistoryItemView::of(entry, item.as_ref())).collect()
 }
@@ -119,7 +119,7 @@ fn read(b: &mut Fields) -> Option<(u32, Vec<SaveHistoryItem>)> {
 }
 
 fn check(call: &Call, place: &OpenLocation, new: &SaveHistoryItem) -> Result<(), ApiError> {
-    let item: Entry<HistoryItem> = call.entry_at(place, new.item_id)?;
+    let item: Record<HistoryItem> = call.entry_at(place, new.item_id)?;
     let usable = item.deleted_at.is_none() && item.body.category == new.category;
     let missing = || ApiError::NotFound(format!("{} with id {}", name_of(HistoryItem::RESOURCE), new.item_id));
     if usable { Ok(()) } else { Err(missing()) }

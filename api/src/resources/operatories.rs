@@ -1,6 +1,6 @@
 //! GET /operatories, GET /operatories/{id}
 
-use engine::records::Operatory;
+use engine::records::{Operatory, record::Record};
 use location::ids::LocationId;
 
 use super::appointment_types;
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The one a request names, to put something into it.
-pub(crate) fn find(call: &Call, location: LocationId, id: u64) -> Result<Operatory, ApiError> {
+pub(crate) fn find(call: &Call, location: LocationId, id: u64) -> Result<Record<Operatory>, ApiError> {
     let found = call.api.engine.operatory(location, id)?.filter(|it| it.deleted_at.is_none());
     found.ok_or_else(|| ApiError::NotFound(format!("Operatory with id {id} in location {location}")))
 }
@@ -31,7 +31,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         Some((input.listing().foreign_id().since().done(), name))
     })?;
     let types = appointment_types::by_id(&call, &Tenant { institution })?;
-    let named = |it: &Operatory| name.as_ref().is_none_or(|name| it.name.to_lowercase().contains(name));
+    let named = |it: &Record<Operatory>| name.as_ref().is_none_or(|name| it.name.to_lowercase().contains(name));
     let sources: Vec<u32> = location.source.into_iter().collect();
     let page = listing.page(&call, &[location.id.0], &sources, named)?;
     let adapter = call.api.directory.adapter(&location);

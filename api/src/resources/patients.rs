@@ -8,7 +8,7 @@ pub(crate) mod list;
 pub(crate) mod show;
 pub(crate) mod update;
 
-use engine::records::Patient;
+use engine::records::{Patient, record::Record};
 
 use crate::{
     access::{
@@ -19,25 +19,25 @@ use crate::{
 };
 
 /// The one a request names, of any location that is open to the caller.
-pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Patient, ApiError> {
+pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Record<Patient>, ApiError> {
     let found = call.api.engine.patient(tenant.institution.id, id)?.filter(|it| reachable(call, tenant, it));
     seen(call, found, id)
 }
 
 /// The one a request names, at a location.
-pub(crate) fn find_at(call: &Call, place: &OpenLocation, id: u32) -> Result<Patient, ApiError> {
+pub(crate) fn find_at(call: &Call, place: &OpenLocation, id: u32) -> Result<Record<Patient>, ApiError> {
     let found = call.api.engine.patient(place.institution.id, id)?;
     seen(call, found.filter(|it| it.source_id == place.location.source), id)
 }
 
-fn seen(call: &Call, found: Option<Patient>, id: u32) -> Result<Patient, ApiError> {
+fn seen(call: &Call, found: Option<Record<Patient>>, id: u32) -> Result<Record<Patient>, ApiError> {
     let found = found.ok_or_else(|| ApiError::NotFound(format!("Patient with id {id}")))?;
     call.audit("read", "patient", id.into());
     Ok(found)
 }
 
 /// Patients are shared by all locations of their EHR; without one they belong to the locations that know them.
-pub(crate) fn reachable(call: &Call, tenant: &Tenant, patient: &Patient) -> bool {
+pub(crate) fn reachable(call: &Call, tenant: &Tenant, patient: &Record<Patient>) -> bool {
     call.open_locations(tenant).iter().any(|place| match patient.source_id {
         Some(source) => place.location.source == Some(source),
         None => patient.location_ids.contains(&place.location.id.0),

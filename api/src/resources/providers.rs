@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use engine::records::{Provider, WorkingHour};
+use engine::records::{Provider, WorkingHour, record::Record};
 use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -69,7 +69,7 @@ struct Requestable {
 }
 
 impl<'a> ProviderView<'a> {
-    fn of(record: &'a Provider, adapter: Option<&'a str>) -> ProviderView<'a> {
+    fn of(record: &'a Record<Provider>, adapter: Option<&'a str>) -> ProviderView<'a> {
         ProviderView {
             id: record.id,
             email: record.email.as_deref(),
@@ -99,10 +99,10 @@ impl<'a> ProviderView<'a> {
 }
 
 /// The one a request names: of an EHR the caller may reach.
-pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Provider, ApiError> {
+pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Record<Provider>, ApiError> {
     let found = call.api.engine.provider(tenant.institution.id, id)?;
     found
-        .filter(|it| call.sources(tenant).contains(&it.source_id))
+        .filter(|it| call.sources(tenant).contains(&it.source()))
         .ok_or_else(|| ApiError::NotFound(format!("Provider with id {id}")))
 }
 
@@ -148,9 +148,9 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     let places = call.open_locations(&tenant);
     let working = Working::at(&call, &tenant, &places)?;
     let sources = call.sources(&tenant);
-    let keep = |it: &Provider| {
+    let keep = |it: &Record<Provider>| {
         let here = place.as_ref().is_none_or(|place| working.may_work(it, place));
-        (sources.contains(&it.source_id) || working.without_ehr(it.id)) && filter.keeps(it, &working) && here
+        (sources.contains(&it.source()) || working.without_ehr(it.id)) && filter.keeps(it, &working) && here
     };
     let page = listing.page(&call, &[tenant.institution.id.0], &sources, keep)?;
     Ok(call.page(&page.views(|it| view(&call, &working, it, &include))))
@@ -171,14 +171,14 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
 /// Locations are always there.
 const INCLUDES: &[&str] = &["locations", "availabilities", "appointment_types"];
 
-fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Provider, include: &[&str]) -> ProviderView<'a> {
+fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Record<Provider>, include: &[&str]) -> ProviderView<'a> {
     let asked = |name: &str| include.contains(&name).then_some(());
     let (now, types) = (call.api.engine.now(), &working.types);
     let hours = || working.hours_of(it.id);
     let named: BTreeSet<u32> = hours().flat_map(|(_, hour)| hour.appointment_type_ids.iter().copied()).collect();
     // Who asks for types only is shown the hours that carry some.
     let all = asked("availabilities").is_some();
-    let shown = |(_, hour): &(&OpenLocation, &WorkingHour)| all || !hour.appointment_type_ids.is_empty();
+    let shown = |(_, hour): &(&OpenLocation, &Record<WorkingHour>)| all || !hour.appointment_type_ids.is_empty();
     let own = || working.places.iter().filter(|(place, _)| working.works(it.id, place.location.id));
     let adapter = |place: &'a OpenLocation| call.api.directory.adapter(&place.location);
     ProviderView {
@@ -189,12 +189,12 @@ fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Provider, include:
         }),
         appointment_types: asked("appointment_types")
             .map(|()| named.iter().filter_map(|id| types.as_ref()?.get(id)).cloned().collect()),
-        ..ProviderView::of(it, call.api.directory.adapter_of_source(Some(it.source_id)))
+        ..ProviderView::of(it, call.api.directory.adapter_of_source(it.source_id))
     }
 }
 
 impl Filter {
-    fn keeps(&self, it: &Provider, working: &Working<'_>) -> bool {
+    fn keeps(&self, it: &Record<Provider>, working: &Working<'_>) -> bool {
         it.inactive == self.inactive
             && self.requestable.is_none_or(|requestable| requestable == working.anywhere(it.id))
             && (self.ids.is_empty() || self.ids.contains(&it.id))
@@ -205,7 +205,7 @@ impl Filter {
 struct Working<'a> {
     places: Vec<(&'a OpenLocation, Facts)>,
     /// Those in use.
-    hours: Vec<(&'a OpenLocation, Vec<WorkingHour>)>,
+    hours: Vec<(&'a OpenLocation, Vec<Record<WorkingHour>>)>,
     types: working_hours::Types,
 }
 
@@ -221,7 +221,7 @@ impl<'a> Working<'a> {
         Ok(Working { places: known, hours, types: Some(appointment_types::by_id(call, tenant)?) })
     }
 
-    fn hours_of(&self, provider: u32) -> impl Iterator<Item = (&'a OpenLocation, &WorkingHour)> {
+    fn hours_of(&self, provider: u32) -> impl Iterator<Item = (&'a OpenLocation, &Record<WorkingHour>)> {
         let all = self.hours.iter().flat_map(|(place, hours)| hours.iter().map(move |hour| (*place, hour)));
         all.filter(move |(_, hour)| hour.provider_id == provider)
     }
@@ -231,8 +231,8 @@ impl<'a> Working<'a> {
     }
 
     /// Who has no hours anywhere may get some at any location of their EHR, and at those without one.
-    fn may_work(&self, provider: &Provider, at: &OpenLocation) -> bool {
-        let theirs = at.location.source.is_none_or(|source| source == provider.source_id);
+    fn may_work(&self, provider: &Record<Provider>, at: &OpenLocation) -> bool {
+        let theirs = at.location.source.is_none_or(|source| provider.source_id == Some(source));
         (theirs && !self.anywhere(provider.id)) || self.works(provider.id, at.location.id)
     }
 

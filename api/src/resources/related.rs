@@ -4,8 +4,8 @@ use engine::{
     lists::{Narrow, Order, Part, Walk},
     records::{
         Adjustment, Charge, InsurancePlan, Patient, Payment, Procedure, Provider, TreatmentPlan,
-        entry::{Body, Entry},
         index::Term,
+        record::{Body, Record},
     },
     store::Direction,
 };
@@ -35,7 +35,7 @@ impl Related<'_> {
         self.asked.contains(&name)
     }
 
-    pub(super) fn patient(&self, name: &str, id: Option<u32>) -> Result<Included<Patient>, ApiError> {
+    pub(super) fn patient(&self, name: &str, id: Option<u32>) -> Result<Included<Record<Patient>>, ApiError> {
         let institution = self.tenant.institution.id;
         let found = self.read(name, id, |id| Ok(self.call.api.engine.patient(institution, id)?))?;
         if let Some(Some(patient)) = &found {
@@ -44,11 +44,11 @@ impl Related<'_> {
         Ok(found)
     }
 
-    pub(super) fn provider(&self, name: &str, id: Option<u32>) -> Result<Included<Provider>, ApiError> {
+    pub(super) fn provider(&self, name: &str, id: Option<u32>) -> Result<Included<Record<Provider>>, ApiError> {
         self.read(name, id, |id| Ok(self.call.api.engine.provider(self.tenant.institution.id, id)?))
     }
 
-    pub(super) fn entry<T: Body>(&self, name: &str, id: Option<u64>) -> Result<Included<Entry<T>>, ApiError> {
+    pub(super) fn entry<T: Body>(&self, name: &str, id: Option<u64>) -> Result<Included<Record<T>>, ApiError> {
         self.read(name, id, |id| self.call.try_entry(self.tenant, id))
     }
 
@@ -72,52 +72,52 @@ pub(super) fn shown<'a, T, V>(found: &'a Included<T>, view: impl FnOnce(&'a T) -
 
 impl Call {
     /// The records of a data source that are found by a term and not deleted, in order of id, up to a limit.
-    pub(crate) fn having<T: Body>(&self, source: u32, term: Term, limit: usize) -> Result<Vec<Entry<T>>, ApiError> {
+    pub(crate) fn having<T: Body>(&self, source: u32, term: Term, limit: usize) -> Result<Vec<Record<T>>, ApiError> {
         let walk = Walk { narrow: vec![Narrow::Has(term)], ..Walk::new(source, Order::Id) };
         let found =
-            self.api.engine.walk::<Entry<T>>(&walk, Part { from: None, direction: Direction::Forward, limit })?;
+            self.api.engine.walk::<Record<T>>(&walk, Part { from: None, direction: Direction::Forward, limit })?;
         let found = found.into_iter().map(|(_, entry)| entry);
         Ok(found.filter(|it| it.deleted_at.is_none() && is_live(it) && self.made_in_reach(it)).collect())
     }
 
     /// Its fee only for those who may see amounts (specification 5.10), as everything here that has one.
-    pub(crate) fn procedure<'a>(&self, procedure: &'a Entry<Procedure>) -> ProcedureView<'a> {
+    pub(crate) fn procedure<'a>(&self, procedure: &'a Record<Procedure>) -> ProcedureView<'a> {
         ProcedureView::of(procedure).amounts(self.key.grants.financial)
     }
 
     pub(crate) fn treatment_plan<'a>(
         &self,
-        plan: &'a Entry<TreatmentPlan>,
-        procedures: impl IntoIterator<Item = &'a Entry<Procedure>>,
+        plan: &'a Record<TreatmentPlan>,
+        procedures: impl IntoIterator<Item = &'a Record<Procedure>>,
     ) -> TreatmentPlanView<'a> {
         TreatmentPlanView::of(plan, procedures).amounts(self.key.grants.financial)
     }
 
-    pub(crate) fn insurance_plan<'a>(&self, plan: &'a Entry<InsurancePlan>) -> InsurancePlanView<'a> {
+    pub(crate) fn insurance_plan<'a>(&self, plan: &'a Record<InsurancePlan>) -> InsurancePlanView<'a> {
         InsurancePlanView::of(plan).amounts(self.key.grants.financial)
     }
 
-    pub(crate) fn charge<'a>(&self, charge: &'a Entry<Charge>) -> ChargeView<'a> {
+    pub(crate) fn charge<'a>(&self, charge: &'a Record<Charge>) -> ChargeView<'a> {
         if self.version.is_v2() { ChargeView::older(charge) } else { ChargeView::of(charge) }
     }
 
-    pub(crate) fn payment<'a>(&self, payment: &'a Entry<Payment>) -> PaymentView<'a> {
+    pub(crate) fn payment<'a>(&self, payment: &'a Record<Payment>) -> PaymentView<'a> {
         if self.version.is_v2() { PaymentView::older(payment) } else { PaymentView::of(payment) }
     }
 
-    pub(crate) fn adjustment<'a>(&self, adjustment: &'a Entry<Adjustment>) -> AdjustmentView<'a> {
+    pub(crate) fn adjustment<'a>(&self, adjustment: &'a Record<Adjustment>) -> AdjustmentView<'a> {
         if self.version.is_v2() { AdjustmentView::older(adjustment) } else { AdjustmentView::of(adjustment) }
     }
 
-    pub(crate) fn patient_basic<'a>(&'a self, patient: &'a Patient) -> PatientBasic<'a> {
+    pub(crate) fn patient_basic<'a>(&'a self, patient: &'a Record<Patient>) -> PatientBasic<'a> {
         PatientBasic::of(patient, self.api.directory.adapter_of_source(patient.source_id))
     }
 
-    pub(crate) fn patient_user<'a>(&'a self, patient: &'a Patient) -> PersonView<'a> {
+    pub(crate) fn patient_user<'a>(&'a self, patient: &'a Record<Patient>) -> PersonView<'a> {
         PersonView::patient(patient, self.api.directory.adapter_of_source(patient.source_id))
     }
 
-    pub(crate) fn provider_basic<'a>(&'a self, provider: &'a Provider) -> ProviderBasic<'a> {
-        ProviderBasic::of(provider, self.api.directory.adapter_of_source(Some(provider.source_id)))
+    pub(crate) fn provider_basic<'a>(&'a self, provider: &'a Record<Provider>) -> ProviderBasic<'a> {
+        ProviderBasic::of(provider, self.api.directory.adapter_of_source(provider.source_id))
     }
 }

@@ -24,8 +24,9 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     for place in &places {
         for hour in call.api.engine.working_hours(place.location.id)?.into_iter().filter(|it| it.deleted_at.is_none()) {
             let in_force = hour.in_force();
-            let Some(name) = hour.label else { continue };
-            let label = labels.entry(label_id(hour.location_id, &name)).or_insert((hour.location_id, name, false));
+            let location = hour.location();
+            let Some(name) = hour.body.label else { continue };
+            let label = labels.entry(label_id(location, &name)).or_insert((location, name, false));
             label.2 |= in_force;
         }
     }

@@ -1,7 +1,7 @@
 //! Appointments: as their own endpoints show them, and as the feed of changes and messages to subscribers do.
 
 use engine::{
-    records::{Appointment, Operatory, Patient, Provider, Writeback},
+    records::{Appointment, Operatory, Patient, Provider, Writeback, record::Record},
     setup::LocationSetup,
     webhooks::shapes::Scene,
 };
@@ -64,7 +64,7 @@ pub(crate) struct AppointmentView<'a> {
 
 impl<'a> AppointmentView<'a> {
     pub(crate) fn of(
-        record: &'a Appointment,
+        record: &'a Record<Appointment>,
         location: &LocationSetup,
         adapter: Option<&'a str>,
         provider_name: Option<String>,
@@ -89,7 +89,7 @@ impl<'a> AppointmentView<'a> {
             institution_id: record.institution_id,
             appointment_type_id: record.appointment_type_id,
             checkin_at: record.checkin_at.map(At),
-            location_id: record.location_id,
+            location_id: record.location(),
             foreign_id: record.foreign_id.as_deref(),
             foreign_id_type: foreign_id_type(record.foreign_id.as_deref(), adapter),
             misc: None,
@@ -139,16 +139,16 @@ pub(crate) struct AppointmentEvent<'a> {
 
 impl<'a> AppointmentEvent<'a> {
     pub(crate) fn of(
-        record: &'a Appointment,
+        record: &'a Record<Appointment>,
         scene: &Scene<'a>,
-        patient: Option<&Patient>,
-        provider: Option<&Provider>,
-        operatory: Option<&'a Operatory>,
+        patient: Option<&Record<Patient>>,
+        provider: Option<&Record<Provider>>,
+        operatory: Option<&'a Record<Operatory>>,
     ) -> AppointmentEvent<'a> {
         let (location, adapter) = (scene.location, scene.adapter(scene.location.source));
         AppointmentEvent {
-            appointment: AppointmentView::of(record, location, adapter, provider.map(Provider::name)),
-            patient_name: patient.map(Patient::name),
+            appointment: AppointmentView::of(record, location, adapter, provider.map(|provider| provider.name())),
+            patient_name: patient.map(|patient| patient.name()),
             operatory_name: operatory.map(|it| it.display_name.as_deref().unwrap_or(&it.name)),
             status: status(record),
             is_past: record.placement.span.end <= scene.now,
@@ -161,9 +161,9 @@ impl<'a> AppointmentEvent<'a> {
 }
 
 /// What the appointment's own fields say, in one word; the specification leaves the values open.
-fn status(appointment: &Appointment) -> &'static str {
+fn status(appointment: &Record<Appointment>) -> &'static str {
     let failed = appointment.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
-    match appointment {
+    match &appointment.body {
         Appointment { cancelled: true, .. } => "cancelled",
         Appointment { patient_missed: true, .. } => "missed",
         Appointment { checked_out_at: Some(_), .. } => "checked_out",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use engine::records::{
     AdjustmentAction, AdjustmentType, AppointmentDescriptor, AppointmentType, Fee, FeeSchedule, PaymentType,
-    entry::Entry,
+    record::Record,
 };
 use location::pull::Resource;
 use schemars::JsonSchema;
@@ -31,7 +31,7 @@ pub(crate) struct AppointmentTypeView {
 }
 
 impl AppointmentTypeView {
-    pub(crate) fn of(record: &AppointmentType) -> AppointmentTypeView {
+    pub(crate) fn of(record: &Record<AppointmentType>) -> AppointmentTypeView {
         AppointmentTypeView {
             id: record.id,
             name: record.name.clone(),
@@ -65,7 +65,7 @@ pub(crate) struct DescriptorView<'a> {
 }
 
 impl<'a> DescriptorView<'a> {
-    pub(crate) fn of(entry: &'a Entry<AppointmentDescriptor>, adapter: Option<&'a str>) -> DescriptorView<'a> {
+    pub(crate) fn of(entry: &'a Record<AppointmentDescriptor>, adapter: Option<&'a str>) -> DescriptorView<'a> {
         DescriptorView {
             id: entry.id,
             descriptor_type: &entry.body.kind,
@@ -93,7 +93,7 @@ pub(crate) struct AppointmentTypeDetail<'a> {
 }
 
 impl AppointmentTypeDetail<'_> {
-    pub(crate) fn of(record: &AppointmentType) -> Self {
+    pub(crate) fn of(record: &Record<AppointmentType>) -> Self {
         AppointmentTypeDetail { appointment_type: AppointmentTypeView::of(record), descriptors: None }
     }
 }
@@ -113,7 +113,7 @@ pub(crate) struct FeeScheduleView<'a> {
 }
 
 impl<'a> FeeScheduleView<'a> {
-    pub(crate) fn of(entry: &'a Entry<FeeSchedule>) -> FeeScheduleView<'a> {
+    pub(crate) fn of(entry: &'a Record<FeeSchedule>) -> FeeScheduleView<'a> {
         FeeScheduleView {
             id: entry.id,
             name: &entry.body.name,
@@ -135,10 +135,10 @@ pub(crate) struct ProcedureFee<'a> {
 }
 
 impl<'a> ProcedureFee<'a> {
-    pub(crate) fn of(entry: &'a Entry<Fee>) -> ProcedureFee<'a> {
+    pub(crate) fn of(entry: &'a Record<Fee>) -> ProcedureFee<'a> {
         let code = entry.body.procedure_code_id;
         ProcedureFee {
-            procedure_code_id: code.map(|id| uuid(Resource::ProcedureCodes, entry.source_id, id)),
+            procedure_code_id: code.map(|id| uuid(Resource::ProcedureCodes, entry.source(), id)),
             fee: Price::of(&entry.body.amount),
             code: entry.body.code.as_deref(),
         }
@@ -158,7 +158,7 @@ pub(crate) struct FeeView<'a> {
 }
 
 impl<'a> FeeView<'a> {
-    pub(crate) fn of(entry: &'a Entry<Fee>) -> FeeView<'a> {
+    pub(crate) fn of(entry: &'a Record<Fee>) -> FeeView<'a> {
         FeeView {
             id: entry.id,
             fee: ProcedureFee::of(entry),
@@ -178,7 +178,7 @@ pub(crate) struct PaymentTypeView<'a> {
 }
 
 impl<'a> PaymentTypeView<'a> {
-    pub(crate) fn of(entry: &'a Entry<PaymentType>) -> PaymentTypeView<'a> {
+    pub(crate) fn of(entry: &'a Record<PaymentType>) -> PaymentTypeView<'a> {
         PaymentTypeView {
             id: entry.id,
             name: &entry.body.name,
@@ -199,7 +199,7 @@ pub(crate) struct AdjustmentTypeView<'a> {
 }
 
 impl<'a> AdjustmentTypeView<'a> {
-    pub(crate) fn of(entry: &'a Entry<AdjustmentType>) -> AdjustmentTypeView<'a> {
+    pub(crate) fn of(entry: &'a Record<AdjustmentType>) -> AdjustmentTypeView<'a> {
         AdjustmentTypeView {
             id: entry.id,
             name: &entry.body.name,

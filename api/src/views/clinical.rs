@@ -3,7 +3,7 @@
 use engine::records::{
     ClinicalNote, IntervalUnit, PatientRecall, PlanStatus, Procedure, ProcedureCode, ProcedureCodeCategory,
     ProcedureStatus, RecallType, TreatmentPlan,
-    entry::{Body, Entry},
+    record::{Record, Schema},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,9 +28,9 @@ pub(crate) struct ProcedureCodeView<'a> {
 }
 
 impl<'a> ProcedureCodeView<'a> {
-    pub(crate) fn of(entry: &'a Entry<ProcedureCode>, adapter: Option<&'a str>) -> ProcedureCodeView<'a> {
+    pub(crate) fn of(entry: &'a Record<ProcedureCode>, adapter: Option<&'a str>) -> ProcedureCodeView<'a> {
         ProcedureCodeView {
-            id: uuid(ProcedureCode::RESOURCE, entry.source_id, entry.id),
+            id: uuid(ProcedureCode::RESOURCE, entry.source(), entry.id),
             code: &entry.body.code,
             description: &entry.body.description,
             category_id: entry.body.category_id,
@@ -51,7 +51,7 @@ pub(crate) struct ProcedureCodeCategoryView<'a> {
 }
 
 impl<'a> ProcedureCodeCategoryView<'a> {
-    pub(crate) fn of(entry: &'a Entry<ProcedureCodeCategory>) -> ProcedureCodeCategoryView<'a> {
+    pub(crate) fn of(entry: &'a Record<ProcedureCodeCategory>) -> ProcedureCodeCategoryView<'a> {
         ProcedureCodeCategoryView {
             id: entry.id,
             name: &entry.body.name,
@@ -95,7 +95,7 @@ pub(crate) struct BodySite<'a> {
 }
 
 impl<'a> ProcedureView<'a> {
-    pub(crate) fn of(entry: &'a Entry<Procedure>) -> ProcedureView<'a> {
+    pub(crate) fn of(entry: &'a Record<Procedure>) -> ProcedureView<'a> {
         let procedure = &entry.body;
         ProcedureView {
             id: entry.id,
@@ -138,8 +138,8 @@ pub(crate) struct TreatmentPlanView<'a> {
 impl<'a> TreatmentPlanView<'a> {
     /// `procedures`: those of `procedure_ids` that exist.
     pub(crate) fn of(
-        entry: &'a Entry<TreatmentPlan>,
-        procedures: impl IntoIterator<Item = &'a Entry<Procedure>>,
+        entry: &'a Record<TreatmentPlan>,
+        procedures: impl IntoIterator<Item = &'a Record<Procedure>>,
     ) -> TreatmentPlanView<'a> {
         TreatmentPlanView {
             id: entry.id,
@@ -172,7 +172,7 @@ pub(crate) struct ClinicalNoteView<'a> {
 }
 
 impl<'a> ClinicalNoteView<'a> {
-    pub(crate) fn of(entry: &'a Entry<ClinicalNote>) -> ClinicalNoteView<'a> {
+    pub(crate) fn of(entry: &'a Record<ClinicalNote>) -> ClinicalNoteView<'a> {
         let note = &entry.body;
         ClinicalNoteView {
             id: entry.id,
@@ -205,7 +205,7 @@ pub(crate) struct RecallTypeView<'a> {
 }
 
 impl<'a> RecallTypeView<'a> {
-    pub(crate) fn of(entry: &'a Entry<RecallType>, adapter: Option<&'a str>) -> RecallTypeView<'a> {
+    pub(crate) fn of(entry: &'a Record<RecallType>, adapter: Option<&'a str>) -> RecallTypeView<'a> {
         RecallTypeView {
             id: entry.id,
             name: &entry.body.name,
@@ -252,8 +252,8 @@ pub(crate) struct RecallTypeBasic<'a> {
 
 impl<'a> PatientRecallView<'a> {
     pub(crate) fn of(
-        entry: &'a Entry<PatientRecall>,
-        kind: Option<&'a Entry<RecallType>>,
+        entry: &'a Record<PatientRecall>,
+        kind: Option<&'a Record<RecallType>>,
         adapter: Option<&'a str>,
     ) -> PatientRecallView<'a> {
         PatientRecallView {
@@ -272,7 +272,7 @@ impl<'a> PatientRecallView<'a> {
 }
 
 impl<'a> RecallTypeBasic<'a> {
-    fn of(entry: &'a Entry<RecallType>) -> RecallTypeBasic<'a> {
+    fn of(entry: &'a Record<RecallType>) -> RecallTypeBasic<'a> {
         RecallTypeBasic {
             id: entry.id,
             name: &entry.body.name,

@@ -1,6 +1,6 @@
 //! Documents of patients.
 
-use engine::records::{Document, DocumentType, entry::Entry};
+use engine::records::{Document, DocumentType, record::Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub(crate) struct DocumentTypeView<'a> {
 }
 
 impl<'a> DocumentTypeView<'a> {
-    pub(crate) fn of(entry: &'a Entry<DocumentType>) -> DocumentTypeView<'a> {
+    pub(crate) fn of(entry: &'a Record<DocumentType>) -> DocumentTypeView<'a> {
         let active = entry.body.active && entry.deleted_at.is_none();
         DocumentTypeView { id: entry.id, name: &entry.body.name, active }
     }
@@ -35,7 +35,7 @@ pub(crate) struct PatientDocumentView<'a> {
 
 impl<'a> PatientDocumentView<'a> {
     /// `url`: where the bytes of an upload can be fetched.
-    pub(crate) fn of(entry: &'a Entry<Document>, url: Option<String>) -> PatientDocumentView<'a> {
+    pub(crate) fn of(entry: &'a Record<Document>, url: Option<String>) -> PatientDocumentView<'a> {
         PatientDocumentView {
             id: entry.id,
             filename: &entry.body.filename,

@@ -2,7 +2,7 @@
 
 use engine::records::{
     FormResponse, FormSchema,
-    entry::{Body, Entry},
+    record::{Record, Schema},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,9 +25,9 @@ pub(crate) struct FormSchemaView<'a> {
 }
 
 impl<'a> FormSchemaView<'a> {
-    pub(crate) fn of(entry: &'a Entry<FormSchema>) -> FormSchemaView<'a> {
+    pub(crate) fn of(entry: &'a Record<FormSchema>) -> FormSchemaView<'a> {
         FormSchemaView {
-            id: uuid(FormSchema::RESOURCE, entry.source_id, entry.id),
+            id: uuid(FormSchema::RESOURCE, entry.source(), entry.id),
             title: &entry.body.title,
             form_slug: entry.body.slug.as_deref(),
             newest_version_id: entry.body.version.as_deref(),
@@ -46,7 +46,7 @@ pub(crate) struct FormSchemaDetail<'a> {
 }
 
 impl<'a> FormSchemaDetail<'a> {
-    pub(crate) fn of(entry: &'a Entry<FormSchema>) -> FormSchemaDetail<'a> {
+    pub(crate) fn of(entry: &'a Record<FormSchema>) -> FormSchemaDetail<'a> {
         FormSchemaDetail { form: FormSchemaView::of(entry), formio_schema: formio_schema(&entry.body) }
     }
 }
@@ -86,7 +86,7 @@ pub(crate) struct FormResponseView<'a> {
 }
 
 impl<'a> FormResponseView<'a> {
-    pub(crate) fn of(entry: &'a Entry<FormResponse>, adapter: Option<&'a str>) -> FormResponseView<'a> {
+    pub(crate) fn of(entry: &'a Record<FormResponse>, adapter: Option<&'a str>) -> FormResponseView<'a> {
         let mut submitted_at = second(entry.body.submitted_at, entry.created_at);
         if entry.write.is_some() {
             // Made here, it was submitted when it was made, or a moment earlier.
@@ -95,7 +95,7 @@ impl<'a> FormResponseView<'a> {
         FormResponseView {
             id: entry.id,
             patient_id: entry.body.patient_id,
-            form_schema_id: uuid(FormSchema::RESOURCE, entry.source_id, entry.body.form_schema_id),
+            form_schema_id: uuid(FormSchema::RESOURCE, entry.source(), entry.body.form_schema_id),
             patient_submitted_data: entry.body.answers_json.raw(),
             submitted_at,
             created_at: At(entry.created_at),

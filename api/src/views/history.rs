@@ -1,6 +1,6 @@
 //! Medical history (specification 2.5).
 
-use engine::records::{HistoryItem, PatientHistoryItem, entry::Entry};
+use engine::records::{HistoryItem, PatientHistoryItem, record::Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub(crate) struct HistoryItemView<'a> {
 }
 
 impl<'a> HistoryItemView<'a> {
-    pub(crate) fn of(entry: &'a Entry<HistoryItem>) -> HistoryItemView<'a> {
+    pub(crate) fn of(entry: &'a Record<HistoryItem>) -> HistoryItemView<'a> {
         HistoryItemView { id: entry.id, name: &entry.body.name }
     }
 }
@@ -35,8 +35,8 @@ pub(crate) struct PatientHistoryItemView<'a> {
 
 impl<'a> PatientHistoryItemView<'a> {
     pub(crate) fn of(
-        entry: &'a Entry<PatientHistoryItem>,
-        item: Option<&'a Entry<HistoryItem>>,
+        entry: &'a Record<PatientHistoryItem>,
+        item: Option<&'a Record<HistoryItem>>,
     ) -> PatientHistoryItemView<'a> {
         PatientHistoryItemView {
             id: entry.id,

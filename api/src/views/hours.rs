@@ -1,7 +1,7 @@
 //! Working hours and their labels.
 
 use chrono_tz::Tz;
-use engine::records::WorkingHour;
+use engine::records::{WorkingHour, record::Record};
 use location::{
     hours::{HourSource, Recurrence, RecurrenceUnit, Weekday},
     time::Timestamp,
@@ -65,7 +65,7 @@ pub(crate) struct WorkingHourLabelView<'a> {
 }
 
 impl<'a> WorkingHourView<'a> {
-    pub(crate) fn of(record: &'a WorkingHour, zone: Tz, now: Timestamp) -> WorkingHourView<'a> {
+    pub(crate) fn of(record: &'a Record<WorkingHour>, zone: Tz, now: Timestamp) -> WorkingHourView<'a> {
         let (days, specific_date, custom_recurrence) = match &record.recurrence {
             Recurrence::Weekly(days) => (days.as_slice(), None, None),
             Recurrence::On(date) => (&[][..], Some(date.to_string()), None),
@@ -77,7 +77,7 @@ impl<'a> WorkingHourView<'a> {
         WorkingHourView {
             id: record.id,
             provider_id: Some(record.provider_id),
-            location_id: Some(record.location_id),
+            location_id: Some(record.location()),
             operatory_id: record.operatory_id,
             begin_time: time_of_day(record.begin),
             end_time: time_of_day(record.end),
@@ -87,7 +87,7 @@ impl<'a> WorkingHourView<'a> {
             tz_offset: times::offset(now, zone),
             active: record.in_force(),
             source: record.source,
-            label: record.label.as_deref().map(|name| WorkingHourLabelView::of(record.location_id, name)),
+            label: record.label.as_deref().map(|name| WorkingHourLabelView::of(record.location(), name)),
             write: WriteState::of(record.write.as_ref()),
             appointment_types: None,
         }

@@ -1,6 +1,6 @@
 //! Insurance plans, coverages, subscribers.
 
-use engine::records::{Coverage, InsurancePlan, InsuranceType, Patient, Relation, entry::Entry};
+use engine::records::{Coverage, InsurancePlan, InsuranceType, Patient, Relation, record::Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -45,7 +45,7 @@ pub(crate) struct InsurancePlanView<'a> {
 }
 
 impl<'a> InsurancePlanView<'a> {
-    pub(crate) fn of(entry: &'a Entry<InsurancePlan>) -> InsurancePlanView<'a> {
+    pub(crate) fn of(entry: &'a Record<InsurancePlan>) -> InsurancePlanView<'a> {
         let plan = &entry.body;
         let address = plan.address.as_ref();
         InsurancePlanView {
@@ -110,7 +110,7 @@ pub(crate) struct CoverageView<'a> {
 }
 
 impl<'a> CoverageView<'a> {
-    pub(crate) fn of(entry: &'a Entry<Coverage>) -> CoverageView<'a> {
+    pub(crate) fn of(entry: &'a Record<Coverage>) -> CoverageView<'a> {
         let coverage = &entry.body;
         CoverageView {
             id: entry.id,
@@ -160,7 +160,7 @@ impl<'a> SubscriberView<'a> {
     }
 
     /// `patient` is the one that `patient_of` names. None where nobody is known.
-    pub(crate) fn of(coverage: &Coverage, patient: Option<&'a Patient>) -> Option<SubscriberView<'a>> {
+    pub(crate) fn of(coverage: &Coverage, patient: Option<&'a Record<Patient>>) -> Option<SubscriberView<'a>> {
         if let Some(patient) = patient {
             let date_of_birth = patient.date_of_birth.as_deref().map(Into::into);
             return Some(SubscriberView { id: Some(patient.id), name: patient.name(), date_of_birth });

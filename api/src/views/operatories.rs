@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use engine::records::Operatory;
+use engine::records::{Operatory, record::Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -30,13 +30,13 @@ pub(crate) struct OperatoryView<'a> {
 }
 
 impl<'a> OperatoryView<'a> {
-    pub(crate) fn basic(record: &'a Operatory, adapter: Option<&'a str>) -> OperatoryView<'a> {
+    pub(crate) fn basic(record: &'a Record<Operatory>, adapter: Option<&'a str>) -> OperatoryView<'a> {
         OperatoryView {
             id: record.id,
             name: &record.name,
             foreign_id: record.foreign_id.as_deref(),
             foreign_id_type: foreign_id_type(record.foreign_id.as_deref(), adapter),
-            location_id: record.location_id,
+            location_id: record.location(),
             last_sync_time: record.last_sync_time.map(At),
             created_at: At(record.created_at),
             updated_at: At(record.updated_at),
@@ -49,7 +49,11 @@ impl<'a> OperatoryView<'a> {
         }
     }
 
-    pub(crate) fn with_types(self, record: &Operatory, types: &HashMap<u32, AppointmentTypeView>) -> OperatoryView<'a> {
+    pub(crate) fn with_types(
+        self,
+        record: &Record<Operatory>,
+        types: &HashMap<u32, AppointmentTypeView>,
+    ) -> OperatoryView<'a> {
         let own = record.appointment_type_ids.iter().filter_map(|id| types.get(id)).cloned().collect();
         OperatoryView { appointment_types: Some(own), ..self }
     }

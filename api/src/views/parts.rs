@@ -2,8 +2,8 @@
 
 use engine::records::{
     Writeback,
-    entry::{Entry, EntryWrite, WriteStatus},
     money::Money,
+    record::{Body, Record, RecordWrite, WriteStatus},
     values::Seconds,
 };
 use location::time::Timestamp;
@@ -48,7 +48,7 @@ pub(crate) struct WriteState<'a> {
 }
 
 impl<'a> WriteState<'a> {
-    pub(crate) fn of(write: Option<&'a EntryWrite>) -> WriteState<'a> {
+    pub(crate) fn of(write: Option<&'a RecordWrite>) -> WriteState<'a> {
         WriteState {
             ehr_writeback: write.map(|write| match write.status {
                 WriteStatus::Pending => Writeback::Pending,
@@ -61,7 +61,7 @@ impl<'a> WriteState<'a> {
 }
 
 /// The write-back of a record made here; what came from the EHR is written by nature.
-pub(crate) fn status<T>(entry: &Entry<T>) -> &'static str {
+pub(crate) fn status<T: Body>(entry: &Record<T>) -> &'static str {
     match entry.write.as_ref().map(|write| write.status) {
         Some(WriteStatus::Pending) => "pending",
         Some(WriteStatus::Failed) => "failed",
@@ -69,11 +69,11 @@ pub(crate) fn status<T>(entry: &Entry<T>) -> &'static str {
     }
 }
 
-pub(crate) fn failure_reason<T>(entry: &Entry<T>) -> Option<&str> {
+pub(crate) fn failure_reason<T: Body>(entry: &Record<T>) -> Option<&str> {
     entry.write.as_ref().and_then(refusal)
 }
 
-fn refusal(write: &EntryWrite) -> Option<&str> {
+fn refusal(write: &RecordWrite) -> Option<&str> {
     Some(write).filter(|write| write.status == WriteStatus::Failed)?.reason.as_deref()
 }
 

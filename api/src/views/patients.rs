@@ -1,6 +1,6 @@
 //! Patients as their own endpoints show them, with what may come along.
 
-use engine::records::{Appointment, Patient, PatientAddress};
+use engine::records::{Appointment, Patient, record::Record, values::Address};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -179,16 +179,16 @@ pub(crate) struct PatientCreated<'a> {
 }
 
 impl<'a> PatientListItem<'a> {
-    pub(crate) fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientListItem<'a> {
+    pub(crate) fn of(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientListItem<'a> {
         PatientListItem { patient: PatientBasic::of(record, adapter), hipaa: PrivacyAuthorization::default() }
     }
 }
 
 impl<'a> PatientAddressView<'a> {
-    pub(crate) fn of(record: &'a PatientAddress) -> PatientAddressView<'a> {
+    pub(crate) fn of(record: &'a Address) -> PatientAddressView<'a> {
         PatientAddressView {
-            line_1: record.line_1.as_deref(),
-            line_2: record.line_2.as_deref(),
+            line_1: record.line1.as_deref(),
+            line_2: record.line2.as_deref(),
             postal_code: record.postal_code.as_deref(),
             city: record.city.as_deref(),
             region: record.region.as_deref(),
@@ -197,7 +197,7 @@ impl<'a> PatientAddressView<'a> {
 }
 
 impl<'a> PatientDetail<'a> {
-    pub(crate) fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientDetail<'a> {
+    pub(crate) fn of(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientDetail<'a> {
         PatientDetail {
             patient: PatientBasic::of(record, adapter),
             hipaa: PrivacyAuthorization::default(),
@@ -212,7 +212,7 @@ impl<'a> PatientDetail<'a> {
 }
 
 impl<'a> PatientProfile<'a> {
-    pub(crate) fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientProfile<'a> {
+    pub(crate) fn of(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientProfile<'a> {
         PatientProfile {
             id: record.id,
             email: record.email.as_deref(),
@@ -259,14 +259,14 @@ impl<'a> PatientProfile<'a> {
 }
 
 impl AppointmentBasic {
-    pub(crate) fn of(record: &Appointment, provider_name: Option<String>) -> AppointmentBasic {
+    pub(crate) fn of(record: &Record<Appointment>, provider_name: Option<String>) -> AppointmentBasic {
         AppointmentBasic {
             id: record.id,
             provider_id: record.placement.provider.map(|it| it.0),
             provider_name,
             start_time: At(record.placement.span.start),
             end_time: At(record.placement.span.end),
-            location_id: record.location_id,
+            location_id: record.location(),
             confirmed: record.confirmed,
         }
     }

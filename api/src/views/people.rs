@@ -1,6 +1,6 @@
 //! Persons inside other records: patients, providers, users.
 
-use engine::records::{Patient, Provider};
+use engine::records::{Patient, Provider, record::Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -84,7 +84,7 @@ pub(crate) struct ProviderBasic<'a> {
 }
 
 impl<'a> PersonView<'a> {
-    pub(crate) fn patient(record: &'a Patient, adapter: Option<&'a str>) -> PersonView<'a> {
+    pub(crate) fn patient(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PersonView<'a> {
         PersonView {
             id: record.id,
             email: record.email.as_deref(),
@@ -103,7 +103,7 @@ impl<'a> PersonView<'a> {
         }
     }
 
-    pub(crate) fn provider(record: &'a Provider, adapter: Option<&'a str>) -> PersonView<'a> {
+    pub(crate) fn provider(record: &'a Record<Provider>, adapter: Option<&'a str>) -> PersonView<'a> {
         PersonView {
             id: record.id,
             email: record.email.as_deref(),
@@ -124,9 +124,9 @@ impl<'a> PersonView<'a> {
 }
 
 impl<'a> PersonBio<'a> {
-    fn of(record: &'a Patient) -> PersonBio<'a> {
+    fn of(record: &'a Record<Patient>) -> PersonBio<'a> {
         let address = record.address.as_ref();
-        let line_1 = address.and_then(|it| it.line_1.as_deref());
+        let line_1 = address.and_then(|it| it.line1.as_deref());
         PersonBio {
             date_of_birth: record.date_of_birth.as_deref(),
             gender: record.gender.as_deref(),
@@ -136,7 +136,7 @@ impl<'a> PersonBio<'a> {
             work_phone_number: record.work_phone.as_deref(),
             street_address: line_1,
             address_line_1: line_1,
-            address_line_2: address.and_then(|it| it.line_2.as_deref()),
+            address_line_2: address.and_then(|it| it.line2.as_deref()),
             city: address.and_then(|it| it.city.as_deref()),
             state: address.and_then(|it| it.region.as_deref()),
             zip_code: address.and_then(|it| it.postal_code.as_deref()),
@@ -147,17 +147,17 @@ impl<'a> PersonBio<'a> {
 }
 
 /// Specification 2.6.
-pub(crate) fn cell_phone(record: &Patient) -> Option<&str> {
+pub(crate) fn cell_phone(record: &Record<Patient>) -> Option<&str> {
     record.cell_phone.as_deref().or(record.primary_phone.as_deref())
 }
 
-pub(crate) fn preferred_phone(record: &Patient) -> Option<&str> {
+pub(crate) fn preferred_phone(record: &Record<Patient>) -> Option<&str> {
     let numbers = [&record.primary_phone, &record.cell_phone, &record.home_phone, &record.work_phone];
     numbers.into_iter().flatten().next().map(String::as_str)
 }
 
 impl<'a> PatientBasic<'a> {
-    pub(crate) fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientBasic<'a> {
+    pub(crate) fn of(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientBasic<'a> {
         PatientBasic {
             user: PersonView::patient(record, adapter),
             guarantor_id: record.guarantor_id,
@@ -173,7 +173,7 @@ impl<'a> PatientBasic<'a> {
 }
 
 impl<'a> ProviderBasic<'a> {
-    pub(crate) fn of(record: &'a Provider, adapter: Option<&'a str>) -> ProviderBasic<'a> {
+    pub(crate) fn of(record: &'a Record<Provider>, adapter: Option<&'a str>) -> ProviderBasic<'a> {
         ProviderBasic {
             user: PersonView::provider(record, adapter),
             display_name: record.display_name.as_deref(),

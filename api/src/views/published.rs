@@ -8,8 +8,9 @@ use engine::{
         CommunicationLog, Conversation, Coverage, Document, DocumentType, Fee, FeeSchedule, FormResponse, FormSchema,
         GuarantorBalance, HistoryItem, InsuranceBalance, InsurancePlan, Operatory, Patient, PatientAlert,
         PatientHistoryItem, PatientRecall, Payment, PaymentPlan, PaymentType, Procedure, ProcedureCode,
-        ProcedureCodeCategory, Provider, RecallType, TreatmentPlan, WorkingHour, document::Document as Stored,
-        entry::Entry, sync_state::SyncState,
+        ProcedureCodeCategory, Provider, RecallType, TreatmentPlan, WorkingHour,
+        record::{Body, Record},
+        sync_state::SyncState,
     },
     webhooks::shapes::{Related, Scene, Shapes, Unshaped},
 };
@@ -80,75 +81,75 @@ pub(crate) fn view_of(
     let adapter = scene.adapter(scene.location.source);
     match resource {
         Providers => {
-            let it: Provider = read(stored)?;
-            json(&ProviderBasic::of(&it, scene.adapter(Some(it.source_id))))
+            let it: Record<Provider> = read(stored)?;
+            json(&ProviderBasic::of(&it, scene.adapter(it.source_id)))
         }
         Patients => patient(scene, &read(stored)?),
         Operatories => {
-            let it: Operatory = read(stored)?;
+            let it: Record<Operatory> = read(stored)?;
             json(&OperatoryView::basic(&it, adapter))
         }
         WorkingHours => {
-            let it: WorkingHour = read(stored)?;
+            let it: Record<WorkingHour> = read(stored)?;
             json(&WorkingHourView::of(&it, scene.location.zone, scene.now))
         }
         AppointmentTypes => {
-            let it: AppointmentType = read(stored)?;
+            let it: Record<AppointmentType> = read(stored)?;
             json(&AppointmentTypeView::of(&it))
         }
         Appointments => appointment(scene, &read(stored)?, related),
         AppointmentDescriptors => {
-            entry(stored, |it: &Entry<AppointmentDescriptor>| json(&DescriptorView::of(it, adapter)))
+            entry(stored, |it: &Record<AppointmentDescriptor>| json(&DescriptorView::of(it, adapter)))
         }
-        FeeSchedules => entry(stored, |it: &Entry<FeeSchedule>| json(&FeeScheduleView::of(it))),
+        FeeSchedules => entry(stored, |it: &Record<FeeSchedule>| json(&FeeScheduleView::of(it))),
         InsurancePlans => {
-            entry(stored, |it: &Entry<InsurancePlan>| json(&InsurancePlanView::of(it).amounts(scene.amounts)))
+            entry(stored, |it: &Record<InsurancePlan>| json(&InsurancePlanView::of(it).amounts(scene.amounts)))
         }
-        Coverages => entry(stored, |it: &Entry<Coverage>| json(&CoverageView::of(it))),
-        HistoryItems => entry(stored, |it: &Entry<HistoryItem>| json(&HistoryItemView::of(it))),
-        PatientHistoryItems => entry(stored, |it: &Entry<PatientHistoryItem>| {
-            let item: Option<Entry<HistoryItem>> = related.get(it.source_id, it.body.item_id)?;
+        Coverages => entry(stored, |it: &Record<Coverage>| json(&CoverageView::of(it))),
+        HistoryItems => entry(stored, |it: &Record<HistoryItem>| json(&HistoryItemView::of(it))),
+        PatientHistoryItems => entry(stored, |it: &Record<PatientHistoryItem>| {
+            let item: Option<Record<HistoryItem>> = related.get(it.source(), it.body.item_id)?;
             json(&PatientHistoryItemView::of(it, item.as_ref()))
         }),
-        PatientAlerts => entry(stored, |it: &Entry<PatientAlert>| json(&PatientAlertView::of(it))),
-        CommunicationLogs => entry(stored, |it: &Entry<CommunicationLog>| json(&CommunicationLogView::of(it))),
-        Conversations => entry(stored, |it: &Entry<Conversation>| json(&ConversationView::of(it, adapter))),
-        FormSchemas => entry(stored, |it: &Entry<FormSchema>| json(&FormSchemaDetail::of(it))),
-        FormResponses => entry(stored, |it: &Entry<FormResponse>| json(&FormResponseView::of(it, adapter))),
+        PatientAlerts => entry(stored, |it: &Record<PatientAlert>| json(&PatientAlertView::of(it))),
+        CommunicationLogs => entry(stored, |it: &Record<CommunicationLog>| json(&CommunicationLogView::of(it))),
+        Conversations => entry(stored, |it: &Record<Conversation>| json(&ConversationView::of(it, adapter))),
+        FormSchemas => entry(stored, |it: &Record<FormSchema>| json(&FormSchemaDetail::of(it))),
+        FormResponses => entry(stored, |it: &Record<FormResponse>| json(&FormResponseView::of(it, adapter))),
         ProcedureCodeCategories => {
-            entry(stored, |it: &Entry<ProcedureCodeCategory>| json(&ProcedureCodeCategoryView::of(it)))
+            entry(stored, |it: &Record<ProcedureCodeCategory>| json(&ProcedureCodeCategoryView::of(it)))
         }
-        ProcedureCodes => entry(stored, |it: &Entry<ProcedureCode>| json(&ProcedureCodeView::of(it, adapter))),
-        Fees => entry(stored, |it: &Entry<Fee>| json(&FeeView::of(it))),
-        Procedures => entry(stored, |it: &Entry<Procedure>| json(&ProcedureView::of(it).amounts(scene.amounts))),
-        TreatmentPlans => entry(stored, |it: &Entry<TreatmentPlan>| {
-            let mut procedures: Vec<Entry<Procedure>> = Vec::new();
+        ProcedureCodes => entry(stored, |it: &Record<ProcedureCode>| json(&ProcedureCodeView::of(it, adapter))),
+        Fees => entry(stored, |it: &Record<Fee>| json(&FeeView::of(it))),
+        Procedures => entry(stored, |it: &Record<Procedure>| json(&ProcedureView::of(it).amounts(scene.amounts))),
+        TreatmentPlans => entry(stored, |it: &Record<TreatmentPlan>| {
+            let mut procedures: Vec<Record<Procedure>> = Vec::new();
             for id in &it.body.procedure_ids {
-                procedures.extend(related.get(it.source_id, *id)?);
+                procedures.extend(related.get(it.source(), *id)?);
             }
             json(&TreatmentPlanView::of(it, &procedures).amounts(scene.amounts))
         }),
-        ClinicalNotes => entry(stored, |it: &Entry<ClinicalNote>| json(&ClinicalNoteView::of(it))),
-        RecallTypes => entry(stored, |it: &Entry<RecallType>| json(&RecallTypeView::of(it, adapter))),
-        PatientRecalls => entry(stored, |it: &Entry<PatientRecall>| {
-            let kind = it.body.recall_type_id.map(|id| related.get::<Entry<RecallType>>(it.source_id, id));
+        ClinicalNotes => entry(stored, |it: &Record<ClinicalNote>| json(&ClinicalNoteView::of(it))),
+        RecallTypes => entry(stored, |it: &Record<RecallType>| json(&RecallTypeView::of(it, adapter))),
+        PatientRecalls => entry(stored, |it: &Record<PatientRecall>| {
+            let kind = it.body.recall_type_id.map(|id| related.get::<Record<RecallType>>(it.source(), id));
             json(&PatientRecallView::of(it, kind.transpose()?.flatten().as_ref(), adapter))
         }),
-        DocumentTypes => entry(stored, |it: &Entry<DocumentType>| json(&DocumentTypeView::of(it))),
-        Documents => entry(stored, |it: &Entry<Document>| json(&PatientDocumentView::of(it, None))),
-        PaymentTypes => entry(stored, |it: &Entry<PaymentType>| json(&PaymentTypeView::of(it))),
-        AdjustmentTypes => entry(stored, |it: &Entry<AdjustmentType>| json(&AdjustmentTypeView::of(it))),
-        Charges => entry(stored, |it: &Entry<Charge>| json(&ChargeView::of(it))),
-        Claims => entry(stored, |it: &Entry<Claim>| json(&ClaimView::of(it))),
-        PaymentPlans => entry(stored, |it: &Entry<PaymentPlan>| json(&PaymentPlanView::of(it))),
-        Payments => entry(stored, |it: &Entry<Payment>| json(&PaymentView::of(it))),
-        Adjustments => entry(stored, |it: &Entry<Adjustment>| json(&AdjustmentView::of(it))),
-        GuarantorBalances => entry(stored, |it: &Entry<GuarantorBalance>| json(&GuarantorBalanceView::of(it))),
-        InsuranceBalances => entry(stored, |it: &Entry<InsuranceBalance>| json(&InsuranceBalanceView::of(it))),
+        DocumentTypes => entry(stored, |it: &Record<DocumentType>| json(&DocumentTypeView::of(it))),
+        Documents => entry(stored, |it: &Record<Document>| json(&PatientDocumentView::of(it, None))),
+        PaymentTypes => entry(stored, |it: &Record<PaymentType>| json(&PaymentTypeView::of(it))),
+        AdjustmentTypes => entry(stored, |it: &Record<AdjustmentType>| json(&AdjustmentTypeView::of(it))),
+        Charges => entry(stored, |it: &Record<Charge>| json(&ChargeView::of(it))),
+        Claims => entry(stored, |it: &Record<Claim>| json(&ClaimView::of(it))),
+        PaymentPlans => entry(stored, |it: &Record<PaymentPlan>| json(&PaymentPlanView::of(it))),
+        Payments => entry(stored, |it: &Record<Payment>| json(&PaymentView::of(it))),
+        Adjustments => entry(stored, |it: &Record<Adjustment>| json(&AdjustmentView::of(it))),
+        GuarantorBalances => entry(stored, |it: &Record<GuarantorBalance>| json(&GuarantorBalanceView::of(it))),
+        InsuranceBalances => entry(stored, |it: &Record<InsuranceBalance>| json(&InsuranceBalanceView::of(it))),
     }
 }
 
-fn patient(scene: &Scene<'_>, it: &Patient) -> Result<Value, Unshaped> {
+fn patient(scene: &Scene<'_>, it: &Record<Patient>) -> Result<Value, Unshaped> {
     let adapter = scene.adapter(it.source_id);
     match Version::stored(scene.version) {
         Version::V3_1_0 => json(&PatientProfile::of(it, adapter)),
@@ -156,21 +157,17 @@ fn patient(scene: &Scene<'_>, it: &Patient) -> Result<Value, Unshaped> {
     }
 }
 
-fn appointment(scene: &Scene<'_>, it: &Appointment, related: &dyn Related) -> Result<Value, Unshaped> {
+fn appointment(scene: &Scene<'_>, it: &Record<Appointment>, related: &dyn Related) -> Result<Value, Unshaped> {
     let (institution, place) = (it.institution_id, &it.placement);
-    let patient = it.patient_id.map(|id| related.get::<Patient>(institution, id.into())).transpose()?.flatten();
-    let provider = place.provider.map(|id| related.get::<Provider>(institution, id.0.into())).transpose()?.flatten();
-    let operatory = place.operatory.map(|id| related.get::<Operatory>(it.location_id, id.0)).transpose()?.flatten();
+    let patient = it.patient_id.map(|id| related.get::<Record<Patient>>(institution, id.into())).transpose()?.flatten();
+    let provider =
+        place.provider.map(|id| related.get::<Record<Provider>>(institution, id.0.into())).transpose()?.flatten();
+    let operatory =
+        place.operatory.map(|id| related.get::<Record<Operatory>>(it.location(), id.0)).transpose()?.flatten();
     json(&AppointmentEvent::of(it, scene, patient.as_ref(), provider.as_ref(), operatory.as_ref()))
 }
 
-fn entry<T: DeserializeOwned>(
-    stored: &[u8],
-    view: impl FnOnce(&Entry<T>) -> Result<Value, Unshaped>,
-) -> Result<Value, Unshaped>
-where
-    Entry<T>: Stored,
-{
+fn entry<T: Body>(stored: &[u8], view: impl FnOnce(&Record<T>) -> Result<Value, Unshaped>) -> Result<Value, Unshaped> {
     view(&read(stored)?)
 }
 

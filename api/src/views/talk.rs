@@ -2,7 +2,7 @@
 
 use engine::records::{
     CommunicationLog, Conversation, Direction, Mode, PatientAlert,
-    entry::{Body, Entry},
+    record::{Record, Schema},
     values::{Json, Seconds},
 };
 use schemars::JsonSchema;
@@ -33,7 +33,7 @@ pub(crate) struct PatientAlertView<'a> {
 }
 
 impl<'a> PatientAlertView<'a> {
-    pub(crate) fn of(entry: &'a Entry<PatientAlert>) -> PatientAlertView<'a> {
+    pub(crate) fn of(entry: &'a Record<PatientAlert>) -> PatientAlertView<'a> {
         PatientAlertView {
             id: entry.id,
             patient_id: entry.body.patient_id,
@@ -68,9 +68,9 @@ pub(crate) struct CommunicationLogView<'a> {
 }
 
 impl<'a> CommunicationLogView<'a> {
-    pub(crate) fn of(entry: &'a Entry<CommunicationLog>) -> CommunicationLogView<'a> {
+    pub(crate) fn of(entry: &'a Record<CommunicationLog>) -> CommunicationLogView<'a> {
         CommunicationLogView {
-            id: uuid(CommunicationLog::RESOURCE, entry.source_id, entry.id),
+            id: uuid(CommunicationLog::RESOURCE, entry.source(), entry.id),
             status: status(entry),
             patient_id: entry.body.patient_id,
             note: &entry.body.note,
@@ -99,7 +99,7 @@ pub(crate) struct ConversationView<'a> {
 }
 
 impl<'a> ConversationView<'a> {
-    pub(crate) fn of(entry: &'a Entry<Conversation>, adapter: Option<&'a str>) -> ConversationView<'a> {
+    pub(crate) fn of(entry: &'a Record<Conversation>, adapter: Option<&'a str>) -> ConversationView<'a> {
         ConversationView {
             id: entry.id,
             patient_id: entry.body.patient_id,

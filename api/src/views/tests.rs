@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use engine::records::{
-    Claim, CommunicationLog, Conversation, FormResponse, Patient, PatientAddress, PatientAlert, Provider, WorkingHour,
-    entries,
-    entry::{Body, Entry, EntryWrite, WriteStatus},
+    Claim, CommunicationLog, Conversation, FormResponse, Patient, PatientAlert, Provider, WorkingHour,
+    record::{Body, Record, RecordWrite, WriteStatus},
+    schema,
+    values::Address,
 };
 use location::{
     hours::{HourKind, HourSource, Recurrence, RecurrenceUnit, Weekday},
@@ -21,11 +22,11 @@ use super::{
 };
 use crate::values::record_uuid;
 
-fn entry<T: Body>(body: Value) -> Entry<T> {
-    Entry {
+fn entry<T: Body<Id = u64>>(body: Value) -> Record<T> {
+    Record {
         id: 7,
         institution_id: 1,
-        source_id: 3,
+        source_id: Some(3),
         location_id: None,
         foreign_id: Some("f7".to_owned()),
         created_at: Timestamp(0),
@@ -33,7 +34,7 @@ fn entry<T: Body>(body: Value) -> Entry<T> {
         last_sync_time: None,
         deleted_at: None,
         write: None,
-        body: entries::read(body).unwrap(),
+        body: schema::read(body).unwrap(),
     }
 }
 
@@ -62,19 +63,18 @@ fn checked<T: Serialize + JsonSchema>(view: &T, fields: &str) -> Value {
 const BASIC: &str = "id email first_name middle_name last_name name created_at updated_at institution_id foreign_id \
     foreign_id_type inactive last_sync_time";
 
-fn patient() -> Patient {
-    Patient {
-        id: 5,
-        institution_id: 1,
+fn patient() -> Record<Patient> {
+    let body = Patient {
         first_name: "Ada".to_owned(),
         last_name: "Byron".to_owned(),
         date_of_birth: Some("1990-01-02".to_owned()),
         primary_phone: Some("1".to_owned()),
         home_phone: Some("2".to_owned()),
-        address: Some(PatientAddress { line_1: Some("Main St".to_owned()), ..PatientAddress::default() }),
+        address: Some(Address { line1: Some("Main St".to_owned()), ..Address::default() }),
         location_ids: vec![11],
         ..Patient::default()
-    }
+    };
+    Record::new(5, 1, Timestamp(0), body)
 }
 
 #[test]
@@ -103,7 +103,8 @@ fn people() {
         ),
     );
     assert_eq!((&detailed["preferred_phone_number"], &detailed["home_phone_number"]), (&json!("1"), &json!("2")));
-    let provider = Provider { id: 2, last_name: "Lee".to_owned(), ..Provider::default() };
+    let provider = Provider { last_name: "Lee".to_owned(), ..Provider::default() };
+    let provider = Record::new(2, 1, Timestamp(0), provider);
     checked(
         &ProviderBasic::of(&provider, None),
         &format!("{BASIC} bio display_name npi tin state_license specialty_code"),
@@ -163,13 +164,13 @@ fn history_and_talk() {
     let mut log = entry(json!({
         "patient_id": 5, "note": "called", "mode": "in_person", "direction": "sent", "occurred_at": 0
     }));
-    log.write = Some(EntryWrite { status: WriteStatus::Failed, reason: Some("refused".to_owned()) });
+    log.write = Some(RecordWrite { status: WriteStatus::Failed, reason: Some("refused".to_owned()) });
     let fields = "id status patient_id note mode direction occurred_at created_at updated_at failure_reason";
     let shown = checked(&CommunicationLogView::of(&log), fields);
     assert_eq!((&shown["status"], &shown["failure_reason"]), (&json!("failed"), &json!("refused")));
     let id = shown["id"].as_str().unwrap().parse().unwrap();
     assert_eq!(record_uuid::id(location::pull::Resource::CommunicationLogs, 3, &id), Some(7));
-    log.write = Some(EntryWrite { status: WriteStatus::Pending, reason: Some("tried once".to_owned()) });
+    log.write = Some(RecordWrite { status: WriteStatus::Pending, reason: Some("tried once".to_owned()) });
     let shown = checked(&CommunicationLogView::of(&log), fields);
     assert_eq!((&shown["status"], &shown["failure_reason"]), (&json!("pending"), &Value::Null));
 
@@ -186,7 +187,7 @@ fn history_and_talk() {
         {"from": null, "text": null, "at": at}, {"from": null, "text": null, "at": null},
     ]);
     assert_eq!((&shown["messages"], &shown["foreign_id_type"]), (&expected, &json!("sandbox")));
-    let odd: Entry<Conversation> = entry(json!({"messages_json": "{}"}));
+    let odd: Record<Conversation> = entry(json!({"messages_json": "{}"}));
     assert_eq!(checked(&ConversationView::of(&odd, None), fields)["messages"], json!([]));
 }
 
@@ -194,21 +195,21 @@ fn history_and_talk() {
 #[test]
 fn nothing_happens_to_a_record_before_it_is_made() {
     let made = "1970-01-01T00:00:05.700Z";
-    let mut alert: Entry<PatientAlert> = entry(json!({"patient_id": 5, "note": "allergic", "disabled_at": 5}));
+    let mut alert: Record<PatientAlert> = entry(json!({"patient_id": 5, "note": "allergic", "disabled_at": 5}));
     alert.created_at = Timestamp(5_700);
     assert_eq!(to_value(PatientAlertView::of(&alert)).unwrap()["disabled_at"], made);
-    alert.body = entries::read(json!({"patient_id": 5, "note": "allergic", "disabled_at": 4})).unwrap();
+    alert.body = schema::read(json!({"patient_id": 5, "note": "allergic", "disabled_at": 4})).unwrap();
     assert_eq!(to_value(PatientAlertView::of(&alert)).unwrap()["disabled_at"], "1970-01-01T00:00:04.000Z", "the EHR's");
     let log = json!({"patient_id": 5, "note": "called", "mode": "none", "direction": "sent", "occurred_at": 5});
-    let mut log: Entry<CommunicationLog> = entry(log);
+    let mut log: Record<CommunicationLog> = entry(log);
     log.created_at = Timestamp(5_700);
     assert_eq!(to_value(CommunicationLogView::of(&log)).unwrap()["occurred_at"], made);
     let response = json!({"patient_id": 5, "form_schema_id": 7, "answers_json": "{}", "submitted_at": 4});
-    let mut response: Entry<FormResponse> = entry(response);
+    let mut response: Record<FormResponse> = entry(response);
     response.created_at = Timestamp(5_700);
-    let shown = |it: &Entry<FormResponse>| to_value(FormResponseView::of(it, None)).unwrap()["submitted_at"].clone();
+    let shown = |it: &Record<FormResponse>| to_value(FormResponseView::of(it, None)).unwrap()["submitted_at"].clone();
     assert_eq!(shown(&response), "1970-01-01T00:00:04.000Z", "the EHR's");
-    response.write = Some(EntryWrite { status: WriteStatus::Pending, reason: None });
+    response.write = Some(RecordWrite { status: WriteStatus::Pending, reason: None });
     assert_eq!(shown(&response), made);
 }
 
@@ -254,19 +255,12 @@ fn catalogues_and_documents() {
     let adjustment_type = entry(json!({"name": "Discount", "active": true, "action": "credit"}));
     checked(&AdjustmentTypeView::of(&adjustment_type), "id name active action updated_at");
     let kind = engine::records::AppointmentType {
-        source_id: None,
-        location_id: None,
-        descriptor_ids: Vec::new(),
-        id: 1,
-        institution_id: 1,
-        foreign_id: None,
         name: "Exam".to_owned(),
         minutes: 30,
         bookable_online: true,
-        created_at: Timestamp(0),
-        updated_at: Timestamp(0),
-        deleted_at: None,
+        ..engine::records::AppointmentType::default()
     };
+    let kind = Record::new(1, 1, Timestamp(0), kind);
     let mut detail = AppointmentTypeDetail::of(&kind);
     detail.descriptors = Some(vec![DescriptorView::of(&descriptor, None)]);
     let fields = "id name category parent_type parent_id minutes position bookable_online descriptors";
@@ -315,7 +309,7 @@ fn ledger() {
     let of_charge = "id foreign_id location_id patient_id guarantor_id provider_id procedure_id procedure_code updated_at \
         description fee charged_at deleted_at";
     checked(&ChargeView::of(&charge), of_charge);
-    let claim = |status: &str, paid: Value| -> Entry<Claim> {
+    let claim = |status: &str, paid: Value| -> Record<Claim> {
         entry(json!({
             "status": status, "totals": {"billed": usd("100")}, "sent_at": 0,
             "payouts": [
@@ -371,11 +365,7 @@ fn ledger() {
 
 #[test]
 fn working_hours() {
-    let mut record = WorkingHour {
-        deleted_at: None,
-        id: 1,
-        location_id: 11,
-        foreign_id: None,
+    let body = WorkingHour {
         provider_id: 2,
         operatory_id: Some(3),
         begin: 8 * 60 + 5,
@@ -386,10 +376,8 @@ fn working_hours() {
         appointment_type_ids: Vec::new(),
         label: Some("Hygiene".to_owned()),
         active: true,
-        write: None,
-        created_at: Timestamp(0),
-        updated_at: Timestamp(0),
     };
+    let mut record = Record { location_id: Some(11), ..Record::new(1, 1, Timestamp(0), body) };
     let fields = "id provider_id location_id operatory_id begin_time end_time days specific_date custom_recurrence tz_offset \
         active source label";
     let zone = "America/New_York".parse().unwrap();

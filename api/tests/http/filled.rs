@@ -11,8 +11,7 @@ use engine::records::{
         Address, Description, Ehr, EhrAppointment, EhrAppointmentType, EhrFuture, EhrOperatory, EhrPatient,
         EhrProvider, EhrRecord, EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Write,
     },
-    entries::{on_all, rules},
-    entry::Body,
+    schema::{RESOURCES, rules},
 };
 use location::{
     hours::{HourKind, Weekday},
@@ -170,7 +169,7 @@ impl Filled {
         });
         let (Value::Object(mut fields), Value::Object(rest)) = (texts, rest) else { unreachable!("made as objects") };
         fields.extend(rest);
-        let known = rules(resource).unwrap();
+        let known = rules(resource);
         for (field, to) in known.refers_to {
             let target = self.key(*to, 0);
             let many = matches!(*field, "treatment_plans" | "procedures");
@@ -182,32 +181,14 @@ impl Filled {
 
 /// Every resource an EHR can be asked for.
 pub fn resources() -> Vec<Resource> {
-    #[derive(Clone)]
-    struct Which;
-    impl engine::records::entries::Visitor for Which {
-        type Output = Resource;
-
-        fn visit<T: Body>(self) -> Resource {
-            T::RESOURCE
-        }
-    }
-    let own = [
-        Resource::Providers,
-        Resource::Operatories,
-        Resource::AppointmentTypes,
-        Resource::Patients,
-        Resource::WorkingHours,
-        Resource::Appointments,
-    ];
-    let framed = on_all(Which).into_iter().filter(|resource| *resource != Resource::CommunicationLogs);
-    own.into_iter().chain(framed).collect()
+    RESOURCES.iter().copied().filter(|resource| *resource != Resource::CommunicationLogs).collect()
 }
 
 impl Ehr for Filled {
     fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
         let pull = |resource| PullAbility { resource, delta: false, deletions_by_absence: true };
         let all = resources();
-        let of_entries = all.iter().filter_map(|resource| rules(*resource)).flat_map(|rules| rules.writes);
+        let of_entries = all.iter().flat_map(|resource| rules(*resource).writes);
         let writes = ["create-patient", "update-patient", "create-appointment", "reschedule-appointment"];
         let writes = writes.iter().chain(&["cancel-appointment", "create-communication-log"]).copied();
         let writes = writes.chain(of_entries.map(|(_, name)| *name)).filter(|name| !self.refuses.contains(name));

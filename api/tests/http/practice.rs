@@ -16,6 +16,7 @@ use engine::records::ehr::{
     Description, Ehr, EhrAppointment, EhrAppointmentType, EhrFuture, EhrOperatory, EhrPatient, EhrProvider, EhrRecord,
     EhrWorkingHour, Fault, Operation, Page, PullAbility, Receipt, Resource, Write,
 };
+use engine::records::record::Scope;
 use location::{
     hours::{HourKind, Weekday},
     time::{DAY, HOUR, MINUTE, SECOND as ONE_SECOND, Timestamp},
@@ -235,7 +236,7 @@ impl Ehr for Practice {
                 records.retain(|record| !hidden.iter().any(|id| record.id() == id));
             }
             let deleted = self.books.gone(resource);
-            if engine::records::schema::rules(resource).is_some() {
+            if engine::records::schema::rules(resource).scope == Scope::Source {
                 records.retain(|record| !deleted.iter().any(|id| record.id() == id));
             }
             Ok(Page { records, deleted, cursor: "end".into(), last: true, whole: true, estimate: None })

@@ -3,8 +3,6 @@
 wasmtime::component::bindgen!({
     path: "../../wit/v1",
     world: "practice-sync:ehr/adapter",
-    // Records that the engine keeps as fields (`entry`) go through JSON.
-    additional_derives: [serde::Serialize, serde::Deserialize],
     imports: {
         "practice-sync:ehr/http.send": async | trappable,
         "practice-sync:ehr/gate.send": async | trappable,

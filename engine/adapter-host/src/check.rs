@@ -5,10 +5,7 @@ use std::{borrow::Cow, cell::Cell, fmt, ops::RangeInclusive};
 use chrono::NaiveDate;
 use records::ehr::Extra;
 
-use super::limits::{
-    EXACT_TEXT_BYTES, EXTRA_NAME_BYTES, EXTRA_PAIRS, EXTRA_VALUE_BYTES, ID_BYTES, LONG_TEXT_BYTES, REFERENCES,
-    SHORT_TEXT_BYTES,
-};
+use super::limits::{EXACT_TEXT_BYTES, EXTRA_NAME_BYTES, EXTRA_PAIRS, EXTRA_VALUE_BYTES, ID_BYTES, SHORT_TEXT_BYTES};
 
 /// 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z.
 pub(crate) const INSTANTS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
@@ -96,37 +93,20 @@ pub(crate) fn id(field: &'static str, value: String) -> Checked<String> {
     kept(field, value, is_id)
 }
 
-pub(crate) fn optional_id(field: &'static str, value: Option<String>) -> Checked<Option<String>> {
-    value.map(|value| id(field, value)).transpose()
-}
-
-pub(crate) fn ids(field: &'static str, values: Vec<String>) -> Checked<Vec<String>> {
-    require(values.len() <= REFERENCES, field, "must have at most 1000 entries")?;
-    values.into_iter().map(|value| id(field, value)).collect()
-}
-
 pub(crate) fn text(value: String) -> String {
     cut(value, SHORT_TEXT_BYTES)
 }
 
-pub(crate) fn optional_text(value: Option<String>) -> Option<String> {
-    value.map(text)
+pub(crate) fn exact(field: &'static str, value: String) -> Checked<String> {
+    kept(field, value, is_exact)
 }
 
 pub(crate) fn optional_exact(field: &'static str, value: Option<String>) -> Checked<Option<String>> {
-    value.map(|value| kept(field, value, is_exact)).transpose()
-}
-
-pub(crate) fn optional_long_text(value: Option<String>) -> Option<String> {
-    value.map(|value| cut(value, LONG_TEXT_BYTES))
+    value.map(|value| exact(field, value)).transpose()
 }
 
 pub(crate) fn date(field: &'static str, value: String) -> Checked<String> {
     kept(field, value, is_date)
-}
-
-pub(crate) fn optional_date(field: &'static str, value: Option<String>) -> Checked<Option<String>> {
-    value.map(|value| date(field, value)).transpose()
 }
 
 /// `HH:MM`; with `end`, `24:00` too.
@@ -146,10 +126,6 @@ pub(crate) fn time_of_day(field: &'static str, value: String, end: bool) -> Chec
 pub(crate) fn instant(field: &'static str, value: i64) -> Checked<i64> {
     require(INSTANTS.contains(&value), field, "must be in the years 1 to 9999")?;
     Ok(value)
-}
-
-pub(crate) fn optional_instant(field: &'static str, value: Option<i64>) -> Checked<Option<i64>> {
-    value.map(|value| instant(field, value)).transpose()
 }
 
 pub(crate) fn extra(value: Extra) -> Checked<Extra> {
@@ -186,7 +162,6 @@ mod tests {
         assert!(instant("start", i64::MAX).is_err() && instant("start", 0).is_ok());
         assert!(extra(vec![(s("n"), s("v")); 65]).is_err() && extra(vec![(s(""), s("v"))]).is_err());
         assert_eq!(extra(vec![(s("n"), "v".repeat(4_097))]), Ok(vec![(s("n"), "v".repeat(4_096))]));
-        assert!(ids("appointment_types", vec![s("a"); 1_001]).is_err());
         assert_eq!(
             instant("start", i64::MIN).map_err(|e| e.to_string()),
             Err(s("field start: must be in the years 1 to 9999"))

@@ -2,15 +2,10 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use location::hours::{HourKind, RecurrenceUnit, Weekday, WorkingHour};
-use records::ehr::{
-    Description, EhrAppointment, EhrAppointmentType, EhrOperatory, EhrPatient, EhrProvider, EhrRecurrence,
-    EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Write,
-};
-use records::schema::Limit;
+use records::ehr::{Description, EhrAppointment, Fault, Page, PullAbility, Receipt, Resource, Write};
 
 use super::{
-    bindings::{exports::practice_sync::ehr::ehr as wit, practice_sync::ehr::types},
+    bindings::exports::practice_sync::ehr::ehr as wit,
     check::{self, Broken, Checked, require},
     limits::{CURSOR_BYTES, DELETED_IDS, DESCRIBED, SHORT_TEXT_BYTES},
     log_line::plain_char,
@@ -153,272 +148,27 @@ pub(crate) fn receipt(from: wit::Receipt) -> Checked<Receipt> {
     Ok(Receipt { id: check::id("id", from.id)?, version: check::optional_exact("version", from.version)? })
 }
 
-pub(crate) fn patient(from: types::Patient) -> Checked<EhrPatient> {
-    let gender = from.gender.as_deref();
-    require(
-        gender.is_none_or(|g| matches!(g, "Male" | "Female" | "Other")),
-        "gender",
-        "must be Male, Female or Other",
-    )?;
-    Ok(EhrPatient {
-        id: check::id("id", from.id)?,
-        first_name: check::text(from.first_name),
-        middle_name: check::optional_text(from.middle_name),
-        last_name: check::text(from.last_name),
-        date_of_birth: check::optional_date("date_of_birth", from.date_of_birth)?,
-        gender: from.gender,
-        email: check::optional_text(from.email),
-        cell_phone: check::optional_text(from.cell_phone),
-        home_phone: check::optional_text(from.home_phone),
-        work_phone: check::optional_text(from.work_phone),
-        work_phone_extension: check::optional_text(from.work_phone_extension),
-        primary_phone: check::optional_text(from.primary_phone),
-        address: Convert::read(from.address, "address", Limit::Short)?,
-        ssn: None,
-        guarantor: check::optional_id("guarantor", from.guarantor)?,
-        provider: check::optional_id("provider", from.provider)?,
-        billing_type: check::optional_text(from.billing_type),
-        chart_id: check::optional_text(from.chart_id),
-        preferred_language: check::optional_text(from.preferred_language),
-        premedication: check::optional_long_text(from.premedication),
-        inactive: from.inactive,
-        new_patient: from.new_patient,
-        non_patient: from.non_patient,
-        unsubscribed_sms: from.unsubscribed_sms,
-        unsubscribed_email: from.unsubscribed_email,
-        extra: check::extra(from.extra)?,
-    })
-}
-
-pub(crate) fn provider(from: types::Provider) -> Checked<EhrProvider> {
-    Ok(EhrProvider {
-        id: check::id("id", from.id)?,
-        first_name: check::text(from.first_name),
-        middle_name: check::optional_text(from.middle_name),
-        last_name: check::text(from.last_name),
-        display_name: check::optional_text(from.display_name),
-        email: check::optional_text(from.email),
-        npi: check::optional_text(from.npi),
-        tin: check::optional_text(from.tin),
-        state_license: check::optional_text(from.state_license),
-        specialty_code: check::optional_text(from.specialty_code),
-        inactive: from.inactive,
-        extra: check::extra(from.extra)?,
-    })
-}
-
-pub(crate) fn operatory(from: types::Operatory) -> Checked<EhrOperatory> {
-    Ok(EhrOperatory {
-        id: check::id("id", from.id)?,
-        name: check::text(from.name),
-        display_name: check::optional_text(from.display_name),
-        active: from.active,
-        bookable_online: from.bookable_online,
-        appointment_types: check::ids("appointment_types", from.appointment_types)?,
-        extra: check::extra(from.extra)?,
-    })
-}
-
-pub(crate) fn appointment_type(from: types::AppointmentType) -> Checked<EhrAppointmentType> {
-    require((1..=1440).contains(&from.minutes), "minutes", "must be 1 to 1440")?;
-    Ok(EhrAppointmentType {
-        id: check::id("id", from.id)?,
-        name: check::text(from.name),
-        minutes: from.minutes,
-        bookable_online: from.bookable_online,
-        extra: check::extra(from.extra)?,
-    })
-}
-
-pub(crate) fn working_hour(from: types::WorkingHour) -> Checked<EhrWorkingHour> {
-    let ways = [!from.days.is_empty(), from.specific_date.is_some(), from.recurrence.is_some()];
-    let exactly_one = ways.into_iter().filter(|way| *way).count() == 1;
-    require(exactly_one, "days", "exactly one of days, specific_date and recurrence must be given")?;
-    let days: Vec<Weekday> = from.days.into_iter().map(weekday).collect();
-    require(days.iter().collect::<BTreeSet<_>>().len() == days.len(), "days", "must name each day once")?;
-    Ok(EhrWorkingHour {
-        id: check::id("id", from.id)?,
-        provider: check::id("provider", from.provider)?,
-        operatory: check::optional_id("operatory", from.operatory)?,
-        begin_time: check::time_of_day("begin_time", from.begin_time, false)?,
-        end_time: check::time_of_day("end_time", from.end_time, true)?,
-        days,
-        specific_date: check::optional_date("specific_date", from.specific_date)?,
-        recurrence: from.recurrence.map(recurrence).transpose()?,
-        kind: match from.kind {
-            types::HourKind::WorkingHour => HourKind::WorkingHour,
-            types::HourKind::SchedulableBlock => HourKind::SchedulableBlock,
-        },
-        appointment_types: check::ids("appointment_types", from.appointment_types)?,
-        label: check::optional_text(from.label),
-        active: from.active,
-        extra: check::extra(from.extra)?,
-    })
-}
-
-fn recurrence(from: types::Recurrence) -> Checked<EhrRecurrence> {
-    require((1..=WorkingHour::MAX_INTERVAL).contains(&from.number), "recurrence.number", "must be 1 to 10000")?;
-    let unit = match from.unit {
-        types::RecurrenceUnit::Day => RecurrenceUnit::Day,
-        types::RecurrenceUnit::Week => RecurrenceUnit::Week,
-        types::RecurrenceUnit::Month => RecurrenceUnit::Month,
-    };
-    Ok(EhrRecurrence { number: from.number, unit, reference: check::date("recurrence.reference", from.reference)? })
-}
-
-fn weekday(from: types::Weekday) -> Weekday {
-    match from {
-        types::Weekday::Monday => Weekday::Monday,
-        types::Weekday::Tuesday => Weekday::Tuesday,
-        types::Weekday::Wednesday => Weekday::Wednesday,
-        types::Weekday::Thursday => Weekday::Thursday,
-        types::Weekday::Friday => Weekday::Friday,
-        types::Weekday::Saturday => Weekday::Saturday,
-        types::Weekday::Sunday => Weekday::Sunday,
-    }
-}
-
-pub(crate) fn appointment(from: types::Appointment) -> Checked<EhrAppointment> {
-    let (start, end) = (check::instant("start", from.start)?, check::instant("end", from.end)?);
-    require(start < end, "end", "must lie after start")?;
-    Ok(EhrAppointment {
-        id: check::id("id", from.id)?,
-        patient: check::optional_id("patient", from.patient)?,
-        provider: check::optional_id("provider", from.provider)?,
-        operatory: check::optional_id("operatory", from.operatory)?,
-        appointment_type: check::optional_id("appointment_type", from.appointment_type)?,
-        start,
-        end,
-        note: check::optional_long_text(from.note),
-        unavailable: from.unavailable,
-        cancelled: from.cancelled,
-        confirmed: from.confirmed,
-        patient_confirmed: from.patient_confirmed,
-        patient_missed: from.patient_missed,
-        checkin_at: check::optional_instant("checkin_at", from.checkin_at)?,
-        checked_out_at: check::optional_instant("checked_out_at", from.checked_out_at)?,
-        write_key: check::optional_exact("write_key", from.write_key)?,
-        version: check::optional_exact("version", from.version)?,
-        extra: check::extra(from.extra)?,
-    })
-}
-
 /// A write the contract has no case for is unsupported.
 pub(crate) fn write(write: Write) -> Result<wit::Write, Fault> {
-    let change = |appointment, reason| wit::AppointmentChange { appointment: to_appointment(appointment), reason };
+    let change =
+        |appointment: EhrAppointment, reason| wit::AppointmentChange { appointment: appointment.write(), reason };
     Ok(match write {
-        Write::CreatePatient(patient) => wit::Write::CreatePatient(to_patient(patient)),
+        Write::CreatePatient(patient) => wit::Write::CreatePatient(patient.write()),
         Write::CreateAppointment(appointment) => wit::Write::CreateAppointment(change(appointment, None)),
         Write::RescheduleAppointment(appointment) => wit::Write::RescheduleAppointment(change(appointment, None)),
         Write::CancelAppointment(appointment, reason) => wit::Write::CancelAppointment(change(appointment, reason)),
         Write::UpdatePatient(patient, before) => wit::Write::UpdatePatient(wit::PatientChange {
-            patient: to_patient(patient),
-            before: before.map(|before| to_patient(*before)),
+            patient: patient.write(),
+            before: before.map(|before| before.write()),
         }),
         Write::ConfirmAppointment(appointment) => wit::Write::ConfirmAppointment(change(appointment, None)),
         Write::CheckInAppointment(appointment) => wit::Write::CheckInAppointment(change(appointment, None)),
         Write::NoteAppointment(appointment) => wit::Write::NoteAppointment(change(appointment, None)),
-        Write::CreateWorkingHour(hour) => wit::Write::CreateWorkingHour(to_working_hour(hour)),
-        Write::UpdateWorkingHour(hour) => wit::Write::UpdateWorkingHour(to_working_hour(hour)),
+        Write::CreateWorkingHour(hour) => wit::Write::CreateWorkingHour(hour.write()),
+        Write::UpdateWorkingHour(hour) => wit::Write::UpdateWorkingHour(hour.write()),
         Write::DeleteWorkingHour(id) => wit::Write::DeleteWorkingHour(id),
         Write::Record(operation, record) => record::write(operation, record)?,
     })
-}
-
-fn to_patient(from: EhrPatient) -> types::Patient {
-    types::Patient {
-        id: from.id,
-        first_name: from.first_name,
-        middle_name: from.middle_name,
-        last_name: from.last_name,
-        date_of_birth: from.date_of_birth,
-        gender: from.gender,
-        email: from.email,
-        cell_phone: from.cell_phone,
-        home_phone: from.home_phone,
-        work_phone: from.work_phone,
-        work_phone_extension: from.work_phone_extension,
-        primary_phone: from.primary_phone,
-        address: from.address.write(),
-        ssn: from.ssn,
-        guarantor: from.guarantor,
-        provider: from.provider,
-        billing_type: from.billing_type,
-        chart_id: from.chart_id,
-        preferred_language: from.preferred_language,
-        premedication: from.premedication,
-        inactive: from.inactive,
-        new_patient: from.new_patient,
-        non_patient: from.non_patient,
-        unsubscribed_sms: from.unsubscribed_sms,
-        unsubscribed_email: from.unsubscribed_email,
-        extra: from.extra,
-    }
-}
-
-fn to_appointment(from: EhrAppointment) -> types::Appointment {
-    types::Appointment {
-        id: from.id,
-        patient: from.patient,
-        provider: from.provider,
-        operatory: from.operatory,
-        appointment_type: from.appointment_type,
-        start: from.start,
-        end: from.end,
-        note: from.note,
-        unavailable: from.unavailable,
-        cancelled: from.cancelled,
-        confirmed: from.confirmed,
-        patient_confirmed: from.patient_confirmed,
-        patient_missed: from.patient_missed,
-        checkin_at: from.checkin_at,
-        checked_out_at: from.checked_out_at,
-        write_key: from.write_key,
-        version: from.version,
-        extra: from.extra,
-    }
-}
-
-fn to_working_hour(from: EhrWorkingHour) -> types::WorkingHour {
-    types::WorkingHour {
-        id: from.id,
-        provider: from.provider,
-        operatory: from.operatory,
-        begin_time: from.begin_time,
-        end_time: from.end_time,
-        days: from.days.into_iter().map(to_weekday).collect(),
-        specific_date: from.specific_date,
-        recurrence: from.recurrence.map(to_recurrence),
-        kind: match from.kind {
-            HourKind::WorkingHour => types::HourKind::WorkingHour,
-            HourKind::SchedulableBlock => types::HourKind::SchedulableBlock,
-        },
-        appointment_types: from.appointment_types,
-        label: from.label,
-        active: from.active,
-        extra: from.extra,
-    }
-}
-
-fn to_recurrence(from: EhrRecurrence) -> types::Recurrence {
-    let unit = match from.unit {
-        RecurrenceUnit::Day => types::RecurrenceUnit::Day,
-        RecurrenceUnit::Week => types::RecurrenceUnit::Week,
-        RecurrenceUnit::Month => types::RecurrenceUnit::Month,
-    };
-    types::Recurrence { number: from.number, unit, reference: from.reference }
-}
-
-fn to_weekday(from: Weekday) -> types::Weekday {
-    match from {
-        Weekday::Monday => types::Weekday::Monday,
-        Weekday::Tuesday => types::Weekday::Tuesday,
-        Weekday::Wednesday => types::Weekday::Wednesday,
-        Weekday::Thursday => types::Weekday::Thursday,
-        Weekday::Friday => types::Weekday::Friday,
-        Weekday::Saturday => types::Weekday::Saturday,
-        Weekday::Sunday => types::Weekday::Sunday,
-    }
 }
 
 /// A rule broken in an answer that is one thing.

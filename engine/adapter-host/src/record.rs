@@ -1,7 +1,8 @@
 //! Between the contract's records and the engine's, both ways, by the table of records. What comes from a guest is checked on the way.
 
-use std::str::FromStr;
+use std::{collections::BTreeSet, str::FromStr};
 
+use location::hours::{HourKind, RecurrenceUnit, Weekday, WorkingHour};
 use records::{
     Word,
     ehr::*,
@@ -41,13 +42,25 @@ macro_rules! conversions {
             $(#[$meta:meta])*
             $body:ident / $ehr:ident : $resource:ident = $tag:literal, $id:ident of $scope:ident, $record:literal, $name:literal {
                 $( fields { $( $(#[$f_meta:meta])* $f:ident : $f_type:ty $([ $($limit:tt)+ ])? ),* $(,)? } )?
-                $( references { $( $(#[$r_meta:meta])* $r:ident : $r_type:ty => $r_ehr:ident : $r_to:ident ),* $(,)? } )?
+                $( references { $( $(#[$r_meta:meta])* $r:ident : $r_type:ty => $r_ehr:ident : $r_to:ident $(or $r_none:ident)? ),* $(,)? } )?
                 $( parts { $( $(#[$p_meta:meta])* $p:ident : $p_type:ty ),* $(,)? } )?
-                $( own { $( $(#[$o_meta:meta])* $o:ident : $o_type:ty ),* $(,)? } )?
+                $( own { $($own:tt)* } )?
+                $( extra { $($extra:tt)* } )?
+                $( found_with { $($found_with:tt)* } )?
                 $( found_by { $($found_by:tt)* } )?
                 $( found_by_parts { $($found_by_parts:tt)* } )?
-                $( in_use { $in_use:ident } )?
+                $( in_use { $($in_use:tt)* } )?
+                $( deleted_as { $($deleted_as:tt)* } )?
+                $( deleted_with { $($deleted_with:tt)* } )?
                 $( writes { $($writes:tt)* } )?
+            }
+        )* }
+        bodies_of_their_own { $(
+            $(#[$own_meta:meta])*
+            $own_body:ident / $own_ehr:ident : $own_resource:ident = $own_tag:literal, $own_id:ident of $own_scope:ident, $own_record:literal, $own_name:literal {
+                fields { $( $(#[$of_meta:meta])* $of:ident : $of_type:ty $([ $($of_limit:tt)+ ])? ),* $(,)? }
+                references { $( $(#[$or_meta:meta])* $or:ident : $or_type:ty => $or_to:ident ),* $(,)? }
+                $( writes { $($own_writes:tt)* } )?
             }
         )* }
     ) => {
@@ -87,20 +100,36 @@ macro_rules! conversions {
             }
         } )*
 
+        $( impl Convert<contract::$own_body> for $own_ehr {
+            fn read(from: contract::$own_body, _: &'static str, _: Limit) -> Checked<$own_ehr> {
+                Ok($own_ehr {
+                    id: check::id("id", from.id)?,
+                    $( $or: from.$or.checked(stringify!($or))?, )*
+                    $( $of: Convert::read(from.$of, stringify!($of), [$(Limit::$($of_limit)+,)? Limit::Short][0])?, )*
+                    extra: check::extra(from.extra)?,
+                })
+            }
+
+            fn write(self) -> contract::$own_body {
+                contract::$own_body {
+                    id: self.id,
+                    $( $or: self.$or, )*
+                    $( $of: self.$of.write(), )*
+                    extra: self.extra,
+                }
+            }
+        } )*
+
         /// The name the contract gives its kind, and the record.
         pub(crate) fn read(record: wit::Record) -> (&'static str, Checked<EhrRecord>) {
             match record {
                 $( wit::Record::$body(from) => {
                     ($record, $ehr::read(from, "", Limit::Short).map(EhrRecord::$body))
                 } )*
-                wit::Record::Patient(from) => ("patient", super::convert::patient(from).map(EhrRecord::Patient)),
-                wit::Record::Provider(from) => ("provider", super::convert::provider(from).map(EhrRecord::Provider)),
-                wit::Record::Operatory(from) => ("operatory", super::convert::operatory(from).map(EhrRecord::Operatory)),
-                wit::Record::AppointmentType(from) => {
-                    ("appointment-type", super::convert::appointment_type(from).map(EhrRecord::AppointmentType))
-                }
-                wit::Record::WorkingHour(from) => ("working-hour", super::convert::working_hour(from).map(EhrRecord::WorkingHour)),
-                wit::Record::Appointment(from) => ("appointment", super::convert::appointment(from).map(EhrRecord::Appointment)),
+                $( wit::Record::$own_body(from) => {
+                    let read = $own_ehr::read(from, "", Limit::Short);
+                    ($own_record, read.and_then(|record| record.whole().map(|()| EhrRecord::$own_body(record))))
+                } )*
             }
         }
     };
@@ -112,6 +141,26 @@ mod contract {
 }
 
 records::with_every_record!(conversions);
+
+/// What holds between the fields of a record.
+trait Whole {
+    fn whole(&self) -> Checked<()>;
+}
+
+impl Whole for EhrWorkingHour {
+    fn whole(&self) -> Checked<()> {
+        let ways = [!self.days.is_empty(), self.specific_date.is_some(), self.recurrence.is_some()];
+        let exactly_one = ways.into_iter().filter(|way| *way).count() == 1;
+        require(exactly_one, "days", "exactly one of days, specific_date and recurrence must be given")?;
+        require(self.days.iter().collect::<BTreeSet<_>>().len() == self.days.len(), "days", "must name each day once")
+    }
+}
+
+impl Whole for EhrAppointment {
+    fn whole(&self) -> Checked<()> {
+        require(self.start < self.end, "end", "must be after start")
+    }
+}
 
 /// The contract's case for a write; most resources are never written.
 pub(crate) fn write(operation: Operation, record: EhrRecord) -> Result<wit::Write, Fault> {
@@ -155,6 +204,7 @@ impl<T: ForeignIds> ForeignIds for Vec<T> {
 
 impl<W, T: Convert<W>> Convert<Option<W>> for Option<T> {
     fn read(from: Option<W>, field: &'static str, limit: Limit) -> Checked<Option<T>> {
+        let from = from.filter(|_| limit != Limit::NeverRead);
         from.map(|value| T::read(value, field, limit)).transpose()
     }
 
@@ -175,11 +225,32 @@ impl<W, T: Convert<W>> Convert<Vec<W>> for Vec<T> {
 }
 
 impl Convert<String> for String {
-    fn read(from: String, _: &'static str, limit: Limit) -> Checked<String> {
-        Ok(check::cut(from, if limit == Limit::Long { LONG_TEXT_BYTES } else { SHORT_TEXT_BYTES }))
+    fn read(from: String, field: &'static str, limit: Limit) -> Checked<String> {
+        match limit {
+            Limit::Long => Ok(check::cut(from, LONG_TEXT_BYTES)),
+            Limit::Exact => check::exact(field, from),
+            Limit::Date => check::date(field, from),
+            Limit::TimeOfDay => check::time_of_day(field, from, false),
+            Limit::EndOfDay => check::time_of_day(field, from, true),
+            Limit::OneOf(words, rule) => {
+                require(words.contains(&from.as_str()), field, rule)?;
+                Ok(from)
+            }
+            _ => Ok(check::cut(from, SHORT_TEXT_BYTES)),
+        }
     }
 
     fn write(self) -> String {
+        self
+    }
+}
+
+impl Convert<i64> for i64 {
+    fn read(from: i64, field: &'static str, _: Limit) -> Checked<i64> {
+        check::instant(field, from)
+    }
+
+    fn write(self) -> i64 {
         self
     }
 }
@@ -306,20 +377,35 @@ macro_rules! words {
 
 words!(Relation InsuranceType Mode Direction ProcedureStatus PlanStatus IntervalUnit AdjustmentAction ClaimStatus);
 
-impl Convert<types::HistoryCategory> for records::HistoryCategory {
-    fn read(from: types::HistoryCategory, _: &'static str, _: Limit) -> Checked<Self> {
-        Ok(match from {
-            types::HistoryCategory::Allergies => records::HistoryCategory::Allergies,
-            types::HistoryCategory::Conditions => records::HistoryCategory::Conditions,
-            types::HistoryCategory::Medications => records::HistoryCategory::Medications,
-        })
+/// The contract's enums.
+macro_rules! enums {
+    ($($ours:ty = $name:ident { $($case:ident)* })*) => { $( impl Convert<types::$name> for $ours {
+        fn read(from: types::$name, _: &'static str, _: Limit) -> Checked<Self> {
+            Ok(match from { $( types::$name::$case => Self::$case, )* })
+        }
+
+        fn write(self) -> types::$name {
+            match self { $( Self::$case => types::$name::$case, )* }
+        }
+    } )* };
+}
+
+enums! {
+    records::HistoryCategory = HistoryCategory { Allergies Conditions Medications }
+    HourKind = HourKind { WorkingHour SchedulableBlock }
+    Weekday = Weekday { Monday Tuesday Wednesday Thursday Friday Saturday Sunday }
+    RecurrenceUnit = RecurrenceUnit { Day Week Month }
+}
+
+impl Convert<types::Recurrence> for EhrRecurrence {
+    fn read(from: types::Recurrence, _: &'static str, _: Limit) -> Checked<EhrRecurrence> {
+        let most = WorkingHour::MAX_INTERVAL;
+        require((1..=most).contains(&from.number), "recurrence.number", "must be 1 to 10000")?;
+        let unit = Convert::read(from.unit, "unit", Limit::Short)?;
+        Ok(EhrRecurrence { number: from.number, unit, reference: check::date("recurrence.reference", from.reference)? })
     }
 
-    fn write(self) -> types::HistoryCategory {
-        match self {
-            records::HistoryCategory::Allergies => types::HistoryCategory::Allergies,
-            records::HistoryCategory::Conditions => types::HistoryCategory::Conditions,
-            records::HistoryCategory::Medications => types::HistoryCategory::Medications,
-        }
+    fn write(self) -> types::Recurrence {
+        types::Recurrence { number: self.number, unit: self.unit.write(), reference: self.reference }
     }
 }

@@ -1,7 +1,7 @@
 //! Why a location could not do what it was asked: refusals, damage, conflicts, overload and faults stay apart up to the caller.
 
 use location::{decision::Refusal, ids::LocationId, pull::Resource};
-use records::schema::{Missing, WideId};
+use records::schema::Missing;
 use store::{CommitError, StoreError, journal};
 use webhooks::shapes::Unshaped;
 
@@ -61,12 +61,6 @@ pub enum Reject {
 impl From<Unmet> for Reject {
     fn from(unmet: Unmet) -> Reject {
         Reject::Unmet(unmet)
-    }
-}
-
-impl From<WideId> for Reject {
-    fn from(_: WideId) -> Reject {
-        Reject::Damaged("an id beyond 32 bits")
     }
 }
 

@@ -9,10 +9,8 @@ use location::{
     time::Timestamp,
 };
 use records::{
-    Appointment, Patient, WorkingHour,
-    document::Document,
-    entries::{self, Visitor},
-    entry::{Body, Entry},
+    record::{Body, Record},
+    schema::{self, Visitor},
 };
 
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
@@ -62,61 +60,29 @@ impl Processor {
         if other.gone || this_one {
             return Ok(None);
         }
-        let name = name(resource);
+        let name = schema::rules(resource).name;
         tracing::warn!(location = %self.setup.id, %write, other = link.id, "the EHR answered with the identifier of another {name}");
         let reason = format!("the EHR answered with the identifier that {name} {} has already", link.id);
         Ok(Some(Failure::OfAnother(reason)))
     }
 
     fn known(&self, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Option<Known>, Reject> {
-        fn of<T: Document>(
-            unit: &mut UnitOfWork<'_>,
-            scope: u32,
-            id: u64,
-            known: impl Fn(T) -> Known,
-        ) -> Result<Option<Known>, Reject> {
-            Ok(unit.get::<T>(scope, id)?.map(known))
-        }
-        match resource {
-            Resource::Patients => of(unit, self.institution.id.0, id, |it: Patient| Known {
-                created_at: it.created_at,
-                gone: it.inactive,
-                ours: false,
-            }),
-            Resource::Appointments => of(unit, 0, id, |it: Appointment| Known {
-                created_at: it.created_at,
-                gone: it.cancelled,
-                ours: it.booking.is_some(),
-            }),
-            Resource::WorkingHours => of(unit, self.setup.id.0, id, |it: WorkingHour| Known {
-                created_at: it.created_at,
-                gone: it.deleted_at.is_some(),
-                ours: it.write.is_some(),
-            }),
-            resource => {
-                let known = entries::on(resource, OfEntry { scope: self.source().unwrap_or(0), id, unit });
-                Ok(known.transpose()?.flatten())
-            }
-        }
+        schema::on(resource, ToKnow { processor: self, id, unit })
     }
 }
 
-struct OfEntry<'d, 'p> {
-    scope: u32,
+struct ToKnow<'s, 'd, 'p> {
+    processor: &'s Processor,
     id: u64,
     unit: &'d mut UnitOfWork<'p>,
 }
 
-impl Visitor for OfEntry<'_, '_> {
+impl Visitor for ToKnow<'_, '_, '_> {
     type Output = Result<Option<Known>, Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let entry = self.unit.get::<Entry<T>>(self.scope, self.id)?;
-        Ok(entry.map(|it| Known {
-            created_at: it.created_at,
-            gone: it.deleted_at.is_some(),
-            ours: it.write.is_some() && it.location_id.is_some(),
-        }))
+        let record = self.unit.get::<Record<T>>(self.processor.scope::<T>(), self.id)?;
+        Ok(record.map(|it| Known { created_at: it.created_at, gone: T::is_deleted(&it), ours: T::is_made_here(&it) }))
     }
 }
 
@@ -127,14 +93,5 @@ fn made(work: WriteIntent) -> Option<(Resource, u64)> {
         WriteIntent::CreateAppointment(id) => Some((Resource::Appointments, id.0)),
         WriteIntent::Record { resource, id, verb: Operation::Create } => Some((resource, id)),
         _ => None,
-    }
-}
-
-fn name(resource: Resource) -> &'static str {
-    match resource {
-        Resource::Patients => "patient",
-        Resource::Appointments => "appointment",
-        Resource::WorkingHours => "working hour",
-        framed => entries::rules(framed).map_or("record", |rules| rules.name),
     }
 }

@@ -3,8 +3,8 @@
 use location::command::Cx;
 use records::{
     self,
-    entry::EntryWrite,
     index::words::{self, phone},
+    record::{Record, RecordWrite},
 };
 use store::{Key, keys};
 
@@ -20,16 +20,10 @@ const ALWAYS_REQUIRED: [&str; 3] = ["first_name", "last_name", "date_of_birth"];
 
 impl Processor {
     /// A patient made here, as they start out.
-    pub fn fresh_patient(&self, cx: Cx, id: u32, details: &PatientDetails) -> records::Patient {
-        let mut patient = records::Patient {
-            id,
-            institution_id: self.institution.id.0,
-            source_id: self.source(),
-            new_patient: true,
-            location_ids: vec![self.setup.id.0],
-            created_at: cx.now,
-            ..records::Patient::default()
-        };
+    pub fn fresh_patient(&self, cx: Cx, id: u32, details: &PatientDetails) -> Record<records::Patient> {
+        let body =
+            records::Patient { new_patient: true, location_ids: vec![self.setup.id.0], ..records::Patient::default() };
+        let mut patient = Record { source_id: self.source(), ..Record::new(id, self.institution.id.0, cx.now, body) };
         describe_patient(cx, &mut patient, details);
         patient
     }
@@ -40,10 +34,10 @@ impl Processor {
         &self,
         details: &PatientDetails,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<Option<records::Patient>, Reject> {
+    ) -> Result<Option<Record<records::Patient>>, Reject> {
         let number = details.phone_number.as_deref().and_then(phone);
         let email = details.email.as_deref().map(plain);
-        let same = |patient: &records::Patient| {
+        let same = |patient: &Record<records::Patient>| {
             let phones = [&patient.cell_phone, &patient.home_phone, &patient.work_phone, &patient.primary_phone];
             let same_phone = number.is_some() && phones.into_iter().flatten().any(|known| phone(known) == number);
             same_phone || email.is_some() && patient.email.as_deref().map(plain) == email
@@ -57,7 +51,7 @@ impl Processor {
         &self,
         details: &PatientDetails,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<Vec<records::Patient>, Reject> {
+    ) -> Result<Vec<Record<records::Patient>>, Reject> {
         let Some(born) = details.date_of_birth else { return Ok(Vec::new()) };
         let born = born.to_string();
         let mut ids = Vec::new();
@@ -70,10 +64,10 @@ impl Processor {
         ids.dedup();
         let mut patients = Vec::new();
         for id in ids {
-            patients.extend(unit.get::<records::Patient>(self.institution.id.0, u64::from(id))?);
+            patients.extend(unit.get::<Record<records::Patient>>(self.institution.id.0, u64::from(id))?);
         }
         // A list may name one whose name was changed since: only their document says who they are.
-        let same = |patient: &records::Patient| same_name(&patient.last_name, &details.last_name);
+        let same = |patient: &Record<records::Patient>| same_name(&patient.last_name, &details.last_name);
         patients.retain(|patient| patient.date_of_birth.as_ref() == Some(&born) && same(patient));
         Ok(patients)
     }
@@ -95,11 +89,11 @@ impl Processor {
     /// Keeps the list of patients by date of birth and last name.
     pub fn index_patient(
         &self,
-        old: Option<&records::Patient>,
-        new: &records::Patient,
+        old: Option<&Record<records::Patient>>,
+        new: &Record<records::Patient>,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(), Reject> {
-        let key_of = |patient: &records::Patient| {
+        let key_of = |patient: &Record<records::Patient>| {
             patient.date_of_birth.as_deref().and_then(|born| self.match_key(&folded(&patient.last_name), born))
         };
         let (before, after) = (old.and_then(key_of), key_of(new));
@@ -142,7 +136,7 @@ impl Processor {
 }
 
 /// What a request says of a patient.
-pub(crate) fn describe_patient(cx: Cx, patient: &mut records::Patient, details: &PatientDetails) {
+pub(crate) fn describe_patient(cx: Cx, patient: &mut Record<records::Patient>, details: &PatientDetails) {
     patient.first_name.clone_from(&details.first_name);
     patient.middle_name.clone_from(&details.middle_name);
     patient.last_name.clone_from(&details.last_name);
@@ -151,13 +145,13 @@ pub(crate) fn describe_patient(cx: Cx, patient: &mut records::Patient, details: 
     patient.email.clone_from(&details.email);
     patient.gender.clone_from(&details.gender);
     patient.address.clone_from(&details.address);
-    patient.write_error = None;
-    patient.write = Some(EntryWrite::pending());
+    patient.write = Some(RecordWrite::pending());
     patient.updated_at = cx.now;
 }
 
-pub(crate) fn narrow(id: u64) -> Result<u32, Reject> {
-    u32::try_from(id).map_err(|_| Reject::Damaged("an id beyond 32 bits"))
+/// An id as wide as its resource's ids are.
+pub(crate) fn narrow<Id: TryFrom<u64>>(id: u64) -> Result<Id, Reject> {
+    Id::try_from(id).map_err(|_| Reject::Damaged("an id beyond 32 bits"))
 }
 
 /// For comparison only: a name without case, accents and signs. One of signs alone is compared as it is.

@@ -15,7 +15,12 @@ use location::{
     state::State,
     time::Timestamp,
 };
-use records::{self, document::Document, ehr::Description};
+use records::{
+    self,
+    document::Document,
+    ehr::Description,
+    record::{Body, Record},
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use setup::{Institution, LocationSetup, Setup, settings};
 use store::{Batch, Store, counters::Ids, due, journal, keys, secrets::Secrets};
@@ -49,7 +54,7 @@ pub struct Deps {
 
 /// One record of the journal.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct JournalRecord {
     pub at: Timestamp,
     pub events: Vec<Event>,
 }
@@ -96,7 +101,7 @@ impl Processor {
         let mut machine = Location::load(settings, state);
         let mut last_turn = None;
         for (_, bytes) in &loaded.tail {
-            let record: Record = serde_json::from_slice(bytes).map_err(damaged)?;
+            let record: JournalRecord = serde_json::from_slice(bytes).map_err(damaged)?;
             last_turn = Some(record.at);
             for event in &record.events {
                 machine.evolve(record.at, event);
@@ -139,7 +144,7 @@ impl Processor {
     /// What the practice books itself (`bookable_online`).
     pub fn closed_to_patients(&self, appointment_type: Option<AppointmentTypeId>) -> Result<Closed, Reject> {
         let kind = appointment_type
-            .map(|id| self.read::<records::AppointmentType>(self.institution.id.0, id.0.into()))
+            .map(|id| self.read::<Record<records::AppointmentType>>(self.institution.id.0, id.0.into()))
             .transpose()?
             .flatten();
         let operatories = self.closed_operatories()?.clone();
@@ -153,7 +158,7 @@ impl Processor {
         }
         let mut closed = BTreeSet::new();
         for id in self.machine.state.operatories.keys() {
-            let record = self.read::<records::Operatory>(self.setup.id.0, id.0)?;
+            let record = self.read::<Record<records::Operatory>>(self.setup.id.0, id.0)?;
             if record.is_some_and(|operatory| !operatory.bookable_online) {
                 closed.insert(*id);
             }
@@ -227,8 +232,13 @@ impl Processor {
         value.map(|bytes| decode(&bytes)).transpose()
     }
 
-    pub fn appointment(&self, id: u64) -> Result<Option<records::Appointment>, Reject> {
+    pub fn appointment(&self, id: u64) -> Result<Option<Record<records::Appointment>>, Reject> {
         self.read(0, id)
+    }
+
+    /// Where the records of a resource are kept that this location has.
+    pub fn scope<T: Body>(&self) -> u32 {
+        T::SCOPE.number(self.institution.id.0, self.source(), self.setup.id.0)
     }
 
     /// What the location refers foreign ids to; a location without EHR has none.

@@ -11,7 +11,7 @@ pub struct PatientDetails {
     pub phone_number: Option<String>,
     pub email: Option<String>,
     pub gender: Option<String>,
-    pub address: Option<records::PatientAddress>,
+    pub address: Option<records::values::Address>,
 }
 
 /// A saved record.

@@ -11,6 +11,7 @@ use location::{
     pull::Resource,
     time::Timestamp,
 };
+use records::record::Record;
 use store::{Batch, due, journal, keys};
 use webhooks::outbox::Enqueued;
 
@@ -18,7 +19,7 @@ use crate::{
     error::Reject,
     note_keys::last_turn_key,
     notify::{self, sync_status},
-    processor::{Processor, Record},
+    processor::{JournalRecord, Processor},
     projections::{self, working_hours},
     request::Request,
     unit_of_work::{Home, UnitOfWork},
@@ -125,7 +126,7 @@ impl Processor {
             for event in &events {
                 projections::event(self, cx, event, &mut unit)?;
             }
-            let record = serde_json::to_vec(&Record { at: cx.now, events: events.clone() })
+            let record = serde_json::to_vec(&JournalRecord { at: cx.now, events: events.clone() })
                 .map_err(|_| Reject::Damaged("a journal record that cannot be written"))?;
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
             self.mark(&mut batch);
@@ -165,7 +166,7 @@ impl Processor {
             events.iter().for_each(|event| after.evolve(cx.now, event));
             let Some(ours) = after.state.appointments.get(&id) else { continue };
             // Without a document: it was gone when we first heard of it.
-            let twin = unit.get::<records::Appointment>(0, shown.id)?;
+            let twin = unit.get::<Record<records::Appointment>>(0, shown.id)?;
             let record = PulledAppointment {
                 id,
                 patient: ours.patient,

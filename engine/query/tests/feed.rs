@@ -15,7 +15,7 @@ use query::{
     feed::{Change, KEPT, Stream, TOGETHER, page},
     retention as upkeep,
 };
-use records::{AppointmentType, Operatory};
+use records::{AppointmentType, Operatory, record::Record};
 use store::{Batch, Direction, MemoryStore, Store, keys, secrets::Secrets};
 
 type Told = (Vec<(Resource, u64, Change)>, u64, bool);
@@ -61,38 +61,15 @@ impl World {
     }
 }
 
-fn kind(id: u32) -> AppointmentType {
-    AppointmentType {
-        source_id: None,
-        location_id: None,
-        descriptor_ids: Vec::new(),
-        id,
-        institution_id: 3,
-        foreign_id: None,
-        name: "check-up".into(),
-        minutes: 30,
-        bookable_online: true,
-        created_at: Timestamp(0),
-        updated_at: Timestamp(0),
-        deleted_at: None,
-    }
+fn kind(id: u32) -> Record<AppointmentType> {
+    let body =
+        AppointmentType { name: "check-up".into(), minutes: 30, bookable_online: true, ..AppointmentType::default() };
+    Record::new(id, 3, Timestamp(0), body)
 }
 
-fn operatory(id: u64, location_id: u32) -> Operatory {
-    Operatory {
-        id,
-        location_id,
-        foreign_id: None,
-        name: "1".into(),
-        display_name: None,
-        active: true,
-        bookable_online: true,
-        appointment_type_ids: Vec::new(),
-        created_at: Timestamp(0),
-        updated_at: Timestamp(0),
-        last_sync_time: None,
-        deleted_at: None,
-    }
+fn operatory(id: u64, location_id: u32) -> Record<Operatory> {
+    let body = Operatory { name: "1".into(), active: true, bookable_online: true, ..Operatory::default() };
+    Record { location_id: Some(location_id), ..Record::new(id, 3, Timestamp(0), body) }
 }
 
 const TYPE: Resource = Resource::AppointmentTypes;
@@ -103,23 +80,25 @@ fn each_record_that_changed_is_told_once_per_commit_in_the_order_of_commits() {
     let world = World::new();
     world.turn(9, |unit_of_work| {
         unit_of_work.put(&kind(1)).unwrap();
-        unit_of_work.change::<AppointmentType>(3, 1, |it| it.minutes = 40).unwrap();
+        unit_of_work.change::<Record<AppointmentType>>(3, 1, |it| it.minutes = 40).unwrap();
     });
     world.turn(9, |unit_of_work| unit_of_work.put(&operatory(5, 9)).unwrap());
     // Another location of the data source, with a room of its own.
     world.turn(8, |unit_of_work| {
-        unit_of_work.change::<AppointmentType>(3, 1, |it| it.minutes = 50).unwrap();
+        unit_of_work.change::<Record<AppointmentType>>(3, 1, |it| it.minutes = 50).unwrap();
         unit_of_work.put(&operatory(6, 8)).unwrap();
     });
     // Nothing new: written as it was, or changed and changed back.
     world.turn(9, |unit_of_work| unit_of_work.put(&operatory(5, 9)).unwrap());
     world.turn(9, |unit_of_work| {
-        unit_of_work.change::<AppointmentType>(3, 1, |it| it.minutes = 60).unwrap();
-        unit_of_work.change::<AppointmentType>(3, 1, |it| it.minutes = 50).unwrap();
+        unit_of_work.change::<Record<AppointmentType>>(3, 1, |it| it.minutes = 60).unwrap();
+        unit_of_work.change::<Record<AppointmentType>>(3, 1, |it| it.minutes = 50).unwrap();
     });
-    let delete = |it: &mut Operatory| it.deleted_at = Some(Timestamp(1));
+    let delete = |it: &mut Record<Operatory>| it.deleted_at = Some(Timestamp(1));
     world.turn(9, |unit_of_work| drop(unit_of_work.change(9, 5, delete).unwrap()));
-    world.turn(9, |unit_of_work| drop(unit_of_work.change(9, 5, |it: &mut Operatory| it.active = false).unwrap()));
+    world.turn(9, |unit_of_work| {
+        drop(unit_of_work.change(9, 5, |it: &mut Record<Operatory>| it.active = false).unwrap())
+    });
 
     use Change::{Created, Deleted, Updated};
     let (told, end, more) = world.page(0, &[], 100).unwrap();

@@ -21,6 +21,7 @@ use records::{
     Appointment, Patient,
     document::Document,
     index::{Field, OrderBy, Term, words},
+    record::Record,
 };
 use store::{Batch, Direction, MemoryStore, Store, keys, secrets::Secrets};
 
@@ -57,8 +58,8 @@ impl World {
         Lists { store: &*self.store, secrets: &self.secrets }
     }
 
-    fn patient(&self, id: u32) -> Patient {
-        let key = keys::record(Patient::KIND.byte(), OWNER, id.into());
+    fn patient(&self, id: u32) -> Record<Patient> {
+        let key = keys::record(Record::<Patient>::KIND.byte(), OWNER, id.into());
         serde_json::from_slice(&self.store.get(&key).unwrap().unwrap()).unwrap()
     }
 
@@ -66,8 +67,8 @@ impl World {
     fn ids(&self, walk: &Walk, size: usize, direction: Direction) -> Vec<u64> {
         let (mut ids, mut from) = (Vec::new(), None);
         loop {
-            let page = self.lists().walk::<Patient>(walk, Part { from, direction, limit: size }).unwrap();
-            let raw = self.lists().walk_raw::<Patient>(walk, Part { from, direction, limit: size }).unwrap();
+            let page = self.lists().walk::<Record<Patient>>(walk, Part { from, direction, limit: size }).unwrap();
+            let raw = self.lists().walk_raw::<Record<Patient>>(walk, Part { from, direction, limit: size }).unwrap();
             assert_eq!(
                 page.iter().map(|(at, _)| *at).collect::<Vec<_>>(),
                 raw.iter().map(|(at, _)| *at).collect::<Vec<_>>()
@@ -80,49 +81,22 @@ impl World {
     }
 }
 
-fn patient(id: u32, name: usize, inactive: bool, now: i64) -> Patient {
-    Patient {
-        id,
-        institution_id: OWNER,
-        source_id: Some(1),
+fn patient(id: u32, name: usize, inactive: bool, now: i64) -> Record<Patient> {
+    let body = Patient {
         first_name: NAMES[name].to_owned(),
         last_name: format!("Smith{}", id % 40),
         inactive,
         cell_phone: Some(format!("+1 555 010 {:04}", id % 10)),
-        updated_at: Timestamp(now),
-        created_at: Timestamp(now),
         ..Patient::default()
-    }
+    };
+    Record { source_id: Some(1), ..Record::new(id, OWNER, Timestamp(now), body) }
 }
 
-fn appointment(id: u64, location: u32, start: i64, now: i64) -> Appointment {
+fn appointment(id: u64, location: u32, start: i64, now: i64) -> Record<Appointment> {
     let span = Span::new(Timestamp(start), Timestamp(start + 1)).unwrap();
-    Appointment {
-        id,
-        institution_id: 1,
-        location_id: location,
-        foreign_id: None,
-        version: None,
-        patient_id: Some(id as u32 % 5),
-        appointment_type_id: None,
-        placement: Placement { operatory: None, provider: None, span },
-        note: None,
-        unavailable: false,
-        cancelled: false,
-        cancelled_at: None,
-        cancel_reason: None,
-        confirmed: false,
-        confirmed_at: None,
-        patient_confirmed: false,
-        patient_confirmed_at: None,
-        patient_missed: false,
-        checkin_at: None,
-        checked_out_at: None,
-        created_at: Timestamp(now),
-        updated_at: Timestamp(now),
-        last_sync_time: None,
-        booking: None,
-    }
+    let placement = Placement { operatory: None, provider: None, span };
+    let body = Appointment { patient_id: Some(id as u32 % 5), ..Appointment::at(placement) };
+    Record { location_id: Some(location), ..Record::new(id, 1, Timestamp(now), body) }
 }
 
 #[test]
@@ -133,10 +107,10 @@ fn each_condition_finds_its_records_and_pages_of_any_size_add_up() {
             unit_of_work.put(&patient(id, id as usize % NAMES.len(), id % 3 == 0, world.now + i64::from(id))).unwrap()
         });
     }
-    let has = |wanted: &dyn Fn(&Patient) -> bool| -> Vec<u64> {
+    let has = |wanted: &dyn Fn(&Record<Patient>) -> bool| -> Vec<u64> {
         (1..=300).filter(|id| wanted(&world.patient(*id))).map(u64::from).collect()
     };
-    let begins = |start: &'static str| move |patient: &Patient| words::begin(&patient.name(), start);
+    let begins = |start: &'static str| move |patient: &Record<Patient>| words::begin(&patient.name(), start);
     let cases: Vec<(Vec<Narrow>, Vec<u64>)> = vec![
         (vec![], has(&|_| true)),
         (vec![Narrow::Has(Term::flag(Field::Inactive))], has(&|it| it.inactive)),
@@ -192,7 +166,8 @@ fn each_condition_finds_its_records_and_pages_of_any_size_add_up() {
 fn a_beginning_of_too_many_words_leaves_the_filter_to_the_caller() {
     let world = World::new();
     for id in 1..=300 {
-        let named = Patient { last_name: format!("Q{id}"), ..patient(id, 0, false, world.now) };
+        let mut named = patient(id, 0, false, world.now);
+        named.last_name = format!("Q{id}");
         world.turn(|unit_of_work| unit_of_work.put(&named).unwrap());
     }
     let walk = |start| Walk { narrow: Narrow::name(start).collect(), ..Walk::new(OWNER, Order::Id) };
@@ -208,13 +183,13 @@ fn what_a_record_is_no_longer_is_forgotten() {
     let of = |space: keys::Space| world.store.scan_keys(space.range(), Direction::Forward, 99).unwrap();
     let before = of(keys::Space::Index);
     world.turn(|unit_of_work| {
-        unit_of_work.change::<Patient>(OWNER, 1, |it| it.first_name = "Eve".into()).unwrap();
-        unit_of_work.change::<Patient>(OWNER, 1, |it| it.inactive = false).unwrap();
+        unit_of_work.change::<Record<Patient>>(OWNER, 1, |it| it.first_name = "Eve".into()).unwrap();
+        unit_of_work.change::<Record<Patient>>(OWNER, 1, |it| it.inactive = false).unwrap();
     });
     world.turn(|unit_of_work| {
-        drop(unit_of_work.change::<Patient>(OWNER, 1, |it| it.first_name = "Ada".into()).unwrap())
+        drop(unit_of_work.change::<Record<Patient>>(OWNER, 1, |it| it.first_name = "Ada".into()).unwrap())
     });
-    world.turn(|unit_of_work| drop(unit_of_work.change::<Patient>(OWNER, 1, |it| it.inactive = true).unwrap()));
+    world.turn(|unit_of_work| drop(unit_of_work.change::<Record<Patient>>(OWNER, 1, |it| it.inactive = true).unwrap()));
     assert_eq!(of(keys::Space::Index), before);
     assert_eq!(before.len(), 4, "two words, a phone number, a flag");
     for key in before.iter().chain(&of(keys::Space::Word)) {
@@ -228,7 +203,7 @@ fn places_left_long_ago_are_forgotten() {
     world.turn(|unit_of_work| unit_of_work.put(&appointment(1, OWNER, 50, world.now)).unwrap());
     for (after, start) in [(HOUR, 60), (HOUR, 50), (HOUR, 70)] {
         world.now += after;
-        let move_it = |it: &mut Appointment| {
+        let move_it = |it: &mut Record<Appointment>| {
             it.placement.span = Span::new(Timestamp(start), Timestamp(start + 1)).unwrap();
         };
         world.turn(|unit_of_work| drop(unit_of_work.change(0, 1, move_it).unwrap()));
@@ -236,7 +211,7 @@ fn places_left_long_ago_are_forgotten() {
     let walk = |as_of: i64| Walk { as_of: Timestamp(as_of), ..Walk::new(OWNER, Order::By(OrderBy::Start)) };
     let all = Part { from: None, direction: Direction::Forward, limit: 9 };
     let places = |as_of| -> Vec<i64> {
-        let found = world.lists().walk::<Appointment>(&walk(as_of), all).unwrap();
+        let found = world.lists().walk::<Record<Appointment>>(&walk(as_of), all).unwrap();
         found.iter().map(|(position, _)| position.at.0).collect()
     };
     for (ago, at) in [(0, 70), (1, 50), (HOUR, 50), (HOUR + 1, 60), (2 * HOUR, 60), (2 * HOUR + 1, 50), (9 * HOUR, 50)]
@@ -246,7 +221,7 @@ fn places_left_long_ago_are_forgotten() {
     assert_eq!(places(i64::MAX), [70]);
     let narrow = vec![Narrow::Has(Term::number(Field::Patient, 1u64))];
     let few = Walk { narrow, ..walk(world.now - HOUR - 1) };
-    assert_eq!(world.lists().walk::<Appointment>(&few, all).unwrap()[0].0.at.0, 60, "found by going back");
+    assert_eq!(world.lists().walk::<Record<Appointment>>(&few, all).unwrap()[0].0.at.0, 60, "found by going back");
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let later = Timestamp(world.now + DAY);
@@ -307,7 +282,7 @@ impl Practice {
                     unit_of_work.put(&patient(id as u32, name, inactive, now)).unwrap();
                     let born = if inactive { OWNER + 1 } else { OWNER };
                     unit_of_work
-                        .put(&Appointment { institution_id: born, ..appointment(id, born, id as i64 % 12, now) })
+                        .put(&Record { institution_id: born, ..appointment(id, born, id as i64 % 12, now) })
                         .unwrap();
                 });
             }
@@ -315,7 +290,7 @@ impl Practice {
                 let id = which as u64 % self.count + 1;
                 self.world.turn(|unit_of_work| {
                     unit_of_work
-                        .change::<Patient>(OWNER, id, |it| {
+                        .change::<Record<Patient>>(OWNER, id, |it| {
                             it.first_name = NAMES[name].to_owned();
                             it.inactive = inactive;
                             it.updated_at = Timestamp(now);
@@ -327,11 +302,11 @@ impl Practice {
                 let id = which as u64 % self.count + 1;
                 self.world.turn(|unit_of_work| {
                     unit_of_work
-                        .change::<Appointment>(0, id, |it| {
+                        .change::<Record<Appointment>>(0, id, |it| {
                             it.placement.span = Span::new(Timestamp(start), Timestamp(start + 1)).unwrap();
                             // At most once: what comes back is new.
-                            if away && it.location_id == it.institution_id {
-                                it.location_id = 2 * OWNER + 1 - it.location_id;
+                            if away && it.location() == it.institution_id {
+                                it.location_id = Some(2 * OWNER + 1 - it.location());
                             }
                             it.updated_at = Timestamp(now);
                         })
@@ -442,24 +417,24 @@ proptest! {
             _ => true,
         }).collect();
         match kind {
-            0 => practice.check::<Patient>(walk(Order::Id, vec![]), size, there, &during, &|_| true),
-            1 => practice.check::<Patient>(walk(Order::Id, inactive()), size, there, &during, &|it| it.inactive),
+            0 => practice.check::<Record<Patient>>(walk(Order::Id, vec![]), size, there, &during, &|_| true),
+            1 => practice.check::<Record<Patient>>(walk(Order::Id, inactive()), size, there, &during, &|it| it.inactive),
             2 => {
                 let narrow = Narrow::name("ad").collect();
-                let keep = |it: &Patient| words::begin(&it.name(), "ad");
-                practice.check::<Patient>(walk(Order::Id, narrow), size, there, &during, &keep);
+                let keep = |it: &Record<Patient>| words::begin(&it.name(), "ad");
+                practice.check::<Record<Patient>>(walk(Order::Id, narrow), size, there, &during, &keep);
             }
             3 => {
                 let since = Timestamp(practice.world.now - HOUR);
                 let narrow = vec![Narrow::UpdatedSince(since)];
-                practice.check::<Patient>(walk(Order::Id, narrow), size, there, &during, &|it| it.updated_at >= since);
+                practice.check::<Record<Patient>>(walk(Order::Id, narrow), size, there, &during, &|it| it.updated_at >= since);
             }
-            4 => practice.check::<Patient>(walk(Order::By(OrderBy::Updated), vec![]), size, there, &during, &|_| true),
-            5 => practice.check::<Appointment>(walk(Order::By(OrderBy::Start), vec![]), size, there, &during, &|_| true),
+            4 => practice.check::<Record<Patient>>(walk(Order::By(OrderBy::Updated), vec![]), size, there, &during, &|_| true),
+            5 => practice.check::<Record<Appointment>>(walk(Order::By(OrderBy::Start), vec![]), size, there, &during, &|_| true),
             _ => {
                 let narrow = vec![Narrow::Has(Term::number(Field::Patient, 2u64))];
-                let keep = |it: &Appointment| it.patient_id == Some(2);
-                practice.check::<Appointment>(walk(Order::By(OrderBy::Start), narrow), size, there, &during, &keep);
+                let keep = |it: &Record<Appointment>| it.patient_id == Some(2);
+                practice.check::<Record<Appointment>>(walk(Order::By(OrderBy::Start), narrow), size, there, &during, &keep);
             }
         }
     }

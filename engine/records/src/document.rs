@@ -3,10 +3,7 @@
 use location::pull::Resource;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{
-    entry::{Body, Entry},
-    index::Indexed,
-};
+use crate::{index::Indexed, schema::rules};
 
 /// Kinds of records, as bytes in keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,44 +33,7 @@ impl Kind {
             Kind::LastSync => 10,
             Kind::SyncTold => 11,
             Kind::LastTurn => 12,
-            Kind::Of(resource) => match resource {
-                Resource::Providers => 1,
-                Resource::Operatories => 2,
-                Resource::AppointmentTypes => 3,
-                Resource::Patients => 4,
-                Resource::WorkingHours => 5,
-                Resource::Appointments => 6,
-                Resource::AppointmentDescriptors => 20,
-                Resource::FeeSchedules => 21,
-                Resource::InsurancePlans => 22,
-                Resource::Coverages => 23,
-                Resource::HistoryItems => 24,
-                Resource::PatientHistoryItems => 25,
-                Resource::PatientAlerts => 26,
-                Resource::CommunicationLogs => 27,
-                Resource::Conversations => 28,
-                Resource::FormSchemas => 29,
-                Resource::FormResponses => 30,
-                Resource::ProcedureCodeCategories => 31,
-                Resource::ProcedureCodes => 32,
-                Resource::Fees => 33,
-                Resource::Procedures => 34,
-                Resource::TreatmentPlans => 35,
-                Resource::ClinicalNotes => 36,
-                Resource::RecallTypes => 37,
-                Resource::PatientRecalls => 38,
-                Resource::DocumentTypes => 39,
-                Resource::Documents => 40,
-                Resource::PaymentTypes => 41,
-                Resource::AdjustmentTypes => 42,
-                Resource::Charges => 43,
-                Resource::Claims => 44,
-                Resource::PaymentPlans => 45,
-                Resource::Payments => 46,
-                Resource::Adjustments => 47,
-                Resource::GuarantorBalances => 48,
-                Resource::InsuranceBalances => 49,
-            },
+            Kind::Of(resource) => rules(resource).tag,
         }
     }
 }
@@ -96,67 +56,6 @@ pub trait Document: Indexed + Serialize + DeserializeOwned {
     const SHARED: bool;
     /// Whether several locations write it: then a turn that read it commits only if it is unchanged.
     const GUARDED: bool = Self::SHARED;
-}
-
-macro_rules! documents {
-    ($($name:ident, $kind:expr, $scope:expr, $shared:literal;)*) => {$(
-        impl Document for crate::$name {
-            const KIND: Kind = $kind;
-            const SHARED: bool = $shared;
-            fn scope(&self) -> u32 {
-                let scope: fn(&crate::$name) -> u32 = $scope;
-                scope(self)
-            }
-            fn id(&self) -> u64 {
-                u64::from(self.id)
-            }
-        }
-    )*};
-}
-
-documents! {
-    Provider, Kind::Of(Resource::Providers), |record| record.institution_id, true;
-    AppointmentType, Kind::Of(Resource::AppointmentTypes), |record| record.institution_id, true;
-    Patient, Kind::Of(Resource::Patients), |record| record.institution_id, true;
-    Operatory, Kind::Of(Resource::Operatories), |record| record.location_id, false;
-    WorkingHour, Kind::Of(Resource::WorkingHours), |record| record.location_id, false;
-    Write, Kind::Write, |record| record.location_id, false;
-}
-
-impl Document for crate::Appointment {
-    const KIND: Kind = Kind::Of(Resource::Appointments);
-    const SHARED: bool = false;
-    /// Staff move it from one location to another.
-    const GUARDED: bool = true;
-
-    fn scope(&self) -> u32 {
-        0
-    }
-
-    fn id(&self) -> u64 {
-        self.id
-    }
-
-    fn owner(&self) -> u32 {
-        self.location_id
-    }
-
-    fn scope_of(_: u32) -> u32 {
-        0
-    }
-}
-
-impl<T: Body> Document for Entry<T> {
-    const KIND: Kind = Kind::Of(T::RESOURCE);
-    const SHARED: bool = true;
-
-    fn scope(&self) -> u32 {
-        self.source_id
-    }
-
-    fn id(&self) -> u64 {
-        self.id
-    }
 }
 
 /// Instead of a digest, which begins with an odd byte: the EHR has said that the record is deleted.
@@ -206,10 +105,5 @@ impl Link {
 
 /// Institution, data source or location a resource's records belong to.
 pub fn scope_of(resource: Resource, institution: u32, source: Option<u32>, location: u32) -> u32 {
-    match resource {
-        Resource::Providers | Resource::AppointmentTypes | Resource::Patients => institution,
-        Resource::Operatories | Resource::WorkingHours => location,
-        Resource::Appointments => 0,
-        _ => source.unwrap_or(0),
-    }
+    rules(resource).scope.number(institution, source, location)
 }

@@ -4,7 +4,7 @@ use location::{
     settings::{Capabilities, PullPlan, Settings},
     time::Millis,
 };
-use records::{ehr::Description, entries};
+use records::{ehr::Description, schema};
 
 use crate::{LocationSetup, LocationStatus, Setup, zones};
 
@@ -50,7 +50,7 @@ fn capabilities(setup: &Setup, location: &LocationSetup, description: Option<&De
         confirms: writes("confirm-appointment"),
         checks_in: writes("check-in-appointment"),
         notes: writes("note-appointment"),
-        writes: entries::all_writes().filter(|(_, kind)| writes(kind)).map(|(write, _)| write).collect(),
+        writes: schema::all_writes().filter(|(_, kind)| writes(kind)).map(|(write, _)| write).collect(),
         pulls,
     }
 }

@@ -16,7 +16,7 @@ use location::{
     time::{DAY, HOUR, SECOND},
 };
 use processor::{commands::CreateRecord, write_requests::WriteRequest};
-use records::{self, Payment, document::Kind, ehr::Resource, entries, sync_state::SyncState};
+use records::{self, Payment, document::Kind, ehr::Resource, schema, sync_state::SyncState};
 use serde_json::{Value, json};
 use setup::{
     DataSource, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess, WorkstationRules,
@@ -194,7 +194,7 @@ impl Office {
     pub async fn pay(&self, patient: &str) -> u64 {
         let patient = u32::try_from(self.patient(patient).unwrap()).unwrap();
         let body = json!({"patient_id": patient, "amount": {"amount": "12.50", "currency": "USD"}});
-        let body: Payment = entries::read(body).unwrap();
+        let body: Payment = schema::read(body).unwrap();
         let saved = self.engine.send(HERE, CreateRecord { body, patient: Some(patient), number: None });
         saved.await.map_err(|_| "not saved").unwrap().record.id
     }

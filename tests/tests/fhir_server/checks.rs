@@ -7,6 +7,7 @@ use location::{
     command::Placement,
     time::{Span, Timestamp},
 };
+use records::record::Record;
 use serde_json::{Value, json};
 use tests::harness::{
     fixtures::INSTITUTION,
@@ -26,7 +27,7 @@ pub async fn once_each(harness: &Harness, patients: usize, appointments: usize) 
 }
 
 /// The appointment as the EHR has it: made by us, at this place and time, with its slot taken.
-pub async fn check_in_ehr(harness: &Harness, record: &records::Appointment, place: Placement) -> Value {
+pub async fn check_in_ehr(harness: &Harness, record: &Record<records::Appointment>, place: Placement) -> Value {
     let there = harness.in_ehr(record).await;
     let key = key_of(&there).unwrap();
     assert!(key.starts_with(&format!("ps-{LOCATION}-")), "{key}");
@@ -55,7 +56,7 @@ fn span(resource: &Value) -> Span {
 }
 
 /// The patient of an appointment as the EHR has it.
-pub async fn patient_of(harness: &Harness, record: &records::Appointment) -> Value {
+pub async fn patient_of(harness: &Harness, record: &Record<records::Appointment>) -> Value {
     let patient = harness.engine.patient(INSTITUTION, record.patient_id.unwrap()).unwrap().unwrap();
     harness.server.read("Patient", &patient.foreign_id.unwrap()).await
 }

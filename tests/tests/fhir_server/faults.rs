@@ -91,7 +91,7 @@ async fn a_server_that_is_down_and_an_engine_that_restarts_delay_a_booking_and_n
     for (request, id) in &requests {
         let again = harness.engine.book(request.clone()).await.unwrap();
         assert_eq!((again.replay, again.appointment.id), (true, *id));
-        assert_eq!(again.appointment.booking.unwrap().writeback, Writeback::Pending);
+        assert_eq!(again.appointment.body.booking.unwrap().writeback, Writeback::Pending);
     }
     once_each(&harness, 0, 0).await;
 

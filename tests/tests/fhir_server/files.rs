@@ -11,8 +11,8 @@ use processor::{
 use records::{
     self, CommunicationLog, Coverage, HistoryCategory, HistoryItem, InsurancePlan, PatientAlert, PatientHistoryItem,
     document::Kind,
-    entries,
-    entry::{Body, Entry, WriteStatus},
+    record::{Body, Record, WriteStatus},
+    schema,
 };
 use serde_json::{Value, json};
 use setup::LocationSetup;
@@ -35,7 +35,7 @@ pub fn everything(place: &mut LocationSetup) {
 }
 
 /// A record that came from the EHR, or went there.
-pub fn entry<T: Body>(harness: &Harness, foreign_id: &str) -> Option<Entry<T>> {
+pub fn entry<T: Body>(harness: &Harness, foreign_id: &str) -> Option<Record<T>> {
     let id = harness.engine.id_of_foreign(SOURCE, Kind::Of(T::RESOURCE), foreign_id).unwrap()?;
     harness.engine.entry(SOURCE, id).unwrap()
 }
@@ -46,19 +46,19 @@ pub async fn save<T, R: Request<Reply = Saved<T>> + Clone>(harness: &Harness, re
 }
 
 pub fn new<T: Body>(patient: Option<u32>, body: Value) -> CreateRecord<T> {
-    CreateRecord { body: entries::read(body).unwrap(), patient, number: None }
+    CreateRecord { body: schema::read(body).unwrap(), patient, number: None }
 }
 
 /// The record once it is in the EHR.
-pub async fn filed<T: Body>(harness: &Harness, id: u64) -> Entry<T> {
+pub async fn filed<T: Body>(harness: &Harness, id: u64) -> Record<T> {
     harness.idle().await;
-    let entry: Entry<T> = harness.engine.entry(SOURCE, id).unwrap().unwrap();
+    let entry: Record<T> = harness.engine.entry(SOURCE, id).unwrap().unwrap();
     let write = entry.write.as_ref().unwrap();
     assert_eq!((write.status, &write.reason), (WriteStatus::Succeeded, &None));
     entry
 }
 
-pub fn patient_of_seed(harness: &Harness, n: usize) -> records::Patient {
+pub fn patient_of_seed(harness: &Harness, n: usize) -> Record<records::Patient> {
     harness.patient_by_foreign(&harness.seeded.patients[n])
 }
 
@@ -83,12 +83,12 @@ async fn what_is_filed_on_one_side_is_seen_on_the_other() {
 
 async fn insurance_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
     let plan = json!({"name": "Delta Zähne", "payer_id": "60054", "group_number": "G-7"});
-    let plan: Entry<InsurancePlan> = save(harness, new(None, plan)).await;
+    let plan: Record<InsurancePlan> = save(harness, new(None, plan)).await;
     let body = json!({"patient_id": patient, "plan_id": plan.id, "relation": "self", "priority": 1, "active": true,
         "subscriber_number": "S-1"});
     // The coverage waits for its plan.
     let plan = filed::<InsurancePlan>(harness, plan.id).await;
-    let coverage: Entry<Coverage> = save(harness, new(Some(patient), body)).await;
+    let coverage: Record<Coverage> = save(harness, new(Some(patient), body)).await;
     let coverage = filed::<Coverage>(harness, coverage.id).await;
     let mut there = harness.server.read("Coverage", coverage.foreign_id.as_deref().unwrap()).await;
     assert_eq!(there["beneficiary"]["reference"], theirs);
@@ -111,11 +111,11 @@ async fn insurance_goes_both_ways(harness: &Harness, patient: u32, theirs: &str)
 
     // Each side takes one away.
     harness.server.delete("Coverage", second.foreign_id.as_deref().unwrap()).await;
-    let _: Entry<Coverage> = save(harness, RemoveRecord::<Coverage>::new(coverage.id)).await;
+    let _: Record<Coverage> = save(harness, RemoveRecord::<Coverage>::new(coverage.id)).await;
     harness.idle().await;
     assert!(harness.server.search("Coverage", &[]).await.is_empty(), "the one was removed here, the other there");
     harness.sync_of_none(Resource::Coverages).await;
-    let gone: Entry<Coverage> = harness.engine.entry(SOURCE, second.id).unwrap().unwrap();
+    let gone: Record<Coverage> = harness.engine.entry(SOURCE, second.id).unwrap().unwrap();
     assert!(gone.deleted_at.is_some());
 }
 
@@ -135,7 +135,7 @@ async fn history_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
             active,
         }
     };
-    let made: Entry<PatientHistoryItem> = save(harness, item(true)).await;
+    let made: Record<PatientHistoryItem> = save(harness, item(true)).await;
     let made = filed::<PatientHistoryItem>(harness, made.id).await;
     let foreign_id = made.foreign_id.clone().unwrap();
     let id = foreign_id.strip_prefix("AllergyIntolerance/").unwrap();
@@ -143,7 +143,7 @@ async fn history_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
     assert_eq!((&there["patient"]["reference"], &there["note"][0]["text"]), (&json!(theirs), &json!("Ausschlag")));
     assert_eq!(there["code"]["coding"][0]["display"], "Penicillin allergy");
 
-    let ended: Entry<PatientHistoryItem> = save(harness, item(false)).await;
+    let ended: Record<PatientHistoryItem> = save(harness, item(false)).await;
     assert_eq!(ended.id, made.id);
     harness.idle().await;
     let mut there = harness.server.read("AllergyIntolerance", id).await;
@@ -167,7 +167,7 @@ async fn history_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
 }
 
 async fn talk_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
-    let log: Entry<CommunicationLog> = save(harness, new(Some(patient), talk(patient, "Erinnert – läuft"))).await;
+    let log: Record<CommunicationLog> = save(harness, new(Some(patient), talk(patient, "Erinnert – läuft"))).await;
     let log = filed::<CommunicationLog>(harness, log.id).await;
     let there = harness.server.search("Communication", &[]).await;
     assert_eq!(there.len(), 1);
@@ -193,7 +193,7 @@ async fn talk_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
 
 async fn alerts_are_raised_and_disabled(harness: &Harness, patient: u32, theirs: &str) {
     let body = json!({"patient_id": patient, "note": "Latex!"});
-    let alert: Entry<PatientAlert> = save(harness, new(Some(patient), body)).await;
+    let alert: Record<PatientAlert> = save(harness, new(Some(patient), body)).await;
     let alert = filed::<PatientAlert>(harness, alert.id).await;
     let id = alert.foreign_id.clone().unwrap();
     let mut there = harness.server.read("Flag", &id).await;
@@ -206,7 +206,7 @@ async fn alerts_are_raised_and_disabled(harness: &Harness, patient: u32, theirs:
     assert_eq!(seen["disabled_at"], json!(1_795_168_800));
 }
 
-async fn a_patients_change_keeps_what_staff_wrote(harness: &Harness, zoe: &records::Patient) {
+async fn a_patients_change_keeps_what_staff_wrote(harness: &Harness, zoe: &Record<records::Patient>) {
     let id = zoe.foreign_id.as_deref().unwrap();
     let mut there = harness.server.read("Patient", id).await;
     there["maritalStatus"] = json!({"text": "married"});
@@ -223,7 +223,7 @@ async fn a_patients_change_keeps_what_staff_wrote(harness: &Harness, zoe: &recor
 
 async fn a_restart_in_the_middle_files_once(harness: Harness, patient: u32) -> Harness {
     let before = harness.server.search("Communication", &[]).await.len();
-    let log: Entry<CommunicationLog> = save(&harness, new(Some(patient), talk(patient, "in the middle"))).await;
+    let log: Record<CommunicationLog> = save(&harness, new(Some(patient), talk(patient, "in the middle"))).await;
     let harness = harness.restart().await;
     filed::<CommunicationLog>(&harness, log.id).await;
     assert_eq!(harness.server.search("Communication", &[]).await.len(), before + 1);

@@ -3,7 +3,7 @@
 
 use location::{command::Placement, ids::AppointmentId};
 use processor::commands::{AppointmentChange, ChangeAppointment};
-use records::{self, CommunicationLog, entry::Entry};
+use records::{self, CommunicationLog, record::Record};
 use tests::harness::{
     flaky_proxy::{Trouble, When},
     in_process::{LOCATION, fhir::Harness, visitor},
@@ -83,7 +83,7 @@ async fn story(harness: &Harness, seed: u64, nth: usize) {
 
     let zoe = patient_of_seed(harness, 0);
     lose();
-    let log: Entry<CommunicationLog> = save(harness, new(Some(zoe.id), talk(zoe.id, &note))).await;
+    let log: Record<CommunicationLog> = save(harness, new(Some(zoe.id), talk(zoe.id, &note))).await;
     filed::<CommunicationLog>(harness, log.id).await;
     let there = harness.server.search("Communication", &[]).await;
     let of_it = there.iter().filter(|log| log["payload"][0]["contentString"] == note.as_str()).count();

@@ -46,12 +46,12 @@ async fn a_booking_and_what_becomes_of_it_are_seen_on_both_sides() {
 
 fn the_first_pull_shows_the_practice(harness: &Harness) {
     let providers = harness.providers();
-    let names: Vec<_> = providers.iter().map(records::Provider::name).collect();
+    let names: Vec<_> = providers.iter().map(|provider| provider.name()).collect();
     assert_eq!(names, ["Dr. Åsa Lindqvist", "Dr. Tomasz Żółkowski", "Dr. Mai Nguyễn"]);
     assert_eq!(providers[0].npi.as_deref(), Some("1234567893"));
     assert_eq!(providers[0].foreign_id.as_ref(), Some(&harness.seeded.practitioners[0]));
 
-    let rooms: Vec<_> = harness.operatories().into_iter().map(|room| (room.name, room.active)).collect();
+    let rooms: Vec<_> = harness.operatories().into_iter().map(|room| (room.body.name, room.body.active)).collect();
     assert_eq!(rooms, ["Room 1", "Room 2", "Zimmer 3 – Prophylaxe"].map(|name| (name.to_owned(), true)));
 
     let types = harness.engine.appointment_types(INSTITUTION).unwrap();
@@ -68,7 +68,7 @@ fn the_first_pull_shows_the_practice(harness: &Harness) {
     assert_eq!(zoe.home_phone.as_deref(), Some("+1 312 556 0100"));
     assert_eq!(zoe.email.as_deref(), Some("patient0@mail.example"));
     assert_eq!((zoe.chart_id.as_deref(), zoe.preferred_language.as_deref()), (Some("C-0"), Some("fr")));
-    assert_eq!(zoe.address.as_ref().unwrap().line_1.as_deref(), Some("1 Rue de l’Été"));
+    assert_eq!(zoe.address.as_ref().unwrap().line1.as_deref(), Some("1 Rue de l’Été"));
     assert_eq!(zoe.provider_id, Some(harness.provider(0).0));
     assert_eq!((of(1).name(), of(2).name()), ("محمد حسين".to_owned(), "秀英 王".to_owned()));
     assert!(of(5).inactive && !zoe.inactive);
@@ -242,7 +242,7 @@ async fn staff_book_and_close_rooms(harness: &Harness) {
     let place = harness.place(1, 2, NINE);
     let late = harness.book(place, "story-5", &zoe(), "too late").await.unwrap().appointment.id;
     harness.idle().await;
-    let booking = harness.appointment(late).booking.unwrap();
+    let booking = harness.appointment(late).body.booking.unwrap();
     assert_eq!(booking.writeback, Writeback::Failed);
     assert_eq!(booking.failure_reason.as_deref(), Some("the operatory is occupied at that time"));
 

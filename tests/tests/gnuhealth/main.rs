@@ -134,7 +134,7 @@ async fn we_confirm_check_in_and_note(practice: &mut Practice) {
 }
 
 async fn we_cancel_it_and_the_patient_books_again(practice: &mut Practice, id: u64) {
-    let booking_ref = practice.appointment(id).booking.unwrap().booking_ref;
+    let booking_ref = practice.appointment(id).body.booking.unwrap().booking_ref;
     practice
         .post("/intent/booking/cancel", json!({"booking_ref": booking_ref, "reason": "feels better already"}))
         .await;
@@ -163,7 +163,7 @@ async fn staff_cancel_one_and_book_one(practice: &mut Practice) {
     let body = json!({"slot_token": late, "idempotency_key": "story-late", "patient": zoe()});
     let booked = practice.post("/intent/booking/book", body).await;
     practice.idle().await;
-    let refused = practice.appointment(booked["booking"]["appointment_id"].as_u64().unwrap()).booking.unwrap();
+    let refused = practice.appointment(booked["booking"]["appointment_id"].as_u64().unwrap()).body.booking.unwrap();
     assert_eq!(refused.failure_reason.as_deref(), Some("the provider has another appointment at that time"));
     practice.sync().await;
     assert!(practice.appointment(id).cancelled);

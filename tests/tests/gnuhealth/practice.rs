@@ -17,6 +17,7 @@ use location::{
     settings::{PullRules, WriteRules},
     time::{DAY, HOUR, SECOND},
 };
+use records::record::Record;
 use runtime::clock;
 use serde_json::{Value, json};
 use setup::{DataSource, Environment, LocationSetup, Setup, login::TrytonSession, secret::Secret};
@@ -129,11 +130,11 @@ impl Practice {
     }
 
     /// Waits until a booking's insert is done.
-    pub async fn written(&self, id: u64) -> records::Appointment {
+    pub async fn written(&self, id: u64) -> Record<records::Appointment> {
         in_process::written(&self.engine, id).await
     }
 
-    pub fn appointment(&self, id: u64) -> records::Appointment {
+    pub fn appointment(&self, id: u64) -> Record<records::Appointment> {
         in_process::appointment(&self.engine, id)
     }
 

@@ -77,7 +77,7 @@ async fn times_that_clocks_leap_over_and_times_they_show_twice() {
     let person = visitor("Night", "Twice", "555-060-0099");
     let id = harness.book(harness.place_at(0, back), "twice", &person, "").await.unwrap().appointment.id;
     harness.idle().await;
-    let booking = harness.appointment(id).booking.unwrap();
+    let booking = harness.appointment(id).body.booking.unwrap();
     assert_eq!(booking.writeback, Writeback::Failed);
     assert!(booking.failure_reason.unwrap().contains("show this time twice"));
     harness.engine.stop().await;

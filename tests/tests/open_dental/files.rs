@@ -5,7 +5,7 @@ use processor::commands::{CreateRecord, RemoveRecord, SaveHistoryItem};
 use records::{
     Adjustment, AdjustmentType, Charge, CommunicationLog, Coverage, Direction, Fee, GuarantorBalance, HistoryCategory,
     InsurancePlan, Mode, PatientHistoryItem, PatientRecall, Payment, PaymentType, Procedure, ProcedureStatus, Relation,
-    TreatmentPlan, entry::Entry, money::Money,
+    TreatmentPlan, money::Money, record::Record,
 };
 use serde_json::json;
 use tests::harness::{
@@ -89,7 +89,7 @@ async fn a_clinic_of_an_office_has_its_own_rooms() {
         |place| place.foreign_id = Some("4".to_owned()),
     )
     .await;
-    let rooms: Vec<_> = harness.operatories().into_iter().map(|room| room.name).collect();
+    let rooms: Vec<_> = harness.operatories().into_iter().map(|room| room.body.name).collect();
     assert_eq!(rooms, ["Zimmer 3 – Prophylaxe"]);
     assert_eq!(harness.patient_by_foreign(harness.seeded.patients[0]).last_name, "Łopata-O’Brien");
     assert_eq!(harness.free_times(2, 1).await[0], "09:00");
@@ -182,7 +182,7 @@ async fn history_is_written_changed_and_ended() {
             let note = note.map(str::to_owned);
             SaveHistoryItem { patient_id: patient, category, item_id, note, active }
         };
-        let made: Entry<PatientHistoryItem> = harness.save(item(Some("since childhood – łagodna"), true)).await;
+        let made: Record<PatientHistoryItem> = harness.save(item(Some("since childhood – łagodna"), true)).await;
         let foreign = harness.filed::<PatientHistoryItem>(made.id).await;
         let key = foreign.strip_prefix(&format!("{prefix}:")).unwrap().parse().unwrap();
         assert_eq!(harness.row(table, key)[note_field], "since childhood – łagodna", "no key in a chart: {prefix}");

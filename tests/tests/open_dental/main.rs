@@ -42,10 +42,10 @@ async fn a_booking_and_what_becomes_of_it_are_seen_on_both_sides() {
 }
 
 fn the_first_pull_shows_the_practice(harness: &Harness) {
-    let names: Vec<_> = harness.providers().iter().map(records::Provider::name).collect();
+    let names: Vec<_> = harness.providers().iter().map(|provider| provider.name()).collect();
     assert_eq!(names, ["Åsa Lindqvist", "Tomasz Żółkowski", "Mai Nguyễn"]);
     assert_eq!(harness.providers()[0].npi.as_deref(), Some("1234567893"));
-    let rooms: Vec<_> = harness.operatories().into_iter().map(|room| (room.name, room.active)).collect();
+    let rooms: Vec<_> = harness.operatories().into_iter().map(|room| (room.body.name, room.body.active)).collect();
     assert_eq!(rooms, ["Room 1", "Room 2", "Zimmer 3 – Prophylaxe"].map(|name| (name.to_owned(), true)));
 
     let zoe = harness.patient_by_foreign(harness.seeded.patients[0]);
@@ -54,7 +54,7 @@ fn the_first_pull_shows_the_practice(harness: &Harness) {
     assert_eq!(zoe.cell_phone.as_deref(), Some("(312)555-0000"));
     assert_eq!((zoe.chart_id.as_deref(), zoe.preferred_language.as_deref()), (Some("C-0"), Some("fr")));
     assert_eq!(zoe.provider_id, Some(harness.provider(0).0));
-    assert_eq!(zoe.address.unwrap().region.as_deref(), Some("IL"));
+    assert_eq!(zoe.body.address.unwrap().region.as_deref(), Some("IL"));
     let last = harness.patient_by_foreign(*harness.seeded.patients.last().unwrap());
     assert_eq!(last.last_name, "Filed 129", "the second page was read");
     assert_eq!(harness.patient_by_foreign(harness.seeded.patients[1]).guarantor_id, Some(zoe.id));
@@ -212,7 +212,7 @@ async fn staff_book_and_block(harness: &Harness) {
     {
         let late = harness.book(harness.place(1, 1, minute), &format!("late-{n}"), &ludmila(), "").await.unwrap();
         harness.idle().await;
-        let booking = harness.appointment(late.appointment.id).booking.unwrap();
+        let booking = harness.appointment(late.appointment.id).body.booking.unwrap();
         assert_eq!((booking.writeback, booking.failure_reason.as_deref()), (Writeback::Failed, Some(reason)));
     }
     harness.sync().await;
@@ -247,7 +247,7 @@ async fn patients_are_changed_here_and_there() {
     harness.server.database().change("patients", key, json!({"City": "Evanston", "TxtMsgOk": "No"}));
     harness.sync().await;
     let seen = harness.patient_by_foreign(key);
-    assert_eq!((seen.last_name.as_str(), seen.address.unwrap().city.as_deref()), ("Łopata", Some("Evanston")));
+    assert_eq!((seen.last_name.as_str(), seen.address.as_ref().unwrap().city.as_deref()), ("Łopata", Some("Evanston")));
     assert!(seen.unsubscribed_sms);
     // An archived patient stays what they are when their telephone number changes.
     let archived = harness.seeded.patients[5];

@@ -27,7 +27,7 @@ async fn a_refusal_has_its_reason_and_no_patient() {
     let person = visitor("Zoë", "Łopata", "555-010-1234");
     let id = harness.book(harness.place(0, 1, NINE), "no", &person, "x").await.unwrap().appointment.id;
     let ended = async || {
-        let booking = harness.appointment(id).booking?;
+        let booking = harness.appointment(id).body.booking?;
         (booking.writeback == Writeback::Failed).then_some(booking.failure_reason?)
     };
     let reason = until("the refusal", ended).await;
@@ -46,7 +46,7 @@ async fn a_key_that_is_disabled_parks_writes_and_one_without_permission_ends_the
     let id = harness.book(harness.place(0, 1, NINE), "parked", &person, "").await.unwrap().appointment.id;
     let parked = async || harness.engine.sync_state(LOCATION).await.unwrap().write_reason;
     until("the refused keys", parked).await;
-    assert_eq!(harness.appointment(id).booking.unwrap().writeback, Writeback::Pending);
+    assert_eq!(harness.appointment(id).body.booking.unwrap().writeback, Writeback::Pending);
     harness.server.database().keys = tests::harness::in_process::open_dental::KEYS.into();
     harness.written(id).await;
     harness.server.database().forbidden = vec!["PUT appointments"];
@@ -80,7 +80,7 @@ async fn an_econnector_that_is_away_is_no_refusal() {
         (database.log.iter().filter(|(_, _, status)| *status == 400).count() >= 3).then_some(())
     };
     until("some attempts", attempts).await;
-    assert_eq!(harness.appointment(id).booking.unwrap().writeback, Writeback::Pending);
+    assert_eq!(harness.appointment(id).body.booking.unwrap().writeback, Writeback::Pending);
     harness.server.database().switches = Switches { delay: Duration::from_millis(5), ..Switches::default() };
     harness.written(id).await;
     harness.engine.stop().await;

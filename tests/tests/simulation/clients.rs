@@ -8,6 +8,7 @@ use location::{
     time::{HOUR, MINUTE, SECOND},
 };
 use processor::commands::{BookSlot, Booked, Offer};
+use records::record::Record;
 use tests::harness::fixtures;
 
 use super::{
@@ -239,8 +240,8 @@ impl Sim {
         self.attend(location);
         if let What::Cancel(id) | What::Move(id, _) = &asked.what {
             // Staff moved it to another location: it is asked for there.
-            let kept: Option<records::Appointment> = document(self, 0, id.0);
-            if kept.is_some_and(|kept| kept.location_id != location.0) {
+            let kept: Option<Record<records::Appointment>> = document(self, 0, id.0);
+            if kept.is_some_and(|kept| kept.location() != location.0) {
                 return;
             }
         }

@@ -10,6 +10,7 @@ use records::{
     self, Writeback,
     document::{Kind, Link},
     ehr::{EhrAppointment, Resource},
+    record::Record,
 };
 use store::{Direction, Store, keys};
 
@@ -98,7 +99,7 @@ pub fn check(sim: &Sim) {
 fn nothing_is_made_up(sim: &Sim, ehr: &Ehr, location: LocationId) {
     let host = sim.process.hosts.get(&location).expect("everybody is in memory");
     for (id, known) in host.processor.machine.state.appointments.iter().filter(|(_, known)| known.in_ehr()) {
-        let kept: records::Appointment = document(sim, 0, id.0).expect("an appointment has its document");
+        let kept: Record<records::Appointment> = document(sim, 0, id.0).expect("an appointment has its document");
         let foreign_id = kept.foreign_id.clone().unwrap_or_default();
         let linked = linked(sim, ehr.source, Resource::Appointments, &foreign_id);
         assert_eq!(
@@ -117,7 +118,7 @@ fn nothing_is_made_up(sim: &Sim, ehr: &Ehr, location: LocationId) {
 fn patients_are_one(sim: &Sim, ehr: &Ehr, institution: u32) {
     let range = keys::records(Kind::Of(Resource::Patients).byte(), institution);
     for (_, bytes) in sim.store.scan(range, Direction::Forward, usize::MAX).expect("the store reads") {
-        let kept: records::Patient = serde_json::from_slice(&bytes).expect("a document can be read");
+        let kept: Record<records::Patient> = serde_json::from_slice(&bytes).expect("a document can be read");
         if let (Some(foreign_id), Some(source), false) = (&kept.foreign_id, kept.source_id, kept.inactive)
             && source == ehr.source
         {
@@ -137,7 +138,7 @@ pub fn linked(sim: &Sim, source: u32, resource: Resource, foreign_id: &str) -> O
 /// Each booking is confirmed or failed, and a confirmed one is in the EHR.
 fn every_booking_has_an_end(sim: &Sim) {
     for (id, booking) in &sim.ledger.bookings {
-        let kept: records::Appointment = document(sim, 0, id.0).expect("a booking has its document");
+        let kept: Record<records::Appointment> = document(sim, 0, id.0).expect("a booking has its document");
         let setup = sim.plan.setup.locations.get(&booking.location).expect("a booking's location exists");
         let Some(ehr) = setup.source.and_then(|source| sim.ehrs.get(&source)) else { continue };
         let told = kept.booking.as_ref().expect("a booking is a booking");
@@ -174,7 +175,7 @@ fn ehr_and_documents_agree(sim: &Sim, ehr: &Ehr, location: LocationId, foreign_i
         assert!(row.deleted, "liveness: appointment {foreign_id} of EHR {source} is unknown at {location}");
         return;
     };
-    let kept: Option<records::Appointment> = document(sim, 0, linked);
+    let kept: Option<Record<records::Appointment>> = document(sim, 0, linked);
     let Some(kept) = kept else {
         assert!(row.deleted, "liveness: appointment {foreign_id} of EHR {source} has no document");
         return;
@@ -189,18 +190,19 @@ fn ehr_and_documents_agree(sim: &Sim, ehr: &Ehr, location: LocationId, foreign_i
     assert_eq!(kept.cancelled, row.standing().is_none(), "liveness: cancellation of {what}");
     let Some(stands) = row.standing() else { return };
     // One that was cancelled behind our back stays where it was seen to stand last.
-    assert_eq!(kept.location_id, location.0, "liveness: location of {what}");
+    assert_eq!(kept.location(), location.0, "liveness: location of {what}");
     let place = &kept.placement;
     assert_eq!(
         (seconds(place.span.start), seconds(place.span.end)),
         (stands.start, stands.end),
         "liveness: time of {what}"
     );
-    let operatory = place.operatory.and_then(|id| processor.read::<records::Operatory>(location.0, id.0).ok()?);
+    let operatory =
+        place.operatory.and_then(|id| processor.read::<Record<records::Operatory>>(location.0, id.0).ok()?);
     assert_eq!(operatory.and_then(|known| known.foreign_id), stands.operatory, "liveness: operatory of {what}");
     let institution = processor.institution.id.0;
     let provider =
-        place.provider.and_then(|id| processor.read::<records::Provider>(institution, u64::from(id.0)).ok()?);
+        place.provider.and_then(|id| processor.read::<Record<records::Provider>>(institution, u64::from(id.0)).ok()?);
     assert_eq!(provider.and_then(|known| known.foreign_id), stands.provider, "liveness: provider of {what}");
     let remembered = processor.machine.state.appointments.get(&AppointmentId(linked));
     let pruned = processor.machine.state.pruned.is_some_and(|before| place.span.end <= before);

@@ -1,6 +1,6 @@
 //! POST /intent/booking/book
 
-use engine::{EngineError, PatientDetails, commands::BookSlot, records::PatientAddress};
+use engine::{EngineError, PatientDetails, commands::BookSlot, records::values::Address};
 use location::{decision::Refusal, zone::Date};
 
 use super::{
@@ -74,11 +74,11 @@ fn patient(b: &mut Fields, today: Date) -> PatientDetails {
     }
 }
 
-fn address(b: &mut Fields) -> PatientAddress {
+fn address(b: &mut Fields) -> Address {
     let mut line = |name: &str| filled_text(b, &format!("patient.address.{name}"), MAX_TEXT);
-    PatientAddress {
-        line_1: line("line_1"),
-        line_2: line("line_2"),
+    Address {
+        line1: line("line_1"),
+        line2: line("line_2"),
         city: line("city"),
         region: line("region"),
         postal_code: line("postal_code"),

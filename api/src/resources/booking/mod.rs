@@ -11,7 +11,7 @@ pub(crate) mod search;
 pub(crate) mod status;
 
 use actix_web::HttpResponse;
-use engine::records::{Appointment, Booking, Writeback};
+use engine::records::{Appointment, Booking, Writeback, record::Record};
 use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -80,7 +80,7 @@ pub(crate) struct Booked<'a> {
 fn booked(
     call: &Call,
     place: &OpenLocation,
-    it: &Appointment,
+    it: &Record<Appointment>,
     booking: &Booking,
     replay: Option<bool>,
 ) -> BookingResult {
@@ -91,7 +91,7 @@ fn booked(
 fn booking_answer(
     call: &Call,
     place: &OpenLocation,
-    it: &Appointment,
+    it: &Record<Appointment>,
     (booking, freeing): (&Booking, bool),
     replay: Option<bool>,
 ) -> BookingResult {
@@ -139,12 +139,16 @@ fn message(booking: &BookingView<'_>, integrated: bool, freeing: bool) -> String
 }
 
 /// A booking of the caller's; those of other tenants do not exist.
-fn find(call: &Call, tenant: &Tenant, booking_ref: &str) -> Result<(OpenLocation, Appointment, Booking), Failure> {
+fn find(
+    call: &Call,
+    tenant: &Tenant,
+    booking_ref: &str,
+) -> Result<(OpenLocation, Record<Appointment>, Booking), Failure> {
     let found = call.api.engine.booking(booking_ref).map_err(ApiError::from)?;
     let own = found.filter(|it| it.institution_id == tenant.institution.id.0);
     let own = own.and_then(|mut it| it.booking.take().map(|booking| (it, booking)));
     let (appointment, booking) = own.ok_or_else(|| Failure::booking_not_found(booking_ref))?;
-    let place = call.location(tenant, LocationId(appointment.location_id)).map_err(|error| match error {
+    let place = call.location(tenant, LocationId(appointment.location())).map_err(|error| match error {
         error if error.is_not_found() => Failure::booking_not_found(booking_ref),
         other => other.into(),
     })?;

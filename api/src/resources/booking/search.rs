@@ -1,7 +1,7 @@
 //! POST /intent/booking/search
 
 use actix_web::HttpResponse;
-use engine::records::AppointmentType;
+use engine::records::{AppointmentType, record::Record};
 use location::{
     hours::Weekday,
     ids::{AppointmentTypeId, OperatoryId, ProviderId},
@@ -124,7 +124,7 @@ impl SearchInput {
         place: &OpenLocation,
         from: Date,
         now: Timestamp,
-    ) -> Result<(SlotQuery, Option<AppointmentType>), ApiError> {
+    ) -> Result<(SlotQuery, Option<Record<AppointmentType>>), ApiError> {
         let tenant = Tenant { institution: place.institution.clone() };
         let here = std::slice::from_ref(place);
         let kind = self.appointment_type.map(|id| appointment_types::find(call, &tenant, here, id)).transpose()?;

@@ -6,8 +6,8 @@ use engine::{
     lists::Narrow,
     records::{
         PatientAlert,
-        entry::Entry,
         index::{Field, Term},
+        record::Record,
     },
 };
 
@@ -30,7 +30,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     let patient = find(&call, &tenant, id)?;
     let source: Vec<u32> = patient.source_id.into_iter().collect();
     let theirs = vec![Narrow::Has(Term::number(Field::Patient, id))];
-    let mut alerts: Vec<Entry<PatientAlert>> = call.whole_entries_ever(&source, theirs)?;
+    let mut alerts: Vec<Record<PatientAlert>> = call.whole_entries_ever(&source, theirs)?;
     alerts.retain(|it| disabled || (it.body.disabled_at.is_none() && it.deleted_at.is_none()));
     Ok(call.list(&alerts.iter().map(PatientAlertView::of).collect::<Vec<_>>()))
 }
@@ -76,13 +76,13 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
         Some(true) if !is_disabled => {}
         _ => return Ok(call.show(PatientAlertView::of(&alert))),
     }
-    let place = call.location_for(&tenant, alert.source_id, alert.location_id.as_slice()).ok_or(ApiError::Internal)?;
+    let place = call.location_for(&tenant, alert.source(), alert.location_id.as_slice()).ok_or(ApiError::Internal)?;
     let body = PatientAlert { disabled_at: Some(call.api.engine.now().into()), ..alert.body };
     let saved = call.save(&place, ChangeRecord { id: alert.id, body }).await?;
     Ok(call.show(PatientAlertView::of(&saved.record)))
 }
 
-fn one(call: &Call, tenant: &Tenant, patient: u32, id: u64) -> Result<Entry<PatientAlert>, ApiError> {
+fn one(call: &Call, tenant: &Tenant, patient: u32, id: u64) -> Result<Record<PatientAlert>, ApiError> {
     find(call, tenant, patient)?;
     let alert = call.entry::<PatientAlert>(tenant, id)?;
     let theirs = alert.body.patient_id == patient;

@@ -5,8 +5,8 @@ use engine::{
     records::{
         Adjustment, Appointment, Charge, Coverage, InsurancePlan, Patient, PatientAlert, Payment, Procedure, Provider,
         Writeback,
-        entry::{Body, Entry},
         index::{Field, Term},
+        record::{Body, Record},
     },
 };
 
@@ -68,23 +68,23 @@ pub(super) fn asked(input: &mut Input, known: &'static [&'static str], financial
 
 /// A coverage with its plan, where the EHR still shows it, and the patient who holds it, where it is one.
 struct Covered {
-    coverage: Entry<Coverage>,
-    plan: Option<Entry<InsurancePlan>>,
-    subscriber: Option<Patient>,
+    coverage: Record<Coverage>,
+    plan: Option<Record<InsurancePlan>>,
+    subscriber: Option<Record<Patient>>,
 }
 
 /// What comes along: none of what was not asked for.
 pub(super) struct Related {
-    children: Option<Vec<Patient>>,
-    guarantor: Option<Option<Patient>>,
-    provider: Option<Option<Provider>>,
+    children: Option<Vec<Record<Patient>>>,
+    guarantor: Option<Option<Record<Patient>>>,
+    provider: Option<Option<Record<Provider>>>,
     visits: Visits,
-    procedures: Option<Vec<Entry<Procedure>>>,
+    procedures: Option<Vec<Record<Procedure>>>,
     coverages: Option<Vec<Covered>>,
-    adjustments: Option<Vec<Entry<Adjustment>>>,
-    charges: Option<Vec<Entry<Charge>>>,
-    payments: Option<Vec<Entry<Payment>>>,
-    alerts: Option<Vec<Entry<PatientAlert>>>,
+    adjustments: Option<Vec<Record<Adjustment>>>,
+    charges: Option<Vec<Record<Charge>>>,
+    payments: Option<Vec<Record<Payment>>>,
+    alerts: Option<Vec<Record<PatientAlert>>>,
     address: bool,
 }
 
@@ -92,7 +92,7 @@ impl Related {
     pub(super) fn read(
         call: &mut Call,
         tenant: &Tenant,
-        patient: &Patient,
+        patient: &Record<Patient>,
         asked: &[&str],
     ) -> Result<Related, ApiError> {
         let asked = |name: &str| asked.contains(&name);
@@ -125,8 +125,8 @@ impl Related {
 
     pub(super) fn shown<'a>(&'a self, call: &'a Call) -> ComesAlong<'a> {
         let adapter = |source: Option<u32>| call.api.directory.adapter_of_source(source);
-        let user = |it: &'a Patient| PersonView::patient(it, adapter(it.source_id));
-        let provider = |it: &'a Provider| PersonView::provider(it, adapter(Some(it.source_id)));
+        let user = |it: &'a Record<Patient>| PersonView::patient(it, adapter(it.source_id));
+        let provider = |it: &'a Record<Provider>| PersonView::provider(it, adapter(it.source_id));
         ComesAlong {
             children: each(&self.children, user),
             guarantor: self.guarantor.as_ref().map(|it| it.as_ref().map(user)),
@@ -144,7 +144,7 @@ impl Related {
     }
 
     /// Where the patient's shape has it on demand only.
-    pub(super) fn address<'a>(&self, patient: &'a Patient) -> Included<PatientAddressView<'a>> {
+    pub(super) fn address<'a>(&self, patient: &'a Record<Patient>) -> Included<PatientAddressView<'a>> {
         self.address.then(|| patient.address.as_ref().map(PatientAddressView::of))
     }
 }
@@ -165,27 +165,27 @@ fn none_if_missing<T>(error: ApiError) -> Result<Option<T>, ApiError> {
     if error.is_not_found() { Ok(None) } else { Err(error) }
 }
 
-fn about(patient: &Patient) -> Vec<Narrow> {
+fn about(patient: &Record<Patient>) -> Vec<Narrow> {
     vec![Narrow::Has(Term::number(Field::Patient, patient.id))]
 }
 
 /// What the patient's EHR has of them.
-fn of_patient<T: Body>(call: &mut Call, patient: &Patient) -> Result<Vec<Entry<T>>, ApiError> {
+fn of_patient<T: Body>(call: &mut Call, patient: &Record<Patient>) -> Result<Vec<Record<T>>, ApiError> {
     let source: Vec<u32> = patient.source_id.into_iter().collect();
     call.whole_entries(&source, about(patient))
 }
 
 /// Those still in force.
-fn alerts(call: &mut Call, patient: &Patient) -> Result<Vec<Entry<PatientAlert>>, ApiError> {
-    let mut alerts: Vec<Entry<PatientAlert>> = of_patient(call, patient)?;
+fn alerts(call: &mut Call, patient: &Record<Patient>) -> Result<Vec<Record<PatientAlert>>, ApiError> {
+    let mut alerts: Vec<Record<PatientAlert>> = of_patient(call, patient)?;
     alerts.retain(|it| it.body.disabled_at.is_none());
     Ok(alerts)
 }
 
-fn coverages(call: &mut Call, tenant: &Tenant, patient: &Patient) -> Result<Vec<Covered>, ApiError> {
-    let coverages: Vec<Entry<Coverage>> = of_patient(call, patient)?;
+fn coverages(call: &mut Call, tenant: &Tenant, patient: &Record<Patient>) -> Result<Vec<Covered>, ApiError> {
+    let coverages: Vec<Record<Coverage>> = of_patient(call, patient)?;
     let with_plan = coverages.into_iter().map(|coverage| {
-        let plan = call.api.engine.entry(coverage.source_id, coverage.body.plan_id)?;
+        let plan = call.api.engine.entry(coverage.source(), coverage.body.plan_id)?;
         let subscriber = subscriber(call, tenant, &coverage.body)?;
         Ok(Covered { coverage, plan, subscriber })
     });
@@ -193,15 +193,15 @@ fn coverages(call: &mut Call, tenant: &Tenant, patient: &Patient) -> Result<Vec<
 }
 
 /// Those the patient is the responsible party of.
-fn children(call: &mut Call, tenant: &Tenant, patient: &Patient) -> Result<Vec<Patient>, ApiError> {
+fn children(call: &mut Call, tenant: &Tenant, patient: &Record<Patient>) -> Result<Vec<Record<Patient>>, ApiError> {
     let theirs = vec![Narrow::Has(Term::number(Field::Guarantor, patient.id))];
-    let mut children: Vec<Patient> = call.whole(&[tenant.institution.id.0], theirs)?;
+    let mut children: Vec<Record<Patient>> = call.whole(&[tenant.institution.id.0], theirs)?;
     children.retain(|it| it.id != patient.id && reachable(call, tenant, it));
     children.iter().for_each(|it| call.audit("read", "patient", it.id.into()));
     Ok(children)
 }
 
-type Visit = (Appointment, Option<String>);
+type Visit = (Record<Appointment>, Option<String>);
 
 /// Appointments with the names of their providers, as asked for.
 #[derive(Default)]
@@ -215,14 +215,14 @@ impl Visits {
     fn read(
         call: &mut Call,
         tenant: &Tenant,
-        patient: &Patient,
+        patient: &Record<Patient>,
         asked: impl Fn(&str) -> bool,
     ) -> Result<Visits, ApiError> {
         if !["upcoming_appts", "last_visited_appointment", "appointments"].into_iter().any(&asked) {
             return Ok(Visits::default());
         }
         let places: Vec<u32> = call.open_locations(tenant).iter().map(|place| place.location.id.0).collect();
-        let mut all: Vec<Appointment> = call.whole_up_to(MAX_SORTED, &places, about(patient))?;
+        let mut all: Vec<Record<Appointment>> = call.whole_up_to(MAX_SORTED, &places, about(patient))?;
         all.retain(takes_place);
         all.sort_by_key(|it| (it.placement.span.start, it.id));
         let now = call.api.engine.now();
@@ -235,7 +235,7 @@ impl Visits {
             call.ends_after(MAX_WHOLE);
         }
         let mut names = Names::new(call, tenant);
-        let mut named = |it: Appointment| {
+        let mut named = |it: Record<Appointment>| {
             call.audit("read", "appointment", it.id);
             let name = it.placement.provider.map(|provider| names.of(provider.0)).transpose()?.flatten();
             Ok::<_, ApiError>((it, name))
@@ -248,7 +248,7 @@ impl Visits {
     }
 }
 
-fn takes_place(it: &Appointment) -> bool {
+fn takes_place(it: &Record<Appointment>) -> bool {
     let failed = it.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
     !it.cancelled && !it.unavailable && !failed
 }

@@ -1,6 +1,6 @@
 //! POST /patients
 
-use engine::{PatientDetails, commands::CreatePatient, records::PatientAddress};
+use engine::{PatientDetails, commands::CreatePatient, records::values::Address};
 use location::zone::Date;
 
 use crate::{
@@ -50,12 +50,12 @@ fn read(b: &mut Fields, today: Date) -> Option<CreatePatient> {
     Some(CreatePatient { provider_id, details, home_phone, cell_phone, work_phone, ssn, more, return_existing })
 }
 
-fn address(b: &mut Fields) -> Option<PatientAddress> {
+fn address(b: &mut Fields) -> Option<Address> {
     let names = ["address_line_1", "street_address", "address_line_2", "city", "state", "zip_code"];
     let [line_1, street, line_2, city, region, postal_code] =
         names.map(|name| b.unless_empty(&format!("patient.bio.{name}"), text(MAX_TEXT)));
-    let address = PatientAddress { line_1: line_1.or(street), line_2, city, region, postal_code, country: None };
-    (address != PatientAddress::default()).then_some(address)
+    let address = Address { line1: line_1.or(street), line2: line_2, city, region, postal_code, country: None };
+    (address != Address::default()).then_some(address)
 }
 
 /// What the record of a patient has no field for: the EHR is told of it.

@@ -4,8 +4,8 @@ use engine::{
     lists::Narrow,
     records::{
         Document, DocumentType,
-        entry::Entry,
         index::{Field, Term},
+        record::Record,
     },
 };
 
@@ -25,7 +25,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let source: Vec<u32> = find(&call, &tenant, id)?.source_id.into_iter().collect();
     let theirs = vec![Narrow::Has(Term::number(Field::Patient, id))];
-    let documents: Vec<Entry<Document>> = call.whole_entries(&source, theirs)?;
+    let documents: Vec<Record<Document>> = call.whole_entries(&source, theirs)?;
     Ok(call.list(&documents.iter().map(|it| PatientDocumentView::of(it, None)).collect::<Vec<_>>()))
 }
 
@@ -39,7 +39,7 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
 
 pub(crate) async fn types(mut call: Call) -> HttpResult {
     let (place, active) = call.at_location(|input| Some(input.query.defaulted("active", boolean(), true)))?;
-    let mut types: Vec<Entry<DocumentType>> = call.whole_entries_ever(&place.sources(), Vec::new())?;
+    let mut types: Vec<Record<DocumentType>> = call.whole_entries_ever(&place.sources(), Vec::new())?;
     types.retain(|it| active == (it.body.active && it.deleted_at.is_none()));
     Ok(call.list(&types.iter().map(DocumentTypeView::of).collect::<Vec<_>>()))
 }

@@ -5,6 +5,7 @@ use engine::{
     records::{
         Patient,
         index::{Field, Term, words},
+        record::Record,
     },
 };
 
@@ -47,7 +48,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     })?;
     let (tenant, source) = (Tenant { institution: place.institution.clone() }, place.location.source);
     let takes_forms = filter.forms_syncable.is_some() && takes_forms(&call, &place)?;
-    let keep = |it: &Patient| {
+    let keep = |it: &Record<Patient>| {
         let known = if source.is_some() { it.source_id == source } else { reachable(&call, &tenant, it) };
         known && filter.keeps(it, takes_forms)
     };
@@ -71,7 +72,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
 }
 
 /// As v2.2.2 shows them, with what was asked to come along.
-fn with_related(mut call: Call, tenant: &Tenant, page: &Page<Patient>, asked: &[&str]) -> HttpResult {
+fn with_related(mut call: Call, tenant: &Tenant, page: &Page<Record<Patient>>, asked: &[&str]) -> HttpResult {
     let mut related = Vec::with_capacity(page.rows.len());
     for patient in &page.rows {
         related.push(Related::read(&mut call, tenant, patient, asked)?);
@@ -115,7 +116,7 @@ impl Filter {
         here.into_iter().chain(one).chain(names).collect()
     }
 
-    fn keeps(&self, it: &Patient, takes_forms: bool) -> bool {
+    fn keeps(&self, it: &Record<Patient>, takes_forms: bool) -> bool {
         // A name without a word is nobody's.
         let called = |asked: &Option<String>, name: &str| {
             asked.as_ref().is_none_or(|asked| !words::of(asked).is_empty() && words::begin(name, asked))

@@ -2,7 +2,7 @@
 
 use engine::{
     commands::{ChangePatient, PatientChange},
-    records::PatientAddress,
+    records::values::Address,
 };
 use location::zone::Date;
 
@@ -48,7 +48,7 @@ fn read(b: &mut Fields, today: Date) -> PatientChange {
     }
 }
 
-fn address(b: &mut Fields) -> Option<PatientAddress> {
+fn address(b: &mut Fields) -> Option<Address> {
     let names = ["line_1", "line_2", "city", "region", "postal_code"];
     // Without an address none of its parts is left.
     let without = b.clearable("patient.address", object()) == Some(None);
@@ -57,6 +57,6 @@ fn address(b: &mut Fields) -> Option<PatientAddress> {
         if without { Some(String::new()) } else { part }
     };
     let [line_1, line_2, city, region, postal_code] = names.map(&mut part);
-    let address = PatientAddress { line_1, line_2, city, region, postal_code, country: None };
-    (address != PatientAddress::default()).then_some(address)
+    let address = Address { line1: line_1, line2: line_2, city, region, postal_code, country: None };
+    (address != Address::default()).then_some(address)
 }

@@ -1,6 +1,6 @@
 //! Balances by age in days.
 
-use engine::records::{GuarantorBalance, InsuranceBalance, entry::Entry};
+use engine::records::{GuarantorBalance, InsuranceBalance, record::Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ pub(crate) struct GuarantorBalanceView<'a> {
 }
 
 impl<'a> GuarantorBalanceView<'a> {
-    pub(crate) fn of(entry: &'a Entry<GuarantorBalance>) -> GuarantorBalanceView<'a> {
+    pub(crate) fn of(entry: &'a Record<GuarantorBalance>) -> GuarantorBalanceView<'a> {
         let balance = &entry.body;
         GuarantorBalanceView {
             id: entry.id,
@@ -75,7 +75,7 @@ pub(crate) struct InsuranceBalanceView {
 }
 
 impl InsuranceBalanceView {
-    pub(crate) fn of(entry: &Entry<InsuranceBalance>) -> InsuranceBalanceView {
+    pub(crate) fn of(entry: &Record<InsuranceBalance>) -> InsuranceBalanceView {
         let balance = &entry.body;
         InsuranceBalanceView {
             id: entry.id,

@@ -1,6 +1,6 @@
 //! Charges and insurance claims: each may hold the other, so they stand in one file.
 
-use engine::records::{Charge, Claim, ClaimAmounts, ClaimStatus, entry::Entry, money::Money};
+use engine::records::{Charge, Claim, ClaimAmounts, ClaimStatus, money::Money, record::Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -61,7 +61,7 @@ pub(crate) struct ChargeView<'a> {
 }
 
 impl<'a> ChargeView<'a> {
-    pub(crate) fn of(entry: &'a Entry<Charge>) -> ChargeView<'a> {
+    pub(crate) fn of(entry: &'a Record<Charge>) -> ChargeView<'a> {
         let charge = &entry.body;
         ChargeView {
             id: entry.id,
@@ -91,7 +91,7 @@ impl<'a> ChargeView<'a> {
     }
 
     /// With the names v2.2.2 has.
-    pub(crate) fn older(entry: &'a Entry<Charge>) -> ChargeView<'a> {
+    pub(crate) fn older(entry: &'a Record<Charge>) -> ChargeView<'a> {
         let charge = &entry.body;
         ChargeView {
             value: Some(Price::maybe(&charge.fee)),
@@ -152,7 +152,7 @@ pub(crate) struct ClaimView<'a> {
 }
 
 impl<'a> ClaimView<'a> {
-    pub(crate) fn of(entry: &'a Entry<Claim>) -> ClaimView<'a> {
+    pub(crate) fn of(entry: &'a Record<Claim>) -> ClaimView<'a> {
         let claim = &entry.body;
         ClaimView {
             id: entry.id,
@@ -184,7 +184,7 @@ impl<'a> ClaimView<'a> {
     }
 
     /// As payments and adjustments show it.
-    pub(crate) fn with_totals(entry: &'a Entry<Claim>) -> ClaimView<'a> {
+    pub(crate) fn with_totals(entry: &'a Record<Claim>) -> ClaimView<'a> {
         let claim = &entry.body;
         ClaimView {
             finalized_at: Some(claim.received_at.map(|it| At(it.at()))),
@@ -217,7 +217,7 @@ impl ClaimTotals {
     }
 
     /// The sums of what claims say of one charge.
-    pub(crate) fn for_charge(charge: u64, claims: &[Entry<Claim>]) -> ClaimTotals {
+    pub(crate) fn for_charge(charge: u64, claims: &[Record<Claim>]) -> ClaimTotals {
         let sum = |part: fn(&ClaimAmounts) -> &Option<Money>| sum(charge, claims, part);
         ClaimTotals {
             amount_billed_to_insurance: sum(|it| &it.billed),
@@ -229,7 +229,7 @@ impl ClaimTotals {
 }
 
 /// Of the claims that stand: neither deleted nor canceled.
-fn sum(charge: u64, claims: &[Entry<Claim>], part: fn(&ClaimAmounts) -> &Option<Money>) -> Option<Price> {
+fn sum(charge: u64, claims: &[Record<Claim>], part: fn(&ClaimAmounts) -> &Option<Money>) -> Option<Price> {
     let standing = claims.iter().filter(|it| it.deleted_at.is_none() && it.body.status != Some(ClaimStatus::Canceled));
     let parts = standing.flat_map(|claim| &claim.body.payouts).filter(|it| it.charge_id == Some(charge));
     Money::sum(parts.filter_map(|amounts| part(amounts).as_ref())).map(|sum| Price::of(&sum))
@@ -270,7 +270,7 @@ pub(crate) struct ChargePayoutView {
 }
 
 impl ChargePayoutView {
-    pub(crate) fn all(claim: &Entry<Claim>) -> Vec<ChargePayoutView> {
+    pub(crate) fn all(claim: &Record<Claim>) -> Vec<ChargePayoutView> {
         let payouts = claim.body.payouts.iter();
         payouts.map(|it| ChargePayoutView { payout: Payout::of(it), charge_id: it.charge_id }).collect()
     }
@@ -286,7 +286,7 @@ pub(crate) struct ClaimPayoutView {
 
 impl ClaimPayoutView {
     /// What these claims say of a charge.
-    pub(crate) fn for_charge(charge: u64, claims: &[Entry<Claim>]) -> Vec<ClaimPayoutView> {
+    pub(crate) fn for_charge(charge: u64, claims: &[Record<Claim>]) -> Vec<ClaimPayoutView> {
         let payouts = claims.iter().flat_map(|claim| claim.body.payouts.iter().map(move |it| (claim.id, it)));
         payouts
             .filter(|(_, it)| it.charge_id == Some(charge))
@@ -323,10 +323,10 @@ pub(crate) struct PatientLedgerCharge<'a> {
 
 impl<'a> PatientLedgerCharge<'a> {
     /// `claims`: those with a payout for the charge.
-    pub(crate) fn of(entry: &'a Entry<Charge>, claims: &[Entry<Claim>]) -> PatientLedgerCharge<'a> {
+    pub(crate) fn of(entry: &'a Record<Charge>, claims: &[Record<Claim>]) -> PatientLedgerCharge<'a> {
         let charge = &entry.body;
         let totals = ClaimTotals::for_charge(entry.id, claims);
-        let concerns = |claim: &&Entry<Claim>| claim.body.payouts.iter().any(|it| it.charge_id == Some(entry.id));
+        let concerns = |claim: &&Record<Claim>| claim.body.payouts.iter().any(|it| it.charge_id == Some(entry.id));
         PatientLedgerCharge {
             id: entry.id,
             foreign_id: entry.foreign_id.as_deref(),

@@ -1,6 +1,6 @@
 //! Payments, adjustments and payment plans.
 
-use engine::records::{Adjustment, Payment, PaymentPlan, entry::Entry};
+use engine::records::{Adjustment, Payment, PaymentPlan, record::Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -70,7 +70,7 @@ pub(crate) struct PaymentView<'a> {
 }
 
 impl<'a> PaymentView<'a> {
-    pub(crate) fn of(entry: &'a Entry<Payment>) -> PaymentView<'a> {
+    pub(crate) fn of(entry: &'a Record<Payment>) -> PaymentView<'a> {
         let payment = &entry.body;
         PaymentView {
             id: entry.id,
@@ -105,7 +105,7 @@ impl<'a> PaymentView<'a> {
     }
 
     /// With the names v2.2.2 has.
-    pub(crate) fn older(entry: &'a Entry<Payment>) -> PaymentView<'a> {
+    pub(crate) fn older(entry: &'a Record<Payment>) -> PaymentView<'a> {
         let payment = &entry.body;
         PaymentView {
             value: Some(Some(Price::of(&payment.amount))),
@@ -170,7 +170,7 @@ pub(crate) struct AdjustmentView<'a> {
 }
 
 impl<'a> AdjustmentView<'a> {
-    pub(crate) fn of(entry: &'a Entry<Adjustment>) -> AdjustmentView<'a> {
+    pub(crate) fn of(entry: &'a Record<Adjustment>) -> AdjustmentView<'a> {
         let adjustment = &entry.body;
         AdjustmentView {
             id: entry.id,
@@ -203,7 +203,7 @@ impl<'a> AdjustmentView<'a> {
     }
 
     /// With the names v2.2.2 has.
-    pub(crate) fn older(entry: &'a Entry<Adjustment>) -> AdjustmentView<'a> {
+    pub(crate) fn older(entry: &'a Record<Adjustment>) -> AdjustmentView<'a> {
         let adjustment = &entry.body;
         AdjustmentView {
             value: Some(Some(Price::of(&adjustment.amount))),
@@ -233,7 +233,7 @@ pub(crate) struct PaymentPlanView<'a> {
 }
 
 impl PaymentPlanView<'_> {
-    pub(crate) fn of(entry: &Entry<PaymentPlan>) -> Self {
+    pub(crate) fn of(entry: &Record<PaymentPlan>) -> Self {
         PaymentPlanView {
             id: entry.id,
             patient_id: entry.body.patient_id,

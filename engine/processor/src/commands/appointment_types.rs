@@ -1,7 +1,7 @@
 //! Appointment types made here. They say how long a visit takes and who may book it; the EHR does not hear of them.
 
 use location::{command::Cx, decision::Decision, order::OrderingKey, pull::Resource, resource::Operation};
-use records::AppointmentType;
+use records::{AppointmentType, record::Record};
 
 use crate::{
     error::Reject,
@@ -12,9 +12,10 @@ use crate::{
 
 impl Processor {
     /// One that was made here: those of the EHR are changed there.
-    pub fn own_type(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<AppointmentType, Reject> {
+    pub fn own_type(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Record<AppointmentType>, Reject> {
         let (resource, id) = (Resource::AppointmentTypes, u64::from(id));
-        let found = unit.get::<AppointmentType>(self.institution.id.0, id)?.filter(|kind| kind.deleted_at.is_none());
+        let found =
+            unit.get::<Record<AppointmentType>>(self.institution.id.0, id)?.filter(|kind| kind.deleted_at.is_none());
         let kind = found.ok_or(Unmet::NotFound { resource, id })?;
         if kind.source_id.is_some() { Err(Unmet::NotUsable { resource, id }.into()) } else { Ok(kind) }
     }
@@ -23,9 +24,9 @@ impl Processor {
         &self,
         cx: Cx,
         verb: Operation,
-        kind: AppointmentType,
+        kind: Record<AppointmentType>,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Saved<AppointmentType>), Reject> {
+    ) -> Result<(Decision, Saved<Record<AppointmentType>>), Reject> {
         let (resource, id) = (Resource::AppointmentTypes, u64::from(kind.id));
         let decision = self.decide_save(cx, resource, id, verb, OrderingKey::Record { resource, id }, true)?;
         unit.put(&kind)?;

@@ -4,6 +4,7 @@ use location::{
     command::{Cx, Placement},
     ids::{AppointmentId, PatientId},
 };
+use records::{Appointment, record::Record};
 
 use crate::processor::Processor;
 
@@ -11,37 +12,17 @@ const SAME_TIME: &str = "The patient has another appointment at this location at
 
 impl Processor {
     /// An appointment made here, as it starts out.
-    pub fn fresh_appointment(&self, cx: Cx, id: u64, patient: u32, placement: Placement) -> records::Appointment {
-        records::Appointment {
-            id,
-            institution_id: self.institution.id.0,
-            location_id: self.setup.id.0,
-            foreign_id: None,
-            version: None,
-            patient_id: Some(patient),
-            appointment_type_id: None,
-            placement,
-            note: None,
-            unavailable: false,
-            cancelled: false,
-            cancelled_at: None,
-            cancel_reason: None,
-            confirmed: false,
-            confirmed_at: None,
-            patient_confirmed: false,
-            patient_confirmed_at: None,
-            patient_missed: false,
-            checkin_at: None,
-            checked_out_at: None,
-            created_at: cx.now,
-            updated_at: cx.now,
-            last_sync_time: None,
-            booking: None,
+    pub fn fresh_appointment(&self, cx: Cx, id: u64, patient: u32, placement: Placement) -> Record<Appointment> {
+        let body = Appointment { patient_id: Some(patient), ..Appointment::at(placement) };
+        Record {
+            source_id: self.source(),
+            location_id: Some(self.setup.id.0),
+            ..Record::new(id, self.institution.id.0, cx.now, body)
         }
     }
 
     /// What whoever booked should know.
-    pub fn double_booked(&self, record: &records::Appointment) -> Option<String> {
+    pub fn double_booked(&self, record: &Record<Appointment>) -> Option<String> {
         let (patient, id) = (PatientId(record.patient_id?), AppointmentId(record.id));
         let twice = self.machine.is_double_booked(patient, record.placement.span, id);
         twice.then(|| SAME_TIME.to_owned())

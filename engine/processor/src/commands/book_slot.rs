@@ -7,7 +7,7 @@ use location::{
     pull::Resource,
     time::{Span, Timestamp},
 };
-use records::{self, Booking, Writeback};
+use records::{self, Booking, Writeback, record::Record};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use store::keys;
@@ -55,7 +55,7 @@ pub struct BookSlot {
 }
 
 pub struct Booked {
-    pub appointment: records::Appointment,
+    pub appointment: Record<records::Appointment>,
     pub replay: bool,
     /// What the client should know though it worked.
     pub warnings: Vec<String>,
@@ -79,7 +79,7 @@ impl Request for BookSlot {
         let matched = at.matching_patient(&self.patient, unit)?;
         let patient_matched = matched.is_some();
         // A patient the EHR refused once is offered to it again, as this self describes the patient.
-        let is_new = matched.as_ref().is_none_or(|known| known.foreign_id.is_none() && known.write_error.is_some());
+        let is_new = matched.as_ref().is_none_or(|known| known.rejected());
         let patient_id = match &matched {
             Some(known) => known.id,
             None => narrow(unit.allot(Resource::Patients)?)?,
@@ -136,25 +136,24 @@ impl BookSlot {
         id: u64,
         (patient, patient_matched): (u32, bool),
         placement: Placement,
-    ) -> records::Appointment {
-        records::Appointment {
-            appointment_type_id: self.offer.appointment_type.map(|id| id.0),
-            note: self.note.clone(),
-            booking: Some(Booking {
-                booking_ref: at.deps.secrets.booking_ref(id),
-                writeback: Writeback::Pending,
-                failure_reason: None,
-                patient_first_name: self.patient.first_name.clone(),
-                patient_last_name: self.patient.last_name.clone(),
-                patient_matched: Some(patient_matched),
-                created_by: self.created_by.clone(),
-                is_guardian: false,
-                is_new_clients_patient: false,
-                referrer: None,
-                descriptor_ids: Vec::new(),
-            }),
-            ..at.fresh_appointment(cx, id, patient, placement)
-        }
+    ) -> Record<records::Appointment> {
+        let mut appointment = at.fresh_appointment(cx, id, patient, placement);
+        appointment.appointment_type_id = self.offer.appointment_type.map(|id| id.0);
+        appointment.note.clone_from(&self.note);
+        appointment.booking = Some(Booking {
+            booking_ref: at.deps.secrets.booking_ref(id),
+            writeback: Writeback::Pending,
+            failure_reason: None,
+            patient_first_name: self.patient.first_name.clone(),
+            patient_last_name: self.patient.last_name.clone(),
+            patient_matched: Some(patient_matched),
+            created_by: self.created_by.clone(),
+            is_guardian: false,
+            is_new_clients_patient: false,
+            referrer: None,
+            descriptor_ids: Vec::new(),
+        });
+        appointment
     }
 
     /// Creates the patient, or brings one the EHR refused up to what this request says.
@@ -163,13 +162,14 @@ impl BookSlot {
         at: &Processor,
         cx: Cx,
         id: u32,
-        known: Option<records::Patient>,
+        known: Option<Record<records::Patient>>,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(), Reject> {
         let details = &self.patient;
-        let mut patient = known.unwrap_or_else(|| records::Patient {
-            provider_id: Some(self.offer.provider.0),
-            ..at.fresh_patient(cx, id, details)
+        let mut patient = known.unwrap_or_else(|| {
+            let mut patient = at.fresh_patient(cx, id, details);
+            patient.provider_id = Some(self.offer.provider.0);
+            patient
         });
         describe_patient(cx, &mut patient, details);
         at.index_patient(None, &patient, unit)?;

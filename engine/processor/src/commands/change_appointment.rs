@@ -8,7 +8,7 @@ use location::{
     pull::Resource,
     time::{Span, Timestamp},
 };
-use records::Appointment;
+use records::{Appointment, record::Record};
 
 use crate::{
     error::Reject,
@@ -37,11 +37,11 @@ pub struct AppointmentChange {
 }
 
 impl Request for ChangeAppointment {
-    type Reply = Saved<Appointment>;
+    type Reply = Saved<Record<Appointment>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let change = &self.change;
-        let found = unit.get::<Appointment>(0, self.id.0)?.filter(|record| record.location_id == at.setup.id.0);
+        let found = unit.get::<Record<Appointment>>(0, self.id.0)?.filter(|record| record.location() == at.setup.id.0);
         let before = found.ok_or(Unmet::NotFound { resource: Resource::Appointments, id: self.id.0 })?;
         if let Some(operatory) = change.operatory_id
             && !at.known_operatory(operatory, unit)?

@@ -1,7 +1,7 @@
 //! Changes an appointment type that was made here.
 
 use location::{command::Cx, decision::Decision, resource::Operation};
-use records::AppointmentType;
+use records::{AppointmentType, record::Record};
 
 use super::references::all_met;
 use crate::{error::Reject, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork};
@@ -24,7 +24,7 @@ pub struct AppointmentTypeChange {
 }
 
 impl Request for ChangeAppointmentType {
-    type Reply = Saved<AppointmentType>;
+    type Reply = Saved<Record<AppointmentType>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let change = &self.change;

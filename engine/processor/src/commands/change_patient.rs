@@ -3,7 +3,10 @@
 use location::{
     command::Cx, decision::Decision, ids::PatientId, order::OrderingKey, pull::Resource, resource::Operation,
 };
-use records::{self, entry::EntryWrite};
+use records::{
+    self,
+    record::{Record, RecordWrite},
+};
 
 use super::save::queued;
 use crate::{
@@ -34,11 +37,11 @@ pub struct PatientChange {
     pub work_phone: Option<String>,
     pub work_phone_extension: Option<String>,
     pub ssn: Option<String>,
-    pub address: Option<records::PatientAddress>,
+    pub address: Option<records::values::Address>,
 }
 
 impl Request for ChangePatient {
-    type Reply = Saved<records::Patient>;
+    type Reply = Saved<Record<records::Patient>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let before = at.synced_patient(self.id, unit)?;
@@ -52,7 +55,7 @@ impl Request for ChangePatient {
         let decision =
             at.decide_save(cx, Resource::Patients, self.id.into(), Operation::Update, ordering_key, false)?;
         if queued(&decision) {
-            after.write = Some(EntryWrite::pending());
+            after.write = Some(RecordWrite::pending());
             unit.keep_merge_base(&before)?;
         }
         at.index_patient(Some(&before), &after, unit)?;
@@ -69,7 +72,7 @@ impl Processor {
         let (was, is) = (fields(before)?, fields(after)?);
         let own = is.iter().filter(|(name, value)| was.get(*name) != Some(value)).map(|(name, _)| name);
         let own = own.filter(|name| unkept.contains(name));
-        let more = after.more.iter().filter(|pair| !before.more.contains(pair)).map(|(name, _)| name);
+        let more = after.extra.iter().filter(|pair| !before.extra.contains(pair)).map(|(name, _)| name);
         let more = more.filter(|_| unkept.iter().any(|name| name == "extra"));
         Ok(own
             .chain(more)
@@ -79,7 +82,7 @@ impl Processor {
 }
 
 impl PatientChange {
-    fn apply(&self, patient: &mut records::Patient) {
+    fn apply(&self, patient: &mut Record<records::Patient>) {
         let set = |field: &mut String, value: &Option<String>| {
             if let Some(value) = value {
                 field.clone_from(value);
@@ -104,8 +107,8 @@ impl PatientChange {
         put(&mut patient.ssn, &self.ssn);
         if let Some(address) = &self.address {
             let known = patient.address.get_or_insert_default();
-            put(&mut known.line_1, &address.line_1);
-            put(&mut known.line_2, &address.line_2);
+            put(&mut known.line1, &address.line1);
+            put(&mut known.line2, &address.line2);
             put(&mut known.city, &address.city);
             put(&mut known.region, &address.region);
             put(&mut known.postal_code, &address.postal_code);

@@ -2,8 +2,8 @@
 
 use location::{command::Cx, decision::Decision, resource::Operation};
 use records::{
-    entries,
-    entry::{Body, Entry, EntryWrite},
+    record::{Body, Record, RecordWrite},
+    schema,
 };
 
 use super::{
@@ -25,20 +25,20 @@ pub struct ChangeRecord<T> {
 }
 
 impl<T: Body> Request for ChangeRecord<T> {
-    type Reply = Saved<Entry<T>>;
+    type Reply = Saved<Record<T>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let before = at.record::<T>(self.id, unit)?;
         all_met(at.unusable(&self.body, unit)?)?;
-        let after = Entry { body: self.body.clone(), ..before.clone() };
+        let after = Record { body: self.body.clone(), ..before.clone() };
         at.put_changed(cx, Operation::Update, before, after, unit)
     }
 }
 
 impl Processor {
     /// One that is there.
-    pub fn record<T: Body>(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Entry<T>, Reject> {
-        let found = unit.get::<Entry<T>>(self.source().unwrap_or(0), id)?;
+    pub fn record<T: Body>(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Record<T>, Reject> {
+        let found = unit.get::<Record<T>>(self.source().unwrap_or(0), id)?;
         let found = found.filter(|entry| entry.deleted_at.is_none());
         Ok(found.ok_or(Unmet::NotFound { resource: T::RESOURCE, id })?)
     }
@@ -48,18 +48,18 @@ impl Processor {
         &self,
         cx: Cx,
         verb: Operation,
-        before: Entry<T>,
-        mut after: Entry<T>,
+        before: Record<T>,
+        mut after: Record<T>,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Saved<Entry<T>>), Reject> {
+    ) -> Result<(Decision, Saved<Record<T>>), Reject> {
         if after == before {
             return Ok((Decision::nothing(), Saved::of(before)));
         }
         after.updated_at = cx.now;
-        let ordering_key = ordering_key_of(entries::patient_of(&after.body), T::RESOURCE, after.id);
-        let decision = self.decide_save(cx, T::RESOURCE, after.id, verb, ordering_key, false)?;
+        let ordering_key = ordering_key_of(schema::patient_of(&after.body), T::RESOURCE, after.id.into());
+        let decision = self.decide_save(cx, T::RESOURCE, after.id.into(), verb, ordering_key, false)?;
         if queued(&decision) {
-            after.write = Some(EntryWrite::pending());
+            after.write = Some(RecordWrite::pending());
             unit.keep_merge_base(&before)?;
         }
         unit.put(&after)?;

@@ -5,7 +5,7 @@ use location::{
     decision::{Decision, Refusal},
     hours::HourSource,
 };
-use records::{self, WorkingHour};
+use records::{self, WorkingHour, record::Record};
 
 use super::working_hours::WorkingHourDetails;
 use crate::{error::Reject, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork};
@@ -30,7 +30,7 @@ pub struct WorkingHourChange {
 }
 
 impl Request for ChangeWorkingHour {
-    type Reply = Saved<WorkingHour>;
+    type Reply = Saved<Record<WorkingHour>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let before = at.working_hour(self.id, unit)?;
@@ -42,7 +42,7 @@ impl Request for ChangeWorkingHour {
 }
 
 impl WorkingHourChange {
-    fn of(&self, before: &records::WorkingHour) -> WorkingHourDetails {
+    fn of(&self, before: &Record<records::WorkingHour>) -> WorkingHourDetails {
         WorkingHourDetails {
             provider_id: self.provider_id.unwrap_or(before.provider_id),
             operatory_id: self.operatory_id.unwrap_or(before.operatory_id),

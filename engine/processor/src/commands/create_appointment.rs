@@ -7,7 +7,7 @@ use location::{
     pull::Resource,
     time::{Span, Timestamp},
 };
-use records::{Appointment, Booking, Patient, Writeback};
+use records::{Appointment, Booking, Patient, Writeback, record::Record};
 
 use super::references::{all_met, set_aside};
 use crate::{
@@ -46,7 +46,7 @@ pub struct CreateAppointment {
 }
 
 impl Request for CreateAppointment {
-    type Reply = Saved<Appointment>;
+    type Reply = Saved<Record<Appointment>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let mut wrong = Vec::new();
@@ -96,24 +96,22 @@ impl Request for CreateAppointment {
             Some(details) => (details.first_name.clone(), details.last_name.clone()),
             None => (name_of.first_name.clone(), name_of.last_name.clone()),
         };
-        let record = Appointment {
-            booking: Some(Booking {
-                booking_ref: at.deps.secrets.booking_ref(id),
-                writeback: Writeback::Pending,
-                failure_reason: None,
-                patient_first_name: first_name,
-                patient_last_name: last_name,
-                patient_matched: Some(!is_new),
-                created_by: self.created_by.clone(),
-                is_guardian: self.is_guardian,
-                is_new_clients_patient: self.is_new_clients_patient,
-                referrer: self.referrer.clone(),
-                descriptor_ids: self.descriptor_ids.clone(),
-            }),
-            note: self.note.clone(),
-            appointment_type_id: self.appointment_type_id,
-            ..at.fresh_appointment(cx, id, patient_id, placement)
-        };
+        let mut record = at.fresh_appointment(cx, id, patient_id, placement);
+        record.appointment_type_id = self.appointment_type_id;
+        record.note.clone_from(&self.note);
+        record.booking = Some(Booking {
+            booking_ref: at.deps.secrets.booking_ref(id),
+            writeback: Writeback::Pending,
+            failure_reason: None,
+            patient_first_name: first_name,
+            patient_last_name: last_name,
+            patient_matched: Some(!is_new),
+            created_by: self.created_by.clone(),
+            is_guardian: self.is_guardian,
+            is_new_clients_patient: self.is_new_clients_patient,
+            referrer: self.referrer.clone(),
+            descriptor_ids: self.descriptor_ids.clone(),
+        });
         if let Some(details) = dependent.as_ref().filter(|_| is_new) {
             let mut dependent = at.fresh_patient(cx, patient_id, details);
             dependent.guarantor_id = Some(guardian.id);
@@ -132,9 +130,9 @@ impl Request for CreateAppointment {
 
 impl CreateAppointment {
     /// The patient an appointment may be made for here.
-    fn patient_to_book(&self, at: &Processor, unit: &mut UnitOfWork<'_>) -> Result<Patient, Reject> {
+    fn patient_to_book(&self, at: &Processor, unit: &mut UnitOfWork<'_>) -> Result<Record<Patient>, Reject> {
         let id = self.patient_id;
-        let patient = unit.get::<Patient>(at.institution.id.0, u64::from(id))?;
+        let patient = unit.get::<Record<Patient>>(at.institution.id.0, u64::from(id))?;
         let patient = patient.ok_or(Unmet::NotFound { resource: Resource::Patients, id: id.into() })?;
         let synced = patient.foreign_id.is_some();
         if patient.source_id != at.source() {
@@ -156,7 +154,7 @@ impl CreateAppointment {
 }
 
 /// Where nothing else is said, a dependent is reached through their guardian.
-fn reached_through(guardian: &Patient, dependent: &PatientDetails) -> PatientDetails {
+fn reached_through(guardian: &Record<Patient>, dependent: &PatientDetails) -> PatientDetails {
     let phones = [&guardian.primary_phone, &guardian.cell_phone, &guardian.home_phone, &guardian.work_phone];
     let phone = phones.into_iter().flatten().next();
     PatientDetails {

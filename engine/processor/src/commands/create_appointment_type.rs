@@ -1,7 +1,7 @@
 //! Makes an appointment type of an institution or one of its locations.
 
 use location::{command::Cx, decision::Decision, pull::Resource, resource::Operation};
-use records::AppointmentType;
+use records::{AppointmentType, record::Record};
 
 use super::references::all_met;
 use crate::{
@@ -19,24 +19,21 @@ pub struct CreateAppointmentType {
 }
 
 impl Request for CreateAppointmentType {
-    type Reply = Saved<AppointmentType>;
+    type Reply = Saved<Record<AppointmentType>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         all_met(at.unknown_descriptors(&self.descriptor_ids, unit)?)?;
         let id = narrow(unit.allot(Resource::AppointmentTypes)?)?;
-        let kind = AppointmentType {
-            id,
-            institution_id: at.institution.id.0,
-            source_id: None,
-            location_id: self.of_location.then_some(at.setup.id.0),
-            foreign_id: None,
+        let body = AppointmentType {
             name: self.name.clone(),
             minutes: self.minutes,
             bookable_online: self.bookable_online,
             descriptor_ids: self.descriptor_ids.clone(),
-            created_at: cx.now,
-            updated_at: cx.now,
-            deleted_at: None,
+            ..AppointmentType::default()
+        };
+        let kind = Record {
+            location_id: self.of_location.then_some(at.setup.id.0),
+            ..Record::new(id, at.institution.id.0, cx.now, body)
         };
         at.put_type(cx, Operation::Create, kind, unit)
     }

@@ -8,7 +8,11 @@ use location::{
     pull::Resource,
     resource::Operation,
 };
-use records::{self, entry::EntryWrite, index::words::phone};
+use records::{
+    self,
+    index::words::phone,
+    record::{Record, RecordWrite},
+};
 
 use crate::{
     error::Reject,
@@ -34,7 +38,7 @@ pub struct CreatePatient {
 }
 
 impl Request for CreatePatient {
-    type Reply = Saved<records::Patient>;
+    type Reply = Saved<Record<records::Patient>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         if at.known_provider(self.provider_id, unit)?.is_none() {
@@ -54,10 +58,7 @@ impl Request for CreatePatient {
         let ordering_key = OrderingKey::Patient(PatientId(id));
         let decision = at.decide_save(cx, Resource::Patients, id.into(), Operation::Create, ordering_key, false)?;
         let details = self.details.clone();
-        let patient = records::Patient {
-            id,
-            institution_id: at.institution.id.0,
-            source_id: at.source(),
+        let body = records::Patient {
             first_name: details.first_name,
             middle_name: details.middle_name,
             last_name: details.last_name,
@@ -72,12 +73,14 @@ impl Request for CreatePatient {
             ssn: self.ssn.clone(),
             provider_id: Some(self.provider_id),
             new_patient: true,
-            more: self.more.clone(),
+            extra: self.more.clone(),
             location_ids: vec![at.setup.id.0],
-            created_at: cx.now,
-            updated_at: cx.now,
-            write: Some(EntryWrite::pending()),
             ..records::Patient::default()
+        };
+        let patient = Record {
+            source_id: at.source(),
+            write: Some(RecordWrite::pending()),
+            ..Record::new(id, at.institution.id.0, cx.now, body)
         };
         at.index_patient(None, &patient, unit)?;
         unit.put(&patient)?;
@@ -88,11 +91,11 @@ impl Request for CreatePatient {
 
 impl CreatePatient {
     /// The patient with the same date of birth, name and phone number.
-    fn duplicate(&self, at: &Processor, unit: &mut UnitOfWork<'_>) -> Result<Option<records::Patient>, Reject> {
+    fn duplicate(&self, at: &Processor, unit: &mut UnitOfWork<'_>) -> Result<Option<Record<records::Patient>>, Reject> {
         let first = plain(&self.details.first_name);
         let given = [&self.details.phone_number, &self.cell_phone, &self.home_phone, &self.work_phone];
         let given: Vec<String> = given.into_iter().flatten().filter_map(|number| phone(number)).collect();
-        let same = |known: &records::Patient| {
+        let same = |known: &Record<records::Patient>| {
             let phones = [&known.primary_phone, &known.cell_phone, &known.home_phone, &known.work_phone];
             let mut phones = phones.into_iter().flatten().filter_map(|number| phone(number));
             plain(&known.first_name) == first && phones.any(|number| given.contains(&number))

@@ -5,9 +5,8 @@ use std::any::Any;
 use location::{command::Cx, decision::Decision, pull::Resource, resource::Operation};
 use query::idempotency::{self, IdempotencyKey, Numbered};
 use records::{
-    FormResponse, FormSchema,
-    entry::{Body, Entry, EntryWrite},
-    form_answers,
+    FormResponse, FormSchema, form_answers,
+    record::{Body, Record, RecordWrite},
 };
 
 use super::{
@@ -16,6 +15,7 @@ use super::{
 };
 use crate::{
     error::Reject,
+    patients::narrow,
     processor::Processor,
     request::Request,
     requests::{Saved, Unmet},
@@ -32,7 +32,7 @@ pub struct CreateRecord<T> {
 }
 
 impl<T: Body> Request for CreateRecord<T> {
-    type Reply = Saved<Entry<T>>;
+    type Reply = Saved<Record<T>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let (resource, source) = (T::RESOURCE, at.source().unwrap_or(0));
@@ -42,7 +42,7 @@ impl<T: Body> Request for CreateRecord<T> {
         match self.number.as_ref().map(|number| idempotency::numbered(unit, number)).transpose()?.flatten() {
             Some(Numbered::Same(id)) => {
                 // As it stands now.
-                let record = unit.get::<Entry<T>>(source, id)?;
+                let record = unit.get::<Record<T>>(source, id)?;
                 let record = record.ok_or(Reject::Damaged("a number without its record"))?;
                 return Ok((Decision::nothing(), Saved { replay: true, ..Saved::of(record) }));
             }
@@ -62,18 +62,11 @@ impl<T: Body> Request for CreateRecord<T> {
         let id = unit.allot(resource)?;
         let decision =
             at.decide_save(cx, resource, id, Operation::Create, ordering_key_of(self.patient, resource, id), false)?;
-        let entry = Entry {
-            id,
-            institution_id: at.institution.id.0,
-            source_id: source,
+        let entry = Record {
+            source_id: at.source(),
             location_id: Some(at.setup.id.0),
-            foreign_id: None,
-            created_at: cx.now,
-            updated_at: cx.now,
-            last_sync_time: None,
-            deleted_at: None,
-            write: Some(EntryWrite::pending()),
-            body: self.body.clone(),
+            write: Some(RecordWrite::pending()),
+            ..Record::new(narrow(id)?, at.institution.id.0, cx.now, self.body.clone())
         };
         unit.put(&entry)?;
         if let Some(number) = &self.number {
@@ -87,7 +80,7 @@ impl<T: Body> Request for CreateRecord<T> {
 impl Processor {
     /// Answers fit the form they are for.
     fn fits_its_form(&self, response: &FormResponse, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
-        let schema = unit.get::<Entry<FormSchema>>(self.source().unwrap_or(0), response.form_schema_id)?;
+        let schema = unit.get::<Record<FormSchema>>(self.source().unwrap_or(0), response.form_schema_id)?;
         // A form that is not there is refused where all references are looked at.
         let Some(schema) = schema else { return Ok(()) };
         let problems = form_answers::problems(&schema.body.schema_json.value(), &response.answers_json.value());

@@ -1,7 +1,7 @@
 //! Sets working hours by hand.
 
 use location::{command::Cx, decision::Decision, pull::Resource};
-use records::WorkingHour;
+use records::{WorkingHour, record::Record};
 
 use super::working_hours::WorkingHourDetails;
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 pub struct CreateWorkingHour(pub WorkingHourDetails);
 
 impl Request for CreateWorkingHour {
-    type Reply = Saved<WorkingHour>;
+    type Reply = Saved<Record<WorkingHour>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let id = narrow(unit.allot(Resource::WorkingHours)?)?;

@@ -2,8 +2,8 @@
 
 use location::pull::Resource;
 use records::{
-    entries::{self, Visitor},
-    entry::{Body, Entry, WriteStatus},
+    record::{Body, Record},
+    schema::{self, Visitor},
 };
 use serde_json::{Map, Value};
 
@@ -13,7 +13,9 @@ use crate::{error::Reject, processor::Processor, requests::Unmet, unit_of_work::
 impl Processor {
     /// What a body refers to and this location cannot use.
     pub fn unusable(&self, body: &impl Body, unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
-        let Some(source) = self.source() else { return Ok(Vec::new()) };
+        if self.source().is_none() {
+            return Ok(Vec::new());
+        }
         let (mut unknown, mut inactive) = (Vec::new(), Vec::new());
         let mut known = |resource: Resource, id: u64| {
             let known = match resource {
@@ -22,8 +24,7 @@ impl Processor {
                     set_aside(self.synced_patient(id, unit), &mut Vec::new())?.is_some()
                 }
                 Resource::Providers => self.known_provider(u32::try_from(id).unwrap_or(u32::MAX), unit)?.is_some(),
-                _ => match entries::on(resource, Use { source, id, unit: &mut *unit }).transpose()?.unwrap_or_default()
-                {
+                _ => match schema::on(resource, Use { processor: self, id, unit: &mut *unit })? {
                     Usable::Yes => true,
                     Usable::Not => {
                         inactive.push(Unmet::NotUsable { resource, id });
@@ -45,8 +46,7 @@ impl Processor {
 
     /// Values longer than the EHR takes: the write will be refused there, and its record will say so.
     pub fn too_long(&self, resource: Resource, body: &Map<String, Value>) -> Vec<String> {
-        let Some(rules) = entries::rules(resource) else { return Vec::new() };
-        let record = rules.record.replace('-', "_");
+        let record = schema::rules(resource).record.replace('-', "_");
         let limits = self.description.iter().flat_map(|description| &description.max_lengths);
         let too_long = limits.filter_map(|(path, limit)| {
             let field = path.strip_prefix(&record)?.strip_prefix('.')?;
@@ -62,29 +62,26 @@ impl Processor {
     }
 }
 
-#[derive(Default)]
 enum Usable {
     Yes,
     Not,
-    #[default]
     Unknown,
 }
 
 /// Whether a record can be referred to.
-struct Use<'d, 'p> {
-    source: u32,
+struct Use<'s, 'd, 'p> {
+    processor: &'s Processor,
     id: u64,
     unit: &'d mut UnitOfWork<'p>,
 }
 
-impl Visitor for Use<'_, '_> {
+impl Visitor for Use<'_, '_, '_> {
     type Output = Result<Usable, Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let Some(entry) = self.unit.get::<Entry<T>>(self.source, self.id)? else { return Ok(Usable::Unknown) };
-        let refused = entry.write.as_ref().is_some_and(|write| write.status == WriteStatus::Failed);
-        let failed = refused && entry.foreign_id.is_none();
-        Ok(if entry.deleted_at.is_some() || failed {
+        let found = self.unit.get::<Record<T>>(self.processor.scope::<T>(), self.id)?;
+        let Some(entry) = found else { return Ok(Usable::Unknown) };
+        Ok(if entry.deleted_at.is_some() || entry.rejected() {
             Usable::Unknown
         } else if !entry.body.in_use() {
             Usable::Not

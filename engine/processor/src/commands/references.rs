@@ -1,7 +1,7 @@
 //! What a request refers to, and whether this location can use it.
 
 use location::pull::Resource;
-use records::{self, AppointmentDescriptor, entry::Entry};
+use records::{self, AppointmentDescriptor, record::Record};
 
 use crate::{error::Reject, processor::Processor, requests::Unmet, unit_of_work::UnitOfWork};
 
@@ -24,8 +24,8 @@ pub(super) fn all_met(unmet: Vec<Unmet>) -> Result<(), Reject> {
 
 impl Processor {
     /// A patient this location may write of: in its EHR, where it has one.
-    pub fn synced_patient(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<records::Patient, Reject> {
-        let found = unit.get::<records::Patient>(self.institution.id.0, u64::from(id))?;
+    pub fn synced_patient(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Record<records::Patient>, Reject> {
+        let found = unit.get::<Record<records::Patient>>(self.institution.id.0, u64::from(id))?;
         let found = found.filter(|patient| patient.source_id == self.source());
         let patient = found.ok_or(Unmet::NotFound { resource: Resource::Patients, id: id.into() })?;
         let stays_here = self.source().is_none();
@@ -33,14 +33,18 @@ impl Processor {
     }
 
     /// A provider of this location's data source; without one, of the institution.
-    pub fn known_provider(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Option<records::Provider>, Reject> {
-        let found = unit.get::<records::Provider>(self.institution.id.0, u64::from(id))?;
-        Ok(found.filter(|provider| self.source().is_none_or(|source| source == provider.source_id)))
+    pub fn known_provider(
+        &self,
+        id: u32,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<Option<Record<records::Provider>>, Reject> {
+        let found = unit.get::<Record<records::Provider>>(self.institution.id.0, u64::from(id))?;
+        Ok(found.filter(|provider| self.source().is_none_or(|source| provider.source_id == Some(source))))
     }
 
     fn known_type(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
-        let found = unit.get::<records::AppointmentType>(self.institution.id.0, u64::from(id))?;
-        let here = |kind: &records::AppointmentType| {
+        let found = unit.get::<Record<records::AppointmentType>>(self.institution.id.0, u64::from(id))?;
+        let here = |kind: &Record<records::AppointmentType>| {
             kind.deleted_at.is_none()
                 && kind.location_id.is_none_or(|location| location == self.setup.id.0)
                 && kind.source_id.is_none_or(|source| Some(source) == self.source())
@@ -53,7 +57,7 @@ impl Processor {
         let mut unknown = Vec::new();
         for id in ids.iter().map(|id| u64::from(*id)) {
             let found = match self.source() {
-                Some(source) => unit.get::<Entry<AppointmentDescriptor>>(source, id)?,
+                Some(source) => unit.get::<Record<AppointmentDescriptor>>(source, id)?,
                 None => None,
             };
             if found.is_none_or(|descriptor| descriptor.deleted_at.is_some()) {
@@ -89,6 +93,8 @@ impl Processor {
     }
 
     pub fn known_operatory(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
-        Ok(unit.get::<records::Operatory>(self.setup.id.0, id)?.is_some_and(|operatory| operatory.deleted_at.is_none()))
+        Ok(unit
+            .get::<Record<records::Operatory>>(self.setup.id.0, id)?
+            .is_some_and(|operatory| operatory.deleted_at.is_none()))
     }
 }

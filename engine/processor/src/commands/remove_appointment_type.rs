@@ -1,7 +1,7 @@
 //! Removes an appointment type that was made here.
 
 use location::{command::Cx, decision::Decision, resource::Operation};
-use records::AppointmentType;
+use records::{AppointmentType, record::Record};
 
 use crate::{error::Reject, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork};
 
@@ -9,7 +9,7 @@ use crate::{error::Reject, processor::Processor, request::Request, requests::Sav
 pub struct RemoveAppointmentType(pub u32);
 
 impl Request for RemoveAppointmentType {
-    type Reply = Saved<AppointmentType>;
+    type Reply = Saved<Record<AppointmentType>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let mut kind = at.own_type(self.0, unit)?;

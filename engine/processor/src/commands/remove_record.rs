@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use location::{command::Cx, decision::Decision, resource::Operation};
-use records::entry::{Body, Entry};
+use records::record::{Body, Record};
 
 use crate::{error::Reject, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork};
 
@@ -20,11 +20,11 @@ impl<T> RemoveRecord<T> {
 }
 
 impl<T: Body> Request for RemoveRecord<T> {
-    type Reply = Saved<Entry<T>>;
+    type Reply = Saved<Record<T>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let before = at.record::<T>(self.id, unit)?;
-        let after = Entry { deleted_at: Some(cx.now), ..before.clone() };
+        let after = Record { deleted_at: Some(cx.now), ..before.clone() };
         at.put_changed(cx, Operation::Delete, before, after, unit)
     }
 }

@@ -5,7 +5,7 @@ use location::{
     decision::Decision,
     ids::WorkingHourId,
 };
-use records::WorkingHour;
+use records::{WorkingHour, record::Record};
 
 use crate::{error::Reject, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork};
 
@@ -13,14 +13,12 @@ use crate::{error::Reject, processor::Processor, request::Request, requests::Sav
 pub struct RemoveWorkingHour(pub u32);
 
 impl Request for RemoveWorkingHour {
-    type Reply = Saved<WorkingHour>;
+    type Reply = Saved<Record<WorkingHour>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let mut hour = at.working_hour(self.0, unit)?;
         let decision = at.decide(cx, &Command::RemoveHour { hour: WorkingHourId(self.0) })?;
-        hour.active = false;
-        hour.updated_at = cx.now;
-        hour.deleted_at = Some(cx.now);
+        hour.delete(cx.now);
         unit.put(&hour)?;
         Ok((decision, Saved::of(hour)))
     }

@@ -11,8 +11,8 @@ use location::{
 };
 use records::{
     Appointment, Patient, WorkingHour, Write, Writeback,
-    entries::{self, Visitor},
-    entry::{Body, Entry, EntryWrite, WriteStatus},
+    record::{Body, Record},
+    schema::{self, Visitor},
 };
 
 use crate::{
@@ -64,16 +64,16 @@ impl Processor {
         let failed = |failed: bool, what| if failed { Ok(what) } else { refuse(Refusal::WriteNotFailed) };
         match work {
             WriteIntent::CreatePatient(id) => {
-                let patient = unit.get::<Patient>(institution, u64::from(id.0))?;
-                failed(patient.is_some_and(|it| it.foreign_id.is_none() && it.write_error.is_some()), Retried::Record)
+                let rejected = schema::on(Resource::Patients, Rejected { processor: self, id: id.0.into(), unit })?;
+                failed(rejected, Retried::Record)
             }
             WriteIntent::CreateAppointment(id) => {
-                let record = unit.get::<Appointment>(0, id.0)?;
+                let record = unit.get::<Record<Appointment>>(0, id.0)?;
                 let record = record.filter(|it| it.foreign_id.is_none() && !it.cancelled && refused(it));
                 let Some(record) = record else { return refuse(Refusal::WriteNotFailed) };
                 let Some(patient) = record.patient_id else { return refuse(Refusal::WriteNotFailed) };
-                let known = unit.get::<Patient>(institution, u64::from(patient))?;
-                if known.is_none_or(|it| it.foreign_id.is_none() && it.write_error.is_some()) {
+                let known = unit.get::<Record<Patient>>(institution, u64::from(patient))?;
+                if known.is_none_or(|it| it.rejected()) {
                     return refuse(Refusal::WriteOfPatientFirst);
                 }
                 Ok(Retried::Appointment(RetriedAppointment {
@@ -83,41 +83,36 @@ impl Processor {
                 }))
             }
             WriteIntent::Record { resource: Resource::WorkingHours, id, verb: Operation::Create } => {
-                let record = unit.get::<WorkingHour>(self.setup.id.0, id)?;
-                let record = record.filter(|it| it.refused() && it.deleted_at.is_none());
+                let record = unit.get::<Record<WorkingHour>>(self.setup.id.0, id)?;
+                let record = record.filter(|it| it.rejected() && it.deleted_at.is_none());
                 record
                     .map(|it| Retried::Hour(working_hours::rules(&it)))
                     .ok_or(Reject::Refused(Refusal::WriteNotFailed))
             }
             WriteIntent::Record { resource, id, verb: Operation::Create } => {
-                let source = self.source().unwrap_or(0);
-                let found = entries::on(resource, Failed { source, id, unit }).transpose()?;
-                failed(found.unwrap_or_default(), Retried::Record)
+                failed(schema::on(resource, Rejected { processor: self, id, unit })?, Retried::Record)
             }
             _ => refuse(Refusal::WriteWasPutBack),
         }
     }
 }
 
-fn refused(record: &Appointment) -> bool {
+fn refused(record: &Record<Appointment>) -> bool {
     record.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed)
 }
 
-/// Whether the write of a record in a frame failed.
-struct Failed<'d, 'p> {
-    source: u32,
+/// Whether a record is not in the EHR because that rejected it.
+struct Rejected<'s, 'd, 'p> {
+    processor: &'s Processor,
     id: u64,
     unit: &'d mut UnitOfWork<'p>,
 }
 
-impl Visitor for Failed<'_, '_> {
+impl Visitor for Rejected<'_, '_, '_> {
     type Output = Result<bool, Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let entry = self.unit.get::<Entry<T>>(self.source, self.id)?;
-        let failed = |write: &EntryWrite| write.status == WriteStatus::Failed;
-        Ok(entry.is_some_and(|it| {
-            it.deleted_at.is_none() && it.foreign_id.is_none() && it.write.as_ref().is_some_and(failed)
-        }))
+        let record = self.unit.get::<Record<T>>(self.processor.scope::<T>(), self.id)?;
+        Ok(record.is_some_and(|it| it.deleted_at.is_none() && it.rejected()))
     }
 }

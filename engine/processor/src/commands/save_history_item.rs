@@ -4,8 +4,8 @@ use location::{command::Cx, decision::Decision, pull::Resource};
 use query::lists::{Lists, Narrow, Order, Part, Walk};
 use records::{
     HistoryCategory, HistoryItem, PatientHistoryItem,
-    entry::{Entry, WriteStatus},
     index::{Field, Term},
+    record::Record,
 };
 use store::Direction;
 
@@ -33,10 +33,10 @@ pub struct SaveHistoryItem {
 }
 
 impl Request for SaveHistoryItem {
-    type Reply = Saved<Entry<PatientHistoryItem>>;
+    type Reply = Saved<Record<PatientHistoryItem>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
-        let item = unit.get::<Entry<HistoryItem>>(at.source().unwrap_or(0), self.item_id)?;
+        let item = unit.get::<Record<HistoryItem>>(at.source().unwrap_or(0), self.item_id)?;
         if item.is_none_or(|item| item.body.category != self.category) {
             return Err(Unmet::NotFound { resource: Resource::HistoryItems, id: self.item_id }.into());
         }
@@ -59,17 +59,14 @@ impl Request for SaveHistoryItem {
 
 impl SaveHistoryItem {
     /// The patient's entry for the item, one in force before one that is not. What the EHR would not take counts for nothing.
-    fn entry(&self, at: &Processor) -> Result<Option<Entry<PatientHistoryItem>>, Reject> {
+    fn entry(&self, at: &Processor) -> Result<Option<Record<PatientHistoryItem>>, Reject> {
         let lists = Lists { store: &*at.deps.store, secrets: &at.deps.secrets };
         let narrow = vec![Narrow::Has(Term::number(Field::Patient, self.patient_id))];
         let walk = Walk { narrow, ..Walk::new(at.source().unwrap_or(0), Order::Id) };
         let part = Part { from: None, direction: Direction::Backward, limit: MOST_ENTRIES };
-        let entries = lists.walk::<Entry<PatientHistoryItem>>(&walk, part)?.into_iter().map(|(_, entry)| entry);
-        let failed = |it: &Entry<PatientHistoryItem>| {
-            it.foreign_id.is_none() && it.write.as_ref().is_some_and(|write| write.status == WriteStatus::Failed)
-        };
+        let entries = lists.walk::<Record<PatientHistoryItem>>(&walk, part)?.into_iter().map(|(_, entry)| entry);
         let mut same: Vec<_> = entries
-            .filter(|it| it.deleted_at.is_none() && !failed(it))
+            .filter(|it| it.deleted_at.is_none() && !it.rejected())
             .filter(|it| it.body.patient_id == self.patient_id && it.body.item_id == self.item_id)
             .collect();
         let at = same.iter().position(|it| it.body.active).unwrap_or(0);

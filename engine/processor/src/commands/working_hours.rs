@@ -8,7 +8,7 @@ use location::{
 };
 use records::{
     self,
-    entry::{EntryWrite, WriteStatus},
+    record::{Record, RecordWrite, WriteStatus},
 };
 
 use super::{references::all_met, save::queued};
@@ -41,8 +41,8 @@ pub struct WorkingHourDetails {
 
 impl Processor {
     /// One that is there.
-    pub fn working_hour(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<records::WorkingHour, Reject> {
-        let found = unit.get::<records::WorkingHour>(self.setup.id.0, id.into())?;
+    pub fn working_hour(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Record<records::WorkingHour>, Reject> {
+        let found = unit.get::<Record<records::WorkingHour>>(self.setup.id.0, id.into())?;
         let found = found.filter(|hour| hour.deleted_at.is_none());
         Ok(found.ok_or(Unmet::NotFound { resource: Resource::WorkingHours, id: id.into() })?)
     }
@@ -52,9 +52,9 @@ impl Processor {
         cx: Cx,
         id: u32,
         new: &WorkingHourDetails,
-        before: Option<records::WorkingHour>,
+        before: Option<Record<records::WorkingHour>>,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Saved<records::WorkingHour>), Reject> {
+    ) -> Result<(Decision, Saved<Record<records::WorkingHour>>), Reject> {
         let unknown = self.unknown_in_schedule(new.provider_id, new.operatory_id, &new.appointment_type_ids, unit)?;
         all_met(unknown)?;
         if self.setup.map_by_operatory && new.operatory_id.is_none() {
@@ -64,10 +64,7 @@ impl Processor {
         if new.begin == new.end && !unchanged {
             return Err(Unmet::Wrong(NO_TIME.to_owned()).into());
         }
-        let mut record = records::WorkingHour {
-            id,
-            location_id: self.setup.id.0,
-            foreign_id: before.as_ref().and_then(|before| before.foreign_id.clone()),
+        let body = records::WorkingHour {
             provider_id: new.provider_id,
             operatory_id: new.operatory_id,
             begin: new.begin,
@@ -78,10 +75,14 @@ impl Processor {
             appointment_type_ids: new.appointment_type_ids.clone(),
             label: before.as_ref().and_then(|before| before.label.clone()),
             active: new.active,
-            write: None,
+        };
+        let mut record = Record {
+            source_id: self.source(),
+            location_id: Some(self.setup.id.0),
+            foreign_id: before.as_ref().and_then(|before| before.foreign_id.clone()),
             created_at: before.as_ref().map_or(cx.now, |before| before.created_at),
-            updated_at: cx.now,
-            deleted_at: None,
+            last_sync_time: before.as_ref().and_then(|before| before.last_sync_time),
+            ..Record::new(id, self.institution.id.0, cx.now, body)
         };
         let hour = working_hours::rules(&record);
         if let Err(problems) = hour.validate() {
@@ -94,7 +95,7 @@ impl Processor {
         if let (true, Some(before)) = (decision.events.is_empty(), before) {
             record = before;
         } else {
-            record.write = queued.then_some(EntryWrite { status: WriteStatus::Pending, reason: None });
+            record.write = queued.then_some(RecordWrite { status: WriteStatus::Pending, reason: None });
             unit.put(&record)?;
         }
         let stays_here = self.source().is_some() && !queued;
@@ -106,7 +107,7 @@ impl Processor {
     /// Types made here are unknown to the EHR: it cannot have hours that are for them only.
     fn any_type_of_ours(&self, ids: &[u32], unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
         for id in ids {
-            let kind = unit.get::<records::AppointmentType>(self.setup.institution.0, u64::from(*id))?;
+            let kind = unit.get::<Record<records::AppointmentType>>(self.setup.institution.0, u64::from(*id))?;
             if kind.is_none_or(|kind| kind.foreign_id.is_none()) {
                 return Ok(true);
             }

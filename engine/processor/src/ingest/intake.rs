@@ -1,6 +1,7 @@
 //! What is gathered of a page while it is taken in.
 
 use location::command::{Cx, Page};
+use records::record::Record;
 
 use crate::{processor::Processor, unit_of_work::UnitOfWork};
 
@@ -14,5 +15,5 @@ pub(super) struct Intake<'s, 'd, 'p> {
     /// Foreign ids of the records `page.deleted` and `page.past_deleted` name.
     pub tombstones: Vec<(String, u64)>,
     /// Appointments to be written once the machine has said which placements stay ours.
-    pub appointments: Vec<(records::Appointment, Option<records::Appointment>)>,
+    pub appointments: Vec<(Record<records::Appointment>, Option<Record<records::Appointment>>)>,
 }

@@ -16,12 +16,17 @@ use records::{
     self,
     document::{Kind, Link},
     ehr,
+    record::Record,
 };
 use store::{Direction, keys};
 
 use self::intake::Intake;
 use crate::{
-    error::Reject, ingest::record::put_appointment, processor::Processor, request::Request, unit_of_work::UnitOfWork,
+    error::Reject,
+    ingest::record::{Unread, put_appointment},
+    processor::Processor,
+    request::Request,
+    unit_of_work::UnitOfWork,
 };
 
 /// Links read at a time when a whole pass looks for what is gone.
@@ -83,12 +88,13 @@ impl IngestPage {
                     tombstones: Vec::new(),
                     appointments: Vec::new(),
                 };
-                match intake.take(self.resource, page, part)? {
+                match intake.take(self.resource, page, part) {
                     Ok(()) => {
                         (appointments, tombstones) = (intake.appointments, intake.tombstones);
                         Ok(intake.page)
                     }
-                    Err(reason) => Err(Failure::RetryLater { reason, after: None }),
+                    Err(Unread::Invalid(reason)) => Err(Failure::RetryLater { reason, after: None }),
+                    Err(Unread::Rejected(reject)) => return Err(reject),
                 }
             }
         };
@@ -103,7 +109,7 @@ impl IngestPage {
                         record.cancelled = ours.cancelling;
                         record.cancelled_at = before.as_ref().and_then(|before| before.cancelled_at);
                     }
-                    put_appointment(record, before, unit)?;
+                    put_appointment(record, before.as_ref(), unit)?;
                 }
             }
             // Nothing of a page that came too late, that the guard stopped, or that is asked for again may be stored.
@@ -146,25 +152,20 @@ impl Processor {
 }
 
 impl Intake<'_, '_, '_> {
-    /// `Err` says what is wrong with the page.
-    fn take(
-        &mut self,
-        resource: Resource,
-        page: &ehr::Page,
-        part: Option<usize>,
-    ) -> Result<Result<(), String>, Reject> {
+    fn take(&mut self, resource: Resource, page: &ehr::Page, part: Option<usize>) -> Result<(), Unread> {
         for (position, record) in page.records.iter().take(part.unwrap_or(usize::MAX)).enumerate() {
             if record.resource() != resource {
-                return Ok(Err(format!("record {position} of the page is not one of {resource:?}")));
+                return Err(Unread::Invalid(format!("record {position} of the page is not one of {resource:?}")));
             }
-            if let Err(reason) = self.record(record)? {
-                return Ok(Err(format!("record {position} of the page: {reason}")));
-            }
+            self.record(record).map_err(|unread| match unread {
+                Unread::Invalid(reason) => Unread::Invalid(format!("record {position} of the page: {reason}")),
+                rejected @ Unread::Rejected(_) => rejected,
+            })?;
         }
         if part.is_some() {
             // What is gone is seen when it comes to all of it.
             (self.page.part, self.page.whole) = (true, page.whole);
-            return Ok(Ok(()));
+            return Ok(());
         }
         for foreign_id in &page.deleted {
             if let Some(link) = self.unit.link(self.source, resource, foreign_id)? {
@@ -194,7 +195,7 @@ impl Intake<'_, '_, '_> {
         if resource.shared() && (look_for_gone || many_deleted) {
             self.known(resource, look_for_gone)?;
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// The EHR says that a record is deleted. Whether that is so of it, and new: an appointment that staff moved is deleted only where it
@@ -204,8 +205,8 @@ impl Intake<'_, '_, '_> {
             self.page.deleted.extend((!link.is_gone()).then_some(link.id));
             return Ok(!link.is_gone());
         }
-        let before = self.unit.get::<records::Appointment>(0, link.id)?;
-        let here = before.as_ref().is_none_or(|before| before.location_id == self.processor.setup.id.0);
+        let before = self.unit.get::<Record<records::Appointment>>(0, link.id)?;
+        let here = before.as_ref().is_none_or(|before| before.location() == self.processor.setup.id.0);
         if here && link.is_gone() {
             return Ok(false);
         }

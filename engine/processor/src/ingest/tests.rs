@@ -16,6 +16,7 @@ use query::feed::{self, Change, Stream};
 use records::{
     document::Document,
     ehr::{Description, EhrAppointment, EhrPatient, EhrRecord, Page as EhrPage, PullAbility},
+    record::Record,
     sync_state::SyncState,
 };
 use serde_json::Value;
@@ -170,8 +171,8 @@ impl World {
 
     /// Where a visit is, and whether it is cancelled.
     fn visit(&self, foreign_id: &str) -> (u32, bool) {
-        let kept: records::Appointment = self.document(0, self.link(Resource::Appointments, foreign_id).id);
-        (kept.location_id, kept.cancelled)
+        let kept: Record<records::Appointment> = self.document(0, self.link(Resource::Appointments, foreign_id).id);
+        (kept.location(), kept.cancelled)
     }
 
     fn remembers(&self, location: u32, foreign_id: &str) -> bool {
@@ -330,7 +331,7 @@ async fn a_page_of_ten_thousand_deletions_is_taken_in() {
         let inactive = |world: &World| {
             let gone = |number: &usize| {
                 let id = world.link(Resource::Patients, &id(*number)).id;
-                world.document::<records::Patient>(scope, id).inactive
+                world.document::<Record<records::Patient>>(scope, id).inactive
             };
             (0..ALL).filter(gone).count()
         };
@@ -385,7 +386,7 @@ async fn patients_are_those_of_every_location_that_sees_them() {
     let mut world = World::new(false);
     let at = |world: &World, foreign_id: &str| {
         let id = world.link(Resource::Patients, foreign_id).id;
-        world.document::<records::Patient>(1, id).location_ids
+        world.document::<Record<records::Patient>>(1, id).body.location_ids
     };
     world.show(A, patient("pat"));
     world.read(A).await;

@@ -191,7 +191,9 @@ impl Hears<'_> {
         let at = at(stored)?;
         Ok(match at.location_id {
             Some(location) => heard.contains(&location),
-            None if !at.location_ids.is_empty() => at.location_ids.iter().any(|location| heard.contains(location)),
+            None if !at.body.location_ids.is_empty() => {
+                at.body.location_ids.iter().any(|location| heard.contains(location))
+            }
             None => heard.iter().any(|location| {
                 let source = self.setup.locations.get(location).and_then(|location| location.source);
                 at.source_id.is_none() || at.source_id == source
@@ -206,9 +208,16 @@ struct At {
     #[serde(default)]
     location_id: Option<LocationId>,
     #[serde(default)]
-    location_ids: Vec<LocationId>,
-    #[serde(default)]
     source_id: Option<u32>,
+    #[serde(default)]
+    body: SeenAt,
+}
+
+/// A patient's locations.
+#[derive(Default, Deserialize)]
+struct SeenAt {
+    #[serde(default)]
+    location_ids: Vec<LocationId>,
 }
 
 fn at(stored: &[u8]) -> Result<At, Reject> {

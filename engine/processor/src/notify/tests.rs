@@ -21,11 +21,11 @@ use location::{
 use records::{
     Payment,
     ehr::{Description, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Page, PullAbility},
-    entries,
+    schema,
     sync_state::SyncState,
 };
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Map, json};
 use setup::{LocationSetup, Setup, testing};
 use store::{Direction, KeyRange, MemoryStore, Store, counters::Ids, secrets::Secrets};
 use webhooks::{
@@ -136,13 +136,16 @@ struct Plain(AtomicUsize);
 impl Shapes for Plain {
     fn record(&self, scene: &Scene<'_>, _: Resource, stored: &[u8], _: &dyn Related) -> Result<Value, Unshaped> {
         self.0.fetch_add(1, Ordering::SeqCst);
-        let mut shape: Value = serde_json::from_slice(stored).map_err(|_| Unshaped::Damaged)?;
-        shape["version"] = scene.version.into();
-        // As the API shows how a write stands.
-        if let Some(write) = shape.as_object_mut().and_then(|shape| shape.remove("write")) {
-            shape["ehr_writeback"] = write["status"].clone();
+        let mut shape: Map<String, Value> = serde_json::from_slice(stored).map_err(|_| Unshaped::Damaged)?;
+        shape.insert("version".to_owned(), scene.version.into());
+        // As the API shows a record, and how its write stands.
+        if let Some(Value::Object(body)) = shape.remove("body") {
+            shape.extend(body);
         }
-        Ok(shape)
+        if let Some(write) = shape.remove("write") {
+            shape.insert("ehr_writeback".to_owned(), write["status"].clone());
+        }
+        Ok(shape.into())
     }
 
     fn sync_status(&self, scene: &Scene<'_>, state: &SyncState) -> Result<Value, Unshaped> {
@@ -516,7 +519,7 @@ fn setup(write: WriteRules) -> Setup {
 fn payment(world: &World) -> CreateRecord<Payment> {
     let patient = world.id_of(Resource::Patients, "pat") as u32;
     let amount = json!({"amount": "12.50", "currency": "USD"});
-    let body = entries::read(json!({"patient_id": patient, "amount": amount})).unwrap();
+    let body = schema::read(json!({"patient_id": patient, "amount": amount})).unwrap();
     CreateRecord { body, patient: Some(patient), number: None }
 }
 
@@ -570,7 +573,7 @@ async fn what_is_pulled_is_told_when_it_really_changes() {
     world.ehr().payment("new", "8.00");
     world.sync(MAIN).await;
     let data = world.one("payment_updated", &["payment_updated"]);
-    assert_eq!(data["previous_attributes"]["body"]["amount"]["amount"], "7.00");
+    assert_eq!(data["previous_attributes"]["amount"]["amount"], "7.00");
     world.ehr().remove(Resource::Payments, "new");
     world.sync(MAIN).await;
     let data = world.one("payment_deleted", &["payment_deleted"]);
@@ -703,8 +706,8 @@ async fn a_refused_change_leaves_a_later_one_that_waits() {
     let save = |change: PatientChange| ChangePatient { id, change };
     let stands = |world: &World| {
         let pat = world.processors[&MAIN].deps.store.get(&patient_key(id)).unwrap().unwrap();
-        let pat: records::Patient = decode(&pat).unwrap();
-        (pat.email, pat.middle_name)
+        let pat: Record<records::Patient> = decode(&pat).unwrap();
+        (pat.body.email, pat.body.middle_name)
     };
     let before = stands(&world);
     let email = save(PatientChange { email: Some("fresh@example.com".into()), ..PatientChange::default() });
@@ -752,8 +755,8 @@ async fn a_history_is_told_once_per_patient_and_commit() {
     let data = world.one(event, &[event]);
     let pat = world.id_of(Resource::Patients, "pat");
     assert_eq!(data["medical_history"]["patient_id"], pat);
-    assert_eq!(data["medical_history"]["patient_items"][0]["body"]["note"], "b");
-    assert_eq!(data["previous_attributes"][0]["body"]["note"], "a");
+    assert_eq!(data["medical_history"]["patient_items"][0]["note"], "b");
+    assert_eq!(data["previous_attributes"][0]["note"], "a");
 }
 
 #[tokio::test]
@@ -1075,7 +1078,7 @@ async fn everybody_gets_exactly_theirs() {
         }
         for it in world.news() {
             let name = it.data["patients"][0]["last_name"].as_str();
-            let amount = it.data["payment"]["body"]["amount"]["amount"].as_str();
+            let amount = it.data["payment"]["amount"]["amount"].as_str();
             let mark = if it.event.ends_with("_deleted") { "" } else { name.or(amount).unwrap_or("?") };
             told.push((it.endpoint, it.institution, it.event.clone(), mark.to_owned()));
         }
@@ -1130,10 +1133,10 @@ async fn an_identifier_of_another_record_is_not_believed() {
         world.save(payment).await["id"].as_u64().unwrap()
     };
     let stands = |world: &World, id: u64| {
-        let entry: records::entry::Entry<records::Payment> = world.processors[&MAIN].read(1, id).unwrap().unwrap();
+        let entry: records::record::Record<records::Payment> = world.processors[&MAIN].read(1, id).unwrap().unwrap();
         (entry.foreign_id, entry.write.unwrap().status)
     };
-    use records::entry::WriteStatus::{Pending, Succeeded};
+    use records::record::WriteStatus::{Pending, Succeeded};
     let first = paid(&mut world, "p-1").await;
     assert_eq!(stands(&world, first), (Some("p-1".to_owned()), Succeeded));
     // One made here, and one the practice has had all along.
@@ -1146,7 +1149,7 @@ async fn an_identifier_of_another_record_is_not_believed() {
         assert_eq!(reason, format!("the EHR answered with the identifier that Payment {other} has already"));
     }
     assert_eq!(stands(&world, first), (Some("p-1".to_owned()), Succeeded), "it stays whose it is");
-    let shown: records::entry::Entry<records::Payment> =
+    let shown: records::record::Record<records::Payment> =
         world.processors[&MAIN].read(1, world.id_of(Resource::Payments, "old")).unwrap().unwrap();
     assert_eq!(shown.deleted_at, None);
     // Its own identifier is believed.

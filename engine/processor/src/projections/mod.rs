@@ -13,7 +13,10 @@ use location::{
     intent::WriteIntent,
     pull::Resource,
 };
-use records::{self, Appointment, Writeback};
+use records::{
+    self, Appointment, Writeback,
+    record::{Body, Record},
+};
 use store::keys;
 
 use crate::note_keys;
@@ -92,8 +95,7 @@ pub(crate) fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut Uni
         }
         Event::PastAppointmentGone { appointment } => {
             change(processor, cx, *appointment, unit, |record| {
-                record.cancelled = true;
-                record.cancelled_at.get_or_insert(cx.now);
+                Appointment::mark_deleted(record, cx.now);
             })?;
             processor.forget_shown(Resource::Appointments, appointment.0, unit)?;
         }
@@ -156,8 +158,8 @@ fn change(
     cx: Cx,
     id: AppointmentId,
     unit: &mut UnitOfWork<'_>,
-    change: impl FnOnce(&mut Appointment),
-) -> Result<Option<Appointment>, Reject> {
+    change: impl FnOnce(&mut Record<Appointment>),
+) -> Result<Option<Record<Appointment>>, Reject> {
     processor.change_here(id.0, unit, |record| {
         change(record);
         record.updated_at = cx.now;
@@ -171,7 +173,7 @@ fn place(
     to: Placement,
     unit: &mut UnitOfWork<'_>,
 ) -> Result<(), Reject> {
-    if unit.get::<Appointment>(0, id.0)?.is_none_or(|before| before.placement == to) {
+    if unit.get::<Record<Appointment>>(0, id.0)?.is_none_or(|before| before.placement == to) {
         return Ok(());
     }
     change(processor, cx, id, unit, |record| record.placement = to)?;

@@ -5,6 +5,7 @@ use query::lists::{Lists, Narrow, Order, Part, Walk};
 use records::{
     Appointment, Patient,
     index::{Field, Term},
+    record::Record,
 };
 use store::Direction;
 use webhooks::shapes::Related;
@@ -21,15 +22,15 @@ impl Processor {
     pub fn seen_here(&self, cx: Cx, patient: u32, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let (scope, id, here) = (self.institution.id.0, u64::from(patient), self.setup.id.0);
         let known = unit.stored(Resource::Patients, scope, id)?;
-        let known = known.map(|bytes| decode::<Patient>(&bytes)).transpose()?;
+        let known = known.map(|bytes| decode::<Record<Patient>>(&bytes)).transpose()?;
         if known.is_none_or(|patient| patient.location_ids.contains(&here)) {
             return Ok(());
         }
-        unit.change::<Patient>(scope, id, |patient| {
+        unit.change::<Record<Patient>>(scope, id, |patient| {
             patient.location_ids.push(here);
             patient.updated_at = cx.now;
         })?;
-        if let Some(mut before) = unit.merge_base::<Patient>(scope, id)? {
+        if let Some(mut before) = unit.merge_base::<Record<Patient>>(scope, id)? {
             before.location_ids.push(here);
             unit.set_merge_base(&before)?;
         }
@@ -40,7 +41,7 @@ impl Processor {
     /// their id already.
     pub fn visited_elsewhere(&self, patient: u64, unit: &UnitOfWork<'_>) -> Result<Vec<u32>, Reject> {
         let mut visited = Vec::new();
-        if unit.is_fresh::<Patient>(patient) {
+        if unit.is_fresh::<Record<Patient>>(patient) {
             return Ok(visited);
         }
         let lists = Lists { store: &*self.deps.store, secrets: &self.deps.secrets };
@@ -49,7 +50,7 @@ impl Processor {
             let narrow = vec![Narrow::Has(Term::number(Field::Patient, patient))];
             let walk = Walk { narrow, ..Walk::new(other.id.0, Order::Id) };
             let one = Part { from: None, direction: Direction::Forward, limit: 1 };
-            if !lists.walk::<Appointment>(&walk, one)?.is_empty() {
+            if !lists.walk::<Record<Appointment>>(&walk, one)?.is_empty() {
                 visited.push(other.id.0);
             }
         }

@@ -11,8 +11,8 @@ use location::{
 use records::{
     Appointment, Patient,
     document::Link,
-    entries::{self, Visitor},
-    entry::{Body, Entry, EntryWrite},
+    record::{Body, Record, RecordWrite},
+    schema::{self, Visitor},
 };
 
 use crate::{
@@ -40,10 +40,9 @@ impl Processor {
                 let id = u64::from(patient.0);
                 let twin = self.twin(Resource::Patients, id, written, unit)?;
                 self.link(Resource::Patients, id, written, unit)?;
-                unit.change::<Patient>(self.institution.id.0, id, |record| {
+                unit.change::<Record<Patient>>(self.institution.id.0, id, |record| {
                     record.foreign_id = Some(written.foreign_id.clone());
-                    record.write_error = None;
-                    record.write = Some(EntryWrite::succeeded());
+                    record.write = Some(RecordWrite::succeeded());
                     record.ssn = None;
                     record.last_sync_time = Some(cx.now);
                     record.updated_at = cx.now;
@@ -56,12 +55,12 @@ impl Processor {
             WriteIntent::Record { resource: Resource::Patients, id, .. } => {
                 let (scope, last) = (self.institution.id.0, self.last_of(write, Resource::Patients, id));
                 if last {
-                    unit.forget_merge_base::<Patient>(scope, id);
+                    unit.forget_merge_base::<Record<Patient>>(scope, id);
                 }
-                unit.change::<Patient>(scope, id, |record| {
+                unit.change::<Record<Patient>>(scope, id, |record| {
                     record.ssn = None;
                     if last {
-                        record.write = Some(EntryWrite::succeeded());
+                        record.write = Some(RecordWrite::succeeded());
                     }
                 })?;
             }
@@ -70,7 +69,7 @@ impl Processor {
             }
             WriteIntent::Record { resource, id, verb } => {
                 let last = self.last_of(write, resource, id);
-                entries::on(resource, Done { processor: self, cx, id, verb, last, written, unit }).transpose()?;
+                schema::on(resource, Done { processor: self, cx, id, verb, last, written, unit })?;
             }
             WriteIntent::Confirm(appointment) | WriteIntent::CheckIn(appointment) | WriteIntent::Note(appointment) => {
                 self.content_written(write, work, appointment.0, unit)?;
@@ -94,23 +93,20 @@ impl Processor {
     ) -> Result<(), Reject> {
         match work {
             WriteIntent::CreatePatient(patient) => {
-                unit.change::<Patient>(self.institution.id.0, u64::from(patient.0), |record| {
-                    record.write_error = Some(reason.to_owned());
-                    record.write = Some(EntryWrite::failed(reason));
-                    record.updated_at = cx.now;
-                })?;
+                let (id, verb, last) = (patient.0.into(), Operation::Create, true);
+                schema::on(Resource::Patients, NotDone { processor: self, cx, id, verb, last, reason, unit })?;
             }
             WriteIntent::Record { resource: Resource::Patients, id, .. } => {
                 // What a later change says stands until the EHR has answered that too.
                 if self.last_of(write, Resource::Patients, id)
-                    && let Some(mut before) = unit.merge_base::<Patient>(self.institution.id.0, id)?
+                    && let Some(mut before) = unit.merge_base::<Record<Patient>>(self.institution.id.0, id)?
                 {
-                    let now = unit.get::<Patient>(self.institution.id.0, id)?;
+                    let now = unit.get::<Record<Patient>>(self.institution.id.0, id)?;
                     before.updated_at = cx.now;
-                    before.write = Some(EntryWrite::failed(reason));
+                    before.write = Some(RecordWrite::failed(reason));
                     self.index_patient(now.as_ref(), &before, unit)?;
                     unit.put(&before)?;
-                    unit.forget_merge_base::<Patient>(self.institution.id.0, id);
+                    unit.forget_merge_base::<Record<Patient>>(self.institution.id.0, id);
                 }
             }
             WriteIntent::Record { resource: Resource::WorkingHours, id, .. } => {
@@ -118,12 +114,12 @@ impl Processor {
             }
             WriteIntent::Record { resource, id, verb } => {
                 let last = self.last_of(write, resource, id);
-                entries::on(resource, NotDone { processor: self, cx, id, verb, last, reason, unit }).transpose()?;
+                schema::on(resource, NotDone { processor: self, cx, id, verb, last, reason, unit })?;
             }
             WriteIntent::Confirm(appointment) | WriteIntent::CheckIn(appointment) | WriteIntent::Note(appointment) => {
                 // The appointment itself is gone: there is nothing to go back to.
                 if how != InsertFailure::Withdrawn
-                    && let Some(before) = unit.merge_base::<Appointment>(0, appointment.0)?
+                    && let Some(before) = unit.merge_base::<Record<Appointment>>(0, appointment.0)?
                 {
                     self.change_here(appointment.0, unit, |record| {
                         copy_written(work, &before, record);
@@ -203,9 +199,9 @@ impl Processor {
         let mut others = self.machine.state.queue.of(location::ids::AppointmentId(id));
         let last = others.all(|(other, pending)| other == write || !changes_content(pending.work));
         if last {
-            unit.forget_merge_base::<Appointment>(0, id);
+            unit.forget_merge_base::<Record<Appointment>>(0, id);
         } else if let (Some(mut before), Some(now)) =
-            (unit.merge_base::<Appointment>(0, id)?, unit.get::<Appointment>(0, id)?)
+            (unit.merge_base::<Record<Appointment>>(0, id)?, unit.get::<Record<Appointment>>(0, id)?)
         {
             copy_written(work, &now, &mut before);
             unit.set_merge_base(&before)?;
@@ -234,28 +230,25 @@ impl Visitor for Done<'_, '_, '_> {
 
     fn visit<T: Body>(self) -> Self::Output {
         let Done { processor, cx, id, verb, last, written, unit } = self;
-        let Some(source) = processor.source() else { return Ok(()) };
+        let scope = processor.scope::<T>();
         if verb == Operation::Create {
             if let Some(twin) = processor.twin(T::RESOURCE, id, written, unit)? {
-                unit.change::<Entry<T>>(source, twin, |entry| {
-                    entry.deleted_at.get_or_insert(cx.now);
-                    entry.updated_at = cx.now;
-                })?;
+                processor.gone(cx, T::RESOURCE, twin, unit)?;
             }
             processor.link(T::RESOURCE, id, written, unit)?;
         }
-        unit.change::<Entry<T>>(source, id, |entry| {
+        unit.change::<Record<T>>(scope, id, |entry| {
             if verb == Operation::Create {
                 entry.foreign_id = Some(written.foreign_id.clone());
                 entry.updated_at = cx.now;
             }
             if last {
-                entry.write = Some(EntryWrite::succeeded());
+                entry.write = Some(RecordWrite::succeeded());
             }
             entry.last_sync_time = Some(cx.now);
         })?;
         if last {
-            unit.forget_merge_base::<Entry<T>>(source, id);
+            unit.forget_merge_base::<Record<T>>(scope, id);
         }
         Ok(())
     }
@@ -276,17 +269,17 @@ impl Visitor for NotDone<'_, '_, '_> {
 
     fn visit<T: Body>(self) -> Self::Output {
         let NotDone { processor, cx, id, verb, last, reason, unit } = self;
-        let Some(source) = processor.source() else { return Ok(()) };
+        let scope = processor.scope::<T>();
         if verb == Operation::Create {
-            unit.change::<Entry<T>>(source, id, |entry| {
-                entry.write = Some(EntryWrite::failed(reason));
+            unit.change::<Record<T>>(scope, id, |entry| {
+                entry.write = Some(RecordWrite::failed(reason));
                 entry.updated_at = cx.now;
             })?;
-        } else if last && let Some(mut before) = unit.merge_base::<Entry<T>>(source, id)? {
+        } else if last && let Some(mut before) = unit.merge_base::<Record<T>>(scope, id)? {
             before.updated_at = cx.now;
-            before.write = Some(EntryWrite::failed(reason));
+            before.write = Some(RecordWrite::failed(reason));
             unit.put(&before)?;
-            unit.forget_merge_base::<Entry<T>>(source, id);
+            unit.forget_merge_base::<Record<T>>(scope, id);
         }
         Ok(())
     }

@@ -2,9 +2,9 @@
 
 use location::{command::Cx, ids::WriteId, intent::WriteIntent, pull::Resource};
 use records::{
-    Appointment, Patient, WorkingHour, Write, Writeback,
-    entries::{self, Visitor},
-    entry::{Body, Entry, EntryWrite},
+    Appointment, Write, Writeback,
+    record::{Body, Record, RecordWrite},
+    schema::{self, Visitor},
 };
 
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
@@ -20,37 +20,23 @@ impl Processor {
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(), Reject> {
         unit.change::<Write>(self.setup.id.0, of.0, |record| record.retried_as = Some(write.0))?;
-        let pending = Some(EntryWrite::pending());
         match work {
             WriteIntent::CreatePatient(id) => {
-                unit.change::<Patient>(self.institution.id.0, u64::from(id.0), |record| {
-                    record.write_error = None;
-                    record.write.clone_from(&pending);
-                    record.updated_at = cx.now;
-                })?;
+                schema::on(Resource::Patients, Again { processor: self, cx, id: id.0.into(), unit })
             }
             WriteIntent::CreateAppointment(id) => {
-                unit.change::<Appointment>(0, id.0, |record| {
+                unit.change::<Record<Appointment>>(0, id.0, |record| {
                     record.updated_at = cx.now;
                     if let Some(booking) = &mut record.booking {
                         booking.writeback = Writeback::Pending;
                         booking.failure_reason = None;
                     }
                 })?;
+                Ok(())
             }
-            WriteIntent::Record { resource: Resource::WorkingHours, id, .. } => {
-                unit.change::<WorkingHour>(self.setup.id.0, id, |record| {
-                    record.write = pending;
-                    record.updated_at = cx.now;
-                })?;
-            }
-            WriteIntent::Record { resource, id, .. } => {
-                let source = self.source().unwrap_or(0);
-                entries::on(resource, Again { cx, source, id, pending, unit }).transpose()?;
-            }
-            _ => {}
+            WriteIntent::Record { resource, id, .. } => schema::on(resource, Again { processor: self, cx, id, unit }),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     pub fn dropped(&self, write: WriteId, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
@@ -59,22 +45,21 @@ impl Processor {
     }
 }
 
-struct Again<'d, 'p> {
+struct Again<'s, 'd, 'p> {
+    processor: &'s Processor,
     cx: Cx,
-    source: u32,
     id: u64,
-    pending: Option<EntryWrite>,
     unit: &'d mut UnitOfWork<'p>,
 }
 
-impl Visitor for Again<'_, '_> {
+impl Visitor for Again<'_, '_, '_> {
     type Output = Result<(), Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let Again { cx, source, id, pending, unit } = self;
-        unit.change::<Entry<T>>(source, id, |entry| {
-            entry.write = pending;
-            entry.updated_at = cx.now;
+        let Again { processor, cx, id, unit } = self;
+        unit.change::<Record<T>>(processor.scope::<T>(), id, |record| {
+            record.write = Some(RecordWrite::pending());
+            record.updated_at = cx.now;
         })?;
         Ok(())
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use location::intent::WriteIntent;
-use records::{Appointment, document::Document};
+use records::{Appointment, document::Document, record::Record};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use store::keys;
@@ -65,7 +65,7 @@ pub fn three_way_merge<T: Serialize + DeserializeOwned>(had: &T, ours: &T, has: 
 }
 
 /// Copies what a write of an appointment is about.
-pub fn copy_written(work: WriteIntent, from: &Appointment, to: &mut Appointment) {
+pub fn copy_written(work: WriteIntent, from: &Record<Appointment>, to: &mut Record<Appointment>) {
     match work {
         WriteIntent::Confirm(_) => (to.confirmed, to.confirmed_at) = (from.confirmed, from.confirmed_at),
         WriteIntent::CheckIn(_) => to.checkin_at = from.checkin_at,

@@ -309,7 +309,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use location::{command::Placement, time::Span};
-    use records::{Appointment, Patient};
+    use records::{Appointment, Patient, record::Record};
     use store::{CommitFuture, Direction, Health, KeyRange, MemoryStore, counters::Ids};
 
     use super::*;
@@ -343,15 +343,11 @@ mod tests {
         }
     }
 
-    fn appointment(id: u64) -> Appointment {
+    fn appointment(id: u64) -> Record<Appointment> {
         let span = Span::new(Timestamp(10), Timestamp(20)).unwrap();
-        let value = serde_json::json!({
-            "id": id, "institution_id": 1, "location_id": 2, "patient_id": 3,
-            "placement": Placement { operatory: None, provider: None, span },
-            "unavailable": false, "cancelled": false, "confirmed": false, "patient_confirmed": false, "patient_missed": false,
-            "created_at": Timestamp(5), "updated_at": Timestamp(5)
-        });
-        serde_json::from_value(value).unwrap()
+        let placement = Placement { operatory: None, provider: None, span };
+        let body = Appointment { patient_id: Some(3), ..Appointment::at(placement) };
+        Record { location_id: Some(2), ..Record::new(id, 1, Timestamp(5), body) }
     }
 
     /// The booking path: what is new is not looked for, and what was read is not read again.
@@ -381,14 +377,15 @@ mod tests {
         let with_patient = |unit: &mut UnitOfWork<'_>| {
             let id = unit.allot(Resource::Patients).unwrap() as u32;
             let name = "Ann".to_owned();
-            unit.put(&Patient { id, institution_id: 1, first_name: name, ..Patient::default() }).unwrap();
+            let body = Patient { first_name: name, ..Patient::default() };
+            unit.put(&Record::new(id, 1, Timestamp(0), body)).unwrap();
             book(unit);
         };
         assert_eq!(turn(6, &with_patient).await, (1, 11), "one word is looked up, and entered under three beginnings");
         assert_eq!(turn(7, &with_patient).await, (1, 8), "the word is known");
         let confirm = |unit: &mut UnitOfWork<'_>| {
-            unit.change(0, 1, |it: &mut Appointment| it.updated_at = Timestamp(8)).unwrap();
-            unit.change(0, 1, |it: &mut Appointment| it.confirmed = true).unwrap();
+            unit.change(0, 1, |it: &mut Record<Appointment>| it.updated_at = Timestamp(8)).unwrap();
+            unit.change(0, 1, |it: &mut Record<Appointment>| it.confirmed = true).unwrap();
         };
         assert_eq!(turn(8, &confirm).await, (3, 4), "the document, the place it leaves and the one it enters");
     }

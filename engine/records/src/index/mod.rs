@@ -1,7 +1,6 @@
 //! What records are found by besides their ids: terms, the words of names, and orders by a field that may change. `query` keeps the index,
 //! here stands what it holds of a record.
 
-mod indexed;
 pub mod words;
 
 use location::time::Timestamp;

@@ -2,6 +2,29 @@
 
 use super::*;
 
+/// What the EHR knows beyond the fields; or what was given here, whatever the EHR knows.
+macro_rules! kept_extra {
+    ($ehr:ident, $kept:ident) => {
+        $ehr.extra.clone()
+    };
+    ($ehr:ident, $kept:ident, ours) => {
+        $kept.map(|kept| kept.extra.clone()).unwrap_or_default()
+    };
+}
+
+/// A reference as the EHR has it.
+macro_rules! for_ehr {
+    ($field:expr, $to:expr, $theirs:ident) => {
+        $field.for_ehr($to, $theirs)?
+    };
+    ($field:expr, $to:expr, $theirs:ident, none) => {
+        match $field {
+            Some(id) => $theirs($to, id.into())?,
+            None => None,
+        }
+    };
+}
+
 macro_rules! define {
     (
         parts { $(
@@ -15,13 +38,25 @@ macro_rules! define {
             $(#[$meta:meta])*
             $body:ident / $ehr:ident : $resource:ident = $tag:literal, $id:ident of $scope:ident, $record:literal, $name:literal {
                 $( fields { $( $(#[$f_meta:meta])* $f:ident : $f_type:ty $([ $($limit:tt)+ ])? ),* $(,)? } )?
-                $( references { $( $(#[$r_meta:meta])* $r:ident : $r_type:ty => $r_ehr:ident : $r_to:ident ),* $(,)? } )?
+                $( references { $( $(#[$r_meta:meta])* $r:ident : $r_type:ty => $r_ehr:ident : $r_to:ident $(or $r_none:ident)? ),* $(,)? } )?
                 $( parts { $( $(#[$p_meta:meta])* $p:ident : $p_type:ty ),* $(,)? } )?
                 $( own { $( $(#[$o_meta:meta])* $o:ident : $o_type:ty ),* $(,)? } )?
+                $( extra { $extra:ident } )?
+                $( found_with { $found_with:path } )?
                 $( found_by { $( $found:ident : $found_as:ident ),* $(,)? } )?
                 $( found_by_parts { $( $list:ident $found_in:ident : $found_in_as:ident ),* $(,)? } )?
                 $( in_use { $in_use:ident } )?
+                $( deleted_as { $deleted_as:ident } )?
+                $( deleted_with { $deleted_with:path } )?
                 $( writes { $( $operation:ident : $kind:literal ),* $(,)? } )?
+            }
+        )* }
+        bodies_of_their_own { $(
+            $(#[$own_meta:meta])*
+            $own_body:ident / $own_ehr:ident : $own_resource:ident = $own_tag:literal, $own_id:ident of $own_scope:ident, $own_record:literal, $own_name:literal {
+                fields { $( $(#[$of_meta:meta])* $of:ident : $of_type:ty $([ $($of_limit:tt)+ ])? ),* $(,)? }
+                references { $( $(#[$or_meta:meta])* $or:ident : $or_type:ty => $or_to:ident ),* $(,)? }
+                $( writes { $( $own_operation:ident : $own_kind:literal ),* $(,)? } )?
             }
         )* }
     ) => {
@@ -45,7 +80,7 @@ macro_rules! define {
             impl Part for $part {
                 type Ehr = $ehr_part;
 
-                fn resolve<E: From<WideId>>(ehr: &$ehr_part, ours: Ours<'_, E>) -> Result<$part, E> {
+                fn resolve<E: From<Invalid>>(ehr: &$ehr_part, ours: Ours<'_, E>) -> Result<$part, E> {
                     Ok($part {
                         $( $pr: Reference::resolve(&ehr.$pr_ehr, Resource::$pr_to, ours)?, )*
                         $( $pf: ehr.$pf.clone(), )*
@@ -104,12 +139,16 @@ macro_rules! define {
                 }
             }
 
-            impl Body for $body {
+            impl Schema for $body {
                 const RESOURCE: Resource = Resource::$resource;
+                const SCOPE: Scope = Scope::$scope;
 
+                type Id = $id;
                 type Ehr = $ehr;
+            }
 
-                fn resolve<E: From<WideId>>(ehr: &$ehr, kept: Option<&$body>, ours: Ours<'_, E>) -> Result<$body, E> {
+            impl Body for $body {
+                fn resolve<E: From<Invalid>>(ehr: &$ehr, kept: Option<&$body>, ours: Ours<'_, E>) -> Result<$body, E> {
                     // Not all have references, or fields of our own.
                     let _ = (&ours, kept);
                     Ok($body {
@@ -117,7 +156,7 @@ macro_rules! define {
                         $($( $f: ehr.$f.clone(), )*)?
                         $($( $p: Part::resolve(&ehr.$p, ours)?, )*)?
                         $($( $o: kept.map(|kept| kept.$o.clone()).unwrap_or_default(), )*)?
-                        extra: ehr.extra.clone(),
+                        extra: kept_extra!(ehr, kept $(, $extra)?),
                     })
                 }
 
@@ -125,7 +164,7 @@ macro_rules! define {
                     let _ = &theirs;
                     Ok($ehr {
                         id,
-                        $($( $r_ehr: self.$r.for_ehr(Resource::$r_to, theirs)?, )*)?
+                        $($( $r_ehr: for_ehr!(self.$r, Resource::$r_to, theirs $(, $r_none)?), )*)?
                         $($( $f: self.$f.clone(), )*)?
                         $($( $p: self.$p.for_ehr(theirs)?, )*)?
                         extra: self.extra.clone(),
@@ -134,6 +173,7 @@ macro_rules! define {
 
                 fn terms(&self) -> Vec<Term> {
                     let mut found = Vec::new();
+                    $( found.extend($found_with(self)); )?
                     $($( self.$found.find(Field::$found_as, &mut found); )*)?
                     $($( self.$list.iter().for_each(|part| part.$found_in.find(Field::$found_in_as, &mut found)); )*)?
                     found.sort();
@@ -144,6 +184,18 @@ macro_rules! define {
                 $( fn in_use(&self) -> bool {
                     Option::<bool>::from(self.$in_use) != Some(false)
                 } )?
+
+                $( fn mark_deleted(record: &mut Record<$body>, _: Timestamp) {
+                    record.$deleted_as = true;
+                }
+
+                fn is_deleted(record: &Record<$body>) -> bool {
+                    record.$deleted_as
+                } )?
+
+                $( fn mark_deleted(record: &mut Record<$body>, now: Timestamp) {
+                    $deleted_with(record, now);
+                } )?
             }
 
             impl From<$ehr> for EhrRecord {
@@ -153,125 +205,125 @@ macro_rules! define {
             }
         )*
 
-        /// The rules of a resource; none for those with a document of their own.
-        pub fn rules(resource: Resource) -> Option<&'static Rules> {
+        $(
+            $(#[$own_meta])*
+            ///
+            /// As an EHR shows or takes it.
+            #[derive(Clone, PartialEq, Serialize, Deserialize)]
+            pub struct $own_ehr {
+                /// Identifier in the EHR; empty in a write that creates.
+                #[serde(default)]
+                pub id: ForeignId,
+                $( $(#[$or_meta])* pub $or: $or_type, )*
+                $( $(#[$of_meta])* pub $of: $of_type, )*
+                /// What it knows beyond the fields.
+                #[serde(default)]
+                pub extra: Extra,
+            }
+
+            /// Patient data never reaches a log by accident.
+            impl fmt::Debug for $own_ehr {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    write!(f, concat!(stringify!($own_ehr), "({:?}, redacted)"), self.id)
+                }
+            }
+
+            impl Schema for $own_body {
+                const RESOURCE: Resource = Resource::$own_resource;
+                const SCOPE: Scope = Scope::$own_scope;
+
+                type Id = $own_id;
+                type Ehr = $own_ehr;
+            }
+
+            impl From<$own_ehr> for EhrRecord {
+                fn from(record: $own_ehr) -> EhrRecord {
+                    EhrRecord::$own_body(record)
+                }
+            }
+        )*
+
+        /// The rules of a resource.
+        pub fn rules(resource: Resource) -> &'static Rules {
             match resource {
-                $( Resource::$resource => Some(&Rules {
+                $( Resource::$resource => &Rules {
                     resource: Resource::$resource,
+                    tag: $tag,
+                    scope: Scope::$scope,
                     record: $record,
                     name: $name,
                     refers_to: &[$($( (stringify!($r_ehr), Resource::$r_to), )*)?],
                     writes: &[$($( (Operation::$operation, $kind), )*)?],
-                }), )*
-                Resource::Providers
-                | Resource::Operatories
-                | Resource::AppointmentTypes
-                | Resource::Patients
-                | Resource::WorkingHours
-                | Resource::Appointments => None,
+                }, )*
+                $( Resource::$own_resource => &Rules {
+                    resource: Resource::$own_resource,
+                    tag: $own_tag,
+                    scope: Scope::$own_scope,
+                    record: $own_record,
+                    name: $own_name,
+                    refers_to: &[$( (stringify!($or), Resource::$or_to), )*],
+                    writes: &[$($( (Operation::$own_operation, $own_kind), )*)?],
+                }, )*
             }
         }
+
+        /// Every resource, in the order of the table.
+        pub const RESOURCES: &[Resource] = &[$( Resource::$resource, )* $( Resource::$own_resource, )*];
 
         /// Runs the visitor with the resource's body.
-        pub fn on<V: Visitor>(resource: Resource, visitor: V) -> Option<V::Output> {
+        pub fn on<V: Visitor>(resource: Resource, visitor: V) -> V::Output {
             match resource {
-                $( Resource::$resource => Some(visitor.visit::<$body>()), )*
-                Resource::Providers
-                | Resource::Operatories
-                | Resource::AppointmentTypes
-                | Resource::Patients
-                | Resource::WorkingHours
-                | Resource::Appointments => None,
+                $( Resource::$resource => visitor.visit::<$body>(), )*
+                $( Resource::$own_resource => visitor.visit::<$own_body>(), )*
             }
-        }
-
-        /// Runs the visitor with every body there is.
-        pub fn on_all<V: Visitor + Clone>(visitor: V) -> Vec<V::Output> {
-            vec![$( visitor.clone().visit::<$body>(), )*]
         }
 
         /// A record as an EHR shows or takes it.
         #[allow(clippy::large_enum_variant, reason = "patients are the common case; a box each would cost more than it saves")]
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub enum EhrRecord {
-            /// A patient.
-            Patient(EhrPatient),
-            /// A provider.
-            Provider(EhrProvider),
-            /// An operatory.
-            Operatory(EhrOperatory),
-            /// An appointment type.
-            AppointmentType(EhrAppointmentType),
-            /// A working hour.
-            WorkingHour(EhrWorkingHour),
-            /// An appointment.
-            Appointment(EhrAppointment),
-            $( $(#[$meta])* $body($ehr), )*
+            $( #[doc = concat!("[`", stringify!($ehr), "`]")] $body($ehr), )*
+            $( #[doc = concat!("[`", stringify!($own_ehr), "`]")] $own_body($own_ehr), )*
         }
 
         impl EhrRecord {
             /// The resource it is one of.
             pub fn resource(&self) -> Resource {
                 match self {
-                    EhrRecord::Patient(_) => Resource::Patients,
-                    EhrRecord::Provider(_) => Resource::Providers,
-                    EhrRecord::Operatory(_) => Resource::Operatories,
-                    EhrRecord::AppointmentType(_) => Resource::AppointmentTypes,
-                    EhrRecord::WorkingHour(_) => Resource::WorkingHours,
-                    EhrRecord::Appointment(_) => Resource::Appointments,
                     $( EhrRecord::$body(_) => Resource::$resource, )*
+                    $( EhrRecord::$own_body(_) => Resource::$own_resource, )*
                 }
             }
 
             /// Its identifier in the EHR.
             pub fn id(&self) -> &str {
                 match self {
-                    EhrRecord::Patient(record) => &record.id,
-                    EhrRecord::Provider(record) => &record.id,
-                    EhrRecord::Operatory(record) => &record.id,
-                    EhrRecord::AppointmentType(record) => &record.id,
-                    EhrRecord::WorkingHour(record) => &record.id,
-                    EhrRecord::Appointment(record) => &record.id,
                     $( EhrRecord::$body(record) => &record.id, )*
+                    $( EhrRecord::$own_body(record) => &record.id, )*
                 }
             }
 
             /// The same record under another identifier.
             pub fn set_id(&mut self, id: ForeignId) {
                 match self {
-                    EhrRecord::Patient(record) => record.id = id,
-                    EhrRecord::Provider(record) => record.id = id,
-                    EhrRecord::Operatory(record) => record.id = id,
-                    EhrRecord::AppointmentType(record) => record.id = id,
-                    EhrRecord::WorkingHour(record) => record.id = id,
-                    EhrRecord::Appointment(record) => record.id = id,
                     $( EhrRecord::$body(record) => record.id = id, )*
+                    $( EhrRecord::$own_body(record) => record.id = id, )*
                 }
             }
 
-            /// Runs the visitor with what the EHR shows; none of the six that the schedule rests on.
-            pub fn on<V: EhrVisitor>(&self, visitor: V) -> Option<V::Output> {
+            /// Runs the visitor with what the EHR shows.
+            pub fn on<V: EhrVisitor>(&self, visitor: V) -> V::Output {
                 match self {
-                    $( EhrRecord::$body(record) => Some(visitor.visit::<$body>(&record.id, record)), )*
-                    EhrRecord::Patient(_)
-                    | EhrRecord::Provider(_)
-                    | EhrRecord::Operatory(_)
-                    | EhrRecord::AppointmentType(_)
-                    | EhrRecord::WorkingHour(_)
-                    | EhrRecord::Appointment(_) => None,
+                    $( EhrRecord::$body(record) => visitor.visit::<$body>(&record.id, record), )*
+                    $( EhrRecord::$own_body(record) => visitor.visit::<$own_body>(&record.id, record), )*
                 }
             }
 
             /// A record from its fields by name, as fixtures have them. What is wrong is said by field, never with the value.
             pub fn from_fields(resource: Resource, id: &str, fields: Value) -> Result<EhrRecord, String> {
                 let mut record = match resource {
-                    Resource::Patients => EhrRecord::Patient(read(fields)?),
-                    Resource::Providers => EhrRecord::Provider(read(fields)?),
-                    Resource::Operatories => EhrRecord::Operatory(read(fields)?),
-                    Resource::AppointmentTypes => EhrRecord::AppointmentType(read(fields)?),
-                    Resource::WorkingHours => EhrRecord::WorkingHour(read(fields)?),
-                    Resource::Appointments => EhrRecord::Appointment(read(fields)?),
                     $( Resource::$resource => EhrRecord::$body(read(fields)?), )*
+                    $( Resource::$own_resource => EhrRecord::$own_body(read(fields)?), )*
                 };
                 record.set_id(id.to_owned());
                 Ok(record)
@@ -280,13 +332,8 @@ macro_rules! define {
             /// Its fields by name, but for the identifier and those that are not known.
             pub fn fields(&self) -> Map<String, Value> {
                 let fields = match self {
-                    EhrRecord::Patient(record) => serde_json::to_value(record),
-                    EhrRecord::Provider(record) => serde_json::to_value(record),
-                    EhrRecord::Operatory(record) => serde_json::to_value(record),
-                    EhrRecord::AppointmentType(record) => serde_json::to_value(record),
-                    EhrRecord::WorkingHour(record) => serde_json::to_value(record),
-                    EhrRecord::Appointment(record) => serde_json::to_value(record),
                     $( EhrRecord::$body(record) => serde_json::to_value(record), )*
+                    $( EhrRecord::$own_body(record) => serde_json::to_value(record), )*
                 };
                 let Ok(Value::Object(mut fields)) = fields else { return Map::new() };
                 fields.retain(|name, value| name != "id" && !value.is_null());

@@ -13,22 +13,30 @@ mod tests;
 
 use std::fmt;
 
-use location::{pull::Resource, resource::Operation};
+use location::{
+    hours::{HourKind, Weekday},
+    pull::Resource,
+    resource::Operation,
+    time::Timestamp,
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 pub use self::{
     define::*,
-    references::{Missing, Ours, Part, Reference, Theirs, WideId},
+    references::{Invalid, Missing, Ours, Part, Reference, Theirs},
 };
 use crate::{
+    appointment::Appointment,
     documents::Upload,
-    ehr::{EhrAppointment, EhrAppointmentType, EhrOperatory, EhrPatient, EhrProvider, EhrWorkingHour, ForeignId},
-    entry::Body,
+    ehr::{EhrRecurrence, ForeignId},
     index::{Field, Findable, Term},
     money::Money,
+    operatory, patient,
+    record::{Body, Record, Schema, Scope},
     values::{Address, Day, Extra, Json, Seconds},
     words::*,
+    working_hour::WorkingHour,
 };
 
 /// Something to do with the body of a resource that is only known at run time.
@@ -54,6 +62,10 @@ pub trait EhrVisitor {
 pub struct Rules {
     /// The resource.
     pub resource: Resource,
+    /// The byte its records have in keys. Never reused or changed: they are on disks.
+    pub tag: u8,
+    /// Whose they are.
+    pub scope: Scope,
     /// Its record in the contract.
     pub record: &'static str,
     /// In messages: `Payment Type with id 7 not found`.
@@ -71,6 +83,20 @@ pub enum Limit {
     Short,
     /// Cut after 65,536 bytes.
     Long,
+    /// At most 500 bytes: what is compared is never cut.
+    Exact,
+    /// `YYYY-MM-DD`.
+    Date,
+    /// `HH:MM`.
+    TimeOfDay,
+    /// `HH:MM` or `24:00`.
+    EndOfDay,
+    /// In the years 1 to 9999, in seconds since 1970.
+    Instant,
+    /// One of these words, and what to say of others.
+    OneOf(&'static [&'static str], &'static str),
+    /// Not believed of an EHR: it is written only.
+    NeverRead,
     /// From the first number to the second, and what to say of others.
     Between(i64, i64, &'static str),
     /// A JSON array.
@@ -103,29 +129,13 @@ fn rule(message: &str) -> String {
 
 /// What the contract calls a write; none where it has no such write.
 pub fn write_kind(resource: Resource, operation: Operation) -> Option<&'static str> {
-    rules(resource)?.writes.iter().find(|(known, _)| *known == operation).map(|(_, kind)| *kind)
+    rules(resource).writes.iter().find(|(known, _)| *known == operation).map(|(_, kind)| *kind)
 }
 
-/// Every write the contract has for records in a frame, with its name there; patients' updates too.
+/// Every write of a record that the contract has, with its name there. New patients and appointments have writes of their own.
 pub fn all_writes() -> impl Iterator<Item = ((Resource, Operation), &'static str)> {
-    #[derive(Clone)]
-    struct All;
-    impl Visitor for All {
-        type Output = Resource;
-
-        fn visit<T: Body>(self) -> Resource {
-            T::RESOURCE
-        }
-    }
-    let framed = on_all(All).into_iter().filter_map(rules);
-    let framed = framed.flat_map(|rules| rules.writes.iter().map(|(verb, kind)| ((rules.resource, *verb), *kind)));
-    let others = [
-        ((Resource::Patients, Operation::Update), "update-patient"),
-        ((Resource::WorkingHours, Operation::Create), "create-working-hour"),
-        ((Resource::WorkingHours, Operation::Update), "update-working-hour"),
-        ((Resource::WorkingHours, Operation::Delete), "delete-working-hour"),
-    ];
-    framed.chain(others)
+    let rules = RESOURCES.iter().map(|resource| rules(*resource));
+    rules.flat_map(|rules| rules.writes.iter().map(|(operation, kind)| ((rules.resource, *operation), *kind)))
 }
 
 /// The patient a body is about.

@@ -9,9 +9,9 @@ pub type Ours<'a, E> = &'a mut dyn FnMut(Resource, &str) -> Result<u64, E>;
 /// The foreign id of a record of ours; none while the EHR does not have it.
 pub type Theirs<'a, E> = &'a mut dyn FnMut(Resource, u64) -> Result<Option<ForeignId>, E>;
 
-/// An id of ours that does not fit its field.
+/// Why what an EHR shows is no record, without its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WideId;
+pub struct Invalid(pub &'static str);
 
 /// A record that a write refers to and the EHR does not have yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub trait Reference: Sized {
     type Foreign;
 
     /// What the EHR refers to, by our ids.
-    fn resolve<E: From<WideId>>(foreign: &Self::Foreign, to: Resource, ours: Ours<'_, E>) -> Result<Self, E>;
+    fn resolve<E: From<Invalid>>(foreign: &Self::Foreign, to: Resource, ours: Ours<'_, E>) -> Result<Self, E>;
     /// What it refers to, by the EHR's ids.
     fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: Theirs<'_, E>) -> Result<Self::Foreign, E>;
 }
@@ -36,7 +36,7 @@ pub trait Reference: Sized {
 impl Reference for u64 {
     type Foreign = ForeignId;
 
-    fn resolve<E: From<WideId>>(foreign: &ForeignId, to: Resource, ours: Ours<'_, E>) -> Result<u64, E> {
+    fn resolve<E: From<Invalid>>(foreign: &ForeignId, to: Resource, ours: Ours<'_, E>) -> Result<u64, E> {
         ours(to, foreign)
     }
 
@@ -48,8 +48,8 @@ impl Reference for u64 {
 impl Reference for u32 {
     type Foreign = ForeignId;
 
-    fn resolve<E: From<WideId>>(foreign: &ForeignId, to: Resource, ours: Ours<'_, E>) -> Result<u32, E> {
-        u32::try_from(ours(to, foreign)?).map_err(|_| WideId.into())
+    fn resolve<E: From<Invalid>>(foreign: &ForeignId, to: Resource, ours: Ours<'_, E>) -> Result<u32, E> {
+        u32::try_from(ours(to, foreign)?).map_err(|_| Invalid("an id beyond 32 bits").into())
     }
 
     fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: Theirs<'_, E>) -> Result<ForeignId, E> {
@@ -60,7 +60,7 @@ impl Reference for u32 {
 impl<T: Reference> Reference for Option<T> {
     type Foreign = Option<T::Foreign>;
 
-    fn resolve<E: From<WideId>>(foreign: &Self::Foreign, to: Resource, ours: Ours<'_, E>) -> Result<Self, E> {
+    fn resolve<E: From<Invalid>>(foreign: &Self::Foreign, to: Resource, ours: Ours<'_, E>) -> Result<Self, E> {
         foreign.as_ref().map(|foreign| T::resolve(foreign, to, ours)).transpose()
     }
 
@@ -72,7 +72,7 @@ impl<T: Reference> Reference for Option<T> {
 impl<T: Reference> Reference for Vec<T> {
     type Foreign = Vec<T::Foreign>;
 
-    fn resolve<E: From<WideId>>(foreign: &Self::Foreign, to: Resource, ours: Ours<'_, E>) -> Result<Self, E> {
+    fn resolve<E: From<Invalid>>(foreign: &Self::Foreign, to: Resource, ours: Ours<'_, E>) -> Result<Self, E> {
         foreign.iter().map(|foreign| T::resolve(foreign, to, ours)).collect()
     }
 
@@ -87,7 +87,7 @@ pub trait Part: Sized {
     type Ehr;
 
     /// What the EHR shows, by our ids.
-    fn resolve<E: From<WideId>>(ehr: &Self::Ehr, ours: Ours<'_, E>) -> Result<Self, E>;
+    fn resolve<E: From<Invalid>>(ehr: &Self::Ehr, ours: Ours<'_, E>) -> Result<Self, E>;
     /// The part by the EHR's ids.
     fn for_ehr<E: From<Missing>>(&self, theirs: Theirs<'_, E>) -> Result<Self::Ehr, E>;
 }
@@ -95,7 +95,7 @@ pub trait Part: Sized {
 impl<T: Part> Part for Vec<T> {
     type Ehr = Vec<T::Ehr>;
 
-    fn resolve<E: From<WideId>>(ehr: &Self::Ehr, ours: Ours<'_, E>) -> Result<Self, E> {
+    fn resolve<E: From<Invalid>>(ehr: &Self::Ehr, ours: Ours<'_, E>) -> Result<Self, E> {
         ehr.iter().map(|part| T::resolve(part, ours)).collect()
     }
 

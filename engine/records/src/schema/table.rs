@@ -5,15 +5,21 @@
 //! ```text
 //! Body / what an EHR shows: Resource = tag on disks, width of its ids of whom, "record of the contract", "name in messages" {
 //!     fields { name: Type [limit of what an EHR may say; a short text without], }
-//!     references { our_field: width => field of the contract: Resource, }   a foreign id there, an id of ours here
+//!     references { our_field: width => field of the contract: Resource, }   a foreign id there, an id of ours here; `or none`: left out
+//!                                                                            of a write while the EHR does not have what it refers to
 //!     parts { name: a part or a list of parts, }
 //!     own { name: Type, }                                                    kept here only: no EHR sees it
+//!     extra { ours }                                                         what the EHR knows beyond the fields is not kept; what was
+//!                                                                            given here is told to it
+//!     found_with { function } deleted_with { function }                      where the table has no words for it
+//!     deleted_as { the flag that is set when the EHR deletes it }            instead of the frame's `deleted_at`: others go on naming it
 //!     found_by { field: index field } found_by_parts { list field: index field }
 //!     in_use { the field that says so }
 //!     writes { Operation: "write kind of the contract" }
 //! }
 //! ```
 //!
+//! `bodies_of_their_own`: the schedule rests on them; their bodies and conversions are written by hand (`appointment`, `working_hour`).
 //! Every record has an `id` and `extra` besides. A field added here is added to the contract (`wit`) too: a test compares the two.
 
 /// Calls a macro with the table.
@@ -67,6 +73,140 @@ macro_rules! with_every_record {
         }
     }
     records {
+        /// A provider of care.
+        #[derive(Default)]
+        Provider / EhrProvider: Providers = 1, u32 of Institution, "provider", "Provider" {
+            fields {
+                /// First name.
+                first_name: String,
+                /// Middle name.
+                middle_name: Option<String>,
+                /// Last name.
+                last_name: String,
+                /// Name to show, when the EHR has one.
+                display_name: Option<String>,
+                /// E-mail address.
+                email: Option<String>,
+                /// National provider identifier.
+                npi: Option<String>,
+                /// Taxpayer identification number.
+                tin: Option<String>,
+                /// State licence number.
+                state_license: Option<String>,
+                /// Specialty code.
+                specialty_code: Option<String>,
+                /// No longer active.
+                inactive: bool,
+            }
+            extra { ours }
+            deleted_as { inactive }
+        }
+
+        /// A chair, column or room. One operatory never holds two appointments at once.
+        #[derive(Default)]
+        Operatory / EhrOperatory: Operatories = 2, u64 of Location, "operatory", "Operatory" {
+            fields {
+                /// Name.
+                name: String,
+                /// Name to show.
+                display_name: Option<String>,
+                /// In use.
+                active: bool,
+                /// May be booked online.
+                bookable_online: bool,
+            }
+            references {
+                /// Appointment types it is meant for; empty means all.
+                #[serde(default)]
+                appointment_type_ids: Vec<u32> => appointment_types: AppointmentTypes,
+            }
+            extra { ours }
+            deleted_with { operatory::mark_deleted }
+        }
+
+        /// A kind of appointment. One with a location is for that location only, one without is for its whole institution.
+        #[derive(Default)]
+        AppointmentType / EhrAppointmentType: AppointmentTypes = 3, u32 of Institution, "appointment-type", "Appointment Type" {
+            fields {
+                /// Name.
+                name: String,
+                /// Length in minutes, 1 to 1440.
+                minutes: u32 [Between(1, 1_440, "must be 1 to 1440")],
+                /// May be booked online.
+                bookable_online: bool,
+            }
+            own {
+                /// Descriptors of the EHR that appointments of this type carry.
+                descriptor_ids: Vec<u32>,
+            }
+            extra { ours }
+        }
+
+        /// A patient. The frame names no location: a patient is at all of `location_ids`.
+        #[derive(Default)]
+        Patient / EhrPatient: Patients = 4, u32 of Institution, "patient", "Patient" {
+            fields {
+                /// First name.
+                first_name: String,
+                /// Middle name.
+                middle_name: Option<String>,
+                /// Last name.
+                last_name: String,
+                /// Date of birth, `YYYY-MM-DD`.
+                date_of_birth: Option<String> [Date],
+                /// `Male`, `Female` or `Other`.
+                gender: Option<String> [OneOf(&["Male", "Female", "Other"], "must be Male, Female or Other")],
+                /// E-mail address.
+                email: Option<String>,
+                /// Cell phone number.
+                cell_phone: Option<String>,
+                /// Home phone number.
+                home_phone: Option<String>,
+                /// Work phone number.
+                work_phone: Option<String>,
+                /// Extension of the work phone.
+                work_phone_extension: Option<String>,
+                /// The number of an EHR that keeps one number without a type.
+                primary_phone: Option<String>,
+                /// Postal address.
+                address: Option<Address>,
+                /// Social security number, until the EHR has it: written, never read back.
+                ssn: Option<String> [NeverRead],
+                /// Billing or account type.
+                billing_type: Option<String>,
+                /// Number staff use for the patient.
+                chart_id: Option<String>,
+                /// ISO 639-1 code.
+                preferred_language: Option<String>,
+                /// Premedication notes.
+                premedication: Option<String> [Long],
+                /// No longer active in the EHR.
+                inactive: bool,
+                /// Not yet seen: some systems convert a new patient at the first visit.
+                new_patient: bool,
+                /// A person on file who is not a patient.
+                non_patient: bool,
+                /// Unsubscribed from text messages in the EHR.
+                unsubscribed_sms: bool,
+                /// Unsubscribed from e-mail in the EHR.
+                unsubscribed_email: bool,
+            }
+            references {
+                /// The responsible party, a patient of the same EHR.
+                guarantor_id: Option<u32> => guarantor: Patients or none,
+                /// The primary provider.
+                provider_id: Option<u32> => provider: Providers or none,
+            }
+            own {
+                /// Locations the patient was created or seen at.
+                location_ids: Vec<u32>,
+            }
+            extra { ours }
+            found_with { patient::terms }
+            deleted_as { inactive }
+            writes { Update: "update-patient" }
+        }
+
         /// A descriptor an EHR attaches to appointments or types (procedure code, reason, colour).
         AppointmentDescriptor / EhrAppointmentDescriptor: AppointmentDescriptors = 20, u64 of Source, "appointment-descriptor", "Appointment Descriptor" {
             fields {
@@ -711,6 +851,79 @@ macro_rules! with_every_record {
                 guarantor_id: Option<u32> => guarantor: Patients,
             }
             found_by { patient_id: Patient, guarantor_id: Guarantor }
+        }
+    }
+    bodies_of_their_own {
+        /// When a provider sees patients. Exactly one of `days` (not empty), `specific_date` and `recurrence` applies.
+        WorkingHour / EhrWorkingHour: WorkingHours = 5, u32 of Location, "working-hour", "Working Hour" {
+            fields {
+                /// Begin, `HH:MM` local.
+                begin_time: String [TimeOfDay],
+                /// End, `HH:MM` local, `24:00` included; not after the begin means the next day.
+                end_time: String [EndOfDay],
+                /// Weekly days.
+                days: Vec<Weekday>,
+                /// One date only.
+                specific_date: Option<String> [Date],
+                /// Custom recurrence.
+                recurrence: Option<EhrRecurrence>,
+                /// Working hours or a block.
+                kind: HourKind,
+                /// Label of the hours in the EHR, such as `Hygiene`.
+                label: Option<String>,
+                /// In force.
+                active: bool,
+            }
+            references {
+                /// The provider.
+                provider: ForeignId => Providers,
+                /// The operatory; none where the EHR schedules by provider only.
+                operatory: Option<ForeignId> => Operatories,
+                /// Appointment types it accepts; empty means all.
+                appointment_types: Vec<ForeignId> => AppointmentTypes,
+            }
+            writes { Create: "create-working-hour", Update: "update-working-hour", Delete: "delete-working-hour" }
+        }
+
+        /// An appointment, or a block of unavailable time (`unavailable`, without patient).
+        #[derive(Default)]
+        Appointment / EhrAppointment: Appointments = 6, u64 of Everywhere, "appointment", "Appointment" {
+            fields {
+                /// Start, in seconds since 1970, UTC.
+                start: i64 [Instant],
+                /// End, after the start.
+                end: i64 [Instant],
+                /// Free text.
+                note: Option<String> [Long],
+                /// A block of time, not a visit.
+                unavailable: bool,
+                /// Cancelled or broken.
+                cancelled: bool,
+                /// Confirmed by the practice.
+                confirmed: bool,
+                /// Confirmed by the patient.
+                patient_confirmed: bool,
+                /// The patient did not come.
+                patient_missed: bool,
+                /// Checked in at.
+                checkin_at: Option<i64> [Instant],
+                /// Checked out at.
+                checked_out_at: Option<i64> [Instant],
+                /// The write key, where the EHR kept the one our write sent.
+                write_key: Option<String> [Exact],
+                /// Version tag of the record in the EHR, sent back with an update so that the EHR can refuse a stale one.
+                version: Option<String> [Exact],
+            }
+            references {
+                /// The patient.
+                patient: Option<ForeignId> => Patients,
+                /// The provider.
+                provider: Option<ForeignId> => Providers,
+                /// The operatory.
+                operatory: Option<ForeignId> => Operatories,
+                /// The appointment type.
+                appointment_type: Option<ForeignId> => AppointmentTypes,
+            }
         }
     }
     } };

@@ -1,6 +1,7 @@
 //! On the FHIR server from npm.
 
 use location::time::SECOND;
+use records::record::Record;
 use serde_json::Value;
 use setup::{DataSource, LocationSetup};
 
@@ -68,7 +69,7 @@ impl Harness {
     }
 
     /// The appointment as the EHR has it.
-    pub async fn in_ehr(&self, record: &records::Appointment) -> Value {
+    pub async fn in_ehr(&self, record: &Record<records::Appointment>) -> Value {
         self.server.read("Appointment", record.foreign_id.as_deref().expect("it was written")).await
     }
 

@@ -24,7 +24,7 @@ use processor::{
     requests::PatientDetails,
 };
 use query::lists::Stretch;
-use records::{self, Writeback, document::Kind};
+use records::{self, Writeback, document::Kind, record::Record};
 use setup::{DataSource, LocationSetup, Setup};
 use store::{SledConfig, SledStore, Store, StoreKey};
 use tempfile::TempDir;
@@ -126,7 +126,7 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
     }
 
     /// Waits until a booking's insert is done.
-    pub async fn written(&self, id: u64) -> records::Appointment {
+    pub async fn written(&self, id: u64) -> Record<records::Appointment> {
         written(&self.engine, id).await
     }
 
@@ -152,37 +152,37 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         AppointmentTypeId(self.small_id_of(Resource::AppointmentTypes, &self.seeded.check_up()))
     }
 
-    pub fn patient_by_foreign(&self, foreign: impl ToString) -> records::Patient {
+    pub fn patient_by_foreign(&self, foreign: impl ToString) -> Record<records::Patient> {
         let id = self.small_id_of(Resource::Patients, &foreign.to_string());
         self.engine.patient(INSTITUTION, id).expect("the store can be read").expect("the patient is known")
     }
 
-    pub fn providers(&self) -> Vec<records::Provider> {
+    pub fn providers(&self) -> Vec<Record<records::Provider>> {
         self.engine.providers(INSTITUTION, ALL).expect("the store can be read")
     }
 
-    pub fn operatories(&self) -> Vec<records::Operatory> {
+    pub fn operatories(&self) -> Vec<Record<records::Operatory>> {
         self.engine.operatories(LOCATION, ALL).expect("the store can be read")
     }
 
-    pub fn patients(&self) -> Vec<records::Patient> {
+    pub fn patients(&self) -> Vec<Record<records::Patient>> {
         let patient = |id| self.engine.patient(INSTITUTION, id).expect("the store can be read");
         (1..=1_000).filter_map(patient).collect()
     }
 
     /// All appointments from today on, cancelled ones too.
-    pub fn appointments(&self) -> Vec<records::Appointment> {
+    pub fn appointments(&self) -> Vec<Record<records::Appointment>> {
         let start = self.at(-1, 0);
         let span = Span { start, end: start.plus(CALENDAR) };
         self.engine.appointments(LOCATION, span, None, false, 1_000).expect("the store can be read")
     }
 
-    pub fn appointment(&self, id: u64) -> records::Appointment {
+    pub fn appointment(&self, id: u64) -> Record<records::Appointment> {
         appointment(&self.engine, id)
     }
 
     /// What we made of an appointment of the EHR, if anything.
-    pub fn seen(&self, foreign: &str) -> Option<records::Appointment> {
+    pub fn seen(&self, foreign: &str) -> Option<Record<records::Appointment>> {
         self.appointments().into_iter().find(|seen| seen.foreign_id.as_deref() == Some(foreign))
     }
 
@@ -269,12 +269,12 @@ pub async fn idle(engine: &Engine) {
     until("the end of the queue", async || queued().await.filter(|queued| *queued == 0)).await;
 }
 
-pub fn appointment(engine: &Engine, id: u64) -> records::Appointment {
+pub fn appointment(engine: &Engine, id: u64) -> Record<records::Appointment> {
     engine.appointment(AppointmentId(id)).expect("the store can be read").expect("it is known")
 }
 
 /// Waits until a booking's insert is done.
-pub async fn written(engine: &Engine, id: u64) -> records::Appointment {
+pub async fn written(engine: &Engine, id: u64) -> Record<records::Appointment> {
     let confirmed = async || {
         let record = appointment(engine, id);
         match record.booking.as_ref().expect("it was booked here") {

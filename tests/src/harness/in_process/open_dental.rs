@@ -4,7 +4,7 @@ use chrono_tz::Tz;
 use processor::{commands::CreateRecord, request::Request, requests::Saved};
 use records::{
     self,
-    entry::{Body, Entry, WriteStatus},
+    record::{Body, Record, WriteStatus},
 };
 use setup::{DataSource, LocationSetup};
 
@@ -77,23 +77,23 @@ impl Harness {
     }
 
     /// The row of a record of ours.
-    pub fn in_ehr(&self, record: &records::Appointment) -> Row {
+    pub fn in_ehr(&self, record: &Record<records::Appointment>) -> Row {
         let key = record.foreign_id.as_deref().and_then(|id| id.parse().ok()).expect("it was written");
         self.row("appointments", key)
     }
 
-    pub fn entry<T: Body>(&self, foreign: &str) -> Entry<T> {
+    pub fn entry<T: Body>(&self, foreign: &str) -> Record<T> {
         let id = self.id_of(T::RESOURCE, foreign).unwrap_or_else(|| panic!("{:?} {foreign} is not known", T::RESOURCE));
         self.entry_by_id(id)
     }
 
-    pub fn entry_by_id<T: Body>(&self, id: u64) -> Entry<T> {
+    pub fn entry_by_id<T: Body>(&self, id: u64) -> Record<T> {
         self.engine.entry::<T>(SOURCE, id).expect("the store can be read").expect("it is known")
     }
 
     /// Saves a record as a client would.
     pub async fn file<T: Body>(&self, body: &T, patient: Option<u32>) -> u64 {
-        self.save(CreateRecord { body: body.clone(), patient, number: None }).await.id
+        self.save(CreateRecord { body: body.clone(), patient, number: None }).await.id.into()
     }
 
     pub async fn save<T, R: Request<Reply = Saved<T>> + Clone>(&self, request: R) -> T {

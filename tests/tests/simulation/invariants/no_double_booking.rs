@@ -7,7 +7,7 @@ use location::{
     ids::{AppointmentId, LocationId},
     intent::WriteIntent,
 };
-use records::{self, ehr};
+use records::{self, ehr, record::Record};
 
 use crate::simulation::{ehr::same_place, plan::seconds, sim::Sim};
 
@@ -56,10 +56,11 @@ pub fn in_the_ehr(sim: &Sim, location: LocationId, place: &Placement) -> Option<
     let processor = &sim.process.hosts.get(&location)?.processor;
     let institution = processor.institution.id.0;
     let operatory = match place.operatory {
-        Some(id) => Some(processor.read::<records::Operatory>(location.0, id.0).ok()??.foreign_id?),
+        Some(id) => Some(processor.read::<Record<records::Operatory>>(location.0, id.0).ok()??.foreign_id?),
         None => None,
     };
-    let provider = processor.read::<records::Provider>(institution, u64::from(place.provider?.0)).ok()??.foreign_id;
+    let provider =
+        processor.read::<Record<records::Provider>>(institution, u64::from(place.provider?.0)).ok()??.foreign_id;
     Some(ehr::EhrAppointment {
         operatory,
         provider,

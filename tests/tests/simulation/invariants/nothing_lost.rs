@@ -1,18 +1,19 @@
 //! Nothing acknowledged is lost: every booking a client was told of has its document, and its key its memory.
 
 use location::ids::LocationId;
+use records::record::Record;
 
 use crate::simulation::sim::{Sim, document};
 
 pub fn check(sim: &Sim) {
     for (id, booking) in sim.ledger.bookings.iter().filter(|(_, booking)| booking.acknowledged) {
-        let kept: Option<records::Appointment> = document(sim, 0, id.0);
+        let kept: Option<Record<records::Appointment>> = document(sim, 0, id.0);
         let Some(kept) = kept else { panic!("nothing lost: booking {id} of {} has no document", booking.location) };
         assert!(kept.booking.is_some(), "nothing lost: booking {id} is no booking any more");
         let source = |id| sim.plan.setup.locations.get(&id).map(|location| (location.institution, location.source));
-        let (there, here) = (source(LocationId(kept.location_id)), source(booking.location));
+        let (there, here) = (source(LocationId(kept.location())), source(booking.location));
         let moved = there == here && here.is_some_and(|(_, source)| source.is_some());
-        let stayed = LocationId(kept.location_id) == booking.location;
+        let stayed = LocationId(kept.location()) == booking.location;
         assert!(stayed || moved, "nothing lost: booking {id} went elsewhere");
     }
     for (key, promise) in sim.ledger.promises.iter().filter(|(_, promise)| sim.now < promise.expires) {

@@ -1,0 +1,203 @@
+//! Appointments, and what a booking adds to them.
+
+use location::{
+    command::Placement,
+    ids::{OperatoryId, ProviderId},
+    pull::Resource,
+    time::{SECOND, Span, Timestamp},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ehr::ForeignId,
+    index::{Field, OrderBy, Term},
+    record::{Body, Record},
+    schema::{EhrAppointment, Invalid, Missing, Ours, Reference, Theirs},
+    values::Extra,
+};
+
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Appointment {
+    /// Version tag in the EHR.
+    pub version: Option<String>,
+    pub patient_id: Option<u32>,
+    pub appointment_type_id: Option<u32>,
+    pub placement: Placement,
+    pub note: Option<String>,
+    pub unavailable: bool,
+    pub cancelled: bool,
+    pub cancelled_at: Option<Timestamp>,
+    pub cancel_reason: Option<String>,
+    pub confirmed: bool,
+    pub confirmed_at: Option<Timestamp>,
+    pub patient_confirmed: bool,
+    pub patient_confirmed_at: Option<Timestamp>,
+    pub patient_missed: bool,
+    pub checkin_at: Option<Timestamp>,
+    pub checked_out_at: Option<Timestamp>,
+    /// Only for appointments made here.
+    pub booking: Option<Booking>,
+}
+
+impl Appointment {
+    /// One as it starts out: nothing is known of it but its place in the schedule.
+    pub fn at(placement: Placement) -> Appointment {
+        Appointment {
+            version: None,
+            patient_id: None,
+            appointment_type_id: None,
+            placement,
+            note: None,
+            unavailable: false,
+            cancelled: false,
+            cancelled_at: None,
+            cancel_reason: None,
+            confirmed: false,
+            confirmed_at: None,
+            patient_confirmed: false,
+            patient_confirmed_at: None,
+            patient_missed: false,
+            checkin_at: None,
+            checked_out_at: None,
+            booking: None,
+        }
+    }
+
+    /// What is the case and was not before is so since now.
+    pub fn begin_flags(&mut self, now: Timestamp) {
+        let flags = [
+            (self.cancelled, &mut self.cancelled_at),
+            (self.confirmed, &mut self.confirmed_at),
+            (self.patient_confirmed, &mut self.patient_confirmed_at),
+        ];
+        for (_, since) in flags.into_iter().filter(|(holds, _)| *holds) {
+            since.get_or_insert(now);
+        }
+    }
+}
+
+/// Patient data never reaches a log by accident.
+impl std::fmt::Debug for Appointment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Appointment({:?}, redacted)", self.placement)
+    }
+}
+
+/// What the booking intent adds to an appointment (specification 2.10).
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Booking {
+    pub booking_ref: String,
+    pub writeback: Writeback,
+    /// Why the insert failed, without patient data.
+    pub failure_reason: Option<String>,
+    /// The name the client gave, for the booking object.
+    pub patient_first_name: String,
+    pub patient_last_name: String,
+    /// Whether the patient was known before; none where that was not noted.
+    #[serde(default)]
+    pub patient_matched: Option<bool>,
+    pub created_by: String,
+    /// The patient books for somebody else.
+    #[serde(default)]
+    pub is_guardian: bool,
+    #[serde(default)]
+    pub is_new_clients_patient: bool,
+    #[serde(default)]
+    pub referrer: Option<String>,
+    #[serde(default)]
+    pub descriptor_ids: Vec<u32>,
+}
+
+/// `ehr_writeback` (specification 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Writeback {
+    Pending,
+    Confirmed,
+    Failed,
+}
+
+impl Body for Appointment {
+    const LISTED_BY_ID: bool = false;
+
+    /// What the EHR does not say is kept. When something was confirmed or cancelled is for the caller to say of what is new.
+    fn resolve<E: From<Invalid>>(
+        shown: &EhrAppointment,
+        kept: Option<&Appointment>,
+        ours: Ours<'_, E>,
+    ) -> Result<Appointment, E> {
+        let time = |seconds: i64| Timestamp(seconds.saturating_mul(SECOND));
+        let span = Span::new(time(shown.start), time(shown.end)).ok_or(Invalid("end is not after start"))?;
+        let operatory: Option<u64> = Reference::resolve(&shown.operatory, Resource::Operatories, ours)?;
+        let provider: Option<u32> = Reference::resolve(&shown.provider, Resource::Providers, ours)?;
+        let kind: Option<u32> = Reference::resolve(&shown.appointment_type, Resource::AppointmentTypes, ours)?;
+        Ok(Appointment {
+            version: shown.version.clone(),
+            patient_id: Reference::resolve(&shown.patient, Resource::Patients, ours)?,
+            appointment_type_id: kind.or(kept.and_then(|kept| kept.appointment_type_id)),
+            placement: Placement { operatory: operatory.map(OperatoryId), provider: provider.map(ProviderId), span },
+            note: shown.note.clone(),
+            unavailable: shown.unavailable,
+            cancelled: shown.cancelled,
+            cancelled_at: kept.and_then(|kept| kept.cancelled_at).filter(|_| shown.cancelled),
+            cancel_reason: kept.and_then(|kept| kept.cancel_reason.clone()).filter(|_| shown.cancelled),
+            confirmed: shown.confirmed,
+            confirmed_at: kept.and_then(|kept| kept.confirmed_at).filter(|_| shown.confirmed),
+            patient_confirmed: shown.patient_confirmed,
+            patient_confirmed_at: kept.and_then(|kept| kept.patient_confirmed_at).filter(|_| shown.patient_confirmed),
+            patient_missed: shown.patient_missed,
+            checkin_at: shown.checkin_at.map(time),
+            checked_out_at: shown.checked_out_at.map(time),
+            booking: kept.and_then(|kept| kept.booking.clone()),
+        })
+    }
+
+    /// A provider, an operatory or a type that the EHR does not have is left out.
+    fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: Theirs<'_, E>) -> Result<EhrAppointment, E> {
+        let seconds = |at: Timestamp| at.0.div_euclid(SECOND);
+        let Placement { operatory, provider, span } = self.placement;
+        let mut of = |to, id: Option<u64>| id.map_or(Ok(None), |id| theirs(to, id));
+        Ok(EhrAppointment {
+            id,
+            patient: of(Resource::Patients, self.patient_id.map(u64::from))?,
+            provider: of(Resource::Providers, provider.map(|id| id.0.into()))?,
+            operatory: of(Resource::Operatories, operatory.map(|id| id.0))?,
+            appointment_type: of(Resource::AppointmentTypes, self.appointment_type_id.map(u64::from))?,
+            start: seconds(span.start),
+            end: seconds(span.end),
+            note: self.note.clone(),
+            unavailable: self.unavailable,
+            cancelled: self.cancelled,
+            confirmed: self.confirmed,
+            patient_confirmed: self.patient_confirmed,
+            patient_missed: self.patient_missed,
+            checkin_at: self.checkin_at.map(seconds),
+            checked_out_at: self.checked_out_at.map(seconds),
+            write_key: None,
+            version: self.version.clone(),
+            extra: Extra::new(),
+        })
+    }
+
+    fn terms(&self) -> Vec<Term> {
+        self.patient_id.map(|id| Term::number(Field::Patient, id)).into_iter().collect()
+    }
+
+    fn orders(&self) -> Vec<(OrderBy, Timestamp)> {
+        vec![(OrderBy::Start, self.placement.span.start)]
+    }
+
+    /// Its place in the schedule is free.
+    fn mark_deleted(record: &mut Record<Appointment>, now: Timestamp) {
+        record.cancelled = true;
+        record.cancelled_at.get_or_insert(now);
+    }
+
+    fn is_deleted(record: &Record<Appointment>) -> bool {
+        record.cancelled
+    }
+
+    fn is_made_here(record: &Record<Appointment>) -> bool {
+        record.booking.is_some()
+    }
+}

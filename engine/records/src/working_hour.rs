@@ -1,0 +1,125 @@
+//! Working hours of a provider, and blocks of the schedule.
+
+use location::{
+    hours::{HourKind, HourSource, Recurrence},
+    pull::Resource,
+    time::Timestamp,
+    zone::Date,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ehr::{EhrRecurrence, ForeignId},
+    index::{Field, Term},
+    record::{Body, Record},
+    schema::{EhrWorkingHour, Invalid, Missing, Ours, Reference, Theirs},
+    values::Extra,
+};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkingHour {
+    pub provider_id: u32,
+    pub operatory_id: Option<u64>,
+    /// Minutes after local midnight.
+    pub begin: u16,
+    pub end: u16,
+    pub recurrence: Recurrence,
+    pub kind: HourKind,
+    pub source: HourSource,
+    pub appointment_type_ids: Vec<u32>,
+    pub label: Option<String>,
+    pub active: bool,
+}
+
+impl Record<WorkingHour> {
+    /// Offers slots. What the EHR would not have offers none, however it was set.
+    pub fn in_force(&self) -> bool {
+        self.active && !self.rejected()
+    }
+}
+
+impl Body for WorkingHour {
+    /// Hours set here stay so, whoever changes them: clients may go on changing them.
+    fn resolve<E: From<Invalid>>(
+        shown: &EhrWorkingHour,
+        kept: Option<&WorkingHour>,
+        ours: Ours<'_, E>,
+    ) -> Result<WorkingHour, E> {
+        let times = (minutes(&shown.begin_time), minutes(&shown.end_time), recurrence(shown));
+        let (Some(begin), Some(end), Some(recurrence)) = times else {
+            return Err(Invalid("begin_time, end_time or the days of the working hour cannot be read").into());
+        };
+        Ok(WorkingHour {
+            provider_id: Reference::resolve(&shown.provider, Resource::Providers, ours)?,
+            operatory_id: Reference::resolve(&shown.operatory, Resource::Operatories, ours)?,
+            begin,
+            end,
+            recurrence,
+            kind: shown.kind,
+            source: kept.map_or(HourSource::Synced, |kept| kept.source),
+            appointment_type_ids: Reference::resolve(&shown.appointment_types, Resource::AppointmentTypes, ours)?,
+            label: shown.label.clone(),
+            active: shown.active,
+        })
+    }
+
+    fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: Theirs<'_, E>) -> Result<EhrWorkingHour, E> {
+        let (days, specific_date, recurrence) = match self.recurrence.clone() {
+            Recurrence::Weekly(days) => (days, None, None),
+            Recurrence::On(date) => (Vec::new(), Some(date.to_string()), None),
+            Recurrence::Every { number, unit, reference } => {
+                (Vec::new(), None, Some(EhrRecurrence { number, unit, reference: reference.to_string() }))
+            }
+        };
+        Ok(EhrWorkingHour {
+            id,
+            provider: self.provider_id.for_ehr(Resource::Providers, theirs)?,
+            operatory: self.operatory_id.for_ehr(Resource::Operatories, theirs)?,
+            begin_time: time_of_day(self.begin),
+            end_time: time_of_day(self.end),
+            days,
+            specific_date,
+            recurrence,
+            kind: self.kind,
+            appointment_types: self.appointment_type_ids.for_ehr(Resource::AppointmentTypes, theirs)?,
+            label: self.label.clone(),
+            active: self.active,
+            extra: Extra::new(),
+        })
+    }
+
+    fn terms(&self) -> Vec<Term> {
+        vec![Term::number(Field::Provider, self.provider_id)]
+    }
+
+    fn mark_deleted(record: &mut Record<WorkingHour>, now: Timestamp) {
+        record.active = false;
+        record.deleted_at.get_or_insert(now);
+    }
+}
+
+/// `HH:MM` as minutes after midnight, `24:00` included.
+fn minutes(text: &str) -> Option<u16> {
+    let (hours, minutes) = text.split_once(':')?;
+    let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let total = hours.checked_mul(60)?.checked_add(minutes)?;
+    (minutes < 60 && total <= 1_440).then_some(total)
+}
+
+/// `HH:MM`; the end of the day is `24:00`.
+fn time_of_day(minutes: u16) -> String {
+    format!("{:02}:{:02}", minutes / 60, minutes % 60)
+}
+
+fn recurrence(shown: &EhrWorkingHour) -> Option<Recurrence> {
+    match (&shown.specific_date, &shown.recurrence) {
+        (Some(date), None) => Some(Recurrence::On(date.parse::<Date>().ok()?)),
+        (None, Some(every)) => Some(Recurrence::Every {
+            number: every.number,
+            unit: every.unit,
+            reference: every.reference.parse::<Date>().ok()?,
+        }),
+        (None, None) => Some(Recurrence::Weekly(shown.days.clone())),
+        (Some(_), Some(_)) => None,
+    }
+}
