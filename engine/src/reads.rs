@@ -3,7 +3,7 @@
 use location::{
     ids::{AppointmentId, InstitutionId, LocationId},
     pull::Resource,
-    time::{Span, Timestamp},
+    time::Timestamp,
 };
 use processor::{
     error::{EngineError, failed},
@@ -11,19 +11,17 @@ use processor::{
 };
 use query::{
     feed::{self, Changes, Stream},
-    index::places,
-    lists::{Lists, Order, Part, Position, Stretch, Walk},
+    lists::{ListError, ListQuery, Lists, Page, PageRequest, Range},
 };
 use records::{
     self,
-    document::{Document, Kind, Link, scope_of},
+    document::{Document, Kind, scope_of},
     ehr::Description,
-    index::OrderBy,
     record::{Body, Record},
 };
 use runtime::clock;
 use serde::{Deserialize, de::DeserializeOwned};
-use store::{Direction, MAX_KEY_BYTES, feed_end, keys};
+use store::{Direction, feed_end, keys};
 use webhooks::shapes::{Related, Scene, Unshaped};
 
 use crate::{
@@ -52,27 +50,22 @@ struct Frame {
 const HOURS_AT_MOST: usize = 10_000;
 
 impl Engine {
-    pub fn walk<D: Document>(&self, walk: &Walk, part: Part) -> Result<Vec<(Position, D)>, EngineError> {
-        self.walkable(walk)?;
-        self.lists().walk(walk, part).map_err(failed)
-    }
-
-    /// The records as JSON, as the store keeps them.
-    pub fn walk_raw<D: Document>(&self, walk: &Walk, part: Part) -> Result<Vec<(Position, Vec<u8>)>, EngineError> {
-        self.walkable(walk)?;
-        self.lists().walk_raw::<D>(walk, part).map_err(failed)
+    /// A page of a list: of the records that meet the query's filters, and `keep`, which judges what no filter says.
+    pub fn list<D: Document>(
+        &self,
+        query: &ListQuery,
+        page: &PageRequest,
+        keep: impl Fn(&D) -> bool,
+    ) -> Result<Page<D>, EngineError> {
+        self.lists().list(query, page, clock::now(), keep).map_err(|error| match error {
+            ListError::Store(error) => failed(error),
+            ListError::Expired => EngineError::Expired,
+            ListError::TooManyToSort => EngineError::TooManyToSort,
+        })
     }
 
     fn lists(&self) -> Lists<'_> {
         Lists { store: &*self.deps().store, secrets: &self.deps().secrets }
-    }
-
-    /// Places older than that are forgotten, so the walk could skip records.
-    fn walkable(&self, walk: &Walk) -> Result<(), EngineError> {
-        match walk.order {
-            Order::By(_) if walk.as_of < clock::now().minus(places::KEPT) => Err(EngineError::Expired),
-            _ => Ok(()),
-        }
     }
 
     /// What changed at a location and in its data source after a position; without a position, the position of now. No resources
@@ -122,97 +115,49 @@ impl Engine {
         value.map(|bytes| serde_json::from_slice(&bytes).map_err(|_| EngineError::Damaged)).transpose()
     }
 
-    pub fn booking(&self, booking_ref: &str) -> Result<Option<Record<records::Appointment>>, EngineError> {
+    pub fn booking(&self, booking_ref: &str) -> Result<Option<records::Appointment>, EngineError> {
         match self.deps().secrets.booking_of(booking_ref) {
             Some(id) => self.appointment(AppointmentId(id)),
             None => Ok(None),
         }
     }
 
-    pub fn appointment(&self, id: AppointmentId) -> Result<Option<Record<records::Appointment>>, EngineError> {
+    pub fn appointment(&self, id: AppointmentId) -> Result<Option<records::Appointment>, EngineError> {
         self.document(0, id.0)
     }
 
-    /// Appointments of a location that start in `range`, in order of start and id, after a position.
-    pub fn appointments(
-        &self,
-        location: LocationId,
-        range: Span,
-        after: Option<(Timestamp, u64)>,
-        backwards: bool,
-        limit: usize,
-    ) -> Result<Vec<Record<records::Appointment>>, EngineError> {
-        let mut walk = Walk::new(location.0, Order::By(OrderBy::Start));
-        walk.within = Some(range);
-        let from = after.map(|(at, id)| Position { at, id });
-        let direction = if backwards { Direction::Backward } else { Direction::Forward };
-        let found = self.walk(&walk, Part { from, direction, limit })?;
-        Ok(found.into_iter().map(|(_, appointment)| appointment).collect())
-    }
-
-    pub fn patient(
-        &self,
-        institution: InstitutionId,
-        id: u32,
-    ) -> Result<Option<Record<records::Patient>>, EngineError> {
+    pub fn patient(&self, institution: InstitutionId, id: u32) -> Result<Option<records::Patient>, EngineError> {
         self.document(institution.0, u64::from(id))
     }
 
-    pub fn provider(
-        &self,
-        institution: InstitutionId,
-        id: u32,
-    ) -> Result<Option<Record<records::Provider>>, EngineError> {
+    pub fn provider(&self, institution: InstitutionId, id: u32) -> Result<Option<records::Provider>, EngineError> {
         self.document(institution.0, u64::from(id))
     }
 
-    pub fn providers(
-        &self,
-        institution: InstitutionId,
-        part: Stretch,
-    ) -> Result<Vec<Record<records::Provider>>, EngineError> {
-        self.list(institution.0, part)
-    }
-
-    pub fn operatory(&self, location: LocationId, id: u64) -> Result<Option<Record<records::Operatory>>, EngineError> {
+    pub fn operatory(&self, location: LocationId, id: u64) -> Result<Option<records::Operatory>, EngineError> {
         self.document(location.0, id)
-    }
-
-    pub fn operatories(
-        &self,
-        location: LocationId,
-        part: Stretch,
-    ) -> Result<Vec<Record<records::Operatory>>, EngineError> {
-        self.list(location.0, part)
     }
 
     pub fn appointment_type(
         &self,
         institution: InstitutionId,
         id: u32,
-    ) -> Result<Option<Record<records::AppointmentType>>, EngineError> {
+    ) -> Result<Option<records::AppointmentType>, EngineError> {
         self.document(institution.0, u64::from(id))
     }
 
     /// All of them, up to the limit of one list: practices have some dozens.
-    pub fn appointment_types(
-        &self,
-        institution: InstitutionId,
-    ) -> Result<Vec<Record<records::AppointmentType>>, EngineError> {
-        self.list(institution.0, Stretch { after: None, before: None, limit: HOURS_AT_MOST })
+    pub fn appointment_types(&self, institution: InstitutionId) -> Result<Vec<records::AppointmentType>, EngineError> {
+        self.by_id(institution.0, Range::first(HOURS_AT_MOST))
     }
 
-    pub fn working_hour(
-        &self,
-        location: LocationId,
-        id: u32,
-    ) -> Result<Option<Record<records::WorkingHour>>, EngineError> {
+    pub fn working_hour(&self, location: LocationId, id: u32) -> Result<Option<records::WorkingHour>, EngineError> {
         self.document(location.0, u64::from(id))
     }
 
     /// All of a location, up to the limit of one list.
-    pub fn working_hours(&self, location: LocationId) -> Result<Vec<Record<records::WorkingHour>>, EngineError> {
-        self.list(location.0, Stretch { after: None, before: None, limit: HOURS_AT_MOST })
+    pub fn working_hours(&self, location: LocationId) -> Result<Vec<records::WorkingHour>, EngineError> {
+        self.by_id(location.0, Range::first(HOURS_AT_MOST))
     }
 
     /// A record of a data source.
@@ -222,13 +167,7 @@ impl Engine {
 
     /// Our id of what a data source calls so.
     pub fn id_of_foreign(&self, source: u32, kind: Kind, foreign_id: &str) -> Result<Option<u64>, EngineError> {
-        let key = keys::link(source, kind.byte(), foreign_id.as_bytes());
-        // A foreign id too long for a key was never linked.
-        if key.len() > MAX_KEY_BYTES {
-            return Ok(None);
-        }
-        let value = self.deps().store.get(&key).map_err(failed)?;
-        value.map(|bytes| Link::from_bytes(&bytes).map(|link| link.id).ok_or(EngineError::Damaged)).transpose()
+        self.lists().id_of_foreign(source, kind, foreign_id).map_err(failed)
     }
 
     /// A record of a location or its data source, as it looks on the wire in a version of the API, to callers who may see amounts or may
@@ -259,23 +198,19 @@ impl Engine {
         value.map(|bytes| parsed(T::KIND, &bytes)).transpose()
     }
 
-    pub(crate) fn list<T: Document>(&self, scope: u32, part: Stretch) -> Result<Vec<T>, EngineError> {
+    /// Records of a scope by their ids alone, read without the index.
+    pub(crate) fn by_id<T: Document>(&self, scope: u32, range: Range) -> Result<Vec<T>, EngineError> {
         let kind = T::KIND.byte();
-        let mut range = keys::records(kind, scope);
-        if let Some(after) = part.after {
-            range = range.after(&keys::record(kind, scope, after));
+        let mut keys = keys::records(kind, scope);
+        if let Some(from) = range.from {
+            let key = keys::record(kind, scope, from.id);
+            match range.direction {
+                Direction::Forward => keys = keys.after(&key),
+                Direction::Backward => keys.end = key,
+            }
         }
-        if let Some(before) = part.before {
-            range.end = keys::record(kind, scope, before);
-        }
-        // Looking back from a position shows the nearest records, still in rising order.
-        let direction = if part.before.is_some() { Direction::Backward } else { Direction::Forward };
-        let found = self.deps().store.scan(range, direction, part.limit).map_err(failed)?;
-        let mut records = found.iter().map(|(_, bytes)| parsed(T::KIND, bytes)).collect::<Result<Vec<T>, _>>()?;
-        if part.before.is_some() {
-            records.reverse();
-        }
-        Ok(records)
+        let found = self.deps().store.scan(keys, range.direction, range.limit).map_err(failed)?;
+        found.iter().map(|(_, bytes)| parsed(T::KIND, bytes)).collect()
     }
 }
 

@@ -5,18 +5,13 @@ use processor::{
     actor::Ask,
     commands::{DropWrite, RetryWrite},
     error::EngineError,
-    write_requests::{WriteRequest, merged},
+    write_requests::WriteRequest,
 };
-use query::lists::Stretch;
+use query::lists::Range;
 
 use crate::engine::Engine;
 
 impl Engine {
-    pub async fn write_requests(&self, location: LocationId, part: Stretch) -> Result<Vec<WriteRequest>, EngineError> {
-        let waiting = self.unfinished_writes(location).await?;
-        Ok(merged(waiting, self.ended_writes(location, part)?, part))
-    }
-
     pub async fn write_request(&self, location: LocationId, id: u64) -> Result<Option<WriteRequest>, EngineError> {
         let waiting = self.unfinished_writes(location).await?.into_iter().find(|it| it.id == id);
         match waiting {
@@ -40,8 +35,8 @@ impl Engine {
     }
 
     /// What is no more in the queue.
-    pub fn ended_writes(&self, location: LocationId, part: Stretch) -> Result<Vec<WriteRequest>, EngineError> {
-        let ended = self.list::<records::Write>(location.0, part)?;
+    pub fn ended_writes(&self, location: LocationId, range: Range) -> Result<Vec<WriteRequest>, EngineError> {
+        let ended = self.by_id::<records::Write>(location.0, range)?;
         Ok(ended.into_iter().map(WriteRequest::ended).collect())
     }
 }

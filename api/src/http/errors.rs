@@ -6,7 +6,7 @@ use actix_web::{
     HttpResponse, ResponseError,
     http::{StatusCode, header},
 };
-use engine::{EngineError, Unmet};
+use engine::{EngineError, Unmet, lists::MAX_SORTED};
 use location::{
     decision::{Over, Refusal},
     pull::Resource,
@@ -275,6 +275,9 @@ impl From<EngineError> for ApiError {
             EngineError::UnknownLocation | EngineError::Internal => ApiError::Internal,
             EngineError::Expired => {
                 ApiError::bad("The cursor is too old: leave it empty to start again.").because(Reason::CursorExpired)
+            }
+            EngineError::TooManyToSort => {
+                ApiError::bad(format!("More than {MAX_SORTED} records cannot be sorted by id: narrow start and end."))
             }
             EngineError::Busy { retry_after } => ApiError::Unavailable { retry_after: retry_after.into() },
             EngineError::AdapterPreparing => {

@@ -1,7 +1,9 @@
-//! Pages of a list: by cursor from v3.0.0 on, by number in v2.2.2. Reading is the same for all: records are fetched next to a
-//! position, filtered, until the page is full.
+//! Pages of a list as they are asked for and shown: by cursor from v3.0.0 on, by number in v2.2.2. The engine reads them.
 
-use engine::{EngineError, lists::Stretch};
+use engine::{
+    EngineError,
+    lists::{self, PageAt, PageRequest, Position, Range},
+};
 use location::time::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,9 +12,9 @@ use serde_json::json;
 use crate::{
     http::query::Params,
     values::{
-        cursor::{Position, QueryCursors},
+        cursor::QueryCursors,
         kinds::{Kind, integer},
-        limits::{MAX_SKIPPED, PAGE_NUMBER, PER_PAGE, PER_PAGE_DEFAULT, READ_AHEAD, READ_BUDGET},
+        limits::{MAX_SKIPPED, PAGE_NUMBER, PER_PAGE, PER_PAGE_DEFAULT, READ_BUDGET},
         versions::Version,
     },
 };
@@ -23,20 +25,10 @@ pub(crate) const PARAMETERS: [&str; 4] = ["start_cursor", "end_cursor", "per_pag
 #[derive(Clone)]
 pub(crate) struct Paging {
     per_page: usize,
-    from: From,
+    at: PageAt,
     cursors: QueryCursors,
-    as_of: Timestamp,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum From {
-    Start,
-    After(Position),
-    Before(Position),
-    /// v2.2.2: so many records are skipped.
-    Skip(usize),
-    /// By number in a list of cursors: so many records are passed over, and cursors lead on from there.
-    Jump(usize),
+    /// When the first page of the list was asked for.
+    first_asked: Timestamp,
 }
 
 /// Where a page stands in its list.
@@ -63,12 +55,6 @@ impl<T> Page<T> {
     }
 }
 
-impl ListInfo {
-    pub(crate) fn more(&self) -> bool {
-        matches!(self, ListInfo::Cursors(info) if info.has_next_page)
-    }
-}
-
 /// What a page says about the list it is part of.
 #[derive(Clone, Debug)]
 pub(crate) enum ListInfo {
@@ -81,140 +67,76 @@ impl Paging {
     pub(crate) fn read(q: &mut Params, version: Version, cursors: QueryCursors, now: Timestamp) -> Paging {
         let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
         let per_page = q.defaulted("per_page", integer(range), PER_PAGE_DEFAULT) as usize;
-        let (from, as_of) =
+        let (at, first_asked) =
             if version.is_v2() { (numbered(q, per_page), None) } else { between(q, &cursors, per_page) };
-        Paging { per_page, from, cursors, as_of: as_of.unwrap_or(now) }
+        Paging { per_page, at, cursors, first_asked: first_asked.unwrap_or(now) }
     }
 
     pub(crate) fn per_page(&self) -> usize {
         self.per_page
     }
 
-    /// When the first page of this walk was asked for: what changed later must not make a list by time of change endless.
-    pub(crate) fn as_of(&self) -> Timestamp {
-        self.as_of
+    /// `descending` shows the list in the opposite of its stored order.
+    pub(crate) fn request(&self, descending: bool) -> PageRequest {
+        PageRequest { at: self.at, size: self.per_page, descending, first_asked: self.first_asked, budget: READ_BUDGET }
     }
 
-    /// Whether no later page has to agree with this one: pages by number each show the list as it is.
-    pub(crate) fn stands_alone(&self) -> bool {
-        matches!(self.from, From::Skip(_) | From::Jump(_))
-    }
-
-    pub(crate) fn is_first(&self) -> bool {
-        self.from == From::Start
-    }
-
-    /// `fetch(position, backwards, n)` gives up to `n` records on that side of the position, nearest first. `descending` shows the
-    /// list in the opposite of its stored order.
+    /// A page of a list that is no list of records: `fetch` gives what stands in a range of it.
     pub(crate) fn collect<T>(
         &self,
         descending: bool,
-        fetch: impl Fn(Option<Position>, bool, usize) -> Result<Vec<T>, EngineError>,
+        fetch: impl Fn(Range) -> Result<Vec<T>, EngineError>,
         keep: impl Fn(&T) -> bool,
         position: impl Fn(&T) -> Position,
     ) -> Result<Page<T>, EngineError> {
-        let mut walk = Walk { fetch, keep, position, at: None, backwards: descending, read: 0 };
-        match self.from {
-            From::Start => {
-                let taken = walk.take(self.per_page)?;
-                Ok(self.page(taken, false, &walk.position))
-            }
-            From::After(at) => {
-                walk.at = Some(at);
-                let taken = walk.take(self.per_page)?;
-                Ok(self.page(taken, true, &walk.position))
-            }
-            From::Before(at) => {
-                (walk.at, walk.backwards) = (Some(at), !descending);
-                let taken = walk.take(self.per_page)?;
-                Ok(self.page_before(taken, &walk.position))
-            }
-            From::Jump(skip) => {
-                let mut left = skip;
-                while left > 0 {
-                    let Taken { rows, more, stopped } = walk.take(left.min(READ_AHEAD))?;
-                    left -= rows.len();
-                    if !more {
-                        let nothing = Taken { rows: Vec::new(), more: false, stopped: None };
-                        return Ok(self.page(nothing, true, &walk.position));
-                    }
-                    walk.at = stopped.or(rows.last().map(&walk.position));
-                    // Passing over has a limit of its own.
-                    walk.read = 0;
-                }
-                let taken = walk.take(self.per_page)?;
-                Ok(self.page(taken, true, &walk.position))
-            }
-            From::Skip(skip) => {
-                let (mut rows, mut count) = (Vec::new(), 0);
-                while let Some(batch) = walk.next_batch(READ_AHEAD)? {
-                    for row in batch {
-                        if (skip..skip + self.per_page).contains(&count) {
-                            rows.push(row);
-                        }
-                        count += 1;
-                    }
-                }
-                Ok(Page { rows, info: ListInfo::Count(count) })
-            }
-        }
+        Ok(self.shown(self.request(descending).collect(fetch, keep, position)?))
     }
 
-    fn page<T>(&self, taken: Taken<T>, previous: bool, position: impl Fn(&T) -> Position) -> Page<T> {
-        let Taken { rows, more, stopped } = taken;
-        let info = PageInfo {
-            has_previous_page: previous,
-            has_next_page: more,
-            start_cursor: self.cursor(rows.first().map(&position).or(stopped)),
-            end_cursor: self.cursor(stopped.or(rows.last().map(&position))),
+    /// A page as clients see where it stands.
+    pub(crate) fn shown<T>(&self, page: lists::Page<T>) -> Page<T> {
+        let info = match page.count {
+            Some(count) => ListInfo::Count(count),
+            None => ListInfo::Cursors(PageInfo {
+                has_previous_page: page.has_previous,
+                has_next_page: page.has_next,
+                start_cursor: self.cursor(page.start),
+                end_cursor: self.cursor(page.end),
+            }),
         };
-        Page { rows, info: ListInfo::Cursors(info) }
-    }
-
-    /// One that was read backwards.
-    fn page_before<T>(&self, taken: Taken<T>, position: impl Fn(&T) -> Position) -> Page<T> {
-        let Taken { mut rows, more, stopped } = taken;
-        rows.reverse();
-        let info = PageInfo {
-            has_previous_page: more,
-            has_next_page: true,
-            start_cursor: self.cursor(stopped.or(rows.first().map(&position))),
-            end_cursor: self.cursor(rows.last().map(&position).or(stopped)),
-        };
-        Page { rows, info: ListInfo::Cursors(info) }
+        Page { rows: page.rows, info }
     }
 
     fn cursor(&self, at: Option<Position>) -> String {
-        at.map_or_else(String::new, |at| self.cursors.seal(at, self.as_of))
+        at.map_or_else(String::new, |at| self.cursors.seal(at, self.first_asked))
     }
 }
 
-fn between(q: &mut Params, cursors: &QueryCursors, per_page: usize) -> (From, Option<Timestamp>) {
-    let (from, as_of) = cursor_of(q, cursors);
+fn between(q: &mut Params, cursors: &QueryCursors, per_page: usize) -> (PageAt, Option<Timestamp>) {
+    let (at, first_asked) = cursor_of(q, cursors);
     let range = *PAGE_NUMBER.start() as i64..=*PAGE_NUMBER.end() as i64;
     let skip = (q.defaulted("page", integer(range), 1) as usize - 1) * per_page;
     if skip > MAX_SKIPPED {
         q.problem(format!("page is beyond the first {MAX_SKIPPED} records: continue with page_info.end_cursor."));
-    } else if skip > 0 && from == From::Start {
-        return (From::Jump(skip), None);
+    } else if skip > 0 && at == PageAt::Start {
+        return (PageAt::Skip(skip), None);
     } else if skip > 0 {
         // The cursor says where the page is.
         q.without_effect("page");
     }
-    (from, as_of)
+    (at, first_asked)
 }
 
-fn cursor_of(q: &mut Params, cursors: &QueryCursors) -> (From, Option<Timestamp>) {
+fn cursor_of(q: &mut Params, cursors: &QueryCursors) -> (PageAt, Option<Timestamp>) {
     match (q.optional("end_cursor", cursor(cursors)), q.optional("start_cursor", cursor(cursors))) {
         (Some(_), Some(_)) => {
             q.problem(
                 "end_cursor asks for the next page and start_cursor for the previous one: send only one of them.",
             );
-            (From::Start, None)
+            (PageAt::Start, None)
         }
-        (Some((at, as_of)), None) => (From::After(at), Some(as_of)),
-        (None, Some((at, as_of))) => (From::Before(at), Some(as_of)),
-        (None, None) => (From::Start, None),
+        (Some((at, first_asked)), None) => (PageAt::After(at), Some(first_asked)),
+        (None, Some((at, first_asked))) => (PageAt::Before(at), Some(first_asked)),
+        (None, None) => (PageAt::Start, None),
     }
 }
 
@@ -231,86 +153,17 @@ fn cursor(cursors: &QueryCursors) -> Kind<(Position, Timestamp)> {
     )
 }
 
-fn numbered(q: &mut Params, per_page: usize) -> From {
+fn numbered(q: &mut Params, per_page: usize) -> PageAt {
     let range = *PAGE_NUMBER.start() as i64..=*PAGE_NUMBER.end() as i64;
     let page = q.defaulted("page", integer(range), 1);
-    From::Skip((page as usize - 1) * per_page)
-}
-
-/// The engine's stretches of lists in id order.
-pub(crate) fn stretch(at: Option<Position>, backwards: bool, limit: usize) -> Stretch {
-    let id = at.map(|at| at.id);
-    match backwards {
-        false => Stretch { after: id, before: None, limit },
-        true => Stretch { after: None, before: Some(id.unwrap_or(u64::MAX)), limit },
-    }
-}
-
-/// Reads on from where it stands.
-struct Walk<F, K, P> {
-    fetch: F,
-    keep: K,
-    position: P,
-    at: Option<Position>,
-    backwards: bool,
-    /// Records read so far.
-    read: usize,
-}
-
-/// Rows of one page, nearest first.
-struct Taken<T> {
-    rows: Vec<T>,
-    more: bool,
-    /// Where reading stopped before the page was full.
-    stopped: Option<Position>,
-}
-
-impl<F, K, P> Walk<F, K, P> {
-    fn take<T>(&mut self, count: usize) -> Result<Taken<T>, EngineError>
-    where
-        F: Fn(Option<Position>, bool, usize) -> Result<Vec<T>, EngineError>,
-        K: Fn(&T) -> bool,
-        P: Fn(&T) -> Position,
-    {
-        let (mut rows, mut ahead) = (Vec::new(), 0);
-        while rows.len() <= count {
-            if self.read >= READ_BUDGET {
-                return Ok(Taken { rows, more: true, stopped: self.at });
-            }
-            let read = ahead.max(count + 1 - rows.len());
-            let Some(batch) = self.next_batch(read)? else { break };
-            rows.extend(batch);
-            // Most filters leave all that was read. Where one leaves little, more is read at a time.
-            ahead = READ_AHEAD.min(2 * read);
-        }
-        let more = rows.len() > count;
-        rows.truncate(count);
-        Ok(Taken { rows, more, stopped: None })
-    }
-
-    /// None at the end; an empty batch when all of it was filtered out.
-    fn next_batch<T>(&mut self, count: usize) -> Result<Option<Vec<T>>, EngineError>
-    where
-        F: Fn(Option<Position>, bool, usize) -> Result<Vec<T>, EngineError>,
-        K: Fn(&T) -> bool,
-        P: Fn(&T) -> Position,
-    {
-        let mut batch = (self.fetch)(self.at, self.backwards, count)?;
-        self.read += batch.len();
-        batch.sort_by_key(|row| (self.position)(row));
-        if self.backwards {
-            batch.reverse();
-        }
-        let Some(last) = batch.last() else { return Ok(None) };
-        self.at = Some((self.position)(last));
-        batch.retain(|row| (self.keep)(row));
-        Ok(Some(batch))
-    }
+    PageAt::Counted((page as usize - 1) * per_page)
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use engine::{lists::READ_AHEAD, store::Direction};
+
     use super::*;
     use crate::values::{cursor::Cursors, secret::Secret};
 
@@ -332,11 +185,11 @@ mod tests {
     }
 
     fn collect(paging: &Paging, last: u64, descending: bool) -> Page<u64> {
-        let fetch = |at: Option<Position>, backwards: bool, n: usize| {
-            let at = at.map(|at| at.id);
-            Ok(match backwards {
-                false => (1..=last).filter(|id| at.is_none_or(|at| *id > at)).take(n).collect(),
-                true => (1..=last).rev().filter(|id| at.is_none_or(|at| *id < at)).take(n).collect(),
+        let fetch = |Range { from, direction, limit }: Range| {
+            let at = from.map(|at| at.id);
+            Ok(match direction {
+                Direction::Forward => (1..=last).filter(|id| at.is_none_or(|at| *id > at)).take(limit).collect(),
+                Direction::Backward => (1..=last).rev().filter(|id| at.is_none_or(|at| *id < at)).take(limit).collect(),
             })
         };
         paging.collect(descending, fetch, |id| id % 3 != 0, |id| Position::id(*id)).unwrap()
@@ -389,12 +242,12 @@ mod tests {
         let (last, kept) = (5 * READ_BUDGET as u64, |id: &u64| [2_500, 2_501, 4_999].contains(id));
         let page = |query: &str| {
             let read_in_all = std::cell::Cell::new(0);
-            let fetch = |at: Option<Position>, backwards: bool, n: usize| {
-                read_in_all.set(read_in_all.get() + n);
-                let at = at.map(|at| at.id);
-                Ok(match backwards {
-                    false => (at.map_or(1, |at| at + 1)..=last).take(n).collect(),
-                    true => (1..at.unwrap_or(last + 1)).rev().take(n).collect(),
+            let fetch = |Range { from, direction, limit }: Range| {
+                read_in_all.set(read_in_all.get() + limit);
+                let at = from.map(|at| at.id);
+                Ok(match direction {
+                    Direction::Forward => (at.map_or(1, |at| at + 1)..=last).take(limit).collect(),
+                    Direction::Backward => (1..at.unwrap_or(last + 1)).rev().take(limit).collect(),
                 })
             };
             let (paging, problems) = read(query, Version::V3_0_0);

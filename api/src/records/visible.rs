@@ -1,13 +1,12 @@
 //! Records in a frame, as handlers ask for them: of the data sources a caller may reach.
 
 use engine::{
-    lists::{Narrow, Order, Part, Walk},
+    lists::{Filter, ListQuery, Order, PageRequest},
     records::{
         document::Document,
-        record::{Body, Record},
         schema::rules,
+        record::{Body, Record, WriteStatus},
     },
-    store::Direction,
 };
 use location::{ids::LocationId, pull::Resource};
 
@@ -110,9 +109,9 @@ impl Call {
         place.map_or_else(|| self.sources(tenant), OpenLocation::sources)
     }
 
-    /// All records of these owners that are narrowed down so, deleted ones too. Ends at a limit, and says so.
-    pub(crate) fn whole<D: Document>(&mut self, owners: &[u32], narrow: Vec<Narrow>) -> Result<Vec<D>, ApiError> {
-        self.whole_up_to(MAX_WHOLE, owners, narrow)
+    /// All records of these owners that meet the filters, deleted ones too. Ends at a limit, and says so.
+    pub(crate) fn whole<D: Document>(&mut self, owners: &[u32], filters: Vec<Filter>) -> Result<Vec<D>, ApiError> {
+        self.whole_up_to(MAX_WHOLE, owners, filters)
     }
 
     /// The same with a limit of its own, for what is put in another order: those with the lowest ids are not those wanted first.
@@ -120,21 +119,14 @@ impl Call {
         &mut self,
         limit: usize,
         owners: &[u32],
-        narrow: Vec<Narrow>,
+        filters: Vec<Filter>,
     ) -> Result<Vec<D>, ApiError> {
-        let mut rows = Vec::new();
-        for owner in owners {
-            let walk = Walk { narrow: narrow.clone(), ..Walk::new(*owner, Order::Id) };
-            let part = Part { from: None, direction: Direction::Forward, limit: limit + 1 };
-            rows.extend(self.api.engine.walk::<D>(&walk, part)?);
-        }
-        rows.sort_by_key(|(position, _)| *position);
-        if rows.len() > limit {
-            rows.truncate(limit);
+        let query = ListQuery::new(owners, Order::Id).filtered(filters);
+        let found = self.api.engine.list(&query, &PageRequest::whole(limit), |_| true)?;
+        if found.has_next {
             self.ends_after(limit);
         }
-        let rows = rows.into_iter().map(|(_, record)| record);
-        Ok(rows.filter(|it| narrow.iter().all(|narrow| narrow.holds(it))).collect())
+        Ok(found.rows)
     }
 
     pub(crate) fn ends_after(&mut self, limit: usize) {
@@ -145,9 +137,9 @@ impl Call {
     pub(crate) fn whole_entries_ever<T: Body>(
         &mut self,
         sources: &[u32],
-        narrow: Vec<Narrow>,
+        filters: Vec<Filter>,
     ) -> Result<Vec<Record<T>>, ApiError> {
-        let mut rows: Vec<Record<T>> = self.whole(sources, narrow)?;
+        let mut rows: Vec<Record<T>> = self.whole(sources, filters)?;
         rows.retain(|it| self.made_in_reach(it) && is_live(it));
         rows.iter().for_each(|it| self.audit_read(it));
         Ok(rows)
@@ -157,37 +149,37 @@ impl Call {
     pub(crate) fn whole_entries<T: Body>(
         &mut self,
         sources: &[u32],
-        narrow: Vec<Narrow>,
+        filters: Vec<Filter>,
     ) -> Result<Vec<Record<T>>, ApiError> {
-        let mut rows = self.whole_entries_ever(sources, narrow)?;
+        let mut rows = self.whole_entries_ever(sources, filters)?;
         rows.retain(|it| it.deleted_at.is_none());
         Ok(rows)
     }
 
     /// The system a record comes from, as `foreign_id_type` names it.
-    pub(crate) fn adapter_of<T: Body>(&self, entry: &Record<T>) -> Option<&str> {
-        self.api.directory.adapter_of_source(entry.source_id)
+    pub(crate) fn adapter_of<T>(&self, entry: &Record<T>) -> Option<&str> {
+        self.api.directory.adapter_of_source(Some(entry.source_id))
     }
 
     /// It came from the EHR, or was made at a location that is open to the caller.
-    pub(crate) fn made_in_reach<T: Body>(&self, entry: &Record<T>) -> bool {
+    pub(crate) fn made_in_reach<T>(&self, entry: &Record<T>) -> bool {
         entry.location_id.is_none_or(|id| self.is_open(LocationId(id)))
     }
 
     /// A record about a patient was shown.
     fn audit_read<T: Body>(&self, entry: &Record<T>) {
         if is_about_patients(T::RESOURCE) {
-            self.audit("read", name_of(T::RESOURCE), entry.id.into());
+            self.audit("read", name_of(T::RESOURCE), entry.id);
         }
     }
 }
 
 /// Whether the record is in force: records made here that the EHR rejected are hidden.
-pub(crate) fn is_live<T: Body>(entry: &Record<T>) -> bool {
-    !entry.rejected()
+pub(crate) fn is_live<T>(entry: &Record<T>) -> bool {
+    entry.foreign_id.is_some() || entry.write.as_ref().is_none_or(|write| write.status != WriteStatus::Failed)
 }
 
 /// Whether records in a frame are about a patient.
 pub(crate) fn is_about_patients(resource: Resource) -> bool {
-    rules(resource).refers_to.iter().any(|(_, to)| *to == Resource::Patients)
+    rules(resource).is_some_and(|rules| rules.references.iter().any(|it| it.to == Resource::Patients))
 }

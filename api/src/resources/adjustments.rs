@@ -1,6 +1,9 @@
 //! GET /adjustments, GET /adjustments/{id}, POST /adjustments
 
-use engine::records::{Adjustment, AdjustmentType, Charge, Claim, index::Field};
+use engine::{
+    lists::Filter,
+    records::{AdjustmentType, Adjustment, Charge, Claim},
+};
 
 use super::{
     charges,
@@ -20,9 +23,9 @@ use crate::{
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (place, listing) = call.at_location(|input| {
-        let listing = input.listing().sort().patient().id("provider_id", Field::Provider);
-        let listing = listing.id("guarantor_id", Field::Guarantor).id("claim_id", Field::Claim);
-        Some(listing.id("charge_id", Field::Charge).since().include_deleted().done())
+        let listing = input.listing().sort().patient().id("provider_id", Filter::Provider);
+        let listing = listing.id("guarantor_id", Filter::Guarantor).id("claim_id", Filter::Claim);
+        Some(listing.id("charge_id", Filter::Charge).since().include_deleted().done())
     })?;
     let page = listing.entries_at::<Adjustment>(&call, &place, is_live)?;
     Ok(call.page(&page.views(|it| call.adjustment(it))))

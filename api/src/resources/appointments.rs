@@ -1,12 +1,8 @@
 //! GET /appointments, GET /appointments/{id} and its descriptors. Writes are in `appointment_writes`.
 
 use engine::{
-    lists::Narrow,
-    records::{
-        Appointment, AppointmentDescriptor, Procedure,
-        index::{Field, Term},
-        record::Record,
-    },
+    lists::Filter,
+    records::{Appointment, AppointmentDescriptor, Procedure, record::Record},
 };
 use location::{
     ids::{AppointmentId, LocationId},
@@ -72,7 +68,7 @@ pub(crate) struct PatientWithGuarantor<'a> {
     guarantor: Included<PersonView<'a>>,
 }
 
-struct Filter {
+struct Criteria {
     cancelled: Option<bool>,
     unavailable: Option<bool>,
     nex_only: bool,
@@ -84,7 +80,7 @@ struct Filter {
 }
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (tenant, place, (listing, filter)) = call.in_locations(|input| {
+    let (tenant, place, (listing, criteria)) = call.in_locations(|input| {
         let q = &mut input.query;
         let clock = input.clock.named(q.optional("timezone", zone()));
         let (start, end) = (q.required("start", instant(&clock)), q.required("end", end_of(&clock)));
@@ -99,22 +95,30 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         let (appointment_type, created_by) = (q.optional("appointment_type_id", id()), q.optional("created_by", id()));
         let (patients, providers) = (q.list("patient_ids", id()), q.list("provider_ids", id()));
         let operatories = q.list("operatory_ids", long_id());
-        let one_patient = (patients.len() == 1).then(|| Narrow::Has(Term::number(Field::Patient, patients[0])));
-        let narrow = since.map(Narrow::UpdatedSince).into_iter().chain(one_patient);
-        let reading = input.listing().foreign_id().narrowed(narrow);
+        let one_patient = (patients.len() == 1).then(|| Filter::Patient(patients[0].into()));
+        let narrow = since.map(Filter::UpdatedSince).into_iter().chain(one_patient);
+        let reading = input.listing().foreign_id().filtered(narrow);
         let range = range.flatten().unwrap_or(Span { start: Timestamp::MIN, end: Timestamp::MAX });
-        let filter =
-            Filter { cancelled, unavailable, nex_only, appointment_type, created_by, patients, providers, operatories };
-        Some((reading.starting(range, sort).done(), filter))
+        let criteria = Criteria {
+            cancelled,
+            unavailable,
+            nex_only,
+            appointment_type,
+            created_by,
+            patients,
+            providers,
+            operatories,
+        };
+        Some((reading.starting(range, sort).done(), criteria))
     })?;
     let places = place.map_or_else(|| call.open_locations(&tenant), |place| vec![place]);
     let owners: Vec<u32> = places.iter().map(|place| place.location.id.0).collect();
     let sources: Vec<u32> = places.iter().flat_map(OpenLocation::sources).collect();
-    let page = listing.page(&call, &owners, &sources, |it: &Record<Appointment>| filter.keeps(it))?;
+    let page = listing.page(&call, &owners, &sources, |it: &Appointment| criteria.keeps(it))?;
     let mut names = Names::new(&call, &tenant);
     let mut rows = Vec::with_capacity(page.rows.len());
     for it in &page.rows {
-        if let Some(place) = places.iter().find(|place| place.location.id.0 == it.location()) {
+        if let Some(place) = places.iter().find(|place| place.location.id.0 == it.location_id) {
             rows.push(view(&call, place, it, &mut names)?);
             call.audit("read", "appointment", it.id);
         }
@@ -174,23 +178,19 @@ pub(crate) async fn descriptors(mut call: Call) -> HttpResult {
 }
 
 /// One of the caller's appointments; those of other tenants and of closed locations do not exist.
-pub(crate) fn find(
-    call: &Call,
-    tenant: &Tenant,
-    id: AppointmentId,
-) -> Result<(OpenLocation, Record<Appointment>), ApiError> {
+pub(crate) fn find(call: &Call, tenant: &Tenant, id: AppointmentId) -> Result<(OpenLocation, Appointment), ApiError> {
     let not_found = || ApiError::NotFound(format!("Appointment with id {id}"));
     let record = call.api.engine.appointment(id)?.filter(|it| it.institution_id == tenant.institution.id.0);
     let record = record.ok_or_else(not_found)?;
-    let place = call.location(tenant, LocationId(record.location())).map_err(|error| match error {
+    let place = call.location(tenant, LocationId(record.location_id)).map_err(|error| match error {
         error if error.is_not_found() => not_found(),
         other => other,
     })?;
     Ok((place, record))
 }
 
-impl Filter {
-    fn keeps(&self, it: &Record<Appointment>) -> bool {
+impl Criteria {
+    fn keeps(&self, it: &Appointment) -> bool {
         let among = |ids: &[u32], id: Option<u32>| ids.is_empty() || id.is_some_and(|id| ids.contains(&id));
         let operatory = it.placement.operatory.map(|it| it.0);
         self.cancelled.is_none_or(|cancelled| it.cancelled == cancelled)
@@ -208,7 +208,7 @@ impl Filter {
 pub(crate) fn view<'a>(
     call: &'a Call,
     place: &OpenLocation,
-    it: &'a Record<Appointment>,
+    it: &'a Appointment,
     names: &mut Names<'_>,
 ) -> Result<AppointmentView<'a>, ApiError> {
     let name = it.placement.provider.map(|id| names.of(id.0)).transpose()?.flatten();
@@ -217,17 +217,17 @@ pub(crate) fn view<'a>(
 
 fn procedures_of(call: &Call, place: &OpenLocation, id: u64) -> Result<Vec<Record<Procedure>>, ApiError> {
     let Some(source) = place.location.source else { return Ok(Vec::new()) };
-    call.having(source, Term::number(Field::Appointment, id), MAX_RELATED)
+    call.having(source, Filter::Appointment(id), MAX_RELATED)
 }
 
 /// Its own, and those that all appointments of its type carry.
 fn descriptors_of(
     call: &Call,
     tenant: &Tenant,
-    it: &Record<Appointment>,
+    it: &Appointment,
 ) -> Result<Vec<Record<AppointmentDescriptor>>, ApiError> {
     let own = it.booking.iter().flat_map(|booking| booking.descriptor_ids.clone());
     let kind = it.appointment_type_id.map(|id| call.api.engine.appointment_type(tenant.institution.id, id));
-    let of_type = kind.transpose()?.flatten().map_or_else(Vec::new, |kind| kind.body.descriptor_ids);
+    let of_type = kind.transpose()?.flatten().map_or_else(Vec::new, |kind| kind.descriptor_ids);
     descriptors::by_ids(call, tenant, own.chain(of_type))
 }

@@ -3,11 +3,8 @@
 use std::collections::BTreeSet;
 
 use engine::{
-    lists::Narrow,
-    records::{
-        GuarantorBalance, InsuranceBalance,
-        index::{Field, Term},
-    },
+    lists::Filter,
+    records::ledger::{GuarantorBalance, InsuranceBalance},
 };
 
 use super::related::{Related, shown};
@@ -22,11 +19,11 @@ pub(crate) async fn of_guarantors(mut call: Call) -> HttpResult {
     let (place, (zero_too, patient, listing)) = call.at_location(|input| {
         let zero_too = input.query.defaulted("show_zero_balances", boolean(), false);
         let patient = input.query.optional("patient_id", id());
-        let listing = input.listing().sort().id("guarantor_id", Field::Guarantor);
+        let listing = input.listing().sort().id("guarantor_id", Filter::Guarantor);
         Some((zero_too, patient, listing.since().without_deleted().done()))
     })?;
     let listing = match patient {
-        Some(patient) => listing.narrowed([owed_for(&call, &place, patient)?]),
+        Some(patient) => listing.filtered([owed_for(&call, &place, patient)?]),
         None => listing,
     };
     // A balance the EHR does not tell may be any.
@@ -37,12 +34,12 @@ pub(crate) async fn of_guarantors(mut call: Call) -> HttpResult {
 }
 
 /// Who answers for a patient: their guarantor, or they themselves. Nobody, for one who is not here.
-fn owed_for(call: &Call, place: &OpenLocation, patient: u32) -> Result<Narrow, ApiError> {
+fn owed_for(call: &Call, place: &OpenLocation, patient: u32) -> Result<Filter, ApiError> {
     let found = call.api.engine.patient(place.institution.id, patient)?;
     let guarantor = found.map(|it| it.guarantor_id.unwrap_or(it.id));
     Ok(match guarantor {
-        Some(guarantor) => Narrow::Has(Term::number(Field::Guarantor, guarantor)),
-        None => Narrow::OneOf(BTreeSet::new()),
+        Some(guarantor) => Filter::Guarantor(guarantor.into()),
+        None => Filter::Ids(BTreeSet::new()),
     })
 }
 
@@ -60,7 +57,7 @@ pub(crate) async fn of_guarantor(mut call: Call) -> HttpResult {
 
 pub(crate) async fn of_insurance(mut call: Call) -> HttpResult {
     let (place, listing) = call.at_location(|input| {
-        Some(input.listing().sort().patient().id("guarantor_id", Field::Guarantor).since().without_deleted().done())
+        Some(input.listing().sort().patient().id("guarantor_id", Filter::Guarantor).since().without_deleted().done())
     })?;
     let page = listing.entries_at::<InsuranceBalance>(&call, &place, |_| true)?;
     Ok(call.page(&page.views(InsuranceBalanceView::of)))

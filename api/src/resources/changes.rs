@@ -3,6 +3,7 @@
 use engine::{
     EngineError,
     feed::{Change, FeedEntry},
+    lists::Position,
 };
 use location::{pull::Resource, time::Timestamp};
 use schemars::JsonSchema;
@@ -18,7 +19,7 @@ use crate::{
     },
     records::visible::is_about_patients,
     values::{
-        cursor::{Position, QueryCursors},
+        cursor::QueryCursors,
         kinds::{integer, text},
         limits::{CHANGES_DEFAULT, MAX_TEXT, PER_PAGE},
         reasons::Reason,

@@ -1,9 +1,8 @@
 //! GET /charges, GET /charges/{id}
 
-use engine::records::{
-    Charge, Claim, Procedure,
-    index::{Field, Term},
-    record::Record,
+use engine::{
+    lists::Filter,
+    records::{Procedure, record::Record, Charge, Claim},
 };
 
 use super::related::{Related, shown};
@@ -20,8 +19,8 @@ use crate::{
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (place, (include, listing)) = call.at_location(|input| {
         let include = input.query.list("include", includes(&["claim_payouts"]));
-        let listing = input.listing().sort().patient().id("provider_id", Field::Provider);
-        let listing = listing.id("procedure_id", Field::Procedure).id("guarantor_id", Field::Guarantor);
+        let listing = input.listing().sort().patient().id("provider_id", Filter::Provider);
+        let listing = listing.id("procedure_id", Filter::Procedure).id("guarantor_id", Filter::Guarantor);
         Some((include, listing.since().include_deleted().done()))
     })?;
     let page = listing.entries_at::<Charge>(&call, &place, |_| true)?;
@@ -63,5 +62,5 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
 
 /// The claims that say something of a charge.
 pub(crate) fn claims_of(call: &Call, charge: &Record<Charge>) -> Result<Vec<Record<Claim>>, ApiError> {
-    call.having(charge.source(), Term::number(Field::Charge, charge.id), MAX_RELATED)
+    call.having(charge.source_id, Filter::Charge(charge.id), MAX_RELATED)
 }

@@ -1,8 +1,8 @@
 //! GET /claims, GET /claims/{id}
 
-use engine::records::{
-    Charge, Claim,
-    index::{Field, Term},
+use engine::{
+    lists::Filter,
+    records::ledger::{Charge, Claim},
 };
 
 use super::related::{Related, shown};
@@ -15,10 +15,9 @@ use crate::{
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (place, listing) = call.at_location(|input| {
-        let listing = input.listing().sort().patient().id("guarantor_id", Field::Guarantor);
-        let listing = listing.id("provider_id", Field::Provider).since();
-        let of_day = |date: location::zone::Date| Some(Term::text(Field::ServiceDate, date.to_string()));
-        Some(listing.by("date_of_service", date(), of_day).include_deleted().done())
+        let listing = input.listing().sort().patient().id("guarantor_id", Filter::Guarantor);
+        let listing = listing.id("provider_id", Filter::Provider).since();
+        Some(listing.by("date_of_service", date(), Filter::DateOfService).include_deleted().done())
     })?;
     let page = listing.entries_at::<Claim>(&call, &place, |_| true)?;
     Ok(call.page(&page.views(ClaimView::of)))

@@ -1,11 +1,8 @@
 //! Procedures and their codes, treatment plans, clinical notes, recalls, conversations: read as the EHR has them.
 
 use engine::{
-    lists::Narrow,
-    records::{
-        ClinicalNote, Conversation, PatientRecall, PlanStatus, Procedure, ProcedureCode, ProcedureCodeCategory,
-        RecallType, TreatmentPlan, index::Field, record::Record,
-    },
+    lists::Filter,
+    records::{ClinicalNote, PatientRecall, PlanStatus, Procedure, ProcedureCode, ProcedureCodeCategory, RecallType, TreatmentPlan, record::Record, Conversation},
 };
 
 use crate::{
@@ -46,8 +43,8 @@ pub(crate) async fn procedures(mut call: Call) -> HttpResult {
         let q = &mut input.query;
         let started = (q.optional("started_after", date()), q.optional("started_before", date()));
         let ended = (q.optional("ended_after", date()), q.optional("ended_before", date()));
-        let listing = input.listing().sort().since().patient().id("provider_id", Field::Provider);
-        Some((listing.id("appointment_id", Field::Appointment).done(), started, ended))
+        let listing = input.listing().sort().since().patient().id("provider_id", Filter::Provider);
+        Some((listing.id("appointment_id", Filter::Appointment).done(), started, ended))
     })?;
     let page = listing.entries(&call, &call.sources_at(&tenant, place.as_ref()), |it: &Record<Procedure>| {
         let (start, end) = (it.body.start_date.map(|day| day.0), it.body.end_date.map(|day| day.0));
@@ -94,7 +91,7 @@ pub(crate) async fn plan(mut call: Call) -> HttpResult {
 fn procedures_of(call: &Call, plan: &Record<TreatmentPlan>) -> Result<Vec<Record<Procedure>>, ApiError> {
     let mut procedures = Vec::new();
     for id in &plan.body.procedure_ids {
-        procedures.extend(call.api.engine.entry(plan.source(), *id)?);
+        procedures.extend(call.api.engine.entry(plan.source_id, *id)?);
     }
     Ok(procedures)
 }
@@ -103,7 +100,7 @@ pub(crate) async fn notes(mut call: Call) -> HttpResult {
     let (place, (listing, entered)) = call.at_location(|input| {
         let (q, clock) = (&mut input.query, &input.clock);
         let entered = (q.optional("entered_after", instant(clock)), q.optional("entered_before", instant(clock)));
-        let notes = input.listing().since().patient().id("procedure_id", Field::Procedure);
+        let notes = input.listing().since().patient().id("procedure_id", Filter::Procedure);
         Some((notes.without_deleted().done(), entered))
     })?;
     let keep = |it: &Record<ClinicalNote>| between(it.body.entered_at.map(|it| it.at()), entered);
@@ -116,7 +113,7 @@ pub(crate) async fn recall_types(mut call: Call) -> HttpResult {
         let q = &mut input.query;
         Some((q.optional("foreign_id", text(MAX_TEXT)), q.optional("updated_since", instant(&input.clock))))
     })?;
-    let since = since.map(Narrow::UpdatedSince).into_iter().collect();
+    let since = since.map(Filter::UpdatedSince).into_iter().collect();
     let mut types: Vec<Record<RecallType>> = call.whole_entries(&place.sources(), since)?;
     types.retain(|it| foreign_id.is_none() || it.foreign_id == foreign_id);
     Ok(call.list(&types.iter().map(|it| RecallTypeView::of(it, call.adapter_of(it))).collect::<Vec<_>>()))
@@ -132,7 +129,7 @@ pub(crate) async fn recall_type(mut call: Call) -> HttpResult {
 pub(crate) async fn recalls(mut call: Call) -> HttpResult {
     let (place, (listing, due)) = call.at_location(|input| {
         let due = input.query.optional("due_after", instant(&input.clock));
-        let recalls = input.listing().sort().since().foreign_id().patient().id("recall_id", Field::Type);
+        let recalls = input.listing().sort().since().foreign_id().patient().id("recall_id", Filter::RecallType);
         Some((recalls.without_deleted().done(), due))
     })?;
     let page = listing.entries(&call, &place.sources(), |it: &Record<PatientRecall>| {
@@ -154,7 +151,7 @@ pub(crate) async fn recall(mut call: Call) -> HttpResult {
 
 fn kind_of(call: &Call, recall: &Record<PatientRecall>) -> Result<Option<Record<RecallType>>, ApiError> {
     let Some(id) = recall.body.recall_type_id else { return Ok(None) };
-    Ok(call.api.engine.entry(recall.source(), id)?)
+    Ok(call.api.engine.entry(recall.source_id, id)?)
 }
 
 pub(crate) async fn conversations(mut call: Call) -> HttpResult {

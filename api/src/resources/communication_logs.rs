@@ -2,7 +2,7 @@
 
 use engine::{
     EngineError,
-    lists::Narrow,
+    lists::Filter,
     records::{
         CommunicationLog, Direction, Mode,
         record::{Record, Schema, WriteStatus},
@@ -55,7 +55,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         let since = since.unwrap_or(input.now.minus(SINCE_DAYS * DAY));
         let descending = sort.first().is_some_and(|sort| sort.descending);
         // What was created since was also changed since, which the index knows.
-        let logs = input.listing().patient().descending(descending).narrowed([Narrow::UpdatedSince(since)]);
+        let logs = input.listing().patient().descending(descending).filtered([Filter::UpdatedSince(since)]);
         Some((logs.done(), status, since))
     })?;
     let here = Some(place.location.id.0);

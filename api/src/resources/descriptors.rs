@@ -2,9 +2,8 @@
 
 use actix_web::HttpResponse;
 use engine::{
-    lists::{Order, Part, Walk},
+    lists::{ListQuery, Order, PageRequest},
     records::{AppointmentDescriptor, record::Record},
-    store::Direction,
 };
 use location::ids::LocationId;
 
@@ -42,7 +41,7 @@ pub(crate) fn by_ids(
 }
 
 pub(crate) fn views<'a>(call: &'a Call, found: &'a [Descriptor]) -> Vec<DescriptorView<'a>> {
-    let adapter = |it: &Descriptor| call.api.directory.adapter_of_source(it.source_id);
+    let adapter = |it: &Descriptor| call.api.directory.adapter_of_source(Some(it.source_id));
     found.iter().map(|it| DescriptorView::of(it, adapter(it))).collect()
 }
 
@@ -57,12 +56,8 @@ pub(crate) async fn of_location(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenants, kind) = call.in_tenants(|input| Some(read_type(input)))?;
     let place = call.location_of_any(&tenants, LocationId(id))?;
-    let part = Part { from: None, direction: Direction::Forward, limit: MAX_WHOLE_LIST };
-    let mut found = Vec::new();
-    for source in place.sources() {
-        let walk = Walk::new(source, Order::Id);
-        found.extend(call.api.engine.walk::<Descriptor>(&walk, part)?.into_iter().map(|(_, it)| it));
-    }
-    found.retain(|it| it.deleted_at.is_none() && it.location_id.is_none_or(|location| location == id));
+    let query = ListQuery::new(place.sources(), Order::Id);
+    let here = |it: &Descriptor| it.deleted_at.is_none() && it.location_id.is_none_or(|location| location == id);
+    let found = call.api.engine.list(&query, &PageRequest::whole(MAX_WHOLE_LIST), here)?.rows;
     Ok(list(&call, &found, kind.as_deref()))
 }

@@ -1,9 +1,8 @@
 //! GET /fee_schedules, GET /fee_schedules/{id}, GET /fee_schedule_procedures
 
-use engine::records::{
-    Fee, FeeSchedule,
-    index::{Field, Term},
-    record::Record,
+use engine::{
+    lists::Filter,
+    records::{Fee, FeeSchedule, record::Record},
 };
 
 use crate::{
@@ -33,7 +32,7 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     let entry = call.entry::<FeeSchedule>(&tenant, id)?;
     let mut fees = Vec::new();
     if !include.is_empty() {
-        fees = call.having::<Fee>(entry.source(), Term::number(Field::FeeSchedule, id), MAX_WHOLE_LIST)?;
+        fees = call.having::<Fee>(entry.source_id, Filter::FeeSchedule(id), MAX_WHOLE_LIST)?;
         if fees.len() == MAX_WHOLE_LIST {
             call.warn("Not all fees are shown: list them with GET /fee_schedule_procedures.");
         }
@@ -46,7 +45,7 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
 
 pub(crate) async fn fees(mut call: Call) -> HttpResult {
     let (place, listing) = call.at_location(|input| {
-        Some(input.listing().id("fee_schedule_id", Field::FeeSchedule).since().without_deleted().done())
+        Some(input.listing().id("fee_schedule_id", Filter::FeeSchedule).since().without_deleted().done())
     })?;
     let page = listing.entries_at::<Fee>(&call, &place, |_| true)?;
     Ok(call.page(&page.views(FeeView::of)))

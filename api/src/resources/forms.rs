@@ -1,13 +1,8 @@
 //! /form_schemas and /form_responses (specification 4.6)
 
 use engine::{
-    lists::Narrow,
-    records::{
-        FormResponse, FormSchema,
-        index::{Field, Term},
-        record::{Record, Schema},
-        values::Json,
-    },
+    lists::Filter,
+    records::{record::{Body, Record}, FormResponse, FormSchema, values::Json},
 };
 use uuid::Uuid;
 
@@ -47,7 +42,7 @@ pub(crate) async fn responses(mut call: Call) -> HttpResult {
         Some((input.listing().without_deleted().done(), patient?))
     })?;
     find_at(&call, &place, patient)?;
-    let listing = listing.narrowed([Narrow::Has(Term::number(Field::Patient, patient))]);
+    let listing = listing.filtered([Filter::Patient(patient.into())]);
     let page = listing.entries(&call, &place.sources(), |_| true)?;
     Ok(call.page_of(&page, |it| FormResponseView::of(it, call.adapter_of(it))))
 }

@@ -1,13 +1,8 @@
 //! /insurance_plans (specification 4.2)
 
 use engine::{
-    lists::Narrow,
-    records::{
-        Coverage, FeeSchedule, InsurancePlan, Patient,
-        index::{Field, Term},
-        record::Record,
-        values::Address,
-    },
+    lists::Filter,
+    records::{Patient, FeeSchedule, record::Record, Coverage, InsurancePlan, values::Address},
 };
 
 use crate::{
@@ -30,7 +25,7 @@ use crate::{
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (tenant, listing) = call.in_tenant(|input| {
         let plans = input.listing().sort().since().include_deleted();
-        Some(plans.text("payer_id", Field::Payer).text("group_num", Field::Group).done())
+        Some(plans.text("payer_id", Filter::PayerId).text("group_num", Filter::GroupNumber).done())
     })?;
     let page = listing.entries(&call, &call.sources(&tenant), is_live)?;
     Ok(call.page_of(&page, InsurancePlanView::of))
@@ -48,10 +43,10 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     };
     let covered = asked("patient_coverages") || asked("subscribers");
     let coverages: Vec<Record<Coverage>> = match covered {
-        true => call.whole_entries(&[plan.source()], vec![Narrow::Has(Term::number(Field::Plan, id))])?,
+        true => call.whole_entries(&[plan.source_id], vec![Filter::InsurancePlan(id)])?,
         false => Vec::new(),
     };
-    let patients: Vec<Option<Record<Patient>>> =
+    let patients: Vec<Option<Patient>> =
         coverages.iter().map(|it| subscriber(&call, &tenant, &it.body)).collect::<Result<_, _>>()?;
     let mut view = InsurancePlanView::of(&plan);
     view.patient_coverages = asked("patient_coverages").then(|| coverages.iter().map(CoverageView::of).collect());
@@ -61,20 +56,13 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
 }
 
 /// The patient who holds the subscription.
-pub(crate) fn subscriber(
-    call: &Call,
-    tenant: &Tenant,
-    coverage: &Coverage,
-) -> Result<Option<Record<Patient>>, ApiError> {
+pub(crate) fn subscriber(call: &Call, tenant: &Tenant, coverage: &Coverage) -> Result<Option<Patient>, ApiError> {
     let Some(id) = SubscriberView::patient_of(coverage) else { return Ok(None) };
     Ok(call.api.engine.patient(tenant.institution.id, id)?)
 }
 
 /// Each person once, however many they cover.
-fn subscribers<'a>(
-    coverages: &'a [Record<Coverage>],
-    patients: &'a [Option<Record<Patient>>],
-) -> Vec<SubscriberView<'a>> {
+fn subscribers<'a>(coverages: &'a [Record<Coverage>], patients: &'a [Option<Patient>]) -> Vec<SubscriberView<'a>> {
     let mut seen = Vec::new();
     let people = coverages.iter().zip(patients).filter(|(coverage, patient)| {
         let coverage = &coverage.body;

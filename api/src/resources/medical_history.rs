@@ -2,12 +2,8 @@
 
 use engine::{
     commands::SaveHistoryItem,
-    lists::Narrow,
-    records::{
-        HistoryCategory, HistoryItem, PatientHistoryItem,
-        index::{Field, Term},
-        record::{Record, Schema},
-    },
+    lists::Filter,
+    records::{record::{Body, Record}, HistoryCategory, HistoryItem, PatientHistoryItem},
 };
 
 use super::patients::find_at;
@@ -42,7 +38,7 @@ pub(crate) async fn items(mut call: Call) -> HttpResult {
     })?;
     let named = |it: &Record<HistoryItem>| term.as_ref().is_none_or(|term| it.body.name.to_lowercase().contains(term));
     let name = CATEGORIES.iter().find(|(_, known)| *known == category).map(|(name, _)| *name);
-    let listing = listing.narrowed(name.map(|name| Narrow::Has(Term::text(Field::Category, name))));
+    let listing = listing.filtered(name.map(|name| Filter::Category(name.to_owned())));
     let page = listing.entries(&call, &place.sources(), named)?;
     Ok(call.page_of(&page, HistoryItemView::of))
 }
@@ -55,7 +51,7 @@ pub(crate) async fn patient_items(mut call: Call) -> HttpResult {
         Some((patient?, category?, active))
     })?;
     find_at(&call, &place, patient)?;
-    let theirs = vec![Narrow::Has(Term::number(Field::Patient, patient))];
+    let theirs = vec![Filter::Patient(patient.into())];
     let mut entries: Vec<Record<PatientHistoryItem>> = call.whole_entries_ever(&place.sources(), theirs)?;
     entries.retain(|it| it.body.category == category && active == (it.body.active && it.deleted_at.is_none()));
     let items = items_of(&call, &entries)?;
@@ -64,7 +60,7 @@ pub(crate) async fn patient_items(mut call: Call) -> HttpResult {
 
 /// The catalogue's entries they are of, where it still has them.
 fn items_of(call: &Call, entries: &[Record<PatientHistoryItem>]) -> Result<Vec<Option<Record<HistoryItem>>>, ApiError> {
-    entries.iter().map(|it| Ok(call.api.engine.entry(it.source(), it.body.item_id)?)).collect()
+    entries.iter().map(|it| Ok(call.api.engine.entry(it.source_id, it.body.item_id)?)).collect()
 }
 
 fn views<'a>(

@@ -1,6 +1,6 @@
 //! GET /payment_plans, GET /payment_plans/{id}
 
-use engine::records::{PaymentPlan, index::Field};
+use engine::{lists::Filter, records::PaymentPlan};
 
 use super::related::{Related, shown};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (place, listing) = call.at_location(|input| {
-        Some(input.listing().sort().patient().id("guarantor_id", Field::Guarantor).since().without_deleted().done())
+        Some(input.listing().sort().patient().id("guarantor_id", Filter::Guarantor).since().without_deleted().done())
     })?;
     let page = listing.entries_at::<PaymentPlan>(&call, &place, |_| true)?;
     Ok(call.page(&page.views(PaymentPlanView::of)))

@@ -1,6 +1,9 @@
 //! GET /payments, GET /payments/{id}, POST /payments
 
-use engine::records::{Charge, Claim, Payment, PaymentPlan, PaymentType, index::Field};
+use engine::{
+    lists::Filter,
+    records::{PaymentType, Charge, Claim, Payment, PaymentPlan},
+};
 
 use super::{
     charges,
@@ -20,9 +23,9 @@ use crate::{
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (place, listing) = call.at_location(|input| {
-        let listing = input.listing().sort().patient().id("provider_id", Field::Provider);
-        let listing = listing.id("guarantor_id", Field::Guarantor).id("charge_id", Field::Charge);
-        let listing = listing.id("claim_id", Field::Claim).text("transaction_id", Field::Transaction);
+        let listing = input.listing().sort().patient().id("provider_id", Filter::Provider);
+        let listing = listing.id("guarantor_id", Filter::Guarantor).id("charge_id", Filter::Charge);
+        let listing = listing.id("claim_id", Filter::Claim).text("transaction_id", Filter::TransactionId);
         Some(listing.since().include_deleted().done())
     })?;
     let page = listing.entries_at::<Payment>(&call, &place, is_live)?;

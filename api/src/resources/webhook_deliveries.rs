@@ -2,7 +2,8 @@
 
 use engine::{
     EngineError,
-    store::{Direction, StoreError},
+    lists::{Position, Range},
+    store::StoreError,
     webhooks::{
         delivery::{Delivery, State},
         delivery_id::made_at,
@@ -10,7 +11,7 @@ use engine::{
         model::{EndpointId, SubscriptionId},
     },
 };
-use location::ids::InstitutionId;
+use location::{ids::InstitutionId, time::Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -21,7 +22,6 @@ use crate::{
     access::call::Call,
     http::errors::{ApiError, HttpResult},
     values::{
-        cursor::Position,
         kinds::{boolean, id, instant, one_of, text, uuid},
         limits::MAX_NAME,
         secret::random,
@@ -151,9 +151,8 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     let subscription = subscription.map(|id| SubscriptionId(id as i32));
     let page = paging.collect(
         true,
-        |at, backwards, limit| {
-            let direction = if backwards { Direction::Backward } else { Direction::Forward };
-            let from = at.map(|at| Uuid::from_u64_pair(at.at.cast_unsigned(), at.id));
+        |Range { from, direction, limit }| {
+            let from = from.map(|from| Uuid::from_u64_pair(from.at.0.cast_unsigned(), from.id));
             call.api.engine.webhook_log().page(endpoint, from, direction, limit).map_err(|error| {
                 tracing::error!(%error, "the log of a webhook endpoint cannot be read");
                 EngineError::Internal
@@ -167,7 +166,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         },
         |it| {
             let (high, low) = it.id.as_u64_pair();
-            Position { at: high.cast_signed(), id: low }
+            Position { at: Timestamp(high.cast_signed()), id: low }
         },
     )?;
     Ok(call.page(&page.views(DeliveryView::of)))

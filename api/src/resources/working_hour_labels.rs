@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use engine::{
+    lists::{Position, Range},
+    store::Direction,
+};
+
 use crate::{
     access::call::Call,
     http::{errors::HttpResult, paging::Page},
     values::{
-        cursor::Position,
         kinds::{boolean, text},
         limits::MAX_NAME,
     },
@@ -32,11 +36,12 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     }
     let page = paging.collect(
         false,
-        |at, backwards, limit| {
-            let beyond = |id: &&u64| match at {
+        |Range { from, direction, limit }| {
+            let backwards = direction == Direction::Backward;
+            let beyond = |id: &&u64| match from {
                 None => true,
-                Some(at) if backwards => **id < at.id,
-                Some(at) => **id > at.id,
+                Some(from) if backwards => **id < from.id,
+                Some(from) => **id > from.id,
             };
             let ids = labels.keys().filter(beyond);
             Ok(if backwards { ids.rev().take(limit).collect() } else { ids.take(limit).collect::<Vec<_>>() })

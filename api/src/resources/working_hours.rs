@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use engine::{
     EngineError, Request, Saved, Unmet,
     commands::{ChangeWorkingHour, CreateWorkingHour, RemoveWorkingHour, WorkingHourChange, WorkingHourDetails},
-    records::{WorkingHour, index::Field, record::Record},
+    lists::Filter,
+    records::WorkingHour,
 };
 use location::{
     hours::{HourSource, Recurrence, RecurrenceUnit, Weekday, WorkingHour as Rules},
@@ -35,28 +36,28 @@ use crate::{
 const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (place, (filter, include, listing)) = call.at_location(|input| {
+    let (place, (criteria, include, listing)) = call.at_location(|input| {
         let include = input.query.list("include", includes(&["appointment_types"]));
-        let filter = Filter {
+        let criteria = Criteria {
             operatory: input.query.optional("operatory_id", long_id()),
             label: input.query.optional("label_id", long_id()),
             source: input.query.optional("source", one_of(SOURCES)),
             active: input.query.defaulted("active", boolean(), true),
             not_past: input.query.defaulted("ignore_past_dates", boolean(), false),
         };
-        Some((filter, include, input.listing().id("provider_id", Field::Provider).done()))
+        Some((criteria, include, input.listing().id("provider_id", Filter::Provider).done()))
     })?;
     let now = call.api.engine.now();
     let today = times::local(now, place.location.zone).0;
-    let page = listing.page(&call, &[place.location.id.0], &place.sources(), |it: &Record<WorkingHour>| {
+    let page = listing.page(&call, &[place.location.id.0], &place.sources(), |it: &WorkingHour| {
         let past = matches!(it.recurrence, Recurrence::On(date) if date < today);
-        filter.keeps(it) && !(filter.not_past && past)
+        criteria.keeps(it) && !(criteria.not_past && past)
     })?;
     let types = types_of(&call, &place, &include)?;
     Ok(call.page(&page.views(|it| view(it, &place, &types, now))))
 }
 
-struct Filter {
+struct Criteria {
     operatory: Option<u64>,
     label: Option<u64>,
     source: Option<HourSource>,
@@ -64,9 +65,9 @@ struct Filter {
     not_past: bool,
 }
 
-impl Filter {
-    fn keeps(&self, it: &Record<WorkingHour>) -> bool {
-        let label = || it.label.as_ref().map(|name| label_id(it.location(), name));
+impl Criteria {
+    fn keeps(&self, it: &WorkingHour) -> bool {
+        let label = || it.label.as_ref().map(|name| label_id(it.location_id, name));
         is_shown(it)
             && it.in_force() == self.active
             && self.operatory.is_none_or(|id| it.operatory_id == Some(id))
@@ -76,7 +77,7 @@ impl Filter {
 }
 
 /// What the EHR deletes stays, and is not active any more; what was deleted here is gone.
-fn is_shown(it: &Record<WorkingHour>) -> bool {
+fn is_shown(it: &WorkingHour) -> bool {
     it.deleted_at.is_none() || it.source == HourSource::Synced
 }
 
@@ -156,7 +157,7 @@ pub(crate) async fn delete(mut call: Call) -> HttpResult {
 }
 
 /// What is right and yet may be a slip of the pen.
-fn name_oddities(call: &mut Call, place: &OpenLocation, it: &Record<WorkingHour>) {
+fn name_oddities(call: &mut Call, place: &OpenLocation, it: &WorkingHour) {
     if it.end <= it.begin && it.end > 0 {
         let (hours, minutes) = (it.end / 60, it.end % 60);
         call.warn(&format!("The hours go over midnight: they end at {hours:02}:{minutes:02} of the next day."));
@@ -172,8 +173,8 @@ fn name_oddities(call: &mut Call, place: &OpenLocation, it: &Record<WorkingHour>
 async fn save(
     call: &mut Call,
     place: &OpenLocation,
-    request: impl Request<Reply = Saved<Record<WorkingHour>>> + Clone,
-) -> Result<Saved<Record<WorkingHour>>, ApiError> {
+    request: impl Request<Reply = Saved<WorkingHour>> + Clone,
+) -> Result<Saved<WorkingHour>, ApiError> {
     call.save(place, request).await.map_err(|refused| match refused {
         EngineError::Unmet(unmet) => unmet_of(unmet),
         other => other.into(),
@@ -234,8 +235,8 @@ fn find(
     call: &Call,
     tenant: &Tenant,
     id: u32,
-    wanted: impl Fn(&Record<WorkingHour>) -> bool,
-) -> Result<(OpenLocation, Record<WorkingHour>), ApiError> {
+    wanted: impl Fn(&WorkingHour) -> bool,
+) -> Result<(OpenLocation, WorkingHour), ApiError> {
     for place in call.open_locations(tenant) {
         let found = call.api.engine.working_hour(place.location.id, id)?;
         if let Some(record) = found.filter(&wanted) {
@@ -253,7 +254,7 @@ fn types_of(call: &Call, place: &OpenLocation, include: &[&str]) -> Result<Types
 }
 
 pub(crate) fn view<'a>(
-    it: &'a Record<WorkingHour>,
+    it: &'a WorkingHour,
     place: &OpenLocation,
     types: &Types,
     now: location::time::Timestamp,

@@ -1,7 +1,10 @@
 //! GET /write_requests, GET /write_requests/{id}, POST /write_requests/{id}/retry and /drop: what is on its way to the health record
 //! system, and what became of it (our addition).
 
-use engine::write_requests::{Status, WriteRequest, merged};
+use engine::{
+    lists::Position,
+    write_requests::{Status, WriteRequest, merged},
+};
 use location::{ids::WriteId, intent::WriteIntent, pull::Resource, resource::Operation, time::Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,12 +14,8 @@ use uuid::Uuid;
 use super::resource_names::{granted, name, resource};
 use crate::{
     access::{call::Call, input::Input, tenancy::OpenLocation},
-    http::{
-        errors::{ApiError, HttpResult},
-        paging::stretch,
-    },
+    http::errors::{ApiError, HttpResult},
     values::{
-        cursor::Position,
         kinds::{Kind, instant, one_of, sort, text},
         limits::MAX_NAME,
         record_uuid::uuid,
@@ -166,14 +165,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     let waiting = call.api.engine.unfinished_writes(location).await?;
     let page = paging.collect(
         descending,
-        |at, backwards, limit| {
-            let part = stretch(at, backwards, limit);
-            let mut found = merged(waiting.clone(), call.api.engine.ended_writes(location, part)?, part);
-            if backwards {
-                found.reverse();
-            }
-            Ok(found)
-        },
+        |range| Ok(merged(waiting.clone(), call.api.engine.ended_writes(location, range)?, range)),
         |it| filter.takes(it, source) && granted(subject(it.work).0, call.key.grants),
         |it| Position::id(it.id),
     )?;

@@ -2,6 +2,7 @@
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 
+use engine::lists::Position;
 use location::time::Timestamp;
 
 use crate::values::secret::{Key, Secret};
@@ -9,19 +10,6 @@ use crate::values::secret::{Key, Secret};
 const TAG: usize = 16;
 /// Place, id, and the time of the walk's first page.
 const CONTENT: usize = 24;
-
-/// A record's place in a list: lists are ordered by `at`, then `id`; lists by id alone have `at` 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
-    pub at: i64,
-    pub id: u64,
-}
-
-impl Position {
-    pub fn id(id: u64) -> Position {
-        Position { at: 0, id }
-    }
-}
 
 pub struct Cursors(Key);
 
@@ -59,7 +47,7 @@ pub struct QueryCursors {
 
 impl QueryCursors {
     pub fn seal(&self, position: Position, as_of: Timestamp) -> String {
-        let mut bytes = [position.at.to_be_bytes(), position.id.to_be_bytes(), as_of.0.to_be_bytes()].concat();
+        let mut bytes = [position.at.0.to_be_bytes(), position.id.to_be_bytes(), as_of.0.to_be_bytes()].concat();
         let tag = self.key.tag(&[&self.query, &bytes]);
         bytes.extend_from_slice(&tag[..TAG]);
         BASE64.encode(bytes)
@@ -72,7 +60,7 @@ impl QueryCursors {
             return None;
         }
         let part = |at: usize| content.get(at..at + 8)?.try_into().ok();
-        let position = Position { at: i64::from_be_bytes(part(0)?), id: u64::from_be_bytes(part(8)?) };
+        let position = Position { at: Timestamp(i64::from_be_bytes(part(0)?)), id: u64::from_be_bytes(part(8)?) };
         Some((position, Timestamp(i64::from_be_bytes(part(16)?))))
     }
 }
@@ -89,7 +77,7 @@ mod tests {
     #[test]
     fn a_cursor_leads_back_to_its_position() {
         let bound = cursors().bound_to("/providers", vec![("subdomain", "a"), ("inactive", "true")]);
-        for position in [Position::id(0), Position::id(u64::MAX), Position { at: i64::MIN, id: 7 }] {
+        for position in [Position::id(0), Position::id(u64::MAX), Position { at: Timestamp(i64::MIN), id: 7 }] {
             let as_of = Timestamp(77);
             assert_eq!(bound.open(&bound.seal(position, as_of)), Some((position, as_of)));
         }

@@ -13,8 +13,6 @@ pub(crate) const MAX_SKIPPED: usize = 20_000;
 pub(crate) const MAX_WHOLE: usize = 1_000;
 /// Changes are fetched by programs: more at a time.
 pub(crate) const CHANGES_DEFAULT: usize = 100;
-/// Records read at a time while a list is filtered.
-pub(crate) const READ_AHEAD: usize = 200;
 /// Records read for one page, whatever its filter leaves of them: some tenths of a second.
 pub(crate) const READ_BUDGET: usize = if cfg!(test) { 1_000 } else { 20_000 };
 
@@ -79,5 +77,3 @@ pub(crate) const DEFAULT_MINUTES: i64 = 30;
 pub(crate) const MAX_RELATED: usize = 1_000;
 /// Lists that are shown without pages: descriptors, fees of a schedule. Practices have some hundreds.
 pub(crate) const MAX_WHOLE_LIST: usize = 5_000;
-/// Records that are put in order in memory.
-pub(crate) const MAX_SORTED: usize = 20_000;

@@ -102,7 +102,7 @@ async fn wrong_values_are_named() {
 async fn all_that_was_ever_read_is_shown() {
     let world = world().await;
     let cursors = world.api.cursors.bound_to("/changes", vec![("location_id", "1")]);
-    let cursor = cursors.seal(api::values::cursor::Position::id(0), location::time::Timestamp(0));
+    let cursor = cursors.seal(engine::lists::Position::id(0), location::time::Timestamp(0));
     let list = world.get(&format!("{PATH}&since={cursor}&per_page=1000")).ok().await;
     let told: std::collections::BTreeSet<String> =
         each(&list["data"], "resource").iter().map(|it| it.as_str().unwrap().to_owned()).collect();

@@ -38,6 +38,8 @@ pub enum EngineError {
     AdapterRefused,
     #[error("this lies too far back to go on from; start again")]
     Expired,
+    #[error("too many records to be put in order")]
+    TooManyToSort,
     #[error("the request met a fault inside the engine")]
     Internal,
 }

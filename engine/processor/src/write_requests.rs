@@ -6,7 +6,8 @@ use location::{
     queue::{Write, WriteState},
     time::Timestamp,
 };
-use query::lists::Stretch;
+use query::lists::Range;
+use store::Direction;
 
 use crate::processor::Processor;
 
@@ -88,11 +89,12 @@ pub fn unfinished(processor: &Processor) -> Vec<WriteRequest> {
     processor.machine.state.queue.iter().map(|(id, write)| WriteRequest::waiting(processor, id, write)).collect()
 }
 
-/// The waiting writes and the ended ones as one list, by id: the part of it that was asked for.
-pub fn merged(waiting: Vec<WriteRequest>, ended: Vec<WriteRequest>, part: Stretch) -> Vec<WriteRequest> {
+/// The waiting writes and the ended ones as one list, by id: what stands in a range of it.
+pub fn merged(waiting: Vec<WriteRequest>, ended: Vec<WriteRequest>, range: Range) -> Vec<WriteRequest> {
+    let backwards = range.direction == Direction::Backward;
     let mut requests = waiting;
     requests.extend(ended);
-    requests.retain(|it| part.after.is_none_or(|after| it.id > after) && part.before.is_none_or(|end| it.id < end));
+    requests.retain(|it| range.from.is_none_or(|from| if backwards { it.id < from.id } else { it.id > from.id }));
     requests.sort_by_key(|it| it.id);
     // One that ended between the two looks counts once, as ended.
     requests.dedup_by(|later, first| {
@@ -101,10 +103,9 @@ pub fn merged(waiting: Vec<WriteRequest>, ended: Vec<WriteRequest>, part: Stretc
             true
         }
     });
-    let surplus = requests.len().saturating_sub(part.limit);
-    match part.before {
-        Some(_) => drop(requests.drain(..surplus)),
-        None => requests.truncate(part.limit),
+    if backwards {
+        requests.reverse();
     }
+    requests.truncate(range.limit);
     requests
 }

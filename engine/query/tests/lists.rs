@@ -1,4 +1,4 @@
-//! Walks against a model, while records are made and changed.
+//! Lists against a model, read page by page while records are made and changed.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,15 +14,10 @@ use processor::{
 };
 use proptest::prelude::*;
 use query::{
-    lists::{COMMITS_WITHIN, Lists, Narrow, Order, Part, Position, Walk},
+    lists::{Filter, ListQuery, Lists, Order, Position, Range, as_of},
     retention as upkeep,
 };
-use records::{
-    Appointment, Patient,
-    document::Document,
-    index::{Field, OrderBy, Term, words},
-    record::Record,
-};
+use records::{Appointment, Patient, document::Document, index::words};
 use store::{Batch, Direction, MemoryStore, Store, keys, secrets::Secrets};
 
 const OWNER: u32 = 7;
@@ -58,17 +53,18 @@ impl World {
         Lists { store: &*self.store, secrets: &self.secrets }
     }
 
-    fn patient(&self, id: u32) -> Record<Patient> {
-        let key = keys::record(Record::<Patient>::KIND.byte(), OWNER, id.into());
+    fn patient(&self, id: u32) -> Patient {
+        let key = keys::record(Patient::KIND.byte(), OWNER, id.into());
         serde_json::from_slice(&self.store.get(&key).unwrap().unwrap()).unwrap()
     }
 
-    /// All pages of a walk.
-    fn ids(&self, walk: &Walk, size: usize, direction: Direction) -> Vec<u64> {
+    /// All pages of a list.
+    fn ids(&self, query: &ListQuery, size: usize, direction: Direction) -> Vec<u64> {
         let (mut ids, mut from) = (Vec::new(), None);
         loop {
-            let page = self.lists().walk::<Record<Patient>>(walk, Part { from, direction, limit: size }).unwrap();
-            let raw = self.lists().walk_raw::<Record<Patient>>(walk, Part { from, direction, limit: size }).unwrap();
+            let range = Range { from, direction, limit: size };
+            let page = self.lists().scan::<Patient>(query, Timestamp::MAX, range).unwrap();
+            let raw = self.lists().scan_raw::<Patient>(query, Timestamp::MAX, range).unwrap();
             assert_eq!(
                 page.iter().map(|(at, _)| *at).collect::<Vec<_>>(),
                 raw.iter().map(|(at, _)| *at).collect::<Vec<_>>()
@@ -81,22 +77,49 @@ impl World {
     }
 }
 
-fn patient(id: u32, name: usize, inactive: bool, now: i64) -> Record<Patient> {
-    let body = Patient {
+fn patient(id: u32, name: usize, inactive: bool, now: i64) -> Patient {
+    Patient {
+        id,
+        institution_id: OWNER,
+        source_id: Some(1),
         first_name: NAMES[name].to_owned(),
         last_name: format!("Smith{}", id % 40),
         inactive,
         cell_phone: Some(format!("+1 555 010 {:04}", id % 10)),
+        updated_at: Timestamp(now),
+        created_at: Timestamp(now),
         ..Patient::default()
-    };
-    Record { source_id: Some(1), ..Record::new(id, OWNER, Timestamp(now), body) }
+    }
 }
 
-fn appointment(id: u64, location: u32, start: i64, now: i64) -> Record<Appointment> {
+fn appointment(id: u64, location: u32, start: i64, now: i64) -> Appointment {
     let span = Span::new(Timestamp(start), Timestamp(start + 1)).unwrap();
-    let placement = Placement { operatory: None, provider: None, span };
-    let body = Appointment { patient_id: Some(id as u32 % 5), ..Appointment::at(placement) };
-    Record { location_id: Some(location), ..Record::new(id, 1, Timestamp(now), body) }
+    Appointment {
+        id,
+        institution_id: 1,
+        location_id: location,
+        foreign_id: None,
+        version: None,
+        patient_id: Some(id as u32 % 5),
+        appointment_type_id: None,
+        placement: Placement { operatory: None, provider: None, span },
+        note: None,
+        unavailable: false,
+        cancelled: false,
+        cancelled_at: None,
+        cancel_reason: None,
+        confirmed: false,
+        confirmed_at: None,
+        patient_confirmed: false,
+        patient_confirmed_at: None,
+        patient_missed: false,
+        checkin_at: None,
+        checked_out_at: None,
+        created_at: Timestamp(now),
+        updated_at: Timestamp(now),
+        last_sync_time: None,
+        booking: None,
+    }
 }
 
 #[test]
@@ -107,39 +130,36 @@ fn each_condition_finds_its_records_and_pages_of_any_size_add_up() {
             unit_of_work.put(&patient(id, id as usize % NAMES.len(), id % 3 == 0, world.now + i64::from(id))).unwrap()
         });
     }
-    let has = |wanted: &dyn Fn(&Record<Patient>) -> bool| -> Vec<u64> {
+    let has = |wanted: &dyn Fn(&Patient) -> bool| -> Vec<u64> {
         (1..=300).filter(|id| wanted(&world.patient(*id))).map(u64::from).collect()
     };
-    let begins = |start: &'static str| move |patient: &Record<Patient>| words::begin(&patient.name(), start);
-    let cases: Vec<(Vec<Narrow>, Vec<u64>)> = vec![
+    let begins = |start: &'static str| move |patient: &Patient| words::begin(&patient.name(), start);
+    let cases: Vec<(Vec<Filter>, Vec<u64>)> = vec![
         (vec![], has(&|_| true)),
-        (vec![Narrow::Has(Term::flag(Field::Inactive))], has(&|it| it.inactive)),
-        (vec![Narrow::OneOf(BTreeSet::from([7, 8, 9, 1_000]))], vec![7, 8, 9]),
+        (vec![Filter::Inactive(true)], has(&|it| it.inactive)),
+        (vec![Filter::Ids(BTreeSet::from([7, 8, 9, 1_000]))], vec![7, 8, 9]),
+        (vec![Filter::Ids((1..20).collect()), Filter::Inactive(true)], has(&|it| it.inactive && it.id < 20)),
+        (vec![Filter::Phone("555-010-0003".to_owned())], has(&|it| it.id % 10 == 3)),
         (
-            vec![Narrow::OneOf((1..20).collect()), Narrow::Has(Term::flag(Field::Inactive))],
-            has(&|it| it.inactive && it.id < 20),
-        ),
-        (vec![Narrow::Has(Term::phone("555-010-0003").unwrap())], has(&|it| it.id % 10 == 3)),
-        (
-            vec![Narrow::Has(Term::flag(Field::Inactive)), Narrow::Has(Term::phone("5550100003").unwrap())],
+            vec![Filter::Inactive(true), Filter::Phone("5550100003".to_owned())],
             has(&|it| it.inactive && it.id % 10 == 3),
         ),
-        (vec![Narrow::Has(Term::text(Field::Email, "nobody"))], vec![]),
-        (Narrow::name("ad").collect(), has(&begins("ad"))),
-        (Narrow::name("ASA").collect(), has(&begins("asa"))),
-        (Narrow::name("smith3").collect(), has(&begins("smith3"))),
-        (Narrow::name("smith33").collect(), has(&begins("smith33"))),
-        (Narrow::name("smithers").collect(), vec![]),
-        (vec![Narrow::UpdatedSince(Timestamp(world.now + 290))], (290..=300).collect()),
-        (vec![Narrow::UpdatedSince(Timestamp(world.now + 200))], (200..=300).collect()),
+        (vec![Filter::Email("nobody".to_owned())], vec![]),
+        (vec![Filter::Name("ad".to_owned())], has(&begins("ad"))),
+        (vec![Filter::Name("ASA".to_owned())], has(&begins("asa"))),
+        (vec![Filter::Name("smith3".to_owned())], has(&begins("smith3"))),
+        (vec![Filter::Name("smith33".to_owned())], has(&begins("smith33"))),
+        (vec![Filter::Name("smithers".to_owned())], vec![]),
+        (vec![Filter::UpdatedSince(Timestamp(world.now + 290))], (290..=300).collect()),
+        (vec![Filter::UpdatedSince(Timestamp(world.now + 200))], (200..=300).collect()),
         (
-            vec![Narrow::UpdatedSince(Timestamp(world.now + 200)), Narrow::Has(Term::flag(Field::Inactive))],
+            vec![Filter::UpdatedSince(Timestamp(world.now + 200)), Filter::Inactive(true)],
             has(&|it| it.inactive && it.id >= 200),
         ),
     ];
-    for order in [Order::Id, Order::By(OrderBy::Updated)] {
-        for (narrow, expected) in &cases {
-            let walk = Walk { narrow: narrow.clone(), ..Walk::new(OWNER, order) };
+    for order in [Order::Id, Order::UpdatedAt] {
+        for (case, (filters, expected)) in cases.iter().enumerate() {
+            let query = ListQuery::new([OWNER], order).filtered(filters.clone());
             // Orders by time may show more than what was asked for; the caller filters.
             for (size, direction) in [
                 (1, Direction::Forward),
@@ -147,18 +167,18 @@ fn each_condition_finds_its_records_and_pages_of_any_size_add_up() {
                 (1_000, Direction::Forward),
                 (7, Direction::Backward),
             ] {
-                let mut found = world.ids(&walk, size, direction);
+                let mut found = world.ids(&query, size, direction);
                 if direction == Direction::Backward {
                     found.reverse();
                 }
-                if order != Order::Id || narrow.len() > 1 {
+                if order != Order::Id || filters.len() > 1 {
                     found.retain(|id| expected.contains(id));
                 }
-                assert_eq!(&found, expected, "{narrow:?} by {size} {direction:?} {order:?}");
+                assert_eq!(&found, expected, "case {case} by {size} {direction:?} {order:?}");
             }
         }
     }
-    let other = Walk::new(OWNER + 1, Order::Id);
+    let other = ListQuery::new([OWNER + 1], Order::Id);
     assert!(world.ids(&other, 10, Direction::Forward).is_empty());
 }
 
@@ -166,14 +186,16 @@ fn each_condition_finds_its_records_and_pages_of_any_size_add_up() {
 fn a_beginning_of_too_many_words_leaves_the_filter_to_the_caller() {
     let world = World::new();
     for id in 1..=300 {
-        let mut named = patient(id, 0, false, world.now);
-        named.last_name = format!("Q{id}");
+        let named = Patient { last_name: format!("Q{id}"), ..patient(id, 0, false, world.now) };
         world.turn(|unit_of_work| unit_of_work.put(&named).unwrap());
     }
-    let walk = |start| Walk { narrow: Narrow::name(start).collect(), ..Walk::new(OWNER, Order::Id) };
-    assert_eq!(world.ids(&walk("q"), 50, Direction::Forward).len(), 300);
-    assert_eq!(world.ids(&walk("q1"), 50, Direction::Forward).len(), 111);
-    assert_eq!(world.ids(&walk("q17"), 3, Direction::Backward), [179, 178, 177, 176, 175, 174, 173, 172, 171, 170, 17]);
+    let named = |start: &str| ListQuery::new([OWNER], Order::Id).filtered([Filter::Name(start.to_owned())]);
+    assert_eq!(world.ids(&named("q"), 50, Direction::Forward).len(), 300);
+    assert_eq!(world.ids(&named("q1"), 50, Direction::Forward).len(), 111);
+    assert_eq!(
+        world.ids(&named("q17"), 3, Direction::Backward),
+        [179, 178, 177, 176, 175, 174, 173, 172, 171, 170, 17]
+    );
 }
 
 #[test]
@@ -183,13 +205,13 @@ fn what_a_record_is_no_longer_is_forgotten() {
     let of = |space: keys::Space| world.store.scan_keys(space.range(), Direction::Forward, 99).unwrap();
     let before = of(keys::Space::Index);
     world.turn(|unit_of_work| {
-        unit_of_work.change::<Record<Patient>>(OWNER, 1, |it| it.first_name = "Eve".into()).unwrap();
-        unit_of_work.change::<Record<Patient>>(OWNER, 1, |it| it.inactive = false).unwrap();
+        unit_of_work.change::<Patient>(OWNER, 1, |it| it.first_name = "Eve".into()).unwrap();
+        unit_of_work.change::<Patient>(OWNER, 1, |it| it.inactive = false).unwrap();
     });
     world.turn(|unit_of_work| {
-        drop(unit_of_work.change::<Record<Patient>>(OWNER, 1, |it| it.first_name = "Ada".into()).unwrap())
+        drop(unit_of_work.change::<Patient>(OWNER, 1, |it| it.first_name = "Ada".into()).unwrap())
     });
-    world.turn(|unit_of_work| drop(unit_of_work.change::<Record<Patient>>(OWNER, 1, |it| it.inactive = true).unwrap()));
+    world.turn(|unit_of_work| drop(unit_of_work.change::<Patient>(OWNER, 1, |it| it.inactive = true).unwrap()));
     assert_eq!(of(keys::Space::Index), before);
     assert_eq!(before.len(), 4, "two words, a phone number, a flag");
     for key in before.iter().chain(&of(keys::Space::Word)) {
@@ -203,15 +225,14 @@ fn places_left_long_ago_are_forgotten() {
     world.turn(|unit_of_work| unit_of_work.put(&appointment(1, OWNER, 50, world.now)).unwrap());
     for (after, start) in [(HOUR, 60), (HOUR, 50), (HOUR, 70)] {
         world.now += after;
-        let move_it = |it: &mut Record<Appointment>| {
+        let move_it = |it: &mut Appointment| {
             it.placement.span = Span::new(Timestamp(start), Timestamp(start + 1)).unwrap();
         };
         world.turn(|unit_of_work| drop(unit_of_work.change(0, 1, move_it).unwrap()));
     }
-    let walk = |as_of: i64| Walk { as_of: Timestamp(as_of), ..Walk::new(OWNER, Order::By(OrderBy::Start)) };
-    let all = Part { from: None, direction: Direction::Forward, limit: 9 };
+    let by_start = ListQuery::new([OWNER], Order::StartsAt);
     let places = |as_of| -> Vec<i64> {
-        let found = world.lists().walk::<Record<Appointment>>(&walk(as_of), all).unwrap();
+        let found = world.lists().scan::<Appointment>(&by_start, Timestamp(as_of), Range::first(9)).unwrap();
         found.iter().map(|(position, _)| position.at.0).collect()
     };
     for (ago, at) in [(0, 70), (1, 50), (HOUR, 50), (HOUR + 1, 60), (2 * HOUR, 60), (2 * HOUR + 1, 50), (9 * HOUR, 50)]
@@ -219,9 +240,9 @@ fn places_left_long_ago_are_forgotten() {
         assert_eq!(places(world.now - ago), [at], "{ago} ago");
     }
     assert_eq!(places(i64::MAX), [70]);
-    let narrow = vec![Narrow::Has(Term::number(Field::Patient, 1u64))];
-    let few = Walk { narrow, ..walk(world.now - HOUR - 1) };
-    assert_eq!(world.lists().walk::<Record<Appointment>>(&few, all).unwrap()[0].0.at.0, 60, "found by going back");
+    let few = by_start.clone().filtered([Filter::Patient(1)]);
+    let found = world.lists().scan::<Appointment>(&few, Timestamp(world.now - HOUR - 1), Range::first(9)).unwrap();
+    assert_eq!(found[0].0.at.0, 60, "found by going back");
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let later = Timestamp(world.now + DAY);
@@ -282,7 +303,7 @@ impl Practice {
                     unit_of_work.put(&patient(id as u32, name, inactive, now)).unwrap();
                     let born = if inactive { OWNER + 1 } else { OWNER };
                     unit_of_work
-                        .put(&Record { institution_id: born, ..appointment(id, born, id as i64 % 12, now) })
+                        .put(&Appointment { institution_id: born, ..appointment(id, born, id as i64 % 12, now) })
                         .unwrap();
                 });
             }
@@ -290,7 +311,7 @@ impl Practice {
                 let id = which as u64 % self.count + 1;
                 self.world.turn(|unit_of_work| {
                     unit_of_work
-                        .change::<Record<Patient>>(OWNER, id, |it| {
+                        .change::<Patient>(OWNER, id, |it| {
                             it.first_name = NAMES[name].to_owned();
                             it.inactive = inactive;
                             it.updated_at = Timestamp(now);
@@ -302,11 +323,11 @@ impl Practice {
                 let id = which as u64 % self.count + 1;
                 self.world.turn(|unit_of_work| {
                     unit_of_work
-                        .change::<Record<Appointment>>(0, id, |it| {
+                        .change::<Appointment>(0, id, |it| {
                             it.placement.span = Span::new(Timestamp(start), Timestamp(start + 1)).unwrap();
                             // At most once: what comes back is new.
-                            if away && it.location() == it.institution_id {
-                                it.location_id = Some(2 * OWNER + 1 - it.location());
+                            if away && it.location_id == it.institution_id {
+                                it.location_id = 2 * OWNER + 1 - it.location_id;
                             }
                             it.updated_at = Timestamp(now);
                         })
@@ -341,14 +362,15 @@ impl Practice {
     /// nothing is shown twice.
     fn check<D: Document>(
         &mut self,
-        walk: Walk,
+        query: ListQuery,
+        as_of: Timestamp,
         size: usize,
         there: Direction,
         steps: &[Step],
         keep: &dyn Fn(&D) -> bool,
     ) {
         let back = if there == Direction::Forward { Direction::Backward } else { Direction::Forward };
-        let mut pass = Pass { walk, size, steps: steps.iter(), always: self.matching(keep), keep };
+        let mut pass = Pass { query, as_of, size, steps: steps.iter(), always: self.matching(keep), keep };
         let shown = self.pass(&mut pass, there, None);
         let missing: Vec<_> = pass.always.iter().filter(|id| !shown.iter().any(|at| at.id == **id)).collect();
         assert!(missing.is_empty(), "{missing:?} are skipped");
@@ -366,8 +388,8 @@ impl Practice {
     ) -> Vec<Position> {
         let mut shown: Vec<Position> = Vec::new();
         loop {
-            let part = Part { from, direction, limit: pass.size };
-            let page = self.world.lists().walk::<D>(&pass.walk, part).unwrap();
+            let range = Range { from, direction, limit: pass.size };
+            let page = self.world.lists().scan::<D>(&pass.query, pass.as_of, range).unwrap();
             let Some((end, _)) = page.last() else { return shown };
             from = Some(*end);
             for (position, record) in page {
@@ -385,7 +407,8 @@ impl Practice {
 }
 
 struct Pass<'a, D> {
-    walk: Walk,
+    query: ListQuery,
+    as_of: Timestamp,
     size: usize,
     steps: std::slice::Iter<'a, Step>,
     /// What existed at the beginning and has matched ever since.
@@ -407,9 +430,8 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let mut practice = Practice { world: World::new(), count: 0, runtime };
         before.iter().for_each(|step| practice.step(step));
-        let as_of = Timestamp(practice.world.now).minus(COMMITS_WITHIN);
-        let walk = |order, narrow| Walk { owner: OWNER, order, within: None, narrow, as_of };
-        let inactive = || vec![Narrow::Has(Term::flag(Field::Inactive))];
+        let at = as_of(Timestamp(practice.world.now));
+        let list = |order, filters: &[Filter]| ListQuery::new([OWNER], order).filtered(filters.to_vec());
         // The waits of the walk must not outlast the day for which places are kept.
         let mut waited = 0;
         let during: Vec<Step> = during.into_iter().filter(|step| match step {
@@ -417,24 +439,24 @@ proptest! {
             _ => true,
         }).collect();
         match kind {
-            0 => practice.check::<Record<Patient>>(walk(Order::Id, vec![]), size, there, &during, &|_| true),
-            1 => practice.check::<Record<Patient>>(walk(Order::Id, inactive()), size, there, &during, &|it| it.inactive),
+            0 => practice.check::<Patient>(list(Order::Id, &[]), at, size, there, &during, &|_| true),
+            1 => practice.check::<Patient>(list(Order::Id, &[Filter::Inactive(true)]), at, size, there, &during, &|it| it.inactive),
             2 => {
-                let narrow = Narrow::name("ad").collect();
-                let keep = |it: &Record<Patient>| words::begin(&it.name(), "ad");
-                practice.check::<Record<Patient>>(walk(Order::Id, narrow), size, there, &during, &keep);
+                let named = list(Order::Id, &[Filter::Name("ad".to_owned())]);
+                let keep = |it: &Patient| words::begin(&it.name(), "ad");
+                practice.check::<Patient>(named, at, size, there, &during, &keep);
             }
             3 => {
                 let since = Timestamp(practice.world.now - HOUR);
-                let narrow = vec![Narrow::UpdatedSince(since)];
-                practice.check::<Record<Patient>>(walk(Order::Id, narrow), size, there, &during, &|it| it.updated_at >= since);
+                let changed = list(Order::Id, &[Filter::UpdatedSince(since)]);
+                practice.check::<Patient>(changed, at, size, there, &during, &|it| it.updated_at >= since);
             }
-            4 => practice.check::<Record<Patient>>(walk(Order::By(OrderBy::Updated), vec![]), size, there, &during, &|_| true),
-            5 => practice.check::<Record<Appointment>>(walk(Order::By(OrderBy::Start), vec![]), size, there, &during, &|_| true),
+            4 => practice.check::<Patient>(list(Order::UpdatedAt, &[]), at, size, there, &during, &|_| true),
+            5 => practice.check::<Appointment>(list(Order::StartsAt, &[]), at, size, there, &during, &|_| true),
             _ => {
-                let narrow = vec![Narrow::Has(Term::number(Field::Patient, 2u64))];
-                let keep = |it: &Record<Appointment>| it.patient_id == Some(2);
-                practice.check::<Record<Appointment>>(walk(Order::By(OrderBy::Start), narrow), size, there, &during, &keep);
+                let theirs = list(Order::StartsAt, &[Filter::Patient(2)]);
+                let keep = |it: &Appointment| it.patient_id == Some(2);
+                practice.check::<Appointment>(theirs, at, size, there, &during, &keep);
             }
         }
     }

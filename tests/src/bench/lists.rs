@@ -14,12 +14,8 @@ use processor::{
     id_pool::Pool,
     unit_of_work::{Home, UnitOfWork},
 };
-use query::lists::{Lists, Narrow, Order, Part, Position, Walk};
-use records::{
-    Patient,
-    index::{Field, OrderBy, Term, words},
-    record::Record,
-};
+use query::lists::{Filter, ListQuery, Lists, Order, Position, Range};
+use records::{Patient, index::words};
 use store::{Batch, Direction, Store, StoreError, secrets::Secrets};
 
 use super::{
@@ -66,9 +62,9 @@ fn measure(dir: &Path, count: u32, report: &mut Report) -> Outcome {
         let page = |run| page(&lists, &case, probe(run, count));
         report.time(case.what, median(timed(page)?), Aim::Below(Duration::from_millis(5)));
     }
-    let walk = Walk::new(INSTITUTION, Order::Id);
-    let part = |run| Part { from: Some(place(probe(run, count))), direction: Direction::Forward, limit: 1_000 };
-    let raw = timed(|run| lists.walk_raw::<Record<Patient>>(&walk, part(run)).map(|rows| rows.len()))?;
+    let all = ListQuery::new([INSTITUTION], Order::Id);
+    let range = |run| Range { from: Some(place(probe(run, count))), direction: Direction::Forward, limit: 1_000 };
+    let raw = timed(|run| lists.scan_raw::<Patient>(&all, Timestamp::MAX, range(run)).map(|rows| rows.len()))?;
     report.time("a thousand rows as the store has them", median(raw), Aim::None);
     let read = resident(std::process::id())?;
     report.megabytes(
@@ -108,8 +104,12 @@ async fn load(store: &Arc<dyn Store>, secrets: &Secrets, count: u32) -> Outcome 
     Ok(())
 }
 
-fn patient(n: u32, count: u32) -> Record<Patient> {
-    let body = Patient {
+fn patient(n: u32, count: u32) -> Patient {
+    Patient {
+        id: n,
+        institution_id: INSTITUTION,
+        source_id: Some(1),
+        foreign_id: Some(format!("P-{n}")),
         first_name: first_name(n),
         last_name: last_name(n),
         date_of_birth: Some(format!("{}-{:02}-{:02}", 1930 + mixed(n) % 90, 1 + mixed(n) % 12, 1 + mixed(n) % 28)),
@@ -117,19 +117,15 @@ fn patient(n: u32, count: u32) -> Record<Patient> {
         email: Some(email(n)),
         inactive: mixed(n).is_multiple_of(10),
         location_ids: vec![1 + mixed(n) % 4],
+        updated_at: updated(n, count),
         ..Patient::default()
-    };
-    Record {
-        source_id: Some(1),
-        foreign_id: Some(format!("P-{n}")),
-        ..Record::new(n, INSTITUTION, updated(n, count), body)
     }
 }
 
 struct Query {
-    narrow: Vec<Narrow>,
+    filters: Vec<Filter>,
     /// What the caller filters by.
-    keep: Box<dyn Fn(&Record<Patient>) -> bool>,
+    keep: Box<dyn Fn(&Patient) -> bool>,
 }
 
 struct Case {
@@ -146,7 +142,7 @@ fn cases(count: u32) -> Vec<Case> {
     let lately = |what, one_in: u32| {
         let ask = move |_| {
             let since = Timestamp(i64::from(count - count / one_in) * MINUTE);
-            Query { narrow: vec![Narrow::UpdatedSince(since)], keep: Box::new(move |it| it.updated_at >= since) }
+            Query { filters: vec![Filter::UpdatedSince(since)], keep: Box::new(move |it| it.updated_at >= since) }
         };
         Case { what, order: Order::Id, deep: true, ask: Box::new(ask) }
     };
@@ -156,13 +152,13 @@ fn cases(count: u32) -> Vec<Case> {
         deep("inactive", |_| inactive()),
         shallow("a phone number", |n| {
             let phone = phone(n);
-            let narrow = Term::phone(&phone).map(Narrow::Has).into_iter().collect();
-            Query { narrow, keep: Box::new(move |it| it.cell_phone.as_ref() == Some(&phone)) }
+            let filters = vec![Filter::Phone(phone.clone())];
+            Query { filters, keep: Box::new(move |it| it.cell_phone.as_ref() == Some(&phone)) }
         }),
         shallow("an e-mail address", |n| {
             let email = email(n);
-            let narrow = Term::email(&email).map(Narrow::Has).into_iter().collect();
-            Query { narrow, keep: Box::new(move |it| it.email.as_ref() == Some(&email)) }
+            let filters = vec![Filter::Email(email.clone())];
+            Query { filters, keep: Box::new(move |it| it.email.as_ref() == Some(&email)) }
         }),
         shallow("first and last name", |n| named(format!("{} {}", first_name(n), last_name(n)))),
         shallow("a last name", |n| named(last_name(n))),
@@ -172,43 +168,44 @@ fn cases(count: u32) -> Vec<Case> {
         shallow("a name nobody has", |_| named("qqzzqq".to_owned())),
         shallow("inactive, with a last name", |n| {
             let (flag, name) = (inactive(), named(last_name(n)));
-            let narrow = flag.narrow.into_iter().chain(name.narrow).collect();
-            Query { narrow, keep: Box::new(move |it| (flag.keep)(it) && (name.keep)(it)) }
+            let filters = flag.filters.into_iter().chain(name.filters).collect();
+            Query { filters, keep: Box::new(move |it| (flag.keep)(it) && (name.keep)(it)) }
         }),
         lately("changed lately, as one in a thousand", 1_000),
         lately("changed lately, as one in a hundred", 100),
         lately("changed lately, as one in ten", 10),
-        Case { order: Order::By(OrderBy::Updated), ..shallow("by the time of change, first page", |_| all()) },
-        Case { order: Order::By(OrderBy::Updated), ..deep("by the time of change, deep in the list", |_| all()) },
+        Case { order: Order::UpdatedAt, ..shallow("by the time of change, first page", |_| all()) },
+        Case { order: Order::UpdatedAt, ..deep("by the time of change, deep in the list", |_| all()) },
     ]
 }
 
 fn all() -> Query {
-    Query { narrow: Vec::new(), keep: Box::new(|_| true) }
+    Query { filters: Vec::new(), keep: Box::new(|_| true) }
 }
 
 fn inactive() -> Query {
-    Query { narrow: vec![Narrow::Has(Term::flag(Field::Inactive))], keep: Box::new(|it| it.inactive) }
+    Query { filters: vec![Filter::Inactive(true)], keep: Box::new(|it| it.inactive) }
 }
 
 fn named(name: String) -> Query {
-    let narrow = Narrow::name(&name).collect();
-    Query { narrow, keep: Box::new(move |it| words::begin(&it.name(), &name)) }
+    let filters = vec![Filter::Name(name.clone())];
+    Query { filters, keep: Box::new(move |it| words::begin(&it.name(), &name)) }
 }
 
 /// One page as the API reads it: on until it is full of what the caller keeps.
 fn page(lists: &Lists<'_>, case: &Case, n: u32) -> Result<usize, StoreError> {
-    let Query { narrow, keep } = (case.ask)(n);
-    let walk = Walk { narrow, ..Walk::new(INSTITUTION, case.order) };
+    let Query { filters, keep } = (case.ask)(n);
+    let query = ListQuery::new([INSTITUTION], case.order).filtered(filters);
     let mut from = match (case.deep, case.order) {
         (false, _) => None,
         (true, Order::Id) => Some(place(n)),
-        (true, Order::By(_)) => Some(Position { at: Timestamp(i64::from(n) * MINUTE), id: 0 }),
+        (true, _) => Some(Position { at: Timestamp(i64::from(n) * MINUTE), id: 0 }),
     };
     let (mut kept, mut ahead) = (0, 0);
     while kept <= ROWS {
         let limit = ahead.max(ROWS + 1 - kept);
-        let rows = lists.walk::<Record<Patient>>(&walk, Part { from, direction: Direction::Forward, limit })?;
+        let rows =
+            lists.scan::<Patient>(&query, Timestamp::MAX, Range { from, direction: Direction::Forward, limit })?;
         let Some((last, _)) = rows.last() else { break };
         from = Some(*last);
         kept += rows.iter().filter(|(_, patient)| keep(patient)).count();

@@ -3,12 +3,8 @@
 use engine::{
     EngineError, Unmet,
     commands::ChangeRecord,
-    lists::Narrow,
-    records::{
-        PatientAlert,
-        index::{Field, Term},
-        record::Record,
-    },
+    lists::Filter,
+    records::{record::Record, PatientAlert},
 };
 
 use super::find;
@@ -29,7 +25,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         call.in_tenant(|input| Some(input.query.defaulted("include_disabled", boolean(), false)))?;
     let patient = find(&call, &tenant, id)?;
     let source: Vec<u32> = patient.source_id.into_iter().collect();
-    let theirs = vec![Narrow::Has(Term::number(Field::Patient, id))];
+    let theirs = vec![Filter::Patient(id.into())];
     let mut alerts: Vec<Record<PatientAlert>> = call.whole_entries_ever(&source, theirs)?;
     alerts.retain(|it| disabled || (it.body.disabled_at.is_none() && it.deleted_at.is_none()));
     Ok(call.list(&alerts.iter().map(PatientAlertView::of).collect::<Vec<_>>()))
@@ -76,7 +72,7 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
         Some(true) if !is_disabled => {}
         _ => return Ok(call.show(PatientAlertView::of(&alert))),
     }
-    let place = call.location_for(&tenant, alert.source(), alert.location_id.as_slice()).ok_or(ApiError::Internal)?;
+    let place = call.location_for(&tenant, alert.source_id, alert.location_id.as_slice()).ok_or(ApiError::Internal)?;
     let body = PatientAlert { disabled_at: Some(call.api.engine.now().into()), ..alert.body };
     let saved = call.save(&place, ChangeRecord { id: alert.id, body }).await?;
     Ok(call.show(PatientAlertView::of(&saved.record)))

@@ -1,12 +1,8 @@
 //! Documents of a patient, as their EHR lists them, and their types.
 
 use engine::{
-    lists::Narrow,
-    records::{
-        Document, DocumentType,
-        index::{Field, Term},
-        record::Record,
-    },
+    lists::Filter,
+    records::{Document, DocumentType, record::Record},
 };
 
 use super::find;
@@ -24,7 +20,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let source: Vec<u32> = find(&call, &tenant, id)?.source_id.into_iter().collect();
-    let theirs = vec![Narrow::Has(Term::number(Field::Patient, id))];
+    let theirs = vec![Filter::Patient(id.into())];
     let documents: Vec<Record<Document>> = call.whole_entries(&source, theirs)?;
     Ok(call.list(&documents.iter().map(|it| PatientDocumentView::of(it, None)).collect::<Vec<_>>()))
 }

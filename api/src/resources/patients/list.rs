@@ -1,12 +1,8 @@
 //! GET /patients
 
 use engine::{
-    lists::Narrow,
-    records::{
-        Patient,
-        index::{Field, Term, words},
-        record::Record,
-    },
+    lists::{Filter, name_matches},
+    records::Patient,
 };
 
 use super::{
@@ -33,31 +29,31 @@ use crate::{
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (v2, financial) = (call.version.is_v2(), call.key.grants.financial);
-    let (place, (listing, filter, asked)) = call.at_location(|input| {
+    let (place, (listing, criteria, asked)) = call.at_location(|input| {
         let asked = if v2 { asked(input, INCLUDES_OF_LIST, financial) } else { Vec::new() };
-        let (filter, today) = (Filter::read(&mut input.query), input.today);
+        let (criteria, today) = (Criteria::read(&mut input.query), input.today);
         let people = input.listing().sort().name().since().foreign_id();
         let people = people
-            .by("email", text(MAX_EMAIL), |email| Term::email(&email))
-            .by("phone_number", phone(), |number| Term::phone(&number))
-            .by("date_of_birth", birth_date(today), |born| Some(Term::text(Field::BirthDate, born.to_string())))
-            .flag("inactive", Field::Inactive)
-            .flag("new_patient", Field::NewPatient)
-            .flag("non_patient", Field::NonPatient);
-        Some((people.done(), filter, asked))
+            .by("email", text(MAX_EMAIL), Filter::Email)
+            .by("phone_number", phone(), Filter::Phone)
+            .by("date_of_birth", birth_date(today), Filter::DateOfBirth)
+            .flag("inactive", Filter::Inactive)
+            .flag("new_patient", Filter::NewPatient)
+            .flag("non_patient", Filter::NonPatient);
+        Some((people.done(), criteria, asked))
     })?;
     let (tenant, source) = (Tenant { institution: place.institution.clone() }, place.location.source);
-    let takes_forms = filter.forms_syncable.is_some() && takes_forms(&call, &place)?;
-    let keep = |it: &Record<Patient>| {
+    let takes_forms = criteria.forms_syncable.is_some() && takes_forms(&call, &place)?;
+    let keep = |it: &Patient| {
         let known = if source.is_some() { it.source_id == source } else { reachable(&call, &tenant, it) };
-        known && filter.keeps(it, takes_forms)
+        known && criteria.keeps(it, takes_forms)
     };
     let institution = tenant.institution.id.0;
     let sources = source.map_or_else(|| call.sources(&tenant), |source| vec![source]);
     if !asked.is_empty() && listing.per_page() > MAX_PAGE_WITH_RELATED {
         return Err(ApiError::bad(format!("per_page must be at most {MAX_PAGE_WITH_RELATED} with include[].")));
     }
-    let page = listing.narrowed(filter.narrow(&place)).page(&call, &[institution], &sources, keep)?;
+    let page = listing.filtered(criteria.filters(&place)).page(&call, &[institution], &sources, keep)?;
     page.rows.iter().for_each(|it| call.audit("read", "patient", it.id.into()));
     if v2 {
         return with_related(call, &tenant, &page, &asked);
@@ -72,7 +68,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
 }
 
 /// As v2.2.2 shows them, with what was asked to come along.
-fn with_related(mut call: Call, tenant: &Tenant, page: &Page<Record<Patient>>, asked: &[&str]) -> HttpResult {
+fn with_related(mut call: Call, tenant: &Tenant, page: &Page<Patient>, asked: &[&str]) -> HttpResult {
     let mut related = Vec::with_capacity(page.rows.len());
     for patient in &page.rows {
         related.push(Related::read(&mut call, tenant, patient, asked)?);
@@ -86,8 +82,8 @@ fn with_related(mut call: Call, tenant: &Tenant, page: &Page<Record<Patient>>, a
     Ok(call.page(&Page { rows, info: page.info.clone() }))
 }
 
-/// What is asked for besides the fields the index knows.
-struct Filter {
+/// What is asked for besides the filters every list of patients has.
+struct Criteria {
     strict: bool,
     id: Option<u32>,
     provider: Option<u32>,
@@ -96,9 +92,9 @@ struct Filter {
     forms_syncable: Option<bool>,
 }
 
-impl Filter {
-    fn read(q: &mut Params) -> Filter {
-        Filter {
+impl Criteria {
+    fn read(q: &mut Params) -> Criteria {
+        Criteria {
             strict: q.defaulted("location_strict", boolean(), false),
             id: q.optional("patient_id", id()),
             provider: q.optional("provider_id", id()),
@@ -108,19 +104,16 @@ impl Filter {
         }
     }
 
-    /// What the index can find at once.
-    fn narrow(&self, place: &OpenLocation) -> Vec<Narrow> {
-        let here = self.strict.then(|| Narrow::Has(Term::number(Field::Location, place.location.id.0)));
-        let one = self.id.map(|id| Narrow::OneOf([id.into()].into()));
-        let names = [&self.first_name, &self.last_name].into_iter().flatten().flat_map(|name| Narrow::name(name));
+    /// What the engine can filter by.
+    fn filters(&self, place: &OpenLocation) -> Vec<Filter> {
+        let here = self.strict.then(|| Filter::Location(place.location.id.0.into()));
+        let one = self.id.map(|id| Filter::Ids([id.into()].into()));
+        let names = [&self.first_name, &self.last_name].into_iter().flatten().cloned().map(Filter::Name);
         here.into_iter().chain(one).chain(names).collect()
     }
 
-    fn keeps(&self, it: &Record<Patient>, takes_forms: bool) -> bool {
-        // A name without a word is nobody's.
-        let called = |asked: &Option<String>, name: &str| {
-            asked.as_ref().is_none_or(|asked| !words::of(asked).is_empty() && words::begin(name, asked))
-        };
+    fn keeps(&self, it: &Patient, takes_forms: bool) -> bool {
+        let called = |asked: &Option<String>, name: &str| asked.as_ref().is_none_or(|asked| name_matches(name, asked));
         let syncable = takes_forms && it.foreign_id.is_some();
         called(&self.first_name, &it.first_name)
             && called(&self.last_name, &it.last_name)

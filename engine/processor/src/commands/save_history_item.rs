@@ -1,13 +1,8 @@
 //! Says what of a medical history catalogue applies to a patient, or applies no more: one entry for each item.
 
-use location::{command::Cx, decision::Decision, pull::Resource};
-use query::lists::{Lists, Narrow, Order, Part, Walk};
-use records::{
-    HistoryCategory, HistoryItem, PatientHistoryItem,
-    index::{Field, Term},
-    record::Record,
-};
-use store::Direction;
+use location::{command::Cx, decision::Decision, pull::Resource, time::Timestamp};
+use query::lists::{Filter, ListQuery, Lists, Order, Range};
+use records::{record::{Record, WriteStatus}, HistoryCategory, HistoryItem, PatientHistoryItem};
 
 use super::{change_record::ChangeRecord, create_record::CreateRecord};
 use crate::{
@@ -61,12 +56,15 @@ impl SaveHistoryItem {
     /// The patient's entry for the item, one in force before one that is not. What the EHR would not take counts for nothing.
     fn entry(&self, at: &Processor) -> Result<Option<Record<PatientHistoryItem>>, Reject> {
         let lists = Lists { store: &*at.deps.store, secrets: &at.deps.secrets };
-        let narrow = vec![Narrow::Has(Term::number(Field::Patient, self.patient_id))];
-        let walk = Walk { narrow, ..Walk::new(at.source().unwrap_or(0), Order::Id) };
-        let part = Part { from: None, direction: Direction::Backward, limit: MOST_ENTRIES };
-        let entries = lists.walk::<Record<PatientHistoryItem>>(&walk, part)?.into_iter().map(|(_, entry)| entry);
+        let theirs = ListQuery::new([at.source().unwrap_or(0)], Order::Id);
+        let theirs = theirs.filtered([Filter::Patient(self.patient_id.into())]);
+        let entries = lists.scan::<Record<PatientHistoryItem>>(&theirs, Timestamp::MAX, Range::last(MOST_ENTRIES))?;
+        let entries = entries.into_iter().map(|(_, entry)| entry);
+        let failed = |it: &Record<PatientHistoryItem>| {
+            it.foreign_id.is_none() && it.write.as_ref().is_some_and(|write| write.status == WriteStatus::Failed)
+        };
         let mut same: Vec<_> = entries
-            .filter(|it| it.deleted_at.is_none() && !it.rejected())
+            .filter(|it| it.deleted_at.is_none() && !failed(it))
             .filter(|it| it.body.patient_id == self.patient_id && it.body.item_id == self.item_id)
             .collect();
         let at = same.iter().position(|it| it.body.active).unwrap_or(0);

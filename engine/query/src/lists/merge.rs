@@ -1,12 +1,12 @@
-//! Several runs of the index walked as one.
+//! Several runs of the index read as one.
 
 use std::collections::{BinaryHeap, VecDeque};
 
 use store::{Direction, KeyRange, Store, StoreError, keys};
 
-use super::walk::{Position, beyond};
+use super::query::{Position, beyond};
 
-/// Ids read at first where only one key of the index is walked.
+/// Ids read at first where there is only one key of the index.
 const ONE_RUN: usize = 32;
 /// Entries of an order, or ids of a key, read at a time.
 pub(super) const READ_AT_ONCE: usize = 256;

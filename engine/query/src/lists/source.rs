@@ -1,14 +1,15 @@
-//! Which way a walk goes: through the records, an index, an order, or a few collected beforehand.
+//! What a list is read from: the records, an index, an order, or a few collected beforehand.
 
 use std::collections::BTreeSet;
 
-use location::time::Timestamp;
+use location::time::{Span, Timestamp};
 use records::{document::Document, index::OrderBy};
-use store::{Direction, KeyRange, StoreError, keys};
+use store::{Direction, KeyRange, Store, StoreError, keys, secrets::Secrets};
 
 use super::{
+    filter::Criterion,
     merge::{Merge, READ_AT_ONCE},
-    walk::{Lists, Narrow, Position, Walk, beyond, parsed},
+    query::{Order, Position, Range, beyond},
 };
 use crate::index::{
     self, Facets,
@@ -31,19 +32,23 @@ const EARNED: usize = if cfg!(test) { 3 } else { 200 };
 /// Records changed since a time that are collected. Tests come to both sides of it.
 const COLLECTED: usize = if cfg!(test) { 50 } else { 20_000 };
 
-/// One call of a walk.
+/// The list of one owner, as it is read in one direction.
 pub(super) struct List<'a> {
-    pub lists: Lists<'a>,
+    pub store: &'a dyn Store,
+    pub secrets: &'a Secrets,
     pub kind: u8,
     /// Of the records' own keys.
     pub scope: u32,
     pub listed_by_id: bool,
-    pub walk: &'a Walk,
+    pub owner: u32,
+    pub order: Order,
+    pub criteria: &'a [Criterion],
+    pub as_of: Timestamp,
     pub direction: Direction,
 }
 
 /// Where positions come from.
-pub(super) enum Source {
+enum Source {
     /// The records themselves.
     Records,
     /// The times the records changed last, as long as enough of them are late enough: `credit` is how many more may be read in vain.
@@ -55,24 +60,48 @@ pub(super) enum Source {
     Indexed {
         runs: Vec<KeyRange>,
         merge: Option<Merge>,
-        also: Vec<Condition>,
+        also: Vec<Postings>,
     },
     /// Few enough to be collected and sorted; those that meet the other conditions too.
     Few {
         positions: Vec<Position>,
-        also: Vec<Condition>,
+        also: Vec<Postings>,
     },
     Order(OrderBy),
 }
 
-/// A condition the index knows: the records under any of these keys meet it.
-pub(super) struct Condition {
+/// A criterion the index knows: the records under any of these keys meet it.
+struct Postings {
     runs: Vec<KeyRange>,
 }
 
 impl<'a> List<'a> {
-    pub(super) fn by_id(&self) -> Result<Source, StoreError> {
-        let mut conditions = self.conditions()?;
+    /// Up to so many records from a position on.
+    pub(super) fn read<D: Document, R>(
+        &self,
+        range: Range,
+        take: impl Fn(&[u8], Vec<u8>) -> Result<Option<R>, StoreError>,
+    ) -> Result<Vec<(Position, R)>, StoreError> {
+        let mut source = match self.order.by_time() {
+            None => self.by_id()?,
+            Some(order) => self.by_time::<D>(order)?,
+        };
+        let (mut rows, mut from) = (Vec::new(), range.from);
+        while rows.len() < range.limit {
+            let positions = self.next(&mut source, from, range.limit - rows.len())?;
+            let Some(last) = positions.last() else { break };
+            from = Some(*last);
+            for position in positions {
+                let key = keys::record(self.kind, self.scope, position.id);
+                let Some(value) = self.store.get(&key)? else { continue };
+                rows.extend(take(&key, value)?.map(|row| (position, row)));
+            }
+        }
+        Ok(rows)
+    }
+
+    fn by_id(&self) -> Result<Source, StoreError> {
+        let mut conditions = self.postings()?;
         if let Some(ids) = self.one_of() {
             return Ok(Source::Few { positions: ids.iter().copied().map(Position::id).collect(), also: conditions });
         }
@@ -100,8 +129,8 @@ impl<'a> List<'a> {
     }
 
     /// In an order by time a condition helps only if it leaves so few records that they can be sorted.
-    pub(super) fn by_time<D: Document>(&self, order: OrderBy) -> Result<Source, StoreError> {
-        let mut conditions = self.conditions()?;
+    fn by_time<D: Document>(&self, order: OrderBy) -> Result<Source, StoreError> {
+        let mut conditions = self.postings()?;
         if let Some(ids) = self.one_of() {
             let positions = self.positions::<D>(order, ids.iter().copied().map(Ok))?;
             return Ok(Source::Few { positions, also: conditions });
@@ -111,11 +140,11 @@ impl<'a> List<'a> {
         };
         let best = conditions.swap_remove(best);
         let mut merge = Merge::new(best.runs, Direction::Forward, None);
-        let ids = std::iter::from_fn(|| merge.next(self.lists.store).transpose());
+        let ids = std::iter::from_fn(|| merge.next(self.store).transpose());
         Ok(Source::Few { positions: self.positions::<D>(order, ids)?, also: conditions })
     }
 
-    /// Where few records stood in an order when the walk began, sorted.
+    /// Where few records stood in an order when the list began, sorted.
     fn positions<D: Document>(
         &self,
         order: OrderBy,
@@ -128,65 +157,81 @@ impl<'a> List<'a> {
         Ok(positions.into_iter().collect())
     }
 
-    /// Where a record stood in an order when the walk began.
+    /// Where a record stood in an order when the list began.
     fn position<D: Document>(&self, order: OrderBy, id: u64) -> Result<Option<Position>, StoreError> {
-        let store = self.lists.store;
+        let store = self.store;
         let key = keys::record(self.kind, self.scope, id);
         let Some(value) = store.get(&key)? else { return Ok(None) };
         let record: D = parsed(&key, &value)?;
-        let Some(today) = Facets::of(&record).place(order).filter(|_| record.owner() == self.walk.owner) else {
+        let Some(today) = Facets::of(&record).place(order).filter(|_| record.owner() == self.owner) else {
             return Ok(None);
         };
-        let place = places::at_time(store, today, self.walk.as_of)?;
+        let place = places::at_time(store, today, self.as_of)?;
         Ok(place.map(|place| Position { at: Timestamp(place.at), id }))
     }
 
     fn in_range(&self, position: Position) -> bool {
-        self.walk.within.is_none_or(|span| span.start <= position.at && position.at < span.end)
+        self.starting().is_none_or(|span| span.start <= position.at && position.at < span.end)
     }
 
     fn one_of(&self) -> Option<&'a BTreeSet<u64>> {
-        self.walk.narrow.iter().find_map(|narrow| match narrow {
-            Narrow::OneOf(ids) => Some(ids),
+        self.criteria.iter().find_map(|criterion| match criterion {
+            Criterion::OneOf(ids) => Some(ids),
             _ => None,
         })
     }
 
     fn updated_since(&self) -> Option<Timestamp> {
-        let since = self.walk.narrow.iter().filter_map(|narrow| match narrow {
-            Narrow::UpdatedSince(since) => Some(*since),
+        let since = self.criteria.iter().filter_map(|criterion| match criterion {
+            Criterion::UpdatedSince(since) => Some(*since),
             _ => None,
         });
         since.max()
     }
 
+    /// The part of an order by start that is read.
+    fn starting(&self) -> Option<Span> {
+        let spans = self.criteria.iter().filter_map(|criterion| match criterion {
+            Criterion::Starting(span) if self.order == Order::StartsAt => Some(*span),
+            _ => None,
+        });
+        spans.reduce(|one, other| {
+            let start = one.start.max(other.start);
+            Span { start, end: one.end.min(other.end).max(start) }
+        })
+    }
+
     /// What is asked for, as far as the index knows it.
-    fn conditions(&self) -> Result<Vec<Condition>, StoreError> {
-        let Lists { store, secrets } = self.lists;
-        let (owner, kind) = (self.walk.owner, self.kind);
-        let mut conditions = Vec::new();
-        for narrow in &self.walk.narrow {
-            let runs = match narrow {
-                Narrow::Has(term) => Some(vec![index::terms::records(term, secrets, owner, kind)]),
-                Narrow::Begins(start) => words::beginning(store, secrets, (owner, kind), start, WORDS)?,
-                Narrow::UpdatedSince(_) | Narrow::OneOf(_) => None,
+    fn postings(&self) -> Result<Vec<Postings>, StoreError> {
+        let (store, secrets) = (self.store, self.secrets);
+        let (owner, kind) = (self.owner, self.kind);
+        let mut found = Vec::new();
+        for criterion in self.criteria {
+            let runs = match criterion {
+                Criterion::Has(term) => Some(vec![index::terms::records(term, secrets, owner, kind)]),
+                Criterion::NameBegins(start) => words::beginning(store, secrets, (owner, kind), start, WORDS)?,
+                Criterion::Lacks(_)
+                | Criterion::UpdatedSince(_)
+                | Criterion::Starting(_)
+                | Criterion::NotDeleted
+                | Criterion::OneOf(_) => None,
             };
-            conditions.extend(runs.map(|runs| Condition { runs }));
+            found.extend(runs.map(|runs| Postings { runs }));
         }
-        Ok(conditions)
+        Ok(found)
     }
 
     /// Which condition has the fewest records, and how many, as far as they are counted.
-    fn most_selective(&self, conditions: &[Condition]) -> Result<Option<(usize, usize)>, StoreError> {
+    fn most_selective(&self, conditions: &[Postings]) -> Result<Option<(usize, usize)>, StoreError> {
         let counted = conditions.iter().enumerate().map(|(index, condition)| Ok((index, self.count(condition)?)));
         let counted = counted.collect::<Result<Vec<_>, StoreError>>()?;
         Ok(counted.into_iter().min_by_key(|(_, count)| *count))
     }
 
-    fn count(&self, condition: &Condition) -> Result<usize, StoreError> {
+    fn count(&self, condition: &Postings) -> Result<usize, StoreError> {
         let mut count = 0;
         for run in &condition.runs {
-            count += self.lists.store.scan_keys(run.clone(), Direction::Forward, COUNTED + 1 - count)?.len();
+            count += self.store.scan_keys(run.clone(), Direction::Forward, COUNTED + 1 - count)?.len();
             if count > COUNTED {
                 break;
             }
@@ -196,9 +241,9 @@ impl<'a> List<'a> {
 
     /// All records changed since a time, if they are few, in the order of ids.
     fn updated(&self, since: Timestamp) -> Result<Option<Vec<Position>>, StoreError> {
-        let place = |at, id| keys::place(self.walk.owner, self.kind, OrderBy::Updated as u8, at, id);
+        let place = |at, id| keys::place(self.owner, self.kind, OrderBy::Updated as u8, at, id);
         let range = KeyRange::new(place(since.0, 0), place(i64::MAX, u64::MAX));
-        let found = self.lists.store.scan_keys(range, Direction::Forward, COLLECTED + 1)?;
+        let found = self.store.scan_keys(range, Direction::Forward, COLLECTED + 1)?;
         if found.len() > COLLECTED {
             return Ok(None);
         }
@@ -208,12 +253,7 @@ impl<'a> List<'a> {
     }
 
     /// The next positions of a source; none at its end.
-    pub(super) fn next(
-        &self,
-        source: &mut Source,
-        from: Option<Position>,
-        limit: usize,
-    ) -> Result<Vec<Position>, StoreError> {
+    fn next(&self, source: &mut Source, from: Option<Position>, limit: usize) -> Result<Vec<Position>, StoreError> {
         match source {
             Source::Records => self.next_records(from, limit),
             Source::Changed { since, credit } => {
@@ -229,7 +269,7 @@ impl<'a> List<'a> {
             Source::Indexed { runs, merge, also } => {
                 let start = || Merge::new(std::mem::take(runs), self.direction, from);
                 let merge = merge.get_or_insert_with(start);
-                let ids = std::iter::from_fn(|| merge.next(self.lists.store).transpose());
+                let ids = std::iter::from_fn(|| merge.next(self.store).transpose());
                 self.having(also, ids.map(|id| id.map(Position::id)), limit)
             }
             Source::Few { positions, also } => match self.direction {
@@ -250,7 +290,7 @@ impl<'a> List<'a> {
     /// The first positions of records that meet the conditions.
     fn having(
         &self,
-        conditions: &[Condition],
+        conditions: &[Postings],
         positions: impl Iterator<Item = Result<Position, StoreError>>,
         limit: usize,
     ) -> Result<Vec<Position>, StoreError> {
@@ -272,7 +312,7 @@ impl<'a> List<'a> {
         if let Some(from) = from {
             range = beyond(range, &keys::record(self.kind, self.scope, from.id), self.direction);
         }
-        let found = self.lists.store.scan_keys(range, self.direction, limit)?;
+        let found = self.store.scan_keys(range, self.direction, limit)?;
         Ok(found.iter().filter_map(|key| keys::parse_record(key)).map(|(.., id)| Position::id(id)).collect())
     }
 
@@ -284,14 +324,14 @@ impl<'a> List<'a> {
         from: Option<Position>,
         limit: usize,
     ) -> Result<Option<Vec<Position>>, StoreError> {
-        let mut range = keys::changed_of(self.walk.owner, self.kind);
+        let mut range = keys::changed_of(self.owner, self.kind);
         if let Some(from) = from {
             let at = if self.direction == Direction::Forward { i64::MAX } else { i64::MIN };
-            range = beyond(range, &keys::changed(self.walk.owner, self.kind, from.id, at), self.direction);
+            range = beyond(range, &keys::changed(self.owner, self.kind, from.id, at), self.direction);
         }
         let mut found = Vec::new();
         while found.len() < limit {
-            let changed = self.lists.store.scan_keys(range.clone(), self.direction, CHANGED_AT_ONCE)?;
+            let changed = self.store.scan_keys(range.clone(), self.direction, CHANGED_AT_ONCE)?;
             let Some(last) = changed.last() else { break };
             if *credit == 0 {
                 return Ok(None);
@@ -307,12 +347,12 @@ impl<'a> List<'a> {
     }
 
     /// False only if a record does not meet a condition; what is too much to look up the caller judges.
-    fn meets_all(&self, conditions: &[Condition], id: u64) -> Result<bool, StoreError> {
+    fn meets_all(&self, conditions: &[Postings], id: u64) -> Result<bool, StoreError> {
         for condition in conditions.iter().filter(|condition| condition.runs.len() <= JUDGED_BY) {
             let mut met = false;
             for run in &condition.runs {
                 let key = [run.start.as_slice(), &id.to_be_bytes()].concat();
-                met = met || self.lists.store.get(&key)?.is_some();
+                met = met || self.store.get(&key)?.is_some();
             }
             if !met {
                 return Ok(false);
@@ -322,8 +362,8 @@ impl<'a> List<'a> {
     }
 
     fn next_places(&self, order: OrderBy, from: Option<Position>, limit: usize) -> Result<Vec<Position>, StoreError> {
-        let place = |at: Timestamp, id| keys::place(self.walk.owner, self.kind, order as u8, at.0, id);
-        let mut range = match self.walk.within {
+        let place = |at: Timestamp, id| keys::place(self.owner, self.kind, order as u8, at.0, id);
+        let mut range = match self.starting() {
             Some(span) => KeyRange::new(place(span.start, 0), place(span.end, 0)),
             None => KeyRange::new(place(Timestamp::MIN, 0), place(Timestamp::MAX, u64::MAX)),
         };
@@ -335,12 +375,12 @@ impl<'a> List<'a> {
         }
         let mut found = Vec::new();
         while found.len() < limit {
-            let entries = self.lists.store.scan(range.clone(), self.direction, limit.max(READ_AT_ONCE))?;
+            let entries = self.store.scan(range.clone(), self.direction, limit.max(READ_AT_ONCE))?;
             let Some((last, _)) = entries.last() else { break };
             range = beyond(range, last, self.direction);
             for (key, value) in &entries {
                 let Some((.., at, id)) = keys::parse_place(key) else { continue };
-                if Stays::parse(key, value)?.seen_at(self.walk.as_of) {
+                if Stays::parse(key, value)?.seen_at(self.as_of) {
                     found.push(Position { at: Timestamp(at), id });
                 }
             }
@@ -348,4 +388,8 @@ impl<'a> List<'a> {
         found.truncate(limit);
         Ok(found)
     }
+}
+
+pub(super) fn parsed<D: Document>(key: &[u8], value: &[u8]) -> Result<D, StoreError> {
+    serde_json::from_slice(value).map_err(|_| StoreError::damaged(key, "a record that cannot be read"))
 }

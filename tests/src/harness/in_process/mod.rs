@@ -23,8 +23,11 @@ use processor::{
     error::EngineError,
     requests::PatientDetails,
 };
-use query::lists::Stretch;
-use records::{self, Writeback, document::Kind, record::Record};
+use query::lists::{Filter, ListQuery, Order, PageRequest};
+use records::{
+    self, Writeback,
+    document::{Document, Kind},
+};
 use setup::{DataSource, LocationSetup, Setup};
 use store::{SledConfig, SledStore, Store, StoreKey};
 use tempfile::TempDir;
@@ -41,8 +44,8 @@ pub const LOCATION: LocationId = LocationId(7);
 pub const ZONE: chrono_tz::Tz = chrono_tz::America::Phoenix;
 /// Days of the seeded schedules.
 pub const DAYS: u32 = 3;
-/// A stretch of a list that holds all there is in these tests.
-const ALL: Stretch = Stretch { after: None, before: None, limit: 1_000 };
+/// No list of these tests is longer.
+const ALL: usize = 1_000;
 /// How far ahead anything is booked in them.
 const CALENDAR: i64 = 420 * DAY;
 
@@ -126,7 +129,7 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
     }
 
     /// Waits until a booking's insert is done.
-    pub async fn written(&self, id: u64) -> Record<records::Appointment> {
+    pub async fn written(&self, id: u64) -> records::Appointment {
         written(&self.engine, id).await
     }
 
@@ -152,37 +155,41 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         AppointmentTypeId(self.small_id_of(Resource::AppointmentTypes, &self.seeded.check_up()))
     }
 
-    pub fn patient_by_foreign(&self, foreign: impl ToString) -> Record<records::Patient> {
+    pub fn patient_by_foreign(&self, foreign: impl ToString) -> records::Patient {
         let id = self.small_id_of(Resource::Patients, &foreign.to_string());
         self.engine.patient(INSTITUTION, id).expect("the store can be read").expect("the patient is known")
     }
 
-    pub fn providers(&self) -> Vec<Record<records::Provider>> {
-        self.engine.providers(INSTITUTION, ALL).expect("the store can be read")
+    pub fn providers(&self) -> Vec<records::Provider> {
+        self.all(ListQuery::new([INSTITUTION.0], Order::Id))
     }
 
-    pub fn operatories(&self) -> Vec<Record<records::Operatory>> {
-        self.engine.operatories(LOCATION, ALL).expect("the store can be read")
+    pub fn operatories(&self) -> Vec<records::Operatory> {
+        self.all(ListQuery::new([LOCATION.0], Order::Id))
     }
 
-    pub fn patients(&self) -> Vec<Record<records::Patient>> {
+    pub fn patients(&self) -> Vec<records::Patient> {
         let patient = |id| self.engine.patient(INSTITUTION, id).expect("the store can be read");
         (1..=1_000).filter_map(patient).collect()
     }
 
     /// All appointments from today on, cancelled ones too.
-    pub fn appointments(&self) -> Vec<Record<records::Appointment>> {
+    pub fn appointments(&self) -> Vec<records::Appointment> {
         let start = self.at(-1, 0);
         let span = Span { start, end: start.plus(CALENDAR) };
-        self.engine.appointments(LOCATION, span, None, false, 1_000).expect("the store can be read")
+        self.all(ListQuery::new([LOCATION.0], Order::StartsAt).filtered([Filter::Starting(span)]))
     }
 
-    pub fn appointment(&self, id: u64) -> Record<records::Appointment> {
+    fn all<D: Document>(&self, query: ListQuery) -> Vec<D> {
+        self.engine.list(&query, &PageRequest::whole(ALL), |_| true).expect("the store can be read").rows
+    }
+
+    pub fn appointment(&self, id: u64) -> records::Appointment {
         appointment(&self.engine, id)
     }
 
     /// What we made of an appointment of the EHR, if anything.
-    pub fn seen(&self, foreign: &str) -> Option<Record<records::Appointment>> {
+    pub fn seen(&self, foreign: &str) -> Option<records::Appointment> {
         self.appointments().into_iter().find(|seen| seen.foreign_id.as_deref() == Some(foreign))
     }
 
@@ -269,12 +276,12 @@ pub async fn idle(engine: &Engine) {
     until("the end of the queue", async || queued().await.filter(|queued| *queued == 0)).await;
 }
 
-pub fn appointment(engine: &Engine, id: u64) -> Record<records::Appointment> {
+pub fn appointment(engine: &Engine, id: u64) -> records::Appointment {
     engine.appointment(AppointmentId(id)).expect("the store can be read").expect("it is known")
 }
 
 /// Waits until a booking's insert is done.
-pub async fn written(engine: &Engine, id: u64) -> Record<records::Appointment> {
+pub async fn written(engine: &Engine, id: u64) -> records::Appointment {
     let confirmed = async || {
         let record = appointment(engine, id);
         match record.booking.as_ref().expect("it was booked here") {

@@ -9,9 +9,9 @@ use location::{
     state::{Appointment, Insert},
     time::Timestamp,
 };
-use query::lists::{Lists, Order, Part, Walk};
-use records::{self, Writeback, document::Kind, index::OrderBy, record::Record};
-use store::{Direction, Store, keys};
+use query::lists::{ListQuery, Lists, Order, Range};
+use records::{self, Writeback, document::Kind, index::OrderBy};
+use store::{Store, keys};
 
 use crate::simulation::sim::{Sim, document};
 
@@ -30,12 +30,11 @@ pub fn check(sim: &Sim, location: LocationId) {
     for id in host.processor.machine.state.appointments.keys() {
         one(sim, location, *id);
     }
-    let mut walk = Walk::new(location.0, Order::By(OrderBy::Start));
+    let by_start = ListQuery::new([location.0], Order::StartsAt);
     let lists = Lists { store: &*sim.store, secrets: &host.processor.deps.secrets };
     for as_of in [Timestamp::MAX, sim.now] {
-        walk.as_of = as_of;
-        let all = Part { from: None, direction: Direction::Forward, limit: usize::MAX };
-        let found = lists.walk::<Record<records::Appointment>>(&walk, all).expect("the store reads");
+        let all = Range::first(usize::MAX);
+        let found = lists.scan::<records::Appointment>(&by_start, as_of, all).expect("the store reads");
         let ids: BTreeSet<u64> = found.iter().map(|(position, _)| position.id).collect();
         assert_eq!(ids.len(), found.len(), "documents agree: the index of {location} has an appointment twice");
         for (position, kept) in found.iter().filter(|_| as_of == Timestamp::MAX) {
@@ -48,12 +47,12 @@ pub fn check(sim: &Sim, location: LocationId) {
 fn one(sim: &Sim, location: LocationId, id: AppointmentId) {
     let Some(host) = sim.process.hosts.get(&location).filter(|host| !host.behind) else { return };
     let Some(known) = host.processor.machine.state.appointments.get(&id) else { return };
-    let kept: Option<Record<records::Appointment>> = document(sim, 0, id.0);
+    let kept: Option<records::Appointment> = document(sim, 0, id.0);
     let Some(kept) = kept else { panic!("documents agree: appointment {id} of {location} has no document") };
-    if kept.location() != location.0 {
+    if kept.location_id != location.0 {
         // Staff moved it there, and that location read it first.
         let source = |id| sim.plan.setup.locations.get(&LocationId(id)).and_then(|location| location.source);
-        let moved = source(kept.location()).is_some() && source(kept.location()) == source(location.0);
+        let moved = source(kept.location_id).is_some() && source(kept.location_id) == source(location.0);
         assert!(moved, "documents agree: {id} is of another location");
         return;
     }
