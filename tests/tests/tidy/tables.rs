@@ -98,6 +98,17 @@ pub const TOOLS: &[Tool] = &[
             "api/src/values/secret.rs",
         ],
     },
+    // What records are found by: who wants a list says so in `query::lists::Filter`.
+    Tool {
+        used: Used::Calls(&["records::index", "query::index"]),
+        rooms: &[
+            "engine/query/src",
+            "engine/processor/src/unit_of_work/mod.rs",
+            // Names and phone numbers are compared as they are found.
+            "engine/processor/src/patients.rs",
+            "engine/processor/src/commands/create_patient.rs",
+        ],
+    },
     // The clock on the wall.
     Tool {
         used: Used::Calls(&["SystemTime::now", "Utc::now", "Local::now"]),
