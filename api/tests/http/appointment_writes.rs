@@ -305,7 +305,7 @@ async fn refusals_of_changes() {
     assert_eq!(world.patch(one, json!({})).fails(400).await, ["appt is missing."]);
     assert_eq!(
         world.patch(one, json!({"appt": {"end_time": "2020-01-01T00:00:00Z"}})).fails(400).await,
-        ["appt.end_time must lie after start_time."]
+        ["appt.end_time must be after start_time."]
     );
     assert_eq!(
         world.patch(one, json!({"appt": {"operatory_id": 77}})).fails(404).await,

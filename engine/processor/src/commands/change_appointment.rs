@@ -50,7 +50,7 @@ impl Request for ChangeAppointment {
         }
         let to = change.place(before.placement);
         if to.span.end <= to.span.start {
-            return Err(Unmet::Wrong("appt.end_time must lie after start_time.".to_owned()).into());
+            return Err(Unmet::Wrong("appt.end_time must be after start_time.".to_owned()).into());
         }
         let what = ChangedDetails {
             confirmation: change.confirmed.is_some_and(|confirmed| confirmed != before.confirmed),
