@@ -96,8 +96,8 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         let (patients, providers) = (q.list("patient_ids", id()), q.list("provider_ids", id()));
         let operatories = q.list("operatory_ids", long_id());
         let one_patient = (patients.len() == 1).then(|| Filter::Patient(patients[0].into()));
-        let narrow = since.map(Filter::UpdatedSince).into_iter().chain(one_patient);
-        let reading = input.listing().foreign_id().filtered(narrow);
+        let filters = since.map(Filter::UpdatedSince).into_iter().chain(one_patient);
+        let reading = input.listing().foreign_id().filtered(filters);
         let range = range.flatten().unwrap_or(Span { start: Timestamp::MIN, end: Timestamp::MAX });
         let criteria = Criteria {
             cancelled,

@@ -121,7 +121,7 @@ fn subject(work: WriteIntent) -> (Resource, u64, &'static str) {
     }
 }
 
-/// What a list is narrowed down to.
+/// What a list is filtered by.
 struct Filter {
     status: Option<Status>,
     resource: Option<Resource>,

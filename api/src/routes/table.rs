@@ -9,13 +9,13 @@
 //! pub struct PaymentView<'a> { id: u64, note: Option<&'a str>, created_at: At }
 //!
 //! pub async fn list(mut call: Call) -> HttpResult {
-//!     let (place, (paging, patient, deleted)) = call.at_location(|input| {
-//!         let patient = input.query.optional("patient_id", id());
-//!         let deleted = input.query.defaulted("include_deleted", boolean(), false);
-//!         Some((input.paging(), patient, deleted))              // read everything before the first `?`
+//!     let (place, (listing, large)) = call.at_location(|input| {
+//!         let large = input.query.defaulted("large", boolean(), false);
+//!         let listing = input.listing().sort().patient().id("claim_id", Filter::Claim).include_deleted();
+//!         Some((listing.done(), large))                         // read everything before the first `?`
 //!     })?;
-//!     let page = paging.collect(false, fetch, keep, |it| Position::id(it.id))?;
-//!     Ok(call.page(&Page { rows: page.rows.iter().map(PaymentView::of).collect(), info: page.info }))
+//!     let page = listing.entries_at::<Payment>(&call, &place, |it| !large || is_large(it))?;  // what no filter says
+//!     Ok(call.page(&page.views(PaymentView::of)))
 //! }
 //!
 //! pub async fn show(mut call: Call) -> HttpResult {
