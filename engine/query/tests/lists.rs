@@ -6,6 +6,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use location::{
     command::Placement,
+    pull::Resource,
     time::{DAY, HOUR, MINUTE, Span, Timestamp},
 };
 use processor::{
@@ -14,10 +15,14 @@ use processor::{
 };
 use proptest::prelude::*;
 use query::{
-    lists::{Filter, ListQuery, Lists, Order, Position, Range, as_of},
+    lists::{Filter, ListError, ListQuery, Lists, Order, PageAt, PageRequest, Position, Range, as_of},
     retention as upkeep,
 };
-use records::{Appointment, Patient, document::Document, index::words};
+use records::{
+    Appointment, Patient,
+    document::{Document, Link},
+    index::words,
+};
 use store::{Batch, Direction, MemoryStore, Store, keys, secrets::Secrets};
 
 const OWNER: u32 = 7;
@@ -196,6 +201,90 @@ fn a_beginning_of_too_many_words_leaves_the_filter_to_the_caller() {
         world.ids(&named("q17"), 3, Direction::Backward),
         [179, 178, 177, 176, 175, 174, 173, 172, 171, 170, 17]
     );
+}
+
+/// Unlike a range of a list, which may show more than was asked for.
+#[test]
+fn a_page_shows_what_meets_the_filters_and_no_more() {
+    let world = World::new();
+    for id in 1..=60 {
+        let foreign_id = Some(format!("P-{id}"));
+        let named = Patient { foreign_id, ..patient(id, id as usize % NAMES.len(), id % 3 == 0, world.now) };
+        world.turn(|unit_of_work| {
+            unit_of_work.put(&named).unwrap();
+            unit_of_work.put_link(1, Resource::Patients, &format!("P-{id}"), Link::new(id.into()));
+            let owner = OWNER + id % 2;
+            unit_of_work.put(&appointment(id.into(), owner, i64::from(100 - id), world.now)).unwrap();
+        });
+    }
+    let now = Timestamp(world.now);
+    let request = |at| PageRequest { at, size: 4, descending: false, first_asked: now, budget: 1_000 };
+    let query = |order, filters: &[Filter]| ListQuery::new([OWNER], order).filtered(filters.to_vec());
+    // All pages, to the last one and back.
+    fn pages<D: Document>(world: &World, query: &ListQuery, request: impl Fn(PageAt) -> PageRequest) -> Vec<u64> {
+        let read = |at| world.lists().list::<D>(query, &request(at), Timestamp(world.now), |_| true).unwrap();
+        let (mut ids, mut page) = (Vec::new(), read(PageAt::Start));
+        loop {
+            ids.extend(page.rows.iter().map(Document::id));
+            let Some(end) = page.end.filter(|_| page.has_next) else { break };
+            page = read(PageAt::After(end));
+        }
+        let mut back: Vec<u64> = page.rows.iter().map(Document::id).collect();
+        while let Some(start) = page.start.filter(|_| page.has_previous) {
+            page = read(PageAt::Before(start));
+            back.splice(0..0, page.rows.iter().map(Document::id));
+        }
+        assert_eq!(back, ids, "the way back shows the same");
+        let counted = world.lists().list::<D>(query, &request(PageAt::Counted(0)), Timestamp(world.now), |_| true);
+        assert_eq!(counted.unwrap().count, Some(ids.len()));
+        let whole = world.lists().list::<D>(query, &PageRequest::whole(100), Timestamp(world.now), |_| true).unwrap();
+        assert_eq!(whole.rows.iter().map(Document::id).collect::<Vec<_>>(), ids);
+        ids
+    }
+    let ids = |wanted: fn(u64) -> bool| (1..=60).filter(|id| wanted(*id)).collect::<Vec<u64>>();
+    let foreign = |sources: &[u32], foreign_id: &str| Filter::ForeignId {
+        sources: sources.to_vec(),
+        foreign_id: foreign_id.to_owned(),
+    };
+    let cases = [
+        (vec![Filter::Inactive(true)], ids(|id| id % 3 == 0)),
+        (vec![Filter::Inactive(false)], ids(|id| id % 3 != 0)),
+        (vec![Filter::Name(" -. ".to_owned())], vec![]),
+        (vec![Filter::Name("ad smith1".to_owned()), Filter::Inactive(false)], {
+            let named = |id: &u64| [0, 1, 4].contains(&(id % 6)) && (id % 40).to_string().starts_with('1');
+            ids(|id| id % 3 != 0).into_iter().filter(named).collect()
+        }),
+        // With too few digits for a number.
+        (vec![Filter::Phone("12".to_owned())], ids(|_| true)),
+        (vec![foreign(&[1], "P-7")], vec![7]),
+        (vec![foreign(&[1], "P-7"), Filter::Ids(BTreeSet::from([8]))], vec![]),
+        (vec![foreign(&[2], "P-7")], vec![]),
+        (vec![foreign(&[], "P-7")], vec![]),
+        (vec![Filter::UpdatedSince(now.plus(1))], vec![]),
+        (vec![Filter::UpdatedSince(now), Filter::NotDeleted], ids(|_| true)),
+    ];
+    for order in [Order::Id, Order::UpdatedAt] {
+        for (case, (filters, expected)) in cases.iter().enumerate() {
+            assert_eq!(&pages::<Patient>(&world, &query(order, filters), request), expected, "case {case} {order:?}");
+        }
+    }
+    // By start the last ones made come first; what starts at the end of the time is not in it.
+    let span = Span::new(Timestamp(50), Timestamp(60)).unwrap();
+    let both = ListQuery::new([OWNER, OWNER + 1], Order::StartsAt).filtered([Filter::Starting(span)]);
+    assert_eq!(pages::<Appointment>(&world, &both, request), (41..=50).rev().collect::<Vec<u64>>());
+    for order in [Order::Id, Order::UpdatedAt] {
+        let both = ListQuery { order, ..both.clone() };
+        assert_eq!(pages::<Appointment>(&world, &both, request), (41..=50).collect::<Vec<u64>>(), "{order:?}");
+    }
+    let one = ListQuery { owners: vec![OWNER], ..both };
+    assert_eq!(pages::<Appointment>(&world, &one, request), [50, 48, 46, 44, 42]);
+
+    // A list by time that began too long ago cannot go on, one by id can.
+    let long_ago =
+        PageRequest { first_asked: now.minus(DAY), ..request(PageAt::After(Position { at: Timestamp(55), id: 45 })) };
+    let read = |order| world.lists().list::<Appointment>(&query(order, &[]), &long_ago, now, |_| true);
+    assert!(matches!(read(Order::StartsAt), Err(ListError::Expired)));
+    assert!(read(Order::Id).is_ok());
 }
 
 #[test]
