@@ -115,26 +115,34 @@ impl Engine {
         value.map(|bytes| serde_json::from_slice(&bytes).map_err(|_| EngineError::Damaged)).transpose()
     }
 
-    pub fn booking(&self, booking_ref: &str) -> Result<Option<records::Appointment>, EngineError> {
+    pub fn booking(&self, booking_ref: &str) -> Result<Option<Record<records::Appointment>>, EngineError> {
         match self.deps().secrets.booking_of(booking_ref) {
             Some(id) => self.appointment(AppointmentId(id)),
             None => Ok(None),
         }
     }
 
-    pub fn appointment(&self, id: AppointmentId) -> Result<Option<records::Appointment>, EngineError> {
+    pub fn appointment(&self, id: AppointmentId) -> Result<Option<Record<records::Appointment>>, EngineError> {
         self.document(0, id.0)
     }
 
-    pub fn patient(&self, institution: InstitutionId, id: u32) -> Result<Option<records::Patient>, EngineError> {
+    pub fn patient(
+        &self,
+        institution: InstitutionId,
+        id: u32,
+    ) -> Result<Option<Record<records::Patient>>, EngineError> {
         self.document(institution.0, u64::from(id))
     }
 
-    pub fn provider(&self, institution: InstitutionId, id: u32) -> Result<Option<records::Provider>, EngineError> {
+    pub fn provider(
+        &self,
+        institution: InstitutionId,
+        id: u32,
+    ) -> Result<Option<Record<records::Provider>>, EngineError> {
         self.document(institution.0, u64::from(id))
     }
 
-    pub fn operatory(&self, location: LocationId, id: u64) -> Result<Option<records::Operatory>, EngineError> {
+    pub fn operatory(&self, location: LocationId, id: u64) -> Result<Option<Record<records::Operatory>>, EngineError> {
         self.document(location.0, id)
     }
 
@@ -142,21 +150,28 @@ impl Engine {
         &self,
         institution: InstitutionId,
         id: u32,
-    ) -> Result<Option<records::AppointmentType>, EngineError> {
+    ) -> Result<Option<Record<records::AppointmentType>>, EngineError> {
         self.document(institution.0, u64::from(id))
     }
 
     /// All of them, up to the limit of one list: practices have some dozens.
-    pub fn appointment_types(&self, institution: InstitutionId) -> Result<Vec<records::AppointmentType>, EngineError> {
+    pub fn appointment_types(
+        &self,
+        institution: InstitutionId,
+    ) -> Result<Vec<Record<records::AppointmentType>>, EngineError> {
         self.by_id(institution.0, Range::first(HOURS_AT_MOST))
     }
 
-    pub fn working_hour(&self, location: LocationId, id: u32) -> Result<Option<records::WorkingHour>, EngineError> {
+    pub fn working_hour(
+        &self,
+        location: LocationId,
+        id: u32,
+    ) -> Result<Option<Record<records::WorkingHour>>, EngineError> {
         self.document(location.0, u64::from(id))
     }
 
     /// All of a location, up to the limit of one list.
-    pub fn working_hours(&self, location: LocationId) -> Result<Vec<records::WorkingHour>, EngineError> {
+    pub fn working_hours(&self, location: LocationId) -> Result<Vec<Record<records::WorkingHour>>, EngineError> {
         self.by_id(location.0, Range::first(HOURS_AT_MOST))
     }
 

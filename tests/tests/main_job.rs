@@ -124,12 +124,12 @@ async fn a_booking_reaches_the_ehr_and_survives_a_restart() {
     assert!(replay.replay);
     assert_eq!(replay.appointment.id, id);
     assert_eq!(engine.booking(&booking.booking_ref).unwrap().unwrap().id, id);
-    assert!(ehr.view(Resource::Appointments, &foreign_id).await.is_some());
+    assert!(ehr.view(Resource::Appointments, foreign_id).await.is_some());
 
     assert!(!engine.cancel(location, AppointmentId(id), Some("test".to_owned())).await.unwrap());
     assert!(engine.cancel(location, AppointmentId(id), None).await.unwrap());
     until("the cancellation in the EHR", async || {
-        let view = ehr.view(Resource::Appointments, &foreign_id).await?;
+        let view = ehr.view(Resource::Appointments, foreign_id).await?;
         view.contains("\"status\":\"cancelled\"").then_some(())
     })
     .await;

@@ -4,8 +4,8 @@ use engine::{
     lists::{Filter, ListQuery, Order, PageRequest},
     records::{
         document::Document,
+        record::{Body, Record},
         schema::rules,
-        record::{Body, Record, WriteStatus},
     },
 };
 use location::{ids::LocationId, pull::Resource};
@@ -157,29 +157,29 @@ impl Call {
     }
 
     /// The system a record comes from, as `foreign_id_type` names it.
-    pub(crate) fn adapter_of<T>(&self, entry: &Record<T>) -> Option<&str> {
-        self.api.directory.adapter_of_source(Some(entry.source_id))
+    pub(crate) fn adapter_of<T: Body>(&self, entry: &Record<T>) -> Option<&str> {
+        self.api.directory.adapter_of_source(entry.source_id)
     }
 
     /// It came from the EHR, or was made at a location that is open to the caller.
-    pub(crate) fn made_in_reach<T>(&self, entry: &Record<T>) -> bool {
+    pub(crate) fn made_in_reach<T: Body>(&self, entry: &Record<T>) -> bool {
         entry.location_id.is_none_or(|id| self.is_open(LocationId(id)))
     }
 
     /// A record about a patient was shown.
     fn audit_read<T: Body>(&self, entry: &Record<T>) {
         if is_about_patients(T::RESOURCE) {
-            self.audit("read", name_of(T::RESOURCE), entry.id);
+            self.audit("read", name_of(T::RESOURCE), entry.id.into());
         }
     }
 }
 
 /// Whether the record is in force: records made here that the EHR rejected are hidden.
-pub(crate) fn is_live<T>(entry: &Record<T>) -> bool {
-    entry.foreign_id.is_some() || entry.write.as_ref().is_none_or(|write| write.status != WriteStatus::Failed)
+pub(crate) fn is_live<T: Body>(entry: &Record<T>) -> bool {
+    !entry.rejected()
 }
 
 /// Whether records in a frame are about a patient.
 pub(crate) fn is_about_patients(resource: Resource) -> bool {
-    rules(resource).is_some_and(|rules| rules.references.iter().any(|it| it.to == Resource::Patients))
+    rules(resource).refers_to.iter().any(|(_, to)| *to == Resource::Patients)
 }

@@ -2,7 +2,7 @@
 
 use engine::{
     lists::Filter,
-    records::{AdjustmentType, Adjustment, Charge, Claim},
+    records::{Adjustment, AdjustmentType, Charge, Claim},
 };
 
 use super::{

@@ -114,11 +114,11 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     let places = place.map_or_else(|| call.open_locations(&tenant), |place| vec![place]);
     let owners: Vec<u32> = places.iter().map(|place| place.location.id.0).collect();
     let sources: Vec<u32> = places.iter().flat_map(OpenLocation::sources).collect();
-    let page = listing.page(&call, &owners, &sources, |it: &Appointment| criteria.keeps(it))?;
+    let page = listing.page(&call, &owners, &sources, |it: &Record<Appointment>| criteria.keeps(it))?;
     let mut names = Names::new(&call, &tenant);
     let mut rows = Vec::with_capacity(page.rows.len());
     for it in &page.rows {
-        if let Some(place) = places.iter().find(|place| place.location.id.0 == it.location_id) {
+        if let Some(place) = places.iter().find(|place| place.location.id.0 == it.location()) {
             rows.push(view(&call, place, it, &mut names)?);
             call.audit("read", "appointment", it.id);
         }
@@ -178,11 +178,15 @@ pub(crate) async fn descriptors(mut call: Call) -> HttpResult {
 }
 
 /// One of the caller's appointments; those of other tenants and of closed locations do not exist.
-pub(crate) fn find(call: &Call, tenant: &Tenant, id: AppointmentId) -> Result<(OpenLocation, Appointment), ApiError> {
+pub(crate) fn find(
+    call: &Call,
+    tenant: &Tenant,
+    id: AppointmentId,
+) -> Result<(OpenLocation, Record<Appointment>), ApiError> {
     let not_found = || ApiError::NotFound(format!("Appointment with id {id}"));
     let record = call.api.engine.appointment(id)?.filter(|it| it.institution_id == tenant.institution.id.0);
     let record = record.ok_or_else(not_found)?;
-    let place = call.location(tenant, LocationId(record.location_id)).map_err(|error| match error {
+    let place = call.location(tenant, LocationId(record.location())).map_err(|error| match error {
         error if error.is_not_found() => not_found(),
         other => other,
     })?;
@@ -190,7 +194,7 @@ pub(crate) fn find(call: &Call, tenant: &Tenant, id: AppointmentId) -> Result<(O
 }
 
 impl Criteria {
-    fn keeps(&self, it: &Appointment) -> bool {
+    fn keeps(&self, it: &Record<Appointment>) -> bool {
         let among = |ids: &[u32], id: Option<u32>| ids.is_empty() || id.is_some_and(|id| ids.contains(&id));
         let operatory = it.placement.operatory.map(|it| it.0);
         self.cancelled.is_none_or(|cancelled| it.cancelled == cancelled)
@@ -208,7 +212,7 @@ impl Criteria {
 pub(crate) fn view<'a>(
     call: &'a Call,
     place: &OpenLocation,
-    it: &'a Appointment,
+    it: &'a Record<Appointment>,
     names: &mut Names<'_>,
 ) -> Result<AppointmentView<'a>, ApiError> {
     let name = it.placement.provider.map(|id| names.of(id.0)).transpose()?.flatten();
@@ -224,10 +228,10 @@ fn procedures_of(call: &Call, place: &OpenLocation, id: u64) -> Result<Vec<Recor
 fn descriptors_of(
     call: &Call,
     tenant: &Tenant,
-    it: &Appointment,
+    it: &Record<Appointment>,
 ) -> Result<Vec<Record<AppointmentDescriptor>>, ApiError> {
     let own = it.booking.iter().flat_map(|booking| booking.descriptor_ids.clone());
     let kind = it.appointment_type_id.map(|id| call.api.engine.appointment_type(tenant.institution.id, id));
-    let of_type = kind.transpose()?.flatten().map_or_else(Vec::new, |kind| kind.descriptor_ids);
+    let of_type = kind.transpose()?.flatten().map_or_else(Vec::new, |kind| kind.body.descriptor_ids);
     descriptors::by_ids(call, tenant, own.chain(of_type))
 }

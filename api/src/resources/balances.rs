@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use engine::{
     lists::Filter,
-    records::ledger::{GuarantorBalance, InsuranceBalance},
+    records::{GuarantorBalance, InsuranceBalance},
 };
 
 use super::related::{Related, shown};

@@ -2,7 +2,7 @@
 
 use engine::{
     lists::Filter,
-    records::{Procedure, record::Record, Charge, Claim},
+    records::{Charge, Claim, Procedure, record::Record},
 };
 
 use super::related::{Related, shown};
@@ -62,5 +62,5 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
 
 /// The claims that say something of a charge.
 pub(crate) fn claims_of(call: &Call, charge: &Record<Charge>) -> Result<Vec<Record<Claim>>, ApiError> {
-    call.having(charge.source_id, Filter::Charge(charge.id), MAX_RELATED)
+    call.having(charge.source(), Filter::Charge(charge.id), MAX_RELATED)
 }

@@ -2,7 +2,7 @@
 
 use engine::{
     lists::Filter,
-    records::ledger::{Charge, Claim},
+    records::{Charge, Claim},
 };
 
 use super::related::{Related, shown};

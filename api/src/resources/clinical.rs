@@ -2,7 +2,10 @@
 
 use engine::{
     lists::Filter,
-    records::{ClinicalNote, PatientRecall, PlanStatus, Procedure, ProcedureCode, ProcedureCodeCategory, RecallType, TreatmentPlan, record::Record, Conversation},
+    records::{
+        ClinicalNote, Conversation, PatientRecall, PlanStatus, Procedure, ProcedureCode, ProcedureCodeCategory,
+        RecallType, TreatmentPlan, record::Record,
+    },
 };
 
 use crate::{
@@ -91,7 +94,7 @@ pub(crate) async fn plan(mut call: Call) -> HttpResult {
 fn procedures_of(call: &Call, plan: &Record<TreatmentPlan>) -> Result<Vec<Record<Procedure>>, ApiError> {
     let mut procedures = Vec::new();
     for id in &plan.body.procedure_ids {
-        procedures.extend(call.api.engine.entry(plan.source_id, *id)?);
+        procedures.extend(call.api.engine.entry(plan.source(), *id)?);
     }
     Ok(procedures)
 }
@@ -151,7 +154,7 @@ pub(crate) async fn recall(mut call: Call) -> HttpResult {
 
 fn kind_of(call: &Call, recall: &Record<PatientRecall>) -> Result<Option<Record<RecallType>>, ApiError> {
     let Some(id) = recall.body.recall_type_id else { return Ok(None) };
-    Ok(call.api.engine.entry(recall.source_id, id)?)
+    Ok(call.api.engine.entry(recall.source(), id)?)
 }
 
 pub(crate) async fn conversations(mut call: Call) -> HttpResult {

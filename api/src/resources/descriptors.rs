@@ -41,7 +41,7 @@ pub(crate) fn by_ids(
 }
 
 pub(crate) fn views<'a>(call: &'a Call, found: &'a [Descriptor]) -> Vec<DescriptorView<'a>> {
-    let adapter = |it: &Descriptor| call.api.directory.adapter_of_source(Some(it.source_id));
+    let adapter = |it: &Descriptor| call.api.directory.adapter_of_source(it.source_id);
     found.iter().map(|it| DescriptorView::of(it, adapter(it))).collect()
 }
 

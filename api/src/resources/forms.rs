@@ -2,7 +2,11 @@
 
 use engine::{
     lists::Filter,
-    records::{record::{Body, Record}, FormResponse, FormSchema, values::Json},
+    records::{
+        FormResponse, FormSchema,
+        record::{Record, Schema},
+        values::Json,
+    },
 };
 use uuid::Uuid;
 

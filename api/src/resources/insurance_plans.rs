@@ -2,7 +2,7 @@
 
 use engine::{
     lists::Filter,
-    records::{Patient, FeeSchedule, record::Record, Coverage, InsurancePlan, values::Address},
+    records::{Coverage, FeeSchedule, InsurancePlan, Patient, record::Record, values::Address},
 };
 
 use crate::{
@@ -43,10 +43,10 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     };
     let covered = asked("patient_coverages") || asked("subscribers");
     let coverages: Vec<Record<Coverage>> = match covered {
-        true => call.whole_entries(&[plan.source_id], vec![Filter::InsurancePlan(id)])?,
+        true => call.whole_entries(&[plan.source()], vec![Filter::InsurancePlan(id)])?,
         false => Vec::new(),
     };
-    let patients: Vec<Option<Patient>> =
+    let patients: Vec<Option<Record<Patient>>> =
         coverages.iter().map(|it| subscriber(&call, &tenant, &it.body)).collect::<Result<_, _>>()?;
     let mut view = InsurancePlanView::of(&plan);
     view.patient_coverages = asked("patient_coverages").then(|| coverages.iter().map(CoverageView::of).collect());
@@ -56,13 +56,20 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
 }
 
 /// The patient who holds the subscription.
-pub(crate) fn subscriber(call: &Call, tenant: &Tenant, coverage: &Coverage) -> Result<Option<Patient>, ApiError> {
+pub(crate) fn subscriber(
+    call: &Call,
+    tenant: &Tenant,
+    coverage: &Coverage,
+) -> Result<Option<Record<Patient>>, ApiError> {
     let Some(id) = SubscriberView::patient_of(coverage) else { return Ok(None) };
     Ok(call.api.engine.patient(tenant.institution.id, id)?)
 }
 
 /// Each person once, however many they cover.
-fn subscribers<'a>(coverages: &'a [Record<Coverage>], patients: &'a [Option<Patient>]) -> Vec<SubscriberView<'a>> {
+fn subscribers<'a>(
+    coverages: &'a [Record<Coverage>],
+    patients: &'a [Option<Record<Patient>>],
+) -> Vec<SubscriberView<'a>> {
     let mut seen = Vec::new();
     let people = coverages.iter().zip(patients).filter(|(coverage, patient)| {
         let coverage = &coverage.body;

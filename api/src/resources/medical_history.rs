@@ -3,7 +3,10 @@
 use engine::{
     commands::SaveHistoryItem,
     lists::Filter,
-    records::{record::{Body, Record}, HistoryCategory, HistoryItem, PatientHistoryItem},
+    records::{
+        HistoryCategory, HistoryItem, PatientHistoryItem,
+        record::{Record, Schema},
+    },
 };
 
 use super::patients::find_at;
@@ -60,7 +63,7 @@ pub(crate) async fn patient_items(mut call: Call) -> HttpResult {
 
 /// The catalogue's entries they are of, where it still has them.
 fn items_of(call: &Call, entries: &[Record<PatientHistoryItem>]) -> Result<Vec<Option<Record<HistoryItem>>>, ApiError> {
-    entries.iter().map(|it| Ok(call.api.engine.entry(it.source_id, it.body.item_id)?)).collect()
+    entries.iter().map(|it| Ok(call.api.engine.entry(it.source(), it.body.item_id)?)).collect()
 }
 
 fn views<'a>(

@@ -2,7 +2,7 @@
 
 use engine::{
     lists::Filter,
-    records::{PaymentType, Charge, Claim, Payment, PaymentPlan},
+    records::{Charge, Claim, Payment, PaymentPlan, PaymentType},
 };
 
 use super::{

@@ -2,7 +2,10 @@
 
 use engine::{
     lists::{Filter, ListQuery, Order, PageRequest},
-    records::{Patient, Provider, Procedure, TreatmentPlan, record::{Body, Record}, InsurancePlan, Adjustment, Charge, Payment},
+    records::{
+        Adjustment, Charge, InsurancePlan, Patient, Payment, Procedure, Provider, TreatmentPlan,
+        record::{Body, Record},
+    },
 };
 
 use crate::{
@@ -30,7 +33,7 @@ impl Related<'_> {
         self.asked.contains(&name)
     }
 
-    pub(super) fn patient(&self, name: &str, id: Option<u32>) -> Result<Included<Patient>, ApiError> {
+    pub(super) fn patient(&self, name: &str, id: Option<u32>) -> Result<Included<Record<Patient>>, ApiError> {
         let institution = self.tenant.institution.id;
         let found = self.read(name, id, |id| Ok(self.call.api.engine.patient(institution, id)?))?;
         if let Some(Some(patient)) = &found {
@@ -39,7 +42,7 @@ impl Related<'_> {
         Ok(found)
     }
 
-    pub(super) fn provider(&self, name: &str, id: Option<u32>) -> Result<Included<Provider>, ApiError> {
+    pub(super) fn provider(&self, name: &str, id: Option<u32>) -> Result<Included<Record<Provider>>, ApiError> {
         self.read(name, id, |id| Ok(self.call.api.engine.provider(self.tenant.institution.id, id)?))
     }
 
@@ -67,7 +70,12 @@ pub(super) fn shown<'a, T, V>(found: &'a Included<T>, view: impl FnOnce(&'a T) -
 
 impl Call {
     /// The records of a data source that meet a filter and are not deleted, in order of id, up to a limit.
-    pub(crate) fn having<T: Body>(&self, source: u32, filter: Filter, limit: usize) -> Result<Vec<Record<T>>, ApiError> {
+    pub(crate) fn having<T: Body>(
+        &self,
+        source: u32,
+        filter: Filter,
+        limit: usize,
+    ) -> Result<Vec<Record<T>>, ApiError> {
         let query = ListQuery::new([source], Order::Id).filtered([filter]);
         let shown = |it: &Record<T>| it.deleted_at.is_none() && is_live(it) && self.made_in_reach(it);
         Ok(self.api.engine.list(&query, &PageRequest::whole(limit), shown)?.rows)
@@ -102,15 +110,15 @@ impl Call {
         if self.version.is_v2() { AdjustmentView::older(adjustment) } else { AdjustmentView::of(adjustment) }
     }
 
-    pub(crate) fn patient_basic<'a>(&'a self, patient: &'a Patient) -> PatientBasic<'a> {
+    pub(crate) fn patient_basic<'a>(&'a self, patient: &'a Record<Patient>) -> PatientBasic<'a> {
         PatientBasic::of(patient, self.api.directory.adapter_of_source(patient.source_id))
     }
 
-    pub(crate) fn patient_user<'a>(&'a self, patient: &'a Patient) -> PersonView<'a> {
+    pub(crate) fn patient_user<'a>(&'a self, patient: &'a Record<Patient>) -> PersonView<'a> {
         PersonView::patient(patient, self.api.directory.adapter_of_source(patient.source_id))
     }
 
-    pub(crate) fn provider_basic<'a>(&'a self, provider: &'a Provider) -> ProviderBasic<'a> {
-        ProviderBasic::of(provider, self.api.directory.adapter_of_source(Some(provider.source_id)))
+    pub(crate) fn provider_basic<'a>(&'a self, provider: &'a Record<Provider>) -> ProviderBasic<'a> {
+        ProviderBasic::of(provider, self.api.directory.adapter_of_source(provider.source_id))
     }
 }

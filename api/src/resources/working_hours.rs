@@ -1,5 +1,6 @@
 //! Working hours: those of the health record system, and those set here. In v2.2.2 they are called availabilities.
 
+use engine::records::record::Record;
 use std::collections::HashMap;
 
 use engine::{
@@ -49,7 +50,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     })?;
     let now = call.api.engine.now();
     let today = times::local(now, place.location.zone).0;
-    let page = listing.page(&call, &[place.location.id.0], &place.sources(), |it: &WorkingHour| {
+    let page = listing.page(&call, &[place.location.id.0], &place.sources(), |it: &Record<WorkingHour>| {
         let past = matches!(it.recurrence, Recurrence::On(date) if date < today);
         criteria.keeps(it) && !(criteria.not_past && past)
     })?;
@@ -66,8 +67,8 @@ struct Criteria {
 }
 
 impl Criteria {
-    fn keeps(&self, it: &WorkingHour) -> bool {
-        let label = || it.label.as_ref().map(|name| label_id(it.location_id, name));
+    fn keeps(&self, it: &Record<WorkingHour>) -> bool {
+        let label = || it.label.as_ref().map(|name| label_id(it.location(), name));
         is_shown(it)
             && it.in_force() == self.active
             && self.operatory.is_none_or(|id| it.operatory_id == Some(id))
@@ -77,7 +78,7 @@ impl Criteria {
 }
 
 /// What the EHR deletes stays, and is not active any more; what was deleted here is gone.
-fn is_shown(it: &WorkingHour) -> bool {
+fn is_shown(it: &Record<WorkingHour>) -> bool {
     it.deleted_at.is_none() || it.source == HourSource::Synced
 }
 
@@ -157,7 +158,7 @@ pub(crate) async fn delete(mut call: Call) -> HttpResult {
 }
 
 /// What is right and yet may be a slip of the pen.
-fn name_oddities(call: &mut Call, place: &OpenLocation, it: &WorkingHour) {
+fn name_oddities(call: &mut Call, place: &OpenLocation, it: &Record<WorkingHour>) {
     if it.end <= it.begin && it.end > 0 {
         let (hours, minutes) = (it.end / 60, it.end % 60);
         call.warn(&format!("The hours go over midnight: they end at {hours:02}:{minutes:02} of the next day."));
@@ -173,8 +174,8 @@ fn name_oddities(call: &mut Call, place: &OpenLocation, it: &WorkingHour) {
 async fn save(
     call: &mut Call,
     place: &OpenLocation,
-    request: impl Request<Reply = Saved<WorkingHour>> + Clone,
-) -> Result<Saved<WorkingHour>, ApiError> {
+    request: impl Request<Reply = Saved<Record<WorkingHour>>> + Clone,
+) -> Result<Saved<Record<WorkingHour>>, ApiError> {
     call.save(place, request).await.map_err(|refused| match refused {
         EngineError::Unmet(unmet) => unmet_of(unmet),
         other => other.into(),
@@ -235,8 +236,8 @@ fn find(
     call: &Call,
     tenant: &Tenant,
     id: u32,
-    wanted: impl Fn(&WorkingHour) -> bool,
-) -> Result<(OpenLocation, WorkingHour), ApiError> {
+    wanted: impl Fn(&Record<WorkingHour>) -> bool,
+) -> Result<(OpenLocation, Record<WorkingHour>), ApiError> {
     for place in call.open_locations(tenant) {
         let found = call.api.engine.working_hour(place.location.id, id)?;
         if let Some(record) = found.filter(&wanted) {
@@ -254,7 +255,7 @@ fn types_of(call: &Call, place: &OpenLocation, include: &[&str]) -> Result<Types
 }
 
 pub(crate) fn view<'a>(
-    it: &'a WorkingHour,
+    it: &'a Record<WorkingHour>,
     place: &OpenLocation,
     types: &Types,
     now: location::time::Timestamp,

@@ -67,7 +67,7 @@ pub(crate) struct DescriptorView<'a> {
 impl<'a> DescriptorView<'a> {
     pub(crate) fn of(entry: &'a Record<AppointmentDescriptor>, adapter: Option<&'a str>) -> DescriptorView<'a> {
         DescriptorView {
-            id: entry.id,
+            id: entry.id.into(),
             descriptor_type: &entry.body.kind,
             name: &entry.body.name,
             code: entry.body.code.as_deref(),

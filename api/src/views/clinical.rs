@@ -207,7 +207,7 @@ pub(crate) struct RecallTypeView<'a> {
 impl<'a> RecallTypeView<'a> {
     pub(crate) fn of(entry: &'a Record<RecallType>, adapter: Option<&'a str>) -> RecallTypeView<'a> {
         RecallTypeView {
-            id: entry.id,
+            id: entry.id.into(),
             name: &entry.body.name,
             description: entry.body.description.as_deref(),
             foreign_id: entry.foreign_id.as_deref(),
@@ -257,7 +257,7 @@ impl<'a> PatientRecallView<'a> {
         adapter: Option<&'a str>,
     ) -> PatientRecallView<'a> {
         PatientRecallView {
-            id: entry.id,
+            id: entry.id.into(),
             appointment_id: entry.body.appointment_id,
             date_due: day(&entry.body.date_due),
             foreign_id: entry.foreign_id.as_deref(),
@@ -274,7 +274,7 @@ impl<'a> PatientRecallView<'a> {
 impl<'a> RecallTypeBasic<'a> {
     fn of(entry: &'a Record<RecallType>) -> RecallTypeBasic<'a> {
         RecallTypeBasic {
-            id: entry.id,
+            id: entry.id.into(),
             name: &entry.body.name,
             description: entry.body.description.as_deref(),
             interval_num: entry.body.interval_number,

@@ -16,7 +16,7 @@ pub(crate) struct DocumentTypeView<'a> {
 impl<'a> DocumentTypeView<'a> {
     pub(crate) fn of(entry: &'a Record<DocumentType>) -> DocumentTypeView<'a> {
         let active = entry.body.active && entry.deleted_at.is_none();
-        DocumentTypeView { id: entry.id, name: &entry.body.name, active }
+        DocumentTypeView { id: entry.id.into(), name: &entry.body.name, active }
     }
 }
 
@@ -37,7 +37,7 @@ impl<'a> PatientDocumentView<'a> {
     /// `url`: where the bytes of an upload can be fetched.
     pub(crate) fn of(entry: &'a Record<Document>, url: Option<String>) -> PatientDocumentView<'a> {
         PatientDocumentView {
-            id: entry.id,
+            id: entry.id.into(),
             filename: &entry.body.filename,
             media_type: &entry.body.media_type,
             url,

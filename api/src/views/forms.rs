@@ -93,7 +93,7 @@ impl<'a> FormResponseView<'a> {
             submitted_at = At(submitted_at.0.max(entry.created_at));
         }
         FormResponseView {
-            id: entry.id,
+            id: entry.id.into(),
             patient_id: entry.body.patient_id,
             form_schema_id: uuid(FormSchema::RESOURCE, entry.source(), entry.body.form_schema_id),
             patient_submitted_data: entry.body.answers_json.raw(),

@@ -15,7 +15,7 @@ pub(crate) struct HistoryItemView<'a> {
 
 impl<'a> HistoryItemView<'a> {
     pub(crate) fn of(entry: &'a Record<HistoryItem>) -> HistoryItemView<'a> {
-        HistoryItemView { id: entry.id, name: &entry.body.name }
+        HistoryItemView { id: entry.id.into(), name: &entry.body.name }
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct PatientAlertView<'a> {
 impl<'a> PatientAlertView<'a> {
     pub(crate) fn of(entry: &'a Record<PatientAlert>) -> PatientAlertView<'a> {
         PatientAlertView {
-            id: entry.id,
+            id: entry.id.into(),
             patient_id: entry.body.patient_id,
             note: &entry.body.note,
             disabled_at: entry.body.disabled_at.map(|it| second(it, entry.created_at)).or(entry.deleted_at.map(At)),

@@ -22,9 +22,9 @@ use super::{
 };
 use crate::values::record_uuid;
 
-fn entry<T: Body<Id = u64>>(body: Value) -> Record<T> {
+fn entry<T: Body>(body: Value) -> Record<T> {
     Record {
-        id: 7,
+        id: T::Id::try_from(7).ok().unwrap(),
         institution_id: 1,
         source_id: Some(3),
         location_id: None,

@@ -227,7 +227,7 @@ impl Ehr for Practice {
                 return Err(Fault::RetryLater { reason: "it is down".into(), after: None });
             }
             let mut records = self.books.edit_of(self.location, resource, records(self.location, resource));
-            records.extend(self.books.made(self.location, resource).into_iter());
+            records.extend(self.books.made(self.location, resource));
             if resource == Resource::WorkingHours {
                 records.extend(self.books.hours(self.location).into_iter().map(EhrRecord::WorkingHour));
             }

@@ -312,7 +312,8 @@ impl Convert<types::Money> for Money {
             MoneyError::Amount => "must be an amount of at most 28 decimal digits",
             MoneyError::Currency => "must have a currency of three capital letters",
         };
-        Money::parse(&from.amount, &from.currency).map_err(|error| Broken { field: field.into(), rule: rule(error) })
+        let amount = from.amount.strip_prefix('+').unwrap_or(&from.amount);
+        Money::parse(amount, &from.currency).map_err(|error| Broken { field: field.into(), rule: rule(error) })
     }
 
     fn write(self) -> types::Money {

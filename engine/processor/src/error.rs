@@ -1,7 +1,7 @@
 //! Why a location could not do what it was asked: refusals, damage, conflicts, overload and faults stay apart up to the caller.
 
 use location::{decision::Refusal, ids::LocationId, pull::Resource};
-use records::schema::Missing;
+use records::references::Missing;
 use store::{CommitError, StoreError, journal};
 use webhooks::shapes::Unshaped;
 

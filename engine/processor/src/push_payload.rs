@@ -10,7 +10,8 @@ use records::{
     Patient, WorkingHour,
     ehr::{Fault, Receipt, Write},
     record::{Body, Record},
-    schema::{self, Missing, Visitor},
+    references::Missing,
+    schema::{self, EhrRecord, Visitor},
 };
 
 use crate::{error::Reject, processor::Processor};
@@ -148,7 +149,7 @@ struct Out<'s> {
 impl Visitor for Out<'_> {
     type Output = Result<Outcome<Write>, Reject>;
 
-    fn visit<T: Body>(self) -> Self::Output {
+    fn visit<T: Body<Ehr: Into<EhrRecord>>>(self) -> Self::Output {
         let Out { processor, id, operation } = self;
         let record = processor.read::<Record<T>>(processor.scope::<T>(), id)?;
         let record = record.ok_or(Reject::Damaged("a write without its record"))?;

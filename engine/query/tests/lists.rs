@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use records::record::Record;
 use std::{collections::BTreeSet, sync::Arc};
 
 use location::{
@@ -58,8 +59,8 @@ impl World {
         Lists { store: &*self.store, secrets: &self.secrets }
     }
 
-    fn patient(&self, id: u32) -> Patient {
-        let key = keys::record(Patient::KIND.byte(), OWNER, id.into());
+    fn patient(&self, id: u32) -> Record<Patient> {
+        let key = keys::record(Record::<Patient>::KIND.byte(), OWNER, id.into());
         serde_json::from_slice(&self.store.get(&key).unwrap().unwrap()).unwrap()
     }
 
@@ -68,8 +69,8 @@ impl World {
         let (mut ids, mut from) = (Vec::new(), None);
         loop {
             let range = Range { from, direction, limit: size };
-            let page = self.lists().scan::<Patient>(query, Timestamp::MAX, range).unwrap();
-            let raw = self.lists().scan_raw::<Patient>(query, Timestamp::MAX, range).unwrap();
+            let page = self.lists().scan::<Record<Patient>>(query, Timestamp::MAX, range).unwrap();
+            let raw = self.lists().scan_raw::<Record<Patient>>(query, Timestamp::MAX, range).unwrap();
             assert_eq!(
                 page.iter().map(|(at, _)| *at).collect::<Vec<_>>(),
                 raw.iter().map(|(at, _)| *at).collect::<Vec<_>>()
@@ -82,49 +83,22 @@ impl World {
     }
 }
 
-fn patient(id: u32, name: usize, inactive: bool, now: i64) -> Patient {
-    Patient {
-        id,
-        institution_id: OWNER,
-        source_id: Some(1),
+fn patient(id: u32, name: usize, inactive: bool, now: i64) -> Record<Patient> {
+    let body = Patient {
         first_name: NAMES[name].to_owned(),
         last_name: format!("Smith{}", id % 40),
         inactive,
         cell_phone: Some(format!("+1 555 010 {:04}", id % 10)),
-        updated_at: Timestamp(now),
-        created_at: Timestamp(now),
         ..Patient::default()
-    }
+    };
+    Record { source_id: Some(1), ..Record::new(id, OWNER, Timestamp(now), body) }
 }
 
-fn appointment(id: u64, location: u32, start: i64, now: i64) -> Appointment {
+fn appointment(id: u64, location: u32, start: i64, now: i64) -> Record<Appointment> {
     let span = Span::new(Timestamp(start), Timestamp(start + 1)).unwrap();
-    Appointment {
-        id,
-        institution_id: 1,
-        location_id: location,
-        foreign_id: None,
-        version: None,
-        patient_id: Some(id as u32 % 5),
-        appointment_type_id: None,
-        placement: Placement { operatory: None, provider: None, span },
-        note: None,
-        unavailable: false,
-        cancelled: false,
-        cancelled_at: None,
-        cancel_reason: None,
-        confirmed: false,
-        confirmed_at: None,
-        patient_confirmed: false,
-        patient_confirmed_at: None,
-        patient_missed: false,
-        checkin_at: None,
-        checked_out_at: None,
-        created_at: Timestamp(now),
-        updated_at: Timestamp(now),
-        last_sync_time: None,
-        booking: None,
-    }
+    let placement = Placement { operatory: None, provider: None, span };
+    let body = Appointment { patient_id: Some(id as u32 % 5), ..Appointment::at(placement) };
+    Record { location_id: Some(location), ..Record::new(id, 1, Timestamp(now), body) }
 }
 
 #[test]
@@ -135,10 +109,10 @@ fn each_condition_finds_its_records_and_pages_of_any_size_add_up() {
             unit_of_work.put(&patient(id, id as usize % NAMES.len(), id % 3 == 0, world.now + i64::from(id))).unwrap()
         });
     }
-    let has = |wanted: &dyn Fn(&Patient) -> bool| -> Vec<u64> {
+    let has = |wanted: &dyn Fn(&Record<Patient>) -> bool| -> Vec<u64> {
         (1..=300).filter(|id| wanted(&world.patient(*id))).map(u64::from).collect()
     };
-    let begins = |start: &'static str| move |patient: &Patient| words::begin(&patient.name(), start);
+    let begins = |start: &'static str| move |patient: &Record<Patient>| words::begin(&patient.name(), start);
     let cases: Vec<(Vec<Filter>, Vec<u64>)> = vec![
         (vec![], has(&|_| true)),
         (vec![Filter::Inactive(true)], has(&|it| it.inactive)),
@@ -191,7 +165,8 @@ fn each_condition_finds_its_records_and_pages_of_any_size_add_up() {
 fn a_beginning_of_too_many_words_leaves_the_filter_to_the_caller() {
     let world = World::new();
     for id in 1..=300 {
-        let named = Patient { last_name: format!("Q{id}"), ..patient(id, 0, false, world.now) };
+        let mut named = patient(id, 0, false, world.now);
+        named.last_name = format!("Q{id}");
         world.turn(|unit_of_work| unit_of_work.put(&named).unwrap());
     }
     let named = |start: &str| ListQuery::new([OWNER], Order::Id).filtered([Filter::Name(start.to_owned())]);
@@ -209,7 +184,7 @@ fn a_page_shows_what_meets_the_filters_and_no_more() {
     let world = World::new();
     for id in 1..=60 {
         let foreign_id = Some(format!("P-{id}"));
-        let named = Patient { foreign_id, ..patient(id, id as usize % NAMES.len(), id % 3 == 0, world.now) };
+        let named = Record { foreign_id, ..patient(id, id as usize % NAMES.len(), id % 3 == 0, world.now) };
         world.turn(|unit_of_work| {
             unit_of_work.put(&named).unwrap();
             unit_of_work.put_link(1, Resource::Patients, &format!("P-{id}"), Link::new(id.into()));
@@ -265,24 +240,28 @@ fn a_page_shows_what_meets_the_filters_and_no_more() {
     ];
     for order in [Order::Id, Order::UpdatedAt] {
         for (case, (filters, expected)) in cases.iter().enumerate() {
-            assert_eq!(&pages::<Patient>(&world, &query(order, filters), request), expected, "case {case} {order:?}");
+            assert_eq!(
+                &pages::<Record<Patient>>(&world, &query(order, filters), request),
+                expected,
+                "case {case} {order:?}"
+            );
         }
     }
     // By start the last ones made come first; what starts at the end of the time is not in it.
     let span = Span::new(Timestamp(50), Timestamp(60)).unwrap();
     let both = ListQuery::new([OWNER, OWNER + 1], Order::StartsAt).filtered([Filter::Starting(span)]);
-    assert_eq!(pages::<Appointment>(&world, &both, request), (41..=50).rev().collect::<Vec<u64>>());
+    assert_eq!(pages::<Record<Appointment>>(&world, &both, request), (41..=50).rev().collect::<Vec<u64>>());
     for order in [Order::Id, Order::UpdatedAt] {
         let both = ListQuery { order, ..both.clone() };
-        assert_eq!(pages::<Appointment>(&world, &both, request), (41..=50).collect::<Vec<u64>>(), "{order:?}");
+        assert_eq!(pages::<Record<Appointment>>(&world, &both, request), (41..=50).collect::<Vec<u64>>(), "{order:?}");
     }
     let one = ListQuery { owners: vec![OWNER], ..both };
-    assert_eq!(pages::<Appointment>(&world, &one, request), [50, 48, 46, 44, 42]);
+    assert_eq!(pages::<Record<Appointment>>(&world, &one, request), [50, 48, 46, 44, 42]);
 
     // A list by time that began too long ago cannot go on, one by id can.
     let long_ago =
         PageRequest { first_asked: now.minus(DAY), ..request(PageAt::After(Position { at: Timestamp(55), id: 45 })) };
-    let read = |order| world.lists().list::<Appointment>(&query(order, &[]), &long_ago, now, |_| true);
+    let read = |order| world.lists().list::<Record<Appointment>>(&query(order, &[]), &long_ago, now, |_| true);
     assert!(matches!(read(Order::StartsAt), Err(ListError::Expired)));
     assert!(read(Order::Id).is_ok());
 }
@@ -294,13 +273,13 @@ fn what_a_record_is_no_longer_is_forgotten() {
     let of = |space: keys::Space| world.store.scan_keys(space.range(), Direction::Forward, 99).unwrap();
     let before = of(keys::Space::Index);
     world.turn(|unit_of_work| {
-        unit_of_work.change::<Patient>(OWNER, 1, |it| it.first_name = "Eve".into()).unwrap();
-        unit_of_work.change::<Patient>(OWNER, 1, |it| it.inactive = false).unwrap();
+        unit_of_work.change::<Record<Patient>>(OWNER, 1, |it| it.first_name = "Eve".into()).unwrap();
+        unit_of_work.change::<Record<Patient>>(OWNER, 1, |it| it.inactive = false).unwrap();
     });
     world.turn(|unit_of_work| {
-        drop(unit_of_work.change::<Patient>(OWNER, 1, |it| it.first_name = "Ada".into()).unwrap())
+        drop(unit_of_work.change::<Record<Patient>>(OWNER, 1, |it| it.first_name = "Ada".into()).unwrap())
     });
-    world.turn(|unit_of_work| drop(unit_of_work.change::<Patient>(OWNER, 1, |it| it.inactive = true).unwrap()));
+    world.turn(|unit_of_work| drop(unit_of_work.change::<Record<Patient>>(OWNER, 1, |it| it.inactive = true).unwrap()));
     assert_eq!(of(keys::Space::Index), before);
     assert_eq!(before.len(), 4, "two words, a phone number, a flag");
     for key in before.iter().chain(&of(keys::Space::Word)) {
@@ -314,14 +293,14 @@ fn places_left_long_ago_are_forgotten() {
     world.turn(|unit_of_work| unit_of_work.put(&appointment(1, OWNER, 50, world.now)).unwrap());
     for (after, start) in [(HOUR, 60), (HOUR, 50), (HOUR, 70)] {
         world.now += after;
-        let move_it = |it: &mut Appointment| {
+        let move_it = |it: &mut Record<Appointment>| {
             it.placement.span = Span::new(Timestamp(start), Timestamp(start + 1)).unwrap();
         };
         world.turn(|unit_of_work| drop(unit_of_work.change(0, 1, move_it).unwrap()));
     }
     let by_start = ListQuery::new([OWNER], Order::StartsAt);
     let places = |as_of| -> Vec<i64> {
-        let found = world.lists().scan::<Appointment>(&by_start, Timestamp(as_of), Range::first(9)).unwrap();
+        let found = world.lists().scan::<Record<Appointment>>(&by_start, Timestamp(as_of), Range::first(9)).unwrap();
         found.iter().map(|(position, _)| position.at.0).collect()
     };
     for (ago, at) in [(0, 70), (1, 50), (HOUR, 50), (HOUR + 1, 60), (2 * HOUR, 60), (2 * HOUR + 1, 50), (9 * HOUR, 50)]
@@ -330,7 +309,8 @@ fn places_left_long_ago_are_forgotten() {
     }
     assert_eq!(places(i64::MAX), [70]);
     let few = by_start.clone().filtered([Filter::Patient(1)]);
-    let found = world.lists().scan::<Appointment>(&few, Timestamp(world.now - HOUR - 1), Range::first(9)).unwrap();
+    let found =
+        world.lists().scan::<Record<Appointment>>(&few, Timestamp(world.now - HOUR - 1), Range::first(9)).unwrap();
     assert_eq!(found[0].0.at.0, 60, "found by going back");
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -392,7 +372,7 @@ impl Practice {
                     unit_of_work.put(&patient(id as u32, name, inactive, now)).unwrap();
                     let born = if inactive { OWNER + 1 } else { OWNER };
                     unit_of_work
-                        .put(&Appointment { institution_id: born, ..appointment(id, born, id as i64 % 12, now) })
+                        .put(&Record { institution_id: born, ..appointment(id, born, id as i64 % 12, now) })
                         .unwrap();
                 });
             }
@@ -400,7 +380,7 @@ impl Practice {
                 let id = which as u64 % self.count + 1;
                 self.world.turn(|unit_of_work| {
                     unit_of_work
-                        .change::<Patient>(OWNER, id, |it| {
+                        .change::<Record<Patient>>(OWNER, id, |it| {
                             it.first_name = NAMES[name].to_owned();
                             it.inactive = inactive;
                             it.updated_at = Timestamp(now);
@@ -412,11 +392,11 @@ impl Practice {
                 let id = which as u64 % self.count + 1;
                 self.world.turn(|unit_of_work| {
                     unit_of_work
-                        .change::<Appointment>(0, id, |it| {
+                        .change::<Record<Appointment>>(0, id, |it| {
                             it.placement.span = Span::new(Timestamp(start), Timestamp(start + 1)).unwrap();
                             // At most once: what comes back is new.
-                            if away && it.location_id == it.institution_id {
-                                it.location_id = 2 * OWNER + 1 - it.location_id;
+                            if away && it.location() == it.institution_id {
+                                it.location_id = Some(2 * OWNER + 1 - it.location());
                             }
                             it.updated_at = Timestamp(now);
                         })
@@ -528,24 +508,24 @@ proptest! {
             _ => true,
         }).collect();
         match kind {
-            0 => practice.check::<Patient>(list(Order::Id, &[]), at, size, there, &during, &|_| true),
-            1 => practice.check::<Patient>(list(Order::Id, &[Filter::Inactive(true)]), at, size, there, &during, &|it| it.inactive),
+            0 => practice.check::<Record<Patient>>(list(Order::Id, &[]), at, size, there, &during, &|_| true),
+            1 => practice.check::<Record<Patient>>(list(Order::Id, &[Filter::Inactive(true)]), at, size, there, &during, &|it| it.inactive),
             2 => {
                 let named = list(Order::Id, &[Filter::Name("ad".to_owned())]);
-                let keep = |it: &Patient| words::begin(&it.name(), "ad");
-                practice.check::<Patient>(named, at, size, there, &during, &keep);
+                let keep = |it: &Record<Patient>| words::begin(&it.name(), "ad");
+                practice.check::<Record<Patient>>(named, at, size, there, &during, &keep);
             }
             3 => {
                 let since = Timestamp(practice.world.now - HOUR);
                 let changed = list(Order::Id, &[Filter::UpdatedSince(since)]);
-                practice.check::<Patient>(changed, at, size, there, &during, &|it| it.updated_at >= since);
+                practice.check::<Record<Patient>>(changed, at, size, there, &during, &|it| it.updated_at >= since);
             }
-            4 => practice.check::<Patient>(list(Order::UpdatedAt, &[]), at, size, there, &during, &|_| true),
-            5 => practice.check::<Appointment>(list(Order::StartsAt, &[]), at, size, there, &during, &|_| true),
+            4 => practice.check::<Record<Patient>>(list(Order::UpdatedAt, &[]), at, size, there, &during, &|_| true),
+            5 => practice.check::<Record<Appointment>>(list(Order::StartsAt, &[]), at, size, there, &during, &|_| true),
             _ => {
                 let theirs = list(Order::StartsAt, &[Filter::Patient(2)]);
-                let keep = |it: &Appointment| it.patient_id == Some(2);
-                practice.check::<Appointment>(theirs, at, size, there, &during, &keep);
+                let keep = |it: &Record<Appointment>| it.patient_id == Some(2);
+                practice.check::<Record<Appointment>>(theirs, at, size, there, &during, &keep);
             }
         }
     }

@@ -12,7 +12,8 @@ use crate::{
     ehr::ForeignId,
     index::{Field, OrderBy, Term},
     record::{Body, Record},
-    schema::{EhrAppointment, Invalid, Missing, Ours, Reference, Theirs},
+    references::{Invalid, Missing, Ours, Reference, Theirs},
+    schema::EhrAppointment,
     values::Extra,
 };
 

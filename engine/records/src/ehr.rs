@@ -157,15 +157,18 @@ pub fn verb_word(verb: Operation) -> &'static str {
 
 /// What people are shown of a write: `appointment-insert`, `patient-alert-update`.
 pub fn write_kind(resource: Resource, what: &str) -> String {
-    let plural = serde_json::to_value(resource).ok().and_then(|name| name.as_str().map(str::to_owned));
-    let plural = plural.unwrap_or_default().replace('_', "-");
-    let singular = match plural.strip_suffix("ies") {
-        Some(stem) => format!("{stem}y"),
-        None => plural.trim_end_matches('s').to_owned(),
-    };
-    format!("{singular}-{what}")
+    format!("{}-{what}", singular(resource).replace(' ', "-"))
 }
 
+/// One of the resource's records, in words: `patient alert`.
+pub fn singular(resource: Resource) -> String {
+    let plural = serde_json::to_value(resource).ok().and_then(|name| name.as_str().map(str::to_owned));
+    let plural = plural.unwrap_or_default().replace('_', " ");
+    match plural.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => plural.trim_end_matches('s').to_owned(),
+    }
+}
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EhrRecurrence {
     pub number: u32,

@@ -14,6 +14,7 @@ pub mod operatory;
 pub mod patient;
 pub mod provider;
 pub mod record;
+pub mod references;
 pub mod schema;
 pub mod sync_state;
 pub mod values;

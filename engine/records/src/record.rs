@@ -13,23 +13,30 @@ use crate::{
     document::{Document, Kind},
     ehr::ForeignId,
     index::{Indexed, OrderBy, Term},
-    schema::{EhrRecord, Invalid, Missing, Ours, Theirs},
+    references::{Invalid, Missing, Ours, Theirs},
 };
 
 /// An id of a record. The API's contract fixes the width of each resource's.
 pub trait RecordId:
     Copy + Eq + fmt::Debug + fmt::Display + Into<u64> + TryFrom<u64> + Serialize + DeserializeOwned + Send + Sync + 'static
 {
+    /// The last one: clients keep ids in 32 bits, or in JSON numbers, which are exact up to here.
+    const LAST: u64;
 }
 
-impl RecordId for u32 {}
-impl RecordId for u64 {}
+impl RecordId for u32 {
+    const LAST: u64 = i32::MAX as u64;
+}
+
+impl RecordId for u64 {
+    const LAST: u64 = (1 << 53) - 1;
+}
 
 /// Whose the records of a resource are: their ids are looked up there, and its lists show them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     Institution,
-    /// A data source; without one, what its location's institution keeps here.
+    /// A data source; what has none is kept under 0.
     Source,
     Location,
     /// Ids are unique by themselves, and a location's lists show what is there now: staff move it from one location to another.
@@ -60,7 +67,7 @@ pub trait Schema: Clone + PartialEq + Serialize + DeserializeOwned + Send + 'sta
 
     type Id: RecordId;
     /// What an EHR shows of it: references are the EHR's ids.
-    type Ehr: Clone + PartialEq + Serialize + Into<EhrRecord>;
+    type Ehr: Clone + PartialEq + Serialize;
 }
 
 /// What is particular to one resource. References are our ids.
@@ -92,12 +99,12 @@ pub trait Body: Schema {
         record.deleted_at.get_or_insert(now);
     }
 
-    /// What [`Body::mark_deleted`] marked: the EHR may give its identifier to another record.
+    /// It is as [`Body::mark_deleted`] marks it: the EHR may give its identifier to another record.
     fn is_deleted(record: &Record<Self>) -> bool {
         record.deleted_at.is_some()
     }
 
-    /// A client made it here, and it does not come from the EHR; patients do not say.
+    /// Its record says that a client made it here. Patients name no location, so theirs does not say.
     fn is_made_here(record: &Record<Self>) -> bool {
         record.write.is_some() && record.location_id.is_some()
     }

@@ -12,7 +12,8 @@ use crate::{
     ehr::{EhrRecurrence, ForeignId},
     index::{Field, Term},
     record::{Body, Record},
-    schema::{EhrWorkingHour, Invalid, Missing, Ours, Reference, Theirs},
+    references::{Invalid, Missing, Ours, Reference, Theirs},
+    schema::EhrWorkingHour,
     values::Extra,
 };
 

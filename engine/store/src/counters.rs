@@ -29,9 +29,14 @@ pub struct Counter<'a> {
 }
 
 impl<'a> Counter<'a> {
-    /// Ids that clients keep in 32 bits, as those of patients.
+    /// Ids up to the last one.
+    pub const fn up_to(last: u64, name: &'a str) -> Self {
+        Self { name, last }
+    }
+
+    /// Ids that clients keep in 32 bits.
     pub const fn int32(name: &'a str) -> Self {
-        Self { name, last: i32::MAX as u64 }
+        Self::up_to(i32::MAX as u64, name)
     }
 
     /// Ids that stay exact in JSON numbers.

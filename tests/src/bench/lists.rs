@@ -1,5 +1,6 @@
 //! Pages of a long list: their cost must follow the page, not the list.
 
+use records::record::Record;
 use std::{
     collections::VecDeque,
     error::Error,
@@ -64,7 +65,7 @@ fn measure(dir: &Path, count: u32, report: &mut Report) -> Outcome {
     }
     let all = ListQuery::new([INSTITUTION], Order::Id);
     let range = |run| Range { from: Some(place(probe(run, count))), direction: Direction::Forward, limit: 1_000 };
-    let raw = timed(|run| lists.scan_raw::<Patient>(&all, Timestamp::MAX, range(run)).map(|rows| rows.len()))?;
+    let raw = timed(|run| lists.scan_raw::<Record<Patient>>(&all, Timestamp::MAX, range(run)).map(|rows| rows.len()))?;
     report.time("a thousand rows as the store has them", median(raw), Aim::None);
     let read = resident(std::process::id())?;
     report.megabytes(
@@ -104,12 +105,8 @@ async fn load(store: &Arc<dyn Store>, secrets: &Secrets, count: u32) -> Outcome 
     Ok(())
 }
 
-fn patient(n: u32, count: u32) -> Patient {
-    Patient {
-        id: n,
-        institution_id: INSTITUTION,
-        source_id: Some(1),
-        foreign_id: Some(format!("P-{n}")),
+fn patient(n: u32, count: u32) -> Record<Patient> {
+    let body = Patient {
         first_name: first_name(n),
         last_name: last_name(n),
         date_of_birth: Some(format!("{}-{:02}-{:02}", 1930 + mixed(n) % 90, 1 + mixed(n) % 12, 1 + mixed(n) % 28)),
@@ -117,15 +114,21 @@ fn patient(n: u32, count: u32) -> Patient {
         email: Some(email(n)),
         inactive: mixed(n).is_multiple_of(10),
         location_ids: vec![1 + mixed(n) % 4],
-        updated_at: updated(n, count),
         ..Patient::default()
+    };
+    Record {
+        source_id: Some(1),
+        foreign_id: Some(format!("P-{n}")),
+        ..Record::new(n, INSTITUTION, updated(n, count), body)
     }
 }
+
+type Keep = dyn Fn(&Record<Patient>) -> bool;
 
 struct Query {
     filters: Vec<Filter>,
     /// What the caller filters by.
-    keep: Box<dyn Fn(&Patient) -> bool>,
+    keep: Box<Keep>,
 }
 
 struct Case {
@@ -204,8 +207,11 @@ fn page(lists: &Lists<'_>, case: &Case, n: u32) -> Result<usize, StoreError> {
     let (mut kept, mut ahead) = (0, 0);
     while kept <= ROWS {
         let limit = ahead.max(ROWS + 1 - kept);
-        let rows =
-            lists.scan::<Patient>(&query, Timestamp::MAX, Range { from, direction: Direction::Forward, limit })?;
+        let rows = lists.scan::<Record<Patient>>(
+            &query,
+            Timestamp::MAX,
+            Range { from, direction: Direction::Forward, limit },
+        )?;
         let Some((last, _)) = rows.last() else { break };
         from = Some(*last);
         kept += rows.iter().filter(|(_, patient)| keep(patient)).count();

@@ -220,7 +220,10 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     fn entry(&self, resource: Resource, fields: Value) -> Write {
-        Write::Record(Operation::Create, EhrRecord::from_fields(resource, "", fields).unwrap())
+        Write::Record(
+            Operation::Create,
+            EhrRecord::from_fields(resource, "", fields).expect("a record of the contract"),
+        )
     }
 
     /// The same entry once more, of a record that is there.
@@ -234,7 +237,10 @@ impl<S: EhrUnderTest> Subject<S> {
         if let Value::Object(change) = change {
             fields.extend(change);
         }
-        Write::Record(verb, EhrRecord::from_fields(entry.resource(), &id, fields.into()).unwrap())
+        Write::Record(
+            verb,
+            EhrRecord::from_fields(entry.resource(), &id, fields.into()).expect("a record of the contract"),
+        )
     }
 
     fn plan(&self) -> Value {

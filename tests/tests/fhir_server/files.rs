@@ -130,7 +130,7 @@ async fn history_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
         SaveHistoryItem {
             patient_id: patient,
             category: HistoryCategory::Allergies,
-            item_id: penicillin.id,
+            item_id: penicillin.id.into(),
             note,
             active,
         }
@@ -163,7 +163,7 @@ async fn history_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
     let seen =
         entry::<PatientHistoryItem>(harness, &format!("Condition/{}", condition["id"].as_str().unwrap())).unwrap();
     let diabetes = entry::<HistoryItem>(harness, "conditions:http://hl7.org/fhir/sid/icd-10|E11").unwrap();
-    assert_eq!((seen.body.item_id, diabetes.body.name.as_str()), (diabetes.id, "Diabetes"));
+    assert_eq!((seen.body.item_id, diabetes.body.name.as_str()), (diabetes.id.into(), "Diabetes"));
 }
 
 async fn talk_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
@@ -194,7 +194,7 @@ async fn talk_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
 async fn alerts_are_raised_and_disabled(harness: &Harness, patient: u32, theirs: &str) {
     let body = json!({"patient_id": patient, "note": "Latex!"});
     let alert: Record<PatientAlert> = save(harness, new(Some(patient), body)).await;
-    let alert = filed::<PatientAlert>(harness, alert.id).await;
+    let alert = filed::<PatientAlert>(harness, alert.id.into()).await;
     let id = alert.foreign_id.clone().unwrap();
     let mut there = harness.server.read("Flag", &id).await;
     assert_eq!((&there["subject"]["reference"], &there["status"]), (&json!(theirs), &json!("active")));

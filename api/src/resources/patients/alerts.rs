@@ -4,7 +4,7 @@ use engine::{
     EngineError, Unmet,
     commands::ChangeRecord,
     lists::Filter,
-    records::{record::Record, PatientAlert},
+    records::{PatientAlert, record::Record},
 };
 
 use super::find;
@@ -72,9 +72,9 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
         Some(true) if !is_disabled => {}
         _ => return Ok(call.show(PatientAlertView::of(&alert))),
     }
-    let place = call.location_for(&tenant, alert.source_id, alert.location_id.as_slice()).ok_or(ApiError::Internal)?;
+    let place = call.location_for(&tenant, alert.source(), alert.location_id.as_slice()).ok_or(ApiError::Internal)?;
     let body = PatientAlert { disabled_at: Some(call.api.engine.now().into()), ..alert.body };
-    let saved = call.save(&place, ChangeRecord { id: alert.id, body }).await?;
+    let saved = call.save(&place, ChangeRecord { id: alert.id.into(), body }).await?;
     Ok(call.show(PatientAlertView::of(&saved.record)))
 }
 

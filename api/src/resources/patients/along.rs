@@ -2,7 +2,11 @@
 
 use engine::{
     lists::{Filter, MAX_SORTED},
-    records::{Appointment, Patient, Provider, Writeback, Procedure, record::{Body, Record}, Coverage, InsurancePlan, Adjustment, Charge, Payment, PatientAlert},
+    records::{
+        Adjustment, Appointment, Charge, Coverage, InsurancePlan, Patient, PatientAlert, Payment, Procedure, Provider,
+        Writeback,
+        record::{Body, Record},
+    },
 };
 
 use super::{find, reachable};
@@ -62,14 +66,14 @@ pub(super) fn asked(input: &mut Input, known: &'static [&'static str], financial
 struct Covered {
     coverage: Record<Coverage>,
     plan: Option<Record<InsurancePlan>>,
-    subscriber: Option<Patient>,
+    subscriber: Option<Record<Patient>>,
 }
 
 /// What comes along: none of what was not asked for.
 pub(super) struct Related {
-    children: Option<Vec<Patient>>,
-    guarantor: Option<Option<Patient>>,
-    provider: Option<Option<Provider>>,
+    children: Option<Vec<Record<Patient>>>,
+    guarantor: Option<Option<Record<Patient>>>,
+    provider: Option<Option<Record<Provider>>>,
     visits: Visits,
     procedures: Option<Vec<Record<Procedure>>>,
     coverages: Option<Vec<Covered>>,
@@ -84,7 +88,7 @@ impl Related {
     pub(super) fn read(
         call: &mut Call,
         tenant: &Tenant,
-        patient: &Patient,
+        patient: &Record<Patient>,
         asked: &[&str],
     ) -> Result<Related, ApiError> {
         let asked = |name: &str| asked.contains(&name);
@@ -117,8 +121,8 @@ impl Related {
 
     pub(super) fn shown<'a>(&'a self, call: &'a Call) -> ComesAlong<'a> {
         let adapter = |source: Option<u32>| call.api.directory.adapter_of_source(source);
-        let user = |it: &'a Patient| PersonView::patient(it, adapter(it.source_id));
-        let provider = |it: &'a Provider| PersonView::provider(it, adapter(Some(it.source_id)));
+        let user = |it: &'a Record<Patient>| PersonView::patient(it, adapter(it.source_id));
+        let provider = |it: &'a Record<Provider>| PersonView::provider(it, adapter(it.source_id));
         ComesAlong {
             children: each(&self.children, user),
             guarantor: self.guarantor.as_ref().map(|it| it.as_ref().map(user)),
@@ -136,7 +140,7 @@ impl Related {
     }
 
     /// Where the patient's shape has it on demand only.
-    pub(super) fn address<'a>(&self, patient: &'a Patient) -> Included<PatientAddressView<'a>> {
+    pub(super) fn address<'a>(&self, patient: &'a Record<Patient>) -> Included<PatientAddressView<'a>> {
         self.address.then(|| patient.address.as_ref().map(PatientAddressView::of))
     }
 }
@@ -157,27 +161,27 @@ fn none_if_missing<T>(error: ApiError) -> Result<Option<T>, ApiError> {
     if error.is_not_found() { Ok(None) } else { Err(error) }
 }
 
-fn about(patient: &Patient) -> Vec<Filter> {
+fn about(patient: &Record<Patient>) -> Vec<Filter> {
     vec![Filter::Patient(patient.id.into())]
 }
 
 /// What the patient's EHR has of them.
-fn of_patient<T: Body>(call: &mut Call, patient: &Patient) -> Result<Vec<Record<T>>, ApiError> {
+fn of_patient<T: Body>(call: &mut Call, patient: &Record<Patient>) -> Result<Vec<Record<T>>, ApiError> {
     let source: Vec<u32> = patient.source_id.into_iter().collect();
     call.whole_entries(&source, about(patient))
 }
 
 /// Those still in force.
-fn alerts(call: &mut Call, patient: &Patient) -> Result<Vec<Record<PatientAlert>>, ApiError> {
+fn alerts(call: &mut Call, patient: &Record<Patient>) -> Result<Vec<Record<PatientAlert>>, ApiError> {
     let mut alerts: Vec<Record<PatientAlert>> = of_patient(call, patient)?;
     alerts.retain(|it| it.body.disabled_at.is_none());
     Ok(alerts)
 }
 
-fn coverages(call: &mut Call, tenant: &Tenant, patient: &Patient) -> Result<Vec<Covered>, ApiError> {
+fn coverages(call: &mut Call, tenant: &Tenant, patient: &Record<Patient>) -> Result<Vec<Covered>, ApiError> {
     let coverages: Vec<Record<Coverage>> = of_patient(call, patient)?;
     let with_plan = coverages.into_iter().map(|coverage| {
-        let plan = call.api.engine.entry(coverage.source_id, coverage.body.plan_id)?;
+        let plan = call.api.engine.entry(coverage.source(), coverage.body.plan_id)?;
         let subscriber = subscriber(call, tenant, &coverage.body)?;
         Ok(Covered { coverage, plan, subscriber })
     });
@@ -185,15 +189,15 @@ fn coverages(call: &mut Call, tenant: &Tenant, patient: &Patient) -> Result<Vec<
 }
 
 /// Those the patient is the responsible party of.
-fn children(call: &mut Call, tenant: &Tenant, patient: &Patient) -> Result<Vec<Patient>, ApiError> {
+fn children(call: &mut Call, tenant: &Tenant, patient: &Record<Patient>) -> Result<Vec<Record<Patient>>, ApiError> {
     let theirs = vec![Filter::Guarantor(patient.id.into())];
-    let mut children: Vec<Patient> = call.whole(&[tenant.institution.id.0], theirs)?;
+    let mut children: Vec<Record<Patient>> = call.whole(&[tenant.institution.id.0], theirs)?;
     children.retain(|it| it.id != patient.id && reachable(call, tenant, it));
     children.iter().for_each(|it| call.audit("read", "patient", it.id.into()));
     Ok(children)
 }
 
-type Visit = (Appointment, Option<String>);
+type Visit = (Record<Appointment>, Option<String>);
 
 /// Appointments with the names of their providers, as asked for.
 #[derive(Default)]
@@ -207,14 +211,14 @@ impl Visits {
     fn read(
         call: &mut Call,
         tenant: &Tenant,
-        patient: &Patient,
+        patient: &Record<Patient>,
         asked: impl Fn(&str) -> bool,
     ) -> Result<Visits, ApiError> {
         if !["upcoming_appts", "last_visited_appointment", "appointments"].into_iter().any(&asked) {
             return Ok(Visits::default());
         }
         let places: Vec<u32> = call.open_locations(tenant).iter().map(|place| place.location.id.0).collect();
-        let mut all: Vec<Appointment> = call.whole_up_to(MAX_SORTED, &places, about(patient))?;
+        let mut all: Vec<Record<Appointment>> = call.whole_up_to(MAX_SORTED, &places, about(patient))?;
         all.retain(takes_place);
         all.sort_by_key(|it| (it.placement.span.start, it.id));
         let now = call.api.engine.now();
@@ -227,7 +231,7 @@ impl Visits {
             call.ends_after(MAX_WHOLE);
         }
         let mut names = Names::new(call, tenant);
-        let mut named = |it: Appointment| {
+        let mut named = |it: Record<Appointment>| {
             call.audit("read", "appointment", it.id);
             let name = it.placement.provider.map(|provider| names.of(provider.0)).transpose()?.flatten();
             Ok::<_, ApiError>((it, name))
@@ -240,7 +244,7 @@ impl Visits {
     }
 }
 
-fn takes_place(it: &Appointment) -> bool {
+fn takes_place(it: &Record<Appointment>) -> bool {
     let failed = it.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
     !it.cancelled && !it.unavailable && !failed
 }

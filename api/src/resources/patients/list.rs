@@ -1,5 +1,6 @@
 //! GET /patients
 
+use engine::records::record::Record;
 use engine::{
     lists::{Filter, name_matches},
     records::Patient,
@@ -44,7 +45,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     })?;
     let (tenant, source) = (Tenant { institution: place.institution.clone() }, place.location.source);
     let takes_forms = criteria.forms_syncable.is_some() && takes_forms(&call, &place)?;
-    let keep = |it: &Patient| {
+    let keep = |it: &Record<Patient>| {
         let known = if source.is_some() { it.source_id == source } else { reachable(&call, &tenant, it) };
         known && criteria.keeps(it, takes_forms)
     };
@@ -68,7 +69,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
 }
 
 /// As v2.2.2 shows them, with what was asked to come along.
-fn with_related(mut call: Call, tenant: &Tenant, page: &Page<Patient>, asked: &[&str]) -> HttpResult {
+fn with_related(mut call: Call, tenant: &Tenant, page: &Page<Record<Patient>>, asked: &[&str]) -> HttpResult {
     let mut related = Vec::with_capacity(page.rows.len());
     for patient in &page.rows {
         related.push(Related::read(&mut call, tenant, patient, asked)?);
@@ -112,7 +113,7 @@ impl Criteria {
         here.into_iter().chain(one).chain(names).collect()
     }
 
-    fn keeps(&self, it: &Patient, takes_forms: bool) -> bool {
+    fn keeps(&self, it: &Record<Patient>, takes_forms: bool) -> bool {
         let called = |asked: &Option<String>, name: &str| asked.as_ref().is_none_or(|asked| name_matches(name, asked));
         let syncable = takes_forms && it.foreign_id.is_some();
         called(&self.first_name, &it.first_name)

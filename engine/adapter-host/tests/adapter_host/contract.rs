@@ -34,7 +34,7 @@ async fn a_broken_rule_is_named() {
         ("bad-minutes", AppointmentTypes, "record 0 (appointment-type), field minutes: must be 1 to 1440"),
         ("bad-time", WorkingHours, "record 0 (working-hour), field begin_time: must be a time of day, HH:MM"),
         ("no-day", WorkingHours, "field days: exactly one of days, specific_date and recurrence must be given"),
-        ("bad-end", Appointments, "record 0 (appointment), field end: must lie after start"),
+        ("bad-end", Appointments, "record 0 (appointment), field end: must be after start"),
         ("far-start", Appointments, "record 0 (appointment), field start: must be in the years 1 to 9999"),
     ] {
         let reason = refused(behaviour, resource).await;
@@ -187,11 +187,15 @@ fn entries() -> Vec<(Resource, Value)> {
 async fn every_record_arrives_with_all_its_fields() {
     let entries = entries();
     assert_eq!(entries.len(), 30);
-    for (resource, given) in entries {
+    for (resource, mut given) in entries {
         let entry = shown(resource, &given).await.unwrap_or_else(|fault| panic!("{resource:?}: {fault:?}"));
-        let mut arrived = entry.fields();
+        let Value::Object(mut arrived) = known(entry.fields().into()) else { unreachable!("fields are an object") };
         arrived.retain(|name, value| given.get(name).is_some() || *value != json!([]));
         arrived.insert("id".into(), entry.id().into());
+        // A sign that says nothing is left out.
+        if let Some(amount) = given.pointer_mut("/over90/amount") {
+            *amount = json!("1");
+        }
         assert_eq!((entry.resource(), Value::Object(arrived)), (resource, given));
     }
 }

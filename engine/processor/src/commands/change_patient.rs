@@ -4,8 +4,9 @@ use location::{
     command::Cx, decision::Decision, ids::PatientId, order::OrderingKey, pull::Resource, resource::Operation,
 };
 use records::{
-    self,
+    Patient,
     record::{Record, RecordWrite},
+    values::Address,
 };
 
 use super::save::queued;
@@ -23,25 +24,35 @@ pub struct ChangePatient {
     pub change: PatientChange,
 }
 
-/// Only what is given changes (specification 4.4).
-#[derive(Clone, Default)]
-pub struct PatientChange {
-    pub first_name: Option<String>,
-    pub middle_name: Option<String>,
-    pub last_name: Option<String>,
-    pub email: Option<String>,
-    pub date_of_birth: Option<String>,
-    pub gender: Option<String>,
-    pub cell_phone: Option<String>,
-    pub home_phone: Option<String>,
-    pub work_phone: Option<String>,
-    pub work_phone_extension: Option<String>,
-    pub ssn: Option<String>,
-    pub address: Option<records::values::Address>,
+/// The fields that clients change: each of them a text.
+macro_rules! changes {
+    ($($field:ident)*) => {
+        /// Only what is given changes (specification 4.4). An empty text empties a field that may be empty.
+        #[derive(Clone, Default)]
+        pub struct PatientChange {
+            $(pub $field: Option<String>,)*
+            pub address: Option<Address>,
+        }
+
+        impl PatientChange {
+            fn apply(&self, patient: &mut Patient) {
+                $(if let Some(value) = &self.$field {
+                    patient.$field.set(value);
+                })*
+                if let Some(change) = &self.address {
+                    change_address(patient.address.get_or_insert_default(), change);
+                }
+            }
+        }
+    };
+}
+
+changes! {
+    first_name middle_name last_name email date_of_birth gender cell_phone home_phone work_phone work_phone_extension ssn
 }
 
 impl Request for ChangePatient {
-    type Reply = Saved<Record<records::Patient>>;
+    type Reply = Saved<Record<Patient>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let before = at.synced_patient(self.id, unit)?;
@@ -67,11 +78,11 @@ impl Request for ChangePatient {
 
 impl Processor {
     /// What of a change the EHR has no field for.
-    pub fn unkept(&self, before: &records::Patient, after: &records::Patient) -> Result<Vec<String>, Reject> {
+    pub fn unkept(&self, before: &Patient, after: &Patient) -> Result<Vec<String>, Reject> {
         let unkept = self.description.as_ref().map_or(&[][..], |description| &description.unkept_patient_fields);
         let (was, is) = (fields(before)?, fields(after)?);
         let own = is.iter().filter(|(name, value)| was.get(*name) != Some(value)).map(|(name, _)| name);
-        let own = own.filter(|name| unkept.contains(name));
+        let own = own.filter(|name| name.as_str() != "extra" && unkept.contains(name));
         let more = after.extra.iter().filter(|pair| !before.extra.contains(pair)).map(|(name, _)| name);
         let more = more.filter(|_| unkept.iter().any(|name| name == "extra"));
         Ok(own
@@ -81,38 +92,35 @@ impl Processor {
     }
 }
 
-impl PatientChange {
-    fn apply(&self, patient: &mut Record<records::Patient>) {
-        let set = |field: &mut String, value: &Option<String>| {
-            if let Some(value) = value {
-                field.clone_from(value);
-            }
-        };
-        // An empty text empties the field.
-        let put = |field: &mut Option<String>, value: &Option<String>| {
-            if value.is_some() {
-                *field = value.clone().filter(|value| !value.is_empty());
-            }
-        };
-        set(&mut patient.first_name, &self.first_name);
-        set(&mut patient.last_name, &self.last_name);
-        put(&mut patient.middle_name, &self.middle_name);
-        put(&mut patient.email, &self.email);
-        put(&mut patient.date_of_birth, &self.date_of_birth);
-        put(&mut patient.gender, &self.gender);
-        put(&mut patient.cell_phone, &self.cell_phone);
-        put(&mut patient.home_phone, &self.home_phone);
-        put(&mut patient.work_phone, &self.work_phone);
-        put(&mut patient.work_phone_extension, &self.work_phone_extension);
-        put(&mut patient.ssn, &self.ssn);
-        if let Some(address) = &self.address {
-            let known = patient.address.get_or_insert_default();
-            put(&mut known.line1, &address.line1);
-            put(&mut known.line2, &address.line2);
-            put(&mut known.city, &address.city);
-            put(&mut known.region, &address.region);
-            put(&mut known.postal_code, &address.postal_code);
-            put(&mut known.country, &address.country);
+/// A text that a client sets.
+trait Text {
+    fn set(&mut self, value: &str);
+}
+
+impl Text for String {
+    fn set(&mut self, value: &str) {
+        value.clone_into(self);
+    }
+}
+
+impl Text for Option<String> {
+    fn set(&mut self, value: &str) {
+        *self = Some(value.to_owned()).filter(|value| !value.is_empty());
+    }
+}
+
+fn change_address(address: &mut Address, change: &Address) {
+    let parts = [
+        (&mut address.line1, &change.line1),
+        (&mut address.line2, &change.line2),
+        (&mut address.city, &change.city),
+        (&mut address.region, &change.region),
+        (&mut address.postal_code, &change.postal_code),
+        (&mut address.country, &change.country),
+    ];
+    for (part, given) in parts {
+        if let Some(value) = given {
+            part.set(value);
         }
     }
 }

@@ -13,8 +13,7 @@ impl Request for RemoveAppointmentType {
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let mut kind = at.own_type(self.0, unit)?;
-        kind.deleted_at = Some(cx.now);
-        kind.updated_at = cx.now;
+        kind.delete(cx.now);
         at.put_type(cx, Operation::Delete, kind, unit)
     }
 }

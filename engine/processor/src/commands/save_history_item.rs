@@ -2,7 +2,7 @@
 
 use location::{command::Cx, decision::Decision, pull::Resource, time::Timestamp};
 use query::lists::{Filter, ListQuery, Lists, Order, Range};
-use records::{record::{Record, WriteStatus}, HistoryCategory, HistoryItem, PatientHistoryItem};
+use records::{HistoryCategory, HistoryItem, PatientHistoryItem, record::Record};
 
 use super::{change_record::ChangeRecord, create_record::CreateRecord};
 use crate::{
@@ -60,11 +60,8 @@ impl SaveHistoryItem {
         let theirs = theirs.filtered([Filter::Patient(self.patient_id.into())]);
         let entries = lists.scan::<Record<PatientHistoryItem>>(&theirs, Timestamp::MAX, Range::last(MOST_ENTRIES))?;
         let entries = entries.into_iter().map(|(_, entry)| entry);
-        let failed = |it: &Record<PatientHistoryItem>| {
-            it.foreign_id.is_none() && it.write.as_ref().is_some_and(|write| write.status == WriteStatus::Failed)
-        };
         let mut same: Vec<_> = entries
-            .filter(|it| it.deleted_at.is_none() && !failed(it))
+            .filter(|it| it.deleted_at.is_none() && !it.rejected())
             .filter(|it| it.body.patient_id == self.patient_id && it.body.item_id == self.item_id)
             .collect();
         let at = same.iter().position(|it| it.body.active).unwrap_or(0);

@@ -11,7 +11,8 @@ use records::{
     Writeback,
     document::{Document, Link},
     record::{Body, Record, Scope},
-    schema::{EhrVisitor, Invalid, rules},
+    references::Invalid,
+    schema::{EhrVisitor, rules},
 };
 use sha2::{Digest, Sha256};
 

@@ -18,6 +18,7 @@ use location::{
     settings::WriteRules,
     time::{DAY, HOUR, MINUTE, SECOND, Span, Timestamp},
 };
+use records::record::Record;
 use records::{
     Payment,
     ehr::{Description, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Page, PullAbility},

@@ -2,6 +2,7 @@
 
 use location::{command::Cx, pull::Resource, time::Timestamp};
 use query::lists::{Filter, ListQuery, Lists, Order, Range};
+use records::record::Record;
 use records::{Appointment, Patient};
 use webhooks::shapes::Related;
 
@@ -17,15 +18,15 @@ impl Processor {
     pub fn seen_here(&self, cx: Cx, patient: u32, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let (scope, id, here) = (self.institution.id.0, u64::from(patient), self.setup.id.0);
         let known = unit.stored(Resource::Patients, scope, id)?;
-        let known = known.map(|bytes| decode::<Patient>(&bytes)).transpose()?;
+        let known = known.map(|bytes| decode::<Record<Patient>>(&bytes)).transpose()?;
         if known.is_none_or(|patient| patient.location_ids.contains(&here)) {
             return Ok(());
         }
-        unit.change::<Patient>(scope, id, |patient| {
+        unit.change::<Record<Patient>>(scope, id, |patient| {
             patient.location_ids.push(here);
             patient.updated_at = cx.now;
         })?;
-        if let Some(mut before) = unit.merge_base::<Patient>(scope, id)? {
+        if let Some(mut before) = unit.merge_base::<Record<Patient>>(scope, id)? {
             before.location_ids.push(here);
             unit.set_merge_base(&before)?;
         }
@@ -36,14 +37,14 @@ impl Processor {
     /// their id already.
     pub fn visited_elsewhere(&self, patient: u64, unit: &UnitOfWork<'_>) -> Result<Vec<u32>, Reject> {
         let mut visited = Vec::new();
-        if unit.is_fresh::<Patient>(patient) {
+        if unit.is_fresh::<Record<Patient>>(patient) {
             return Ok(visited);
         }
         let lists = Lists { store: &*self.deps.store, secrets: &self.deps.secrets };
         let all = self.deps.setup.locations.values();
         for other in all.filter(|other| other.source == self.source() && other.id != self.setup.id) {
             let theirs = ListQuery::new([other.id.0], Order::Id).filtered([Filter::Patient(patient)]);
-            if !lists.scan::<Appointment>(&theirs, Timestamp::MAX, Range::first(1))?.is_empty() {
+            if !lists.scan::<Record<Appointment>>(&theirs, Timestamp::MAX, Range::first(1))?.is_empty() {
                 visited.push(other.id.0);
             }
         }

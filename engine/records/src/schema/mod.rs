@@ -6,7 +6,6 @@
 //! ```
 
 mod define;
-mod references;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -22,10 +21,7 @@ use location::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-pub use self::{
-    define::*,
-    references::{Invalid, Missing, Ours, Part, Reference, Theirs},
-};
+pub use self::define::*;
 use crate::{
     appointment::Appointment,
     documents::Upload,
@@ -33,7 +29,8 @@ use crate::{
     index::{Field, Findable, Term},
     money::Money,
     operatory, patient,
-    record::{Body, Record, Schema, Scope},
+    record::{Body, Record, RecordId, Schema, Scope},
+    references::{Invalid, Missing, Ours, Part, Reference, Theirs},
     values::{Address, Day, Extra, Json, Seconds},
     words::*,
     working_hour::WorkingHour,
@@ -45,7 +42,7 @@ pub trait Visitor {
     type Output;
 
     /// Runs with the body.
-    fn visit<T: Body>(self) -> Self::Output;
+    fn visit<T: Body<Ehr: Into<EhrRecord>>>(self) -> Self::Output;
 }
 
 /// Something to do with what an EHR shows of a record.
@@ -54,7 +51,7 @@ pub trait EhrVisitor {
     type Output;
 
     /// Runs with the body and what the EHR shows.
-    fn visit<T: Body>(self, id: &str, shown: &T::Ehr) -> Self::Output;
+    fn visit<T: Body<Ehr: Into<EhrRecord>>>(self, id: &str, shown: &T::Ehr) -> Self::Output;
 }
 
 /// What the engine knows of one resource.
@@ -66,6 +63,8 @@ pub struct Rules {
     pub tag: u8,
     /// Whose they are.
     pub scope: Scope,
+    /// The last id a record of it may have.
+    pub last_id: u64,
     /// Its record in the contract.
     pub record: &'static str,
     /// In messages: `Payment Type with id 7 not found`.

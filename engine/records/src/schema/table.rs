@@ -208,7 +208,7 @@ macro_rules! with_every_record {
         }
 
         /// A descriptor an EHR attaches to appointments or types (procedure code, reason, colour).
-        AppointmentDescriptor / EhrAppointmentDescriptor: AppointmentDescriptors = 20, u64 of Source, "appointment-descriptor", "Appointment Descriptor" {
+        AppointmentDescriptor / EhrAppointmentDescriptor: AppointmentDescriptors = 20, u32 of Source, "appointment-descriptor", "Appointment Descriptor" {
             fields {
                 /// Kind of descriptor.
                 kind: String,
@@ -295,7 +295,7 @@ macro_rules! with_every_record {
         }
 
         /// An entry of a medical history catalogue.
-        HistoryItem / EhrHistoryItem: HistoryItems = 24, u64 of Source, "history-item", "Medical History Item" {
+        HistoryItem / EhrHistoryItem: HistoryItems = 24, u32 of Source, "history-item", "Medical History Item" {
             fields {
                 /// Catalogue it belongs to.
                 category: HistoryCategory,
@@ -327,7 +327,7 @@ macro_rules! with_every_record {
         }
 
         /// An alert staff see with a patient.
-        PatientAlert / EhrPatientAlert: PatientAlerts = 26, u64 of Source, "patient-alert", "Patient Alert" {
+        PatientAlert / EhrPatientAlert: PatientAlerts = 26, u32 of Source, "patient-alert", "Patient Alert" {
             fields {
                 /// Text of the alert.
                 note: String [Long],
@@ -394,7 +394,7 @@ macro_rules! with_every_record {
         }
 
         /// A patient's answers to a form.
-        FormResponse / EhrFormResponse: FormResponses = 30, u64 of Source, "form-response", "Form Response" {
+        FormResponse / EhrFormResponse: FormResponses = 30, u32 of Source, "form-response", "Form Response" {
             fields {
                 /// The answers as a JSON object.
                 /// An object: `patient_submitted_data` of the API.
@@ -530,7 +530,7 @@ macro_rules! with_every_record {
         }
 
         /// A kind of recall.
-        RecallType / EhrRecallType: RecallTypes = 37, u64 of Source, "recall-type", "Recall Type" {
+        RecallType / EhrRecallType: RecallTypes = 37, u32 of Source, "recall-type", "Recall Type" {
             fields {
                 /// Name.
                 name: String,
@@ -544,7 +544,7 @@ macro_rules! with_every_record {
         }
 
         /// A patient due for recall.
-        PatientRecall / EhrPatientRecall: PatientRecalls = 38, u64 of Source, "patient-recall", "Patient Recall" {
+        PatientRecall / EhrPatientRecall: PatientRecalls = 38, u32 of Source, "patient-recall", "Patient Recall" {
             fields {
                 /// When the patient is due.
                 date_due: Option<Day>,
@@ -561,7 +561,7 @@ macro_rules! with_every_record {
         }
 
         /// A kind of document.
-        DocumentType / EhrDocumentType: DocumentTypes = 39, u64 of Source, "document-type", "Document Type" {
+        DocumentType / EhrDocumentType: DocumentTypes = 39, u32 of Source, "document-type", "Document Type" {
             fields {
                 /// Name.
                 name: String,
@@ -572,7 +572,7 @@ macro_rules! with_every_record {
         }
 
         /// Metadata of a document kept in the EHR.
-        Document / EhrDocument: Documents = 40, u64 of Source, "document", "Document" {
+        Document / EhrDocument: Documents = 40, u32 of Source, "document", "Document" {
             fields {
                 /// File name.
                 filename: String,

@@ -97,7 +97,7 @@ impl Source<'_> {
                 Some(words) => json!(self.pick(&words)),
                 None => json!(self.pick(&["", "A", "Müller", "12"])),
             },
-            "weekday" => json!("monday"),
+            "weekday" => json!("Monday"),
             "hour-kind" => json!("working_hour"),
             "recurrence-unit" => json!("week"),
             "time-of-day" => json!("09:00"),
@@ -153,7 +153,7 @@ struct ThereAndBack;
 impl EhrVisitor for ThereAndBack {
     type Output = EhrRecord;
 
-    fn visit<T: Body>(self, id: &str, shown: &T::Ehr) -> EhrRecord {
+    fn visit<T: Body<Ehr: Into<EhrRecord>>>(self, id: &str, shown: &T::Ehr) -> EhrRecord {
         let body = T::resolve::<Unsaid>(shown, None, &mut ours).unwrap();
         let stored = serde_json::to_vec(&body).unwrap();
         assert!(serde_json::from_slice::<T>(&stored).unwrap() == body, "{:?} is read as it was stored", T::RESOURCE);

@@ -4,6 +4,7 @@
 pub mod fhir;
 pub mod open_dental;
 
+use records::record::Record;
 use std::{net::SocketAddr, path::Path, sync::Arc};
 
 use api::views::published::RecordViews;
@@ -129,7 +130,7 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
     }
 
     /// Waits until a booking's insert is done.
-    pub async fn written(&self, id: u64) -> records::Appointment {
+    pub async fn written(&self, id: u64) -> Record<records::Appointment> {
         written(&self.engine, id).await
     }
 
@@ -155,26 +156,26 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         AppointmentTypeId(self.small_id_of(Resource::AppointmentTypes, &self.seeded.check_up()))
     }
 
-    pub fn patient_by_foreign(&self, foreign: impl ToString) -> records::Patient {
+    pub fn patient_by_foreign(&self, foreign: impl ToString) -> Record<records::Patient> {
         let id = self.small_id_of(Resource::Patients, &foreign.to_string());
         self.engine.patient(INSTITUTION, id).expect("the store can be read").expect("the patient is known")
     }
 
-    pub fn providers(&self) -> Vec<records::Provider> {
+    pub fn providers(&self) -> Vec<Record<records::Provider>> {
         self.all(ListQuery::new([INSTITUTION.0], Order::Id))
     }
 
-    pub fn operatories(&self) -> Vec<records::Operatory> {
+    pub fn operatories(&self) -> Vec<Record<records::Operatory>> {
         self.all(ListQuery::new([LOCATION.0], Order::Id))
     }
 
-    pub fn patients(&self) -> Vec<records::Patient> {
+    pub fn patients(&self) -> Vec<Record<records::Patient>> {
         let patient = |id| self.engine.patient(INSTITUTION, id).expect("the store can be read");
         (1..=1_000).filter_map(patient).collect()
     }
 
     /// All appointments from today on, cancelled ones too.
-    pub fn appointments(&self) -> Vec<records::Appointment> {
+    pub fn appointments(&self) -> Vec<Record<records::Appointment>> {
         let start = self.at(-1, 0);
         let span = Span { start, end: start.plus(CALENDAR) };
         self.all(ListQuery::new([LOCATION.0], Order::StartsAt).filtered([Filter::Starting(span)]))
@@ -184,12 +185,12 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         self.engine.list(&query, &PageRequest::whole(ALL), |_| true).expect("the store can be read").rows
     }
 
-    pub fn appointment(&self, id: u64) -> records::Appointment {
+    pub fn appointment(&self, id: u64) -> Record<records::Appointment> {
         appointment(&self.engine, id)
     }
 
     /// What we made of an appointment of the EHR, if anything.
-    pub fn seen(&self, foreign: &str) -> Option<records::Appointment> {
+    pub fn seen(&self, foreign: &str) -> Option<Record<records::Appointment>> {
         self.appointments().into_iter().find(|seen| seen.foreign_id.as_deref() == Some(foreign))
     }
 
@@ -276,12 +277,12 @@ pub async fn idle(engine: &Engine) {
     until("the end of the queue", async || queued().await.filter(|queued| *queued == 0)).await;
 }
 
-pub fn appointment(engine: &Engine, id: u64) -> records::Appointment {
+pub fn appointment(engine: &Engine, id: u64) -> Record<records::Appointment> {
     engine.appointment(AppointmentId(id)).expect("the store can be read").expect("it is known")
 }
 
 /// Waits until a booking's insert is done.
-pub async fn written(engine: &Engine, id: u64) -> records::Appointment {
+pub async fn written(engine: &Engine, id: u64) -> Record<records::Appointment> {
     let confirmed = async || {
         let record = appointment(engine, id);
         match record.booking.as_ref().expect("it was booked here") {

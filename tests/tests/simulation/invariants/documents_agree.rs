@@ -1,5 +1,6 @@
 //! Documents agree with the machine: placement, cancellation, patient, write-back state, and their place in the index by time.
 
+use records::record::Record;
 use std::collections::BTreeSet;
 
 use location::{
@@ -34,7 +35,7 @@ pub fn check(sim: &Sim, location: LocationId) {
     let lists = Lists { store: &*sim.store, secrets: &host.processor.deps.secrets };
     for as_of in [Timestamp::MAX, sim.now] {
         let all = Range::first(usize::MAX);
-        let found = lists.scan::<records::Appointment>(&by_start, as_of, all).expect("the store reads");
+        let found = lists.scan::<Record<records::Appointment>>(&by_start, as_of, all).expect("the store reads");
         let ids: BTreeSet<u64> = found.iter().map(|(position, _)| position.id).collect();
         assert_eq!(ids.len(), found.len(), "documents agree: the index of {location} has an appointment twice");
         for (position, kept) in found.iter().filter(|_| as_of == Timestamp::MAX) {
@@ -47,12 +48,12 @@ pub fn check(sim: &Sim, location: LocationId) {
 fn one(sim: &Sim, location: LocationId, id: AppointmentId) {
     let Some(host) = sim.process.hosts.get(&location).filter(|host| !host.behind) else { return };
     let Some(known) = host.processor.machine.state.appointments.get(&id) else { return };
-    let kept: Option<records::Appointment> = document(sim, 0, id.0);
+    let kept: Option<Record<records::Appointment>> = document(sim, 0, id.0);
     let Some(kept) = kept else { panic!("documents agree: appointment {id} of {location} has no document") };
-    if kept.location_id != location.0 {
+    if kept.location() != location.0 {
         // Staff moved it there, and that location read it first.
         let source = |id| sim.plan.setup.locations.get(&LocationId(id)).and_then(|location| location.source);
-        let moved = source(kept.location_id).is_some() && source(kept.location_id) == source(location.0);
+        let moved = source(kept.location()).is_some() && source(kept.location()) == source(location.0);
         assert!(moved, "documents agree: {id} is of another location");
         return;
     }
