@@ -1,4 +1,4 @@
-//! What must lie together in a data directory: the store, its key, and beside the key a note that a store was made. A store that is gone,
+//! What must be together in a data directory: the store, its key, and beside the key a note that a store was made. A store that is gone,
 //! or not mounted, is not taken for a new one; a key that is gone is not replaced by another.
 
 use std::{

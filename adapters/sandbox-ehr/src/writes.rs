@@ -282,7 +282,7 @@ fn new_patient(ehr: &SandboxEhr, patient: &Patient) -> Checked {
 /// What the strict EHR demands of an appointment that is to occupy time.
 pub(super) fn fits(ehr: &SandboxEhr, a: &Appointment) -> Checked {
     if a.end <= a.start || a.end - a.start > LONGEST {
-        return Err(invalid("bad_time", "end must lie after start, by at most 24 hours"));
+        return Err(invalid("bad_time", "end must be after start, by at most 24 hours"));
     }
     let here = |id| match ehr.practice.get(Resource::Operatories, id) {
         Some(Record::Operatory(operatory)) => operatory.location == a.location,

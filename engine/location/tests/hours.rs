@@ -118,11 +118,11 @@ fn what_is_wrong_is_named() {
         (HourError::Interval(0), "custom_recurrence.num must be from 1 to 10000, not 0"),
         (
             HourError::Reference(Date(-719_163)),
-            "custom_recurrence.ref must lie from 0001-01-01 to 9999-12-31, not on 0000-12-31",
+            "custom_recurrence.ref must be from 0001-01-01 to 9999-12-31, not 0000-12-31",
         ),
         (
             HourError::SpecificDate(Date(2_932_897)),
-            "specific_date must lie from 0001-01-01 to 9999-12-31, not on 10000-01-01",
+            "specific_date must be from 0001-01-01 to 9999-12-31, not 10000-01-01",
         ),
         (HourError::TooManyAppointmentTypes(1_001), "appointment_type_ids has 1001 entries; at most 1000"),
     ] {

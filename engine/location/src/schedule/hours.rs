@@ -135,7 +135,7 @@ impl fmt::Display for HourError {
                 write!(f, "must be from 1 to {}, not {number}", WorkingHour::MAX_INTERVAL)
             }
             HourError::SpecificDate(date) | HourError::Reference(date) => {
-                write!(f, "must lie from {} to {}, not on {date}", Date::MIN, Date::MAX)
+                write!(f, "must be from {} to {}, not {date}", Date::MIN, Date::MAX)
             }
             HourError::TooManyAppointmentTypes(count) => {
                 write!(f, "has {count} entries; at most {}", WorkingHour::MAX_APPOINTMENT_TYPES)

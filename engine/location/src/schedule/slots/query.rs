@@ -32,7 +32,7 @@ pub struct SlotQuery {
     pub source: Option<HourSource>,
     /// None accepts all hours.
     pub hours: Option<Vec<WorkingHourId>>,
-    /// Whether schedulable blocks join synced hours, or a slot must lie in either alone.
+    /// Whether schedulable blocks join synced hours, or a slot must be within either alone.
     pub join_blocks: bool,
     /// Whether to offer a provider's slots of the same start in each operatory, or in the first only.
     pub overlapping_operatory_slots: bool,
