@@ -115,14 +115,14 @@ pub enum Command {
     },
     /// What was pulled as an appointment of its own turned out to be what a write of ours made: `record` says of ours what the EHR said
     /// of it.
-    Superseded {
+    TwinFound {
         /// The record that was pulled as one of its own.
         twin: AppointmentId,
         /// What the EHR says of it.
         record: PulledAppointment,
     },
     /// The same of working hours. None in `shown`: the EHR has removed them since.
-    HourSuperseded {
+    HourTwinFound {
         /// The record that was pulled as one of its own.
         twin: WorkingHourId,
         /// Our record.

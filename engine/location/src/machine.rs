@@ -55,8 +55,8 @@ impl Location {
             Command::RequestsSent { requests } => {
                 Decision::of(Reply::Done, vec![Event::RequestsSent { requests: *requests }])
             }
-            Command::Superseded { twin, record } => self.superseded(cx, *twin, record),
-            Command::HourSuperseded { twin, ours, shown } => self.hour_superseded(*twin, *ours, shown.as_ref()),
+            Command::TwinFound { twin, record } => self.twin_found(cx, *twin, record),
+            Command::HourTwinFound { twin, ours, shown } => self.hour_twin_found(*twin, *ours, shown.as_ref()),
             Command::RetryWrite(retry) => self.retry_write(cx, retry),
             Command::DropWrite { write, failed } => self.drop_write(*write, *failed),
             Command::Wake => self.wake(cx),

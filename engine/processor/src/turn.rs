@@ -119,7 +119,7 @@ impl Processor {
         woken: bool,
     ) -> Result<PendingCommit, Reject> {
         let Decision { mut events, calls, .. } = decision;
-        self.supersede(cx, &mut events, &mut unit)?;
+        self.find_twins(cx, &mut events, &mut unit)?;
         let (mut batch, mut enqueued, mut left_out) = (Batch::new(), Enqueued::default(), 0);
         let recorded = !events.is_empty() || (woken && self.tells_late(cx.now)?);
         if recorded {
@@ -152,11 +152,11 @@ impl Processor {
 
     /// A pull may show what we wrote before we know that we did. Where the EHR does not keep our key it then counts as an appointment
     /// of its own, until the write's answer names it.
-    fn supersede(&self, cx: Cx, events: &mut Vec<Event>, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
+    fn find_twins(&self, cx: Cx, events: &mut Vec<Event>, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let Some(source) = self.source() else { return Ok(()) };
         for index in 0..events.len() {
             if let Some((hour, written)) = working_hours::created(&events[index]) {
-                self.supersede_hour(cx, events, hour, &written, unit)?;
+                self.find_hour_twin(cx, events, hour, &written, unit)?;
             }
             let Event::InsertDone { appointment, written } = &events[index] else { continue };
             let (id, written) = (*appointment, written.clone());
@@ -176,7 +176,7 @@ impl Processor {
                 cancelled: twin.is_none_or(|twin| twin.cancelled),
                 written,
             };
-            let command = Command::Superseded { twin: AppointmentId(shown.id), record };
+            let command = Command::TwinFound { twin: AppointmentId(shown.id), record };
             events.extend(after.decide(cx, &command).events);
         }
         Ok(())

@@ -191,7 +191,7 @@ impl Location {
 
     /// The EHR showed hours of ours before it answered their write: what was made of that is one record too many. None in `shown`:
     /// they are gone there already.
-    pub(crate) fn hour_superseded(
+    pub(crate) fn hour_twin_found(
         &self,
         twin: WorkingHourId,
         ours: WorkingHourId,

@@ -15,7 +15,7 @@ use crate::{
 
 impl Location {
     /// The EHR showed an insert of ours before it answered it, without our key: what was made of that is one appointment too many.
-    pub(crate) fn superseded(&self, cx: Cx, twin: AppointmentId, record: &PulledAppointment) -> Decision {
+    pub(crate) fn twin_found(&self, cx: Cx, twin: AppointmentId, record: &PulledAppointment) -> Decision {
         let mut events = Vec::new();
         if self.holds(Resource::Appointments, twin.0) {
             self.gone(twin, &mut events);

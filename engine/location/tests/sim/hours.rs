@@ -119,7 +119,7 @@ impl Sim {
             if self.hours.unmatched.contains(&number) {
                 let shown = self.location.state.hours.get(&twin).cloned();
                 let shown = shown.map(|hour| WorkingHour { id: ours, source: HourSource::Manual, ..hour });
-                self.run(&Command::HourSuperseded { twin, ours, shown });
+                self.run(&Command::HourTwinFound { twin, ours, shown });
             }
         }
     }

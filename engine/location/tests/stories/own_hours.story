@@ -320,7 +320,7 @@ wake
 page hours 0 last -> applied
 | hour 60 op4 prov1 until 12
 pushed w0 1 written f60
-superseded_hour 60 by 50 op4 prov1 until 12
+hour_twin_found 60 by 50 op4 prov1 until 12
 + hour_gone 60
 + hour 50
 expect hours 11 12 21 22 31 32 50
@@ -332,7 +332,7 @@ set_hour 50 op4 prov1 -> saved
 wake
 set_hour 50 op4 prov1 until 17 -> saved
 pushed w0 1 written f60
-superseded_hour 60 gone 50
+hour_twin_found 60 gone 50
 + failed w1 update hours 50 withdrawn *
 + hour_gone 50
 + record_gone hours 50

@@ -225,8 +225,8 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
             let hour = own_hour(&words[1..])?;
             Command::SetHour { hour, here_only: options.flag("here_only") }
         }
-        // `superseded_hour 60 by 50 op1 prov1 until 17`, `superseded_hour 60 gone 50`
-        "superseded_hour" => Command::HourSuperseded {
+        // `hour_twin_found 60 by 50 op1 prov1 until 17`, `hour_twin_found 60 gone 50`
+        "hour_twin_found" => Command::HourTwinFound {
             twin: WorkingHourId(id("", word(1)?)?),
             ours: WorkingHourId(id("", word(3)?)?),
             shown: if word(2)? == "gone" { None } else { Some(own_hour(&words[3..])?) },

@@ -100,7 +100,7 @@ impl Processor {
     }
 
     /// As with an appointment: a pull may show hours before the answer to their write says that they are ours.
-    pub fn supersede_hour(
+    pub fn find_hour_twin(
         &self,
         cx: Cx,
         events: &mut Vec<Event>,
@@ -122,7 +122,7 @@ impl Processor {
         });
         let mut after = self.machine.clone();
         events.iter().for_each(|event| after.evolve(cx.now, event));
-        let command = Command::HourSuperseded {
+        let command = Command::HourTwinFound {
             twin: WorkingHourId(u32::try_from(shown.id).unwrap_or(u32::MAX)),
             ours: WorkingHourId(ours.id),
             shown: said.as_ref().map(rules),
