@@ -115,9 +115,9 @@ fn subject(work: WriteIntent) -> (Resource, u64, &'static str) {
         WriteIntent::Confirm(id) => (Appointments, id.0, "confirm"),
         WriteIntent::CheckIn(id) => (Appointments, id.0, "check_in"),
         WriteIntent::Note(id) => (Appointments, id.0, "note"),
-        WriteIntent::Record { resource, id, verb: Operation::Create } => (resource, id, "create"),
-        WriteIntent::Record { resource, id, verb: Operation::Update } => (resource, id, "update"),
-        WriteIntent::Record { resource, id, verb: Operation::Delete } => (resource, id, "delete"),
+        WriteIntent::Record { resource, id, operation: Operation::Create } => (resource, id, "create"),
+        WriteIntent::Record { resource, id, operation: Operation::Update } => (resource, id, "update"),
+        WriteIntent::Record { resource, id, operation: Operation::Delete } => (resource, id, "delete"),
     }
 }
 

@@ -202,7 +202,7 @@ pub struct Save {
     /// The id of the record.
     pub id: u64,
     /// What is done to the record.
-    pub verb: Operation,
+    pub operation: Operation,
     /// Which writes it must not overtake.
     pub ordering_key: OrderingKey,
     /// Nothing of it concerns the EHR.

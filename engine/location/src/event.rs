@@ -123,7 +123,8 @@ pub enum Event {
         /// The id of the record.
         id: u64,
         /// What is done to the record.
-        verb: Operation,
+        #[serde(rename = "verb")]
+        operation: Operation,
     },
     /// An appointment was changed besides its place.
     AppointmentChanged {

@@ -31,7 +31,7 @@ fn how() -> impl Strategy<Value = How> {
 
 fn step() -> impl Strategy<Value = Step> {
     let staff = prop_oneof![Just(Staff::Book), Just(Staff::Move), Just(Staff::Cancel), Just(Staff::Delete)];
-    let verb = prop_oneof![Just(Operation::Update), Just(Operation::Delete)];
+    let operation = prop_oneof![Just(Operation::Update), Just(Operation::Delete)];
     let time = prop_oneof![
         3 => 1..2 * SECOND,
         3 => SECOND..40 * SECOND,
@@ -46,7 +46,8 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (any::<u8>(), any::<u8>()).prop_map(|(which, slot)| Step::Move { which, slot }),
         3 => any::<u8>().prop_map(|which| Step::Cancel { which }),
         3 => (any::<u8>(), any::<u8>()).prop_map(|(which, slot)| Step::Change { which, slot }),
-        3 => (0..5_u8, 0..40_u8, verb).prop_map(|(patient, record, verb)| Step::Save { patient, record, verb }),
+        3 => (0..5_u8, 0..40_u8, operation)
+            .prop_map(|(patient, record, operation)| Step::Save { patient, record, operation }),
         3 => (any::<u8>(), any::<u8>()).prop_map(|(which, what)| Step::Hour { which, what }),
         1 => (any::<u8>(), any::<u8>()).prop_map(|(which, what)| Step::StaffHour { which, what }),
         2 => any::<u8>().prop_map(|which| Step::Retry { which }),

@@ -91,7 +91,7 @@ fn made(work: WriteIntent) -> Option<(Resource, u64)> {
     match work {
         WriteIntent::CreatePatient(id) => Some((Resource::Patients, id.0.into())),
         WriteIntent::CreateAppointment(id) => Some((Resource::Appointments, id.0)),
-        WriteIntent::Record { resource, id, verb: Operation::Create } => Some((resource, id)),
+        WriteIntent::Record { resource, id, operation: Operation::Create } => Some((resource, id)),
         _ => None,
     }
 }

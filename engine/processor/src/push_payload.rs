@@ -37,9 +37,11 @@ impl Processor {
                 let after = patient(id)?;
                 return Ok(after.and_then(|after| Ok(Write::UpdatePatient(after, before?.map(Box::new)))));
             }
-            WriteIntent::Record { resource: Resource::WorkingHours, id, verb } => return self.outgoing_hour(id, verb),
-            WriteIntent::Record { resource, id, verb } => {
-                return schema::on(resource, Out { processor: self, id, operation: verb });
+            WriteIntent::Record { resource: Resource::WorkingHours, id, operation } => {
+                return self.outgoing_hour(id, operation);
+            }
+            WriteIntent::Record { resource, id, operation } => {
+                return schema::on(resource, Out { processor: self, id, operation });
             }
             _ => {}
         }

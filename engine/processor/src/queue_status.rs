@@ -8,7 +8,7 @@ use location::{
     time::{SECOND, Timestamp},
 };
 use records::{
-    ehr::{verb_word, write_kind},
+    ehr::{operation_word, write_kind},
     sync_state::{LastWrite, QueueNews},
 };
 
@@ -56,7 +56,7 @@ fn kind(work: WriteIntent) -> String {
         WriteIntent::Confirm(_) => (Resource::Appointments, "confirm"),
         WriteIntent::CheckIn(_) => (Resource::Appointments, "check-in"),
         WriteIntent::Note(_) => (Resource::Appointments, "note"),
-        WriteIntent::Record { resource, verb, .. } => (resource, verb_word(verb)),
+        WriteIntent::Record { resource, operation, .. } => (resource, operation_word(operation)),
     };
     write_kind(resource, what)
 }

@@ -128,7 +128,7 @@ impl Write {
             Write::CreateWorkingHour(_) => (Resource::WorkingHours, "insert"),
             Write::UpdateWorkingHour(_) => (Resource::WorkingHours, "update"),
             Write::DeleteWorkingHour(_) => (Resource::WorkingHours, "delete"),
-            Write::Record(operation, record) => (record.resource(), verb_word(*operation)),
+            Write::Record(operation, record) => (record.resource(), operation_word(*operation)),
         };
         write_kind(resource, what)
     }
@@ -147,8 +147,8 @@ impl Write {
     }
 }
 
-pub fn verb_word(verb: Operation) -> &'static str {
-    match verb {
+pub fn operation_word(operation: Operation) -> &'static str {
+    match operation {
         Operation::Create => "insert",
         Operation::Update => "update",
         Operation::Delete => "delete",

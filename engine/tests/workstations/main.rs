@@ -98,9 +98,10 @@ async fn what_the_staff_must_approve_waits_and_what_they_decline_fails() {
     assert_eq!(declined.reason.as_deref(), Some("declined by the staff at the workstation: not this one"));
     assert_ne!(yes, no);
     assert!(
-        ended
-            .iter()
-            .all(|write| matches!(write.work, location::intent::WriteIntent::Record { verb: Operation::Create, .. }))
+        ended.iter().all(|write| matches!(
+            write.work,
+            location::intent::WriteIntent::Record { operation: Operation::Create, .. }
+        ))
     );
     staff.leave().await;
     office.close().await;

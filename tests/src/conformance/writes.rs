@@ -227,7 +227,7 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     /// The same entry once more, of a record that is there.
-    async fn over(&self, kind: &str, verb: Operation, made: Write, change: Value) -> Write {
+    async fn over(&self, kind: &str, operation: Operation, made: Write, change: Value) -> Write {
         let Write::Record(_, entry) = made else { panic!("a record") };
         let id = match self.writes(kind) {
             true => self.written(&Write::Record(Operation::Create, entry.clone())).await.id,
@@ -238,7 +238,7 @@ impl<S: EhrUnderTest> Subject<S> {
             fields.extend(change);
         }
         Write::Record(
-            verb,
+            operation,
             EhrRecord::from_fields(entry.resource(), &id, fields.into()).expect("a record of the contract"),
         )
     }

@@ -249,7 +249,7 @@ async fn every_write_arrives_at_the_guest_or_is_refused_by_its_type() {
     use Operation::*;
     let ehr = TestEhr::ok();
     let guest = connected(&[("behaviour", "echo")], &ehr).await;
-    for (verb, resource, case) in [
+    for (operation, resource, case) in [
         (Create, Resource::InsurancePlans, "CreateInsurancePlan"),
         (Create, Resource::Coverages, "CreateCoverage"),
         (Delete, Resource::Coverages, "DeleteCoverage"),
@@ -265,7 +265,7 @@ async fn every_write_arrives_at_the_guest_or_is_refused_by_its_type() {
         let (_, given) = entries().into_iter().find(|(of, _)| *of == resource).unwrap();
         let mut fields = given.as_object().unwrap().clone();
         let Some(Value::String(id)) = fields.remove("id") else { panic!("an id") };
-        let write = Write::Record(verb, EhrRecord::from_fields(resource, &id, fields.into()).unwrap());
+        let write = Write::Record(operation, EhrRecord::from_fields(resource, &id, fields.into()).unwrap());
         guest.push("k".into(), write, DEADLINE).await.unwrap();
         let seen: Value =
             serde_json::from_slice(ehr.seen.lock().unwrap().last().unwrap().body.as_deref().unwrap()).unwrap();
@@ -281,9 +281,9 @@ async fn every_write_arrives_at_the_guest_or_is_refused_by_its_type() {
         }
     }
     let before = ehr.seen.lock().unwrap().len();
-    for (verb, resource) in [(Create, Resource::Claims), (Update, Resource::Payments), (Delete, Resource::Fees)] {
+    for (operation, resource) in [(Create, Resource::Claims), (Update, Resource::Payments), (Delete, Resource::Fees)] {
         let (_, given) = entries().into_iter().find(|(of, _)| *of == resource).unwrap();
-        let write = Write::Record(verb, EhrRecord::from_fields(resource, "1", given).unwrap());
+        let write = Write::Record(operation, EhrRecord::from_fields(resource, "1", given).unwrap());
         let pushed = guest.push("k".into(), write.clone(), DEADLINE).await;
         assert!(matches!(pushed, Err(Fault::Unsupported(_))), "{pushed:?}");
         assert!(matches!(guest.find("k".into(), write, DEADLINE).await, Err(Fault::Unsupported(_))));

@@ -35,7 +35,7 @@ impl Location {
                 }
                 capabilities.creates_appointments
             }
-            (WriteIntent::Record { resource, id, verb: Operation::Create }, what) => {
+            (WriteIntent::Record { resource, id, operation: Operation::Create }, what) => {
                 if self.state.queue.of_record(resource, id).next().is_some() {
                     return Decision::refuse(Refusal::WriteNotFailed);
                 }

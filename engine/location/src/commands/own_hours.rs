@@ -75,27 +75,34 @@ impl Location {
     }
 
     /// Hours the EHR has are changed here only if they can be changed there.
-    fn change_there(&self, cx: Cx, id: WorkingHourId, verb: Operation, here_only: bool, change: Event) -> Decision {
-        if here_only || !self.takes_hours(verb) {
+    fn change_there(
+        &self,
+        cx: Cx,
+        id: WorkingHourId,
+        operation: Operation,
+        here_only: bool,
+        change: Event,
+    ) -> Decision {
+        if here_only || !self.takes_hours(operation) {
             return Decision::refuse(Refusal::NotSupportedByEhr);
         }
         let mut events = vec![change];
-        let carried = self.unsent_of(id).any(|(_, write)| write.work == work(id, verb));
-        if verb == Operation::Delete {
+        let carried = self.unsent_of(id).any(|(_, write)| write.work == work(id, operation));
+        if operation == Operation::Delete {
             self.withdraw_unsent(id, "removed before it was sent", &mut events);
         }
         if !carried {
             if let Some(refusal) = self.queue_full(1, self.settings.write.max_changes()) {
                 return Decision::refuse(refusal);
             }
-            self.queue_write(cx, &mut events, work(id, verb), ordering_key(id), None);
+            self.queue_write(cx, &mut events, work(id, operation), ordering_key(id), None);
         }
         Decision::of(Reply::Saved { queued: true }, events)
     }
 
-    fn takes_hours(&self, verb: Operation) -> bool {
+    fn takes_hours(&self, operation: Operation) -> bool {
         let capabilities = &self.settings.capabilities;
-        capabilities.integrated && capabilities.writes.contains(&(Resource::WorkingHours, verb))
+        capabilities.integrated && capabilities.writes.contains(&(Resource::WorkingHours, operation))
     }
 
     /// It was told, or is being told.
@@ -128,7 +135,7 @@ impl Location {
     pub(crate) fn hour_written(&self, cx: Cx, write: WriteId, done: &Write, id: u64, events: &mut Vec<Event>) {
         let later = self.state.queue.of_record(Resource::WorkingHours, id).any(|(other, _)| other > write);
         if done.superseded && !later && self.takes_hours(Operation::Update) {
-            let update = WriteIntent::Record { resource: Resource::WorkingHours, id, verb: Operation::Update };
+            let update = WriteIntent::Record { resource: Resource::WorkingHours, id, operation: Operation::Update };
             self.queue_write(cx, events, update, done.ordering_key, None);
         }
     }
@@ -138,12 +145,12 @@ impl Location {
         &self,
         write: WriteId,
         id: u64,
-        verb: Operation,
+        operation: Operation,
         reason: &str,
         events: &mut Vec<Event>,
     ) {
         let Some(hour) = hour_id(id) else { return };
-        if verb == Operation::Create {
+        if operation == Operation::Create {
             events.extend(self.state.hours.contains_key(&hour).then_some(Event::HourRemoved { hour }));
             return;
         }
@@ -209,8 +216,8 @@ impl Location {
     }
 }
 
-fn work(id: WorkingHourId, verb: Operation) -> WriteIntent {
-    WriteIntent::Record { resource: Resource::WorkingHours, id: id.0.into(), verb }
+fn work(id: WorkingHourId, operation: Operation) -> WriteIntent {
+    WriteIntent::Record { resource: Resource::WorkingHours, id: id.0.into(), operation }
 }
 
 fn ordering_key(id: WorkingHourId) -> OrderingKey {

@@ -18,23 +18,26 @@ use crate::{
 
 impl Location {
     pub(crate) fn save(&self, cx: Cx, save: Save) -> Decision {
-        let Save { resource, id, verb, ordering_key, here_only } = save;
+        let Save { resource, id, operation, ordering_key, here_only } = save;
         let capabilities = &self.settings.capabilities;
-        let mut events = vec![Event::RecordSaved { resource, id, verb }];
+        let mut events = vec![Event::RecordSaved { resource, id, operation }];
         if here_only || !capabilities.integrated {
             return Decision::of(Reply::Saved { queued: false }, events);
         }
-        let work = match (resource, verb) {
+        let work = match (resource, operation) {
             (Resource::Patients, Operation::Create) => {
                 WriteIntent::CreatePatient(PatientId(u32::try_from(id).unwrap_or(u32::MAX)))
             }
-            _ => WriteIntent::Record { resource, id, verb },
+            _ => WriteIntent::Record { resource, id, operation },
         };
         let creates = |write: &Write| {
-            matches!(write.work, WriteIntent::CreatePatient(_) | WriteIntent::Record { verb: Operation::Create, .. })
+            matches!(
+                write.work,
+                WriteIntent::CreatePatient(_) | WriteIntent::Record { operation: Operation::Create, .. }
+            )
         };
         let unsent = || self.state.queue.of_record(resource, id).filter(|(_, write)| write.withdrawable());
-        match verb {
+        match operation {
             // What the EHR certainly does not have is taken back.
             Operation::Delete if unsent().any(|(_, write)| creates(write)) => {
                 for (write, unsent) in unsent() {
@@ -49,13 +52,13 @@ impl Location {
             }
             Operation::Create | Operation::Update | Operation::Delete => {}
         }
-        let limit = match verb {
+        let limit = match operation {
             Operation::Create => self.settings.write.max_queue,
             Operation::Update | Operation::Delete => self.settings.write.max_changes(),
         };
         let supported = match work {
             WriteIntent::CreatePatient(_) => capabilities.new_patients,
-            _ => capabilities.writes.contains(&(resource, verb)),
+            _ => capabilities.writes.contains(&(resource, operation)),
         };
         if !supported {
             return Decision::refuse(Refusal::NotSupportedByEhr);

@@ -33,7 +33,8 @@ pub enum WriteIntent {
         /// The id of the record.
         id: u64,
         /// What is done to the record.
-        verb: Operation,
+        #[serde(rename = "verb")]
+        operation: Operation,
     },
 }
 
@@ -44,7 +45,7 @@ impl WriteIntent {
             self,
             WriteIntent::CreatePatient(_)
                 | WriteIntent::CreateAppointment(_)
-                | WriteIntent::Record { verb: Operation::Create, .. }
+                | WriteIntent::Record { operation: Operation::Create, .. }
         )
     }
 

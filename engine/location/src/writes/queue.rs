@@ -217,7 +217,7 @@ impl Queue {
         self.writes.values().any(|write| match write.work {
             WriteIntent::CreateAppointment(_) => resource == Resource::Appointments,
             WriteIntent::CreatePatient(_) => resource == Resource::Patients,
-            WriteIntent::Record { resource: of, verb, .. } => verb == Operation::Create && of == resource,
+            WriteIntent::Record { resource: of, operation, .. } => operation == Operation::Create && of == resource,
             _ => false,
         })
     }
@@ -227,7 +227,7 @@ impl Queue {
         let sent = self.writes.values().filter(|write| !write.withdrawable());
         sent.filter_map(move |write| match write.work {
             WriteIntent::CreateAppointment(id) if resource == Resource::Appointments => Some(id.0),
-            WriteIntent::Record { resource: of, id, verb: Operation::Create }
+            WriteIntent::Record { resource: of, id, operation: Operation::Create }
                 if of == resource && of == Resource::WorkingHours =>
             {
                 Some(id)

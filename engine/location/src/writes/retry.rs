@@ -193,14 +193,14 @@ impl Location {
         match write.work {
             // The processor puts back what the EHR still has.
             WriteIntent::Confirm(_) | WriteIntent::CheckIn(_) | WriteIntent::Note(_) => {}
-            WriteIntent::Record { resource, id: record, verb } => {
+            WriteIntent::Record { resource, id: record, operation } => {
                 // What was to follow a record that will never be there.
                 let later = self.state.queue.of_record(resource, record).filter(|(other, _)| *other > id);
-                for (other, later) in later.filter(|_| verb == Operation::Create) {
+                for (other, later) in later.filter(|_| operation == Operation::Create) {
                     events.push(Event::WriteFailed { write: other, work: later.work, how, reason: reason.clone() });
                 }
                 if resource == Resource::WorkingHours {
-                    self.hour_not_written(id, record, verb, &reason, events);
+                    self.hour_not_written(id, record, operation, &reason, events);
                 }
             }
             WriteIntent::CreatePatient(patient) => {
@@ -306,7 +306,7 @@ impl Location {
             {
                 self.withdraw(id, appointment, events);
             }
-            WriteIntent::Record { resource: Resource::WorkingHours, id: hour, verb: Operation::Create }
+            WriteIntent::Record { resource: Resource::WorkingHours, id: hour, operation: Operation::Create }
                 if self.hour_removed(hour) =>
             {
                 let writes = self.state.queue.of_record(Resource::WorkingHours, hour);

@@ -53,12 +53,12 @@ impl Ehr {
     pub fn push_hour(
         &mut self,
         key: &str,
-        verb: Operation,
+        operation: Operation,
         number: Option<u32>,
         hour: Option<WorkingHour>,
     ) -> Outcome<Written> {
         let known = number.filter(|number| self.hours.contains_key(number));
-        let number = match (verb, known, hour) {
+        let number = match (operation, known, hour) {
             (Operation::Create, _, Some(hour)) => {
                 assert!(!self.hours_done.contains_key(key), "hours are made twice");
                 let number = FIRST_HOUR + self.next_hour;
@@ -161,7 +161,7 @@ impl Ehr {
                 work,
                 WriteIntent::CreatePatient(_)
                     | WriteIntent::CreateAppointment(_)
-                    | WriteIntent::Record { verb: Operation::Create, .. }
+                    | WriteIntent::Record { operation: Operation::Create, .. }
             )
         };
         assert!(*times == 1 || !creates(work), "{work:?} twice");

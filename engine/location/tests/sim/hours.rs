@@ -105,7 +105,7 @@ impl Sim {
         }
         for event in events {
             let Event::WriteDone {
-                work: WriteIntent::Record { resource: Resource::WorkingHours, id, verb: Operation::Create },
+                work: WriteIntent::Record { resource: Resource::WorkingHours, id, operation: Operation::Create },
                 written: Some(written),
                 ..
             } = event

@@ -88,7 +88,7 @@ impl Sim {
             writes: [Resource::Payments, Resource::WorkingHours]
                 .into_iter()
                 .flat_map(|resource| {
-                    [Operation::Create, Operation::Update, Operation::Delete].map(|verb| (resource, verb))
+                    [Operation::Create, Operation::Update, Operation::Delete].map(|operation| (resource, operation))
                 })
                 .collect(),
             pulls: [Resource::WorkingHours, Resource::Appointments]
@@ -196,8 +196,8 @@ impl Sim {
         sent: Option<WorkingHour>,
     ) -> Outcome<Written> {
         match work {
-            WriteIntent::Record { resource: Resource::WorkingHours, id, verb } => {
-                self.ehr.push_hour(key, verb, self.hours.number(id), sent)
+            WriteIntent::Record { resource: Resource::WorkingHours, id, operation } => {
+                self.ehr.push_hour(key, operation, self.hours.number(id), sent)
             }
             _ => self.ehr.push(key, work, place),
         }
@@ -272,16 +272,16 @@ impl Sim {
                     self.run(&Command::Change { appointment, to, join_blocks: true, what });
                 }
             }
-            Step::Save { patient, record, verb } => {
+            Step::Save { patient, record, operation } => {
                 let ordering_key = OrderingKey::Patient(PatientId((*patient).into()));
                 let (resource, id) = (Resource::Payments, u64::from(*record));
                 // A record is made once, and what is not there cannot be changed.
                 let made = self.saved.contains(record);
-                let verb = if made { *verb } else { Operation::Create };
-                if verb != Operation::Create || !made {
+                let operation = if made { *operation } else { Operation::Create };
+                if operation != Operation::Create || !made {
                     let decision =
-                        self.run(&Command::Save(Save { resource, id, verb, ordering_key, here_only: false }));
-                    if let (Reply::Saved { .. }, Operation::Create) = (decision.reply, verb) {
+                        self.run(&Command::Save(Save { resource, id, operation, ordering_key, here_only: false }));
+                    if let (Reply::Saved { .. }, Operation::Create) = (decision.reply, operation) {
                         self.saved.insert(*record);
                     }
                 }

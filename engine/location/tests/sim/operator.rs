@@ -29,13 +29,13 @@ impl Sim {
                     }),
                     _ => continue,
                 },
-                WriteIntent::Record { resource: Resource::WorkingHours, id, verb: Operation::Create } => {
+                WriteIntent::Record { resource: Resource::WorkingHours, id, operation: Operation::Create } => {
                     match state.hours.values().find(|hour| u64::from(hour.id.0) == *id) {
                         Some(hour) => Retried::Hour(hour.clone()),
                         None => continue,
                     }
                 }
-                WriteIntent::Record { verb: Operation::Create, .. } => Retried::Record,
+                WriteIntent::Record { operation: Operation::Create, .. } => Retried::Record,
                 _ => continue,
             };
             self.failed.push(Retry {

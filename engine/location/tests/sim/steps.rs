@@ -34,7 +34,7 @@ pub enum Step {
     Save {
         patient: u8,
         record: u8,
-        verb: Operation,
+        operation: Operation,
     },
     /// Hours are set, changed or removed here.
     Hour {

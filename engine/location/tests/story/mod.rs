@@ -215,10 +215,10 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
         // `save payments 7 create patient p1`, without a patient under an ordering key of its own
         "save" => {
             let (resource, id) = (resource(word(1)?)?, text::id("", word(2)?)?);
-            let verb = text::VERBS.iter().find(|(name, _)| Ok(*name) == word(3)).ok_or("no verb")?.1;
+            let operation = text::OPERATIONS.iter().find(|(name, _)| Ok(*name) == word(3)).ok_or("no operation")?.1;
             let patient = options.value("patient").map(|word| text::id("p", &word)).transpose()?.map(PatientId);
             let ordering_key = patient.map_or(OrderingKey::Record { resource, id }, OrderingKey::Patient);
-            Command::Save(Save { resource, id, verb, ordering_key, here_only: options.flag("here_only") })
+            Command::Save(Save { resource, id, operation, ordering_key, here_only: options.flag("here_only") })
         }
         // `set_hour 50 op1 prov1 until 17`
         "set_hour" => {
@@ -240,7 +240,7 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
                     appointment_type: None,
                     patient: PatientId(id("p", word(8)?)?),
                 }),
-                WriteIntent::Record { resource: Resource::WorkingHours, verb: Operation::Create, .. } => {
+                WriteIntent::Record { resource: Resource::WorkingHours, operation: Operation::Create, .. } => {
                     Retried::Hour(own_hour(&words[3..])?)
                 }
                 _ => Retried::Record,

@@ -138,15 +138,17 @@ fn show_work(work: WriteIntent) -> String {
         WriteIntent::Confirm(id) => format!("confirm a{id}"),
         WriteIntent::CheckIn(id) => format!("check_in a{id}"),
         WriteIntent::Note(id) => format!("note a{id}"),
-        WriteIntent::Record { resource, id, verb } => format!("{} {} {id}", show_verb(verb), name(resource)),
+        WriteIntent::Record { resource, id, operation } => {
+            format!("{} {} {id}", show_operation(operation), name(resource))
+        }
     }
 }
 
-pub const VERBS: [(&str, Operation); 3] =
+pub const OPERATIONS: [(&str, Operation); 3] =
     [("create", Operation::Create), ("update", Operation::Update), ("delete", Operation::Delete)];
 
-fn show_verb(verb: Operation) -> &'static str {
-    VERBS.iter().find(|(_, known)| *known == verb).unwrap().0
+fn show_operation(operation: Operation) -> &'static str {
+    OPERATIONS.iter().find(|(_, known)| *known == operation).unwrap().0
 }
 
 fn show_ordering_key(ordering_key: OrderingKey) -> String {
@@ -278,7 +280,9 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::OperatoryPulled(PulledOperatory { id, active }) => {
             format!("operatory op{id} {}", if *active { "active" } else { "inactive" })
         }
-        Event::RecordSaved { resource, id, verb } => format!("saved {} {id} {}", name(*resource), show_verb(*verb)),
+        Event::RecordSaved { resource, id, operation } => {
+            format!("saved {} {id} {}", name(*resource), show_operation(*operation))
+        }
         Event::AppointmentChanged { appointment, what } => {
             let what: Vec<_> = what.works(*appointment).map(show_work).collect();
             format!("changed a{appointment} {}", what.join(", "))

@@ -175,9 +175,10 @@ impl World {
             // `hours=create,update,delete`
             "hours" => {
                 can.writes.retain(|(resource, _)| *resource != Resource::WorkingHours);
-                for verb in value.split(',') {
-                    let (_, verb) = super::text::VERBS.iter().find(|(name, _)| *name == verb).ok_or("no verb")?;
-                    can.writes.insert((Resource::WorkingHours, *verb));
+                for operation in value.split(',') {
+                    let (_, operation) =
+                        super::text::OPERATIONS.iter().find(|(name, _)| *name == operation).ok_or("no operation")?;
+                    can.writes.insert((Resource::WorkingHours, *operation));
                 }
             }
             "map_by_operatory" => settings.map_by_operatory = true,

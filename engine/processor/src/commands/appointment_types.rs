@@ -23,12 +23,12 @@ impl Processor {
     pub fn put_type(
         &self,
         cx: Cx,
-        verb: Operation,
+        operation: Operation,
         kind: Record<AppointmentType>,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(Decision, Saved<Record<AppointmentType>>), Reject> {
         let (resource, id) = (Resource::AppointmentTypes, u64::from(kind.id));
-        let decision = self.decide_save(cx, resource, id, verb, OrderingKey::Record { resource, id }, true)?;
+        let decision = self.decide_save(cx, resource, id, operation, OrderingKey::Record { resource, id }, true)?;
         unit.put(&kind)?;
         Ok((decision, Saved::of(kind)))
     }

@@ -47,7 +47,7 @@ impl Processor {
     pub fn put_changed<T: Body>(
         &self,
         cx: Cx,
-        verb: Operation,
+        operation: Operation,
         before: Record<T>,
         mut after: Record<T>,
         unit: &mut UnitOfWork<'_>,
@@ -57,7 +57,7 @@ impl Processor {
         }
         after.updated_at = cx.now;
         let ordering_key = ordering_key_of(schema::patient_of(&after.body), T::RESOURCE, after.id.into());
-        let decision = self.decide_save(cx, T::RESOURCE, after.id.into(), verb, ordering_key, false)?;
+        let decision = self.decide_save(cx, T::RESOURCE, after.id.into(), operation, ordering_key, false)?;
         if queued(&decision) {
             after.write = Some(RecordWrite::pending());
             unit.keep_merge_base(&before)?;

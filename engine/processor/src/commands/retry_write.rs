@@ -82,14 +82,14 @@ impl Processor {
                     patient: PatientId(patient),
                 }))
             }
-            WriteIntent::Record { resource: Resource::WorkingHours, id, verb: Operation::Create } => {
+            WriteIntent::Record { resource: Resource::WorkingHours, id, operation: Operation::Create } => {
                 let record = unit.get::<Record<WorkingHour>>(self.setup.id.0, id)?;
                 let record = record.filter(|it| it.rejected() && it.deleted_at.is_none());
                 record
                     .map(|it| Retried::Hour(working_hours::rules(&it)))
                     .ok_or(Reject::Refused(Refusal::WriteNotFailed))
             }
-            WriteIntent::Record { resource, id, verb: Operation::Create } => {
+            WriteIntent::Record { resource, id, operation: Operation::Create } => {
                 failed(schema::on(resource, Rejected { processor: self, id, unit })?, Retried::Record)
             }
             _ => refuse(Refusal::WriteWasPutBack),

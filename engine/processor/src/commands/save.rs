@@ -17,11 +17,11 @@ impl Processor {
         cx: Cx,
         resource: Resource,
         id: u64,
-        verb: Operation,
+        operation: Operation,
         ordering_key: OrderingKey,
         here_only: bool,
     ) -> Result<Decision, Reject> {
-        self.decide(cx, &Command::Save(Save { resource, id, verb, ordering_key, here_only }))
+        self.decide(cx, &Command::Save(Save { resource, id, operation, ordering_key, here_only }))
     }
 }
 

@@ -123,8 +123,8 @@ impl<'t, 'd> Publisher<'t, 'd> {
 
     /// How a write of ours ended, with the record as it is now.
     fn outcome(&mut self, event: &Happened) -> Result<(), Reject> {
-        let Some(Ended { resource, id, verb, outcome, reason }) = ended(event) else { return Ok(()) };
-        let event = ResourceType::of(resource).and_then(|kind| kind.written(verb));
+        let Some(Ended { resource, id, operation, outcome, reason }) = ended(event) else { return Ok(()) };
+        let event = ResourceType::of(resource).and_then(|kind| kind.written(operation));
         let Some(name) = event.and_then(|event| EventName::written(event, outcome)) else { return Ok(()) };
         let (unit, renderer) = (self.unit, self.renderer());
         let scope =
@@ -301,21 +301,22 @@ fn patient(event: Event, stored: &[u8]) -> Result<Option<u64>, Reject> {
 struct Ended<'e> {
     resource: Resource,
     id: u64,
-    verb: Operation,
+    operation: Operation,
     outcome: WriteOutcome,
     /// Why it failed.
     reason: Option<&'e str>,
 }
 
 fn ended(event: &Happened) -> Option<Ended<'_>> {
-    let done = |(resource, id, verb)| Ended { resource, id, verb, outcome: WriteOutcome::Complete, reason: None };
-    let failed = |(resource, id, verb), how: InsertFailure, reason| {
+    let done =
+        |(resource, id, operation)| Ended { resource, id, operation, outcome: WriteOutcome::Complete, reason: None };
+    let failed = |(resource, id, operation), how: InsertFailure, reason| {
         let outcome = match how {
             InsertFailure::Failed => WriteOutcome::Failed,
             InsertFailure::TimedOut => WriteOutcome::TimedOut,
             InsertFailure::Withdrawn => return None,
         };
-        Some(Ended { resource, id, verb, outcome, reason: Some(reason) })
+        Some(Ended { resource, id, operation, outcome, reason: Some(reason) })
     };
     let insert = |appointment: u64| (Resource::Appointments, appointment, Operation::Create);
     match event {
@@ -337,7 +338,7 @@ fn written(work: WriteIntent) -> Option<(Resource, u64, Operation)> {
         | WriteIntent::Confirm(id)
         | WriteIntent::CheckIn(id)
         | WriteIntent::Note(id) => Some((Resource::Appointments, id.0, Operation::Update)),
-        WriteIntent::Record { resource, id, verb } => Some((resource, id, verb)),
+        WriteIntent::Record { resource, id, operation } => Some((resource, id, operation)),
     }
 }
 

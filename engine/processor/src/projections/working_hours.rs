@@ -52,19 +52,19 @@ impl Processor {
         &self,
         cx: Cx,
         write: WriteId,
-        (id, verb): (u64, Operation),
+        (id, operation): (u64, Operation),
         written: &Written,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(), Reject> {
         let mut others = self.machine.state.queue.of_record(Resource::WorkingHours, id);
         let status =
             if others.all(|(other, _)| other == write) { WriteStatus::Succeeded } else { WriteStatus::Pending };
-        if verb == Operation::Create {
+        if operation == Operation::Create {
             self.link(Resource::WorkingHours, id, written, unit)?;
         }
         unit.change::<Record<WorkingHour>>(self.setup.id.0, id, |record| {
             record.write = Some(RecordWrite { status, reason: None });
-            if verb == Operation::Create {
+            if operation == Operation::Create {
                 record.foreign_id = Some(written.foreign_id.clone());
                 record.updated_at = cx.now;
             }
@@ -143,7 +143,7 @@ impl Processor {
 pub(crate) fn created(event: &Event) -> Option<(u64, Written)> {
     match event {
         Event::WriteDone {
-            work: WriteIntent::Record { resource: Resource::WorkingHours, id, verb: Operation::Create },
+            work: WriteIntent::Record { resource: Resource::WorkingHours, id, operation: Operation::Create },
             written: Some(written),
             ..
         } => Some((*id, written.clone())),

@@ -64,12 +64,12 @@ impl Processor {
                     }
                 })?;
             }
-            WriteIntent::Record { resource: Resource::WorkingHours, id, verb } => {
-                self.hour_written(cx, write, (id, verb), written, unit)?;
+            WriteIntent::Record { resource: Resource::WorkingHours, id, operation } => {
+                self.hour_written(cx, write, (id, operation), written, unit)?;
             }
-            WriteIntent::Record { resource, id, verb } => {
+            WriteIntent::Record { resource, id, operation } => {
                 let last = self.last_of(write, resource, id);
-                schema::on(resource, Done { processor: self, cx, id, verb, last, written, unit })?;
+                schema::on(resource, Done { processor: self, cx, id, operation, last, written, unit })?;
             }
             WriteIntent::Confirm(appointment) | WriteIntent::CheckIn(appointment) | WriteIntent::Note(appointment) => {
                 self.content_written(write, work, appointment.0, unit)?;
@@ -93,8 +93,8 @@ impl Processor {
     ) -> Result<(), Reject> {
         match work {
             WriteIntent::CreatePatient(patient) => {
-                let (id, verb, last) = (patient.0.into(), Operation::Create, true);
-                schema::on(Resource::Patients, NotDone { processor: self, cx, id, verb, last, reason, unit })?;
+                let (id, operation, last) = (patient.0.into(), Operation::Create, true);
+                schema::on(Resource::Patients, NotDone { processor: self, cx, id, operation, last, reason, unit })?;
             }
             WriteIntent::Record { resource: Resource::Patients, id, .. } => {
                 // What a later change says stands until the EHR has answered that too.
@@ -112,9 +112,9 @@ impl Processor {
             WriteIntent::Record { resource: Resource::WorkingHours, id, .. } => {
                 self.hour_not_written(cx, id, (how, reason), unit)?;
             }
-            WriteIntent::Record { resource, id, verb } => {
+            WriteIntent::Record { resource, id, operation } => {
                 let last = self.last_of(write, resource, id);
-                schema::on(resource, NotDone { processor: self, cx, id, verb, last, reason, unit })?;
+                schema::on(resource, NotDone { processor: self, cx, id, operation, last, reason, unit })?;
             }
             WriteIntent::Confirm(appointment) | WriteIntent::CheckIn(appointment) | WriteIntent::Note(appointment) => {
                 // The appointment itself is gone: there is nothing to go back to.
@@ -161,7 +161,7 @@ impl Processor {
         };
         let Some(source) = self.source() else { return Ok(()) };
         if let Some(link) = unit.link(source, resource, &written.foreign_id)? {
-            let gone = matches!(work, WriteIntent::Record { verb: Operation::Delete, .. });
+            let gone = matches!(work, WriteIntent::Record { operation: Operation::Delete, .. });
             let link = if gone { Link::new(link.id) } else { link.overwritten() };
             unit.put_link(source, resource, &written.foreign_id, link);
         }
@@ -219,7 +219,7 @@ struct Done<'s, 'd, 'p> {
     processor: &'s Processor,
     cx: Cx,
     id: u64,
-    verb: Operation,
+    operation: Operation,
     last: bool,
     written: &'s Written,
     unit: &'d mut UnitOfWork<'p>,
@@ -229,16 +229,16 @@ impl Visitor for Done<'_, '_, '_> {
     type Output = Result<(), Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let Done { processor, cx, id, verb, last, written, unit } = self;
+        let Done { processor, cx, id, operation, last, written, unit } = self;
         let scope = processor.scope::<T>();
-        if verb == Operation::Create {
+        if operation == Operation::Create {
             if let Some(twin) = processor.twin(T::RESOURCE, id, written, unit)? {
                 processor.gone(cx, T::RESOURCE, twin, unit)?;
             }
             processor.link(T::RESOURCE, id, written, unit)?;
         }
         unit.change::<Record<T>>(scope, id, |entry| {
-            if verb == Operation::Create {
+            if operation == Operation::Create {
                 entry.foreign_id = Some(written.foreign_id.clone());
                 entry.updated_at = cx.now;
             }
@@ -258,7 +258,7 @@ struct NotDone<'s, 'd, 'p> {
     processor: &'s Processor,
     cx: Cx,
     id: u64,
-    verb: Operation,
+    operation: Operation,
     last: bool,
     reason: &'s str,
     unit: &'d mut UnitOfWork<'p>,
@@ -268,9 +268,9 @@ impl Visitor for NotDone<'_, '_, '_> {
     type Output = Result<(), Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let NotDone { processor, cx, id, verb, last, reason, unit } = self;
+        let NotDone { processor, cx, id, operation, last, reason, unit } = self;
         let scope = processor.scope::<T>();
-        if verb == Operation::Create {
+        if operation == Operation::Create {
             unit.change::<Record<T>>(scope, id, |entry| {
                 entry.write = Some(RecordWrite::failed(reason));
                 entry.updated_at = cx.now;
