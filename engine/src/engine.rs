@@ -22,8 +22,8 @@ use processor::{
     error::EngineError,
     id_pool::Pool,
     processor::Deps,
+    reply::{FreeSlots, Saved},
     request::{Idempotent, Request},
-    requests::{FreeSlots, Saved},
 };
 use query::{idempotency::IdempotencyKey, retention};
 use records::{

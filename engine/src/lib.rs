@@ -25,8 +25,10 @@ pub use ::{adapter_host, records, setup, store, webhooks, workstations};
 pub use processor::{
     commands,
     error::EngineError,
+    patients::PatientDetails,
+    reply::{FreeSlots, Saved},
     request::Request,
-    requests::{FreeSlots, PatientDetails, Saved, Unmet},
+    unmet::Unmet,
     write_requests,
 };
 pub use query::{feed, idempotency, lists};

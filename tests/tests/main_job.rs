@@ -17,7 +17,7 @@ use location::{
 use processor::{
     commands::{BookSlot, Offer},
     error::EngineError,
-    requests::PatientDetails,
+    patients::PatientDetails,
 };
 use records::Writeback;
 use sandbox_ehr::records::Resource;

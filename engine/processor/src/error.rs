@@ -5,7 +5,7 @@ use records::references::Missing;
 use store::{CommitError, StoreError, journal};
 use webhooks::shapes::Unshaped;
 
-use crate::requests::Unmet;
+use crate::unmet::Unmet;
 
 /// Why a request was not carried out, as its caller is told.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! Patients as requests describe them: who is meant, what is missing, and the list by date of birth and last name they are found in.
 
-use location::command::Cx;
+use location::{command::Cx, zone::Date};
 use records::{
     self,
     index::words::{self, phone},
@@ -11,12 +11,24 @@ use store::{Key, keys};
 use crate::{
     error::Reject,
     processor::{Processor, decode},
-    requests::PatientDetails,
     unit_of_work::UnitOfWork,
 };
 
 /// Without these nobody knows whom the chair is for, whatever the EHR takes.
 const ALWAYS_REQUIRED: [&str; 3] = ["first_name", "last_name", "date_of_birth"];
+
+/// A patient as a booking describes them, or a client who makes one.
+#[derive(Clone, Default, serde::Serialize)]
+pub struct PatientDetails {
+    pub first_name: String,
+    pub middle_name: Option<String>,
+    pub last_name: String,
+    pub date_of_birth: Option<Date>,
+    pub phone_number: Option<String>,
+    pub email: Option<String>,
+    pub gender: Option<String>,
+    pub address: Option<records::values::Address>,
+}
 
 impl Processor {
     /// A patient made here, as they start out.

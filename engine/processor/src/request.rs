@@ -7,12 +7,7 @@ use location::{
 use query::idempotency::{self, IdempotencyKey, Lookup};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{
-    error::Reject,
-    processor::Processor,
-    requests::{Saved, Unmet},
-    unit_of_work::UnitOfWork,
-};
+use crate::{error::Reject, processor::Processor, reply::Saved, unit_of_work::UnitOfWork, unmet::Unmet};
 
 pub trait Request: Send + 'static {
     type Reply: Send + 'static;

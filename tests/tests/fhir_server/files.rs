@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use location::pull::Resource;
 use processor::{
     commands::{ChangePatient, CreateRecord, PatientChange, RemoveRecord, SaveHistoryItem},
+    reply::Saved,
     request::Request,
-    requests::Saved,
 };
 use records::{
     self, CommunicationLog, Coverage, HistoryCategory, HistoryItem, InsurancePlan, PatientAlert, PatientHistoryItem,

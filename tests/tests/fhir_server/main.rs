@@ -11,7 +11,7 @@ mod tokens;
 use checks::{check_in_ehr, once_each, patient_of, slot_of};
 use chrono::DateTime;
 use location::{command::Placement, ids::AppointmentId, time::Timestamp};
-use processor::requests::PatientDetails;
+use processor::patients::PatientDetails;
 use records::{self, Writeback};
 use serde_json::{Value, json};
 use setup::LocationSetup;

@@ -13,7 +13,7 @@ use location::{
 };
 use processor::{
     commands::{AppointmentChange, ChangeAppointment, ChangePatient, PatientChange},
-    requests::PatientDetails,
+    patients::PatientDetails,
 };
 use records::{self, Writeback};
 use serde_json::json;

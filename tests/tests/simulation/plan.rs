@@ -10,7 +10,7 @@ use location::{
     time::{HOUR, MINUTE, Millis, SECOND, Timestamp},
     zone::Date,
 };
-use processor::requests::PatientDetails;
+use processor::patients::PatientDetails;
 use records::ehr::{
     Description, EhrAppointmentType, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, PullAbility,
     Resource,

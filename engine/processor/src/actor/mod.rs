@@ -39,7 +39,7 @@ use crate::{
     disk_share::{self, DiskShare},
     error::{EngineError, Reject, not_stored},
     processor::{Deps, Processor},
-    requests::FreeSlots,
+    reply::FreeSlots,
     standing,
     turn::PendingCommit,
     write_requests::{self, WriteRequest},

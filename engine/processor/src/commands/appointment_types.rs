@@ -3,12 +3,7 @@
 use location::{command::Cx, decision::Decision, order::OrderingKey, pull::Resource, resource::Operation};
 use records::{AppointmentType, record::Record};
 
-use crate::{
-    error::Reject,
-    processor::Processor,
-    requests::{Saved, Unmet},
-    unit_of_work::UnitOfWork,
-};
+use crate::{error::Reject, processor::Processor, reply::Saved, unit_of_work::UnitOfWork, unmet::Unmet};
 
 impl Processor {
     /// One that was made here: those of the EHR are changed there.

@@ -14,10 +14,9 @@ use store::keys;
 
 use crate::{
     error::Reject,
-    patients::{describe_patient, narrow},
+    patients::{PatientDetails, describe_patient, narrow},
     processor::{Processor, decode},
     request::Request,
-    requests::PatientDetails,
     unit_of_work::UnitOfWork,
 };
 

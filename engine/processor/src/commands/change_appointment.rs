@@ -11,11 +11,7 @@ use location::{
 use records::{Appointment, record::Record};
 
 use crate::{
-    error::Reject,
-    processor::Processor,
-    request::Request,
-    requests::{Saved, Unmet},
-    unit_of_work::UnitOfWork,
+    error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork, unmet::Unmet,
 };
 
 #[derive(Clone)]

@@ -13,8 +13,8 @@ use super::save::queued;
 use crate::{
     error::Reject,
     processor::Processor,
+    reply::Saved,
     request::Request,
-    requests::Saved,
     unit_of_work::{UnitOfWork, merge_base::fields},
 };
 

@@ -8,7 +8,7 @@ use location::{
 use records::{self, WorkingHour, record::Record};
 
 use super::working_hours::WorkingHourDetails;
-use crate::{error::Reject, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork};
+use crate::{error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
 
 #[derive(Clone)]
 pub struct ChangeWorkingHour {

@@ -12,11 +12,12 @@ use records::{Appointment, Booking, Patient, Writeback, record::Record};
 use super::references::{all_met, set_aside};
 use crate::{
     error::Reject,
-    patients::narrow,
+    patients::{PatientDetails, narrow},
     processor::Processor,
+    reply::Saved,
     request::Request,
-    requests::{PatientDetails, Saved, Unmet},
     unit_of_work::UnitOfWork,
+    unmet::Unmet,
 };
 
 /// Ends the foreign id of a patient whom the EHR shows on their first appointment only (specification 7.3).

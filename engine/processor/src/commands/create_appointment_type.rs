@@ -5,7 +5,7 @@ use records::{AppointmentType, record::Record};
 
 use super::references::all_met;
 use crate::{
-    error::Reject, patients::narrow, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork,
+    error::Reject, patients::narrow, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork,
 };
 
 #[derive(Clone)]

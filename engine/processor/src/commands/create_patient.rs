@@ -16,11 +16,12 @@ use records::{
 
 use crate::{
     error::Reject,
-    patients::{narrow, plain},
+    patients::{PatientDetails, narrow, plain},
     processor::Processor,
+    reply::Saved,
     request::Request,
-    requests::{PatientDetails, Saved, Unmet},
     unit_of_work::UnitOfWork,
+    unmet::Unmet,
 };
 
 #[derive(Clone)]

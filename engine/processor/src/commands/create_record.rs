@@ -17,9 +17,10 @@ use crate::{
     error::Reject,
     patients::narrow,
     processor::Processor,
+    reply::Saved,
     request::Request,
-    requests::{Saved, Unmet},
     unit_of_work::{UnitOfWork, merge_base::fields},
+    unmet::Unmet,
 };
 
 #[derive(Clone)]

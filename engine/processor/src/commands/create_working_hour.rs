@@ -5,7 +5,7 @@ use records::{WorkingHour, record::Record};
 
 use super::working_hours::WorkingHourDetails;
 use crate::{
-    error::Reject, patients::narrow, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork,
+    error::Reject, patients::narrow, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork,
 };
 
 #[derive(Clone)]

@@ -8,7 +8,7 @@ use records::{
 use serde_json::{Map, Value};
 
 use super::references::set_aside;
-use crate::{error::Reject, processor::Processor, requests::Unmet, unit_of_work::UnitOfWork};
+use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork, unmet::Unmet};
 
 impl Processor {
     /// What a body refers to and this location cannot use.

@@ -3,7 +3,7 @@
 use location::pull::Resource;
 use records::{self, AppointmentDescriptor, record::Record};
 
-use crate::{error::Reject, processor::Processor, requests::Unmet, unit_of_work::UnitOfWork};
+use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork, unmet::Unmet};
 
 /// Sets a missing reference aside, so that the others are looked at too.
 pub(super) fn set_aside<T>(found: Result<T, Reject>, unmet: &mut Vec<Unmet>) -> Result<Option<T>, Reject> {

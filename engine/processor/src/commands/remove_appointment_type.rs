@@ -3,7 +3,7 @@
 use location::{command::Cx, decision::Decision, resource::Operation};
 use records::{AppointmentType, record::Record};
 
-use crate::{error::Reject, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork};
+use crate::{error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
 
 #[derive(Clone)]
 pub struct RemoveAppointmentType(pub u32);

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use location::{command::Cx, decision::Decision, resource::Operation};
 use records::record::{Body, Record};
 
-use crate::{error::Reject, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork};
+use crate::{error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
 
 #[derive(Clone)]
 pub struct RemoveRecord<T> {

@@ -7,7 +7,7 @@ use location::{
 };
 use records::{WorkingHour, record::Record};
 
-use crate::{error::Reject, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork};
+use crate::{error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
 
 #[derive(Clone)]
 pub struct RemoveWorkingHour(pub u32);

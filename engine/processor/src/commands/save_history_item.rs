@@ -6,11 +6,7 @@ use records::{HistoryCategory, HistoryItem, PatientHistoryItem, record::Record};
 
 use super::{change_record::ChangeRecord, create_record::CreateRecord};
 use crate::{
-    error::Reject,
-    processor::Processor,
-    request::Request,
-    requests::{Saved, Unmet},
-    unit_of_work::UnitOfWork,
+    error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork, unmet::Unmet,
 };
 
 /// Entries of one patient's history that are looked through.

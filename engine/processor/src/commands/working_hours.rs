@@ -13,11 +13,8 @@ use records::{
 
 use super::{references::all_met, save::queued};
 use crate::{
-    error::Reject,
-    processor::Processor,
-    projections::working_hours,
-    requests::{Saved, Unmet},
-    unit_of_work::UnitOfWork,
+    error::Reject, processor::Processor, projections::working_hours, reply::Saved, unit_of_work::UnitOfWork,
+    unmet::Unmet,
 };
 
 /// Read as a day, a slip of the pen would open the practice for one.

@@ -50,9 +50,10 @@ use crate::{
     },
     id_pool::Pool,
     ingest::IngestPage,
+    patients::PatientDetails,
     processor::Deps,
+    reply::Saved,
     request::Request,
-    requests::{PatientDetails, Saved},
 };
 
 /// What the location asks of itself.

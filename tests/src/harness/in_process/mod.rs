@@ -22,7 +22,7 @@ use location::{
 use processor::{
     commands::{BookSlot, Booked, Offer},
     error::EngineError,
-    requests::PatientDetails,
+    patients::PatientDetails,
 };
 use query::lists::{Filter, ListQuery, Order, PageRequest};
 use records::{

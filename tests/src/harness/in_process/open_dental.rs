@@ -1,7 +1,7 @@
 //! On the fake Open Dental.
 
 use chrono_tz::Tz;
-use processor::{commands::CreateRecord, request::Request, requests::Saved};
+use processor::{commands::CreateRecord, reply::Saved, request::Request};
 use records::{
     self,
     record::{Body, Record, WriteStatus},

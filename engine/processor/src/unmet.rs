@@ -1,47 +1,6 @@
-//! What requests of several kinds are made of, and why they may not be met.
+//! Why a request is not met: something that it names or gives is not as it must be. Found before the machine is asked.
 
-use location::{pull::Resource, slots::Slot, time::Timestamp, zone::Date};
-
-#[derive(Clone, Default, serde::Serialize)]
-pub struct PatientDetails {
-    pub first_name: String,
-    pub middle_name: Option<String>,
-    pub last_name: String,
-    pub date_of_birth: Option<Date>,
-    pub phone_number: Option<String>,
-    pub email: Option<String>,
-    pub gender: Option<String>,
-    pub address: Option<records::values::Address>,
-}
-
-/// A saved record.
-#[derive(Clone, Debug)]
-pub struct Saved<T> {
-    pub record: T,
-    /// The answer of an earlier request with the same idempotency key, or the record that has the number already.
-    pub replay: bool,
-    /// It was there before.
-    pub existing: bool,
-    /// What the client should know though the request worked.
-    pub warnings: Vec<String>,
-}
-
-impl<T> Saved<T> {
-    pub fn of(record: T) -> Saved<T> {
-        Saved { record, replay: false, existing: false, warnings: Vec::new() }
-    }
-}
-
-/// Free slots of a location with what is needed to show them.
-pub struct FreeSlots {
-    pub slots: Vec<Slot>,
-    /// First later date with a slot, within the horizon; looked for only when there are no slots.
-    pub next_available_date: Option<Date>,
-    /// False: no active working hours match at all.
-    pub any_hours: bool,
-    /// When the practice's system was read last, where that is long ago.
-    pub old_read: Option<Timestamp>,
-}
+use location::pull::Resource;
 
 /// What a request rests on and is not so.
 #[derive(Clone, Debug, PartialEq, Eq)]
