@@ -30,7 +30,7 @@ pub(crate) struct Tenant {
 #[derive(Clone)]
 pub(crate) struct OpenLocation {
     pub institution: Arc<Institution>,
-    pub location: Arc<LocationSetup>,
+    pub setup: Arc<LocationSetup>,
 }
 
 impl Call {
@@ -64,12 +64,12 @@ impl Call {
         if tenant.is_none() && self.notes.is_none() {
             return Err(ApiError::Forbidden.because(Reason::SubdomainMissing));
         }
-        let location = self.input.query.optional("location_id", id());
-        let place = self.named_location(tenant.as_ref(), location)?;
+        let id = self.input.query.optional("location_id", id());
+        let location = self.named_location(tenant.as_ref(), id)?;
         self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
         let (tenant, value) = self.finish(tenant.zip(value))?;
-        Ok((tenant, place, value))
+        Ok((tenant, location, value))
     }
 
     /// For endpoints of an institution, named by `subdomain`.
@@ -87,9 +87,9 @@ impl Call {
     ) -> Result<(OpenLocation, T), ApiError> {
         let tenant = self.tenant()?;
         let id = self.input.query.required("location_id", id());
-        let place = self.named_location(tenant.as_ref(), id)?;
+        let location = self.named_location(tenant.as_ref(), id)?;
         let value = read(&mut self.input);
-        self.finish(place.zip(value))
+        self.finish(location.zip(value))
     }
 
     /// The same; the location may also be named in the body.
@@ -107,9 +107,9 @@ impl Call {
             }
             _ => {}
         }
-        let place = self.named_location(tenant.as_ref(), in_query.or(in_body))?;
+        let location = self.named_location(tenant.as_ref(), in_query.or(in_body))?;
         let value = read(&mut self.input);
-        self.finish(place.zip(value))
+        self.finish(location.zip(value))
     }
 
     /// For endpoints where `location_id` narrows: one location, or all of the institution the caller may reach.
@@ -119,20 +119,20 @@ impl Call {
     ) -> Result<(Tenant, Option<OpenLocation>, T), ApiError> {
         let tenant = self.tenant()?;
         let id = self.input.query.optional("location_id", id());
-        let place = self.named_location(tenant.as_ref(), id)?;
+        let location = self.named_location(tenant.as_ref(), id)?;
         self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
         let (tenant, value) = self.finish(tenant.zip(value))?;
-        Ok((tenant, place, value))
+        Ok((tenant, location, value))
     }
 
     /// A location of the institution that is open to the caller (specification 5.9 and 7.3).
     pub(crate) fn location(&self, tenant: &Tenant, id: LocationId) -> Result<OpenLocation, ApiError> {
-        let place = self.locations.get(id);
-        let here = place.filter(|place| place.institution == tenant.institution.id && self.key.reaches(id));
-        let location = here.ok_or_else(|| ApiError::location_not_found(id))?.clone();
-        match location.status {
-            LocationStatus::Active => Ok(OpenLocation { institution: tenant.institution.clone(), location }),
+        let known = self.locations.get(id);
+        let here = known.filter(|it| it.institution == tenant.institution.id && self.key.reaches(id));
+        let setup = here.ok_or_else(|| ApiError::location_not_found(id))?.clone();
+        match setup.status {
+            LocationStatus::Active => Ok(OpenLocation { institution: tenant.institution.clone(), setup }),
             LocationStatus::Pending => Err(ApiError::Forbidden.because(Reason::LocationPending)),
             LocationStatus::Closed => Err(ApiError::location_not_found(id)),
         }
@@ -141,29 +141,29 @@ impl Call {
     /// The location a query names, whose date is today's from here on.
     fn named_location(&mut self, tenant: Option<&Tenant>, id: Option<u32>) -> Result<Option<OpenLocation>, ApiError> {
         let Some((tenant, id)) = tenant.zip(id) else { return Ok(None) };
-        let place = self.location(tenant, LocationId(id))?;
-        self.input.today = times::local(self.input.now, place.location.zone).0;
+        let location = self.location(tenant, LocationId(id))?;
+        self.input.today = times::local(self.input.now, location.setup.zone).0;
         if !self.input.clock.has_zone() {
-            self.input.clock.set(place.location.zone);
+            self.input.clock.set(location.setup.zone);
         }
-        Ok(Some(place))
+        Ok(Some(location))
     }
 
     /// Times without an offset are those of this location's clocks, whatever location the query names. Before the call's `in_*`.
-    pub(crate) fn times_at(&mut self, location: impl FnOnce(&Engine) -> Option<LocationId>) {
+    pub(crate) fn times_at(&mut self, named: impl FnOnce(&Engine) -> Option<LocationId>) {
         if self.notes.is_none()
-            && let Some(place) = location(&self.api.engine).and_then(|id| self.locations.get(id))
-            && self.key.institutions.contains(&place.institution)
-            && self.opens(place)
+            && let Some(location) = named(&self.api.engine).and_then(|id| self.locations.get(id))
+            && self.key.institutions.contains(&location.institution)
+            && self.opens(location)
         {
-            self.input.clock.set(place.zone);
+            self.input.clock.set(location.zone);
         }
     }
 
     /// Where no location is named: as the clocks of the institution's locations show, if they agree.
     fn times_of(&mut self, tenant: Option<&Tenant>) {
         let Some(tenant) = tenant.filter(|_| !self.input.clock.has_zone()) else { return };
-        let mut zones: Vec<Tz> = self.open_locations(tenant).iter().map(|place| place.location.zone).collect();
+        let mut zones: Vec<Tz> = self.open_locations(tenant).iter().map(|location| location.setup.zone).collect();
         zones.dedup();
         if let [zone] = zones[..] {
             self.input.clock.set(zone);
@@ -180,9 +180,8 @@ impl Call {
     /// All locations of the institution that are open to the caller.
     pub(crate) fn open_locations(&self, tenant: &Tenant) -> Vec<OpenLocation> {
         let all = self.locations.of_institution(tenant.institution.id).iter();
-        let open = all.filter(|location| self.opens(location));
-        open.map(|location| OpenLocation { institution: tenant.institution.clone(), location: location.clone() })
-            .collect()
+        let open = all.filter(|setup| self.opens(setup));
+        open.map(|setup| OpenLocation { institution: tenant.institution.clone(), setup: setup.clone() }).collect()
     }
 
     /// Whether what was made at a location is shown to the caller.

@@ -18,19 +18,19 @@ use crate::{
 
 impl Call {
     /// Warnings go into the answer.
-    pub(crate) async fn save<T, R>(&mut self, place: &OpenLocation, request: R) -> Result<Saved<T>, EngineError>
+    pub(crate) async fn save<T, R>(&mut self, location: &OpenLocation, request: R) -> Result<Saved<T>, EngineError>
     where
         T: Serialize + DeserializeOwned + Send + 'static,
         R: Request<Reply = Saved<T>> + Clone,
     {
         let key = self.idempotency_key();
-        self.save_with_key(place, request, key).await
+        self.save_with_key(location, request, key).await
     }
 
     /// With a key of its own, where one request saves several things.
     pub(crate) async fn save_with_key<T, R>(
         &mut self,
-        place: &OpenLocation,
+        location: &OpenLocation,
         request: R,
         key: Option<IdempotencyKey>,
     ) -> Result<Saved<T>, EngineError>
@@ -38,7 +38,7 @@ impl Call {
         T: Serialize + DeserializeOwned + Send + 'static,
         R: Request<Reply = Saved<T>> + Clone,
     {
-        let saved = self.api.engine.save(place.location.id, key, request).await?;
+        let saved = self.api.engine.save(location.setup.id, key, request).await?;
         saved.warnings.iter().for_each(|warning| self.warn(warning));
         Ok(saved)
     }
@@ -46,22 +46,22 @@ impl Call {
     /// A new record in a frame; `patient` is whose it is.
     pub(crate) async fn save_entry<T: Body>(
         &mut self,
-        place: &OpenLocation,
+        location: &OpenLocation,
         body: &T,
         patient: Option<u32>,
     ) -> Result<Saved<Record<T>>, EngineError> {
-        self.save_numbered(place, body, patient, None).await
+        self.save_numbered(location, body, patient, None).await
     }
 
     /// The same; `number` is the client's own number of it, which only one record has.
     pub(crate) async fn save_numbered<T: Body>(
         &mut self,
-        place: &OpenLocation,
+        location: &OpenLocation,
         body: &T,
         patient: Option<u32>,
         number: Option<IdempotencyKey>,
     ) -> Result<Saved<Record<T>>, EngineError> {
-        let saved = self.save(place, CreateRecord { body: body.clone(), patient, number }).await?;
+        let saved = self.save(location, CreateRecord { body: body.clone(), patient, number }).await?;
         self.audit("write", name_of(T::RESOURCE), saved.record.id.into());
         Ok(saved)
     }
@@ -69,9 +69,9 @@ impl Call {
     /// Where a shared record is written when the request names no location: one of `preferred` that is open to the caller, or any other
     /// of its data source.
     pub(crate) fn location_for(&self, tenant: &Tenant, source: u32, preferred: &[u32]) -> Option<OpenLocation> {
-        let mut places = self.open_locations(tenant);
-        places.retain(|place| place.location.source == Some(source));
-        let at = places.iter().position(|place| preferred.contains(&place.location.id.0)).unwrap_or(0);
-        (at < places.len()).then(|| places.swap_remove(at))
+        let mut locations = self.open_locations(tenant);
+        locations.retain(|location| location.setup.source == Some(source));
+        let at = locations.iter().position(|location| preferred.contains(&location.setup.id.0)).unwrap_or(0);
+        (at < locations.len()).then(|| locations.swap_remove(at))
     }
 }

@@ -40,18 +40,18 @@ impl Listing {
     pub(crate) fn entries_at<T: Body>(
         &self,
         call: &Call,
-        place: &OpenLocation,
+        location: &OpenLocation,
         keep: impl Fn(&Record<T>) -> bool,
     ) -> Result<Page<Record<T>>, ApiError> {
-        let here = |entry: &Record<T>| entry.location_id.is_none_or(|id| id == place.location.id.0);
-        self.entries(call, &place.sources(), |entry| here(entry) && keep(entry))
+        let here = |entry: &Record<T>| entry.location_id.is_none_or(|id| id == location.setup.id.0);
+        self.entries(call, &location.sources(), |entry| here(entry) && keep(entry))
     }
 }
 
 impl OpenLocation {
     /// Whose lists show the location's shared records: its data source; none without an EHR.
     pub(crate) fn sources(&self) -> Vec<u32> {
-        self.location.source.into_iter().collect()
+        self.setup.source.into_iter().collect()
     }
 }
 
@@ -59,7 +59,7 @@ impl Call {
     /// The data sources of all locations of the institution that are open to the caller.
     pub(crate) fn sources(&self, tenant: &Tenant) -> Vec<u32> {
         let mut sources: Vec<u32> =
-            self.open_locations(tenant).iter().filter_map(|place| place.location.source).collect();
+            self.open_locations(tenant).iter().filter_map(|location| location.setup.source).collect();
         sources.sort_unstable();
         sources.dedup();
         sources
@@ -94,8 +94,8 @@ impl Call {
     }
 
     /// The one a path names, at a location.
-    pub(crate) fn entry_at<T: Body>(&self, place: &OpenLocation, id: u64) -> Result<Record<T>, ApiError> {
-        let found = match place.location.source {
+    pub(crate) fn entry_at<T: Body>(&self, location: &OpenLocation, id: u64) -> Result<Record<T>, ApiError> {
+        let found = match location.setup.source {
             Some(source) => self.api.engine.entry::<T>(source, id)?.filter(|entry| self.made_in_reach(entry)),
             None => None,
         };
@@ -105,8 +105,8 @@ impl Call {
     }
 
     /// Those of one location, or of all that are open to the caller.
-    pub(crate) fn sources_at(&self, tenant: &Tenant, place: Option<&OpenLocation>) -> Vec<u32> {
-        place.map_or_else(|| self.sources(tenant), OpenLocation::sources)
+    pub(crate) fn sources_at(&self, tenant: &Tenant, location: Option<&OpenLocation>) -> Vec<u32> {
+        location.map_or_else(|| self.sources(tenant), OpenLocation::sources)
     }
 
     /// All records of these owners that meet the filters, deleted ones too. Ends at a limit, and says so.

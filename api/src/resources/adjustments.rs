@@ -22,12 +22,12 @@ use crate::{
 };
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (place, listing) = call.at_location(|input| {
+    let (location, listing) = call.at_location(|input| {
         let listing = input.listing().sort().patient().id("provider_id", Filter::Provider);
         let listing = listing.id("guarantor_id", Filter::Guarantor).id("claim_id", Filter::Claim);
         Some(listing.id("charge_id", Filter::Charge).since().include_deleted().done())
     })?;
-    let page = listing.entries_at::<Adjustment>(&call, &place, is_live)?;
+    let page = listing.entries_at::<Adjustment>(&call, &location, is_live)?;
     Ok(call.page(&page.views(|it| call.adjustment(it))))
 }
 
@@ -58,7 +58,7 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
 }
 
 pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (place, given) =
+    let (location, given) =
         call.at_location(|input| LedgerEntryInput::read(input, "adjustment", "adjusted_at", "adjustment_type_id"))?;
     let body = |given: LedgerEntryInput, day| Adjustment {
         patient_id: Some(given.patient_id),
@@ -75,6 +75,6 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
         provider_splits: given.provider_splits,
         extra: Vec::new(),
     };
-    let saved = ledger_entry::save(&mut call, &place, given, body).await?;
+    let saved = ledger_entry::save(&mut call, &location, given, body).await?;
     Ok(call.made(saved.replay, call.adjustment(&saved.record)))
 }

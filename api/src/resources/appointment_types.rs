@@ -34,32 +34,32 @@ pub(crate) fn by_id(call: &Call, tenant: &Tenant) -> Result<HashMap<u32, Appoint
 }
 
 /// Whether one of these locations has it: a type is of a location, of all of an EHR, or of all of the institution.
-fn is_at(it: &Record<AppointmentType>, places: &[OpenLocation]) -> bool {
-    let its = |place: &OpenLocation| {
-        it.location_id.is_none_or(|id| id == place.location.id.0)
-            && it.source_id.is_none_or(|source| place.location.source == Some(source))
+fn is_at(it: &Record<AppointmentType>, locations: &[OpenLocation]) -> bool {
+    let its = |location: &OpenLocation| {
+        it.location_id.is_none_or(|id| id == location.setup.id.0)
+            && it.source_id.is_none_or(|source| location.setup.source == Some(source))
     };
-    places.iter().any(its)
+    locations.iter().any(its)
 }
 
 /// The one a request names, as one of these locations has it.
 pub(crate) fn find(
     call: &Call,
     tenant: &Tenant,
-    places: &[OpenLocation],
+    locations: &[OpenLocation],
     id: u32,
 ) -> Result<Record<AppointmentType>, ApiError> {
     let found = call.api.engine.appointment_type(tenant.institution.id, id)?;
-    let found = found.filter(|it| it.deleted_at.is_none() && is_at(it, places));
+    let found = found.filter(|it| it.deleted_at.is_none() && is_at(it, locations));
     found.ok_or_else(|| ApiError::NotFound(format!("Appointment Type with id {id}")))
 }
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (tenant, place, include) =
+    let (tenant, location, include) =
         call.in_locations(|input| Some(input.query.list("include", includes(&["descriptors"]))))?;
-    let places = place.map_or_else(|| call.open_locations(&tenant), |place| vec![place]);
+    let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
     let mut all = call.api.engine.appointment_types(tenant.institution.id)?;
-    all.retain(|it| it.deleted_at.is_none() && is_at(it, &places));
+    all.retain(|it| it.deleted_at.is_none() && is_at(it, &locations));
     let of_type = |it: &Record<AppointmentType>| match include.is_empty() {
         true => Ok(None),
         false => descriptors::by_ids(&call, &tenant, it.descriptor_ids.iter().copied()).map(Some),
@@ -75,9 +75,9 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
 
 pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
-    let (tenant, place, include) =
+    let (tenant, location, include) =
         call.in_locations(|input| Some(input.query.list("include", includes(&["descriptors"]))))?;
-    let record = find_at(&call, &tenant, place.as_ref(), id)?;
+    let record = find_at(&call, &tenant, location.as_ref(), id)?;
     let found = descriptors::by_ids(&call, &tenant, record.descriptor_ids.iter().copied())?;
     let mut view = AppointmentTypeDetail::of(&record);
     view.descriptors = (!include.is_empty()).then(|| descriptors::views(&call, &found));
@@ -87,8 +87,8 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
 /// GET /appointment_types/{id}/appointment_descriptors
 pub(crate) async fn descriptors(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
-    let (tenant, place, kind) = call.in_locations(|input| Some(descriptors::read_type(input)))?;
-    let record = find_at(&call, &tenant, place.as_ref(), id)?;
+    let (tenant, location, kind) = call.in_locations(|input| Some(descriptors::read_type(input)))?;
+    let record = find_at(&call, &tenant, location.as_ref(), id)?;
     let found = descriptors::by_ids(&call, &tenant, record.descriptor_ids.iter().copied())?;
     Ok(descriptors::list(&call, &found, kind.as_deref()))
 }
@@ -104,10 +104,10 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
         let descriptor_ids = b.list("appointment_type.emr_appt_descriptor_ids", id());
         Some((parent, name?, minutes as u32, bookable, descriptor_ids))
     })?;
-    let (place, of_location) = parent.place(&call, &tenant)?;
+    let (location, of_location) = parent.location(&call, &tenant)?;
     let of_location = of_location.unwrap_or(false);
     let new = CreateAppointmentType { name, minutes, bookable_online, descriptor_ids, of_location };
-    save(&mut call, &place, new).await
+    save(&mut call, &location, new).await
 }
 
 pub(crate) async fn update(mut call: Call) -> HttpResult {
@@ -127,43 +127,43 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
         Some((parent, change))
     })?;
     let record = find_at(&call, &tenant, None, path_id)?;
-    let (place, of_location) = parent.place(&call, &tenant)?;
-    let place = match (of_location, record.location_id) {
+    let (location, of_location) = parent.location(&call, &tenant)?;
+    let location = match (of_location, record.location_id) {
         (None, Some(own)) => call.location(&tenant, LocationId(own))?,
-        _ => place,
+        _ => location,
     };
     let change = AppointmentTypeChange { of_location, ..change };
-    save(&mut call, &place, ChangeAppointmentType { id: path_id, change }).await
+    save(&mut call, &location, ChangeAppointmentType { id: path_id, change }).await
 }
 
 pub(crate) async fn delete(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
-    let (tenant, place, ()) = call.in_locations(|_| Some(()))?;
-    let record = find_at(&call, &tenant, place.as_ref(), id)?;
-    let place = match record.location_id {
+    let (tenant, location, ()) = call.in_locations(|_| Some(()))?;
+    let record = find_at(&call, &tenant, location.as_ref(), id)?;
+    let location = match record.location_id {
         Some(own) => call.location(&tenant, LocationId(own))?,
-        None => place.map_or_else(|| any_location(&call, &tenant), Ok)?,
+        None => location.map_or_else(|| any_location(&call, &tenant), Ok)?,
     };
-    save(&mut call, &place, RemoveAppointmentType(id)).await
+    save(&mut call, &location, RemoveAppointmentType(id)).await
 }
 
 async fn save(
     call: &mut Call,
-    place: &OpenLocation,
+    location: &OpenLocation,
     request: impl Request<Reply = Saved<Record<AppointmentType>>> + Clone,
 ) -> HttpResult {
-    let saved = call.save(place, request).await?;
+    let saved = call.save(location, request).await?;
     Ok(call.made(saved.replay, AppointmentTypeView::of(&saved.record)))
 }
 
 fn find_at(
     call: &Call,
     tenant: &Tenant,
-    place: Option<&OpenLocation>,
+    location: Option<&OpenLocation>,
     id: u32,
 ) -> Result<Record<AppointmentType>, ApiError> {
-    match place {
-        Some(place) => find(call, tenant, std::slice::from_ref(place), id),
+    match location {
+        Some(location) => find(call, tenant, std::slice::from_ref(location), id),
         None => find(call, tenant, &call.open_locations(tenant), id),
     }
 }
@@ -186,10 +186,10 @@ impl Parent {
     }
 
     /// The location whose turn it is, and whether the type is to be its own; nothing said changes nothing.
-    fn place(&self, call: &Call, tenant: &Tenant) -> Result<(OpenLocation, Option<bool>), ApiError> {
+    fn location(&self, call: &Call, tenant: &Tenant) -> Result<(OpenLocation, Option<bool>), ApiError> {
         let named = |id: u32| call.location(tenant, LocationId(id));
-        let place = match (self.of_location, self.id.or(self.location)) {
-            (Some(true), Some(location)) => named(location)?,
+        let location = match (self.of_location, self.id.or(self.location)) {
+            (Some(true), Some(id)) => named(id)?,
             (Some(true), None) => {
                 return Err(ApiError::bad("appointment_type.parent_id is missing: which location it belongs to."));
             }
@@ -201,7 +201,7 @@ impl Parent {
             }
             _ => self.location.map_or_else(|| any_location(call, tenant), named)?,
         };
-        Ok((place, self.of_location))
+        Ok((location, self.of_location))
     }
 }
 

@@ -64,13 +64,13 @@ struct NewAppointmentInput {
 }
 
 pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (place, given) = call.at_location_of_body(|input| {
+    let (location, given) = call.at_location_of_body(|input| {
         if input.query.defaulted("notify_patient", boolean(), false) {
             input.query.without_effect("notify_patient");
         }
         NewAppointmentInput::read(&mut input.body, &input.clock, input.today)
     })?;
-    let span = given.span(&mut call, &place)?;
+    let span = given.span(&mut call, &location)?;
     let new = CreateAppointment {
         patient_id: given.patient_id,
         is_guardian: given.is_guardian || given.dependent.is_some(),
@@ -86,14 +86,14 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
         join_blocks: !call.version.is_v2(),
         created_by: call.key.name.clone(),
     };
-    let saved = call.save(&place, new).await;
-    let saved = saved.map_err(|refused| refusal(refused, place.location.id.0, call.version.is_v2()))?;
+    let saved = call.save(&location, new).await;
+    let saved = saved.map_err(|refused| refusal(refused, location.setup.id.0, call.version.is_v2()))?;
     call.audit(if saved.replay { "read" } else { "create" }, "appointment", saved.record.id);
     if given.per_timeslot > 1 {
         call.warn("appointments_per_timeslot has no effect here: an operatory holds one appointment at a time.");
     }
-    let tenant = Tenant { institution: place.institution.clone() };
-    Ok(call.made(saved.replay, shown(&call, &tenant, &place, &saved.record)?))
+    let tenant = Tenant { institution: location.institution.clone() };
+    Ok(call.made(saved.replay, shown(&call, &tenant, &location, &saved.record)?))
 }
 
 pub(crate) async fn update(mut call: Call) -> HttpResult {
@@ -117,7 +117,7 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
         }
         Some((cancelled, change))
     })?;
-    let (place, before) = find(&call, &tenant, id)?;
+    let (location, before) = find(&call, &tenant, id)?;
     let (start, end) = (change.start.filter(|start| *start != before.placement.span.start), change.end);
     let kept = |start: Timestamp| start.plus(before.placement.span.length());
     let until = end.or_else(|| start.map(kept)).unwrap_or(before.placement.span.end);
@@ -130,26 +130,26 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
         before
     } else if cancelled {
         // Also while its insert is on its way, as /intent/booking/cancel does.
-        let cancelled = call.api.engine.cancel(place.location.id, id, None).await;
+        let cancelled = call.api.engine.cancel(location.setup.id, id, None).await;
         cancelled.map_err(|refused| remembered(refused, &before))?;
         find(&call, &tenant, id)?.1
     } else {
         let change = AppointmentChange { join_blocks: !call.version.is_v2(), ..change };
-        let saved = call.save(&place, ChangeAppointment { id, change }).await;
+        let saved = call.save(&location, ChangeAppointment { id, change }).await;
         let v2 = call.version.is_v2();
-        saved.map_err(|refused| refusal(remembered(refused, &before), place.location.id.0, v2))?.record
+        saved.map_err(|refused| refusal(remembered(refused, &before), location.setup.id.0, v2))?.record
     };
     call.audit("update", "appointment", record.id);
-    Ok(call.show(shown(&call, &tenant, &place, &record)?))
+    Ok(call.show(shown(&call, &tenant, &location, &record)?))
 }
 
 fn shown<'a>(
     call: &'a Call,
     tenant: &Tenant,
-    place: &OpenLocation,
+    location: &OpenLocation,
     record: &'a Record<Appointment>,
 ) -> Result<AppointmentSaved<'a>, ApiError> {
-    let appt = view(call, place, record, &mut Names::new(call, tenant))?;
+    let appt = view(call, location, record, &mut Names::new(call, tenant))?;
     Ok(AppointmentSaved { appt, stripe_client_secret: None })
 }
 
@@ -211,8 +211,8 @@ impl NewAppointmentInput {
     }
 
     /// Without an end it lasts as long as its type takes.
-    fn span(&self, call: &mut Call, place: &OpenLocation) -> Result<Span, ApiError> {
-        let kind = self.appointment_type_id.map(|id| call.api.engine.appointment_type(place.institution.id, id));
+    fn span(&self, call: &mut Call, location: &OpenLocation) -> Result<Span, ApiError> {
+        let kind = self.appointment_type_id.map(|id| call.api.engine.appointment_type(location.institution.id, id));
         let kind = kind.transpose()?.flatten();
         let usual = minutes(None, kind.as_ref());
         let span = Span { start: self.start, end: self.end.unwrap_or_else(|| self.start.plus(usual * MINUTE)) };

@@ -80,7 +80,7 @@ struct Criteria {
 }
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (tenant, place, (listing, criteria)) = call.in_locations(|input| {
+    let (tenant, location, (listing, criteria)) = call.in_locations(|input| {
         let q = &mut input.query;
         let clock = input.clock.named(q.optional("timezone", zone()));
         let (start, end) = (q.required("start", instant(&clock)), q.required("end", end_of(&clock)));
@@ -111,15 +111,15 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         };
         Some((reading.starting(range, sort).done(), criteria))
     })?;
-    let places = place.map_or_else(|| call.open_locations(&tenant), |place| vec![place]);
-    let owners: Vec<u32> = places.iter().map(|place| place.location.id.0).collect();
-    let sources: Vec<u32> = places.iter().flat_map(OpenLocation::sources).collect();
+    let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
+    let owners: Vec<u32> = locations.iter().map(|location| location.setup.id.0).collect();
+    let sources: Vec<u32> = locations.iter().flat_map(OpenLocation::sources).collect();
     let page = listing.page(&call, &owners, &sources, |it: &Record<Appointment>| criteria.keeps(it))?;
     let mut names = Names::new(&call, &tenant);
     let mut rows = Vec::with_capacity(page.rows.len());
     for it in &page.rows {
-        if let Some(place) = places.iter().find(|place| place.location.id.0 == it.location()) {
-            rows.push(view(&call, place, it, &mut names)?);
+        if let Some(location) = locations.iter().find(|location| location.setup.id.0 == it.location()) {
+            rows.push(view(&call, location, it, &mut names)?);
             call.audit("read", "appointment", it.id);
         }
     }
@@ -137,7 +137,7 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
         // The guarantor is part of the patient.
         include.push("patient");
     }
-    let (place, record) = find(&call, &tenant, AppointmentId(id))?;
+    let (location, record) = find(&call, &tenant, AppointmentId(id))?;
     call.audit("read", "appointment", record.id);
     let related = Related { call: &call, tenant: &tenant, asked: &include };
     let patient = related.patient("patient", record.patient_id)?;
@@ -145,16 +145,16 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     let guarantor = related.patient("guarantor", guarantor_id)?;
     let of_place = related.asks_for("operatory").then_some(record.placement.operatory);
     let operatory: Included<_> =
-        of_place.map(|id| id.map_or(Ok(None), |id| call.api.engine.operatory(place.location.id, id.0))).transpose()?;
+        of_place.map(|id| id.map_or(Ok(None), |id| call.api.engine.operatory(location.setup.id, id.0))).transpose()?;
     let kind = related.asks_for("appointment_type").then_some(record.appointment_type_id);
     let kind: Included<_> = kind
         .map(|id| id.map_or(Ok(None), |id| call.api.engine.appointment_type(tenant.institution.id, id)))
         .transpose()?;
-    let procedures = related.asks_for("procedures").then(|| procedures_of(&call, &place, id)).transpose()?;
+    let procedures = related.asks_for("procedures").then(|| procedures_of(&call, &location, id)).transpose()?;
     let descriptors = related.asks_for("descriptors").then(|| descriptors_of(&call, &tenant, &record)).transpose()?;
-    let adapter = call.api.directory.adapter(&place.location);
+    let adapter = call.api.directory.adapter(&location.setup);
     let detail = AppointmentDetail {
-        appointment: view(&call, &place, &record, &mut Names::new(&call, &tenant))?,
+        appointment: view(&call, &location, &record, &mut Names::new(&call, &tenant))?,
         patient: shown(&patient, |it| PatientWithGuarantor {
             patient: call.patient_basic(it),
             guarantor: shown(&guarantor, |it| call.patient_user(it)),
@@ -186,11 +186,11 @@ pub(crate) fn find(
     let not_found = || ApiError::NotFound(format!("Appointment with id {id}"));
     let record = call.api.engine.appointment(id)?.filter(|it| it.institution_id == tenant.institution.id.0);
     let record = record.ok_or_else(not_found)?;
-    let place = call.location(tenant, LocationId(record.location())).map_err(|error| match error {
+    let location = call.location(tenant, LocationId(record.location())).map_err(|error| match error {
         error if error.is_not_found() => not_found(),
         other => other,
     })?;
-    Ok((place, record))
+    Ok((location, record))
 }
 
 impl Criteria {
@@ -211,16 +211,16 @@ impl Criteria {
 
 pub(crate) fn view<'a>(
     call: &'a Call,
-    place: &OpenLocation,
+    location: &OpenLocation,
     it: &'a Record<Appointment>,
     names: &mut Names<'_>,
 ) -> Result<AppointmentView<'a>, ApiError> {
     let name = it.placement.provider.map(|id| names.of(id.0)).transpose()?.flatten();
-    Ok(AppointmentView::of(it, &place.location, call.api.directory.adapter(&place.location), name))
+    Ok(AppointmentView::of(it, &location.setup, call.api.directory.adapter(&location.setup), name))
 }
 
-fn procedures_of(call: &Call, place: &OpenLocation, id: u64) -> Result<Vec<Record<Procedure>>, ApiError> {
-    let Some(source) = place.location.source else { return Ok(Vec::new()) };
+fn procedures_of(call: &Call, location: &OpenLocation, id: u64) -> Result<Vec<Record<Procedure>>, ApiError> {
+    let Some(source) = location.setup.source else { return Ok(Vec::new()) };
     call.having(source, Filter::Appointment(id), MAX_RELATED)
 }
 

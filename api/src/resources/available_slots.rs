@@ -81,21 +81,21 @@ struct SlotsInput {
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (tenant, asked) = call.in_tenant(|input| SlotsInput::read(&mut input.query))?;
     near(asked.start_date, call.api.engine.now())?;
-    let places: Vec<OpenLocation> =
+    let locations: Vec<OpenLocation> =
         asked.locations.iter().map(|id| call.location(&tenant, LocationId(*id))).collect::<Result<_, ApiError>>()?;
-    let kind = asked.appointment_type.map(|id| appointment_types::find(&call, &tenant, &places, id)).transpose()?;
-    asked.check_ids(&call, &tenant, &places)?;
-    let labelled = asked.labelled(&call, &places)?;
+    let kind = asked.appointment_type.map(|id| appointment_types::find(&call, &tenant, &locations, id)).transpose()?;
+    asked.check_ids(&call, &tenant, &locations)?;
+    let labelled = asked.labelled(&call, &locations)?;
     let query = asked.query(&call, kind.as_ref());
     let mut gathered = Gathered::default();
     if kind.as_ref().is_none_or(|kind| kind.bookable_online) {
-        for (place, hours) in places.iter().zip(labelled) {
-            let from = begin(&mut call, place, asked.start_date);
+        for (location, hours) in locations.iter().zip(labelled) {
+            let from = begin(&mut call, location, asked.start_date);
             let query = SlotQuery { from, hours, ..query.clone() };
-            gathered.add(&mut call, place, query).await?;
+            gathered.add(&mut call, location, query).await?;
         }
     } else {
-        gathered.closed(&places);
+        gathered.closed(&locations);
         call.warn(NOT_ONLINE);
     }
     let rows = gathered.rows(&asked);
@@ -136,7 +136,7 @@ struct Gathered {
 
 impl Gathered {
     /// The slots of one more location, week by week.
-    async fn add(&mut self, call: &mut Call, place: &OpenLocation, mut query: SlotQuery) -> Result<(), ApiError> {
+    async fn add(&mut self, call: &mut Call, location: &OpenLocation, mut query: SlotQuery) -> Result<(), ApiError> {
         let first = query.from;
         let asked = first.add_days(query.days.into());
         let end = self.end.map_or(asked, |end| asked.min(end).max(first.add_days(1)));
@@ -145,7 +145,7 @@ impl Gathered {
         while let Some(from) = next.filter(|from| *from < end) {
             query.from = from;
             let left = MAX_SLOTS.saturating_sub(self.count() + slots.len());
-            let week = week(call, place, &query, end, left).await?;
+            let week = week(call, location, &query, end, left).await?;
             self.any |= week.any_hours && (!week.slots.is_empty() || week.next.is_some());
             next = week.next;
             if week.crowded && from > first {
@@ -160,17 +160,17 @@ impl Gathered {
                 break;
             }
         }
-        self.of.push((place.clone(), slots, next));
+        self.of.push((location.clone(), slots, next));
         if let Some(end) = self.end {
-            for (place, slots, _) in &mut self.of {
-                slots.retain(|slot| times::local(slot.span.start, place.location.zone).0 < end);
+            for (location, slots, _) in &mut self.of {
+                slots.retain(|slot| times::local(slot.span.start, location.setup.zone).0 < end);
             }
         }
         Ok(())
     }
 
-    fn closed(&mut self, places: &[OpenLocation]) {
-        self.of = places.iter().map(|place| (place.clone(), Vec::new(), None)).collect();
+    fn closed(&mut self, locations: &[OpenLocation]) {
+        self.of = locations.iter().map(|location| (location.clone(), Vec::new(), None)).collect();
         self.any = true;
     }
 
@@ -180,7 +180,7 @@ impl Gathered {
 
     fn rows(&self, asked: &SlotsInput) -> Vec<SlotsView> {
         let next = |own: Option<Date>, slots: &[Slot]| self.end.or(own.filter(|_| slots.is_empty()));
-        self.of.iter().flat_map(|(place, slots, own)| grouped(place, asked, slots, next(*own, slots))).collect()
+        self.of.iter().flat_map(|(location, slots, own)| grouped(location, asked, slots, next(*own, slots))).collect()
     }
 }
 
@@ -235,14 +235,14 @@ impl SlotsInput {
     }
 
     /// Providers belong to the institution; an operatory to one of the locations asked about.
-    fn check_ids(&self, call: &Call, tenant: &Tenant, places: &[OpenLocation]) -> Result<(), ApiError> {
+    fn check_ids(&self, call: &Call, tenant: &Tenant, locations: &[OpenLocation]) -> Result<(), ApiError> {
         for id in &self.providers {
             providers::find(call, tenant, *id)?;
         }
         for id in &self.operatories {
             let mut found = Err(ApiError::NotFound(format!("Operatory with id {id}")));
-            for place in places {
-                found = found.or_else(|_| operatories::find(call, place.location.id, *id));
+            for location in locations {
+                found = found.or_else(|_| operatories::find(call, location.setup.id, *id));
             }
             found?;
         }
@@ -250,11 +250,11 @@ impl SlotsInput {
     }
 
     /// For each location its working hours with the label that is asked for; none: all of them.
-    fn labelled(&self, call: &Call, places: &[OpenLocation]) -> Result<Vec<Option<Vec<WorkingHourId>>>, ApiError> {
-        let Some(label) = self.label else { return Ok(vec![None; places.len()]) };
-        let mut labelled = Vec::with_capacity(places.len());
-        for place in places {
-            let mut hours = call.api.engine.working_hours(place.location.id)?;
+    fn labelled(&self, call: &Call, locations: &[OpenLocation]) -> Result<Vec<Option<Vec<WorkingHourId>>>, ApiError> {
+        let Some(label) = self.label else { return Ok(vec![None; locations.len()]) };
+        let mut labelled = Vec::with_capacity(locations.len());
+        for location in locations {
+            let mut hours = call.api.engine.working_hours(location.setup.id)?;
             hours.retain(|it| it.label.as_ref().is_some_and(|name| label_id(it.location(), name) == label));
             labelled.push(Some(hours.iter().map(|it| WorkingHourId(it.id)).collect::<Vec<_>>()));
         }
@@ -287,8 +287,8 @@ impl SlotsInput {
 }
 
 /// One entry per provider and operatory that has slots. Where there is none: one per provider asked for.
-fn grouped(place: &OpenLocation, asked: &SlotsInput, slots: &[Slot], next: Option<Date>) -> Vec<SlotsView> {
-    let lid = place.location.id;
+fn grouped(location: &OpenLocation, asked: &SlotsInput, slots: &[Slot], next: Option<Date>) -> Vec<SlotsView> {
+    let lid = location.setup.id;
     let next = next.map(|date| date.to_string());
     if slots.is_empty() {
         let pids = asked.providers.iter().map(|id| Some(ProviderId(*id)));
@@ -299,7 +299,7 @@ fn grouped(place: &OpenLocation, asked: &SlotsInput, slots: &[Slot], next: Optio
     }
     let mut groups: BTreeMap<(ProviderId, Option<OperatoryId>), Vec<SlotView>> = BTreeMap::new();
     for slot in slots {
-        groups.entry((slot.provider, slot.operatory)).or_default().push(view(place, asked, slot));
+        groups.entry((slot.provider, slot.operatory)).or_default().push(view(location, asked, slot));
     }
     let entry = |((pid, operatory_id), slots)| SlotsView {
         lid,
@@ -311,10 +311,10 @@ fn grouped(place: &OpenLocation, asked: &SlotsInput, slots: &[Slot], next: Optio
     groups.into_iter().map(entry).collect()
 }
 
-fn view(place: &OpenLocation, asked: &SlotsInput, slot: &Slot) -> SlotView {
+fn view(location: &OpenLocation, asked: &SlotsInput, slot: &Slot) -> SlotView {
     SlotView {
-        time: times::with_zone(slot.span.start, place.location.zone),
-        end_time: times::with_zone(slot.span.end, place.location.zone),
+        time: times::with_zone(slot.span.start, location.setup.zone),
+        end_time: times::with_zone(slot.span.end, location.setup.zone),
         operatory_id: slot.operatory,
         provider_id: slot.provider,
         working_hour_label_id: asked.label,

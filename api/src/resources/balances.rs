@@ -16,26 +16,26 @@ use crate::{
 };
 
 pub(crate) async fn of_guarantors(mut call: Call) -> HttpResult {
-    let (place, (zero_too, patient, listing)) = call.at_location(|input| {
+    let (location, (zero_too, patient, listing)) = call.at_location(|input| {
         let zero_too = input.query.defaulted("show_zero_balances", boolean(), false);
         let patient = input.query.optional("patient_id", id());
         let listing = input.listing().sort().id("guarantor_id", Filter::Guarantor);
         Some((zero_too, patient, listing.since().without_deleted().done()))
     })?;
     let listing = match patient {
-        Some(patient) => listing.filtered([owed_for(&call, &place, patient)?]),
+        Some(patient) => listing.filtered([owed_for(&call, &location, patient)?]),
         None => listing,
     };
     // A balance the EHR does not tell may be any.
-    let page = listing.entries_at::<GuarantorBalance>(&call, &place, |it| {
+    let page = listing.entries_at::<GuarantorBalance>(&call, &location, |it| {
         zero_too || it.body.total.is_none_or(|total| !total.is_zero())
     })?;
     Ok(call.page(&page.views(GuarantorBalanceView::of)))
 }
 
 /// Who answers for a patient: their guarantor, or they themselves. Nobody, for one who is not here.
-fn owed_for(call: &Call, place: &OpenLocation, patient: u32) -> Result<Filter, ApiError> {
-    let found = call.api.engine.patient(place.institution.id, patient)?;
+fn owed_for(call: &Call, location: &OpenLocation, patient: u32) -> Result<Filter, ApiError> {
+    let found = call.api.engine.patient(location.institution.id, patient)?;
     let guarantor = found.map(|it| it.guarantor_id.unwrap_or(it.id));
     Ok(match guarantor {
         Some(guarantor) => Filter::Guarantor(guarantor.into()),
@@ -56,10 +56,10 @@ pub(crate) async fn of_guarantor(mut call: Call) -> HttpResult {
 }
 
 pub(crate) async fn of_insurance(mut call: Call) -> HttpResult {
-    let (place, listing) = call.at_location(|input| {
+    let (location, listing) = call.at_location(|input| {
         Some(input.listing().sort().patient().id("guarantor_id", Filter::Guarantor).since().without_deleted().done())
     })?;
-    let page = listing.entries_at::<InsuranceBalance>(&call, &place, |_| true)?;
+    let page = listing.entries_at::<InsuranceBalance>(&call, &location, |_| true)?;
     Ok(call.page(&page.views(InsuranceBalanceView::of)))
 }
 

@@ -94,7 +94,7 @@ impl EhrView {
 pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
-    let OpenLocation { location, .. } = call.location_of_any(&tenants, LocationId(id))?;
+    let OpenLocation { setup: location, .. } = call.location_of_any(&tenants, LocationId(id))?;
     let integrated = location.source.is_some();
     let ehr = if integrated { call.api.engine.description(location.id)?.map(EhrView::of) } else { None };
     Ok(call.show(CapabilitiesView { location_id: location.id, integrated, ehr }))

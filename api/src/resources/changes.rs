@@ -42,7 +42,7 @@ pub(crate) struct ChangeView {
 }
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (place, (since, asked, per_page)) = call.at_location(|input| {
+    let (location, (since, asked, per_page)) = call.at_location(|input| {
         let since = input.query.optional("since", text(MAX_TEXT));
         let asked = input.query.list("resource", resource());
         let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
@@ -54,9 +54,9 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     let all = || resource_names::all().filter(|resource| granted(*resource, call.key.grants)).collect();
     let resources = if asked.is_empty() { all() } else { asked };
     // The cursor is the location's, whatever else is asked.
-    let cursors = call.api.cursors.bound_to("/changes", vec![("location_id", &place.location.id.to_string())]);
+    let cursors = call.api.cursors.bound_to("/changes", vec![("location_id", &location.setup.id.to_string())]);
     let from = since.as_deref().map(|since| opened(&cursors, since)).transpose()?;
-    let changes = call.api.engine.changes(place.location.id, from, &resources, per_page).map_err(|error| match error {
+    let changes = call.api.engine.changes(location.setup.id, from, &resources, per_page).map_err(|error| match error {
         EngineError::Expired => ApiError::bad(
             "since is too old: changes are kept for 30 days. List the records anew, and ask without since where changes begin.",
         )
@@ -65,7 +65,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     })?;
     let mut rows = Vec::with_capacity(changes.entries.len());
     for entry in &changes.entries {
-        rows.extend(view(&call, &place, entry)?);
+        rows.extend(view(&call, &location, entry)?);
     }
     let info = PageInfo {
         has_previous_page: false,
@@ -82,10 +82,10 @@ fn opened(cursors: &QueryCursors, since: &str) -> Result<u64, ApiError> {
 }
 
 /// None of what was made at another location: it is not this one's.
-fn view(call: &Call, place: &OpenLocation, entry: &FeedEntry) -> Result<Option<ChangeView>, ApiError> {
-    let (location, version, amounts) = (place.location.id, call.version.name(), call.key.grants.financial);
-    let shown = call.api.engine.shown(location, entry.resource, entry.id, version, amounts)?;
-    if shown.as_ref().is_some_and(|shown| shown.made_at.is_some_and(|own| own != location.0)) {
+fn view(call: &Call, location: &OpenLocation, entry: &FeedEntry) -> Result<Option<ChangeView>, ApiError> {
+    let (at, version, amounts) = (location.setup.id, call.version.name(), call.key.grants.financial);
+    let shown = call.api.engine.shown(at, entry.resource, entry.id, version, amounts)?;
+    if shown.as_ref().is_some_and(|shown| shown.made_at.is_some_and(|own| own != at.0)) {
         return Ok(None);
     }
     let (record, change) = match (shown.filter(|shown| !shown.deleted), entry.change) {

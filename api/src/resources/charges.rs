@@ -17,13 +17,13 @@ use crate::{
 };
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (place, (include, listing)) = call.at_location(|input| {
+    let (location, (include, listing)) = call.at_location(|input| {
         let include = input.query.list("include", includes(&["claim_payouts"]));
         let listing = input.listing().sort().patient().id("provider_id", Filter::Provider);
         let listing = listing.id("procedure_id", Filter::Procedure).id("guarantor_id", Filter::Guarantor);
         Some((include, listing.since().include_deleted().done()))
     })?;
-    let page = listing.entries_at::<Charge>(&call, &place, |_| true)?;
+    let page = listing.entries_at::<Charge>(&call, &location, |_| true)?;
     let mut views = page.views(|it| call.charge(it));
     if !include.is_empty() {
         for (view, charge) in views.rows.iter_mut().zip(&page.rows) {

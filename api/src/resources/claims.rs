@@ -14,12 +14,12 @@ use crate::{
 };
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (place, listing) = call.at_location(|input| {
+    let (location, listing) = call.at_location(|input| {
         let listing = input.listing().sort().patient().id("guarantor_id", Filter::Guarantor);
         let listing = listing.id("provider_id", Filter::Provider).since();
         Some(listing.by("date_of_service", date(), Filter::DateOfService).include_deleted().done())
     })?;
-    let page = listing.entries_at::<Claim>(&call, &place, |_| true)?;
+    let page = listing.entries_at::<Claim>(&call, &location, |_| true)?;
     Ok(call.page(&page.views(ClaimView::of)))
 }
 

@@ -23,33 +23,33 @@ use crate::{
 };
 
 pub(crate) async fn categories(mut call: Call) -> HttpResult {
-    let (place, listing) = call.at_location(|input| Some(input.listing().without_deleted().done()))?;
-    let page = listing.entries(&call, &place.sources(), |_| true)?;
+    let (location, listing) = call.at_location(|input| Some(input.listing().without_deleted().done()))?;
+    let page = listing.entries(&call, &location.sources(), |_| true)?;
     Ok(call.page_of(&page, ProcedureCodeCategoryView::of))
 }
 
 pub(crate) async fn category(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
-    let (place, ()) = call.at_location(|_| Some(()))?;
-    Ok(call.show(ProcedureCodeCategoryView::of(&call.entry_at::<ProcedureCodeCategory>(&place, id)?)))
+    let (location, ()) = call.at_location(|_| Some(()))?;
+    Ok(call.show(ProcedureCodeCategoryView::of(&call.entry_at::<ProcedureCodeCategory>(&location, id)?)))
 }
 
 /// Deleted ones are not active any more.
 pub(crate) async fn codes(mut call: Call) -> HttpResult {
-    let (place, listing) = call.at_location(|input| Some(input.listing().since().done()))?;
-    let page = listing.entries::<ProcedureCode>(&call, &place.sources(), |_| true)?;
+    let (location, listing) = call.at_location(|input| Some(input.listing().since().done()))?;
+    let page = listing.entries::<ProcedureCode>(&call, &location.sources(), |_| true)?;
     Ok(call.page_of(&page, |it| ProcedureCodeView::of(it, call.adapter_of(it))))
 }
 
 pub(crate) async fn procedures(mut call: Call) -> HttpResult {
-    let (tenant, place, (listing, started, ended)) = call.in_locations(|input| {
+    let (tenant, location, (listing, started, ended)) = call.in_locations(|input| {
         let q = &mut input.query;
         let started = (q.optional("started_after", date()), q.optional("started_before", date()));
         let ended = (q.optional("ended_after", date()), q.optional("ended_before", date()));
         let listing = input.listing().sort().since().patient().id("provider_id", Filter::Provider);
         Some((listing.id("appointment_id", Filter::Appointment).done(), started, ended))
     })?;
-    let page = listing.entries(&call, &call.sources_at(&tenant, place.as_ref()), |it: &Record<Procedure>| {
+    let page = listing.entries(&call, &call.sources_at(&tenant, location.as_ref()), |it: &Record<Procedure>| {
         let (start, end) = (it.body.start_date.map(|day| day.0), it.body.end_date.map(|day| day.0));
         between(start, started) && between(end, ended)
     })?;
@@ -100,24 +100,24 @@ fn procedures_of(call: &Call, plan: &Record<TreatmentPlan>) -> Result<Vec<Record
 }
 
 pub(crate) async fn notes(mut call: Call) -> HttpResult {
-    let (place, (listing, entered)) = call.at_location(|input| {
+    let (location, (listing, entered)) = call.at_location(|input| {
         let (q, clock) = (&mut input.query, &input.clock);
         let entered = (q.optional("entered_after", instant(clock)), q.optional("entered_before", instant(clock)));
         let notes = input.listing().since().patient().id("procedure_id", Filter::Procedure);
         Some((notes.without_deleted().done(), entered))
     })?;
     let keep = |it: &Record<ClinicalNote>| between(it.body.entered_at.map(|it| it.at()), entered);
-    let page = listing.entries(&call, &place.sources(), keep)?;
+    let page = listing.entries(&call, &location.sources(), keep)?;
     Ok(call.page_of(&page, ClinicalNoteView::of))
 }
 
 pub(crate) async fn recall_types(mut call: Call) -> HttpResult {
-    let (place, (foreign_id, since)) = call.at_location(|input| {
+    let (location, (foreign_id, since)) = call.at_location(|input| {
         let q = &mut input.query;
         Some((q.optional("foreign_id", text(MAX_TEXT)), q.optional("updated_since", instant(&input.clock))))
     })?;
     let since = since.map(Filter::UpdatedSince).into_iter().collect();
-    let mut types: Vec<Record<RecallType>> = call.whole_entries(&place.sources(), since)?;
+    let mut types: Vec<Record<RecallType>> = call.whole_entries(&location.sources(), since)?;
     types.retain(|it| foreign_id.is_none() || it.foreign_id == foreign_id);
     Ok(call.list(&types.iter().map(|it| RecallTypeView::of(it, call.adapter_of(it))).collect::<Vec<_>>()))
 }
@@ -130,12 +130,12 @@ pub(crate) async fn recall_type(mut call: Call) -> HttpResult {
 }
 
 pub(crate) async fn recalls(mut call: Call) -> HttpResult {
-    let (place, (listing, due)) = call.at_location(|input| {
+    let (location, (listing, due)) = call.at_location(|input| {
         let due = input.query.optional("due_after", instant(&input.clock));
         let recalls = input.listing().sort().since().foreign_id().patient().id("recall_id", Filter::RecallType);
         Some((recalls.without_deleted().done(), due))
     })?;
-    let page = listing.entries(&call, &place.sources(), |it: &Record<PatientRecall>| {
+    let page = listing.entries(&call, &location.sources(), |it: &Record<PatientRecall>| {
         due.is_none_or(|due| it.body.date_due.is_some_and(|day| midnight(day.0) > due))
     })?;
     let kinds: Vec<_> = page.rows.iter().map(|it| kind_of(&call, it)).collect::<Result<_, _>>()?;
@@ -158,9 +158,9 @@ fn kind_of(call: &Call, recall: &Record<PatientRecall>) -> Result<Option<Record<
 }
 
 pub(crate) async fn conversations(mut call: Call) -> HttpResult {
-    let (place, listing) =
+    let (location, listing) =
         call.at_location(|input| Some(input.listing().since().patient().include_deleted().done()))?;
-    let page = listing.entries::<Conversation>(&call, &place.sources(), |_| true)?;
+    let page = listing.entries::<Conversation>(&call, &location.sources(), |_| true)?;
     Ok(call.page_of(&page, |it| ConversationView::of(it, call.adapter_of(it))))
 }
 

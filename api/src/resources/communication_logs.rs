@@ -45,7 +45,7 @@ const DIRECTIONS: &[(&str, Direction)] = &[("sent", Direction::Sent), ("received
 
 /// Ids rise with the time a request was made, so their order is the one by `created_at`.
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (place, (listing, status, since)) = call.at_location(|input| {
+    let (location, (listing, status, since)) = call.at_location(|input| {
         let status = input.query.optional("status", one_of(STATUSES));
         let since = input.query.optional("created_since", instant(&input.clock));
         if since.is_some_and(|since| since < input.now.minus(MOST_DAYS * DAY)) {
@@ -58,8 +58,8 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         let logs = input.listing().patient().descending(descending).filtered([Filter::UpdatedSince(since)]);
         Some((logs.done(), status, since))
     })?;
-    let here = Some(place.location.id.0);
-    let page = listing.entries(&call, &place.sources(), |it: &Record<CommunicationLog>| {
+    let here = Some(location.setup.id.0);
+    let page = listing.entries(&call, &location.sources(), |it: &Record<CommunicationLog>| {
         // Those recorded in the EHR itself have no write of ours.
         let write = it.write.as_ref().map(|write| write.status);
         let wanted = write.is_some_and(|write| status.is_none_or(|status| status == write));
@@ -81,7 +81,7 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
 }
 
 pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (place, log) = call.at_location(|input| {
+    let (location, log) = call.at_location(|input| {
         let b = &mut input.body;
         let patient_id = b.required("communication_log.patient_id", id());
         let note = b.required("communication_log.note", filled(text(MAX_NOTE)));
@@ -99,10 +99,10 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
     })?;
     let not_supported =
         || ApiError::Refused("EMR does not support communication logs.".into()).because(Reason::NotSupportedByEhr);
-    if place.location.source.is_none() {
+    if location.setup.source.is_none() {
         return Err(not_supported());
     }
-    let saved = call.save_entry(&place, &log, Some(log.patient_id)).await.map_err(|refused| match refused {
+    let saved = call.save_entry(&location, &log, Some(log.patient_id)).await.map_err(|refused| match refused {
         EngineError::Refused(Refusal::NotSupportedByEhr) => not_supported(),
         other => other.into(),
     })?;

@@ -55,8 +55,8 @@ pub(crate) fn list(call: &Call, found: &[Descriptor], kind: Option<&str>) -> Htt
 pub(crate) async fn of_location(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenants, kind) = call.in_tenants(|input| Some(read_type(input)))?;
-    let place = call.location_of_any(&tenants, LocationId(id))?;
-    let query = ListQuery::new(place.sources(), Order::Id);
+    let location = call.location_of_any(&tenants, LocationId(id))?;
+    let query = ListQuery::new(location.sources(), Order::Id);
     let here = |it: &Descriptor| it.deleted_at.is_none() && it.location_id.is_none_or(|location| location == id);
     let found = call.api.engine.list(&query, &PageRequest::whole(MAX_WHOLE_LIST), here)?.rows;
     Ok(list(&call, &found, kind.as_deref()))

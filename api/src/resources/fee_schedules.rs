@@ -16,13 +16,13 @@ use crate::{
 };
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (place, (active, listing)) = call.at_location(|input| {
+    let (location, (active, listing)) = call.at_location(|input| {
         let active = input.query.defaulted("active", boolean(), true);
         Some((active, input.listing().since().done()))
     })?;
     // Where the EHR does not tell, a schedule is in use.
     let in_use = |it: &Record<FeeSchedule>| it.body.active.unwrap_or(true) && it.deleted_at.is_none();
-    let page = listing.entries_at(&call, &place, |it| active == in_use(it))?;
+    let page = listing.entries_at(&call, &location, |it| active == in_use(it))?;
     Ok(call.page(&page.views(FeeScheduleView::of)))
 }
 
@@ -44,9 +44,9 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
 }
 
 pub(crate) async fn fees(mut call: Call) -> HttpResult {
-    let (place, listing) = call.at_location(|input| {
+    let (location, listing) = call.at_location(|input| {
         Some(input.listing().id("fee_schedule_id", Filter::FeeSchedule).since().without_deleted().done())
     })?;
-    let page = listing.entries_at::<Fee>(&call, &place, |_| true)?;
+    let page = listing.entries_at::<Fee>(&call, &location, |_| true)?;
     Ok(call.page(&page.views(FeeView::of)))
 }

@@ -23,53 +23,53 @@ use crate::{
 };
 
 pub(crate) async fn schemas(mut call: Call) -> HttpResult {
-    let (place, listing) = call.at_location(|input| Some(input.listing().without_deleted().done()))?;
-    let page = listing.entries(&call, &place.sources(), |_| true)?;
+    let (location, listing) = call.at_location(|input| Some(input.listing().without_deleted().done()))?;
+    let page = listing.entries(&call, &location.sources(), |_| true)?;
     Ok(call.page_of(&page, FormSchemaView::of))
 }
 
 pub(crate) async fn schema(mut call: Call) -> HttpResult {
     let id = call.path("uuid", uuid())?;
-    let (place, ()) = call.at_location(|_| Some(()))?;
-    let schema: Record<FormSchema> = call.entry_at(&place, schema_id(&place, &id)?)?;
+    let (location, ()) = call.at_location(|_| Some(()))?;
+    let schema: Record<FormSchema> = call.entry_at(&location, schema_id(&location, &id)?)?;
     Ok(call.show(FormSchemaDetail::of(&schema)))
 }
 
-fn schema_id(place: &OpenLocation, id: &Uuid) -> Result<u64, ApiError> {
-    let found = record_uuid::id_in(FormSchema::RESOURCE, place.location.source, id);
+fn schema_id(location: &OpenLocation, id: &Uuid) -> Result<u64, ApiError> {
+    let found = record_uuid::id_in(FormSchema::RESOURCE, location.setup.source, id);
     found.map(|(_, id)| id).ok_or_else(|| ApiError::NotFound(format!("Form Schema with id {id}")))
 }
 
 pub(crate) async fn responses(mut call: Call) -> HttpResult {
-    let (place, (listing, patient)) = call.at_location(|input| {
+    let (location, (listing, patient)) = call.at_location(|input| {
         let patient = input.query.required("patient_id", id());
         Some((input.listing().without_deleted().done(), patient?))
     })?;
-    find_at(&call, &place, patient)?;
+    find_at(&call, &location, patient)?;
     let listing = listing.filtered([Filter::Patient(patient.into())]);
-    let page = listing.entries(&call, &place.sources(), |_| true)?;
+    let page = listing.entries(&call, &location.sources(), |_| true)?;
     Ok(call.page_of(&page, |it| FormResponseView::of(it, call.adapter_of(it))))
 }
 
 pub(crate) async fn response(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
-    let (place, ()) = call.at_location(|_| Some(()))?;
-    let response: Record<FormResponse> = call.entry_at(&place, id)?;
+    let (location, ()) = call.at_location(|_| Some(()))?;
+    let response: Record<FormResponse> = call.entry_at(&location, id)?;
     Ok(call.show(FormResponseView::of(&response, call.adapter_of(&response))))
 }
 
 pub(crate) async fn respond(mut call: Call) -> HttpResult {
-    let (place, (patient_id, schema, answers)) = call.at_location(|input| {
+    let (location, (patient_id, schema, answers)) = call.at_location(|input| {
         let b = &mut input.body;
         let patient_id = b.required("form_response.patient_id", id());
         let schema = b.required("form_response.form_schema_id", uuid());
         let answers = b.required("form_response.patient_submitted_data", answers());
         Some((patient_id?, schema?, answers?))
     })?;
-    let form_schema_id = schema_id(&place, &schema)?;
+    let form_schema_id = schema_id(&location, &schema)?;
     let submitted_at = call.api.engine.now().into();
     let response = FormResponse { patient_id, form_schema_id, answers_json: answers, submitted_at, extra: Vec::new() };
-    let saved = call.save_entry(&place, &response, Some(patient_id)).await?;
+    let saved = call.save_entry(&location, &response, Some(patient_id)).await?;
     Ok(call.made(saved.replay, FormResponseView::of(&saved.record, call.adapter_of(&saved.record))))
 }
 

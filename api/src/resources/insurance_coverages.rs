@@ -60,11 +60,11 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
 }
 
 pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (place, coverage) = call.at_location(|input| {
+    let (location, coverage) = call.at_location(|input| {
         input.body.may_be_unwrapped("insurance_coverage");
         read(&mut input.body, input.today)
     })?;
-    let saved = call.save_entry(&place, &coverage, Some(coverage.patient_id)).await?;
+    let saved = call.save_entry(&location, &coverage, Some(coverage.patient_id)).await?;
     Ok(call.made(saved.replay, CoverageView::of(&saved.record)))
 }
 
@@ -132,8 +132,9 @@ pub(crate) async fn delete(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let coverage: Record<Coverage> = call.entry(&tenant, id)?;
-    let place = call.location_for(&tenant, coverage.source(), coverage.location_id.as_slice());
-    let place = place.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(Coverage::RESOURCE))))?;
-    call.save(&place, RemoveRecord::<Coverage>::new(id)).await?;
+    let location = call.location_for(&tenant, coverage.source(), coverage.location_id.as_slice());
+    let location =
+        location.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(Coverage::RESOURCE))))?;
+    call.save(&location, RemoveRecord::<Coverage>::new(id)).await?;
     Ok(call.empty())
 }

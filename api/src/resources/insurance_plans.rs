@@ -82,8 +82,8 @@ fn subscribers<'a>(
 }
 
 pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (place, plan) = call.at_location(|input| read(&mut input.body))?;
-    let saved = call.save_entry(&place, &plan, None).await?;
+    let (location, plan) = call.at_location(|input| read(&mut input.body))?;
+    let saved = call.save_entry(&location, &plan, None).await?;
     let mut view = InsurancePlanView::of(&saved.record);
     // A new plan covers nobody yet (specification 2.2).
     (view.patient_coverages, view.subscribers, view.fee_schedule) = (Some(vec![]), Some(vec![]), Some(None));

@@ -102,7 +102,7 @@ impl LedgerEntryInput {
 
     /// What makes two requests with the same `transaction_id` the same: all they say, however it is spelled. Spelled out here, as it is
     /// compared with what was kept years ago. A day that was not given is not said.
-    fn number<T: Body>(&self, call: &Call, place: &OpenLocation) -> IdempotencyKey {
+    fn number<T: Body>(&self, call: &Call, location: &OpenLocation) -> IdempotencyKey {
         let by_charge: BTreeMap<String, String> =
             self.charge_splits.iter().map(|it| (it.charge_id.to_string(), it.amount.to_string())).collect();
         let by_provider: BTreeMap<String, String> =
@@ -111,17 +111,17 @@ impl LedgerEntryInput {
             "patient": self.patient_id,
             "amount": self.amount.to_string(),
             "type": self.type_id,
-            "day": self.on.map(|_| self.day(call, place).to_string()),
+            "day": self.on.map(|_| self.day(call, location).to_string()),
             "notes": self.notes,
             "charges": by_charge,
             "providers": by_provider,
         });
-        idempotency::numbered(place.location.id, name_of(T::RESOURCE), &self.transaction_id, &said)
+        idempotency::numbered(location.setup.id, name_of(T::RESOURCE), &self.transaction_id, &said)
     }
 
     /// The date on the location's calendar; today where none is given.
-    pub(super) fn day(&self, call: &Call, place: &OpenLocation) -> Day {
-        let at = |moment| times::local(moment, place.location.zone).0;
+    pub(super) fn day(&self, call: &Call, location: &OpenLocation) -> Day {
+        let at = |moment| times::local(moment, location.setup.zone).0;
         Day(match self.on {
             Some(On::Date(date)) => date,
             Some(On::Moment(moment)) => at(moment),
@@ -133,14 +133,14 @@ impl LedgerEntryInput {
 /// Saves the entry of a patient, once for each `transaction_id` at a location.
 pub(super) async fn save<T: Body>(
     call: &mut Call,
-    place: &OpenLocation,
+    location: &OpenLocation,
     given: LedgerEntryInput,
     body: impl FnOnce(LedgerEntryInput, Day) -> T,
 ) -> Result<Saved<Record<T>>, ApiError> {
-    let (patient_id, day) = (given.patient_id, given.day(call, place));
-    let number = given.number::<T>(call, place);
-    let saved = call.save_numbered(place, &body(given, day), Some(patient_id), Some(number)).await;
-    saved.map_err(|refused| refusal(refused, place.location.id.0))
+    let (patient_id, day) = (given.patient_id, given.day(call, location));
+    let number = given.number::<T>(call, location);
+    let saved = call.save_numbered(location, &body(given, day), Some(patient_id), Some(number)).await;
+    saved.map_err(|refused| refusal(refused, location.setup.id.0))
 }
 
 /// Specification 7.3.

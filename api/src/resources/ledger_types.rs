@@ -10,12 +10,12 @@ use crate::{
 };
 
 pub(crate) async fn payment_types(mut call: Call) -> HttpResult {
-    let (place, (active, listing)) = call.at_location(|input| {
+    let (location, (active, listing)) = call.at_location(|input| {
         let active = input.query.defaulted("active", boolean(), true);
         Some((active, input.listing().since().done()))
     })?;
-    let page =
-        listing.entries_at::<PaymentType>(&call, &place, |it| active == (it.body.active && it.deleted_at.is_none()))?;
+    let page = listing
+        .entries_at::<PaymentType>(&call, &location, |it| active == (it.body.active && it.deleted_at.is_none()))?;
     Ok(call.page(&page.views(PaymentTypeView::of)))
 }
 
@@ -26,12 +26,12 @@ pub(crate) async fn payment_type(mut call: Call) -> HttpResult {
 }
 
 pub(crate) async fn adjustment_types(mut call: Call) -> HttpResult {
-    let (place, (active, listing)) = call.at_location(|input| {
+    let (location, (active, listing)) = call.at_location(|input| {
         let active = input.query.defaulted("active", boolean(), true);
         Some((active, input.listing().since().done()))
     })?;
     let page = listing
-        .entries_at::<AdjustmentType>(&call, &place, |it| active == (it.body.active && it.deleted_at.is_none()))?;
+        .entries_at::<AdjustmentType>(&call, &location, |it| active == (it.body.active && it.deleted_at.is_none()))?;
     Ok(call.page(&page.views(AdjustmentTypeView::of)))
 }
 

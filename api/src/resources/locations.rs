@@ -152,7 +152,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
 pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
-    let OpenLocation { location, .. } = call.location_of_any(&tenants, LocationId(id))?;
+    let OpenLocation { setup: location, .. } = call.location_of_any(&tenants, LocationId(id))?;
     let facts = Facts::of(&call, &location)?;
     let engine = &call.api.engine;
     let gate = match engine.gateway().status(location.id) {

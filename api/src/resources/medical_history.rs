@@ -34,7 +34,7 @@ fn category() -> Kind<HistoryCategory> {
 }
 
 pub(crate) async fn items(mut call: Call) -> HttpResult {
-    let (place, (listing, category, term)) = call.at_location(|input| {
+    let (location, (listing, category, term)) = call.at_location(|input| {
         let category = input.query.required("category", category());
         let term = input.query.optional("search_term", text(MAX_NAME)).map(|term| term.to_lowercase());
         Some((input.listing().without_deleted().done(), category?, term))
@@ -42,20 +42,20 @@ pub(crate) async fn items(mut call: Call) -> HttpResult {
     let named = |it: &Record<HistoryItem>| term.as_ref().is_none_or(|term| it.body.name.to_lowercase().contains(term));
     let name = CATEGORIES.iter().find(|(_, known)| *known == category).map(|(name, _)| *name);
     let listing = listing.filtered(name.map(|name| Filter::Category(name.to_owned())));
-    let page = listing.entries(&call, &place.sources(), named)?;
+    let page = listing.entries(&call, &location.sources(), named)?;
     Ok(call.page_of(&page, HistoryItemView::of))
 }
 
 pub(crate) async fn patient_items(mut call: Call) -> HttpResult {
-    let (place, (patient, category, active)) = call.at_location(|input| {
+    let (location, (patient, category, active)) = call.at_location(|input| {
         let patient = input.query.required("patient_id", id());
         let category = input.query.required("category", category());
         let active = input.query.defaulted("active", boolean(), true);
         Some((patient?, category?, active))
     })?;
-    find_at(&call, &place, patient)?;
+    find_at(&call, &location, patient)?;
     let theirs = vec![Filter::Patient(patient.into())];
-    let mut entries: Vec<Record<PatientHistoryItem>> = call.whole_entries_ever(&place.sources(), theirs)?;
+    let mut entries: Vec<Record<PatientHistoryItem>> = call.whole_entries_ever(&location.sources(), theirs)?;
     entries.retain(|it| it.body.category == category && active == (it.body.active && it.deleted_at.is_none()));
     let items = items_of(&call, &entries)?;
     Ok(call.list(&views(&entries, &items)))
@@ -75,18 +75,18 @@ fn views<'a>(
 
 /// All of it is looked at before the first item is saved.
 pub(crate) async fn save(mut call: Call) -> HttpResult {
-    let (place, new) = call.at_location(|input| read(&mut input.body))?;
+    let (location, new) = call.at_location(|input| read(&mut input.body))?;
     let (patient, new) = new;
-    if find_at(&call, &place, patient)?.foreign_id.is_none() {
+    if find_at(&call, &location, patient)?.foreign_id.is_none() {
         return Err(engine::Unmet::PatientNotSynced.into());
     }
     for item in &new {
-        check(&call, &place, item)?;
+        check(&call, &location, item)?;
     }
     let (mut entries, mut replays) = (Vec::new(), 0);
     for (n, item) in new.into_iter().enumerate() {
         let once = call.idempotency_key().map(|key| idempotency::nth(key, n));
-        let saved = call.save_with_key(&place, item, once).await?;
+        let saved = call.save_with_key(&location, item, once).await?;
         replays += usize::from(saved.replay);
         entries.push(saved.record);
     }
@@ -117,8 +117,8 @@ fn read(b: &mut Fields) -> Option<(u32, Vec<SaveHistoryItem>)> {
     Some((patient_id, all))
 }
 
-fn check(call: &Call, place: &OpenLocation, new: &SaveHistoryItem) -> Result<(), ApiError> {
-    let item: Record<HistoryItem> = call.entry_at(place, new.item_id)?;
+fn check(call: &Call, location: &OpenLocation, new: &SaveHistoryItem) -> Result<(), ApiError> {
+    let item: Record<HistoryItem> = call.entry_at(location, new.item_id)?;
     let usable = item.deleted_at.is_none() && item.body.category == new.category;
     let missing = || ApiError::NotFound(format!("{} with id {}", name_of(HistoryItem::RESOURCE), new.item_id));
     if usable { Ok(()) } else { Err(missing()) }

@@ -24,7 +24,7 @@ pub(crate) fn find(call: &Call, location: LocationId, id: u64) -> Result<Record<
 }
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (OpenLocation { institution, location }, (listing, name)) = call.at_location(|input| {
+    let (OpenLocation { institution, setup }, (listing, name)) = call.at_location(|input| {
         // Types are always there; their category is part of them.
         input.query.list("include", includes(&["appointment_types", "appt_categories"]));
         let name = input.query.optional("search_name", text(MAX_NAME)).map(|name| name.to_lowercase());
@@ -32,9 +32,9 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     })?;
     let types = appointment_types::by_id(&call, &Tenant { institution })?;
     let named = |it: &Record<Operatory>| name.as_ref().is_none_or(|name| it.name.to_lowercase().contains(name));
-    let sources: Vec<u32> = location.source.into_iter().collect();
-    let page = listing.page(&call, &[location.id.0], &sources, named)?;
-    let adapter = call.api.directory.adapter(&location);
+    let sources: Vec<u32> = setup.source.into_iter().collect();
+    let page = listing.page(&call, &[setup.id.0], &sources, named)?;
+    let adapter = call.api.directory.adapter(&setup);
     Ok(call.page_of(&page, |it| OperatoryView::basic(it, adapter).with_types(it, &types)))
 }
 
@@ -45,10 +45,10 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
         Some(())
     })?;
     let types = appointment_types::by_id(&call, &tenant)?;
-    for place in call.open_locations(&tenant) {
-        let found = call.api.engine.operatory(place.location.id, id)?;
+    for location in call.open_locations(&tenant) {
+        let found = call.api.engine.operatory(location.setup.id, id)?;
         if let Some(record) = found {
-            let adapter = call.api.directory.adapter(&place.location);
+            let adapter = call.api.directory.adapter(&location.setup);
             return Ok(call.show(OperatoryView::basic(&record, adapter).with_types(&record, &types)));
         }
     }

@@ -25,9 +25,9 @@ pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Record<Patie
 }
 
 /// The one a request names, at a location.
-pub(crate) fn find_at(call: &Call, place: &OpenLocation, id: u32) -> Result<Record<Patient>, ApiError> {
-    let found = call.api.engine.patient(place.institution.id, id)?;
-    seen(call, found.filter(|it| it.source_id == place.location.source), id)
+pub(crate) fn find_at(call: &Call, location: &OpenLocation, id: u32) -> Result<Record<Patient>, ApiError> {
+    let found = call.api.engine.patient(location.institution.id, id)?;
+    seen(call, found.filter(|it| it.source_id == location.setup.source), id)
 }
 
 fn seen(call: &Call, found: Option<Record<Patient>>, id: u32) -> Result<Record<Patient>, ApiError> {
@@ -38,8 +38,8 @@ fn seen(call: &Call, found: Option<Record<Patient>>, id: u32) -> Result<Record<P
 
 /// Patients are shared by all locations of their EHR; without one they belong to the locations that know them.
 pub(crate) fn reachable(call: &Call, tenant: &Tenant, patient: &Record<Patient>) -> bool {
-    call.open_locations(tenant).iter().any(|place| match patient.source_id {
-        Some(source) => place.location.source == Some(source),
-        None => patient.location_ids.contains(&place.location.id.0),
+    call.open_locations(tenant).iter().any(|location| match patient.source_id {
+        Some(source) => location.setup.source == Some(source),
+        None => patient.location_ids.contains(&location.setup.id.0),
     })
 }

@@ -11,10 +11,10 @@ use crate::{
 };
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (place, listing) = call.at_location(|input| {
+    let (location, listing) = call.at_location(|input| {
         Some(input.listing().sort().patient().id("guarantor_id", Filter::Guarantor).since().without_deleted().done())
     })?;
-    let page = listing.entries_at::<PaymentPlan>(&call, &place, |_| true)?;
+    let page = listing.entries_at::<PaymentPlan>(&call, &location, |_| true)?;
     Ok(call.page(&page.views(PaymentPlanView::of)))
 }
 

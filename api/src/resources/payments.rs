@@ -22,13 +22,13 @@ use crate::{
 };
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (place, listing) = call.at_location(|input| {
+    let (location, listing) = call.at_location(|input| {
         let listing = input.listing().sort().patient().id("provider_id", Filter::Provider);
         let listing = listing.id("guarantor_id", Filter::Guarantor).id("charge_id", Filter::Charge);
         let listing = listing.id("claim_id", Filter::Claim).text("transaction_id", Filter::TransactionId);
         Some(listing.since().include_deleted().done())
     })?;
-    let page = listing.entries_at::<Payment>(&call, &place, is_live)?;
+    let page = listing.entries_at::<Payment>(&call, &location, is_live)?;
     Ok(call.page(&page.views(|it| call.payment(it))))
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
 }
 
 pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (place, given) =
+    let (location, given) =
         call.at_location(|input| LedgerEntryInput::read(input, "payment", "paid_at", "payment_type_id"))?;
     let body = |given: LedgerEntryInput, day| Payment {
         patient_id: Some(given.patient_id),
@@ -81,6 +81,6 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
         provider_splits: given.provider_splits,
         extra: Vec::new(),
     };
-    let saved = ledger_entry::save(&mut call, &place, given.unsigned(), body).await?;
+    let saved = ledger_entry::save(&mut call, &location, given.unsigned(), body).await?;
     Ok(call.made(saved.replay, call.payment(&saved.record)))
 }

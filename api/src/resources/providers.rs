@@ -135,7 +135,7 @@ struct Filter {
 }
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (tenant, place, (listing, filter, include)) = call.in_locations(|input| {
+    let (tenant, location, (listing, filter, include)) = call.in_locations(|input| {
         let include = input.query.list("include", includes(INCLUDES));
         let descending = input.query.defaulted("sort", sort(&["id"]), "id").descending;
         let filter = Filter {
@@ -145,11 +145,11 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         };
         Some((input.listing().descending(descending).foreign_id().since().done(), filter, include))
     })?;
-    let places = call.open_locations(&tenant);
-    let working = Working::at(&call, &tenant, &places)?;
+    let locations = call.open_locations(&tenant);
+    let working = Working::at(&call, &tenant, &locations)?;
     let sources = call.sources(&tenant);
     let keep = |it: &Record<Provider>| {
-        let here = place.as_ref().is_none_or(|place| working.may_work(it, place));
+        let here = location.as_ref().is_none_or(|location| working.may_work(it, location));
         (sources.contains(&it.source()) || working.without_ehr(it.id)) && filter.keeps(it, &working) && here
     };
     let page = listing.page(&call, &[tenant.institution.id.0], &sources, keep)?;
@@ -159,8 +159,8 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
 pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenant, include) = call.in_tenant(|input| Some(input.query.list("include", includes(INCLUDES))))?;
-    let places = call.open_locations(&tenant);
-    let working = Working::at(&call, &tenant, &places)?;
+    let locations = call.open_locations(&tenant);
+    let working = Working::at(&call, &tenant, &locations)?;
     let record = match call.api.engine.provider(tenant.institution.id, id)? {
         Some(record) if working.without_ehr(id) => record,
         _ => find(&call, &tenant, id)?,
@@ -179,13 +179,15 @@ fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Record<Provider>, 
     // Who asks for types only is shown the hours that carry some.
     let all = asked("availabilities").is_some();
     let shown = |(_, hour): &(&OpenLocation, &Record<WorkingHour>)| all || !hour.appointment_type_ids.is_empty();
-    let own = || working.places.iter().filter(|(place, _)| working.works(it.id, place.location.id));
-    let adapter = |place: &'a OpenLocation| call.api.directory.adapter(&place.location);
+    let own = || working.locations.iter().filter(|(location, _)| working.works(it.id, location.setup.id));
+    let adapter = |location: &'a OpenLocation| call.api.directory.adapter(&location.setup);
     ProviderView {
-        locations: own().map(|(place, facts)| LocationView::of(&place.location, adapter(place), *facts)).collect(),
-        provider_requestables: own().map(|(place, _)| Requestable { location_id: place.location.id }).collect(),
+        locations: own()
+            .map(|(location, facts)| LocationView::of(&location.setup, adapter(location), *facts))
+            .collect(),
+        provider_requestables: own().map(|(location, _)| Requestable { location_id: location.setup.id }).collect(),
         availabilities: asked("availabilities").or(asked("appointment_types")).map(|()| {
-            hours().filter(shown).map(|(place, hour)| working_hours::view(hour, place, types, now)).collect()
+            hours().filter(shown).map(|(location, hour)| working_hours::view(hour, location, types, now)).collect()
         }),
         appointment_types: asked("appointment_types")
             .map(|()| named.iter().filter_map(|id| types.as_ref()?.get(id)).cloned().collect()),
@@ -203,42 +205,42 @@ impl Filter {
 
 /// Who has working hours where.
 struct Working<'a> {
-    places: Vec<(&'a OpenLocation, Facts)>,
+    locations: Vec<(&'a OpenLocation, Facts)>,
     /// Those in use.
     hours: Vec<(&'a OpenLocation, Vec<Record<WorkingHour>>)>,
     types: working_hours::Types,
 }
 
 impl<'a> Working<'a> {
-    fn at(call: &Call, tenant: &Tenant, places: &'a [OpenLocation]) -> Result<Working<'a>, ApiError> {
+    fn at(call: &Call, tenant: &Tenant, locations: &'a [OpenLocation]) -> Result<Working<'a>, ApiError> {
         let (mut known, mut hours) = (Vec::new(), Vec::new());
-        for place in places {
-            known.push((place, Facts::of(call, &place.location)?));
-            let mut own = call.api.engine.working_hours(place.location.id)?;
+        for location in locations {
+            known.push((location, Facts::of(call, &location.setup)?));
+            let mut own = call.api.engine.working_hours(location.setup.id)?;
             own.retain(|hour| hour.in_force() && hour.deleted_at.is_none());
-            hours.push((place, own));
+            hours.push((location, own));
         }
-        Ok(Working { places: known, hours, types: Some(appointment_types::by_id(call, tenant)?) })
+        Ok(Working { locations: known, hours, types: Some(appointment_types::by_id(call, tenant)?) })
     }
 
     fn hours_of(&self, provider: u32) -> impl Iterator<Item = (&'a OpenLocation, &Record<WorkingHour>)> {
-        let all = self.hours.iter().flat_map(|(place, hours)| hours.iter().map(move |hour| (*place, hour)));
+        let all = self.hours.iter().flat_map(|(location, hours)| hours.iter().map(move |hour| (*location, hour)));
         all.filter(move |(_, hour)| hour.provider_id == provider)
     }
 
-    fn works(&self, provider: u32, location: LocationId) -> bool {
-        self.hours_of(provider).any(|(place, _)| place.location.id == location)
+    fn works(&self, provider: u32, id: LocationId) -> bool {
+        self.hours_of(provider).any(|(location, _)| location.setup.id == id)
     }
 
     /// Who has no hours anywhere may get some at any location of their EHR, and at those without one.
     fn may_work(&self, provider: &Record<Provider>, at: &OpenLocation) -> bool {
-        let theirs = at.location.source.is_none_or(|source| provider.source_id == Some(source));
-        (theirs && !self.anywhere(provider.id)) || self.works(provider.id, at.location.id)
+        let theirs = at.setup.source.is_none_or(|source| provider.source_id == Some(source));
+        (theirs && !self.anywhere(provider.id)) || self.works(provider.id, at.setup.id)
     }
 
     /// At a location that has no EHR, whichever the provider comes from.
     fn without_ehr(&self, provider: u32) -> bool {
-        self.hours_of(provider).any(|(place, _)| place.location.source.is_none())
+        self.hours_of(provider).any(|(location, _)| location.setup.source.is_none())
     }
 
     fn anywhere(&self, provider: u32) -> bool {

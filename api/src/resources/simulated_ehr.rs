@@ -54,9 +54,9 @@ impl From<ControlError> for ApiError {
 pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
-    let place = call.location_of_any(&tenants, LocationId(id))?;
-    let ehr = simulated(&call, &place)?;
-    view(&call, place.location.id, &*ehr, Vec::new()).await
+    let location = call.location_of_any(&tenants, LocationId(id))?;
+    let ehr = simulated(&call, &location)?;
+    view(&call, location.setup.id, &*ehr, Vec::new()).await
 }
 
 /// Does it, and has every location of the same system read at once, so that nobody has to wait for the next cycle to see it.
@@ -76,27 +76,27 @@ pub(crate) async fn control(mut call: Call) -> HttpResult {
         }
         one
     })?;
-    let place = call.location_of_any(&tenants, LocationId(id))?;
-    let ehr = simulated(&call, &place)?;
+    let location = call.location_of_any(&tenants, LocationId(id))?;
+    let ehr = simulated(&call, &location)?;
     let (name, what) = asked;
     let changes = ehr.control(json!({ name: what })).await?;
     call.audit("control simulated ehr", "location", id.into());
     let all = call.api.engine.setup().locations.values();
-    let beside = all.filter(|it| it.source == place.location.source && it.status == LocationStatus::Active);
+    let beside = all.filter(|it| it.source == location.setup.source && it.status == LocationStatus::Active);
     for location in beside {
         if let Err(refused) = call.api.engine.sync_now(location.id).await {
             tracing::info!(location = %location.id, ?refused, "not read at once");
         }
     }
-    view(&call, place.location.id, &*ehr, changes).await
+    view(&call, location.setup.id, &*ehr, changes).await
 }
 
 /// The location's system, where it is one that may be made to misbehave.
-fn simulated(call: &Call, place: &OpenLocation) -> Result<Arc<dyn SimulatedEhr>, ApiError> {
-    if place.institution.environment != Environment::Sandbox {
+fn simulated(call: &Call, location: &OpenLocation) -> Result<Arc<dyn SimulatedEhr>, ApiError> {
+    if location.institution.environment != Environment::Sandbox {
         return Err(ApiError::Refused("Only practices of the sandbox have simulated health record systems.".into()));
     }
-    let Some(source) = place.location.source else {
+    let Some(source) = location.setup.source else {
         return Err(ApiError::Refused("The location has no health record system.".into()));
     };
     let hosted = call.api.simulated.get(&source).cloned();

@@ -31,7 +31,7 @@ pub(super) struct Week {
 /// From the query's first day on, before `end`, and at most `most` slots.
 pub(super) async fn week(
     call: &mut Call,
-    place: &OpenLocation,
+    location: &OpenLocation,
     query: &SlotQuery,
     end: Date,
     most: usize,
@@ -39,16 +39,16 @@ pub(super) async fn week(
     let days = end.days_since(query.from).clamp(1, i64::from(DAYS)) as u16;
     let piece = SlotQuery { days, limit: most + 1, ..query.clone() };
     let FreeSlots { mut slots, next_available_date, any_hours, old_read } =
-        call.api.engine.free_slots(place.location.id, piece).await?;
+        call.api.engine.free_slots(location.setup.id, piece).await?;
     if let Some(at) = old_read {
-        warn_once(call, &long_ago(place, at));
+        warn_once(call, &long_ago(location, at));
     }
     let after = query.from.add_days(days.into());
     let Some(first_beyond) = slots.get(most).copied() else {
         let next = if slots.is_empty() { next_available_date } else { Some(after) };
         return Ok(Week { slots, next, cut: false, crowded: false, any_hours });
     };
-    let date = |slot: &Slot| times::local(slot.span.start, place.location.zone).0;
+    let date = |slot: &Slot| times::local(slot.span.start, location.setup.zone).0;
     let beyond = date(&first_beyond);
     if beyond > query.from {
         slots.retain(|slot| date(slot) < beyond);
@@ -58,14 +58,14 @@ pub(super) async fn week(
     Ok(Week { slots, next: Some(query.from.add_days(1)), cut: true, crowded: true, any_hours })
 }
 
-fn long_ago(place: &OpenLocation, at: Timestamp) -> String {
-    let (name, at) = (&place.location.name, times::for_people(at, place.location.zone));
+fn long_ago(location: &OpenLocation, at: Timestamp) -> String {
+    let (name, at) = (&location.setup.name, times::for_people(at, location.setup.zone));
     format!("The system of {name} was last read on {at}: what was booked there since is not known here.")
 }
 
 /// The day to begin at: today, where the one asked for is over.
-pub(super) fn begin(call: &mut Call, place: &OpenLocation, asked: Date) -> Date {
-    let today = times::local(call.api.engine.now(), place.location.zone).0;
+pub(super) fn begin(call: &mut Call, location: &OpenLocation, asked: Date) -> Date {
+    let today = times::local(call.api.engine.now(), location.setup.zone).0;
     if asked < today {
         warn_once(call, &format!("start_date {asked} is in the past: the search begins today, {today}."));
     }

@@ -138,7 +138,7 @@ pub(crate) async fn start(mut call: Call) -> HttpResult {
 pub(crate) async fn accept_deletions(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenants, resource) = call.in_tenants(|input| input.body.required("resource", resource()))?;
-    let location = call.location_of_any(&tenants, LocationId(id))?.location.id;
+    let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
     call.api.engine.accept_deletions(location, resource).await?;
     call.audit("accept deletions", "location", location.0.into());
     view(&call, location).await
@@ -147,7 +147,7 @@ pub(crate) async fn accept_deletions(mut call: Call) -> HttpResult {
 fn location(call: &mut Call) -> Result<LocationId, ApiError> {
     let id = call.path_id(id())?;
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
-    Ok(call.location_of_any(&tenants, LocationId(id))?.location.id)
+    Ok(call.location_of_any(&tenants, LocationId(id))?.setup.id)
 }
 
 async fn view(call: &Call, location: LocationId) -> HttpResult {

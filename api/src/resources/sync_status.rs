@@ -31,7 +31,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
 /// A location of one of the institutions.
 fn named(call: &Call, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation, ApiError> {
     let all = &call.api.engine.setup().locations;
-    let here = |tenant: &&Tenant| all.get(&id).is_some_and(|place| place.institution == tenant.institution.id);
+    let here = |tenant: &&Tenant| all.get(&id).is_some_and(|location| location.institution == tenant.institution.id);
     let tenant = tenants.iter().find(here).ok_or_else(|| ApiError::location_not_found(id))?;
     call.location(tenant, id)
 }
@@ -43,18 +43,18 @@ async fn gather(
     tenants: &[Tenant],
     only: &BTreeSet<u32>,
 ) -> Result<BTreeMap<Key, SourceStatus>, ApiError> {
-    let places: Vec<OpenLocation> = match only.is_empty() {
+    let locations: Vec<OpenLocation> = match only.is_empty() {
         true => tenants.iter().flat_map(|tenant| call.open_locations(tenant)).collect(),
         false => only.iter().map(|id| named(call, tenants, LocationId(*id))).collect::<Result<_, _>>()?,
     };
     let mut shared: BTreeMap<Key, SourceStatus> = BTreeMap::new();
-    for place in places {
-        let state = call.api.engine.sync_state(place.location.id).await?;
-        let key = match place.location.source {
+    for location in locations {
+        let state = call.api.engine.sync_state(location.setup.id).await?;
+        let key = match location.setup.source {
             Some(source) => (Some(source), 0),
-            None => (None, place.location.id.0),
+            None => (None, location.setup.id.0),
         };
-        shared.entry(key).or_default().add(place.location, state, call.api.engine.now());
+        shared.entry(key).or_default().add(location.setup, state, call.api.engine.now());
     }
     Ok(shared)
 }

@@ -63,7 +63,7 @@ impl SubscriptionView {
 /// `location_id` beside it the subscription hears of that location only.
 pub(crate) async fn create(mut call: Call) -> HttpResult {
     let id = endpoint_id(&call)?;
-    let (tenant, place, (resource_type, event, active)) = call.in_locations_of_query(|input| {
+    let (tenant, location, (resource_type, event, active)) = call.in_locations_of_query(|input| {
         let resource_type = input.body.required("resource_type", filled(text(MAX_NAME)));
         let event = input.body.required("event", filled(text(MAX_NAME)));
         let active = input.body.defaulted("active", boolean(), true);
@@ -74,7 +74,7 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
     }
     let new = NewSubscription {
         institution_id: tenant.institution.id,
-        location_id: place.map(|place| place.location.id),
+        location_id: location.map(|location| location.setup.id),
         resource_type: &resource_type,
         event: &event,
         active,

@@ -18,15 +18,15 @@ use crate::{
 };
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (tenant, place, (name, active, paging)) = call.in_locations(|input| {
+    let (tenant, location, (name, active, paging)) = call.in_locations(|input| {
         let name = input.query.optional("search_name", text(MAX_NAME)).map(|name| name.to_lowercase());
         Some((name, input.query.optional("active", boolean()), input.paging()))
     })?;
-    let places = place.map_or_else(|| call.open_locations(&tenant), |place| vec![place]);
+    let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
     // By id: location, name, and whether working hours in use have it.
     let mut labels: BTreeMap<u64, (u32, String, bool)> = BTreeMap::new();
-    for place in &places {
-        for hour in call.api.engine.working_hours(place.location.id)?.into_iter().filter(|it| it.deleted_at.is_none()) {
+    for location in &locations {
+        for hour in call.api.engine.working_hours(location.setup.id)?.into_iter().filter(|it| it.deleted_at.is_none()) {
             let in_force = hour.in_force();
             let location = hour.location();
             let Some(name) = hour.body.label else { continue };

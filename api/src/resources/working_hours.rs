@@ -37,7 +37,7 @@ use crate::{
 const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (place, (criteria, include, listing)) = call.at_location(|input| {
+    let (location, (criteria, include, listing)) = call.at_location(|input| {
         let include = input.query.list("include", includes(&["appointment_types"]));
         let criteria = Criteria {
             operatory: input.query.optional("operatory_id", long_id()),
@@ -49,13 +49,13 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         Some((criteria, include, input.listing().id("provider_id", Filter::Provider).done()))
     })?;
     let now = call.api.engine.now();
-    let today = times::local(now, place.location.zone).0;
-    let page = listing.page(&call, &[place.location.id.0], &place.sources(), |it: &Record<WorkingHour>| {
+    let today = times::local(now, location.setup.zone).0;
+    let page = listing.page(&call, &[location.setup.id.0], &location.sources(), |it: &Record<WorkingHour>| {
         let past = matches!(it.recurrence, Recurrence::On(date) if date < today);
         criteria.keeps(it) && !(criteria.not_past && past)
     })?;
-    let types = types_of(&call, &place, &include)?;
-    Ok(call.page(&page.views(|it| view(it, &place, &types, now))))
+    let types = types_of(&call, &location, &include)?;
+    Ok(call.page(&page.views(|it| view(it, &location, &types, now))))
 }
 
 struct Criteria {
@@ -86,13 +86,13 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenant, include) =
         call.in_tenant(|input| Some(input.query.list("include", includes(&["appointment_types"]))))?;
-    let (place, record) = find(&call, &tenant, id, is_shown)?;
-    let types = types_of(&call, &place, &include)?;
-    Ok(call.show(view(&record, &place, &types, call.api.engine.now())))
+    let (location, record) = find(&call, &tenant, id, is_shown)?;
+    let types = types_of(&call, &location, &include)?;
+    Ok(call.show(view(&record, &location, &types, call.api.engine.now())))
 }
 
 pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (place, new) = call.at_location(|input| {
+    let (location, new) = call.at_location(|input| {
         let b = &mut input.body;
         // As it was called in v2.2.2.
         b.may_be_called("working_hour", "availability");
@@ -117,9 +117,9 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
             active,
         })
     })?;
-    let saved = save(&mut call, &place, CreateWorkingHour(new)).await?;
-    name_oddities(&mut call, &place, &saved.record);
-    let view = WorkingHourView::of(&saved.record, place.location.zone, call.api.engine.now());
+    let saved = save(&mut call, &location, CreateWorkingHour(new)).await?;
+    name_oddities(&mut call, &location, &saved.record);
+    let view = WorkingHourView::of(&saved.record, location.setup.zone, call.api.engine.now());
     Ok(call.made(saved.replay, view))
 }
 
@@ -142,28 +142,28 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
         };
         Some(change)
     })?;
-    let (place, _) = find(&call, &tenant, path_id, |it| it.deleted_at.is_none())?;
-    let saved = save(&mut call, &place, ChangeWorkingHour { id: path_id, change }).await?;
-    name_oddities(&mut call, &place, &saved.record);
-    let types = types_of(&call, &place, &["appointment_types"])?;
-    Ok(call.show(view(&saved.record, &place, &types, call.api.engine.now())))
+    let (location, _) = find(&call, &tenant, path_id, |it| it.deleted_at.is_none())?;
+    let saved = save(&mut call, &location, ChangeWorkingHour { id: path_id, change }).await?;
+    name_oddities(&mut call, &location, &saved.record);
+    let types = types_of(&call, &location, &["appointment_types"])?;
+    Ok(call.show(view(&saved.record, &location, &types, call.api.engine.now())))
 }
 
 pub(crate) async fn delete(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
-    let (place, _) = find(&call, &tenant, id, |it| it.deleted_at.is_none())?;
-    save(&mut call, &place, RemoveWorkingHour(id)).await?;
+    let (location, _) = find(&call, &tenant, id, |it| it.deleted_at.is_none())?;
+    save(&mut call, &location, RemoveWorkingHour(id)).await?;
     Ok(call.empty())
 }
 
 /// What is right and yet may be a slip of the pen.
-fn name_oddities(call: &mut Call, place: &OpenLocation, it: &Record<WorkingHour>) {
+fn name_oddities(call: &mut Call, location: &OpenLocation, it: &Record<WorkingHour>) {
     if it.end <= it.begin && it.end > 0 {
         let (hours, minutes) = (it.end / 60, it.end % 60);
         call.warn(&format!("The hours go over midnight: they end at {hours:02}:{minutes:02} of the next day."));
     }
-    let today = times::local(call.api.engine.now(), place.location.zone).0;
+    let today = times::local(call.api.engine.now(), location.setup.zone).0;
     if let Recurrence::On(date) = it.recurrence
         && date < today
     {
@@ -173,10 +173,10 @@ fn name_oddities(call: &mut Call, place: &OpenLocation, it: &Record<WorkingHour>
 
 async fn save(
     call: &mut Call,
-    place: &OpenLocation,
+    location: &OpenLocation,
     request: impl Request<Reply = Saved<Record<WorkingHour>>> + Clone,
 ) -> Result<Saved<Record<WorkingHour>>, ApiError> {
-    call.save(place, request).await.map_err(|refused| match refused {
+    call.save(location, request).await.map_err(|refused| match refused {
         EngineError::Unmet(unmet) => unmet_of(unmet),
         other => other.into(),
     })
@@ -238,10 +238,10 @@ fn find(
     id: u32,
     wanted: impl Fn(&Record<WorkingHour>) -> bool,
 ) -> Result<(OpenLocation, Record<WorkingHour>), ApiError> {
-    for place in call.open_locations(tenant) {
-        let found = call.api.engine.working_hour(place.location.id, id)?;
+    for location in call.open_locations(tenant) {
+        let found = call.api.engine.working_hour(location.setup.id, id)?;
         if let Some(record) = found.filter(&wanted) {
-            return Ok((place, record));
+            return Ok((location, record));
         }
     }
     Err(ApiError::NotFound(format!("Working Hour with id {id}")))
@@ -249,18 +249,18 @@ fn find(
 
 pub(crate) type Types = Option<HashMap<u32, AppointmentTypeView>>;
 
-fn types_of(call: &Call, place: &OpenLocation, include: &[&str]) -> Result<Types, ApiError> {
-    let tenant = Tenant { institution: place.institution.clone() };
+fn types_of(call: &Call, location: &OpenLocation, include: &[&str]) -> Result<Types, ApiError> {
+    let tenant = Tenant { institution: location.institution.clone() };
     (!include.is_empty()).then(|| appointment_types::by_id(call, &tenant)).transpose()
 }
 
 pub(crate) fn view<'a>(
     it: &'a Record<WorkingHour>,
-    place: &OpenLocation,
+    location: &OpenLocation,
     types: &Types,
     now: location::time::Timestamp,
 ) -> WorkingHourView<'a> {
-    let mut view = WorkingHourView::of(it, place.location.zone, now);
+    let mut view = WorkingHourView::of(it, location.setup.zone, now);
     view.appointment_types = types.as_ref().map(|types| {
         let own = it.appointment_type_ids.iter().filter_map(|id| types.get(id)).cloned();
         own.collect()

@@ -158,7 +158,7 @@ pub(crate) async fn new_code(mut call: Call) -> HttpResult {
             }
         }
     })?;
-    let location = call.location_of_any(&tenants, LocationId(id))?.location.id;
+    let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
     let made = call.api.engine.gateway().new_code(location, kind).await?;
     call.audit("make pairing code", "location", location.0.into());
     let view =
@@ -169,7 +169,7 @@ pub(crate) async fn new_code(mut call: Call) -> HttpResult {
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
-    let location = call.location_of_any(&tenants, LocationId(id))?.location.id;
+    let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
     let all = call.api.engine.gateway().workstations(location)?;
     Ok(call.list(&all.into_iter().map(WorkstationView::from).collect::<Vec<_>>()))
 }
@@ -177,7 +177,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
 pub(crate) async fn revoke(mut call: Call) -> HttpResult {
     let (id, workstation) = (call.path_id(id())?, call.path("workstation", uuid())?);
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
-    let location = call.location_of_any(&tenants, LocationId(id))?.location.id;
+    let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
     if !call.api.engine.gateway().revoke(location, workstation).await? {
         return Err(ApiError::NotFound(format!("Workstation with id {workstation}")));
     }

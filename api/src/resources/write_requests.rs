@@ -156,16 +156,16 @@ impl Filter {
 
 /// Newest first.
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (place, (filter, descending, paging)) = call.at_location(|input| {
+    let (location, (filter, descending, paging)) = call.at_location(|input| {
         let filter = Filter::read(input);
         let descending = input.query.defaulted("sort", sort(&["queued_at"]), "-queued_at").descending;
         Some((filter, descending, input.paging()))
     })?;
-    let (location, source) = (place.location.id, place.location.source);
-    let waiting = call.api.engine.unfinished_writes(location).await?;
+    let (id, source) = (location.setup.id, location.setup.source);
+    let waiting = call.api.engine.unfinished_writes(id).await?;
     let page = paging.collect(
         descending,
-        |range| Ok(merged(waiting.clone(), call.api.engine.ended_writes(location, range)?, range)),
+        |range| Ok(merged(waiting.clone(), call.api.engine.ended_writes(id, range)?, range)),
         |it| filter.takes(it, source) && granted(subject(it.work).0, call.key.grants),
         |it| Position::id(it.id),
     )?;
@@ -173,26 +173,26 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
 }
 
 pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let (place, id) = location_and_id(&mut call)?;
-    shown_one(&call, &place, id).await
+    let (location, id) = location_and_id(&mut call)?;
+    shown_one(&call, &location, id).await
 }
 
 /// What failed to be made in the health record system is tried again, as a new write.
 pub(crate) async fn retry(mut call: Call) -> HttpResult {
-    let (place, id) = location_and_id(&mut call)?;
-    find(&call, &place, id).await?;
-    let again = call.api.engine.retry_write(place.location.id, WriteId(id)).await?;
+    let (location, id) = location_and_id(&mut call)?;
+    find(&call, &location, id).await?;
+    let again = call.api.engine.retry_write(location.setup.id, WriteId(id)).await?;
     call.audit("retry", "write request", id);
-    shown_one(&call, &place, again.0).await
+    shown_one(&call, &location, again.0).await
 }
 
 /// Given up for good.
 pub(crate) async fn give_up(mut call: Call) -> HttpResult {
-    let (place, id) = location_and_id(&mut call)?;
-    find(&call, &place, id).await?;
-    call.api.engine.drop_write(place.location.id, WriteId(id)).await?;
+    let (location, id) = location_and_id(&mut call)?;
+    find(&call, &location, id).await?;
+    call.api.engine.drop_write(location.setup.id, WriteId(id)).await?;
     call.audit("drop", "write request", id);
-    shown_one(&call, &place, id).await
+    shown_one(&call, &location, id).await
 }
 
 /// Locations count their writes from 0, people from 1.
@@ -211,19 +211,19 @@ fn write_id() -> Kind<(u32, u64)> {
 }
 
 fn location_and_id(call: &mut Call) -> Result<(OpenLocation, u64), ApiError> {
-    let (location, id) = call.path_id(write_id())?;
-    let place = call.at_location(|_| Some(()))?.0;
-    if place.location.id.0 == location { Ok((place, id)) } else { Err(not_found(location, id)) }
+    let (location_id, id) = call.path_id(write_id())?;
+    let location = call.at_location(|_| Some(()))?.0;
+    if location.setup.id.0 == location_id { Ok((location, id)) } else { Err(not_found(location_id, id)) }
 }
 
-async fn find(call: &Call, place: &OpenLocation, id: u64) -> Result<WriteRequest, ApiError> {
-    let found = call.api.engine.write_request(place.location.id, id).await?;
+async fn find(call: &Call, location: &OpenLocation, id: u64) -> Result<WriteRequest, ApiError> {
+    let found = call.api.engine.write_request(location.setup.id, id).await?;
     let found = found.filter(|it| granted(subject(it.work).0, call.key.grants));
-    found.ok_or_else(|| not_found(place.location.id.0, id))
+    found.ok_or_else(|| not_found(location.setup.id.0, id))
 }
 
-async fn shown_one(call: &Call, place: &OpenLocation, id: u64) -> HttpResult {
-    Ok(call.show(WriteRequestView::of(&find(call, place, id).await?, place.location.source)))
+async fn shown_one(call: &Call, location: &OpenLocation, id: u64) -> HttpResult {
+    Ok(call.show(WriteRequestView::of(&find(call, location, id).await?, location.setup.source)))
 }
 
 fn not_found(location: u32, id: u64) -> ApiError {

@@ -9,12 +9,12 @@
 //! pub struct PaymentView<'a> { id: u64, note: Option<&'a str>, created_at: At }
 //!
 //! pub async fn list(mut call: Call) -> HttpResult {
-//!     let (place, (listing, large)) = call.at_location(|input| {
+//!     let (location, (listing, large)) = call.at_location(|input| {
 //!         let large = input.query.defaulted("large", boolean(), false);
 //!         let listing = input.listing().sort().patient().id("claim_id", Filter::Claim).include_deleted();
 //!         Some((listing.done(), large))                         // read everything before the first `?`
 //!     })?;
-//!     let page = listing.entries_at::<Payment>(&call, &place, |it| !large || is_large(it))?;  // what no filter says
+//!     let page = listing.entries_at::<Payment>(&call, &location, |it| !large || is_large(it))?;  // what no filter says
 //!     Ok(call.page(&page.views(PaymentView::of)))
 //! }
 //!
@@ -25,7 +25,7 @@
 //! }
 //!
 //! pub async fn create(mut call: Call) -> HttpResult {               // `update` is the same with `call.path_id` and `clearable`
-//!     let (place, (patient, amount, note)) = call.at_location(|input| {
+//!     let (location, (patient, amount, note)) = call.at_location(|input| {
 //!         let b = &mut input.body;
 //!         let patient = b.required("payment.patient_id", id());
 //!         let amount = b.required("payment.amount", nonzero_money());

@@ -42,7 +42,7 @@ struct Emr {
 /// Locations that share a data source are one entry; one without EHR is an entry of its own.
 #[derive(Default)]
 pub(crate) struct SourceStatus {
-    places: Vec<Arc<LocationSetup>>,
+    locations: Vec<Arc<LocationSetup>>,
     pub read: Health,
     pub write: Health,
     ehr: Option<(String, Option<String>)>,
@@ -75,12 +75,12 @@ impl Health {
 }
 
 impl SourceStatus {
-    pub(crate) fn add(&mut self, place: Arc<LocationSetup>, state: SyncState, now: Timestamp) {
-        self.gates.extend(GateView::of(place.id, &state, now));
+    pub(crate) fn add(&mut self, location: Arc<LocationSetup>, state: SyncState, now: Timestamp) {
+        self.gates.extend(GateView::of(location.id, &state, now));
         self.read.add(state.read_ok, state.read_at);
         self.write.add(state.write_ok, state.write_at);
         self.ehr = self.ehr.take().or_else(|| state.ehr_name.map(|name| (name, state.ehr_hosting)));
-        self.places.push(place);
+        self.locations.push(location);
     }
 }
 
@@ -92,9 +92,9 @@ pub(crate) fn of_one(location: &Arc<LocationSetup>, state: &SyncState, now: Time
 }
 
 pub(crate) fn view<'a>(setup: &'a Setup, shared: &'a SourceStatus) -> SyncStatusView<'a> {
-    let first = shared.places.first();
-    let institution_id = first.map_or(InstitutionId(0), |place| place.institution);
-    let source = first.and_then(|place| setup.sources.get(&place.source?));
+    let first = shared.locations.first();
+    let institution_id = first.map_or(InstitutionId(0), |location| location.institution);
+    let source = first.and_then(|location| setup.sources.get(&location.source?));
     let emr = source.map(|source| {
         let (name, kind) = shared.ehr.clone().unwrap_or_else(|| (source.adapter.clone(), None));
         Emr { id: source.id, name: source.adapter.clone(), display_name: name, kind }
@@ -108,7 +108,7 @@ pub(crate) fn view<'a>(setup: &'a Setup, shared: &'a SourceStatus) -> SyncStatus
         read_status_at: shared.read.at(),
         write_status: shared.write.color(),
         write_status_at: shared.write.at(),
-        locations: shared.places.iter().map(|place| LocationBasic::of(place)).collect(),
+        locations: shared.locations.iter().map(|location| LocationBasic::of(location)).collect(),
         gates: &shared.gates,
     }
 }

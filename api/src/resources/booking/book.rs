@@ -29,7 +29,7 @@ pub(crate) async fn create(mut call: Call) -> BookingResult {
     let opened = open(&call, &tenant, at.as_ref(), &asked.slot_token);
     let vouched = opened.is_ok();
     // A retry finds its booking also when the secret that sealed its token is gone.
-    let (place, offer) = opened.or_else(|_| recall(&call, &tenant, at.as_ref(), &asked.slot_token))?;
+    let (location, offer) = opened.or_else(|_| recall(&call, &tenant, at.as_ref(), &asked.slot_token))?;
     let wanted = like(&offer);
     let request = BookSlot {
         offer,
@@ -41,11 +41,11 @@ pub(crate) async fn create(mut call: Call) -> BookingResult {
     let answer = call.api.engine.book(request).await;
     let made = answer.map_err(|refused| match refused {
         EngineError::Refused(Refusal::SlotExpired) if !vouched => Failure::slot_not_found(),
-        refused => Failure::refused(refused, |slots| offers(&call, &place, wanted, slots)),
+        refused => Failure::refused(refused, |slots| offers(&call, &location, wanted, slots)),
     })?;
     made.warnings.iter().for_each(|warning| call.warn(warning));
     let booking = made.appointment.booking.clone().ok_or(ApiError::Internal)?;
-    booked(&call, &place, &made.appointment, &booking, Some(made.replay))
+    booked(&call, &location, &made.appointment, &booking, Some(made.replay))
 }
 
 impl BookingInput {

@@ -19,18 +19,18 @@ pub(crate) async fn create(mut call: Call) -> BookingResult {
         let reason = input.body.unless_empty("reason", text(MAX_TEXT));
         Some((reference?, reason))
     })?;
-    let (place, appointment, booking) = find(&call, &tenant, &reference)?;
+    let (location, appointment, booking) = find(&call, &tenant, &reference)?;
     if booking.writeback == Writeback::Failed && !appointment.cancelled {
         return Err(Failure::booking_failed());
     }
     // A location forgets in time what is cancelled; asking it again would find nothing.
     if !appointment.cancelled {
-        let cancelled = call.api.engine.cancel(place.location.id, AppointmentId(appointment.id), reason).await;
+        let cancelled = call.api.engine.cancel(location.setup.id, AppointmentId(appointment.id), reason).await;
         cancelled.map_err(|refused| Failure::refused(refused, |_| Ok(Vec::new())))?;
     }
-    let (place, appointment, booking) = find(&call, &tenant, &reference)?;
+    let (location, appointment, booking) = find(&call, &tenant, &reference)?;
     let cancellation = WriteIntent::Cancel(AppointmentId(appointment.id));
-    let writes = call.api.engine.unfinished_writes(place.location.id).await.map_err(ApiError::from)?;
+    let writes = call.api.engine.unfinished_writes(location.setup.id).await.map_err(ApiError::from)?;
     let freeing = writes.iter().any(|write| write.work == cancellation);
-    booking_answer(&call, &place, &appointment, (&booking, freeing), None)
+    booking_answer(&call, &location, &appointment, (&booking, freeing), None)
 }

@@ -30,11 +30,11 @@ pub(crate) struct SlotHold<'a> {
 pub(crate) async fn create(mut call: Call) -> BookingResult {
     let (tenant, at, slot_token) =
         call.in_locations(|input| input.body.required("slot_token", filled(text(MAX_TOKEN))))?;
-    let (place, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
+    let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
     let (start, wanted) = (offer.span.start, like(&offer));
     let held = call.api.engine.hold(offer, call.key.short()).await;
-    let until = held.map_err(|refused| Failure::refused(refused, |slots| offers(&call, &place, wanted, slots)))?;
-    let zone = place.location.zone;
+    let until = held.map_err(|refused| Failure::refused(refused, |slots| offers(&call, &location, wanted, slots)))?;
+    let zone = location.setup.zone;
     let message =
         format!("{} is held for you until {}.", times::for_people(start, zone), times::for_people(until, zone));
     Ok(HttpResponse::Ok().json(SlotHold {
@@ -47,8 +47,8 @@ pub(crate) async fn create(mut call: Call) -> BookingResult {
 
 pub(crate) async fn delete(mut call: Call) -> BookingResult {
     let (tenant, at, slot_token) = call.in_locations(slot_token)?;
-    let (place, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
-    let message = format!("{} is no longer held for you.", times::for_people(offer.span.start, place.location.zone));
+    let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
+    let message = format!("{} is no longer held for you.", times::for_people(offer.span.start, location.setup.zone));
     let released = call.api.engine.release(offer).await;
     released.map_err(|refused| Failure::refused(refused, |_| Ok(Vec::new())))?;
     Ok(HttpResponse::Ok().json(SlotHold { ok: true, message, held_until: None, description: call.description() }))

@@ -79,23 +79,23 @@ pub(crate) struct Booked<'a> {
 
 fn booked(
     call: &Call,
-    place: &OpenLocation,
+    location: &OpenLocation,
     it: &Record<Appointment>,
     booking: &Booking,
     replay: Option<bool>,
 ) -> BookingResult {
-    booking_answer(call, place, it, (booking, false), replay)
+    booking_answer(call, location, it, (booking, false), replay)
 }
 
 /// `freeing`: it is cancelled here, and the practice's system does not know yet.
 fn booking_answer(
     call: &Call,
-    place: &OpenLocation,
+    location: &OpenLocation,
     it: &Record<Appointment>,
     (booking, freeing): (&Booking, bool),
     replay: Option<bool>,
 ) -> BookingResult {
-    let tenant = Tenant { institution: place.institution.clone() };
+    let tenant = Tenant { institution: location.institution.clone() };
     let provider = it.placement.provider.map(|id| Names::new(call, &tenant).of(id.0)).transpose()?.flatten();
     let start = it.placement.span.start;
     let booking = BookingView {
@@ -103,18 +103,18 @@ fn booking_answer(
         booking_status: if it.cancelled { "cancelled" } else { "confirmed" },
         ehr_writeback: booking.writeback,
         appointment_id: it.id,
-        start_local: times::for_people(start, place.location.zone),
+        start_local: times::for_people(start, location.setup.zone),
         start_iso: times::utc(start),
         duration_minutes: it.placement.span.length() / location::time::MINUTE,
         provider,
-        location: booking_location(&place.location),
+        location: booking_location(&location.setup),
         patient: PatientName { first_name: &booking.patient_first_name, last_name: &booking.patient_last_name },
         patient_id: it.patient_id,
         patient_matched: booking.patient_matched,
         failure_reason: booking.failure_reason.as_deref(),
     };
     call.audit("read", "booking", it.id);
-    let message = message(&booking, place.location.source.is_some(), freeing);
+    let message = message(&booking, location.setup.source.is_some(), freeing);
     Ok(HttpResponse::Ok().json(Booked { ok: true, replay, message, booking, description: call.description() }))
 }
 
@@ -148,11 +148,11 @@ fn find(
     let own = found.filter(|it| it.institution_id == tenant.institution.id.0);
     let own = own.and_then(|mut it| it.booking.take().map(|booking| (it, booking)));
     let (appointment, booking) = own.ok_or_else(|| Failure::booking_not_found(booking_ref))?;
-    let place = call.location(tenant, LocationId(appointment.location())).map_err(|error| match error {
+    let location = call.location(tenant, LocationId(appointment.location())).map_err(|error| match error {
         error if error.is_not_found() => Failure::booking_not_found(booking_ref),
         other => other.into(),
     })?;
-    Ok((place, appointment, booking))
+    Ok((location, appointment, booking))
 }
 
 fn booking_ref() -> Kind<String> {

@@ -34,17 +34,17 @@ pub(super) struct Wanted {
 
 pub(super) fn offers(
     call: &Call,
-    place: &OpenLocation,
+    location: &OpenLocation,
     wanted: Wanted,
     slots: &[Slot],
 ) -> Result<Vec<OfferView>, ApiError> {
-    let tenant = Tenant { institution: place.institution.clone() };
+    let tenant = Tenant { institution: location.institution.clone() };
     let mut names = Names::new(call, &tenant);
-    let here = booking_location(&place.location);
+    let here = booking_location(&location.setup);
     let here = OfferLocation { location_id: here.location_id.0, name: here.name.to_owned(), address: here.address };
     let terms = Terms {
-        institution: place.institution.id,
-        location: place.location.id,
+        institution: location.institution.id,
+        location: location.setup.id,
         appointment_type: wanted.appointment_type,
         expires: call.api.engine.now().plus(call.api.rules.slot_token),
         join_blocks: wanted.join_blocks,
@@ -54,7 +54,7 @@ pub(super) fn offers(
         Ok(OfferView {
             slot_token,
             start_iso: times::utc(slot.span.start),
-            start_local: times::for_people(slot.span.start, place.location.zone),
+            start_local: times::for_people(slot.span.start, location.setup.zone),
             duration_minutes: slot.span.length() / MINUTE,
             provider: names.of(slot.provider.0)?,
             provider_id: slot.provider.0,
@@ -98,13 +98,13 @@ fn reach(
     offer: Option<Offer>,
 ) -> Result<(OpenLocation, Offer), Failure> {
     let offer = offer.filter(|offer| offer.institution == tenant.institution.id);
-    let offer = offer.filter(|offer| at.is_none_or(|place| place.location.id == offer.location));
+    let offer = offer.filter(|offer| at.is_none_or(|location| location.setup.id == offer.location));
     let offer = offer.ok_or_else(Failure::slot_not_found)?;
-    let place = call.location(tenant, offer.location).map_err(|error| match error {
+    let location = call.location(tenant, offer.location).map_err(|error| match error {
         error if error.is_not_found() => Failure::slot_not_found(),
         other => other.into(),
     })?;
-    Ok((place, offer))
+    Ok((location, offer))
 }
 
 /// Alternatives are offered on the same terms.

@@ -64,13 +64,13 @@ struct SearchInput {
 }
 
 pub(crate) async fn create(mut call: Call) -> BookingResult {
-    let (place, asked) = call.at_location(SearchInput::read)?;
+    let (location, asked) = call.at_location(SearchInput::read)?;
     let now = call.api.engine.now();
-    let today = times::local(now, place.location.zone).0;
-    let from = begin(&mut call, &place, asked.start_date.unwrap_or(today));
+    let today = times::local(now, location.setup.zone).0;
+    let from = begin(&mut call, &location, asked.start_date.unwrap_or(today));
     near(from, now)?;
-    let (query, kind) = asked.query(&call, &place, from, now)?;
-    let ehr = call.api.engine.description(place.location.id).map_err(ApiError::from)?;
+    let (query, kind) = asked.query(&call, &location, from, now)?;
+    let ehr = call.api.engine.description(location.setup.id).map_err(ApiError::from)?;
     if asked.new_patient && ehr.is_some_and(|ehr| !ehr.new_patients) {
         call.warn(
             "The practice's system takes no new patients from here: a booking is possible for patients it knows.",
@@ -79,24 +79,24 @@ pub(crate) async fn create(mut call: Call) -> BookingResult {
     let closed = kind.filter(|kind| !kind.bookable_online);
     let (slots, next) = match &closed {
         Some(_) => (Vec::new(), None),
-        None => asked.find(&mut call, &place, query).await.map_err(|error| not_read(error, &place))?,
+        None => asked.find(&mut call, &location, query).await.map_err(|error| not_read(error, &location))?,
     };
     let wanted =
         Wanted { appointment_type: asked.appointment_type.map(AppointmentTypeId), join_blocks: !call.version.is_v2() };
-    let slots = offers(&call, &place, wanted, &slots)?;
+    let slots = offers(&call, &location, wanted, &slots)?;
     let next = next.map(|date| date.to_string());
     let message = match closed {
-        Some(kind) => format!("{} books {} by itself only; please call the practice.", place.location.name, kind.name),
-        None => message(&place, &slots, next.as_deref()),
+        Some(kind) => format!("{} books {} by itself only; please call the practice.", location.setup.name, kind.name),
+        None => message(&location, &slots, next.as_deref()),
     };
     let description = call.description();
     Ok(HttpResponse::Ok().json(SlotSearchResult { ok: true, message, slots, next_available_date: next, description }))
 }
 
 /// In words a caller can be told.
-fn not_read(error: ApiError, place: &OpenLocation) -> Failure {
+fn not_read(error: ApiError, location: &OpenLocation) -> Failure {
     match error {
-        ApiError::NotRead => Failure::not_read(&place.location.name),
+        ApiError::NotRead => Failure::not_read(&location.setup.name),
         other => other.into(),
     }
 }
@@ -121,18 +121,18 @@ impl SearchInput {
     fn query(
         &self,
         call: &Call,
-        place: &OpenLocation,
+        location: &OpenLocation,
         from: Date,
         now: Timestamp,
     ) -> Result<(SlotQuery, Option<Record<AppointmentType>>), ApiError> {
-        let tenant = Tenant { institution: place.institution.clone() };
-        let here = std::slice::from_ref(place);
+        let tenant = Tenant { institution: location.institution.clone() };
+        let here = std::slice::from_ref(location);
         let kind = self.appointment_type.map(|id| appointment_types::find(call, &tenant, here, id)).transpose()?;
         for id in &self.providers {
             providers::find(call, &tenant, *id)?;
         }
         for id in &self.operatories {
-            operatories::find(call, place.location.id, *id)?;
+            operatories::find(call, location.setup.id, *id)?;
         }
         let query = SlotQuery {
             from,
@@ -158,7 +158,7 @@ impl SearchInput {
     async fn find(
         &self,
         call: &mut Call,
-        place: &OpenLocation,
+        location: &OpenLocation,
         mut query: SlotQuery,
     ) -> Result<(Vec<Slot>, Option<Date>), ApiError> {
         let end = query.from.add_days(query.days.into());
@@ -168,12 +168,12 @@ impl SearchInput {
         while slots.len() < self.limit && query.from < if slots.is_empty() { horizon } else { end } {
             let most = if self.filters() { MAX_SLOTS_SIFTED } else { self.limit - slots.len() };
             let until = if query.from < end { end } else { horizon };
-            let week = week(call, place, &query, until, most).await?;
-            let mut suiting = week.slots.iter().filter(|slot| self.suits(slot, place)).copied();
+            let week = week(call, location, &query, until, most).await?;
+            let mut suiting = week.slots.iter().filter(|slot| self.suits(slot, location)).copied();
             if query.from < end {
                 slots.extend(suiting.take(self.limit - slots.len()));
             } else if let Some(slot) = suiting.next() {
-                return Ok((slots, Some(times::local(slot.span.start, place.location.zone).0)));
+                return Ok((slots, Some(times::local(slot.span.start, location.setup.zone).0)));
             }
             next = week.next;
             let Some(from) = next else { break };
@@ -187,8 +187,8 @@ impl SearchInput {
     }
 
     /// Times of day and days of the week are the location's own.
-    fn suits(&self, slot: &Slot, place: &OpenLocation) -> bool {
-        let (date, minute) = times::local(slot.span.start, place.location.zone);
+    fn suits(&self, slot: &Slot, location: &OpenLocation) -> bool {
+        let (date, minute) = times::local(slot.span.start, location.setup.zone);
         let begun = self.earliest.is_none_or(|earliest| minute >= earliest);
         let in_time = self.latest.is_none_or(|latest| minute <= latest);
         // A latest before the earliest is one of the next day: the night in between is asked for.
@@ -211,8 +211,8 @@ fn weekday() -> Kind<Weekday> {
 }
 
 /// A search ends when it has found enough, so nobody knows how many there are.
-fn message(place: &OpenLocation, slots: &[OfferView], next: Option<&str>) -> String {
-    let name = &place.location.name;
+fn message(location: &OpenLocation, slots: &[OfferView], next: Option<&str>) -> String {
+    let name = &location.setup.name;
     match (slots, next) {
         ([first, ..], _) => format!("The first free slot at {name} is {}.", first.start_local),
         ([], Some(date)) => {

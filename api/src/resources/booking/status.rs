@@ -5,6 +5,6 @@ use crate::access::call::Call;
 
 pub(crate) async fn show(mut call: Call) -> BookingResult {
     let (tenant, reference) = call.in_tenant(|input| input.query.required("booking_ref", booking_ref()))?;
-    let (place, appointment, booking) = find(&call, &tenant, &reference)?;
-    booked(&call, &place, &appointment, &booking, None)
+    let (location, appointment, booking) = find(&call, &tenant, &reference)?;
+    booked(&call, &location, &appointment, &booking, None)
 }

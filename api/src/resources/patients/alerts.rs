@@ -41,10 +41,10 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenant, note) = call.in_tenant(|input| input.body.required("patient_alert.note", filled(text(MAX_NOTE))))?;
     let patient = find(&call, &tenant, id)?;
-    let place = patient.source_id.and_then(|source| call.location_for(&tenant, source, &patient.location_ids));
-    let place = place.ok_or_else(not_synced)?;
+    let location = patient.source_id.and_then(|source| call.location_for(&tenant, source, &patient.location_ids));
+    let location = location.ok_or_else(not_synced)?;
     let alert = PatientAlert { patient_id: id, note, disabled_at: None, extra: Vec::new() };
-    let saved = call.save_entry(&place, &alert, Some(id)).await.map_err(|refused| match refused {
+    let saved = call.save_entry(&location, &alert, Some(id)).await.map_err(|refused| match refused {
         EngineError::Unmet(Unmet::PatientNotSynced) => not_synced(),
         other => other.into(),
     })?;
@@ -72,9 +72,10 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
         Some(true) if !is_disabled => {}
         _ => return Ok(call.show(PatientAlertView::of(&alert))),
     }
-    let place = call.location_for(&tenant, alert.source(), alert.location_id.as_slice()).ok_or(ApiError::Internal)?;
+    let location =
+        call.location_for(&tenant, alert.source(), alert.location_id.as_slice()).ok_or(ApiError::Internal)?;
     let body = PatientAlert { disabled_at: Some(call.api.engine.now().into()), ..alert.body };
-    let saved = call.save(&place, ChangeRecord { id: alert.id.into(), body }).await?;
+    let saved = call.save(&location, ChangeRecord { id: alert.id.into(), body }).await?;
     Ok(call.show(PatientAlertView::of(&saved.record)))
 }
 

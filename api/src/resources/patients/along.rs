@@ -217,8 +217,8 @@ impl Visits {
         if !["upcoming_appts", "last_visited_appointment", "appointments"].into_iter().any(&asked) {
             return Ok(Visits::default());
         }
-        let places: Vec<u32> = call.open_locations(tenant).iter().map(|place| place.location.id.0).collect();
-        let mut all: Vec<Record<Appointment>> = call.whole_up_to(MAX_SORTED, &places, about(patient))?;
+        let locations: Vec<u32> = call.open_locations(tenant).iter().map(|location| location.setup.id.0).collect();
+        let mut all: Vec<Record<Appointment>> = call.whole_up_to(MAX_SORTED, &locations, about(patient))?;
         all.retain(takes_place);
         all.sort_by_key(|it| (it.placement.span.start, it.id));
         let now = call.api.engine.now();

@@ -14,8 +14,8 @@ use crate::{
 };
 
 pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (place, new) = call.at_location(|input| read(&mut input.body, input.today))?;
-    let saved = call.save(&place, new).await?;
+    let (location, new) = call.at_location(|input| read(&mut input.body, input.today))?;
+    let saved = call.save(&location, new).await?;
     call.audit(if saved.existing { "read" } else { "create" }, "patient", saved.record.id.into());
     let adapter = call.api.directory.adapter_of_source(saved.record.source_id);
     let view = PatientCreated { user: PatientBasic::of(&saved.record, adapter) };

@@ -28,20 +28,20 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
 /// No adapter can be told to keep a document.
 pub(crate) async fn create(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
-    let (place, ()) = call.at_location(|_| Some(()))?;
-    super::find_at(&call, &place, id)?;
+    let (location, ()) = call.at_location(|_| Some(()))?;
+    super::find_at(&call, &location, id)?;
     Err(ApiError::bad("EMR does not support uploading documents.").because(Reason::UploadNotSupported))
 }
 
 pub(crate) async fn types(mut call: Call) -> HttpResult {
-    let (place, active) = call.at_location(|input| Some(input.query.defaulted("active", boolean(), true)))?;
-    let mut types: Vec<Record<DocumentType>> = call.whole_entries_ever(&place.sources(), Vec::new())?;
+    let (location, active) = call.at_location(|input| Some(input.query.defaulted("active", boolean(), true)))?;
+    let mut types: Vec<Record<DocumentType>> = call.whole_entries_ever(&location.sources(), Vec::new())?;
     types.retain(|it| active == (it.body.active && it.deleted_at.is_none()));
     Ok(call.list(&types.iter().map(DocumentTypeView::of).collect::<Vec<_>>()))
 }
 
 pub(crate) async fn show_type(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
-    let (place, ()) = call.at_location(|_| Some(()))?;
-    Ok(call.show(DocumentTypeView::of(&call.entry_at(&place, id)?)))
+    let (location, ()) = call.at_location(|_| Some(()))?;
+    Ok(call.show(DocumentTypeView::of(&call.entry_at(&location, id)?)))
 }

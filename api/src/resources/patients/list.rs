@@ -30,7 +30,7 @@ use crate::{
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (v2, financial) = (call.version.is_v2(), call.key.grants.financial);
-    let (place, (listing, criteria, asked)) = call.at_location(|input| {
+    let (location, (listing, criteria, asked)) = call.at_location(|input| {
         let asked = if v2 { asked(input, INCLUDES_OF_LIST, financial) } else { Vec::new() };
         let (criteria, today) = (Criteria::read(&mut input.query), input.today);
         let people = input.listing().sort().name().since().foreign_id();
@@ -43,8 +43,8 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
             .flag("non_patient", Filter::NonPatient);
         Some((people.done(), criteria, asked))
     })?;
-    let (tenant, source) = (Tenant { institution: place.institution.clone() }, place.location.source);
-    let takes_forms = criteria.forms_syncable.is_some() && takes_forms(&call, &place)?;
+    let (tenant, source) = (Tenant { institution: location.institution.clone() }, location.setup.source);
+    let takes_forms = criteria.forms_syncable.is_some() && takes_forms(&call, &location)?;
     let keep = |it: &Record<Patient>| {
         let known = if source.is_some() { it.source_id == source } else { reachable(&call, &tenant, it) };
         known && criteria.keeps(it, takes_forms)
@@ -54,7 +54,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     if !asked.is_empty() && listing.per_page() > MAX_PAGE_WITH_RELATED {
         return Err(ApiError::bad(format!("per_page must be at most {MAX_PAGE_WITH_RELATED} with include[].")));
     }
-    let page = listing.filtered(criteria.filters(&place)).page(&call, &[institution], &sources, keep)?;
+    let page = listing.filtered(criteria.filters(&location)).page(&call, &[institution], &sources, keep)?;
     page.rows.iter().for_each(|it| call.audit("read", "patient", it.id.into()));
     if v2 {
         return with_related(call, &tenant, &page, &asked);
@@ -106,8 +106,8 @@ impl Criteria {
     }
 
     /// What the engine can filter by.
-    fn filters(&self, place: &OpenLocation) -> Vec<Filter> {
-        let here = self.strict.then(|| Filter::Location(place.location.id.0.into()));
+    fn filters(&self, location: &OpenLocation) -> Vec<Filter> {
+        let here = self.strict.then(|| Filter::Location(location.setup.id.0.into()));
         let one = self.id.map(|id| Filter::Ids([id.into()].into()));
         let names = [&self.first_name, &self.last_name].into_iter().flatten().cloned().map(Filter::Name);
         here.into_iter().chain(one).chain(names).collect()
@@ -124,9 +124,9 @@ impl Criteria {
 }
 
 /// Whether answers to forms can be written to the location's health record system.
-fn takes_forms(call: &Call, place: &OpenLocation) -> Result<bool, ApiError> {
-    let ehr = match place.location.source {
-        Some(_) => call.api.engine.description(place.location.id)?,
+fn takes_forms(call: &Call, location: &OpenLocation) -> Result<bool, ApiError> {
+    let ehr = match location.setup.source {
+        Some(_) => call.api.engine.description(location.setup.id)?,
         None => None,
     };
     Ok(ehr.is_some_and(|ehr| ehr.writes.iter().any(|write| write == "create-form-response")))

@@ -20,14 +20,14 @@ const MAX_EXTENSION: usize = 20;
 
 pub(crate) async fn update(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
-    let (place, change) = call.at_location(|input| {
+    let (location, change) = call.at_location(|input| {
         let patient = input.body.required("patient", object());
         let change = read(&mut input.body, input.today);
         patient.map(|()| change)
     })?;
-    let saved = call.save(&place, ChangePatient { id, change }).await?;
+    let saved = call.save(&location, ChangePatient { id, change }).await?;
     call.audit("update", "patient", id.into());
-    Ok(call.show(PatientProfile::of(&saved.record, call.api.directory.adapter(&place.location))))
+    Ok(call.show(PatientProfile::of(&saved.record, call.api.directory.adapter(&location.setup))))
 }
 
 fn read(b: &mut Fields, today: Date) -> PatientChange {
