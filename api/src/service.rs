@@ -39,7 +39,7 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     std::fs::create_dir_all(data_dir).map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let keys = KeyRing::from(config.keys);
     let served_before = data_dir.join("store").exists();
-    let opened = engine::open(config.setup, data_dir, RecordViews::shapes(), Arc::new(keys.clone()), simulated).await;
+    let opened = engine::open(config.setup, data_dir, RecordViews::shared(), Arc::new(keys.clone()), simulated).await;
     let opened = opened.map_err(|error| error.to_string())?;
     if config.secret.is_none() && served_before && !data_dir.join(secret::FILE).exists() {
         tracing::warn!(

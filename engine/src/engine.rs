@@ -48,8 +48,8 @@ use webhooks::{
     load_error::LoadError as WebhookLoadError,
     outbox::{Doorbell, Outbox},
     registry::EndpointRegistry as Webhooks,
-    shapes::Shapes,
     subscriptions::{Audience, Everyone},
+    views::Views,
 };
 use workstations::Gateway;
 
@@ -80,16 +80,16 @@ pub struct Parts {
     /// EHRs that need no adapter, by location: for simulations and benchmarks.
     pub own: HashMap<LocationId, Arc<dyn Ehr>>,
     /// How records look in messages to subscribers.
-    pub shapes: Arc<dyn Shapes>,
+    pub views: Arc<dyn Views>,
     /// Who may be sent what.
     pub audience: Arc<dyn Audience>,
 }
 
 impl Parts {
-    pub fn new(store: Arc<dyn Store>, shapes: Arc<dyn Shapes>) -> Parts {
+    pub fn new(store: Arc<dyn Store>, views: Arc<dyn Views>) -> Parts {
         let (adapters, in_process, own, audience) =
             (Adapters::new(), BTreeMap::new(), HashMap::new(), Arc::new(Everyone));
-        Parts { store, shapes, adapters, in_process, own, audience }
+        Parts { store, views, adapters, in_process, own, audience }
     }
 }
 
@@ -140,8 +140,8 @@ impl Engine {
         let connections =
             Arc::new(Connections::new(setup.clone(), adapters, network, in_process, parts.own, gateway.clone()));
         let change_counter = ChangeCounter::new(&setup);
-        let (shapes, pool) = (parts.shapes, Pool::default());
-        let deps = Arc::new(Deps { change_counter, setup, store: store.clone(), ids, pool, outbox, shapes, secrets });
+        let (views, pool) = (parts.views, Pool::default());
+        let deps = Arc::new(Deps { change_counter, setup, store: store.clone(), ids, pool, outbox, views, secrets });
         let metrics = Arc::new(Metrics::default());
         let directory = Directory::new(deps.clone(), connections.clone(), metrics.clone());
         directory.resume()?;

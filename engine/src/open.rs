@@ -10,7 +10,7 @@ use std::{
 use adapter_host::{Host, HostError, Transport};
 use setup::Setup;
 use store::{CommitError, SledConfig, SledStore, Store, StoreError};
-use webhooks::{shapes::Shapes, subscriptions::Audience};
+use webhooks::{subscriptions::Audience, views::Views};
 
 use crate::{
     data_dir::{DataDir, Incomplete},
@@ -63,7 +63,7 @@ pub struct Opened {
 pub async fn open(
     setup: Setup,
     dir: &Path,
-    shapes: Arc<dyn Shapes>,
+    views: Arc<dyn Views>,
     audience: Arc<dyn Audience>,
     simulated: &dyn OpenSimulated,
 ) -> Result<Opened, OpenError> {
@@ -82,7 +82,7 @@ pub async fn open(
 
     let cache = setup.engine.adapter_cache.clone().unwrap_or_else(|| dir.join("adapters"));
     let host = Host::new(setup.engine.guests.host.clone(), &cache)?;
-    let mut parts = Parts { audience, ..Parts::new(store.clone(), shapes) };
+    let mut parts = Parts { audience, ..Parts::new(store.clone(), views) };
     let loading = host.load_all(setup.engine.adapters.clone(), &parts.adapters);
     // What is compiled already is there at once. The others are prepared while everybody else is served.
     drop(tokio::time::timeout(STARTING, loading).await);

@@ -22,7 +22,7 @@ use records::{
 use runtime::clock;
 use serde::{Deserialize, de::DeserializeOwned};
 use store::{Direction, feed_end, keys};
-use webhooks::shapes::{Related, Scene, Unshaped};
+use webhooks::views::{RelatedRecords, ViewContext, ViewError};
 
 use crate::{
     config_history::{self, INSTITUTIONS, LOCATIONS, SetUp, set_up_key},
@@ -200,10 +200,10 @@ impl Engine {
         let scope = scope_of(resource, place.institution.0, place.source, location.0);
         let Some(stored) = store.stored(resource, scope, id).map_err(failed)? else { return Ok(None) };
         let frame: Frame = parsed(Kind::Of(resource), &stored)?;
-        let scene = Scene { setup: &deps.setup, location: place, version, amounts, now: self.now() };
-        let record = deps.shapes.record(&scene, resource, &stored, &store).map_err(|error| match error {
-            Unshaped::Store(error) => failed(error),
-            Unshaped::Damaged => EngineError::Damaged,
+        let context = ViewContext { setup: &deps.setup, location: place, version, amounts, now: self.now() };
+        let record = deps.views.record(&context, resource, &stored, &store).map_err(|error| match error {
+            ViewError::Store(error) => failed(error),
+            ViewError::Damaged => EngineError::Damaged,
         })?;
         Ok(Some(Shown { made_at: frame.location_id, deleted: frame.deleted_at.is_some(), record }))
     }

@@ -40,7 +40,7 @@ use setup::{EngineRules, Setup, testing};
 use store::{Batch, MemoryStore, Store, counters::Ids, memory::Fault as Broken, secrets::Secrets};
 use webhooks::{
     outbox::{Doorbell, Outbox},
-    shapes::{Related, Scene, Shapes, Unshaped},
+    views::{RelatedRecords, ViewContext, ViewError, Views},
 };
 
 use crate::engine::{Engine, Parts};
@@ -51,13 +51,13 @@ const SOURCE: u32 = 1;
 /// Nobody listens.
 struct Mute;
 
-impl Shapes for Mute {
-    fn record(&self, _: &Scene<'_>, _: Resource, _: &[u8], _: &dyn Related) -> Result<Value, Unshaped> {
-        Err(Unshaped::Damaged)
+impl Views for Mute {
+    fn record(&self, _: &ViewContext<'_>, _: Resource, _: &[u8], _: &dyn RelatedRecords) -> Result<Value, ViewError> {
+        Err(ViewError::Damaged)
     }
 
-    fn sync_status(&self, _: &Scene<'_>, _: &SyncState) -> Result<Value, Unshaped> {
-        Err(Unshaped::Damaged)
+    fn sync_status(&self, _: &ViewContext<'_>, _: &SyncState) -> Result<Value, ViewError> {
+        Err(ViewError::Damaged)
     }
 }
 
@@ -138,7 +138,7 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
         ids: Arc::new(Ids::new(store.clone())),
         pool: Pool::default(),
         outbox: Outbox::new(Arc::default(), Arc::new(Doorbell::default())),
-        shapes: Arc::new(Mute),
+        views: Arc::new(Mute),
         secrets: Secrets::from_seed([7; 32]),
     });
     let mut processor = Processor::load(deps.clone(), PLACE).unwrap();

@@ -54,7 +54,7 @@ async fn a_damaged_location_does_not_read_its_journal_at_each_request() {
     for location in setup.locations.values_mut() {
         Arc::make_mut(location).source = None;
     }
-    let engine = Engine::start(setup, Parts::new(store.clone(), RecordViews::shapes())).await.unwrap();
+    let engine = Engine::start(setup, Parts::new(store.clone(), RecordViews::shared())).await.unwrap();
     for _ in 0..50 {
         let refused = engine.cancel(fixtures::MAIN_STREET, AppointmentId(1), None).await.unwrap_err();
         assert_eq!(refused, EngineError::Damaged);

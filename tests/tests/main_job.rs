@@ -32,7 +32,7 @@ async fn start(dir: &Path) -> (Engine, Arc<Hosted>) {
     let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
     let store: Arc<dyn Store> = Arc::new(store);
     let ehr = Hosted::open(store.clone(), fixtures::SOURCE, fixtures::profile(1)).unwrap();
-    let mut parts = Parts::new(store, RecordViews::shapes());
+    let mut parts = Parts::new(store, RecordViews::shared());
     parts.adapters = components::load(&["sandbox"]).await;
     parts.in_process = BTreeMap::from([(fixtures::SOURCE, ehr.clone() as Arc<dyn Transport>)]);
     (Engine::start(fixtures::setup("sandbox:"), parts).await.unwrap(), ehr)

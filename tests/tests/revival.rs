@@ -56,7 +56,7 @@ async fn a_location_that_panicked_comes_back_unasked() {
     let ehr = Arc::new(Poison::default());
     let mut setup = fixtures::setup("sandbox:");
     setup.locations.remove(&fixtures::LAKESIDE);
-    let mut parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shapes());
+    let mut parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shared());
     parts.own = HashMap::from([(fixtures::MAIN_STREET, ehr.clone() as Arc<dyn Ehr>)]);
     let engine = Engine::start(setup, parts).await.unwrap();
     until("the first question who it is", async || (ehr.described.load(Ordering::SeqCst) == 1).then_some(())).await;

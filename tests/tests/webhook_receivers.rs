@@ -42,7 +42,7 @@ impl Sent {
         let receiver = WebhookReceiver::start(|_| true).unwrap();
         let rules = EngineRules { webhook_development: true, actor_threads: 1, ..EngineRules::default() };
         let setup = Setup { engine: rules, ..Setup::default() };
-        let engine = Engine::start(setup, Parts::new(std::sync::Arc::new(MemoryStore::new()), RecordViews::shapes()))
+        let engine = Engine::start(setup, Parts::new(std::sync::Arc::new(MemoryStore::new()), RecordViews::shared()))
             .await
             .unwrap();
         let (owner, now) = (Owner("org".into()), clock::now());

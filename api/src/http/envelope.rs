@@ -1,4 +1,4 @@
-//! The one shape of all answers (specification 2.1).
+//! The one envelope of all answers (specification 2.1).
 
 use serde::Serialize;
 

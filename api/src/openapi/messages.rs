@@ -1,4 +1,4 @@
-//! The `webhooks` of a document: what is posted to endpoints, for every event that can be subscribed to. Shapes are those of `shapes`.
+//! The `webhooks` of a document: what is posted to endpoints, for every event that can be subscribed to. It uses the views of `views`.
 
 use engine::{
     records::schema::all_writes,

@@ -133,7 +133,7 @@ impl Call {
         self.warn(&format!("A list ends after {limit} records; there are more."));
     }
 
-    /// The same of records in a frame that stand and may be seen, for shapes that tell that one is deleted.
+    /// The same for records with a record frame, for views that show deletions.
     pub(crate) fn whole_entries_ever<T: Body>(
         &mut self,
         sources: &[u32],

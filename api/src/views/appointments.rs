@@ -3,7 +3,7 @@
 use engine::{
     records::{Appointment, Operatory, Patient, Provider, Writeback, record::Record},
     setup::LocationSetup,
-    webhooks::shapes::Scene,
+    webhooks::views::ViewContext,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -140,18 +140,18 @@ pub(crate) struct AppointmentEvent<'a> {
 impl<'a> AppointmentEvent<'a> {
     pub(crate) fn of(
         record: &'a Record<Appointment>,
-        scene: &Scene<'a>,
+        context: &ViewContext<'a>,
         patient: Option<&Record<Patient>>,
         provider: Option<&Record<Provider>>,
         operatory: Option<&'a Record<Operatory>>,
     ) -> AppointmentEvent<'a> {
-        let (location, adapter) = (scene.location, scene.adapter(scene.location.source));
+        let (location, adapter) = (context.location, context.adapter(context.location.source));
         AppointmentEvent {
             appointment: AppointmentView::of(record, location, adapter, provider.map(|provider| provider.name())),
             patient_name: patient.map(|patient| patient.name()),
             operatory_name: operatory.map(|it| it.display_name.as_deref().unwrap_or(&it.name)),
             status: status(record),
-            is_past: record.placement.span.end <= scene.now,
+            is_past: record.placement.span.end <= context.now,
             insurance_plan_id: None,
             insurance_carrier_id: None,
             insurance_description: None,

@@ -105,7 +105,7 @@ impl<'a> ProcedureView<'a> {
             appointment_id: procedure.appointment_id,
             code: procedure.code.as_deref(),
             name: procedure.name.as_deref(),
-            // The shape has no place for a deletion.
+            // The view has no field for a deletion.
             status: if entry.deleted_at.is_some() { Some(ProcedureStatus::Inactive) } else { procedure.status },
             updated_at: At(entry.updated_at),
             body_site: BodySite { tooth: &procedure.teeth, surface: procedure.surface.as_deref() },

@@ -1,4 +1,4 @@
-//! Records as their own endpoints show them, made from what the store keeps: for the feed of changes and for messages to subscribers.
+//! The views of stored records, as their own endpoints answer them: for the feed of changes and for webhook messages.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use engine::{
         record::{Body, Record},
         sync_state::SyncState,
     },
-    webhooks::shapes::{Related, Scene, Shapes, Unshaped},
+    webhooks::views::{RelatedRecords, ViewContext, ViewError, Views},
 };
 use location::pull::Resource::{self, *};
 use serde::{Serialize, de::DeserializeOwned};
@@ -46,64 +46,64 @@ use crate::{
     },
 };
 
-/// What the engine shows subscribers.
+/// The views in webhook messages and in the feed of changes.
 pub struct RecordViews;
 
 impl RecordViews {
-    pub fn shapes() -> Arc<dyn Shapes> {
+    pub fn shared() -> Arc<dyn Views> {
         Arc::new(RecordViews)
     }
 }
 
-impl Shapes for RecordViews {
+impl Views for RecordViews {
     fn record(
         &self,
-        scene: &Scene<'_>,
+        context: &ViewContext<'_>,
         resource: Resource,
         stored: &[u8],
-        related: &dyn Related,
-    ) -> Result<Value, Unshaped> {
-        view_of(scene, resource, stored, related)
+        related: &dyn RelatedRecords,
+    ) -> Result<Value, ViewError> {
+        view_of(context, resource, stored, related)
     }
 
-    fn sync_status(&self, scene: &Scene<'_>, state: &SyncState) -> Result<Value, Unshaped> {
-        json(&sync_status::view(scene.setup, &sync_status::of_one(scene.location, state, scene.now)))
+    fn sync_status(&self, context: &ViewContext<'_>, state: &SyncState) -> Result<Value, ViewError> {
+        json(&sync_status::view(context.setup, &sync_status::of_one(context.location, state, context.now)))
     }
 }
 
 /// The one place that makes the view of any record.
 pub(crate) fn view_of(
-    scene: &Scene<'_>,
+    context: &ViewContext<'_>,
     resource: Resource,
     stored: &[u8],
-    related: &dyn Related,
-) -> Result<Value, Unshaped> {
-    let adapter = scene.adapter(scene.location.source);
+    related: &dyn RelatedRecords,
+) -> Result<Value, ViewError> {
+    let adapter = context.adapter(context.location.source);
     match resource {
         Providers => {
             let it: Record<Provider> = read(stored)?;
-            json(&ProviderBasic::of(&it, scene.adapter(it.source_id)))
+            json(&ProviderBasic::of(&it, context.adapter(it.source_id)))
         }
-        Patients => patient(scene, &read(stored)?),
+        Patients => patient(context, &read(stored)?),
         Operatories => {
             let it: Record<Operatory> = read(stored)?;
             json(&OperatoryView::basic(&it, adapter))
         }
         WorkingHours => {
             let it: Record<WorkingHour> = read(stored)?;
-            json(&WorkingHourView::of(&it, scene.location.zone, scene.now))
+            json(&WorkingHourView::of(&it, context.location.zone, context.now))
         }
         AppointmentTypes => {
             let it: Record<AppointmentType> = read(stored)?;
             json(&AppointmentTypeView::of(&it))
         }
-        Appointments => appointment(scene, &read(stored)?, related),
+        Appointments => appointment(context, &read(stored)?, related),
         AppointmentDescriptors => {
             entry(stored, |it: &Record<AppointmentDescriptor>| json(&DescriptorView::of(it, adapter)))
         }
         FeeSchedules => entry(stored, |it: &Record<FeeSchedule>| json(&FeeScheduleView::of(it))),
         InsurancePlans => {
-            entry(stored, |it: &Record<InsurancePlan>| json(&InsurancePlanView::of(it).amounts(scene.amounts)))
+            entry(stored, |it: &Record<InsurancePlan>| json(&InsurancePlanView::of(it).amounts(context.amounts)))
         }
         Coverages => entry(stored, |it: &Record<Coverage>| json(&CoverageView::of(it))),
         HistoryItems => entry(stored, |it: &Record<HistoryItem>| json(&HistoryItemView::of(it))),
@@ -121,13 +121,13 @@ pub(crate) fn view_of(
         }
         ProcedureCodes => entry(stored, |it: &Record<ProcedureCode>| json(&ProcedureCodeView::of(it, adapter))),
         Fees => entry(stored, |it: &Record<Fee>| json(&FeeView::of(it))),
-        Procedures => entry(stored, |it: &Record<Procedure>| json(&ProcedureView::of(it).amounts(scene.amounts))),
+        Procedures => entry(stored, |it: &Record<Procedure>| json(&ProcedureView::of(it).amounts(context.amounts))),
         TreatmentPlans => entry(stored, |it: &Record<TreatmentPlan>| {
             let mut procedures: Vec<Record<Procedure>> = Vec::new();
             for id in &it.body.procedure_ids {
                 procedures.extend(related.get(it.source(), *id)?);
             }
-            json(&TreatmentPlanView::of(it, &procedures).amounts(scene.amounts))
+            json(&TreatmentPlanView::of(it, &procedures).amounts(context.amounts))
         }),
         ClinicalNotes => entry(stored, |it: &Record<ClinicalNote>| json(&ClinicalNoteView::of(it))),
         RecallTypes => entry(stored, |it: &Record<RecallType>| json(&RecallTypeView::of(it, adapter))),
@@ -149,32 +149,39 @@ pub(crate) fn view_of(
     }
 }
 
-fn patient(scene: &Scene<'_>, it: &Record<Patient>) -> Result<Value, Unshaped> {
-    let adapter = scene.adapter(it.source_id);
-    match Version::stored(scene.version) {
+fn patient(context: &ViewContext<'_>, it: &Record<Patient>) -> Result<Value, ViewError> {
+    let adapter = context.adapter(it.source_id);
+    match Version::stored(context.version) {
         Version::V3_1_0 => json(&PatientProfile::of(it, adapter)),
         Version::V3_0_0 | Version::V2_2_2 => json(&PatientDetail::of(it, adapter)),
     }
 }
 
-fn appointment(scene: &Scene<'_>, it: &Record<Appointment>, related: &dyn Related) -> Result<Value, Unshaped> {
+fn appointment(
+    context: &ViewContext<'_>,
+    it: &Record<Appointment>,
+    related: &dyn RelatedRecords,
+) -> Result<Value, ViewError> {
     let (institution, place) = (it.institution_id, &it.placement);
     let patient = it.patient_id.map(|id| related.get::<Record<Patient>>(institution, id.into())).transpose()?.flatten();
     let provider =
         place.provider.map(|id| related.get::<Record<Provider>>(institution, id.0.into())).transpose()?.flatten();
     let operatory =
         place.operatory.map(|id| related.get::<Record<Operatory>>(it.location(), id.0)).transpose()?.flatten();
-    json(&AppointmentEvent::of(it, scene, patient.as_ref(), provider.as_ref(), operatory.as_ref()))
+    json(&AppointmentEvent::of(it, context, patient.as_ref(), provider.as_ref(), operatory.as_ref()))
 }
 
-fn entry<T: Body>(stored: &[u8], view: impl FnOnce(&Record<T>) -> Result<Value, Unshaped>) -> Result<Value, Unshaped> {
+fn entry<T: Body>(
+    stored: &[u8],
+    view: impl FnOnce(&Record<T>) -> Result<Value, ViewError>,
+) -> Result<Value, ViewError> {
     view(&read(stored)?)
 }
 
-fn read<T: DeserializeOwned>(stored: &[u8]) -> Result<T, Unshaped> {
-    serde_json::from_slice(stored).map_err(|_| Unshaped::Damaged)
+fn read<T: DeserializeOwned>(stored: &[u8]) -> Result<T, ViewError> {
+    serde_json::from_slice(stored).map_err(|_| ViewError::Damaged)
 }
 
-fn json(view: &impl Serialize) -> Result<Value, Unshaped> {
-    serde_json::to_value(view).map_err(|_| Unshaped::Damaged)
+fn json(view: &impl Serialize) -> Result<Value, ViewError> {
+    serde_json::to_value(view).map_err(|_| ViewError::Damaged)
 }

@@ -157,7 +157,7 @@ async fn world_of(setup: Setup, rules: HttpRules, books: Books) -> World {
     let readable = !books.unreadable.load(Ordering::SeqCst);
     let books = Arc::new(books);
     let ring = KeyRing::from(keys());
-    let mut parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shapes());
+    let mut parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shared());
     parts.audience = Arc::new(ring.clone());
     for (order, location) in PULLED.into_iter().enumerate() {
         let ehr = Practice::new(location, order, turn.clone(), books.clone());
@@ -187,7 +187,7 @@ pub async fn world_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> Wo
 
 /// The same, whether the EHRs can be read or not.
 pub async fn world_unread_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> World {
-    let mut parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shapes());
+    let mut parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shared());
     parts.own = ehrs.into_iter().map(|(location, ehr)| (LocationId(location), ehr)).collect();
     let engine = Arc::new(Engine::start(setup(), parts).await.unwrap());
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates());

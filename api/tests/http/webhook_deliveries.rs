@@ -81,7 +81,7 @@ async fn world_over(store: Arc<MemoryStore>) -> World {
     let mut setup = setup();
     setup.engine.webhook_development = true;
     let ring = KeyRing::from(keys());
-    let parts = Parts { audience: Arc::new(ring.clone()), ..Parts::new(store, RecordViews::shapes()) };
+    let parts = Parts { audience: Arc::new(ring.clone()), ..Parts::new(store, RecordViews::shared()) };
     let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
     let rules = HttpRules { rate_limits: rates, ..HttpRules::default() };

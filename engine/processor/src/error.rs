@@ -3,7 +3,7 @@
 use location::{decision::Refusal, ids::LocationId, pull::Resource};
 use records::references::Missing;
 use store::{CommitError, StoreError, journal};
-use webhooks::shapes::Unshaped;
+use webhooks::views::ViewError;
 
 use crate::unmet::Unmet;
 
@@ -72,11 +72,11 @@ impl From<Missing> for Reject {
     }
 }
 
-impl From<Unshaped> for Reject {
-    fn from(unshaped: Unshaped) -> Reject {
-        match unshaped {
-            Unshaped::Store(error) => Reject::Store(error),
-            Unshaped::Damaged => Reject::Damaged("a record that subscribers are to be shown"),
+impl From<ViewError> for Reject {
+    fn from(error: ViewError) -> Reject {
+        match error {
+            ViewError::Store(error) => Reject::Store(error),
+            ViewError::Damaged => Reject::Damaged("a record that subscribers are to be shown"),
         }
     }
 }

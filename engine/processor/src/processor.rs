@@ -24,7 +24,7 @@ use records::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use setup::{Institution, LocationSetup, Setup, settings};
 use store::{Batch, Store, counters::Ids, due, journal, keys, secrets::Secrets};
-use webhooks::{outbox::Outbox, shapes::Shapes};
+use webhooks::{outbox::Outbox, views::Views};
 
 use crate::{
     change_counter::ChangeCounter,
@@ -47,7 +47,7 @@ pub struct Deps {
     pub ids: Arc<Ids>,
     pub pool: Pool,
     pub outbox: Outbox,
-    pub shapes: Arc<dyn Shapes>,
+    pub views: Arc<dyn Views>,
     pub secrets: Secrets,
     pub change_counter: ChangeCounter,
 }

@@ -25,7 +25,7 @@ use setup::{
 use store::{MemoryStore, Store};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
-use webhooks::shapes::{Related, Scene, Shapes, Unshaped};
+use webhooks::views::{RelatedRecords, ViewContext, ViewError, Views};
 use workstations::{CodeKind, Session, ToWorkstation, protocol::Request};
 
 const HERE: LocationId = LocationId(101);
@@ -109,12 +109,18 @@ impl Cloud {
 /// Shows documents as they are: nobody subscribes here.
 struct Plain;
 
-impl Shapes for Plain {
-    fn record(&self, _: &Scene<'_>, _: Resource, stored: &[u8], _: &dyn Related) -> Result<Value, Unshaped> {
-        serde_json::from_slice(stored).map_err(|_| Unshaped::Damaged)
+impl Views for Plain {
+    fn record(
+        &self,
+        _: &ViewContext<'_>,
+        _: Resource,
+        stored: &[u8],
+        _: &dyn RelatedRecords,
+    ) -> Result<Value, ViewError> {
+        serde_json::from_slice(stored).map_err(|_| ViewError::Damaged)
     }
 
-    fn sync_status(&self, _: &Scene<'_>, state: &SyncState) -> Result<Value, Unshaped> {
+    fn sync_status(&self, _: &ViewContext<'_>, state: &SyncState) -> Result<Value, ViewError> {
         Ok(json!({"write": state.write_ok}))
     }
 }

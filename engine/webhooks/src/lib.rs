@@ -8,7 +8,7 @@
 //!                                            delivery_log ◄── what became of each delivery
 //! ```
 //!
-//! `catalogue` lists the events, `payload` builds a message's `data` from the shapes the API hands in (`shapes`), `sign` signs it;
+//! `catalogue` lists the events, `payload` builds a message's `data` from the views the API hands in (`views`), `sign` signs it;
 //! `keys` says where all of it lies in the store.
 
 #![warn(unreachable_pub)]
@@ -32,9 +32,9 @@ pub mod outbox;
 pub mod payload;
 pub mod registry;
 pub mod schedule;
-pub mod shapes;
 pub mod sign;
 pub mod subscriptions;
+pub mod views;
 
 #[cfg(test)]
 mod testing;

@@ -1,4 +1,4 @@
-//! What messages say in `data` beside the records' own shapes: under which key they stand, and what was otherwise before.
+//! The `data` of a message: its key, the views of its records, and the previous values of changed attributes.
 
 use location::ids::LocationId;
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ pub const MOST: usize = 100;
 
 /// A record as a subscriber sees it.
 pub struct Item {
-    pub shape: Value,
+    pub view: Value,
     /// What of it an update changed, as it was before.
     pub previous: Option<Map<String, Value>>,
     /// Whose it is, where that is what messages go by.
@@ -81,12 +81,12 @@ fn shared(layout: Layout, items: Vec<Item>) -> Vec<Vec<Item>> {
 
 fn content(layout: Layout, key: &str, items: Vec<Item>) -> (String, Value) {
     let patient = items.first().and_then(|item| item.patient);
-    let mut shapes = items.into_iter().map(|item| item.shape);
+    let mut views = items.into_iter().map(|item| item.view);
     match layout {
-        Layout::One => (key.to_owned(), shapes.next().unwrap_or_default()),
-        Layout::Many => (format!("{key}s"), shapes.collect()),
+        Layout::One => (key.to_owned(), views.next().unwrap_or_default()),
+        Layout::Many => (format!("{key}s"), views.collect()),
         Layout::OfPatient => {
-            let items: Value = shapes.collect();
+            let items: Value = views.collect();
             (key.to_owned(), serde_json::json!({ "patient_id": patient, "patient_items": items }))
         }
     }
@@ -106,7 +106,7 @@ pub fn is_stamp(name: &str) -> bool {
     STAMPS.contains(&name)
 }
 
-/// The attributes of a shape that are not what they were, as they were; none when nothing but its stamps moved: then there is nothing
+/// The attributes of a view that are not what they were, as they were; none when nothing but its stamps moved: then there is nothing
 /// to tell.
 pub fn previous(before: &Value, after: &Value) -> Option<Map<String, Value>> {
     let (Value::Object(before), Value::Object(after)) = (before, after) else { return None };
@@ -131,7 +131,7 @@ mod tests {
 
     fn item(id: u64, previous: Option<Value>, patient: Option<u64>) -> Item {
         let previous = previous.map(|it| it.as_object().unwrap().clone());
-        Item { shape: json!({ "id": id }), previous, patient, location: None }
+        Item { view: json!({ "id": id }), previous, patient, location: None }
     }
 
     fn told(event: Event, items: Vec<Item>) -> Value {

@@ -70,7 +70,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
 async fn fill_calendar(dir: &Path, appointments: usize) -> Result<Placement, Box<dyn Error>> {
     let start = (i64::from(fixtures::today()) + 1) * DAY / SECOND;
     let ehr: Arc<dyn Ehr> = Arc::new(OwnEhr::booked(start, appointments));
-    let mut parts = Parts::new(practices::store(dir)?, RecordViews::shapes());
+    let mut parts = Parts::new(practices::store(dir)?, RecordViews::shared());
     parts.own = HashMap::from([(LOCATION, ehr)]);
     let engine = Engine::start(practices::setup(1), parts).await?;
     first_sync(&engine, LOCATION).await?;
@@ -116,7 +116,7 @@ async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Env>, Box<dyn Er
         ids,
         pool: Pool::default(),
         outbox,
-        shapes: RecordViews::shapes(),
+        views: RecordViews::shared(),
         secrets,
         change_counter: stamps,
     }))

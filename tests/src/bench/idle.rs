@@ -86,7 +86,7 @@ async fn prepare(dir: &Path, locations: u32) -> Outcome {
     let first = LocationId(1);
     let start = (i64::from(fixtures::today()) + 1) * DAY / SECOND;
     let ehr: Arc<dyn Ehr> = Arc::new(OwnEhr::booked(start, APPOINTMENTS));
-    let mut parts = Parts::new(practices::store(dir)?, RecordViews::shapes());
+    let mut parts = Parts::new(practices::store(dir)?, RecordViews::shared());
     parts.own = HashMap::from([(first, ehr)]);
     let store = parts.store.clone();
     let engine = Engine::start(setup(1), parts).await?;
@@ -125,7 +125,7 @@ pub async fn serve(dir: &Path, locations: u32, verify: bool) -> Outcome {
     setup.engine.store_verify = verify;
     say(format!("setup {}", resident(std::process::id())? - before));
     let start = Instant::now();
-    let opened = engine::open(setup, dir, RecordViews::shapes(), Arc::new(Everyone), &Sandboxes::default()).await?;
+    let opened = engine::open(setup, dir, RecordViews::shared(), Arc::new(Everyone), &Sandboxes::default()).await?;
     say(format!("start {}", start.elapsed().as_secs_f64()));
     opened.engine.ready()?;
     ready(([127, 0, 0, 1], 0).into());

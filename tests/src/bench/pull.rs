@@ -105,7 +105,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
 
         let commits = dir.path().join("commits");
         let store = Recorded::new(practices::store(dir.path())?, &commits)?;
-        let mut parts = Parts::new(store.clone(), RecordViews::shapes());
+        let mut parts = Parts::new(store.clone(), RecordViews::shared());
         parts.adapters = registry;
         parts.in_process.insert(fixtures::SOURCE, timed.clone() as Arc<dyn Transport>);
         let before = resident(std::process::id())?;

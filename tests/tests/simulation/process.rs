@@ -84,7 +84,7 @@ pub fn environment(setup: Arc<Setup>, store: Arc<MemoryStore>) -> Arc<Deps> {
         ids,
         pool: Pool::default(),
         outbox,
-        shapes: RecordViews::shapes(),
+        views: RecordViews::shared(),
         secrets: Secrets::from_seed([7; 32]),
     })
 }

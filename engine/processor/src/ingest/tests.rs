@@ -26,8 +26,8 @@ use webhooks::{
     egress::{Egress, Reach},
     outbox::{Doorbell, Outbox},
     registry::EndpointRegistry,
-    shapes::{Related, Scene, Shapes, Unshaped},
     subscriptions::Everyone,
+    views::{RelatedRecords, ViewContext, ViewError, Views},
 };
 
 use super::*;
@@ -41,13 +41,13 @@ const B: u32 = 2;
 /// Nobody listens.
 struct Mute;
 
-impl Shapes for Mute {
-    fn record(&self, _: &Scene<'_>, _: Resource, _: &[u8], _: &dyn Related) -> Result<Value, Unshaped> {
-        Err(Unshaped::Damaged)
+impl Views for Mute {
+    fn record(&self, _: &ViewContext<'_>, _: Resource, _: &[u8], _: &dyn RelatedRecords) -> Result<Value, ViewError> {
+        Err(ViewError::Damaged)
     }
 
-    fn sync_status(&self, _: &Scene<'_>, _: &SyncState) -> Result<Value, Unshaped> {
-        Err(Unshaped::Damaged)
+    fn sync_status(&self, _: &ViewContext<'_>, _: &SyncState) -> Result<Value, ViewError> {
+        Err(ViewError::Damaged)
     }
 }
 
@@ -76,7 +76,7 @@ impl World {
             ids,
             pool: Pool::default(),
             outbox: Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default())),
-            shapes: Arc::new(Mute),
+            views: Arc::new(Mute),
             secrets: Secrets::from_seed([7; 32]),
         });
         let mut world =

@@ -24,8 +24,8 @@ use webhooks::{
     catalogue::{Event, EventName, ResourceType, WriteOutcome},
     outbox::{CommittedEvent, Enqueued, keys_of},
     payload::{self, Item, Layout, Message},
-    shapes::{Related, Scene, Shapes},
     subscriptions::Recipients,
+    views::{RelatedRecords, ViewContext, Views},
 };
 
 use crate::{
@@ -91,7 +91,7 @@ pub(super) struct Publisher<'t, 'd> {
 
 impl<'t, 'd> Publisher<'t, 'd> {
     fn renderer(&self) -> Renderer<'t, 'd> {
-        Renderer { shapes: &*self.processor.deps.shapes, unit: self.unit }
+        Renderer { views: &*self.processor.deps.views, unit: self.unit }
     }
 
     fn changes(&mut self) -> Result<(), Reject> {
@@ -108,11 +108,11 @@ impl<'t, 'd> Publisher<'t, 'd> {
         }
         for (event, changed) in by_event {
             let Some(name) = EventName::change(event) else { continue };
-            self.send(name, |scene, hears| {
+            self.send(name, |context, hears| {
                 let mut items = Vec::new();
                 for changed in &changed {
                     if hears.of(changed.after)? || changed.before.map_or(Ok(false), |before| hears.of(before))? {
-                        items.extend(renderer.item(scene, event, changed)?);
+                        items.extend(renderer.item(context, event, changed)?);
                     }
                 }
                 Ok(payload::messages(event, items, None))
@@ -129,14 +129,14 @@ impl<'t, 'd> Publisher<'t, 'd> {
         let (unit, renderer) = (self.unit, self.renderer());
         let scope =
             scope_of(resource, self.processor.institution.id.0, self.processor.source(), self.processor.setup.id.0);
-        self.send(name, |scene, hears| {
+        self.send(name, |context, hears| {
             let Some(stored) = unit.stored(resource, scope, id)? else { return Ok(Vec::new()) };
             if !hears.of(&stored)? {
                 return Ok(Vec::new());
             }
-            let shape = renderer.of(scene, resource, &stored)?;
+            let view = renderer.of(context, resource, &stored)?;
             let (patient, location) = (patient(name.event(), &stored)?, at(&stored)?.location_id);
-            let item = Item { shape, previous: None, patient, location };
+            let item = Item { view, previous: None, patient, location };
             Ok(payload::messages(name.event(), vec![item], reason))
         })
     }
@@ -145,14 +145,19 @@ impl<'t, 'd> Publisher<'t, 'd> {
     pub(super) fn send(
         &mut self,
         name: EventName,
-        render: impl Fn(&Scene<'_>, &Hears<'_>) -> Result<Vec<Message>, Reject>,
+        render: impl Fn(&ViewContext<'_>, &Hears<'_>) -> Result<Vec<Message>, Reject>,
     ) -> Result<(), Reject> {
         let (deps, institution, time) = (&self.processor.deps, &self.processor.institution, self.cx.now);
         for Recipients { version, amounts, locations, subscriptions } in &deps.outbox.recipients(institution.id, name) {
-            let scene =
-                Scene { setup: &deps.setup, location: &self.processor.setup, version, amounts: *amounts, now: time };
+            let context = ViewContext {
+                setup: &deps.setup,
+                location: &self.processor.setup,
+                version,
+                amounts: *amounts,
+                now: time,
+            };
             for Message { data, location } in
-                render(&scene, &Hears { locations: locations.as_ref(), setup: &deps.setup })?
+                render(&context, &Hears { locations: locations.as_ref(), setup: &deps.setup })?
             {
                 let size = serde_json::to_string(&data).map_or(0, |text| text.len());
                 if !self.room.take(subscriptions.len(), size) {
@@ -249,27 +254,27 @@ fn in_ehr(stored: &[u8]) -> Result<bool, Reject> {
     Ok(decode::<Origin>(stored)?.foreign_id.is_some())
 }
 
-/// How the write of a record stands, as shapes show it.
+/// How the write of a record stands, as views show it.
 const WRITE_STANDS: [&str; 2] = ["ehr_writeback", "failure_reason"];
 
 /// Records as they look on the wire, beside what the turn makes of others.
 #[derive(Clone, Copy)]
 struct Renderer<'t, 'd> {
-    shapes: &'t dyn Shapes,
+    views: &'t dyn Views,
     unit: &'t UnitOfWork<'d>,
 }
 
 impl Renderer<'_, '_> {
-    fn of(self, scene: &Scene<'_>, resource: Resource, stored: &[u8]) -> Result<Value, Reject> {
-        Ok(self.shapes.record(scene, resource, stored, self.unit)?)
+    fn of(self, context: &ViewContext<'_>, resource: Resource, stored: &[u8]) -> Result<Value, Reject> {
+        Ok(self.views.record(context, resource, stored, self.unit)?)
     }
 
     /// None where an update shows nothing new.
-    fn item(self, scene: &Scene<'_>, event: Event, changed: &Changed<'_>) -> Result<Option<Item>, Reject> {
-        let shape = self.of(scene, changed.resource, changed.after)?;
+    fn item(self, context: &ViewContext<'_>, event: Event, changed: &Changed<'_>) -> Result<Option<Item>, Reject> {
+        let view = self.of(context, changed.resource, changed.after)?;
         let mut previous = None;
         if let Some(before) = changed.before.filter(|_| event.is_update()) {
-            previous = payload::previous(&self.of(scene, changed.resource, before)?, &shape);
+            previous = payload::previous(&self.of(context, changed.resource, before)?, &view);
             // How a write ended is told as its outcome.
             let told = |name: &String| WRITE_STANDS.contains(&name.as_str()) || payload::is_stamp(name);
             let apart = changed.resource != Resource::Appointments;
@@ -278,7 +283,7 @@ impl Renderer<'_, '_> {
             }
         }
         let (patient, location) = (patient(event, changed.after)?, at(changed.after)?.location_id);
-        Ok(Some(Item { shape, previous, patient, location }))
+        Ok(Some(Item { view, previous, patient, location }))
     }
 }
 

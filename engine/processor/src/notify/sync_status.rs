@@ -58,14 +58,14 @@ impl Publisher<'_, '_> {
             [(read, read_news, "read_status", after.read_ok), (write, write_news, "write_status", after.write_ok)]
         {
             let Some(name) = EventName::change(event).filter(|_| news) else { continue };
-            let shapes = &self.processor.deps.shapes;
+            let views = &self.processor.deps.views;
             let location = self.processor.setup.id;
-            self.send(name, |scene, hears| {
+            self.send(name, |context, hears| {
                 if !hears.at(location) {
                     return Ok(Vec::new());
                 }
                 let mut data = Map::new();
-                data.insert(name.resource_type().key().to_owned(), shapes.sync_status(scene, &after)?);
+                data.insert(name.resource_type().key().to_owned(), views.sync_status(context, &after)?);
                 let was = if ok { "red" } else { "green" };
                 data.insert("previous_attributes".to_owned(), json!({ field: was }));
                 Ok(vec![Message { data, location: Some(location) }])

@@ -36,9 +36,9 @@ use webhooks::{
     model::{EndpointId, Owner},
     outbox::{Doorbell, Outbox},
     registry::{EndpointRegistry, NewSubscription},
-    shapes::Unshaped,
     sign::SecretKey,
     subscriptions::Everyone,
+    views::ViewError,
 };
 
 use super::*;
@@ -135,23 +135,29 @@ const WRITES: [&str; 10] = [
 #[derive(Default)]
 struct Plain(AtomicUsize);
 
-impl Shapes for Plain {
-    fn record(&self, scene: &Scene<'_>, _: Resource, stored: &[u8], _: &dyn Related) -> Result<Value, Unshaped> {
+impl Views for Plain {
+    fn record(
+        &self,
+        context: &ViewContext<'_>,
+        _: Resource,
+        stored: &[u8],
+        _: &dyn RelatedRecords,
+    ) -> Result<Value, ViewError> {
         self.0.fetch_add(1, Ordering::SeqCst);
-        let mut shape: Map<String, Value> = serde_json::from_slice(stored).map_err(|_| Unshaped::Damaged)?;
-        shape.insert("version".to_owned(), scene.version.into());
+        let mut view: Map<String, Value> = serde_json::from_slice(stored).map_err(|_| ViewError::Damaged)?;
+        view.insert("version".to_owned(), context.version.into());
         // As the API shows a record, and how its write stands.
-        if let Some(Value::Object(body)) = shape.remove("body") {
-            shape.extend(body);
+        if let Some(Value::Object(body)) = view.remove("body") {
+            view.extend(body);
         }
-        if let Some(write) = shape.remove("write") {
-            shape.insert("ehr_writeback".to_owned(), write["status"].clone());
+        if let Some(write) = view.remove("write") {
+            view.insert("ehr_writeback".to_owned(), write["status"].clone());
         }
-        Ok(shape.into())
+        Ok(view.into())
     }
 
-    fn sync_status(&self, scene: &Scene<'_>, state: &SyncState) -> Result<Value, Unshaped> {
-        Ok(json!({"location": scene.location.id.0, "read": state.read_ok, "write": state.write_ok}))
+    fn sync_status(&self, context: &ViewContext<'_>, state: &SyncState) -> Result<Value, ViewError> {
+        Ok(json!({"location": context.location.id.0, "read": state.read_ok, "write": state.write_ok}))
     }
 }
 
@@ -178,7 +184,7 @@ struct World {
     deps: Arc<Deps>,
     store: Arc<MemoryStore>,
     registry: Arc<EndpointRegistry>,
-    shapes: Arc<Plain>,
+    views: Arc<Plain>,
     processors: BTreeMap<u32, Processor>,
     /// By data source, which has its institution's number.
     ehrs: BTreeMap<u32, Practice>,
@@ -209,7 +215,7 @@ impl World {
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
         let registry =
             EndpointRegistry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
-        let shapes = Arc::new(Plain::default());
+        let views = Arc::new(Plain::default());
         let deps = Arc::new(Deps {
             change_counter: ChangeCounter::new(&setup),
             setup,
@@ -217,12 +223,12 @@ impl World {
             ids,
             pool: Pool::default(),
             outbox: Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default())),
-            shapes: shapes.clone(),
+            views: views.clone(),
             secrets: Secrets::from_seed([7; 32]),
         });
         let ehrs = [1, 2].map(|source| (source, practice())).into_iter().collect();
         let (processors, now) = (BTreeMap::new(), START);
-        let mut world = World { deps, store, registry, shapes, processors, ehrs, now, heard: 0 };
+        let mut world = World { deps, store, registry, views, processors, ehrs, now, heard: 0 };
         for (location, _) in PLACES {
             let mut processor = Processor::load(world.deps.clone(), LocationId(location)).unwrap();
             let batch = processor.describing(&description()).unwrap();
@@ -864,14 +870,14 @@ async fn nobody_listening_costs_nothing_and_a_page_costs_each_record_once() {
     }
     let quiet = world.subscribe(2, Event::PatientCreated, "v3.0.0").await;
     world.sync(MAIN).await;
-    assert_eq!((world.news().len(), world.shapes.0.load(Ordering::SeqCst)), (0, 0));
+    assert_eq!((world.news().len(), world.views.0.load(Ordering::SeqCst)), (0, 0));
 
     for n in 0..500 {
         world.ehr().patient(&format!("patient {n}"), "More");
     }
     let deaf = world.subscribe(1, Event::PatientCreated, "v3.0.0").await;
     world.sync(MAIN).await;
-    assert_eq!((world.news().len(), world.shapes.0.load(Ordering::SeqCst)), (0, 0), "nobody asked for updates");
+    assert_eq!((world.news().len(), world.views.0.load(Ordering::SeqCst)), (0, 0), "nobody asked for updates");
 
     for n in 500..1_000 {
         world.ehr().patient(&format!("patient {n}"), "Many");
@@ -881,7 +887,7 @@ async fn nobody_listening_costs_nothing_and_a_page_costs_each_record_once() {
         world.subscribe(1, Event::PatientCreated, "v3.1.0").await,
     );
     world.sync(MAIN).await;
-    assert_eq!(world.shapes.0.load(Ordering::SeqCst), 1_000, "each new patient once in each version");
+    assert_eq!(world.views.0.load(Ordering::SeqCst), 1_000, "each new patient once in each version");
     let told = world.news();
     let of = |endpoint| told.iter().filter(|it| it.endpoint == endpoint).collect::<Vec<_>>();
     assert_eq!([deaf, one, other, quiet].map(|endpoint| of(endpoint).len()), [5, 5, 5, 0]);

@@ -4,7 +4,7 @@ use location::{command::Cx, pull::Resource, time::Timestamp};
 use query::lists::{Filter, ListQuery, Lists, Order, Range};
 use records::record::Record;
 use records::{Appointment, Patient};
-use webhooks::shapes::Related;
+use webhooks::views::RelatedRecords;
 
 use crate::{
     error::Reject,

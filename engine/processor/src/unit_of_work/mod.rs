@@ -13,7 +13,7 @@ use query::{
 use records::document::{Document, Kind, Link};
 use serde::de::DeserializeOwned;
 use store::{Batch, Key, Store, StoreError, keys, secrets::Secrets};
-use webhooks::shapes::Related;
+use webhooks::views::RelatedRecords;
 
 use crate::{error::Reject, id_pool::Pool};
 
@@ -285,7 +285,7 @@ impl GuardedValues for UnitOfWork<'_> {
 }
 
 /// Looking on: what is only shown is not insisted on at the commit.
-impl Related for UnitOfWork<'_> {
+impl RelatedRecords for UnitOfWork<'_> {
     fn stored(&self, resource: Resource, scope: u32, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let key = keys::record(Kind::Of(resource).byte(), scope, id);
         let known = self.written.get(&key).or_else(|| self.expected.get(&key)).or_else(|| self.read.get(&key));

@@ -35,7 +35,7 @@ pub async fn serve(dir: &Path, workstations: usize) -> Result<(), Box<dyn Error>
     for source in setup.sources.values_mut() {
         Arc::make_mut(source).workstation = Some(WorkstationAccess { probe: "/api/session".to_owned() });
     }
-    let mut parts = Parts::new(practices::store(dir)?, RecordViews::shapes());
+    let mut parts = Parts::new(practices::store(dir)?, RecordViews::shared());
     parts.own = own(locations, Writes::Wait);
     let engine = Arc::new(Engine::start(setup, parts).await?);
     let count = |location: u32| WORKSTATIONS.min(workstations - (location as usize - 1) * WORKSTATIONS);

@@ -35,7 +35,7 @@ pub async fn serve(dir: &Path, locations: u32, writes: &str, kept: u64) -> Resul
         "at-once" => Writes::TakenAtOnce,
         other => return Err(format!("no such way with writes: {other}").into()),
     };
-    let mut parts = Parts::new(practices::store(dir)?, RecordViews::shapes());
+    let mut parts = Parts::new(practices::store(dir)?, RecordViews::shared());
     parts.own = own(locations, writes);
     let engine = Arc::new(Engine::start(practices::setup(locations), parts).await?);
     for id in 1..=locations {

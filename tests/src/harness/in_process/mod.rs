@@ -299,7 +299,7 @@ async fn start(dir: &Path, setup: Setup) -> Engine {
     config.floor_bytes = 0;
     // The engine before may still be letting go of its last calls.
     let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
-    let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, RecordViews::shapes());
+    let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, RecordViews::shared());
     let adapters: Vec<&str> = setup.sources.values().map(|source| source.adapter.as_str()).collect();
     parts.adapters = components::load(&adapters).await;
     Engine::start(setup, parts).await.expect("the engine starts")

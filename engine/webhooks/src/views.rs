@@ -1,4 +1,4 @@
-//! How records look in messages. That is the API's matter, as it is for its own answers: it hands its shapes to the engine.
+//! The views of records in messages. The API defines them, as it does for its own answers, and hands them to the engine.
 
 use std::sync::Arc;
 
@@ -12,61 +12,61 @@ use setup::{LocationSetup, Setup};
 use store::{Store, StoreError, keys};
 
 /// Makes the objects in a message's `data`.
-pub trait Shapes: Send + Sync {
-    /// A record the store has, as it looks on the wire.
+pub trait Views: Send + Sync {
+    /// The view of a stored record.
     fn record(
         &self,
-        scene: &Scene<'_>,
+        context: &ViewContext<'_>,
         resource: Resource,
         stored: &[u8],
-        related: &dyn Related,
-    ) -> Result<Value, Unshaped>;
+        related: &dyn RelatedRecords,
+    ) -> Result<Value, ViewError>;
 
-    fn sync_status(&self, scene: &Scene<'_>, state: &SyncState) -> Result<Value, Unshaped>;
+    fn sync_status(&self, context: &ViewContext<'_>, state: &SyncState) -> Result<Value, ViewError>;
 }
 
-/// Where and when a record is shown, and in which version of the API.
+/// What a view depends on besides the record: the location, the time and the version of the API.
 #[derive(Clone, Copy)]
-pub struct Scene<'a> {
+pub struct ViewContext<'a> {
     pub setup: &'a Setup,
     pub location: &'a Arc<LocationSetup>,
     pub version: &'a str,
-    /// Whether those who see it may see amounts; without, records that are not about money show none.
+    /// Whether the reader may see amounts. If not, records that are not about money show none.
     pub amounts: bool,
     pub now: Timestamp,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> ViewContext<'a> {
     /// The system a data source's records come from.
     pub fn adapter(&self, source: Option<u32>) -> Option<&'a str> {
         self.setup.sources.get(&source?).map(|source| source.adapter.as_str())
     }
 }
 
-/// The records one refers to, as they are when it is shown.
-pub trait Related {
+/// The records that a record refers to, as they are when its view is made.
+pub trait RelatedRecords {
     fn stored(&self, resource: Resource, scope: u32, id: u64) -> Result<Option<Vec<u8>>, StoreError>;
 }
 
 /// Straight from the store.
-impl Related for &dyn Store {
+impl RelatedRecords for &dyn Store {
     fn stored(&self, resource: Resource, scope: u32, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
         self.get(&keys::record(Kind::Of(resource).byte(), scope, id))
     }
 }
 
-impl dyn Related + '_ {
-    pub fn get<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, Unshaped> {
+impl dyn RelatedRecords + '_ {
+    pub fn get<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, ViewError> {
         let Kind::Of(resource) = T::KIND else { return Ok(None) };
         let stored = self.stored(resource, scope, id)?;
-        stored.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(|_| Unshaped::Damaged)
+        stored.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(|_| ViewError::Damaged)
     }
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum Unshaped {
+pub enum ViewError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("a record that cannot be read or shown")]
+    #[error("a stored record cannot be decoded")]
     Damaged,
 }
