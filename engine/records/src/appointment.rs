@@ -17,24 +17,40 @@ use crate::{
     values::Extra,
 };
 
+/// An appointment, or a block of unavailable time, which has no patient.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Appointment {
     /// Version tag in the EHR.
     pub version: Option<String>,
+    /// None in a block, and where the EHR names nobody.
     pub patient_id: Option<u32>,
+    /// Kept when the EHR stops naming one.
     pub appointment_type_id: Option<u32>,
+    /// Provider, operatory and time.
     pub placement: Placement,
+    /// Free text, of staff or of a client.
     pub note: Option<String>,
+    /// A block of time, not a visit.
     pub unavailable: bool,
+    /// Cancelled or broken; also where the EHR has deleted it.
     pub cancelled: bool,
+    /// When this service learned of it.
     pub cancelled_at: Option<Timestamp>,
+    /// As the client gave it; the EHR's reasons are not read.
     pub cancel_reason: Option<String>,
+    /// By the practice.
     pub confirmed: bool,
+    /// When this service learned of it.
     pub confirmed_at: Option<Timestamp>,
+    /// By the patient.
     pub patient_confirmed: bool,
+    /// When this service learned of it.
     pub patient_confirmed_at: Option<Timestamp>,
+    /// The patient did not come.
     pub patient_missed: bool,
+    /// By the EHR's clock, unless a client checked the patient in.
     pub checkin_at: Option<Timestamp>,
+    /// By the EHR's clock.
     pub checked_out_at: Option<Timestamp>,
     /// Only for appointments made here.
     pub booking: Option<Booking>,
@@ -87,24 +103,31 @@ impl std::fmt::Debug for Appointment {
 /// What the booking intent adds to an appointment (specification 2.10).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Booking {
+    /// `bkg_`, the appointment's id and a proof, so that it cannot be guessed.
     pub booking_ref: String,
+    /// How the insert into the EHR goes.
     pub writeback: Writeback,
     /// Why the insert failed, without patient data.
     pub failure_reason: Option<String>,
     /// The name the client gave, for the booking object.
     pub patient_first_name: String,
+    /// The last name the client gave.
     pub patient_last_name: String,
     /// Whether the patient was known before; none where that was not noted.
     #[serde(default)]
     pub patient_matched: Option<bool>,
+    /// Name of the API key the booking came with.
     pub created_by: String,
     /// The patient books for somebody else.
     #[serde(default)]
     pub is_guardian: bool,
+    /// As the client said; the EHR is not told.
     #[serde(default)]
     pub is_new_clients_patient: bool,
+    /// As the client said; the EHR is not told.
     #[serde(default)]
     pub referrer: Option<String>,
+    /// As the client said: the contract's appointment has no place for them.
     #[serde(default)]
     pub descriptor_ids: Vec<u32>,
 }
@@ -113,8 +136,11 @@ pub struct Booking {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Writeback {
+    /// The EHR has not answered yet.
     Pending,
+    /// The EHR has it.
     Confirmed,
+    /// The EHR does not have it: it was refused, withdrawn or given up.
     Failed,
 }
 

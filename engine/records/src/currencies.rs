@@ -1,6 +1,7 @@
 //! The currencies a practice may be paid in: the active ones of ISO 4217, without funds, metals and test codes, each with the decimals
 //! its amounts have. In the order of their codes.
 
+/// Code and decimals, by code.
 #[rustfmt::skip]
 pub const CURRENCIES: &[(&str, u32)] = &[
     ("AED", 2), ("AFN", 2), ("ALL", 2), ("AMD", 2), ("ANG", 2), ("AOA", 2), ("ARS", 2), ("AUD", 2), ("AWG", 2),

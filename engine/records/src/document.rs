@@ -8,6 +8,7 @@ use crate::{index::Indexed, schema::rules};
 /// Kinds of records, as bytes in keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Records of a resource; the byte is its tag in the table.
     Of(Resource),
     /// A finished write to the EHR.
     Write,
@@ -40,9 +41,11 @@ impl Kind {
 
 /// A record that has a place in the store.
 pub trait Document: Indexed + Serialize + DeserializeOwned {
+    /// Stands in its key.
     const KIND: Kind;
     /// Institution or location it belongs to; 0 where ids are unique by themselves.
     fn scope(&self) -> u32;
+    /// Unique within its scope.
     fn id(&self) -> u64;
     /// Institution, data source or location whose lists show it: its scope, where records have one.
     fn owner(&self) -> u32 {
@@ -64,12 +67,14 @@ const GONE: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 /// A foreign id's record here, and a digest of what the EHR last said of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
+    /// Our id.
     pub id: u64,
     /// All zero: nothing pulled yet.
     pub digest: [u8; 16],
 }
 
 impl Link {
+    /// To a record that the EHR has not shown yet.
     pub fn new(id: u64) -> Link {
         Link { id, digest: [0; 16] }
     }
@@ -79,10 +84,12 @@ impl Link {
         Link { id, digest: GONE }
     }
 
+    /// Whether the EHR has said that the record is deleted.
     pub fn is_gone(self) -> bool {
         self.digest == GONE
     }
 
+    /// As it is stored: id, then digest.
     pub fn to_bytes(self) -> Vec<u8> {
         [&self.id.to_be_bytes()[..], &self.digest].concat()
     }
@@ -97,6 +104,7 @@ impl Link {
         self.digest != [0; 16] && !self.is_gone()
     }
 
+    /// None for what `to_bytes` did not make.
     pub fn from_bytes(bytes: &[u8]) -> Option<Link> {
         let (id, digest) = bytes.split_first_chunk::<8>()?;
         Some(Link { id: u64::from_be_bytes(*id), digest: digest.try_into().ok()? })

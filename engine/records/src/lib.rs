@@ -1,6 +1,6 @@
 //! The documents: what the store keeps of each record and the API reads. Ids are ours; `foreign_id` is the EHR's.
 
-#![warn(unreachable_pub)]
+#![warn(missing_docs, unreachable_pub)]
 
 pub mod appointment;
 pub mod currencies;

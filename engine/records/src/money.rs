@@ -13,8 +13,10 @@ const DIGITS: usize = 28;
 /// `{"amount": "-12.50", "currency": "USD"}`. The scale is kept as it was said; `spelled` is the one way it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Money {
+    /// In whole units of the currency; a text in JSON.
     #[serde(serialize_with = "write_amount", deserialize_with = "read_amount")]
     pub amount: Decimal,
+    /// The currency.
     pub currency: Currency,
 }
 
@@ -22,15 +24,19 @@ pub struct Money {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency([u8; 3]);
 
+/// Why a text is no amount; begins after the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MoneyError {
+    /// Not digits with an optional sign and point, or too many of them.
     #[error("must be a decimal number of at most 28 digits")]
     Amount,
+    /// Not three capital letters. Whether the list has them does not matter here.
     #[error("must be a currency of three capital letters")]
     Currency,
 }
 
 impl Money {
+    /// Takes any three capital letters for a currency.
     pub fn parse(amount: &str, currency: &str) -> Result<Money, MoneyError> {
         Ok(Money { amount: parse_amount(amount)?, currency: currency.parse()? })
     }
@@ -45,10 +51,12 @@ impl Money {
         })
     }
 
+    /// Whatever the scale.
     pub fn is_zero(&self) -> bool {
         self.amount.is_zero()
     }
 
+    /// Without its sign.
     pub fn abs(self) -> Money {
         Money { amount: self.amount.abs(), ..self }
     }
@@ -76,6 +84,7 @@ impl fmt::Display for Money {
 }
 
 impl Currency {
+    /// The US dollar: what an amount is in where a client names no currency.
     pub const USD: Currency = Currency(*b"USD");
 
     /// One of the list: what a client may name.
@@ -88,6 +97,7 @@ impl Currency {
         currencies::decimals(self.as_str())
     }
 
+    /// The code.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("it was made of ASCII letters")
     }

@@ -6,6 +6,7 @@ use crate::{
 };
 
 impl Patient {
+    /// First, middle and last name.
     pub fn name(&self) -> String {
         full_name(&self.first_name, self.middle_name.as_deref(), &self.last_name)
     }

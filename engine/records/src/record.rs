@@ -35,9 +35,11 @@ impl RecordId for u64 {
 /// Whose the records of a resource are: their ids are looked up there, and its lists show them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
+    /// All locations of an institution share them.
     Institution,
     /// A data source; what has none is kept under 0.
     Source,
+    /// A location, for good.
     Location,
     /// Ids are unique by themselves, and a location's lists show what is there now: staff move it from one location to another.
     Everywhere,
@@ -62,9 +64,12 @@ impl Scope {
 
 /// The facts of a resource that its body's type carries (`schema::table`).
 pub trait Schema: Clone + PartialEq + Serialize + DeserializeOwned + Send + 'static {
+    /// The resource.
     const RESOURCE: Resource;
+    /// Whose its records are.
     const SCOPE: Scope;
 
+    /// As wide as the API's contract says.
     type Id: RecordId;
     /// What an EHR shows of it: references are the EHR's ids.
     type Ehr: Clone + PartialEq + Serialize;
@@ -110,22 +115,31 @@ pub trait Body: Schema {
     }
 }
 
+/// A record of one resource.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Record<T: Body> {
+    /// Unique within its scope.
     pub id: T::Id,
+    /// The institution.
     pub institution_id: u32,
     /// None of what was made here without a data source.
     pub source_id: Option<u32>,
     /// The location it belongs to, or was made at; none where only the EHR knows.
     pub location_id: Option<u32>,
+    /// None until the EHR has it.
     pub foreign_id: Option<String>,
+    /// When this service first stored it.
     pub created_at: Timestamp,
+    /// When this service last changed it.
     pub updated_at: Timestamp,
+    /// When the EHR last showed something new of it, or took a write of it.
     pub last_sync_time: Option<Timestamp>,
+    /// When this service learned that the EHR no longer has it, or a client removed it.
     pub deleted_at: Option<Timestamp>,
     /// How its last write to the EHR goes; none of what only came from there, and of what stays here.
     pub write: Option<RecordWrite>,
+    /// What is particular to its resource.
     pub body: T,
 }
 
@@ -255,8 +269,10 @@ impl<T: Body> fmt::Debug for Record<T> {
     }
 }
 
+/// How a record's last write to the EHR goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordWrite {
+    /// Of all its writes, the last one's.
     pub status: WriteStatus,
     /// Why it failed, without patient data.
     pub reason: Option<String>,
@@ -268,10 +284,12 @@ impl RecordWrite {
         RecordWrite { status: WriteStatus::Pending, reason: None }
     }
 
+    /// The EHR has it.
     pub fn succeeded() -> RecordWrite {
         RecordWrite { status: WriteStatus::Succeeded, reason: None }
     }
 
+    /// For good. `reason` is without patient data.
     pub fn failed(reason: &str) -> RecordWrite {
         RecordWrite { status: WriteStatus::Failed, reason: Some(reason.to_owned()) }
     }
@@ -281,7 +299,10 @@ impl RecordWrite {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteStatus {
+    /// Not answered yet.
     Pending,
+    /// The EHR has it.
     Succeeded,
+    /// Refused or given up.
     Failed,
 }

@@ -32,6 +32,7 @@ pub enum GateState {
 /// How a location's gate stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateStatus {
+    /// Closed, or how far open.
     pub state: GateState,
     /// Since when it stands so; a start counts as a change.
     pub since: Timestamp,
@@ -43,16 +44,21 @@ pub struct GateStatus {
     pub awaiting: u32,
 }
 
+/// The workstation that holds the lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
+    /// Its id, which it keeps over connections.
     pub workstation: Uuid,
+    /// What people call it.
     pub name: String,
 }
 
 /// What a turn of the location changed in its queue of writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueNews {
+    /// Writes not finished.
     pub waiting: u64,
+    /// When the oldest of them was queued.
     pub oldest: Option<Timestamp>,
     /// Writes that ended.
     pub ended: Vec<LastWrite>,
@@ -61,6 +67,7 @@ pub struct QueueNews {
 /// A write that ended, as the staff are shown it. No patient data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastWrite {
+    /// Such as `appointment-insert`.
     pub kind: String,
     /// Local time of the appointment it is about.
     pub at: Option<String>,
@@ -73,14 +80,23 @@ pub struct LastWrite {
 /// How reading and writing stand.
 #[derive(Clone, Debug)]
 pub struct SyncState {
+    /// Reading works.
     pub read_ok: bool,
+    /// With `read_ok`, the last cycle that succeeded; else since when it does not work.
     pub read_at: Timestamp,
+    /// Why it does not work, in words for clients.
     pub read_reason: Option<String>,
+    /// Writing works, as far as anything shows.
     pub write_ok: bool,
+    /// As `read_at`: without writes, reading says that the EHR is there.
     pub write_at: Timestamp,
+    /// Why it does not work, in words for clients.
     pub write_reason: Option<String>,
+    /// When the last read cycle succeeded.
     pub last_sync: Option<Timestamp>,
+    /// Writes not finished.
     pub queued: u64,
+    /// When the oldest of them was queued.
     pub oldest_queued: Option<Timestamp>,
     /// None while a cycle runs, before the first one, and without an EHR.
     pub next_cycle: Option<Timestamp>,
@@ -90,7 +106,9 @@ pub struct SyncState {
     pub progress: BTreeMap<Resource, Progress>,
     /// Resources whose deletions were stopped, until an operator accepts them.
     pub guarded: BTreeSet<Resource>,
+    /// As the adapter describes it; none before it did.
     pub ehr_name: Option<String>,
+    /// `cloud` or `onprem`; none before the adapter said so.
     pub ehr_hosting: Option<String>,
     /// Where the EHR is reached through workstations.
     pub gate: Option<GateStatus>,
@@ -105,6 +123,7 @@ pub struct SyncState {
 pub struct AdapterState {
     /// Its name in the configuration.
     pub name: String,
+    /// Whether calls can be made.
     pub status: AdapterStatus,
     /// What the component says of itself, once it is ready.
     pub version: Option<String>,
@@ -114,10 +133,14 @@ pub struct AdapterState {
     pub reason: Option<String>,
 }
 
+/// Where the component of an adapter stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdapterStatus {
+    /// It is being compiled or loaded.
     Preparing,
+    /// It can be called.
     Ready,
+    /// It cannot be used until an operator does something.
     Refused,
 }
 
@@ -130,6 +153,7 @@ const STUCK: &str = "a write has been waiting for more than an hour";
 const NO_WORKSTATION: &str = "no staff workstation is connected";
 
 impl SyncState {
+    /// As the machine knows it: `through` and `at_gate` add what it does not.
     pub fn of(machine: &Location, description: Option<&Description>, now: Timestamp) -> SyncState {
         let (state, settings) = (&machine.state, &machine.settings);
         let (pulls, queue) = (&state.pulls, &state.queue);

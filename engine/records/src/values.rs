@@ -62,6 +62,7 @@ impl Seconds {
         self.0
     }
 
+    /// As the engine counts time, in milliseconds.
     pub fn at(self) -> Timestamp {
         Timestamp(self.0 * SECOND)
     }
@@ -86,6 +87,7 @@ impl<'de> Deserialize<'de> for Seconds {
 pub struct Json(String);
 
 impl Json {
+    /// Any value, written as JSON.
     pub fn of(value: &impl Serialize) -> serde_json::Result<Json> {
         serde_json::to_string(value).map(Json)
     }
@@ -95,10 +97,12 @@ impl Json {
         serde_json::from_str::<serde_json::Value>(&text).is_ok().then_some(Json(text))
     }
 
+    /// As it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
+    /// As it was written.
     pub fn into_string(self) -> String {
         self.0
     }
@@ -108,6 +112,7 @@ impl Json {
         serde_json::from_str(&self.0).expect("it was checked when it was made")
     }
 
+    /// Parsed: numbers lose how they were written.
     pub fn value(&self) -> serde_json::Value {
         serde_json::from_str(&self.0).expect("it was checked when it was made")
     }
@@ -122,11 +127,17 @@ impl<'de> Deserialize<'de> for Json {
 /// A postal address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
+    /// First street line.
     pub line1: Option<String>,
+    /// Second street line.
     pub line2: Option<String>,
+    /// City.
     pub city: Option<String>,
+    /// State or region.
     pub region: Option<String>,
+    /// Not checked: every country has its own.
     pub postal_code: Option<String>,
+    /// Two-letter country code.
     pub country: Option<String>,
 }
 

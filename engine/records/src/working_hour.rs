@@ -17,18 +17,28 @@ use crate::{
     values::Extra,
 };
 
+/// When a provider sees patients, or a block of the schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkingHour {
+    /// The provider.
     pub provider_id: u32,
+    /// None where the EHR schedules by provider only.
     pub operatory_id: Option<u64>,
     /// Minutes after local midnight.
     pub begin: u16,
+    /// Minutes after local midnight, 1440 included; not after `begin` means the next day.
     pub end: u16,
+    /// The local dates on which they apply.
     pub recurrence: Recurrence,
+    /// Hours or a block.
     pub kind: HourKind,
+    /// Where they were first entered; it does not change.
     pub source: HourSource,
+    /// Types they accept; empty means all.
     pub appointment_type_ids: Vec<u32>,
+    /// The EHR's name for them, such as `Hygiene`.
     pub label: Option<String>,
+    /// False where they were removed, too.
     pub active: bool,
 }
 

@@ -11,17 +11,27 @@ use crate::{
 /// A finished write to the EHR; unfinished ones live in their location's machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Write {
+    /// Counted within its location.
     pub id: u64,
+    /// The location whose queue had it.
     pub location_id: u32,
+    /// What it was to do.
     pub work: WriteIntent,
     /// The write key all attempts carried.
     pub key: String,
+    /// Calls to the EHR, look-ups among them.
     pub attempts: u32,
+    /// The EHR has it.
     pub done: bool,
+    /// It failed because its deadline passed.
     pub timed_out: bool,
+    /// Why it failed, without patient data.
     pub reason: Option<String>,
+    /// When it was queued; a retry is queued anew.
     pub queued_at: Timestamp,
+    /// When its outcome was known.
     pub finished_at: Timestamp,
+    /// Which writes it must not overtake; none in records from before it was kept.
     #[serde(default)]
     pub lane: Option<OrderingKey>,
     /// The write an operator had it tried again as.

@@ -16,48 +16,81 @@ use crate::{
 pub enum Field {
     /// One word of a name.
     Name = 1,
+    /// The digits that phone numbers are compared by, of any of a patient's numbers.
     Phone = 2,
+    /// In lower case.
     Email = 3,
+    /// `YYYY-MM-DD`.
     BirthDate = 4,
+    /// A flag: only inactive patients have the term.
     Inactive = 5,
+    /// A flag, as `Inactive`.
     NewPatient = 6,
+    /// A flag, as `Inactive`.
     NonPatient = 7,
+    /// Each location a patient was created or seen at.
     Location = 8,
+    /// Id of the patient it is about.
     Patient = 9,
+    /// Id of the patient who pays.
     Guarantor = 10,
+    /// Id of a provider, those of its parts too.
     Provider = 11,
+    /// Not used now; the number stays taken.
     Operatory = 12,
+    /// Id of the appointment it belongs to.
     Appointment = 13,
+    /// Id of the insurance plan.
     Plan = 14,
+    /// Id of the patient in whose name a coverage is.
     Subscriber = 15,
+    /// Id of the insurance claim.
     Claim = 16,
+    /// Id of a charge, those of its parts too.
     Charge = 17,
+    /// Id of the procedure.
     Procedure = 18,
+    /// Id of the fee schedule.
     FeeSchedule = 19,
+    /// A category by its word or its id.
     Category = 20,
     /// The type of whatever the record is one of.
     Type = 21,
+    /// Not used now; the number stays taken.
     TreatmentPlan = 22,
+    /// Not used now; the number stays taken.
     PaymentPlan = 23,
+    /// Not used now; the number stays taken.
     Payment = 24,
+    /// Not used now; the number stays taken.
     FormSchema = 25,
+    /// Not used now; the number stays taken.
     Status = 26,
+    /// Not used now; the number stays taken.
     Code = 27,
+    /// Payer id of an insurance plan.
     Payer = 28,
+    /// Group number of an insurance plan.
     Group = 29,
+    /// Identifier of a payment at its processor.
     Transaction = 30,
+    /// `YYYY-MM-DD`.
     ServiceDate = 31,
 }
 
 /// A fact a record is found by.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term {
+    /// What it is about.
     pub field: Field,
+    /// Compared whole.
     pub value: Value,
 }
 
+/// The value of a term.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
+    /// An id, or 1 for a flag.
     Number(u64),
     /// On the disk only a keyed digest of it: keys are not encrypted.
     Text(String),
@@ -113,6 +146,7 @@ impl std::fmt::Debug for Term {
 }
 
 impl Term {
+    /// For an id.
     pub fn number(field: Field, number: impl Into<u64>) -> Term {
         Term { field, value: Value::Number(number.into()) }
     }
@@ -132,6 +166,7 @@ impl Term {
         words::phone(number).map(|digits| Term::text(Field::Phone, digits))
     }
 
+    /// In lower case; none for an empty address.
     pub fn email(address: &str) -> Option<Term> {
         let address = address.trim().to_lowercase();
         (!address.is_empty()).then(|| Term::text(Field::Email, address))
@@ -156,12 +191,14 @@ impl Term {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum OrderBy {
+    /// When this service last changed it.
     Updated = 1,
     /// When it begins, for what is in a calendar.
     Start = 2,
 }
 
 impl OrderBy {
+    /// In the order of their numbers.
     pub const ALL: [OrderBy; 2] = [OrderBy::Updated, OrderBy::Start];
 }
 
@@ -170,6 +207,7 @@ pub trait Indexed {
     /// Lists show it in the order of ids, so that what changed since a time is looked for in that order too.
     const LISTED_BY_ID: bool = true;
 
+    /// The facts it is found by, besides its id.
     fn terms(&self) -> Vec<Term> {
         Vec::new()
     }
