@@ -16,22 +16,27 @@ pub fn request(request: &Request) -> Result<Response, Error> {
     crate::testing::send(request)
 }
 
+/// A request that reads.
 pub fn get(path: impl Into<String>) -> Call {
     Call::new("GET", path, true)
 }
 
+/// A request that writes, unless [`Call::reading`] says otherwise.
 pub fn post(path: impl Into<String>) -> Call {
     Call::new("POST", path, false)
 }
 
+/// A request that writes.
 pub fn put(path: impl Into<String>) -> Call {
     Call::new("PUT", path, false)
 }
 
+/// A request that writes.
 pub fn patch(path: impl Into<String>) -> Call {
     Call::new("PATCH", path, false)
 }
 
+/// A request that writes.
 pub fn delete(path: impl Into<String>) -> Call {
     Call::new("DELETE", path, false)
 }

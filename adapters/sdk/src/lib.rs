@@ -27,6 +27,8 @@
 //!
 //! The crate also compiles natively, so that an adapter's own tests run without a sandbox: [`testing`] then plays the host.
 
+#![warn(missing_docs)]
+
 mod change;
 pub mod clock;
 pub mod config;

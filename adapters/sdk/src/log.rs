@@ -12,18 +12,22 @@ pub fn write(level: Level, message: &str) {
     crate::testing::log(level, message);
 }
 
+/// What helps in finding a fault of the adapter.
 pub fn debug(message: &str) {
     write(Level::Debug, message);
 }
 
+/// What an operator may want to know.
 pub fn info(message: &str) {
     write(Level::Info, message);
 }
 
+/// What the adapter could go on after, and an operator should look at.
 pub fn warn(message: &str) {
     write(Level::Warn, message);
 }
 
+/// What keeps the adapter from its work.
 pub fn error(message: &str) {
     write(Level::Error, message);
 }

@@ -46,6 +46,7 @@ impl Default for Host {
 }
 
 impl Host {
+    /// No EHR answers, the gate is closed, nothing is set, and the zone is UTC.
     pub fn new() -> Host {
         Host {
             answer: Box::new(|_| Err(Error::NotSent("this test has no EHR".into()))),
@@ -69,11 +70,13 @@ impl Host {
         self
     }
 
+    /// Sets one setting of the location.
     pub fn config(mut self, name: &str, value: &str) -> Host {
         self.settings.insert(name.into(), value.into());
         self
     }
 
+    /// Sets the present, which stands still.
     pub fn at(mut self, now: Instant) -> Host {
         self.now = now;
         self
