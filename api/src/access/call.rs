@@ -30,7 +30,7 @@ use crate::{
     values::{
         cursor::Cursors,
         expected::Expected,
-        kinds::{Clock, Kind},
+        kinds::{Kind, times::Clock},
         secret::Secret,
         times,
         versions::Version,

@@ -5,7 +5,7 @@ use location::{time::Timestamp, zone::Date};
 
 use crate::{
     http::{body::Fields, paging::Paging, query::Params},
-    values::{cursor::QueryCursors, kinds::Clock, versions::Version},
+    values::{cursor::QueryCursors, kinds::times::Clock, versions::Version},
 };
 
 /// Where the date changes first.

@@ -443,7 +443,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::values::kinds::{boolean, date, filled, id, integer, long_id, object, text};
+    use crate::values::kinds::{boolean, filled, id, integer, long_id, object, text, times::date};
 
     fn problem(bytes: &[u8]) -> String {
         parse(bytes).unwrap_err().to_string()

@@ -229,7 +229,7 @@ impl Parameter {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::values::kinds::{boolean, date, id, integer, text};
+    use crate::values::kinds::{boolean, id, integer, text, times::date};
 
     #[test]
     fn values_are_read_by_kind() {

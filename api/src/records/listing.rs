@@ -13,7 +13,7 @@ use crate::{
         paging::{Page, Paging},
     },
     values::{
-        kinds::{Kind, Sort, boolean, instant, long_id, sort, text},
+        kinds::{Kind, Sort, boolean, long_id, sort, text, times::instant},
         limits::{MAX_NAME, MAX_TEXT},
     },
 };

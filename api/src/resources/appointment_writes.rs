@@ -31,7 +31,10 @@ use crate::{
         errors::{ApiError, HttpResult},
     },
     values::{
-        kinds::{Clock, birth_date, boolean, gender, id, instant, integer, long_id, object, person_name, text},
+        kinds::{
+            boolean, gender, id, integer, long_id, object, person_name, text,
+            times::{Clock, birth_date, instant},
+        },
         limits::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD, MAX_NAME, MAX_NOTE},
         reasons::Reason,
     },

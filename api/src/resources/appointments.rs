@@ -26,7 +26,11 @@ use crate::{
         paging::Page,
     },
     values::{
-        kinds::{boolean, end_of, id, includes, instant, long_id, sort, zone},
+        kinds::{
+            boolean, id, includes, long_id, sort,
+            times::{end_of, instant},
+            zone,
+        },
         limits::MAX_RELATED,
     },
     views::{

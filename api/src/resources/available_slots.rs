@@ -27,7 +27,7 @@ use crate::{
         query::Params,
     },
     values::{
-        kinds::{boolean, date, id, integer, long_id, one_of},
+        kinds::{boolean, id, integer, long_id, one_of, times::date},
         limits::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_INTERVAL, SLOT_MINUTES},
         times,
     },

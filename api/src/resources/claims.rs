@@ -9,7 +9,7 @@ use super::related::{Related, shown};
 use crate::{
     access::call::Call,
     http::errors::HttpResult,
-    values::kinds::{date, includes, long_id},
+    values::kinds::{includes, long_id, times::date},
     views::ledger::{ChargePayoutView, ChargeView, ClaimView},
 };
 

@@ -12,7 +12,10 @@ use crate::{
     access::call::Call,
     http::errors::{ApiError, HttpResult},
     values::{
-        kinds::{date, instant, long_id, one_of, text},
+        kinds::{
+            long_id, one_of, text,
+            times::{date, instant},
+        },
         limits::MAX_TEXT,
         reasons::Reason,
     },

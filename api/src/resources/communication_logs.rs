@@ -17,7 +17,7 @@ use crate::{
     access::call::Call,
     http::errors::{ApiError, HttpResult},
     values::{
-        kinds::{filled, id, instant, one_of, sorts, text, uuid},
+        kinds::{filled, id, one_of, sorts, text, times::instant, uuid},
         limits::MAX_NOTE,
         reasons::Reason,
         record_uuid,

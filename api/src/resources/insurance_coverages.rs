@@ -20,7 +20,10 @@ use crate::{
     },
     records::visible::is_live,
     values::{
-        kinds::{Kind, Raw, birth_date, boolean, date, id, integer, long_id, object, one_of, person_name, text},
+        kinds::{
+            Kind, Raw, boolean, id, integer, long_id, object, one_of, person_name, text,
+            times::{birth_date, date},
+        },
         limits::{MAX_NAME, MAX_TEXT},
     },
     views::insurance::{CoverageView, SubscriberView},

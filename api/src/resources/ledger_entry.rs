@@ -21,7 +21,10 @@ use crate::{
     access::{call::Call, idempotency, input::Input, tenancy::OpenLocation},
     http::errors::{ApiError, name_of},
     values::{
-        kinds::{Clock, Kind, Parsed, Raw, date, filled, id, instant, long_id, money, nonzero_money, text},
+        kinds::{
+            Kind, Parsed, Raw, filled, id, long_id, money, nonzero_money, text,
+            times::{Clock, date, instant},
+        },
         limits::{MAX_NOTE, MAX_TEXT, MAX_VALUES},
         reasons::Reason,
         times,

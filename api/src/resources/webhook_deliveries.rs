@@ -22,7 +22,7 @@ use crate::{
     access::call::Call,
     http::errors::{ApiError, HttpResult},
     values::{
-        kinds::{boolean, id, instant, one_of, text, uuid},
+        kinds::{boolean, id, one_of, text, times::instant, uuid},
         limits::MAX_NAME,
         secret::random,
         times::At,

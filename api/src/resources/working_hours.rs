@@ -25,7 +25,10 @@ use crate::{
         errors::{ApiError, HttpResult},
     },
     values::{
-        kinds::{boolean, date, id, includes, integer, long_id, object, one_of, time_of_day},
+        kinds::{
+            boolean, id, includes, integer, long_id, object, one_of,
+            times::{date, time_of_day},
+        },
         times,
     },
     views::{

@@ -16,7 +16,7 @@ use crate::{
     access::{call::Call, input::Input, tenancy::OpenLocation},
     http::errors::{ApiError, HttpResult},
     values::{
-        kinds::{Kind, instant, one_of, sort, text},
+        kinds::{Kind, one_of, sort, text, times::instant},
         limits::MAX_NAME,
         record_uuid::uuid,
         times::At,

@@ -1,7 +1,7 @@
 //! Kinds of values: how each is read from a query parameter or a JSON field, and what the documentation says of it. One value does
 //! both, so that they cannot differ.
 
-mod times;
+pub(crate) mod times;
 
 use std::{ops::RangeInclusive, str::FromStr};
 
@@ -9,7 +9,6 @@ use chrono_tz::Tz;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 
-pub(crate) use crate::values::kinds::times::{Clock, birth_date, date, end_of, instant, time_of_day};
 use crate::values::limits::{INT32, INT64, MAX_AMOUNT_DIGITS, MAX_ECHO, MAX_EMAIL, MAX_NAME, MAX_PHONE};
 
 /// What was read; the error completes the sentence "<name> ...".

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::{
     values::{
-        kinds::{Clock, instant},
+        kinds::times::{Clock, instant},
         record_uuid::uuid,
         times::At,
     },

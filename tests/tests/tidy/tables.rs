@@ -151,11 +151,6 @@ pub const CIRCLES: &[Circle] = &[
         reason: "the table names the two bodies that are written by hand, and they what follows from it; a key asks it for its tag",
     },
     Circle {
-        name: "api",
-        files: &["api/src/values/kinds.rs", "api/src/values/kinds/times.rs"],
-        reason: "a kind of time is a kind, and kinds are read by the clock of a place",
-    },
-    Circle {
         name: "sandbox-ehr",
         files: &["adapters/sandbox-ehr/src"],
         reason: "the simulated practice: every call looks at all of it",

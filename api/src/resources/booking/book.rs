@@ -12,7 +12,7 @@ use crate::{
     access::{call::Call, input::Input},
     http::{body::Fields, errors::ApiError},
     values::{
-        kinds::{birth_date, email, filled, gender, object, person_name, phone, text},
+        kinds::{email, filled, gender, object, person_name, phone, text, times::birth_date},
         limits::{MAX_IDEMPOTENCY_KEY, MAX_NAME, MAX_NOTE, MAX_TEXT, MAX_TOKEN},
     },
 };

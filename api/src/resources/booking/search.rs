@@ -32,7 +32,10 @@ use crate::{
         slot_weeks::{begin, week},
     },
     values::{
-        kinds::{Kind, boolean, date, id, integer, long_id, time_of_day},
+        kinds::{
+            Kind, boolean, id, integer, long_id,
+            times::{date, time_of_day},
+        },
         limits::{
             DAYS_LOOKED_AHEAD, MAX_SLOTS_SIFTED, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT, SEARCH_LIMIT_DEFAULT,
         },

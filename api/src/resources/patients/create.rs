@@ -7,7 +7,7 @@ use crate::{
     access::call::Call,
     http::{body::Fields, errors::HttpResult},
     values::{
-        kinds::{birth_date, boolean, email, gender, id, integer, person_name, phone, ssn, text},
+        kinds::{boolean, email, gender, id, integer, person_name, phone, ssn, text, times::birth_date},
         limits::{MAX_NAME, MAX_TEXT},
     },
     views::{patients::PatientCreated, people::PatientBasic},

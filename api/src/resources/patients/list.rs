@@ -21,7 +21,7 @@ use crate::{
         query::Params,
     },
     values::{
-        kinds::{birth_date, boolean, id, phone, text},
+        kinds::{boolean, id, phone, text, times::birth_date},
         limits::{MAX_EMAIL, MAX_NAME, MAX_PAGE_WITH_RELATED},
         versions::Version,
     },

@@ -10,7 +10,7 @@ use crate::{
     access::call::Call,
     http::{body::Fields, errors::HttpResult},
     values::{
-        kinds::{birth_date, email, filled, gender, id, object, person_name, phone, ssn, text},
+        kinds::{email, filled, gender, id, object, person_name, phone, ssn, text, times::birth_date},
         limits::{MAX_NAME, MAX_TEXT},
     },
     views::patients::PatientProfile,
