@@ -29,6 +29,9 @@
 
 #![warn(missing_docs)]
 
+#[allow(unsafe_code, clippy::all, reason = "generated: the canonical ABI passes pointers")]
+#[doc(hidden)]
+pub mod bindings;
 mod change;
 pub mod clock;
 pub mod config;
@@ -39,40 +42,10 @@ pub mod json;
 pub mod log;
 #[cfg(target_arch = "wasm32")]
 mod panics;
+pub mod records;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 pub mod time;
-
-/// What the bindings generator makes of the contract. The modules below re-export what adapters use.
-#[allow(unsafe_code, clippy::all, reason = "generated: the canonical ABI passes pointers")]
-#[doc(hidden)]
-pub mod bindings {
-    wit_bindgen::generate!({
-        world: "practice-sync:ehr/adapter",
-        path: "../../wit/v1",
-        pub_export_macro: true,
-        export_macro_name: "export_bindings",
-        default_bindings_module: "adapter_sdk::bindings",
-        additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
-        additional_type_attributes: {
-            "practice-sync:ehr/types@1.0.0/history-category": [#[serde(rename_all = "snake_case")]],
-            "practice-sync:ehr/ehr@1.0.0/resource": [#[serde(rename_all = "snake_case")]],
-            "practice-sync:ehr/types@1.0.0/address": [#[derive(Default)]],
-            "practice-sync:ehr/types@1.0.0/patient": [#[derive(Default)]],
-            "practice-sync:ehr/types@1.0.0/provider": [#[derive(Default)]],
-            "practice-sync:ehr/types@1.0.0/operatory": [#[derive(Default)]],
-            "practice-sync:ehr/types@1.0.0/appointment-type": [#[derive(Default)]],
-            "practice-sync:ehr/types@1.0.0/appointment": [#[derive(Default)]],
-            "practice-sync:ehr/ehr@1.0.0/description": [#[derive(Default)]],
-            "practice-sync:ehr/ehr@1.0.0/page": [#[derive(Default)]],
-        },
-    });
-}
-
-/// The records an EHR and the engine exchange.
-pub mod records {
-    pub use crate::bindings::practice_sync::ehr::types::*;
-}
 
 pub use bindings::exports::practice_sync::ehr::ehr::{
     AppointmentChange, Deletions, Description, Fault, Page, PatientChange, PullAbility, Receipt, Record, Resource,

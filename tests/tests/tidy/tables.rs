@@ -156,16 +156,6 @@ pub const CIRCLES: &[Circle] = &[
         reason: "the simulated practice: every call looks at all of it",
     },
     Circle {
-        name: "adapter-sdk",
-        files: &[
-            "adapters/sdk/src/lib.rs",
-            "adapters/sdk/src/log.rs",
-            "adapters/sdk/src/panics.rs",
-            "adapters/sdk/src/testing.rs",
-        ],
-        reason: "the bindings are generated in lib.rs, which has the macro that exports an adapter, too",
-    },
-    Circle {
         name: "cloud-ehr",
         files: &["tests/cloud-ehr/src/application.rs", "tests/cloud-ehr/src/calls", "tests/cloud-ehr/src/pages"],
         reason: "the application hands on to its pages and calls, which look at all of it",
