@@ -160,16 +160,6 @@ pub const CIRCLES: &[Circle] = &[
         files: &["tests/cloud-ehr/src/application.rs", "tests/cloud-ehr/src/calls", "tests/cloud-ehr/src/pages"],
         reason: "the application hands on to its pages and calls, which look at all of it",
     },
-    Circle {
-        name: "tests",
-        files: &[
-            "tests/src/harness/ehr_server/open_dental/database.rs",
-            "tests/src/harness/ehr_server/open_dental/rules.rs",
-            "tests/src/harness/ehr_server/open_dental/tables.rs",
-            "tests/src/harness/ehr_server/open_dental/tables",
-        ],
-        reason: "a table names its rules, and the rules look at all tables",
-    },
 ];
 
 /// Folders that say nowhere what they are for: folder and reason.

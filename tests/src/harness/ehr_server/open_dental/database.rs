@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     faults::Switches,
-    tables::{self, Table},
+    table::{Row, Table},
+    tables,
 };
-
-pub type Row = Map<String, Value>;
 
 /// What is answered: status, headers, body.
 pub type Done = (u16, Vec<(&'static str, String)>, Option<Value>);

@@ -7,6 +7,7 @@ mod faults;
 mod routes;
 mod rules;
 mod seed;
+mod table;
 mod tables;
 mod verbs;
 
@@ -14,9 +15,10 @@ use std::{io, sync::MutexGuard};
 
 use crate::harness::ehr_server::fake::{FakeServer, Request, Respond, Response};
 
-pub use database::{Database, Row};
+pub use database::Database;
 pub use faults::{Fate, Switches};
 pub use seed::Seeded;
+pub use table::Row;
 
 /// The path of the API below the server.
 pub const BASE: &str = "/api/v1";

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::{
     BASE,
-    database::{Database, Done, Row, number, plain},
+    database::{Database, Done, number, plain},
     faults::Fate,
-    tables::{Answers, NEVER, Refusal, Since, Table},
+    rules,
+    table::{Answers, NEVER, Refusal, Row, Since, Table},
     verbs,
 };
 use crate::harness::ehr_server::fake::{Request, Response};
@@ -177,7 +178,7 @@ impl Database {
         let (own, acts): (Row, Row) =
             fields.into_iter().partition(|(field, _)| row.contains_key(field) || field == "commType");
         row.extend(own);
-        (table.rule)(self, &mut row, &sent)?;
+        rules::check(table.path, self, &mut row, &sent)?;
         let key = self.insert(table.path, Value::Object(row));
         verbs::after_insert(self, table.path, key, &acts);
         let location = ("location", format!("https://api.opendental.com{BASE}/{}/{key}", table.path));
@@ -200,7 +201,7 @@ impl Database {
         let mut row = self.row(table.path, key).cloned().unwrap_or_default();
         let sent: Vec<String> = fields.keys().cloned().collect();
         row.extend(fields);
-        (table.rule)(self, &mut row, &sent)?;
+        rules::check(table.path, self, &mut row, &sent)?;
         self.change(table.path, key, Value::Object(row));
         let row = self.row(table.path, key).expect("it was changed a moment ago");
         Ok((200, Vec::new(), Some(self.show(table, row))))

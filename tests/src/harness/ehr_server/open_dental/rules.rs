@@ -4,14 +4,30 @@ use chrono::{NaiveDate, NaiveDateTime};
 use serde_json::{Value, json};
 
 use super::{
-    database::{Database, Row, number, plain},
-    tables::{NEVER, Refusal},
+    database::{Database, number, plain},
+    table::{NEVER, Refusal, Row},
 };
 
 type Checked = Result<(), Refusal>;
 
-pub fn none(_: &Database, _: &mut Row, _: &[String]) -> Checked {
-    Ok(())
+/// Checks and completes a row of this table that is made or changed; the fields that were sent are named.
+pub fn check(table: &str, database: &Database, row: &mut Row, sent: &[String]) -> Checked {
+    let rule = match table {
+        "patients" => patient,
+        "commlogs" => commlog,
+        "appointments" => appointment,
+        "carriers" => carrier,
+        "insplans" => plan,
+        "inssubs" => subscription,
+        "patplans" => coverage,
+        "allergies" => allergy,
+        "diseases" => disease,
+        "medicationpats" => medication,
+        "payments" => payment,
+        "adjustments" => adjustment,
+        _ => return Ok(()),
+    };
+    rule(database, row, sent)
 }
 
 pub fn bad<T>(why: impl Into<String>) -> Result<T, Refusal> {
@@ -71,7 +87,7 @@ fn moment(row: &Row, field: &str) -> Checked {
     }
 }
 
-pub fn patient(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
+fn patient(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     if text(row, "LName").is_empty() || text(row, "FName").is_empty() {
         return bad("LName and FName are required.");
     }
@@ -114,7 +130,7 @@ pub fn patient(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     Ok(())
 }
 
-pub fn appointment(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
+fn appointment(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     patient_of(database, row)?;
     let was = |field: &str| sent.iter().any(|name| name == field);
     if !database.exists("operatories", &row["Op"]) {
@@ -170,7 +186,7 @@ pub fn appointment(database: &Database, row: &mut Row, sent: &[String]) -> Check
     Ok(())
 }
 
-pub fn commlog(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
+fn commlog(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     patient_of(database, row)?;
     if text(row, "Note").is_empty() {
         return bad("Note is required.");
@@ -191,7 +207,7 @@ pub fn commlog(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     one_of(row, "SentOrReceived", &["Neither", "Sent", "Received"])
 }
 
-pub fn carrier(_: &Database, row: &mut Row, _: &[String]) -> Checked {
+fn carrier(_: &Database, row: &mut Row, _: &[String]) -> Checked {
     let (name, state) = (text(row, "CarrierName"), text(row, "State"));
     if name.is_empty() || name.chars().count() > 255 {
         return bad("CarrierName is required.");
@@ -199,7 +215,7 @@ pub fn carrier(_: &Database, row: &mut Row, _: &[String]) -> Checked {
     if !state.is_empty() && state.len() != 2 { bad("State must be two capital letters.") } else { Ok(()) }
 }
 
-pub fn plan(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+fn plan(database: &Database, row: &mut Row, _: &[String]) -> Checked {
     if !database.exists("carriers", &row["CarrierNum"]) {
         return missing("Carrier");
     }
@@ -211,7 +227,7 @@ pub fn plan(database: &Database, row: &mut Row, _: &[String]) -> Checked {
     }
 }
 
-pub fn subscription(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+fn subscription(database: &Database, row: &mut Row, _: &[String]) -> Checked {
     if !database.exists("insplans", &row["PlanNum"]) {
         return missing("InsPlan");
     }
@@ -225,7 +241,7 @@ pub fn subscription(database: &Database, row: &mut Row, _: &[String]) -> Checked
     date(row, "DateTerm")
 }
 
-pub fn coverage(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+fn coverage(database: &Database, row: &mut Row, _: &[String]) -> Checked {
     patient_of(database, row)?;
     if !database.exists("inssubs", &row["InsSubNum"]) {
         return missing("InsSub");
@@ -256,7 +272,7 @@ pub fn coverage(database: &Database, row: &mut Row, _: &[String]) -> Checked {
     }
 }
 
-pub fn allergy(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+fn allergy(database: &Database, row: &mut Row, _: &[String]) -> Checked {
     patient_of(database, row)?;
     if !database.exists("allergydefs", &row["AllergyDefNum"]) {
         return missing("AllergyDef");
@@ -265,7 +281,7 @@ pub fn allergy(database: &Database, row: &mut Row, _: &[String]) -> Checked {
     date(row, "DateAdverseReaction")
 }
 
-pub fn disease(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+fn disease(database: &Database, row: &mut Row, _: &[String]) -> Checked {
     patient_of(database, row)?;
     if !database.exists("diseasedefs", &row["DiseaseDefNum"]) {
         return missing("DiseaseDef");
@@ -273,7 +289,7 @@ pub fn disease(database: &Database, row: &mut Row, _: &[String]) -> Checked {
     one_of(row, "ProbStatus", &["Active", "Resolved", "Inactive"])
 }
 
-pub fn medication(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+fn medication(database: &Database, row: &mut Row, _: &[String]) -> Checked {
     patient_of(database, row)?;
     if !database.exists("medications", &row["MedicationNum"]) {
         return missing("Medication");
@@ -295,7 +311,7 @@ pub fn amount(value: &Value) -> Option<f64> {
     }
 }
 
-pub fn payment(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
+fn payment(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     patient_of(database, row)?;
     if amount(&row["PayAmt"]).is_none_or(|amount| amount == 0.0) {
         return bad("PayAmt is invalid.");
@@ -312,7 +328,7 @@ pub fn payment(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     Ok(())
 }
 
-pub fn adjustment(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+fn adjustment(database: &Database, row: &mut Row, _: &[String]) -> Checked {
     patient_of(database, row)?;
     let sign = database.word("definitions", &row["AdjType"], "ItemValue");
     let Some(amount) = amount(&row["AdjAmt"]) else { return bad("AdjAmt is invalid.") };

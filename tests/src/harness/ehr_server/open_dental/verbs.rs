@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{
-    database::{Database, Done, Row, number, plain},
+    database::{Database, Done, number, plain},
     rules::{amount, bad, text},
-    tables::Refusal,
+    table::{Refusal, Row},
 };
 
 pub fn appointment(database: &mut Database, key: &str, verb: &str, fields: &Row) -> Result<Done, Refusal> {

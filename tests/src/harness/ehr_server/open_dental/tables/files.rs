@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Answers, NEVER, NO_TIME, Since, Table, post, rules, table};
+use super::super::table::{Answers, NEVER, NO_TIME, Since, Table, post, table};
 
 const CARRIER: &[&str] =
     &["Address", "Address2", "City", "State", "Zip", "Phone", "ElectID", "NoSendElect", "IsHidden"];
@@ -33,7 +33,6 @@ fn insurance() -> Vec<Table> {
         Table {
             single: true,
             post: post(&["CarrierName"], CARRIER, Answers::Row),
-            rule: rules::carrier,
             ..table(
                 "carriers",
                 "CarrierNum",
@@ -46,7 +45,6 @@ fn insurance() -> Vec<Table> {
             stamp: Some("SecDateTEdit"),
             single: true,
             post: post(&["CarrierNum"], PLAN, Answers::Row),
-            rule: rules::plan,
             ..table(
                 "insplans",
                 "PlanNum",
@@ -66,7 +64,6 @@ fn insurance() -> Vec<Table> {
                 Answers::Row,
             ),
             delete: true,
-            rule: rules::subscription,
             ..table(
                 "inssubs",
                 "InsSubNum",
@@ -80,7 +77,6 @@ fn insurance() -> Vec<Table> {
             stamp: Some("SecDateTEdit"),
             post: post(&["PatNum", "InsSubNum"], &["Ordinal", "Relationship", "PatID"], Answers::Row),
             delete: true,
-            rule: rules::coverage,
             ..table(
                 "patplans",
                 "PatPlanNum",
@@ -118,7 +114,6 @@ fn history() -> Vec<Table> {
             ),
             put: &["Reaction", "DateAdverseReaction", "StatusIsActive"],
             delete: true,
-            rule: rules::allergy,
             ..table(
                 "allergies",
                 "AllergyNum",
@@ -137,7 +132,6 @@ fn history() -> Vec<Table> {
             ),
             put: &["DateStart", "DateStop", "ProbStatus", "PatNote"],
             delete: true,
-            rule: rules::disease,
             ..table(
                 "diseases",
                 "DiseaseNum",
@@ -156,7 +150,6 @@ fn history() -> Vec<Table> {
             ),
             put: &["PatNote", "DateStart", "DateStop", "ProvNum"],
             delete: true,
-            rule: rules::medication,
             ..table(
                 "medicationpats",
                 "MedicationPatNum",
@@ -254,7 +247,6 @@ fn ledger() -> Vec<Table> {
                 ],
                 Answers::Row,
             ),
-            rule: rules::payment,
             ..table(
                 "payments",
                 "PayNum",
@@ -281,7 +273,6 @@ fn ledger() -> Vec<Table> {
                 &["ProvNum", "ProcNum", "ClinicNum", "ProcDate", "AdjNote"],
                 Answers::Row,
             ),
-            rule: rules::adjustment,
             ..table(
                 "adjustments",
                 "AdjNum",
