@@ -11,6 +11,7 @@
 mod application;
 mod asked;
 mod calls;
+mod dispatch;
 mod markup;
 mod pages;
 mod practice;

@@ -20,8 +20,9 @@ use actix_web::{
 
 use crate::{
     Appointment, Clock, Counts, Markup, On, Patient, Practice, SessionOver, Settings, Trouble,
-    application::{Application, COOKIE, Reply},
+    application::{Application, COOKIE},
     asked::{Answer, Asked},
+    dispatch::{self, Reply},
 };
 
 /// Of a request.
@@ -175,7 +176,10 @@ async fn answer(shared: Data<Shared>, request: HttpRequest, body: Bytes) -> Http
             .collect(),
         body: body.to_vec(),
     };
-    let reply = shared.application.lock().unwrap_or_else(PoisonError::into_inner).handle((shared.clock)(), &asked);
+    let reply = {
+        let mut application = shared.application.lock().unwrap_or_else(PoisonError::into_inner);
+        dispatch::handle(&mut application, (shared.clock)(), &asked)
+    };
     match reply {
         Reply::Answered(answer) => response(answer),
         Reply::Late(answer, after) => {

@@ -155,11 +155,6 @@ pub const CIRCLES: &[Circle] = &[
         files: &["adapters/sandbox-ehr/src"],
         reason: "the simulated practice: every call looks at all of it",
     },
-    Circle {
-        name: "cloud-ehr",
-        files: &["tests/cloud-ehr/src/application.rs", "tests/cloud-ehr/src/calls", "tests/cloud-ehr/src/pages"],
-        reason: "the application hands on to its pages and calls, which look at all of it",
-    },
 ];
 
 /// Folders that say nowhere what they are for: folder and reason.

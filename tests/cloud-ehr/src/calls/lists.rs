@@ -3,7 +3,10 @@
 use chrono::{NaiveDate, TimeZone};
 use serde_json::{Value, json};
 
-use super::{Told, appointments, mark_of, patients};
+use super::{
+    appointments, patients,
+    told::{Told, mark_of},
+};
 use crate::{
     AppointmentType, Hours, Operatory, Practice, Provider, Refusal,
     application::Application,

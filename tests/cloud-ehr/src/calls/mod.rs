@@ -16,11 +16,13 @@ mod appointments;
 mod form;
 mod lists;
 mod patients;
+mod told;
 
 pub use lists::span;
 pub use patients::fits;
 use serde_json::{Value, json};
 
+use self::told::{Told, mark};
 use crate::{
     Markup, Refusal,
     application::{Application, Visitor},
@@ -30,27 +32,25 @@ use crate::{
 const BASE: &str = "/app/api/";
 const SESSION: &str = "/app/api/session";
 
-/// What a call is answered: own names, without frame.
-type Told = Result<Value, Refusal>;
-
 /// It asks who is logged in.
 pub fn is_probe(asked: &Asked) -> bool {
     asked.path == SESSION
 }
 
-pub fn handle(application: &mut Application, now: i64, asked: &Asked) -> Answer {
+/// None: nobody is logged in.
+pub fn handle(application: &mut Application, now: i64, asked: &Asked) -> Option<Answer> {
     let probe = is_probe(asked);
-    let Some(visitor) = application.visitor(now, asked, !probe) else { return application.over(asked) };
+    let visitor = application.visitor(now, asked, !probe)?;
     let markup = application.markup;
     if probe {
-        return told(markup, Ok(session(application, &visitor)));
+        return Some(told(markup, Ok(session(application, &visitor))));
     }
     if let Err(after) = application.quota.take(&visitor.user.name, now) {
         application.counts.throttled += 1;
         let refusal = Refusal::new(429, "too_many_calls", "You are working too fast. Please wait a moment.");
-        return refused(markup, &refusal).header("retry-after", after.to_string());
+        return Some(refused(markup, &refusal).header("retry-after", after.to_string()));
     }
-    told(markup, judged(application, asked, &visitor))
+    Some(told(markup, judged(application, asked, &visitor)))
 }
 
 pub fn refused(markup: Markup, refusal: &Refusal) -> Answer {
@@ -67,15 +67,6 @@ fn told(markup: Markup, told: Told) -> Answer {
 
 fn session(application: &Application, visitor: &Visitor) -> Value {
     json!({"user": visitor.user.display_name, "csrf": visitor.csrf, "mark": mark(application)})
-}
-
-/// Where the books stand.
-fn mark(application: &Application) -> String {
-    mark_of(application, application.practice.revision())
-}
-
-fn mark_of(application: &Application, revision: u64) -> String {
-    format!("{}.{revision}", application.epoch)
 }
 
 fn judged(application: &mut Application, asked: &Asked, visitor: &Visitor) -> Told {

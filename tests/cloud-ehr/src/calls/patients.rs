@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    Told,
     form::{self, Form},
+    told::Told,
 };
 use crate::{Patient, Refusal, application::Application, markup::PATIENT, table::Row};
 

@@ -1,6 +1,6 @@
 //! The login page, which is also the answer to every call of a session that is over.
 
-use super::{HOME, document, escaped};
+use super::frame::{HOME, document, escaped};
 use crate::{
     application::{Application, COOKIE},
     asked::{Answer, Asked},

@@ -1,6 +1,6 @@
 //! The patients, and a search.
 
-use super::{escaped, framed};
+use super::frame::{escaped, framed};
 use crate::{
     application::{Application, Visitor},
     asked::{Answer, Asked},

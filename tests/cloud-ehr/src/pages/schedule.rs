@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use chrono::{Days, NaiveDate, TimeZone};
 
-use super::{escaped, framed};
+use super::frame::{escaped, framed};
 use crate::{
     Appointment, Operatory, Practice, Status,
     application::{Application, Visitor},
