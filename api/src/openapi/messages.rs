@@ -19,7 +19,7 @@ use crate::{
         forms::FormResponseView,
         history::MedicalHistoryEvent,
         hours::WorkingHourView,
-        insurance::CoverageView,
+        insurance::InsuranceCoverageView,
         ledger::{AdjustmentView, ChargeView, ClaimView, PaymentView},
         patients::{PatientDetail, PatientProfile},
         people::ProviderBasic,
@@ -84,7 +84,7 @@ fn is_written(event: Event) -> bool {
 
 fn body(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
     let delivery_error = schemas.named(
-        "DeliveryError",
+        "DeliveryAttemptError",
         json!({"type": "object", "required": ["code", "timestamp", "message", "attempts"], "properties": {
             "code": {"type": "string", "examples": ["http_500"]},
             "timestamp": {"type": "string", "format": "date-time"},
@@ -153,7 +153,7 @@ fn view_of(kind: ResourceType, versions: &[Version], schemas: &mut Schemas) -> V
         ResourceType::MedicalHistory => schemas.view(|it| it.subschema_for::<MedicalHistoryEvent>()),
         ResourceType::Message => schemas.view(|it| it.subschema_for::<ConversationView>()),
         ResourceType::Patient => patient(versions, schemas),
-        ResourceType::PatientInsuranceCoverage => schemas.view(|it| it.subschema_for::<CoverageView>()),
+        ResourceType::PatientInsuranceCoverage => schemas.view(|it| it.subschema_for::<InsuranceCoverageView>()),
         ResourceType::Payment => schemas.view(|it| it.subschema_for::<PaymentView>()),
         ResourceType::PaymentType => schemas.view(|it| it.subschema_for::<PaymentTypeView>()),
         ResourceType::Procedure => schemas.view(|it| it.subschema_for::<ProcedureView>()),

@@ -35,7 +35,7 @@ use crate::{
     },
     views::{
         appointments::AppointmentView,
-        catalogue::{AppointmentTypeView, DescriptorView},
+        catalogue::{AppointmentDescriptorView, AppointmentTypeView},
         clinical::ProcedureView,
         operatories::OperatoryView,
         parts::Included,
@@ -57,7 +57,7 @@ pub(crate) struct AppointmentDetail<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     procedures: Option<Vec<ProcedureView<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    descriptors: Option<Vec<DescriptorView<'a>>>,
+    descriptors: Option<Vec<AppointmentDescriptorView<'a>>>,
     /// Null: no campaign is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     booking_details: Included<()>,

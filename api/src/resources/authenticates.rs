@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{access::call::Call, http::errors::HttpResult};
 
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Authorization {
+pub(crate) struct BearerToken {
     token: String,
 }
 
@@ -18,5 +18,5 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
         Environment::Sandbox => call.api.rules.token_sandbox,
     };
     let token = call.api.tokens.mint(call.key.id(), call.api.engine.now(), lifetime);
-    Ok(call.show(Authorization { token }))
+    Ok(call.show(BearerToken { token }))
 }

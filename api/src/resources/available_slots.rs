@@ -38,7 +38,7 @@ pub(crate) const NONE_FOUND: &str =
     "Next available slot not found. Please confirm that the provider has active availabilities.";
 
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct SlotsView {
+pub(crate) struct AvailableSlotsView {
     #[schemars(with = "u32")]
     lid: LocationId,
     #[schemars(with = "Option<u32>")]
@@ -178,7 +178,7 @@ impl Gathered {
         self.of.iter().map(|(_, slots, _)| slots.len()).sum()
     }
 
-    fn rows(&self, asked: &SlotsInput) -> Vec<SlotsView> {
+    fn rows(&self, asked: &SlotsInput) -> Vec<AvailableSlotsView> {
         let next = |own: Option<Date>, slots: &[Slot]| self.end.or(own.filter(|_| slots.is_empty()));
         self.of.iter().flat_map(|(location, slots, own)| grouped(location, asked, slots, next(*own, slots))).collect()
     }
@@ -287,21 +287,26 @@ impl SlotsInput {
 }
 
 /// One entry per provider and operatory that has slots. Where there is none: one per provider asked for.
-fn grouped(location: &OpenLocation, asked: &SlotsInput, slots: &[Slot], next: Option<Date>) -> Vec<SlotsView> {
+fn grouped(location: &OpenLocation, asked: &SlotsInput, slots: &[Slot], next: Option<Date>) -> Vec<AvailableSlotsView> {
     let lid = location.setup.id;
     let next = next.map(|date| date.to_string());
     if slots.is_empty() {
         let pids = asked.providers.iter().map(|id| Some(ProviderId(*id)));
         let pids: Vec<_> = if asked.providers.is_empty() { vec![None] } else { pids.collect() };
-        let empty =
-            |pid| SlotsView { lid, pid, operatory_id: None, slots: Vec::new(), next_available_date: next.clone() };
+        let empty = |pid| AvailableSlotsView {
+            lid,
+            pid,
+            operatory_id: None,
+            slots: Vec::new(),
+            next_available_date: next.clone(),
+        };
         return pids.into_iter().map(empty).collect();
     }
     let mut groups: BTreeMap<(ProviderId, Option<OperatoryId>), Vec<SlotView>> = BTreeMap::new();
     for slot in slots {
         groups.entry((slot.provider, slot.operatory)).or_default().push(view(location, asked, slot));
     }
-    let entry = |((pid, operatory_id), slots)| SlotsView {
+    let entry = |((pid, operatory_id), slots)| AvailableSlotsView {
         lid,
         pid: Some(pid),
         operatory_id,

@@ -22,16 +22,16 @@ pub(crate) struct CapabilitiesView {
     /// False: there is no health record system, and what is written stays here.
     integrated: bool,
     /// Null until the system was asked for the first time, and without one.
-    ehr: Option<EhrView>,
+    ehr: Option<EhrCapabilitiesView>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct EhrView {
+pub(crate) struct EhrCapabilitiesView {
     name: String,
     version: String,
     /// `cloud` or `on-premises`, as the adapter says it.
     hosting: String,
-    reads: Vec<ReadAbility>,
+    reads: Vec<ReadCapability>,
     /// What can be written: `create-appointment`, `create-payment` and others.
     writes: Vec<String>,
     /// Whether patients whom the practice does not know can be made.
@@ -50,7 +50,7 @@ pub(crate) struct EhrView {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct ReadAbility {
+pub(crate) struct ReadCapability {
     resource: &'static str,
     /// Whether it tells what changed, so that not all of it is read each time.
     changes_only: bool,
@@ -61,12 +61,12 @@ pub(crate) struct ReadAbility {
     deletions_noticed: &'static str,
 }
 
-impl EhrView {
-    fn of(it: Description) -> EhrView {
-        let mut reads: Vec<ReadAbility> = it
+impl EhrCapabilitiesView {
+    fn of(it: Description) -> EhrCapabilitiesView {
+        let mut reads: Vec<ReadCapability> = it
             .pulls
             .iter()
-            .map(|pull| ReadAbility {
+            .map(|pull| ReadCapability {
                 resource: name(pull.resource),
                 changes_only: pull.delta,
                 deletions: true,
@@ -74,7 +74,7 @@ impl EhrView {
             })
             .collect();
         reads.sort_by_key(|it| it.resource);
-        EhrView {
+        EhrCapabilitiesView {
             name: it.name,
             version: it.version,
             hosting: it.hosting,
@@ -96,6 +96,6 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
     let OpenLocation { setup: location, .. } = call.location_of_any(&tenants, LocationId(id))?;
     let integrated = location.source.is_some();
-    let ehr = if integrated { call.api.engine.description(location.id)?.map(EhrView::of) } else { None };
+    let ehr = if integrated { call.api.engine.description(location.id)?.map(EhrCapabilitiesView::of) } else { None };
     Ok(call.show(CapabilitiesView { location_id: location.id, integrated, ehr }))
 }

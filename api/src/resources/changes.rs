@@ -29,7 +29,7 @@ use crate::{
 
 /// The last change of a record since the page before.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct ChangeView {
+pub(crate) struct RecordChangeView {
     /// As the path of its list names it.
     resource: &'static str,
     id: u64,
@@ -82,7 +82,7 @@ fn opened(cursors: &QueryCursors, since: &str) -> Result<u64, ApiError> {
 }
 
 /// None of what was made at another location: it is not this one's.
-fn view(call: &Call, location: &OpenLocation, entry: &FeedEntry) -> Result<Option<ChangeView>, ApiError> {
+fn view(call: &Call, location: &OpenLocation, entry: &FeedEntry) -> Result<Option<RecordChangeView>, ApiError> {
     let (at, version, amounts) = (location.setup.id, call.version.name(), call.key.grants.financial);
     let shown = call.api.engine.shown(at, entry.resource, entry.id, version, amounts)?;
     if shown.as_ref().is_some_and(|shown| shown.made_at.is_some_and(|own| own != at.0)) {
@@ -101,5 +101,5 @@ fn view(call: &Call, location: &OpenLocation, entry: &FeedEntry) -> Result<Optio
         _ => {}
     }
     let (resource, changed_at) = (name(entry.resource), At(entry.at));
-    Ok(Some(ChangeView { resource, id: entry.id, change, changed_at, record }))
+    Ok(Some(RecordChangeView { resource, id: entry.id, change, changed_at, record }))
 }

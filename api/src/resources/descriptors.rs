@@ -14,7 +14,7 @@ use crate::{
         kinds::{id, text},
         limits::{MAX_NAME, MAX_WHOLE_LIST},
     },
-    views::catalogue::DescriptorView,
+    views::catalogue::AppointmentDescriptorView,
 };
 
 type Descriptor = Record<AppointmentDescriptor>;
@@ -40,9 +40,9 @@ pub(crate) fn by_ids(
     Ok(found)
 }
 
-pub(crate) fn views<'a>(call: &'a Call, found: &'a [Descriptor]) -> Vec<DescriptorView<'a>> {
+pub(crate) fn views<'a>(call: &'a Call, found: &'a [Descriptor]) -> Vec<AppointmentDescriptorView<'a>> {
     let adapter = |it: &Descriptor| call.api.directory.adapter_of_source(it.source_id);
-    found.iter().map(|it| DescriptorView::of(it, adapter(it))).collect()
+    found.iter().map(|it| AppointmentDescriptorView::of(it, adapter(it))).collect()
 }
 
 pub(crate) fn list(call: &Call, found: &[Descriptor], kind: Option<&str>) -> HttpResponse {

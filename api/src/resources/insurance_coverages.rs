@@ -26,7 +26,7 @@ use crate::{
         },
         limits::{MAX_NAME, MAX_TEXT},
     },
-    views::insurance::{CoverageView, SubscriberView},
+    views::insurance::{InsuranceCoverageView, InsuranceSubscriberView},
 };
 
 const RELATIONS: &[(&str, Relation)] = &[
@@ -49,7 +49,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     })?;
     let keep = |it: &Record<Coverage>| is_live(it) && active == (it.body.active && it.deleted_at.is_none());
     let page = listing.entries(&call, &call.sources(&tenant), keep)?;
-    Ok(call.page_of(&page, CoverageView::of))
+    Ok(call.page_of(&page, InsuranceCoverageView::of))
 }
 
 pub(crate) async fn show(mut call: Call) -> HttpResult {
@@ -57,8 +57,8 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let coverage: Record<Coverage> = call.entry(&tenant, id)?;
     let patient = subscriber(&call, &tenant, &coverage.body)?;
-    let mut view = CoverageView::of(&coverage);
-    view.subscriber = Some(SubscriberView::of(&coverage.body, patient.as_ref()));
+    let mut view = InsuranceCoverageView::of(&coverage);
+    view.subscriber = Some(InsuranceSubscriberView::of(&coverage.body, patient.as_ref()));
     Ok(call.show(view))
 }
 
@@ -68,7 +68,7 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
         read(&mut input.body, input.today)
     })?;
     let saved = call.save_entry(&location, &coverage, Some(coverage.patient_id)).await?;
-    Ok(call.made(saved.replay, CoverageView::of(&saved.record)))
+    Ok(call.made(saved.replay, InsuranceCoverageView::of(&saved.record)))
 }
 
 fn read(b: &mut Fields, today: Date) -> Option<Coverage> {

@@ -18,7 +18,7 @@ use crate::{
     },
     views::{
         catalogue::FeeScheduleView,
-        insurance::{CoverageView, InsurancePlanView, SubscriberView},
+        insurance::{InsuranceCoverageView, InsurancePlanView, InsuranceSubscriberView},
     },
 };
 
@@ -49,7 +49,8 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     let patients: Vec<Option<Record<Patient>>> =
         coverages.iter().map(|it| subscriber(&call, &tenant, &it.body)).collect::<Result<_, _>>()?;
     let mut view = InsurancePlanView::of(&plan);
-    view.patient_coverages = asked("patient_coverages").then(|| coverages.iter().map(CoverageView::of).collect());
+    view.patient_coverages =
+        asked("patient_coverages").then(|| coverages.iter().map(InsuranceCoverageView::of).collect());
     view.subscribers = asked("subscribers").then(|| subscribers(&coverages, &patients));
     view.fee_schedule = asked("fee_schedule").then(|| schedule.as_ref().map(FeeScheduleView::of));
     Ok(call.show(view))
@@ -61,7 +62,7 @@ pub(crate) fn subscriber(
     tenant: &Tenant,
     coverage: &Coverage,
 ) -> Result<Option<Record<Patient>>, ApiError> {
-    let Some(id) = SubscriberView::patient_of(coverage) else { return Ok(None) };
+    let Some(id) = InsuranceSubscriberView::patient_of(coverage) else { return Ok(None) };
     Ok(call.api.engine.patient(tenant.institution.id, id)?)
 }
 
@@ -69,7 +70,7 @@ pub(crate) fn subscriber(
 fn subscribers<'a>(
     coverages: &'a [Record<Coverage>],
     patients: &'a [Option<Record<Patient>>],
-) -> Vec<SubscriberView<'a>> {
+) -> Vec<InsuranceSubscriberView<'a>> {
     let mut seen = Vec::new();
     let people = coverages.iter().zip(patients).filter(|(coverage, patient)| {
         let coverage = &coverage.body;
@@ -78,7 +79,7 @@ fn subscribers<'a>(
         seen.push(who);
         !known
     });
-    people.filter_map(|(coverage, patient)| SubscriberView::of(&coverage.body, patient.as_ref())).collect()
+    people.filter_map(|(coverage, patient)| InsuranceSubscriberView::of(&coverage.body, patient.as_ref())).collect()
 }
 
 pub(crate) async fn create(mut call: Call) -> HttpResult {

@@ -20,7 +20,7 @@ use crate::{
         kinds::{Kind, boolean, id, long_id, one_of, text},
         limits::{MAX_NAME, MAX_NOTE},
     },
-    views::history::{HistoryItemView, PatientHistoryItemView},
+    views::history::{MedicalHistoryItemView, PatientMedicalHistoryItemView},
 };
 
 const CATEGORIES: &[(&str, HistoryCategory)] = &[
@@ -43,7 +43,7 @@ pub(crate) async fn items(mut call: Call) -> HttpResult {
     let name = CATEGORIES.iter().find(|(_, known)| *known == category).map(|(name, _)| *name);
     let listing = listing.filtered(name.map(|name| Filter::Category(name.to_owned())));
     let page = listing.entries(&call, &location.sources(), named)?;
-    Ok(call.page_of(&page, HistoryItemView::of))
+    Ok(call.page_of(&page, MedicalHistoryItemView::of))
 }
 
 pub(crate) async fn patient_items(mut call: Call) -> HttpResult {
@@ -69,8 +69,8 @@ fn items_of(call: &Call, entries: &[Record<PatientHistoryItem>]) -> Result<Vec<O
 fn views<'a>(
     entries: &'a [Record<PatientHistoryItem>],
     items: &'a [Option<Record<HistoryItem>>],
-) -> Vec<PatientHistoryItemView<'a>> {
-    entries.iter().zip(items).map(|(entry, item)| PatientHistoryItemView::of(entry, item.as_ref())).collect()
+) -> Vec<PatientMedicalHistoryItemView<'a>> {
+    entries.iter().zip(items).map(|(entry, item)| PatientMedicalHistoryItemView::of(entry, item.as_ref())).collect()
 }
 
 /// All of it is looked at before the first item is saved.

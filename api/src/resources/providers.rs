@@ -47,7 +47,7 @@ pub(crate) struct ProviderView<'a> {
     state_license: Option<&'a str>,
     specialty_code: Option<&'a str>,
     locations: Vec<LocationView<'a>>,
-    provider_requestables: Vec<Requestable>,
+    provider_requestables: Vec<RequestableLocation>,
     /// Working hours, with the appointment types they accept; where only `appointment_types` were asked for, those that name some.
     #[serde(skip_serializing_if = "Option::is_none")]
     availabilities: Option<Vec<WorkingHourView<'a>>>,
@@ -63,7 +63,7 @@ struct Bio {}
 
 /// A location where the provider can be asked for.
 #[derive(Serialize, JsonSchema)]
-struct Requestable {
+struct RequestableLocation {
     #[schemars(with = "u32")]
     location_id: LocationId,
 }
@@ -185,7 +185,9 @@ fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Record<Provider>, 
         locations: own()
             .map(|(location, facts)| LocationView::of(&location.setup, adapter(location), *facts))
             .collect(),
-        provider_requestables: own().map(|(location, _)| Requestable { location_id: location.setup.id }).collect(),
+        provider_requestables: own()
+            .map(|(location, _)| RequestableLocation { location_id: location.setup.id })
+            .collect(),
         availabilities: asked("availabilities").or(asked("appointment_types")).map(|()| {
             hours().filter(shown).map(|(location, hour)| working_hours::view(hour, location, types, now)).collect()
         }),

@@ -31,7 +31,7 @@ use crate::{
 
 /// One message to one endpoint.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct DeliveryView {
+pub(crate) struct WebhookDeliveryView {
     /// The `delivery-id` and `webhook-id` header of every attempt.
     #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
@@ -61,16 +61,16 @@ pub(crate) struct DeliveryView {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct DeliveryDetail {
+pub(crate) struct WebhookDeliveryDetail {
     #[serde(flatten)]
-    delivery: DeliveryView,
+    delivery: WebhookDeliveryView,
     /// The body, as its next attempt would carry it.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     message: Box<RawValue>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct ReplayView {
+pub(crate) struct WebhookReplayView {
     /// Messages that are sent again.
     deliveries: usize,
     /// The `since` of a further replay, when there were more, or as many as may wait for the endpoint wait already.
@@ -101,14 +101,14 @@ fn status(delivery: &Delivery) -> Status {
     }
 }
 
-impl DeliveryView {
-    fn of(it: &Delivery) -> DeliveryView {
+impl WebhookDeliveryView {
+    fn of(it: &Delivery) -> WebhookDeliveryView {
         let status = status(it);
         let (next, finished) = match it.state {
             State::Pending { next_attempt_at } => (Some(next_attempt_at), None),
             State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => (None, Some(at)),
         };
-        DeliveryView {
+        WebhookDeliveryView {
             id: it.id,
             webhook_endpoint_id: it.endpoint_id,
             webhook_subscription_id: it.subscription_id,
@@ -169,7 +169,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
             Position { at: Timestamp(high.cast_signed()), id: low }
         },
     )?;
-    Ok(call.page(&page.views(DeliveryView::of)))
+    Ok(call.page(&page.views(WebhookDeliveryView::of)))
 }
 
 pub(crate) async fn show(mut call: Call) -> HttpResult {
@@ -180,7 +180,7 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     let body = call.api.engine.webhook_log().body(&delivery).map_err(unreadable)?;
     let body = String::from_utf8(body).map_err(|_| ApiError::Internal)?;
     let message = RawValue::from_string(body).map_err(|_| ApiError::Internal)?;
-    Ok(call.show(DeliveryDetail { delivery: DeliveryView::of(&delivery), message }))
+    Ok(call.show(WebhookDeliveryDetail { delivery: WebhookDeliveryView::of(&delivery), message }))
 }
 
 pub(crate) async fn redeliver(mut call: Call) -> HttpResult {
@@ -190,7 +190,7 @@ pub(crate) async fn redeliver(mut call: Call) -> HttpResult {
     let engine = &call.api.engine;
     let again = engine.webhook_log().redeliver(&owner(&call), endpoint, id, engine.now()).await;
     let again = again.map_err(|error| unknown(error.into(), id))?;
-    Ok(call.show(DeliveryView::of(&again)))
+    Ok(call.show(WebhookDeliveryView::of(&again)))
 }
 
 pub(crate) async fn replay(mut call: Call) -> HttpResult {
@@ -208,7 +208,7 @@ pub(crate) async fn replay(mut call: Call) -> HttpResult {
     let asked = Replay { since, until, undelivered };
     let replayed = engine.webhook_log().replay(&owner(&call), endpoint, asked, may_see(&call), engine.now()).await;
     let replayed = replayed.map_err(|error| named(error.into(), endpoint))?;
-    Ok(call.show(ReplayView { deliveries: replayed.deliveries, next_since: replayed.next.map(At) }))
+    Ok(call.show(WebhookReplayView { deliveries: replayed.deliveries, next_since: replayed.next.map(At) }))
 }
 
 pub(crate) async fn test(mut call: Call) -> HttpResult {
@@ -218,7 +218,7 @@ pub(crate) async fn test(mut call: Call) -> HttpResult {
     let (random, once) = (uuid::Builder::from_random_bytes(random()).into_uuid(), call.idempotency_key());
     let made = engine.webhook_log().test(&owner(&call), endpoint, random, once.as_ref(), engine.now()).await;
     let made = made.map_err(|error| named(error.into(), endpoint))?;
-    Ok(call.made(made.replay, DeliveryView::of(&made.record)))
+    Ok(call.made(made.replay, WebhookDeliveryView::of(&made.record)))
 }
 
 fn delivery_id(call: &Call) -> Result<Uuid, ApiError> {

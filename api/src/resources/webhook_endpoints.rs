@@ -26,7 +26,7 @@ use crate::{
 const LONGEST_OVERLAP: i64 = MAX_SECRET_OVERLAP / HOUR;
 
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct EndpointView<'a> {
+pub(crate) struct WebhookEndpointView<'a> {
     #[schemars(with = "i32")]
     id: EndpointId,
     target_url: &'a str,
@@ -47,11 +47,11 @@ pub(crate) struct EndpointView<'a> {
     updated_at: At,
 }
 
-impl<'a> EndpointView<'a> {
-    fn of(call: &Call, endpoint: &'a Endpoint) -> EndpointView<'a> {
+impl<'a> WebhookEndpointView<'a> {
+    fn of(call: &Call, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
         let backlog = call.api.engine.webhooks().subscriptions().backlogs.of(endpoint.id);
         let overflow = backlog.overflow;
-        EndpointView {
+        WebhookEndpointView {
             id: endpoint.id,
             target_url: &endpoint.target_url,
             secret_key: None,
@@ -68,9 +68,9 @@ impl<'a> EndpointView<'a> {
     }
 
     /// With the secret that was just made.
-    fn with_secret(call: &Call, endpoint: &'a Endpoint) -> EndpointView<'a> {
+    fn with_secret(call: &Call, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
         let made = endpoint.next_secret.as_ref().map_or(&endpoint.secret_key, |next| &next.secret_key);
-        EndpointView { secret_key: Some(made.reveal()), ..EndpointView::of(call, endpoint) }
+        WebhookEndpointView { secret_key: Some(made.reveal()), ..WebhookEndpointView::of(call, endpoint) }
     }
 }
 
@@ -92,13 +92,13 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
     let (once, now) = (call.idempotency_key(), engine.now());
     let registry = engine.webhooks();
     let made = registry.create_endpoint(&owner(&call), &target_url, active, secret_key, once.as_ref(), now).await?;
-    Ok(call.made(made.replay, EndpointView::with_secret(&call, &made.record)))
+    Ok(call.made(made.replay, WebhookEndpointView::with_secret(&call, &made.record)))
 }
 
 pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = endpoint_id(&call)?;
     call.anywhere(|_| Some(()))?;
-    Ok(call.show(EndpointView::of(&call, &*own_endpoint(&call, id)?)))
+    Ok(call.show(WebhookEndpointView::of(&call, &*own_endpoint(&call, id)?)))
 }
 
 pub(crate) async fn rotate_secret(mut call: Call) -> HttpResult {
@@ -111,7 +111,7 @@ pub(crate) async fn rotate_secret(mut call: Call) -> HttpResult {
     let (secret_key, once) = (SecretKey::from_entropy(random()), call.idempotency_key());
     let made = registry.rotate_secret(&owner(&call), id, secret_key, overlap, once.as_ref(), engine.now()).await;
     let made = made.map_err(|error| named(error.into(), id))?;
-    Ok(call.made(made.replay, EndpointView::with_secret(&call, &made.record)))
+    Ok(call.made(made.replay, WebhookEndpointView::with_secret(&call, &made.record)))
 }
 
 pub(crate) async fn update(mut call: Call) -> HttpResult {
@@ -125,7 +125,7 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
     let updated =
         engine.webhooks().update_endpoint(&owner(&call), id, target_url.as_deref(), active, engine.now()).await;
     let endpoint = updated.map_err(|error| named(error.into(), id))?;
-    Ok(call.show(EndpointView::of(&call, &endpoint)))
+    Ok(call.show(WebhookEndpointView::of(&call, &endpoint)))
 }
 
 pub(crate) async fn delete(mut call: Call) -> HttpResult {
@@ -151,6 +151,6 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     let active = call.anywhere(|input| Some(input.query.optional("active", boolean())))?;
     let endpoints = call.api.engine.webhooks().endpoints(&owner(&call));
     let wanted = endpoints.iter().filter(|endpoint| active.is_none_or(|active| endpoint.active == active));
-    let rows: Vec<_> = wanted.map(|endpoint| EndpointView::of(&call, endpoint)).collect();
+    let rows: Vec<_> = wanted.map(|endpoint| WebhookEndpointView::of(&call, endpoint)).collect();
     Ok(call.list(&rows))
 }

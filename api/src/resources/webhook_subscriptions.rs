@@ -25,7 +25,7 @@ use crate::{
 };
 
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct SubscriptionView {
+pub(crate) struct WebhookSubscriptionView {
     #[schemars(with = "i32")]
     id: SubscriptionId,
     #[schemars(with = "i32")]
@@ -43,9 +43,9 @@ pub(crate) struct SubscriptionView {
     updated_at: At,
 }
 
-impl SubscriptionView {
-    fn of(subscription: &Subscription) -> SubscriptionView {
-        SubscriptionView {
+impl WebhookSubscriptionView {
+    fn of(subscription: &Subscription) -> WebhookSubscriptionView {
+        WebhookSubscriptionView {
             id: subscription.id,
             webhook_endpoint_id: subscription.webhook_endpoint_id,
             institution_id: subscription.institution_id,
@@ -84,14 +84,14 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
     let (once, now) = (call.idempotency_key(), engine.now());
     let made = engine.webhooks().create_subscription(&owner(&call), id, new, once.as_ref(), now).await;
     let made = made.map_err(|error| named(error.into(), id))?;
-    Ok(call.made(made.replay, SubscriptionView::of(&made.record)))
+    Ok(call.made(made.replay, WebhookSubscriptionView::of(&made.record)))
 }
 
 pub(crate) async fn show(mut call: Call) -> HttpResult {
     let (endpoint, id) = (endpoint_id(&call)?, subscription_id(&call)?);
     let tenants = call.in_tenants(|_| Some(()))?.0;
     let here = of_tenants(&call, &tenants, endpoint, id)?;
-    Ok(call.show(SubscriptionView::of(&here)))
+    Ok(call.show(WebhookSubscriptionView::of(&here)))
 }
 
 pub(crate) async fn update(mut call: Call) -> HttpResult {
@@ -106,7 +106,7 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
     let updated = engine.webhooks();
     let updated = updated.update_subscription(&owner(&call), (endpoint, subscription), to, active, engine.now()).await;
     let updated = updated.map_err(|error| unknown(error.into(), subscription))?;
-    Ok(call.show(SubscriptionView::of(&updated)))
+    Ok(call.show(WebhookSubscriptionView::of(&updated)))
 }
 
 pub(crate) async fn delete(mut call: Call) -> HttpResult {
@@ -160,7 +160,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
             && resource_type.is_none_or(|resource| it.event.resource_type() == resource)
             && event.as_ref().is_none_or(|event| it.topic().to_string().eq_ignore_ascii_case(event))
     });
-    let rows: Vec<_> = wanted.map(|it| SubscriptionView::of(it)).collect();
+    let rows: Vec<_> = wanted.map(|it| WebhookSubscriptionView::of(it)).collect();
     Ok(call.list(&rows))
 }
 

@@ -82,13 +82,13 @@ impl From<Workstation> for WorkstationView {
 
 /// A workstation that has just been paired.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct PairedView {
+pub(crate) struct PairedWorkstationView {
     /// Its first message on every connection carries it. It is shown this once.
     token: String,
     #[schemars(with = "String", extend("format" = "uuid"))]
     workstation: Uuid,
     location: PairedLocation,
-    ehr: GatedEhrView,
+    ehr: EhrAccessView,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -100,7 +100,7 @@ pub(crate) struct PairedLocation {
 
 /// What the workstation may request of which web application.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct GatedEhrView {
+pub(crate) struct EhrAccessView {
     origin: String,
     base_path: String,
     /// Prefixes below the base path.
@@ -109,14 +109,14 @@ pub(crate) struct GatedEhrView {
     probe: String,
 }
 
-impl From<Paired> for PairedView {
-    fn from(it: Paired) -> PairedView {
+impl From<Paired> for PairedWorkstationView {
+    fn from(it: Paired) -> PairedWorkstationView {
         let EhrAccess { origin, base_path, paths, probe } = it.ehr;
-        PairedView {
+        PairedWorkstationView {
             token: it.token,
             workstation: it.workstation,
             location: PairedLocation { id: it.location, name: it.location_name },
-            ehr: GatedEhrView { origin, base_path, paths, probe },
+            ehr: EhrAccessView { origin, base_path, paths, probe },
         }
     }
 }
@@ -194,5 +194,5 @@ pub(crate) async fn pair(mut call: Call) -> HttpResult {
     })?;
     let client = call.client.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let paired = call.api.engine.gateway().pair(client, &code, &name, install).await?;
-    Ok(HttpResponse::Created().json(PairedView::from(paired)))
+    Ok(HttpResponse::Created().json(PairedWorkstationView::from(paired)))
 }

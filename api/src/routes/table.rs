@@ -56,12 +56,12 @@ use crate::{
         adjustments, appointment_types,
         appointment_writes::{self, AppointmentSaved},
         appointments::{self, AppointmentDetail},
-        authenticates::{self, Authorization},
-        available_slots::{self, SlotsView},
+        authenticates::{self, BearerToken},
+        available_slots::{self, AvailableSlotsView},
         balances,
-        booking::{self, Booked, BookingRefusal, SlotHold, SlotSearchResult},
+        booking::{self, BookingRefusal, BookingResponse, SlotHold, SlotSearchResult},
         capabilities::{self, CapabilitiesView},
-        changes::{self, ChangeView},
+        changes::{self, RecordChangeView},
         charges, claims, clinical, communication_logs, descriptors, documentation, fee_schedules, forms,
         institutions::{self, InstitutionDetail},
         insurance_coverages, insurance_plans, ledger_types,
@@ -71,11 +71,11 @@ use crate::{
         simulated_ehr::{self, SimulatedEhrView},
         sync::{self, LocationSyncView},
         sync_status,
-        webhook_deliveries::{self, DeliveryDetail, DeliveryView, ReplayView},
-        webhook_endpoints::{self, EndpointView},
-        webhook_subscriptions::{self, SubscriptionView},
+        webhook_deliveries::{self, WebhookDeliveryDetail, WebhookDeliveryView, WebhookReplayView},
+        webhook_endpoints::{self, WebhookEndpointView},
+        webhook_subscriptions::{self, WebhookSubscriptionView},
         working_hour_labels, working_hours, workstation_socket,
-        workstations::{self, PairedView, PairingCodeView, WorkstationView},
+        workstations::{self, PairedWorkstationView, PairingCodeView, WorkstationView},
         write_requests::{self, WriteRequestView},
     },
     routes::{
@@ -86,8 +86,8 @@ use crate::{
     views::{
         appointments::AppointmentView,
         catalogue::{
-            AdjustmentTypeView, AppointmentTypeDetail, AppointmentTypeView, DescriptorView, FeeScheduleView, FeeView,
-            PaymentTypeView,
+            AdjustmentTypeView, AppointmentDescriptorView, AppointmentTypeDetail, AppointmentTypeView, FeeScheduleView,
+            FeeView, PaymentTypeView,
         },
         clinical::{
             ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
@@ -95,15 +95,15 @@ use crate::{
         },
         documents::{DocumentTypeView, PatientDocumentView},
         forms::{FormResponseView, FormSchemaDetail, FormSchemaView},
-        history::{HistoryItemView, PatientHistoryItemView},
+        history::{MedicalHistoryItemView, PatientMedicalHistoryItemView},
         hours::{WorkingHourLabelView, WorkingHourView},
-        insurance::{CoverageView, InsurancePlanView},
+        insurance::{InsuranceCoverageView, InsurancePlanView},
         ledger::{
             AdjustmentView, ChargeView, ClaimView, GuarantorBalanceView, InsuranceBalanceView, PaymentPlanView,
             PaymentView,
         },
         operatories::OperatoryView,
-        patients::{AnyPatient, AnyPatientListItem, PatientCreated, PatientDetail, PatientProfile},
+        patients::{PatientByVersion, PatientCreated, PatientDetail, PatientListItemByVersion, PatientProfile},
         sync_status::SyncStatusView,
         talk::{CommunicationLogView, ConversationView, PatientAlertView},
     },
@@ -150,7 +150,7 @@ fn operation() -> Vec<Route> {
 fn access() -> Vec<Route> {
     vec![
         post("/authenticates", authenticates::create)
-            .creates::<Authorization>("Exchange an API key for a bearer token", "5")
+            .creates::<BearerToken>("Exchange an API key for a bearer token", "5")
             .with_api_key()
             .named("authenticate"),
     ]
@@ -186,7 +186,7 @@ fn workstations_of_staff() -> Vec<Route> {
             .noting(only)
             .operator(),
         post("/workstations/pair", workstations::pair)
-            .creates_plain::<PairedView>("Pair a workstation", "6")
+            .creates_plain::<PairedWorkstationView>("Pair a workstation", "6")
             .named("pair_workstation")
             .fails(&[422])
             .noting(
@@ -277,7 +277,7 @@ fn writes_and_changes() -> Vec<Route> {
             .noting("Writes that depend on it are dropped too; a booking's slot is free again.")
             .operator(),
         get("/changes", changes::list)
-            .lists::<ChangeView>("Changes at a location", "4.10")
+            .lists::<RecordChangeView>("Changes at a location", "4.10")
             .since_v3()
             .noting(
                 "Without `since` the list is empty and `page_info.end_cursor` is the position of now; each answer's `end_cursor` is the \
@@ -294,11 +294,11 @@ const SLOTS_NOTES: &str = "At most 93 days times locations, and 10,000 slots: a 
 fn schedule() -> Vec<Route> {
     vec![
         get("/available_slots", available_slots::list)
-            .lists_all::<SlotsView>("Free slots", "4.10")
+            .lists_all::<AvailableSlotsView>("Free slots", "4.10")
             .since_v3()
             .noting(SLOTS_NOTES),
         get("/appointment_slots", available_slots::list)
-            .lists_all::<SlotsView>("Free slots", "9")
+            .lists_all::<AvailableSlotsView>("Free slots", "9")
             .only(&[V2_2_2])
             .noting(SLOTS_NOTES),
         get("/appointments", appointments::list).lists::<AppointmentView>("Appointments in a period", "4.10"),
@@ -315,9 +315,9 @@ fn schedule() -> Vec<Route> {
             .shows::<AppointmentSaved>("Update or cancel an appointment", "4.10")
             .noting("Only the given fields change. `cancelled: true` stands alone. `subdomain` counts in the query only."),
         get("/appointments/{id}/appointment_descriptors", appointments::descriptors)
-            .lists_all::<DescriptorView>("Descriptors of an appointment", "4.10"),
+            .lists_all::<AppointmentDescriptorView>("Descriptors of an appointment", "4.10"),
         get("/locations/{id}/appointment_descriptors", descriptors::of_location)
-            .lists_all::<DescriptorView>("Appointment descriptors of a location", "4.10"),
+            .lists_all::<AppointmentDescriptorView>("Appointment descriptors of a location", "4.10"),
     ]
     .into_iter()
     .chain(types())
@@ -334,7 +334,7 @@ fn types() -> Vec<Route> {
             .lists_all::<AppointmentTypeDetail>("Appointment types of an institution", "2.9"),
         get(one, appointment_types::show).shows::<AppointmentTypeDetail>("One appointment type", "2.9"),
         get("/appointment_types/{id}/appointment_descriptors", appointment_types::descriptors)
-            .lists_all::<DescriptorView>("Descriptors of an appointment type", "2.9"),
+            .lists_all::<AppointmentDescriptorView>("Descriptors of an appointment type", "2.9"),
         post(all, appointment_types::create)
             .creates::<AppointmentTypeView>("Create an appointment type", "2.9")
             .noting(belongs),
@@ -401,7 +401,7 @@ fn booking_intent() -> Vec<Route> {
             .fails_as::<BookingRefusal>(&[404, 409, 410])
             .named("release_slot"),
         post("/intent/booking/book", booking::book::create)
-            .answers::<Booked>("Book a slot for a patient", "4.8")
+            .answers::<BookingResponse>("Book a slot for a patient", "4.8")
             .noting(
                 "`slot_token` is one of a search; the example's is a placeholder. Choose one `idempotency_key` per attempt: the same key with the \
                  same data answers with the same booking and `replay: true`, however often it is sent, and never books twice; with other \
@@ -415,7 +415,7 @@ fn booking_intent() -> Vec<Route> {
             .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
             .named("book"),
         get("/intent/booking/status", booking::status::show)
-            .answers::<Booked>("Status of a booking", "4.8")
+            .answers::<BookingResponse>("Status of a booking", "4.8")
             .noting(
                 "`booking_status` is `confirmed` or `cancelled`; `ehr_writeback` is `pending` until the practice's system has the appointment \
                  (`confirmed`) or will not take it (`failed`, with `failure_reason`; the time is free again then). `start_iso` follows \
@@ -424,7 +424,7 @@ fn booking_intent() -> Vec<Route> {
             .fails_as::<BookingRefusal>(&[404])
             .named("get_booking"),
         post("/intent/booking/cancel", booking::cancel::create)
-            .answers::<Booked>("Cancel a booking", "4.8")
+            .answers::<BookingResponse>("Cancel a booking", "4.8")
             .noting(
                 "Also while the booking is on its way to the practice's system. Cancelling again answers the same. Refused with `reason` \
                  `booking_not_found` (404), `booking_failed` or `booking_not_open` (409).",
@@ -446,7 +446,7 @@ fn patients_and_documents() -> Vec<Route> {
                  With `include[]` a page has at most 100 patients.",
             ),
         get("/patients", patients::list::list)
-            .lists::<AnyPatientListItem>("Patients of the location's health record system", "4.10")
+            .lists::<PatientListItemByVersion>("Patients of the location's health record system", "4.10")
             .since_v3()
             .noting(
                 "`name` looks in all names, `first_name` and `last_name` in that one; each word begins a word of it. Of the location's \
@@ -457,7 +457,7 @@ fn patients_and_documents() -> Vec<Route> {
             .or(200)
             .fails(&[409, 422]),
         get("/patients/{id}", patients::show::show)
-            .shows::<AnyPatient>("One patient, with included records", "4.10")
+            .shows::<PatientByVersion>("One patient, with included records", "4.10")
             .noting(
                 "`adjustments`, `charges` and `payments` need access to financial endpoints; without it they are left out and named \
                  among the ignored parameters.",
@@ -504,11 +504,11 @@ fn insurance() -> Vec<Route> {
             .beta()
             .fails(&[409])
             .noting("A name longer than the health record system takes is accepted; `description` warns of it."),
-        get(coverages, insurance_coverages::list).lists::<CoverageView>("Insurance coverages", "4.2"),
+        get(coverages, insurance_coverages::list).lists::<InsuranceCoverageView>("Insurance coverages", "4.2"),
         get("/insurance_coverages/{id}", insurance_coverages::show)
-            .shows::<CoverageView>("One coverage, with its subscriber", "4.2"),
+            .shows::<InsuranceCoverageView>("One coverage, with its subscriber", "4.2"),
         post(coverages, insurance_coverages::create)
-            .creates::<CoverageView>("Create an insurance coverage", "4.2")
+            .creates::<InsuranceCoverageView>("Create an insurance coverage", "4.2")
             .beta()
             .fails(&[409, 422])
             .noting("The body may also be sent without the object `insurance_coverage` around it. `insurance_subscription` needs a `name`."),
@@ -522,13 +522,13 @@ fn intake() -> Vec<Route> {
     let (items, responses) = ("/medical_history/patient_items", "/form_responses");
     vec![
         get("/medical_history/items", medical_history::items)
-            .lists::<HistoryItemView>("Medical history items", "4.3")
+            .lists::<MedicalHistoryItemView>("Medical history items", "4.3")
             .beta(),
         get(items, medical_history::patient_items)
-            .lists_all::<PatientHistoryItemView>("Medical history of a patient", "4.3")
+            .lists_all::<PatientMedicalHistoryItemView>("Medical history of a patient", "4.3")
             .beta(),
         post(items, medical_history::save)
-            .creates_list::<PatientHistoryItemView>("Create, update or end items of a patient's medical history", "4.3")
+            .creates_list::<PatientMedicalHistoryItemView>("Create, update or end items of a patient's medical history", "4.3")
             .beta()
             .fails(&[409, 422])
             .noting(
@@ -645,30 +645,30 @@ fn webhooks() -> Vec<Route> {
     let subscriptions = "/webhook_endpoints/{id}/webhook_subscriptions";
     let subscription = "/webhook_endpoints/{id}/webhook_subscriptions/{subscription_id}";
     vec![
-        get(endpoints, webhook_endpoints::list).lists_all::<EndpointView>("Webhook endpoints", "4.9"),
-        post(endpoints, webhook_endpoints::create).creates::<EndpointView>("Register a webhook endpoint", "4.9"),
+        get(endpoints, webhook_endpoints::list).lists_all::<WebhookEndpointView>("Webhook endpoints", "4.9"),
+        post(endpoints, webhook_endpoints::create).creates::<WebhookEndpointView>("Register a webhook endpoint", "4.9"),
         patch(endpoint, webhook_endpoints::update)
-            .shows::<EndpointView>("Update a webhook endpoint", "4.9")
+            .shows::<WebhookEndpointView>("Update a webhook endpoint", "4.9")
             .noting(
                 "One that is active again gets nothing until its subscriptions are set to active too (6.4). It is changed and removed by a \
                  key that could make all its subscriptions. Those that no key of its owner could make any more become inactive.",
             ),
-        get(endpoint, webhook_endpoints::show).shows::<EndpointView>("One webhook endpoint", "4.9"),
+        get(endpoint, webhook_endpoints::show).shows::<WebhookEndpointView>("One webhook endpoint", "4.9"),
         delete(endpoint, webhook_endpoints::delete).empty("Delete a webhook endpoint and its subscriptions", "4.9"),
         get(subscriptions, webhook_subscriptions::list)
-            .lists_all::<SubscriptionView>("Subscriptions of a webhook endpoint", "4.9").named("list_webhook_subscriptions"),
+            .lists_all::<WebhookSubscriptionView>("Subscriptions of a webhook endpoint", "4.9").named("list_webhook_subscriptions"),
         post(subscriptions, webhook_subscriptions::create)
-            .creates::<SubscriptionView>("Subscribe a webhook endpoint to an event", "4.9").named("create_webhook_subscription")
+            .creates::<WebhookSubscriptionView>("Subscribe a webhook endpoint to an event", "4.9").named("create_webhook_subscription")
             .noting(
                 "Messages show the version the subscription was made under, and tell of all locations of the institution: a key that \
                  reaches only some of them, or lacks a grant the records need, is refused.",
             )
             .fails(&[409]),
         patch(subscription, webhook_subscriptions::update)
-            .shows::<SubscriptionView>("Update a subscription, or move it to another endpoint", "4.9").named("update_webhook_subscription")
+            .shows::<WebhookSubscriptionView>("Update a subscription, or move it to another endpoint", "4.9").named("update_webhook_subscription")
             .noting("A key changes and ends the subscriptions that it could make.")
             .fails(&[409]),
-        get(subscription, webhook_subscriptions::show).shows::<SubscriptionView>("One subscription", "4.9").named("get_webhook_subscription"),
+        get(subscription, webhook_subscriptions::show).shows::<WebhookSubscriptionView>("One subscription", "4.9").named("get_webhook_subscription"),
         delete(subscription, webhook_subscriptions::delete).empty("Delete a subscription", "4.9").named("delete_webhook_subscription"),
     ]
     .into_iter()
@@ -681,7 +681,7 @@ fn webhook_deliveries() -> Vec<Route> {
         ("/webhook_endpoints/{id}/deliveries", "/webhook_endpoints/{id}/deliveries/{delivery_id}");
     vec![
         post("/webhook_endpoints/{id}/rotate_secret", webhook_endpoints::rotate_secret)
-            .creates::<EndpointView>("Rotate the secret of a webhook endpoint", "6.3")
+            .creates::<WebhookEndpointView>("Rotate the secret of a webhook endpoint", "6.3")
             .fails(&[409])
             .noting(
                 "`secret_key` of the answer is the new one. Until `earlier_secret_until` the header `signature` is still made with the \
@@ -691,28 +691,28 @@ fn webhook_deliveries() -> Vec<Route> {
             )
             .named("rotate_webhook_secret"),
         post("/webhook_endpoints/{id}/test", webhook_deliveries::test)
-            .creates::<DeliveryView>("Send a test message to a webhook endpoint", "6.2")
+            .creates::<WebhookDeliveryView>("Send a test message to a webhook endpoint", "6.2")
             .noting(
                 "Its `resource_type` is `webhook_endpoint` and its `event_name` `webhook_endpoint.test`. It is signed, retried and logged \
                  like any other.",
             )
             .named("test_webhook_endpoint"),
         post("/webhook_endpoints/{id}/replay", webhook_deliveries::replay)
-            .shows::<ReplayView>("Replay the messages of a period", "6.4")
+            .shows::<WebhookReplayView>("Replay the messages of a period", "6.4")
             .noting(
                 "Those that have ended, in the order of their events, with the `delivery-id` they had. At most 10000 at a time, and as many \
                  as may wait for the endpoint: `next_since` says where to go on.",
             )
             .named("replay_webhook_deliveries"),
         get(deliveries, webhook_deliveries::list)
-            .lists::<DeliveryView>("Messages sent to a webhook endpoint, the newest first", "6.4")
+            .lists::<WebhookDeliveryView>("Messages sent to a webhook endpoint, the newest first", "6.4")
             .always_fresh()
             .since_v3()
             .noting("Those of institutions the key may reach, and test messages. They are kept for as long as the operator has set."),
         get(delivery, webhook_deliveries::show)
-            .shows::<DeliveryDetail>("One message sent to a webhook endpoint, with its body", "6.4"),
+            .shows::<WebhookDeliveryDetail>("One message sent to a webhook endpoint, with its body", "6.4"),
         post("/webhook_endpoints/{id}/deliveries/{delivery_id}/redeliver", webhook_deliveries::redeliver)
-            .shows::<DeliveryView>("Redeliver a message", "6.4")
+            .shows::<WebhookDeliveryView>("Redeliver a message", "6.4")
             .noting("With the `delivery-id` it had, so that a receiver that has it already can tell.")
             .named("redeliver_webhook_delivery"),
     ]

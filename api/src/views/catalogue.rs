@@ -47,7 +47,7 @@ impl AppointmentTypeView {
 
 /// What a health record system attaches to appointments or types: procedure code, reason, colour.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct DescriptorView<'a> {
+pub(crate) struct AppointmentDescriptorView<'a> {
     id: u64,
     descriptor_type: &'a str,
     name: &'a str,
@@ -64,9 +64,12 @@ pub(crate) struct DescriptorView<'a> {
     updated_at: At,
 }
 
-impl<'a> DescriptorView<'a> {
-    pub(crate) fn of(entry: &'a Record<AppointmentDescriptor>, adapter: Option<&'a str>) -> DescriptorView<'a> {
-        DescriptorView {
+impl<'a> AppointmentDescriptorView<'a> {
+    pub(crate) fn of(
+        entry: &'a Record<AppointmentDescriptor>,
+        adapter: Option<&'a str>,
+    ) -> AppointmentDescriptorView<'a> {
+        AppointmentDescriptorView {
             id: entry.id.into(),
             descriptor_type: &entry.body.kind,
             name: &entry.body.name,
@@ -89,7 +92,7 @@ pub(crate) struct AppointmentTypeDetail<'a> {
     #[serde(flatten)]
     appointment_type: AppointmentTypeView,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub descriptors: Option<Vec<DescriptorView<'a>>>,
+    pub descriptors: Option<Vec<AppointmentDescriptorView<'a>>>,
 }
 
 impl AppointmentTypeDetail<'_> {

@@ -8,20 +8,20 @@ use crate::views::parts::WriteState;
 
 /// An entry of a catalogue.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct HistoryItemView<'a> {
+pub(crate) struct MedicalHistoryItemView<'a> {
     id: u64,
     name: &'a str,
 }
 
-impl<'a> HistoryItemView<'a> {
-    pub(crate) fn of(entry: &'a Record<HistoryItem>) -> HistoryItemView<'a> {
-        HistoryItemView { id: entry.id.into(), name: &entry.body.name }
+impl<'a> MedicalHistoryItemView<'a> {
+    pub(crate) fn of(entry: &'a Record<HistoryItem>) -> MedicalHistoryItemView<'a> {
+        MedicalHistoryItemView { id: entry.id.into(), name: &entry.body.name }
     }
 }
 
 /// An entry of a patient's history.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct PatientHistoryItemView<'a> {
+pub(crate) struct PatientMedicalHistoryItemView<'a> {
     id: u64,
     item_id: u64,
     /// Null where the health record system does not show the catalogue's entry.
@@ -33,12 +33,12 @@ pub(crate) struct PatientHistoryItemView<'a> {
     write: WriteState<'a>,
 }
 
-impl<'a> PatientHistoryItemView<'a> {
+impl<'a> PatientMedicalHistoryItemView<'a> {
     pub(crate) fn of(
         entry: &'a Record<PatientHistoryItem>,
         item: Option<&'a Record<HistoryItem>>,
-    ) -> PatientHistoryItemView<'a> {
-        PatientHistoryItemView {
+    ) -> PatientMedicalHistoryItemView<'a> {
+        PatientMedicalHistoryItemView {
             id: entry.id,
             item_id: entry.body.item_id,
             item_name: item.map(|item| item.body.name.as_str()),
@@ -53,5 +53,5 @@ impl<'a> PatientHistoryItemView<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct MedicalHistoryEvent<'a> {
     patient_id: u32,
-    patient_items: Vec<PatientHistoryItemView<'a>>,
+    patient_items: Vec<PatientMedicalHistoryItemView<'a>>,
 }

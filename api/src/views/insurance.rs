@@ -37,9 +37,9 @@ pub(crate) struct InsurancePlanView<'a> {
     #[serde(flatten)]
     write: WriteState<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub patient_coverages: Option<Vec<CoverageView<'a>>>,
+    pub patient_coverages: Option<Vec<InsuranceCoverageView<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub subscribers: Option<Vec<SubscriberView<'a>>>,
+    pub subscribers: Option<Vec<InsuranceSubscriberView<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fee_schedule: Included<FeeScheduleView<'a>>,
 }
@@ -80,7 +80,7 @@ impl<'a> InsurancePlanView<'a> {
 
 /// Specification 2.3.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct CoverageView<'a> {
+pub(crate) struct InsuranceCoverageView<'a> {
     id: u64,
     /// What the patient is to the subscriber.
     #[schemars(with = "String", extend("enum" = [
@@ -106,13 +106,13 @@ pub(crate) struct CoverageView<'a> {
     write: WriteState<'a>,
     /// Null where the health record system names none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub subscriber: Included<SubscriberView<'a>>,
+    pub subscriber: Included<InsuranceSubscriberView<'a>>,
 }
 
-impl<'a> CoverageView<'a> {
-    pub(crate) fn of(entry: &'a Record<Coverage>) -> CoverageView<'a> {
+impl<'a> InsuranceCoverageView<'a> {
+    pub(crate) fn of(entry: &'a Record<Coverage>) -> InsuranceCoverageView<'a> {
         let coverage = &entry.body;
-        CoverageView {
+        InsuranceCoverageView {
             id: entry.id,
             subscription_relation: coverage.relation,
             patient_id: Some(coverage.patient_id),
@@ -134,14 +134,14 @@ impl<'a> CoverageView<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct IndividualCoverageView<'a> {
     #[serde(flatten)]
-    pub coverage: CoverageView<'a>,
+    pub coverage: InsuranceCoverageView<'a>,
     /// Null where the health record system no longer shows the plan.
     pub plan: Option<InsurancePlanView<'a>>,
 }
 
 /// Specification 2.4: who holds the subscription.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct SubscriberView<'a> {
+pub(crate) struct InsuranceSubscriberView<'a> {
     /// Null for a subscriber who is not a patient: only the name is known then.
     id: Option<u32>,
     /// Full name.
@@ -150,7 +150,7 @@ pub(crate) struct SubscriberView<'a> {
     date_of_birth: Option<std::borrow::Cow<'a, str>>,
 }
 
-impl<'a> SubscriberView<'a> {
+impl<'a> InsuranceSubscriberView<'a> {
     /// The patient who is the subscriber; none where only a name is known.
     pub(crate) fn patient_of(coverage: &Coverage) -> Option<u32> {
         let named = coverage.subscriber_name.is_some();
@@ -160,13 +160,13 @@ impl<'a> SubscriberView<'a> {
     }
 
     /// `patient` is the one that `patient_of` names. None where nobody is known.
-    pub(crate) fn of(coverage: &Coverage, patient: Option<&'a Record<Patient>>) -> Option<SubscriberView<'a>> {
+    pub(crate) fn of(coverage: &Coverage, patient: Option<&'a Record<Patient>>) -> Option<InsuranceSubscriberView<'a>> {
         if let Some(patient) = patient {
             let date_of_birth = patient.date_of_birth.as_deref().map(Into::into);
-            return Some(SubscriberView { id: Some(patient.id), name: patient.name(), date_of_birth });
+            return Some(InsuranceSubscriberView { id: Some(patient.id), name: patient.name(), date_of_birth });
         }
         let name = coverage.subscriber_name.clone()?;
         let date_of_birth = day(&coverage.subscriber_date_of_birth).map(Into::into);
-        Some(SubscriberView { id: None, name, date_of_birth })
+        Some(InsuranceSubscriberView { id: None, name, date_of_birth })
     }
 }

@@ -147,7 +147,7 @@ pub(crate) struct PatientProfile<'a> {
 /// One patient: in v3.1.0 as the second, else as the first.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-pub(crate) enum AnyPatient<'a> {
+pub(crate) enum PatientByVersion<'a> {
     Detail(Box<PatientDetail<'a>>),
     Detailed(Box<PatientProfile<'a>>),
 }
@@ -155,7 +155,7 @@ pub(crate) enum AnyPatient<'a> {
 /// A patient in a list: in v3.1.0 as the second, else as the first.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-pub(crate) enum AnyPatientListItem<'a> {
+pub(crate) enum PatientListItemByVersion<'a> {
     Listed(Box<PatientListItem<'a>>),
     Detailed(Box<PatientProfile<'a>>),
 }

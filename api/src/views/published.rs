@@ -23,7 +23,8 @@ use crate::{
     views::{
         appointments::AppointmentEvent,
         catalogue::{
-            AdjustmentTypeView, AppointmentTypeView, DescriptorView, FeeScheduleView, FeeView, PaymentTypeView,
+            AdjustmentTypeView, AppointmentDescriptorView, AppointmentTypeView, FeeScheduleView, FeeView,
+            PaymentTypeView,
         },
         clinical::{
             ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
@@ -31,9 +32,9 @@ use crate::{
         },
         documents::{DocumentTypeView, PatientDocumentView},
         forms::{FormResponseView, FormSchemaDetail},
-        history::{HistoryItemView, PatientHistoryItemView},
+        history::{MedicalHistoryItemView, PatientMedicalHistoryItemView},
         hours::WorkingHourView,
-        insurance::{CoverageView, InsurancePlanView},
+        insurance::{InsuranceCoverageView, InsurancePlanView},
         ledger::{
             AdjustmentView, ChargeView, ClaimView, GuarantorBalanceView, InsuranceBalanceView, PaymentPlanView,
             PaymentView,
@@ -99,17 +100,17 @@ pub(crate) fn view_of(
         }
         Appointments => appointment(context, &read(stored)?, related),
         AppointmentDescriptors => {
-            entry(stored, |it: &Record<AppointmentDescriptor>| json(&DescriptorView::of(it, adapter)))
+            entry(stored, |it: &Record<AppointmentDescriptor>| json(&AppointmentDescriptorView::of(it, adapter)))
         }
         FeeSchedules => entry(stored, |it: &Record<FeeSchedule>| json(&FeeScheduleView::of(it))),
         InsurancePlans => {
             entry(stored, |it: &Record<InsurancePlan>| json(&InsurancePlanView::of(it).amounts(context.amounts)))
         }
-        Coverages => entry(stored, |it: &Record<Coverage>| json(&CoverageView::of(it))),
-        HistoryItems => entry(stored, |it: &Record<HistoryItem>| json(&HistoryItemView::of(it))),
+        Coverages => entry(stored, |it: &Record<Coverage>| json(&InsuranceCoverageView::of(it))),
+        HistoryItems => entry(stored, |it: &Record<HistoryItem>| json(&MedicalHistoryItemView::of(it))),
         PatientHistoryItems => entry(stored, |it: &Record<PatientHistoryItem>| {
             let item: Option<Record<HistoryItem>> = related.get(it.source(), it.body.item_id)?;
-            json(&PatientHistoryItemView::of(it, item.as_ref()))
+            json(&PatientMedicalHistoryItemView::of(it, item.as_ref()))
         }),
         PatientAlerts => entry(stored, |it: &Record<PatientAlert>| json(&PatientAlertView::of(it))),
         CommunicationLogs => entry(stored, |it: &Record<CommunicationLog>| json(&CommunicationLogView::of(it))),

@@ -19,7 +19,7 @@ pub(crate) struct SyncStatusView<'a> {
     institution_id: InstitutionId,
     sync_source_type: Option<&'static str>,
     sync_source_name: Option<&'a str>,
-    emr: Option<Emr>,
+    emr: Option<SyncSource>,
     read_status: &'static str,
     read_status_at: At,
     write_status: &'static str,
@@ -31,7 +31,7 @@ pub(crate) struct SyncStatusView<'a> {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Emr {
+struct SyncSource {
     id: u32,
     name: String,
     display_name: String,
@@ -97,7 +97,7 @@ pub(crate) fn view<'a>(setup: &'a Setup, shared: &'a SourceStatus) -> SyncStatus
     let source = first.and_then(|location| setup.sources.get(&location.source?));
     let emr = source.map(|source| {
         let (name, kind) = shared.ehr.clone().unwrap_or_else(|| (source.adapter.clone(), None));
-        Emr { id: source.id, name: source.adapter.clone(), display_name: name, kind }
+        SyncSource { id: source.id, name: source.adapter.clone(), display_name: name, kind }
     });
     SyncStatusView {
         institution_id,

@@ -90,7 +90,7 @@ pub(crate) struct ConversationView<'a> {
     id: u64,
     patient_id: Option<u32>,
     subject: Option<&'a str>,
-    messages: Vec<MessageView>,
+    messages: Vec<ConversationMessageView>,
     foreign_id: Option<&'a str>,
     foreign_id_type: &'a str,
     created_at: At,
@@ -104,7 +104,7 @@ impl<'a> ConversationView<'a> {
             id: entry.id,
             patient_id: entry.body.patient_id,
             subject: entry.body.subject.as_deref(),
-            messages: MessageView::all(&entry.body.messages_json),
+            messages: ConversationMessageView::all(&entry.body.messages_json),
             foreign_id: entry.foreign_id.as_deref(),
             foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
             created_at: At(entry.created_at),
@@ -116,17 +116,21 @@ impl<'a> ConversationView<'a> {
 
 /// A message of a conversation. Null is what the health record system does not tell.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct MessageView {
+pub(crate) struct ConversationMessageView {
     from: Option<String>,
     text: Option<String>,
     at: Option<At>,
 }
 
-impl MessageView {
-    fn all(messages: &Json) -> Vec<MessageView> {
+impl ConversationMessageView {
+    fn all(messages: &Json) -> Vec<ConversationMessageView> {
         let messages = messages.value();
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        let one = |it: &Value| MessageView { from: text(&it["from"]), text: text(&it["text"]), at: moment(&it["at"]) };
+        let one = |it: &Value| ConversationMessageView {
+            from: text(&it["from"]),
+            text: text(&it["text"]),
+            at: moment(&it["at"]),
+        };
         messages.as_array().into_iter().flatten().map(one).collect()
     }
 }

@@ -131,30 +131,33 @@ fn insurance() {
     let of_coverage = "id subscription_relation patient_id priority plan_id subscriber_num effective_date expiration_date \
         insurance_type updated_at active";
     let record = patient();
-    assert_eq!(SubscriberView::patient_of(&coverage.body), Some(5));
-    let mut view = CoverageView::of(&coverage);
-    view.subscriber = Some(SubscriberView::of(&coverage.body, Some(&record)));
+    assert_eq!(InsuranceSubscriberView::patient_of(&coverage.body), Some(5));
+    let mut view = InsuranceCoverageView::of(&coverage);
+    view.subscriber = Some(InsuranceSubscriberView::of(&coverage.body, Some(&record)));
     let shown = checked(&view, &format!("{of_coverage} subscriber"));
     assert_eq!(shown["subscriber"], json!({"id": 5, "name": "Ada Byron", "date_of_birth": "1990-01-02"}));
-    let individual =
-        IndividualCoverageView { coverage: CoverageView::of(&coverage), plan: Some(InsurancePlanView::of(&plan)) };
+    let individual = IndividualCoverageView {
+        coverage: InsuranceCoverageView::of(&coverage),
+        plan: Some(InsurancePlanView::of(&plan)),
+    };
     checked(&individual, &format!("{of_coverage} plan"));
 
     let named = entry::<engine::records::Coverage>(json!({
         "patient_id": 5, "plan_id": 7, "relation": "child", "active": true, "subscriber_name": "A Parent",
         "subscriber_date_of_birth": "1960-02-29"
     }));
-    assert_eq!(SubscriberView::patient_of(&named.body), None);
-    let subscriber = to_value(SubscriberView::of(&named.body, None)).unwrap();
+    assert_eq!(InsuranceSubscriberView::patient_of(&named.body), None);
+    let subscriber = to_value(InsuranceSubscriberView::of(&named.body, None)).unwrap();
     assert_eq!(subscriber, json!({"id": null, "name": "A Parent", "date_of_birth": "1960-02-29"}));
 }
 
 #[test]
 fn history_and_talk() {
     let item = entry(json!({"category": "allergies", "name": "Latex"}));
-    checked(&HistoryItemView::of(&item), "id name");
+    checked(&MedicalHistoryItemView::of(&item), "id name");
     let of_patient = entry(json!({"patient_id": 5, "category": "allergies", "item_id": 7, "active": true}));
-    let shown = checked(&PatientHistoryItemView::of(&of_patient, Some(&item)), "id item_id item_name note active");
+    let shown =
+        checked(&PatientMedicalHistoryItemView::of(&of_patient, Some(&item)), "id item_id item_name note active");
     assert_eq!(shown["item_name"], "Latex");
 
     let alert = entry(json!({"patient_id": 5, "note": "careful", "disabled_at": 60}));
@@ -239,7 +242,7 @@ fn catalogues_and_documents() {
     let descriptor = entry(json!({"kind": "reason", "name": "Pain", "active": true, "extra": [["colour", "red"]]}));
     let fields = "id descriptor_type name code location_id foreign_id foreign_id_type data active last_sync_time created_at \
         updated_at";
-    assert_eq!(checked(&DescriptorView::of(&descriptor, None), fields)["data"], json!({"colour": "red"}));
+    assert_eq!(checked(&AppointmentDescriptorView::of(&descriptor, None), fields)["data"], json!({"colour": "red"}));
     let schedule = entry(json!({"name": "Standard"}));
     let fee = entry(json!({"fee_schedule_id": 7, "procedure_code_id": 9, "code": "D0120", "amount": usd("50")}));
     let mut view = FeeScheduleView::of(&schedule);
@@ -262,7 +265,7 @@ fn catalogues_and_documents() {
     };
     let kind = Record::new(1, 1, Timestamp(0), kind);
     let mut detail = AppointmentTypeDetail::of(&kind);
-    detail.descriptors = Some(vec![DescriptorView::of(&descriptor, None)]);
+    detail.descriptors = Some(vec![AppointmentDescriptorView::of(&descriptor, None)]);
     let fields = "id name category parent_type parent_id minutes position bookable_online descriptors";
     checked(&detail, fields);
 

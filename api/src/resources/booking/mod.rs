@@ -67,7 +67,7 @@ struct PatientName<'a> {
 
 /// What every successful answer about a booking says.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Booked<'a> {
+pub(crate) struct BookingResponse<'a> {
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<bool>,
@@ -115,7 +115,7 @@ fn booking_answer(
     };
     call.audit("read", "booking", it.id);
     let message = message(&booking, location.setup.source.is_some(), freeing);
-    Ok(HttpResponse::Ok().json(Booked { ok: true, replay, message, booking, description: call.description() }))
+    Ok(HttpResponse::Ok().json(BookingResponse { ok: true, replay, message, booking, description: call.description() }))
 }
 
 /// One sentence that is safe to read to the caller.

@@ -16,7 +16,7 @@ use crate::{
     resources::{insurance_plans::subscriber, providers::Names},
     values::{kinds::includes, limits::MAX_WHOLE},
     views::{
-        insurance::{CoverageView, IndividualCoverageView, SubscriberView},
+        insurance::{IndividualCoverageView, InsuranceCoverageView, InsuranceSubscriberView},
         parts::Included,
         patients::{AppointmentBasic, ComesAlong, PatientAddressView},
         people::PersonView,
@@ -147,8 +147,8 @@ impl Related {
 
 impl Covered {
     fn shown<'a>(&'a self, call: &'a Call) -> IndividualCoverageView<'a> {
-        let mut coverage = CoverageView::of(&self.coverage);
-        coverage.subscriber = Some(SubscriberView::of(&self.coverage.body, self.subscriber.as_ref()));
+        let mut coverage = InsuranceCoverageView::of(&self.coverage);
+        coverage.subscriber = Some(InsuranceSubscriberView::of(&self.coverage.body, self.subscriber.as_ref()));
         IndividualCoverageView { coverage, plan: self.plan.as_ref().map(|it| call.insurance_plan(it)) }
     }
 }

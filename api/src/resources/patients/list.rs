@@ -25,7 +25,7 @@ use crate::{
         limits::{MAX_EMAIL, MAX_NAME, MAX_PAGE_WITH_RELATED},
         versions::Version,
     },
-    views::patients::{AnyPatientListItem, PatientDetail, PatientListItem, PatientProfile},
+    views::patients::{PatientDetail, PatientListItem, PatientListItemByVersion, PatientProfile},
 };
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
@@ -62,8 +62,10 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     Ok(call.page_of(&page, |it| {
         let adapter = call.api.directory.adapter_of_source(it.source_id);
         match call.version {
-            Version::V3_1_0 => AnyPatientListItem::Detailed(Box::new(PatientProfile::of(it, adapter))),
-            Version::V3_0_0 | Version::V2_2_2 => AnyPatientListItem::Listed(Box::new(PatientListItem::of(it, adapter))),
+            Version::V3_1_0 => PatientListItemByVersion::Detailed(Box::new(PatientProfile::of(it, adapter))),
+            Version::V3_0_0 | Version::V2_2_2 => {
+                PatientListItemByVersion::Listed(Box::new(PatientListItem::of(it, adapter)))
+            }
         }
     }))
 }

@@ -8,7 +8,7 @@ use crate::{
     access::call::Call,
     http::errors::HttpResult,
     values::{kinds::id, versions::Version},
-    views::patients::{AnyPatient, PatientDetail, PatientProfile},
+    views::patients::{PatientByVersion, PatientDetail, PatientProfile},
 };
 
 pub(crate) async fn show(mut call: Call) -> HttpResult {
@@ -20,10 +20,10 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     let adapter = call.api.directory.adapter_of_source(patient.source_id);
     let along = related.shown(&call);
     let view = match call.version {
-        Version::V3_1_0 => AnyPatient::Detailed(Box::new(PatientProfile::of(&patient, adapter).with(along))),
+        Version::V3_1_0 => PatientByVersion::Detailed(Box::new(PatientProfile::of(&patient, adapter).with(along))),
         Version::V3_0_0 | Version::V2_2_2 => {
             let address = related.address(&patient);
-            AnyPatient::Detail(Box::new(PatientDetail::of(&patient, adapter).with(along, address)))
+            PatientByVersion::Detail(Box::new(PatientDetail::of(&patient, adapter).with(along, address)))
         }
     };
     Ok(call.show(view))
