@@ -87,7 +87,7 @@ impl Running {
         };
         let left = deadline.saturating_duration_since(Instant::now()).max(server::LAST_SECOND);
         if tokio::time::timeout(left, engine.stop_within(left * 3 / 4)).await.is_err() {
-            tracing::warn!("stopped before all work had ended; it resumes after the next start");
+            tracing::warn!("stopped with unfinished work; it resumes after the next start");
         }
         served.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
     }
@@ -109,7 +109,7 @@ async fn asked_to_stop() {
 /// Everything else waits for the next start.
 async fn reload(api: Data<Api>, file: std::path::PathBuf) {
     let Ok(mut hangups) = signal(SignalKind::hangup()) else {
-        tracing::warn!("SIGHUP is not available: keys and locations change with a restart only");
+        tracing::warn!("SIGHUP is not available: changes of keys and locations need a restart");
         return;
     };
     while hangups.recv().await.is_some() {
@@ -122,7 +122,7 @@ pub fn take_over(api: &Api, file: &Path) {
     let (access, problems) = match Config::access(file) {
         Ok(read) => read,
         Err(error) => {
-            tracing::error!(%error, "the configuration cannot be read; API keys and locations stay as they are");
+            tracing::error!(%error, "the configuration cannot be read; API keys and locations are unchanged");
             return;
         }
     };
@@ -133,7 +133,7 @@ pub fn take_over(api: &Api, file: &Path) {
         match (taken, gone) {
             // What its actor has begun, it ends; it is started as closed the next time, or not at all.
             (true, true) => {
-                tracing::warn!(%location, "the location is no longer in the file and is now closed")
+                tracing::warn!(%location, "the location is no longer configured and is now closed")
             }
             (true, false) => {
                 tracing::info!(%location, status, "the status of the location was reloaded")

@@ -61,7 +61,7 @@ impl DataDir {
             return Err(Incomplete::NoStore { store: self.store.clone(), note: self.note.clone() });
         }
         if present(&self.note)? {
-            tracing::warn!(store = %self.store.display(), folder, "beginning with an empty store, as asked");
+            tracing::warn!(store = %self.store.display(), folder, "starting with an empty store, as requested");
         }
         Ok(StoreKey::load_or_create(&self.key)?)
     }

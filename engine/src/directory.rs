@@ -218,7 +218,7 @@ impl Directory {
         if self.deps.setup.locations.contains_key(&id)
             && let Err(error) = self.offer(id, Ask::Attend)
         {
-            tracing::warn!(location = %id, %error, "a due location could not be woken; it will be tried again");
+            tracing::warn!(location = %id, %error, "a due location could not be started; retrying");
         }
     }
 
@@ -231,7 +231,7 @@ impl Directory {
         for id in ended {
             match self.deps.store.get(&keys::active(id.0)) {
                 Ok(Some(_)) => {
-                    tracing::warn!(location = %id, "its actor ended without leaving; it is brought in again");
+                    tracing::warn!(location = %id, "the actor of a location ended unexpectedly; starting it again");
                     self.attend(id);
                 }
                 Ok(None) => {
@@ -283,7 +283,7 @@ impl Directory {
             }
         };
         if tokio::time::timeout(grace, all).await.is_err() {
-            tracing::warn!("some locations did not leave in time; they are woken at the next start");
+            tracing::warn!("some locations did not unload in time; they continue at the next start");
         }
         let arbiters = std::mem::take(&mut *self.arbiters.lock().unwrap_or_else(PoisonError::into_inner));
         let joined = tokio::task::spawn_blocking(|| {

@@ -220,7 +220,7 @@ impl Engine {
     /// What an operator has to see to although the engine serves.
     pub fn alarm(&self) -> Option<String> {
         let damage = self.deps.store.health().damage?;
-        Some(format!("the store is damaged, restore it or salvage what is sound: {damage}"))
+        Some(format!("the store is damaged, restore a backup or salvage the intact values: {damage}"))
     }
 
     pub fn metrics(&self) -> Numbers {

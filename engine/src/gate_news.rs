@@ -35,7 +35,7 @@ pub(crate) async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates
                 drop(place);
                 let Err(error) = told else { return retries.told(location) };
                 let Some(pause) = retries.plan(location) else { return };
-                tracing::warn!(%location, %error, ?pause, "the location does not know yet how its gate stands");
+                tracing::warn!(%location, %error, ?pause, "the location has not received its gate state yet");
                 tokio::time::sleep(pause).await;
                 retries.begun(location);
                 gates.ring([location]);

@@ -25,7 +25,7 @@ pub enum OpenError {
     #[error(transparent)]
     Incomplete(#[from] Incomplete),
     #[error(
-        "the store {dir} is damaged: restore it from a backup, or copy what is sound into another directory with `practice-sync store \
+        "the store {dir} is damaged: restore it from a backup, or copy the intact values into another directory with `practice-sync store \
          salvage` ({source})"
     )]
     DamagedStore { dir: PathBuf, source: StoreError },

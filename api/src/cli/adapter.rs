@@ -17,16 +17,16 @@ use crate::terminal::{fail, say};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Make a component of an adapter's crate, finding or installing the toolchain for it.
+    /// Build the component of an adapter's crate. Installs the toolchain if it is missing.
     Build {
         dir: PathBuf,
-        /// Where the component is written; DIR/dist without it.
+        /// The output directory. Default: DIR/dist.
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },
-    /// Look at a component, and judge it as a server does that loads it; exit code 1 when it does not take it.
+    /// Check whether the server can load a component. The exit code is 1 if it cannot.
     Check { file: PathBuf },
-    /// Begin an adapter's crate in an empty or new folder; the folder's name becomes the adapter's.
+    /// Create an adapter's crate in an empty or new folder. The folder name becomes the name of the adapter.
     New { dir: PathBuf },
 }
 
@@ -89,6 +89,6 @@ fn new(dir: &Path) -> Result<(), KitError> {
     let named = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
     let id = named.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     adapter_kit::scaffold(dir, &id, &adapter_kit::sdk_path())?;
-    say(format_args!("{} is ready: practice-sync adapter build {}", id, dir.display()));
+    say(format_args!("{} was created. Build it with: practice-sync adapter build {}", id, dir.display()));
     Ok(())
 }

@@ -89,7 +89,7 @@ const REASON: usize = 1_000;
 fn new_key() -> ExitCode {
     let key = keys::new_key();
     say(format_args!(
-        "# The key, shown this once:\n#   {key}\n# Its entry in the configuration:\n[[keys]]\nname = \"\"\nsha256 = \"{}\"\n\
+        "# The key, shown only once:\n#   {key}\n# Its entry in the configuration:\n[[keys]]\nname = \"\"\nsha256 = \"{}\"\n\
          environment = \"sandbox\"\ninstitutions = []\ngrants = []\norganisation = \"\"",
         hex::encode(keys::hash(&key))
     ));

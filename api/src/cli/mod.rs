@@ -28,7 +28,7 @@ enum Command {
         /// The configuration file.
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
-        /// Start with an empty store although the store of this data directory is missing. Its contents are lost.
+        /// Start with an empty store if the store of this data directory is missing. Its contents are lost.
         #[arg(long)]
         accept_empty_store: bool,
     },

@@ -18,7 +18,7 @@ const NAMED: usize = 50;
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Copy the sound values of a damaged store into a new data directory, and report what is lost. The server must be stopped.
+    /// Copy the intact values of a damaged store into a new data directory, and report what is lost. The server must be stopped.
     Salvage {
         /// The configuration whose data directory is damaged.
         #[arg(long, value_name = "FILE", conflicts_with = "data", required_unless_present = "data")]
@@ -49,7 +49,7 @@ pub(super) fn run(Command::Salvage { config, data, to }: Command) -> ExitCode {
         Ok(report) => {
             tell(&report);
             say(format_args!(
-                "The sound values are in {}: make it the data_dir, or copy it in place of the old one.",
+                "The intact values are in {}: make it the data_dir, or replace the old one with it.",
                 to.display()
             ));
             if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(1) }
@@ -72,18 +72,18 @@ fn tell(report: &Report) {
         say(format_args!("the last {} groups of commits are lost", reported - found));
     }
     match report.is_whole() {
-        true => say("Nothing that was committed is lost."),
+        true => say("No committed data is lost."),
         false => say(
-            "Something is lost, or an older version of it was found; what is not named above left no trace. Records of an EHR come \
-             back with its next whole read cycle; bookings and changes made here in the meantime may have to be compared by hand.",
+            "Data is lost, or only an older version was found; not all losses can be listed above. Records of an EHR are restored by \
+             its next full pass; compare bookings and changes that were made through the API since then by hand.",
         ),
     }
 }
 
 fn tell_space(name: &str, space: &Salvaged) {
     let lost = if space.lost.is_empty() { String::new() } else { format!(", {} lost", space.lost.len()) };
-    let unreadable = if space.unreadable { ", a part of it cannot be read" } else { "" };
-    say(format_args!("{name}: {} sound{lost}{unreadable}", space.sound));
+    let unreadable = if space.unreadable { ", partly unreadable" } else { "" };
+    say(format_args!("{name}: {} intact{lost}{unreadable}", space.sound));
     for key in space.lost.iter().take(NAMED) {
         say(format_args!("  lost: {}", keys::whose(key)));
     }

@@ -249,7 +249,7 @@ impl<'a> File<'a> {
     fn only_the_session(&self, headers: &[(String, String)], oauth: bool, base_url: Option<&Placed<String>>) {
         let Some(base_url) = base_url else { return };
         if oauth || !headers.is_empty() {
-            self.problems.add(base_url.at, "a source reached through workstations takes no headers and no oauth");
+            self.problems.add(base_url.at, "a source reached through workstations must not have headers or oauth");
         }
         if !base_url.value.starts_with("http") {
             self.problems.add(base_url.at, "a source reached through workstations needs an http or https `base_url`");
@@ -417,7 +417,7 @@ impl<'a> File<'a> {
             match self.setup.institution_by_subdomain(&name.value) {
                 Some(institution) if institution.environment == environment => ids.push(institution.id),
                 Some(_) => {
-                    self.problems.add(name.at, format!("institution `{}` is in the other environment", name.value))
+                    self.problems.add(name.at, format!("institution `{}` belongs to another environment", name.value))
                 }
                 None => self.problems.add(name.at, format!("no institution with subdomain `{}`", name.value)),
             }
@@ -492,7 +492,7 @@ fn read_rate_limits(s: &Section<'_, '_>, http: &mut HttpRules) {
         for endpoint in s.keys() {
             if !table::endpoints().any(|known| known == endpoint.value) {
                 let problem =
-                    format!("there is no endpoint `{}`; they are written as in \"GET /appointments\"", endpoint.value);
+                    format!("unknown endpoint `{}`; endpoints are written as in \"GET /appointments\"", endpoint.value);
                 s.problems.add(endpoint.at, problem);
             }
             let mut limit = 0;
@@ -505,7 +505,7 @@ fn read_rate_limits(s: &Section<'_, '_>, http: &mut HttpRules) {
 fn subdomain(text: &str) -> Result<String, String> {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let valid = (1..=63).contains(&text.len()) && text.bytes().all(allowed);
-    if valid { Ok(text.to_owned()) } else { Err("must hold 1 to 63 lower case letters, digits and hyphens".into()) }
+    if valid { Ok(text.to_owned()) } else { Err("must have 1 to 63 lower case letters, digits and hyphens".into()) }
 }
 
 fn environment(text: &str) -> Result<Environment, String> {

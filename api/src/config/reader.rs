@@ -224,7 +224,7 @@ impl<'a, 't> Section<'a, 't> {
 
     pub(super) fn duration(&self, key: &str, range: RangeInclusive<Millis>, knob: &mut Millis) {
         let kind = |text: &str| {
-            let length = parse_duration(text).ok_or("must be a length of time such as \"30s\", \"5m\" or \"72h\"")?;
+            let length = parse_duration(text).ok_or("must be a duration such as \"30s\", \"5m\" or \"72h\"")?;
             let inside = range.contains(&length);
             let show = |length: &Millis| show_duration(*length);
             if inside {

@@ -175,9 +175,9 @@ grants = ["everything"]
         "line 1: `data_dir` must be a string",
         "line 2: unknown key `bogus` in the file; known are: ",
         "line 4: `listen` must be an address such as 127.0.0.1:8080",
-        "line 5: `body_timeout` must be a length of time",
+        "line 5: `body_timeout` must be a duration",
         "line 6: `workers` must be between 1 and 256",
-        "line 11: `subdomain` must hold 1 to 63 lower case letters",
+        "line 11: `subdomain` must have 1 to 63 lower case letters",
         "line 13: `environment` must be \"sandbox\" or \"production\"",
         "line 17: `zone` must be an IANA time zone such as America/New_York, not \"Mars/Olympus\"",
         "line 18: unknown key `hold` in [[locations]]",
@@ -223,7 +223,7 @@ fn sources_and_keys_refer_to_what_is_there() {
     assert!(found.contains("`base_url` \"sandbox:\" is the simulated EHR"), "{found}");
     let hash = "ab".repeat(32);
     let key = |rest: &str| again(&format!("[[keys]]\nname = \"k\"\nsha256 = \"{hash}\"\n{rest}"));
-    assert!(key("environment = \"production\"\ninstitutions = [\"acme\"]").contains("is in the other environment"));
+    assert!(key("environment = \"production\"\ninstitutions = [\"acme\"]").contains("belongs to another environment"));
     assert!(
         key("environment = \"sandbox\"\ninstitutions = [\"acme\"]\nlocations = [2]").contains("no location with id 2")
     );
@@ -286,7 +286,7 @@ fn limits_are_for_endpoints_there_are() {
     assert!(problems("[rate_limits.endpoints]\n\"GET /appointments\" = 3").iter().all(|it| !it.contains("endpoint")));
     for wrong in ["GET /nothing", "PUT /appointments", "/appointments", "GET /appointments/7"] {
         let found = problems(&format!("[rate_limits.endpoints]\n\"{wrong}\" = 3"));
-        assert!(found[0].contains("there is no endpoint"), "{wrong}: {found:?}");
+        assert!(found[0].contains("unknown endpoint"), "{wrong}: {found:?}");
     }
 }
 
@@ -405,7 +405,7 @@ source = 1
     let told = |source: &str, location: &str| read(source, location).err().unwrap();
     assert_eq!(
         told(&format!("{right}\nheaders = {{ Cookie = \"a=b\" }}"), ""),
-        ["line 18: a source reached through workstations takes no headers and no oauth"]
+        ["line 18: a source reached through workstations must not have headers or oauth"]
     );
     assert_eq!(
         told("base_url = \"sandbox:\"\nworkstation = { probe = \"/api/session\" }", ""),

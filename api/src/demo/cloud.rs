@@ -103,7 +103,7 @@ map_by_operatory = true
         let CloudFacts { url, user, password, .. } = &self.facts;
         say(format_args!("the practice's cloud EHR: {url}, user {user}, password {password}"));
         say(
-            "It has no API. It is read and written only while somebody is logged in to it in a browser with the extension.",
+            "It has no API. It can be read and written only while staff is logged in to it in a browser with the extension.",
         );
     }
 
@@ -121,21 +121,24 @@ map_by_operatory = true
         say(format_args!("   address  {base_url}"));
         let path = format!("/locations/{}/pairing_codes?subdomain={SUBDOMAIN}", LOCATIONS[0]);
         let code = story.call(Method::POST, &path, Some(json!({}))).await?["data"].take();
-        say(format_args!("   code     {}   (good once, for ten minutes; another: POST {path})", text(&code["code"])));
+        say(format_args!(
+            "   code     {}   (valid once, for ten minutes; for another one: POST {path})",
+            text(&code["code"])
+        ));
         until(story, |gate| gate["workstations_connected"].as_u64().unwrap_or_default() > 0).await?;
         say("   A workstation is connected.");
 
         say(format_args!("\n3. Log in to the practice's cloud EHR: {url}"));
         say(format_args!("   user {user}, password {password}"));
         until(story, is_open).await?;
-        say("   Somebody is logged in: the gate is open, and the first pull begins.");
+        say("   Staff is logged in: the gate is open, and the first pull starts.");
         story.first_pull(FOR_EVER).await?;
 
         say("\n4. Now log out of the cloud EHR (top right), as staff do in the evening.");
         until(story, |gate| !is_open(gate)).await?;
         say("   The gate is closed.");
 
-        say("\n5. A patient books over the API all the same: POST /intent/booking/search, POST /intent/booking/book");
+        say("\n5. A patient can still book through the API: POST /intent/booking/search, POST /intent/booking/book");
         let reference = story.book().await?;
         until(story, |gate| is_open(gate) || gate["writes_waiting"].as_u64().unwrap_or_default() > 0).await?;
         let gate = gate(story).await?;
@@ -147,7 +150,7 @@ map_by_operatory = true
 
         say(format_args!("\n6. Log in again: {url}"));
         until(story, is_open).await?;
-        say("   The gate is open: what waits is written, in order.");
+        say("   The gate is open: the waiting writes are sent, in order.");
         let appointment = story.written(&reference, FOR_EVER).await?;
         self.show(text(&appointment["foreign_id"]))?;
 
@@ -164,7 +167,7 @@ map_by_operatory = true
         let name = held.patient.as_deref().and_then(|id| practice.patient(id)).map(|patient| patient.name());
         let start = practice.local(held.start);
         say(format_args!(
-            "   in the cloud EHR: {foreign_id}, {}, {}: look at {}/schedule?day={}",
+            "   in the cloud EHR: {foreign_id}, {}, {}: see {}/schedule?day={}",
             name.unwrap_or_default(),
             start.format("%A %H:%M"),
             self.facts.url,

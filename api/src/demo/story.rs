@@ -44,14 +44,14 @@ impl Story {
 
     pub(super) async fn tell(&mut self) -> Result<(), String> {
         say("\n1. The API key was exchanged for a token: POST /authenticates");
-        say("   a bearer token, good for 24 hours in this sandbox");
+        say("   a bearer token, valid for 24 hours in this sandbox");
         say("\n2. Subscribed to the outcome of bookings: POST /webhook_endpoints and its webhook_subscriptions");
         say(format_args!("   messages go to {}", self.facts.webhook_dev_sink));
 
         say("\n3. The first pull from the practice's health record system: GET /sync_status");
         self.first_pull(PATIENCE).await?;
 
-        say("\n4. Look for free slots, and book one: POST /intent/booking/search, POST /intent/booking/book");
+        say("\n4. Search for free slots and book one: POST /intent/booking/search, POST /intent/booking/book");
         let reference = self.book().await?;
 
         say("\n5. The write-back runs in the background: GET /intent/booking/status");

@@ -126,7 +126,7 @@ impl ApiError {
     }
 
     pub(crate) fn grant_missing(grant: &str) -> ApiError {
-        let why = format!("The API key lacks the grant `{grant}`; the operator of the service gives it.");
+        let why = format!("The API key lacks the grant `{grant}`; ask the operator of the service for it.");
         ApiError::Forbidden.explained(Reason::GrantMissing, why)
     }
 
@@ -192,7 +192,7 @@ impl ApiError {
             ApiError::Because { why: Some(why), .. } => why.into(),
             ApiError::Several { first, .. } => first.advice(),
             ApiError::RateLimit { retry_after, limit } => {
-                format!("At most {limit}; the bucket refills all the time. Call again in {retry_after} s.").into()
+                format!("At most {limit}; the bucket refills continuously. Call again in {retry_after} s.").into()
             }
             _ => self.reason().advice().into(),
         }
@@ -285,24 +285,24 @@ impl From<EngineError> for ApiError {
             }
             EngineError::AdapterRefused => ApiError::Closed {
                 retry_after: RETRY_LATER,
-                why: "The location's adapter cannot be used until the operator repairs it.",
+                why: "The location's adapter cannot be used until the operator has fixed it.",
             },
             EngineError::NotRead => ApiError::NotRead,
             EngineError::OutcomeUnknown => ApiError::Closed {
                 retry_after: RETRY_LATER,
-                why: "It is not known whether this was stored: look for it before you send it again, or send it again with the same \
-                      idempotency key.",
+                why: "It is unknown whether the request was stored. Read the record before sending the request again, or repeat it with the \
+                      same idempotency key.",
             },
-            EngineError::TooLarge => {
-                ApiError::Refused("This changes more records than can be stored at once; send it in parts.".into())
-            }
+            EngineError::TooLarge => ApiError::Refused(
+                "The request changes too many records at once; split it into several requests.".into(),
+            ),
             EngineError::StoreFull => ApiError::Closed {
                 retry_after: RETRY_LATER,
-                why: "The server's storage is full or failed, so nothing can be saved at present. Please try again later.",
+                why: "The server's storage is full or has failed; writes are refused. Please try again later.",
             },
             EngineError::Damaged => ApiError::Closed {
                 retry_after: RETRY_LATER,
-                why: "Records that are needed here are damaged; this cannot be answered until the operator has restored them.",
+                why: "Stored records are damaged; the request fails until the operator has restored them.",
             },
         }
     }
@@ -326,14 +326,14 @@ impl From<Refusal> for ApiError {
             }
             Refusal::OperatoryRequired => ApiError::bad("operatory_id is missing: this location books by operatory."),
             Refusal::AppointmentNotFound => ApiError::NotFound("Appointment".into()),
-            Refusal::TypeNotOnline => ApiError::Refused("The practice books appointments of this type itself.".into()),
+            Refusal::TypeNotOnline => ApiError::Refused("Only the practice can book appointments of this type.".into()),
             Refusal::AppointmentNotOpen(over) => ApiError::bad(match over {
                 Over::Past => "The appointment has started or ended and can no longer be changed.",
                 Over::Cancelled => "The appointment is cancelled and can no longer be changed.",
                 Over::Failed => {
                     "The appointment could not be written to the health record system and cannot be changed."
                 }
-                Over::NotOfAPatient => "It is not an appointment of a patient; change it in the health record system.",
+                Over::NotOfAPatient => "The appointment has no patient; change it in the health record system.",
                 Over::Forgotten => "The appointment has ended, was cancelled or failed, and can no longer be changed.",
             }),
             Refusal::NotSupportedByEhr => ApiError::bad("EMR does not support this operation."),
@@ -358,10 +358,10 @@ impl From<Refusal> for ApiError {
             Refusal::TooManyHolds { limit, of_key, free_in } => {
                 let message = if of_key {
                     format!(
-                        "This key has {limit} slots on hold at the location, as many as it may: book or release some."
+                        "This key already holds {limit} slots at the location, the maximum: book or release some of them."
                     )
                 } else {
-                    format!("All {limit} holds the location gives are taken; the next one lapses soon.")
+                    format!("All {limit} holds of the location are in use; one will expire soon.")
                 };
                 ApiError::TooMany { message, retry_after: free_in.div_euclid(SECOND).unsigned_abs() + 1 }
             }
@@ -411,11 +411,13 @@ impl From<Unmet> for ApiError {
             Unmet::NotFound { resource, id } => ApiError::NotFound(format!("{} with id {id}", name_of(resource))),
             Unmet::NotUsable { resource: resource @ Resource::AppointmentTypes, id } => {
                 let name = name_of(resource);
-                ApiError::bad(format!("{name} with id {id} comes from the health record system and is changed there"))
-                    .because(Reason::NotUsable)
+                ApiError::bad(format!(
+                    "{name} with id {id} comes from the health record system and must be changed there"
+                ))
+                .because(Reason::NotUsable)
             }
             Unmet::NotUsable { resource, id } => {
-                ApiError::bad(format!("{} with id {id} cannot be used or changed here", name_of(resource)))
+                ApiError::bad(format!("{} with id {id} cannot be used or changed through the API", name_of(resource)))
                     .because(Reason::NotUsable)
             }
             Unmet::PatientOfOtherLocation { id } => ApiError::NotFound(format!("Patient with id {id}")).explained(
@@ -445,7 +447,9 @@ impl From<Unmet> for ApiError {
             }
             Unmet::NumberTaken { resource, id } => {
                 let name = name_of(resource);
-                ApiError::Conflict(format!("{name} with id {id} was made with the same transaction_id and other data."))
+                ApiError::Conflict(format!(
+                    "{name} with id {id} was created with the same transaction_id and other data."
+                ))
             }
             Unmet::Wrong(problem) => ApiError::bad(problem),
             Unmet::Unfit(problems) => ApiError::BadRequest(problems),

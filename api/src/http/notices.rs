@@ -36,7 +36,7 @@ impl Notices {
         for grant in grants {
             let of_grant = withheld.iter().filter(|(_, known)| *known == grant).map(|(name, _)| name.as_str());
             let names: Vec<&str> = of_grant.collect();
-            sentences.push(format!("Withheld, as the API key lacks the grant `{grant}`: {}.", names.join(", ")));
+            sentences.push(format!("Withheld because the API key lacks the grant `{grant}`: {}.", names.join(", ")));
         }
         let sentence = (!sentences.is_empty()).then(|| sentences.join(" "));
         *self.inner() = Inner { sentence, header: header(&ignored) };
@@ -86,7 +86,7 @@ mod tests {
         notices.write(Vec::new(), vec!["a".into()], &withheld);
         assert_eq!(
             notices.sentence().unwrap(),
-            "Note that following parameters are ignored: a. Withheld, as the API key lacks the grant `financial`: charges, payments."
+            "Note that following parameters are ignored: a. Withheld because the API key lacks the grant `financial`: charges, payments."
         );
         notices.write(Vec::new(), Vec::new(), &[]);
         assert_eq!(notices.sentence(), None);

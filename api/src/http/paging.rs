@@ -31,13 +31,13 @@ pub(crate) struct Paging {
     first_asked: Timestamp,
 }
 
-/// Where a page stands in its list.
+/// The position of a page in its list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct PageInfo {
     pub has_previous_page: bool,
-    /// A page may have fewer rows than asked for, or none, and more follow: a filter left few of the many records that were read.
+    /// A page may have fewer rows than asked for, or none, and more follow: a filter may exclude most of the records that were read.
     pub has_next_page: bool,
-    /// Empty where the page is; so it names the first page.
+    /// Empty if the page is empty; an empty cursor means the first page.
     pub start_cursor: String,
     pub end_cursor: String,
 }

@@ -47,7 +47,7 @@ impl RejectedCallers {
         let retry_after = self.count(client);
         if self.log.check().is_ok() {
             let unlogged = self.unlogged.swap(0, Ordering::Relaxed);
-            tracing::warn!(address = %client, what, limited = retry_after.is_some(), unlogged, "a caller was not accepted");
+            tracing::warn!(address = %client, what, limited = retry_after.is_some(), unlogged, "a key or token was not accepted");
         } else {
             self.unlogged.fetch_add(1, Ordering::Relaxed);
         }

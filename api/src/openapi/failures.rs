@@ -18,7 +18,7 @@ use crate::{
 fn all() -> Vec<(u16, &'static str, ApiError)> {
     let message = |text: &str| text.to_owned();
     vec![
-        (400, "The request is invalid; every problem is named.", ApiError::bad("location_id is missing.")),
+        (400, "The request is invalid; all problems are listed.", ApiError::bad("location_id is missing.")),
         (401, "The API key or the bearer token is not accepted.", ApiError::Token.because(Reason::TokenExpired)),
         (
             403,
@@ -130,7 +130,7 @@ fn refusal(route: &Route, status: u16) -> Value {
             Reason::ScheduleNotRead,
             "The schedule of Main Street has not been read yet, so its free slots are not known. Please try again in a minute.",
         ),
-        _ if of_booking => (Reason::BookingNotOpen, "The booking is over or cannot be changed any more."),
+        _ if of_booking => (Reason::BookingNotOpen, "The booking has ended or can no longer be changed."),
         _ => (
             Reason::SlotTaken,
             "Unfortunately this time is no longer available, please go back and choose another time.",
@@ -218,7 +218,7 @@ fn schema(reason: &Value) -> Value {
             "code": {"type": "boolean", "const": false},
             "reason": reason,
             "description": {"type": ["string", "null"],
-                "description": "Cause and fix, where one message has several causes; and the parameters and fields nobody read."},
+                "description": "Cause and fix, where one message has several causes; also names ignored parameters and fields."},
             "error": {"type": "array", "minItems": 1, "items": {"type": "string"}, "description": "One message per problem."},
             "data": {"type": "null"},
         },

@@ -99,9 +99,9 @@ fn body(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
             "resource_type": {"type": "string", "const": event.resource_type().key()},
             "event_name": {"type": "string", "enum": names(event)},
             "event_time": {"type": "string", "format": "date-time", "description": "When it was committed, in UTC with milliseconds."},
-            "subdomain": {"type": "string", "description": "The institution it is about."},
-            "institution_id": {"type": "integer", "format": "int32", "description": "The id of that institution."},
-            "location_id": {"type": "integer", "format": "int32", "description": "The location it is about. Absent where the message is not about one location."},
+            "subdomain": {"type": "string", "description": "The subdomain of the institution."},
+            "institution_id": {"type": "integer", "format": "int32", "description": "The id of the institution."},
+            "location_id": {"type": "integer", "format": "int32", "description": "The location. Absent if the message does not concern a single location."},
             "sequence": {"type": "integer", "format": "int64", "description": "Orders messages about one record: the later one has the greater number. Numbers have gaps."},
             "data": data(event, versions, schemas),
             "delivery_errors": {"type": "array", "items": delivery_error, "description": "Attempts before this one."},
@@ -200,18 +200,20 @@ fn description(event: Event) -> String {
             "A record was deleted in the health record system; the message shows its last state."
         }
         _ => {
-            "A record changed, here or in the health record system. No message is sent where only `updated_at` or `last_sync_time` changed."
+            "A record was changed, through this API or in the health record system. No message is sent if only `updated_at` or `last_sync_time` changed."
         }
     }
     .to_owned();
     if event.resource_type() == ResourceType::Message {
-        text.push_str(" A message is a conversation the health record system keeps, with all that was said in it.");
+        text.push_str(" The data of a message is a conversation of the health record system with all its messages.");
     }
     if event.is_update() && event.resource_type().events().iter().all(|it| !it.name().ends_with("_deleted")) {
-        text.push_str(" A deletion is an update too: the record is no longer active.");
+        text.push_str(" A deletion is also reported as an update: the record is no longer active.");
     }
     if event.is_update() && is_written(event) {
-        text.push_str(" With `.complete`, `.failed` or `.timed_out`: how a write of a change made here ended.");
+        text.push_str(
+            " With `.complete`, `.failed` or `.timed_out`: the outcome of a write that was requested through the API.",
+        );
     }
     if Layout::of(event) == Layout::Many {
         text.push_str(&format!(" Up to {MOST} records of one commit share a message."));

@@ -44,11 +44,11 @@ fn text(versions: &[Version]) -> String {
 
 const ABOUT: &str = "One HTTP API to the schedules, patients, insurance and ledgers of dental and medical practices, whatever health \
 record system each of them runs.\n\nExchange an API key for a bearer token (`POST /authenticates`), then send `Authorization: Bearer \
-<token>`. Every call names the version it wants in `Svc-Api-Version` and the calling application in `User-Agent`; the default \
+<token>`. Every call names its version in `Svc-Api-Version` and the calling application in `User-Agent`; the default \
 User-Agent of a library is refused with 403. Institutions are addressed by `subdomain`, locations by `location_id`, both in the \
 query. Unknown query parameters and body fields are ignored, and named in `description` and in the header `X-Ignored-Parameters`. An empty parameter counts as absent. Every answer carries `X-Request-Id`. A failure has `code` false, a message per \
 problem in `error`, in `reason` one word of a closed list for programs, and in `description` cause and fix where a message has several causes.\n\n\
-Rate limits are buckets that refill all the time, per API key over all its locations: by default 100 calls a second and 2,000 a minute, and \
+Rate limits are buckets that refill continuously, per API key over all its locations: by default 100 calls a second and 2,000 a minute, and \
 10 a second of the slots and of `GET /appointments`. `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` describe the bucket with the fewest calls left; 429 names it in `description` and says in `Retry-After` when to call again. Calls of one address with keys or tokens \
 that are not accepted are limited too.\n\nTimes are \
 ISO 8601; without an offset they are read in the time zone of the location, and `description` says how. Whole numbers and booleans may \

@@ -156,7 +156,7 @@ fn last(path: &str) -> &str {
 }
 
 fn count() -> Value {
-    json!({"type": "integer", "format": "int32", "minimum": 0, "description": "How many records the list has."})
+    json!({"type": "integer", "format": "int32", "minimum": 0, "description": "The number of records in the list."})
 }
 
 /// Without what generators of clients stumble over: unsigned formats, and words beside a reference.

@@ -191,10 +191,12 @@ impl Parent {
         let location = match (self.of_location, self.id.or(self.location)) {
             (Some(true), Some(id)) => named(id)?,
             (Some(true), None) => {
-                return Err(ApiError::bad("appointment_type.parent_id is missing: which location it belongs to."));
+                return Err(ApiError::bad("appointment_type.parent_id is missing: it must name the location."));
             }
             (None, _) if self.id.is_some() => {
-                return Err(ApiError::bad("appointment_type.parent_type is missing: what parent_id is of."));
+                return Err(ApiError::bad(
+                    "appointment_type.parent_type is missing: it must say whether parent_id is an institution or a location.",
+                ));
             }
             (Some(false), _) if self.id.is_some_and(|id| id != tenant.institution.id.0) => {
                 return Err(ApiError::bad("appointment_type.parent_id must be the id of the institution."));

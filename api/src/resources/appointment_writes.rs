@@ -41,7 +41,7 @@ use crate::{
     views::appointments::AppointmentView,
 };
 
-/// An appointment that was made or changed.
+/// An appointment that was created or changed.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentSaved<'a> {
     appt: AppointmentView<'a>,
@@ -93,7 +93,7 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
     let saved = saved.map_err(|refused| refusal(refused, location.setup.id.0, call.version.is_v2()))?;
     call.audit(if saved.replay { "read" } else { "create" }, "appointment", saved.record.id);
     if given.per_timeslot > 1 {
-        call.warn("appointments_per_timeslot has no effect here: an operatory holds one appointment at a time.");
+        call.warn("appointments_per_timeslot has no effect: an operatory holds one appointment at a time.");
     }
     let tenant = Tenant { institution: location.institution.clone() };
     Ok(call.made(saved.replay, shown(&call, &tenant, &location, &saved.record)?))

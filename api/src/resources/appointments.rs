@@ -43,7 +43,7 @@ use crate::{
     },
 };
 
-/// One appointment with what was asked to come along.
+/// One appointment with the included records.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentDetail<'a> {
     #[serde(flatten)]
@@ -58,7 +58,7 @@ pub(crate) struct AppointmentDetail<'a> {
     procedures: Option<Vec<ProcedureView<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     descriptors: Option<Vec<AppointmentDescriptorView<'a>>>,
-    /// Null: no campaign is known.
+    /// Always null: campaigns are not supported.
     #[serde(skip_serializing_if = "Option::is_none")]
     booking_details: Included<()>,
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::{access::call::Call, http::errors::HttpResult};
 
+/// A bearer token for all other calls.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BearerToken {
     token: String,

@@ -46,8 +46,8 @@ pub(crate) struct AvailableSlotsView {
     #[schemars(with = "Option<u64>")]
     operatory_id: Option<OperatoryId>,
     slots: Vec<SlotView>,
-    /// Without slots: the next day that has some. With slots: null, or, where the answer had to end early, the `start_date` to go on
-    /// with.
+    /// Without slots: the next day that has free slots. With slots: null, or, if the answer was cut short, the `start_date` of the
+    /// next call.
     next_available_date: Option<String>,
 }
 
@@ -59,7 +59,7 @@ struct SlotView {
     operatory_id: Option<OperatoryId>,
     #[schemars(with = "u32")]
     provider_id: ProviderId,
-    /// The label that was asked for; null when none was.
+    /// The requested label; null if none was requested.
     working_hour_label_id: Option<u64>,
 }
 
@@ -108,7 +108,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     Ok(call.list(&rows))
 }
 
-const NOT_ONLINE: &str = "The practice books appointments of this type itself: bookable_online is false.";
+const NOT_ONLINE: &str = "Only the practice can book appointments of this type: bookable_online is false.";
 
 fn cut(end: Date) -> String {
     format!(

@@ -19,45 +19,47 @@ use crate::{
 pub(crate) struct CapabilitiesView {
     #[schemars(with = "u32")]
     location_id: LocationId,
-    /// False: there is no health record system, and what is written stays here.
+    /// If false, there is no health record system, and records written through the API are stored only by this service.
     integrated: bool,
-    /// Null until the system was asked for the first time, and without one.
+    /// Null until the system has answered for the first time, and if there is none.
     ehr: Option<EhrCapabilitiesView>,
 }
 
+/// What a health record system supports.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct EhrCapabilitiesView {
     name: String,
     version: String,
-    /// `cloud` or `on-premises`, as the adapter says it.
+    /// `cloud` or `on-premises`, as the adapter declares it.
     hosting: String,
     reads: Vec<ReadCapability>,
     /// What can be written: `create-appointment`, `create-payment` and others.
     writes: Vec<String>,
-    /// Whether patients whom the practice does not know can be made.
+    /// Whether new patients can be created.
     accepts_new_patients: bool,
-    /// What a new patient needs besides a name.
+    /// Fields that a new patient must have besides a name.
     required_patient_fields: Vec<String>,
-    /// Fields of a patient the health record system has no place for, which stay here; `extra`: all that it does not know by name.
+    /// Patient fields that the health record system cannot store; only this service stores them. `extra` stands for all unknown fields.
     unkept_patient_fields: Vec<String>,
-    /// The longest text a field takes, by record and field.
+    /// Maximum text length by record and field.
     max_lengths: BTreeMap<String, u32>,
     has_operatories: bool,
-    /// Null: none is known.
+    /// Null if no limit is known.
     requests_per_minute: Option<u32>,
     /// Writes wait until a workstation of the practice is connected.
     needs_workstation: bool,
 }
 
+/// A resource that can be read from a health record system.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ReadCapability {
     resource: &'static str,
-    /// Whether it tells what changed, so that not all of it is read each time.
+    /// Whether the health record system reports changes, so that not all records are read each time.
     changes_only: bool,
-    /// Deletions are noticed, in the one way or the other: always true.
+    /// Always true: deletions are detected either way.
     deletions: bool,
-    /// How they are noticed: `reported`, the health record system names what was deleted; `by_absence`, what a reading of all records
-    /// does not show any more counts as deleted.
+    /// How deletions are detected. `reported`: the health record system reports them. `by_absence`: a record that is missing from a
+    /// full pass counts as deleted.
     deletions_noticed: &'static str,
 }
 

@@ -27,10 +27,10 @@ use crate::{
     },
 };
 
-/// The last change of a record since the page before.
+/// The latest change of a record since the previous page.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RecordChangeView {
-    /// As the path of its list names it.
+    /// The resource, as in the path of its list.
     resource: &'static str,
     id: u64,
     #[schemars(extend("enum" = ["created", "updated", "deleted"]))]
@@ -58,7 +58,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     let from = since.as_deref().map(|since| opened(&cursors, since)).transpose()?;
     let changes = call.api.engine.changes(location.setup.id, from, &resources, per_page).map_err(|error| match error {
         EngineError::Expired => ApiError::bad(
-            "since is too old: changes are kept for 30 days. List the records anew, and ask without since where changes begin.",
+            "since is too old: changes are stored for 30 days. List the records again, and call without since for the current position.",
         )
         .because(Reason::CursorExpired),
         other => other.into(),

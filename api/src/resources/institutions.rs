@@ -29,9 +29,9 @@ pub(crate) struct InstitutionDetail<'a> {
     country_code: &'a str,
     /// Whether some appointment type belongs to one location only.
     appointment_types_location_scoped: bool,
-    /// Always false: nobody is mailed.
+    /// Always false: no notifications are sent by mail.
     is_sync_notifications: bool,
-    /// Always false: nobody is mailed.
+    /// Always false: no notifications are sent by mail.
     notify_insert_fails: bool,
     locations: Vec<LocationBasic<'a>>,
 }

@@ -55,12 +55,12 @@ pub(crate) struct LocationView<'a> {
     specialty: Option<()>,
 }
 
-/// One location for itself.
+/// One location.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct LocationDetail<'a> {
     #[serde(flatten)]
     location: LocationView<'a>,
-    /// Where the health record system is reached through workstations.
+    /// Only if the health record system is reached through workstations.
     #[serde(skip_serializing_if = "Option::is_none")]
     gate: Option<GateView>,
 }

@@ -48,20 +48,20 @@ pub(crate) struct ProviderView<'a> {
     specialty_code: Option<&'a str>,
     locations: Vec<LocationView<'a>>,
     provider_requestables: Vec<RequestableLocation>,
-    /// Working hours, with the appointment types they accept; where only `appointment_types` were asked for, those that name some.
+    /// Working hours with the appointment types they accept. If only `appointment_types` is included: only working hours that name types.
     #[serde(skip_serializing_if = "Option::is_none")]
     availabilities: Option<Vec<WorkingHourView<'a>>>,
-    /// Those that some working hours of the provider name.
+    /// The appointment types named in the provider's working hours.
     #[serde(skip_serializing_if = "Option::is_none")]
     appointment_types: Option<Vec<AppointmentTypeView>>,
 }
 
-/// What is known of a provider as a person: nothing that an EHR tells.
+/// Always empty: no health record system provides personal data of providers.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ProviderBio")]
 struct Bio {}
 
-/// A location where the provider can be asked for.
+/// A location where the provider can be requested.
 #[derive(Serialize, JsonSchema)]
 struct RequestableLocation {
     #[schemars(with = "u32")]

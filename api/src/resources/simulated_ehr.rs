@@ -23,12 +23,12 @@ use crate::{
 const CONTROLS: [&str; 6] = ["behave", "switch", "staff_books", "staff_edits", "delete", "mass_delete"];
 const RETRY_LATER: u64 = 30;
 
-/// How the simulated health record system of a location behaves.
+/// The state of a location's simulated health record system.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SimulatedEhrView {
     #[schemars(with = "u32")]
     location_id: LocationId,
-    /// Its switches and how they stand, by name. `GET /docs/sandbox` says what each does.
+    /// The state of its switches, by name. `GET /docs/sandbox` describes them.
     #[schemars(with = "Map<String, Value>")]
     switches: Value,
     /// What this call changed there: records `saved`, as the simulated system shows them, and ids `deleted`.
@@ -43,7 +43,7 @@ impl From<ControlError> for ApiError {
             ControlError::NotFound => ApiError::NotFound("The record of the simulated system".into()),
             ControlError::Refused(why) => ApiError::Conflict(sentence(&why)),
             ControlError::Commit(CommitError::Store(error)) => {
-                tracing::error!(%error, "what the simulated EHR changed cannot be stored");
+                tracing::error!(%error, "the changes of the simulated EHR cannot be stored");
                 ApiError::Unavailable { retry_after: RETRY_LATER }
             }
             ControlError::Commit(_) => ApiError::Unavailable { retry_after: RETRY_LATER },
@@ -85,7 +85,7 @@ pub(crate) async fn control(mut call: Call) -> HttpResult {
     let beside = all.filter(|it| it.source == location.setup.source && it.status == LocationStatus::Active);
     for location in beside {
         if let Err(refused) = call.api.engine.sync_now(location.id).await {
-            tracing::info!(location = %location.id, ?refused, "not read at once");
+            tracing::info!(location = %location.id, ?refused, "the read cycle did not start at once");
         }
     }
     view(&call, location.setup.id, &*ehr, changes).await
@@ -102,7 +102,7 @@ fn simulated(call: &Call, location: &OpenLocation) -> Result<Arc<dyn SimulatedEh
     let hosted = call.api.simulated.get(&source).cloned();
     hosted.ok_or_else(|| {
         ApiError::Refused(
-            "The location's health record system is not a simulated one: it cannot be told to misbehave.".into(),
+            "The location's health record system is not a simulated one: its behaviour cannot be controlled.".into(),
         )
     })
 }

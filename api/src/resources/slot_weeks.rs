@@ -60,7 +60,7 @@ pub(super) async fn week(
 
 fn long_ago(location: &OpenLocation, at: Timestamp) -> String {
     let (name, at) = (&location.setup.name, times::for_people(at, location.setup.zone));
-    format!("The system of {name} was last read on {at}: what was booked there since is not known here.")
+    format!("The system of {name} was last read on {at}: later bookings there are not known yet.")
 }
 
 /// The day to begin at: today, where the one asked for is over.

@@ -18,44 +18,44 @@ use crate::{
     views::gate::GateView,
 };
 
-/// How far reading from a location's health record system is, and what waits to be written there.
+/// The read progress of a location and its waiting writes.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct LocationSyncView {
     #[schemars(with = "u32")]
     location_id: LocationId,
-    /// When the last read cycle ended that read everything; null before the first.
+    /// End of the last complete read cycle; null before the first.
     last_sync_at: Option<At>,
     /// Null while a cycle runs, before the first one, and without a health record system.
     next_cycle_at: Option<At>,
-    /// What the running cycle reads now; null when none runs.
+    /// The resource that the running cycle reads; null if no cycle runs.
     reading: Option<&'static str>,
-    /// Why reading is not as it should be, in the words of the health record system where it gave some; null when it is. Never patient
+    /// Why reading fails, in the words of the health record system if it provides some; null if reading works. Never contains patient
     /// data.
     read_problem: Option<String>,
     write_problem: Option<String>,
     writes_waiting: u64,
     oldest_write_at: Option<At>,
-    /// Why the next page has to wait, though nothing failed; null when it does not.
+    /// Why the next page has to wait without a failure; null if it does not wait.
     read_waits: Option<String>,
     /// Null without a health record system.
     adapter: Option<AdapterView>,
     /// Null where the health record system needs no workstation.
     gate: Option<GateView>,
-    /// Of the running cycle, or of the last one.
+    /// Progress by resource of the running or the last cycle.
     resources: Vec<ResourceProgress>,
 }
 
-/// The adapter a location's health record system is reached through.
+/// The adapter that connects a location to its health record system.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AdapterView {
     /// Its name in the configuration.
     name: String,
-    /// Whether it is `ready`, `preparing`, or `refused`: then the location answers 503 until an operator mends it.
+    /// Whether it is `ready`, `preparing`, or `refused`: then the location answers 503 until an operator fixes it.
     status: &'static str,
     version: Option<String>,
-    /// Of the component's file.
+    /// SHA-256 of the component file.
     sha256: Option<String>,
-    /// Why it is refused.
+    /// Why the adapter cannot be used.
     reason: Option<String>,
 }
 
@@ -74,17 +74,17 @@ impl AdapterView {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ResourceProgress {
     resource: &'static str,
-    /// Whether it is being read, page by page.
+    /// Whether the resource is being read.
     running: bool,
-    /// Whether all records are read, and not only those that changed.
+    /// Whether all records are read (a full pass) or only changed ones (a delta).
     whole: bool,
     /// Records read so far.
     records: u64,
-    /// Records in all, where the health record system tells.
+    /// Total number of records, if the health record system provides it.
     estimate: Option<u64>,
-    /// When it was last read to its end.
+    /// When the resource was last read completely.
     ended_at: Option<At>,
-    /// It showed so many records deleted that they were kept: see accept_deletions.
+    /// Whether the last full pass was stopped because too many records were missing; see accept_deletions.
     deletions_stopped: bool,
 }
 

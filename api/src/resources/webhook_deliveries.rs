@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-/// One message to one endpoint.
+/// A message to a webhook endpoint.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WebhookDeliveryView {
     /// The `delivery-id` and `webhook-id` header of every attempt.
@@ -45,7 +45,7 @@ pub(crate) struct WebhookDeliveryView {
     resource_type: &'static str,
     event_name: String,
     event_time: At,
-    /// `stopped`: its endpoint or subscription was not active any more, or no key of its owner could have made the subscription any
+    /// `stopped`: its endpoint or subscription is no longer active, or no key of its owner has the grants for the subscription any
     /// more.
     #[schemars(extend("enum" = ["pending", "delivered", "failed", "stopped"]))]
     status: &'static str,
@@ -60,20 +60,22 @@ pub(crate) struct WebhookDeliveryView {
     created_at: At,
 }
 
+/// A message to a webhook endpoint, with its body.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WebhookDeliveryDetail {
     #[serde(flatten)]
     delivery: WebhookDeliveryView,
-    /// The body, as its next attempt would carry it.
+    /// The body of the next attempt.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     message: Box<RawValue>,
 }
 
+/// The result of a replay.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WebhookReplayView {
-    /// Messages that are sent again.
+    /// Number of messages that are sent again.
     deliveries: usize,
-    /// The `since` of a further replay, when there were more, or as many as may wait for the endpoint wait already.
+    /// The `since` of the next replay if not all messages could be queued; otherwise null.
     next_since: Option<At>,
 }
 

@@ -164,13 +164,13 @@ pub(crate) async fn delete(mut call: Call) -> HttpResult {
 fn name_oddities(call: &mut Call, location: &OpenLocation, it: &Record<WorkingHour>) {
     if it.end <= it.begin && it.end > 0 {
         let (hours, minutes) = (it.end / 60, it.end % 60);
-        call.warn(&format!("The hours go over midnight: they end at {hours:02}:{minutes:02} of the next day."));
+        call.warn(&format!("The hours end after midnight: at {hours:02}:{minutes:02} of the next day."));
     }
     let today = times::local(call.api.engine.now(), location.setup.zone).0;
     if let Recurrence::On(date) = it.recurrence
         && date < today
     {
-        call.warn(&format!("specific_date {date} is in the past: these hours open nothing."));
+        call.warn(&format!("specific_date {date} is in the past: these hours offer no slots."));
     }
 }
 

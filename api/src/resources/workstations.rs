@@ -31,13 +31,13 @@ const MAX_CODE: usize = 64;
 const NOT_GATED: &str = "The location's health record system is not reached through workstations.";
 const RETRY_LATER: u64 = 30;
 
-/// With it workstations are paired with a location. It is shown this once.
+/// A code that pairs workstations with a location. It is shown only once.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PairingCodeView {
     #[schemars(with = "u32")]
     location_id: LocationId,
     code: String,
-    /// How many workstations can be paired with it.
+    /// How many workstations can be paired with this code.
     uses: u32,
     expires_at: At,
 }
@@ -49,17 +49,17 @@ pub(crate) struct WorkstationView {
     id: Uuid,
     name: String,
     paired_at: At,
-    /// When it was connected last; now, where it is.
+    /// When it was last connected; the current time while it is connected.
     last_seen_at: Option<At>,
-    /// The version of its extension; null before it connected first.
+    /// The version of its extension; null before its first connection.
     extension_version: Option<String>,
     connected: bool,
-    /// Whether somebody is logged in to the health record system there; null where that is not known.
+    /// Whether staff is logged in to the health record system there; null if unknown.
     logged_in: Option<bool>,
     paused: bool,
-    /// Writes that wait there for the staff's yes.
+    /// Writes that wait for approval by staff at the workstation.
     writes_awaiting_approval: u32,
-    /// It does the work of the location; the others stand by.
+    /// Whether it currently serves the location; the others are on standby.
     working: bool,
 }
 
@@ -80,10 +80,10 @@ impl From<Workstation> for WorkstationView {
     }
 }
 
-/// A workstation that has just been paired.
+/// A newly paired workstation.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PairedWorkstationView {
-    /// Its first message on every connection carries it. It is shown this once.
+    /// The workstation sends it in the first message of every connection. It is shown only once.
     token: String,
     #[schemars(with = "String", extend("format" = "uuid"))]
     workstation: Uuid,
@@ -98,7 +98,7 @@ pub(crate) struct PairedLocation {
     name: String,
 }
 
-/// What the workstation may request of which web application.
+/// The web application that the workstation may send requests to.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct EhrAccessView {
     origin: String,
@@ -135,7 +135,7 @@ impl From<WorkstationError> for ApiError {
                 ApiError::Unavailable { retry_after: RETRY_LATER }
             }
             WorkstationError::Store(CommitError::Store(error)) => {
-                tracing::error!(%error, "the records of workstations cannot be read or written");
+                tracing::error!(%error, "workstation records cannot be read or written");
                 ApiError::Unavailable { retry_after: RETRY_LATER }
             }
         }
@@ -153,7 +153,7 @@ pub(crate) async fn new_code(mut call: Call) -> HttpResult {
                 Some(CodeKind::Enrolment { uses: u32::try_from(uses).ok()?, hours: u32::try_from(hours).ok()? })
             }
             _ => {
-                input.body.problem("uses and expires_in_hours are given together or not at all.");
+                input.body.problem("uses and expires_in_hours must be sent together or not at all.");
                 None
             }
         }

@@ -26,7 +26,7 @@ use crate::{
 /// A write to the health record system.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WriteRequestView {
-    /// The location, and the write's number there: `101-8`.
+    /// The location id and the number of the write there: `101-8`.
     id: String,
     location_id: u32,
     #[schemars(extend("enum" = ["queued", "sending", "parked", "done", "failed", "timed_out"]))]
@@ -37,19 +37,19 @@ pub(crate) struct WriteRequestView {
     #[schemars(extend("enum" = ["create", "update", "delete", "reschedule", "cancel", "confirm", "check_in", "note"]))]
     operation: &'static str,
     attempts: u32,
-    /// What the last attempt said, or why it ended without being written. Never patient data.
+    /// The result of the last attempt, or why the write ended. Never contains patient data.
     reason: Option<String>,
     queued_at: At,
-    /// It is given up then; null once it has ended.
+    /// When the write fails if it has not succeeded; null once it has ended.
     deadline: Option<At>,
     finished_at: Option<At>,
-    /// The write as which an operator had it tried again.
+    /// The id of the write that an operator retried it as.
     retried_as: Option<String>,
-    /// Given up by an operator: it will not be tried again.
+    /// Whether an operator dropped the write: it will not be retried.
     dropped: bool,
 }
 
-/// A few resources are known by UUIDs.
+/// The id of a record: a number, or a UUID for a few resources.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum RecordId {

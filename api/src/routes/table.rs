@@ -164,15 +164,15 @@ fn practice() -> Vec<Route> {
 
 /// Of health record systems that open only in the browser session of a staff member.
 fn workstations_of_staff() -> Vec<Route> {
-    let only = "Only where the health record system is reached through workstations.";
+    let only = "Only for locations whose health record system is reached through workstations.";
     vec![
         post("/locations/{id}/pairing_codes", workstations::new_code)
             .shows::<PairingCodeView>("Create a pairing code for a workstation", "6")
             .named("create_pairing_code")
             .fails(&[422])
             .noting(
-                "Valid once, for ten minutes; `uses` and `expires_in_hours` create one for a roll-out. It is shown only once. Only \
-                 where the health record system is reached through workstations.",
+                "The code is valid once, for ten minutes; `uses` and `expires_in_hours` create one for a roll-out. It is shown only once. Only \
+                 for locations whose health record system is reached through workstations.",
             )
             .operator(),
         get("/locations/{id}/workstations", workstations::list)
@@ -190,24 +190,24 @@ fn workstations_of_staff() -> Vec<Route> {
             .named("pair_workstation")
             .fails(&[422])
             .noting(
-                "For the browser extension, which comes from `chrome-extension://...` and with its host permission needs no CORS; no web \
-                 page can call it. An installation that is paired again keeps its workstation, and its earlier token is void. Unknown, \
-                 used and expired codes are all 404; too many of them 429, by address. With the token the extension opens the WebSocket \
-                 `GET /workstations/connect`, subprotocol `practice-sync.workstation.v1`, which refuses web pages by their `Origin`.",
+                "For the browser extension: its origin is `chrome-extension://...`, and its host permission replaces CORS. Web pages cannot call \
+                 it. An installation that is paired again keeps its workstation, and its earlier token becomes invalid. Unknown, used and \
+                 expired codes are answered with 404, too many attempts from one address with 429. With the token the extension opens the \
+                 WebSocket `GET /workstations/connect`, subprotocol `practice-sync.workstation.v1`, which refuses the `Origin` of web pages.",
             )
             .with_code(),
     ]
 }
 
-const SIMULATED_ONLY: &str = "Only where the health record system is the simulated one of the sandbox; everywhere else it is refused with 422. \
-    Exactly one thing is done by a call, and holds for all locations of the system; they are read at once. Switches end with the process. \
-    `GET /docs/sandbox` has examples, and the names of patients that need no operator.";
+const SIMULATED_ONLY: &str = "Only for the simulated health record system of the sandbox; other systems are refused with 422. Send exactly one \
+    action per call. It applies to all locations of the system, and a read cycle of them starts at once. Switches are reset when the process \
+    ends. `GET /docs/sandbox` has examples, and lists patient names that trigger errors without an operator.";
 
 fn institutions_and_locations() -> Vec<Route> {
     vec![
         get("/locations", locations::list)
             .lists_all::<InstitutionView>("Institutions and their locations", "4.10")
-            .noting("Institutions subscribe to no features here: `filter_by_subscription_feature` is named among the ignored parameters."),
+            .noting("Feature subscriptions are not supported: `filter_by_subscription_feature` is ignored."),
         get("/locations/{id}", locations::show).shows::<LocationDetail>("One location", "4.10"),
         get("/locations/{id}/capabilities", capabilities::show)
             .shows::<CapabilitiesView>("Capabilities of a location's health record system", "4.10")
@@ -224,8 +224,8 @@ fn institutions_and_locations() -> Vec<Route> {
             .shows::<LocationSyncView>("Accept pending deletions", "6")
             .named("accept_deletions")
             .noting(
-                "A full pass that would delete most of a resource is stopped, as it is usually a fault. After this call its deletions are \
-                 accepted.",
+                "A full pass that would delete too many records of a resource is stopped, because this is usually a fault. This call \
+                 accepts its deletions.",
             )
             .operator(),
         get("/locations/{id}/simulated_ehr", simulated_ehr::show)
@@ -246,7 +246,8 @@ fn institutions_and_locations() -> Vec<Route> {
         get("/operatories/{id}", operatories::show).shows::<OperatoryView>("One operatory", "2.9"),
         get("/providers/{id}", providers::show).shows::<ProviderView>("One provider", "4.10"),
         get("/providers", providers::list).lists::<ProviderView>("Providers of an institution", "4.10").noting(
-            "With `location_id`: those with working hours there, and those of its health record system who have none anywhere.",
+            "With `location_id`: only providers with working hours at the location, and providers of its health record system without any \
+             working hours.",
         ),
         get("/sync_status", sync_status::list)
             .lists_all::<SyncStatusView>("Read and write status of each health record system", "4.10"),
@@ -258,8 +259,8 @@ fn writes_and_changes() -> Vec<Route> {
         get("/write_requests", write_requests::list)
             .lists::<WriteRequestView>("Writes to the health record system of a location", "3")
             .noting(
-                "The newest first; `sort=queued_at` begins with the oldest. `resource` with `record_id`: those of one record. What is under \
-                 way counts as changed since any time.",
+                "Newest first; with `sort=queued_at` oldest first. `resource` and `record_id` select the writes of one record. Unfinished \
+                 writes are listed regardless of `updated_since`.",
             ),
         get("/write_requests/{id}", write_requests::show)
             .shows::<WriteRequestView>("One write to the health record system", "3"),
@@ -268,28 +269,28 @@ fn writes_and_changes() -> Vec<Route> {
             .named("retry_write_request")
             .noting(
                 "The answer is the new write, with the write key of the failed one: the health record system is searched for that key first, and a \
-                 booking must win its slot again. A refused change was reverted: request it again.",
+                 booking needs its slot to be free. A refused change cannot be retried, because it was reverted: request it again.",
             )
             .operator(),
         post("/write_requests/{id}/drop", write_requests::give_up)
             .shows::<WriteRequestView>("Drop a waiting or failed write", "3")
             .named("drop_write_request")
-            .noting("Writes that depend on it are dropped too; a booking's slot is free again.")
+            .noting("Writes that depend on it are dropped too. The slot of a dropped booking becomes free.")
             .operator(),
         get("/changes", changes::list)
             .lists::<RecordChangeView>("Changes at a location", "4.10")
             .since_v3()
             .noting(
-                "Without `since` the list is empty and `page_info.end_cursor` is the position of now; each answer's `end_cursor` is the \
-                 `since` of the next call, and `has_next_page` says that there is more already. Each record is there once, with its \
-                 last change. Changes are kept for 30 days. Records of endpoints that need a grant need it here too.",
+                "Without `since` the list is empty and `page_info.end_cursor` is the current position. The `end_cursor` of an answer is the \
+                 `since` of the next call; if `has_next_page` is true, more changes are available. Each record is listed once, with its \
+                 latest change. Changes are stored for 30 days. Records whose endpoints need a grant need it here too.",
             ),
     ]
 }
 
-const SLOTS_NOTES: &str = "At most 93 days times locations, and 10,000 slots: a longer answer ends at a day, `next_available_date` and \
-    `description` say where to go on. Without `slot_length` and type a slot has 30 minutes. Until a location's schedule was read once the \
-    answer is 503.";
+const SLOTS_NOTES: &str = "The number of days times the number of locations is at most 93. An answer has at most 10,000 slots: a longer one ends \
+    after a whole day, and `next_available_date` and `description` give the next `start_date`. Without `slot_length` and appointment type a \
+    slot has 30 minutes. Until the schedule of a location has been read for the first time the answer is 503.";
 
 fn schedule() -> Vec<Route> {
     vec![
@@ -307,13 +308,13 @@ fn schedule() -> Vec<Route> {
             .creates::<AppointmentSaved>("Book an appointment", "4.10")
             .fails(&[422])
             .noting(
-                "It reaches the health record system afterwards. Where `operatory_id` is not required and not given, the first free \
-                 operatory of the provider is taken. Without `end_time` it lasts as long as its type. A time without an offset is one of \
-                 the location's clocks, and `description` says as what it was read. `location_id` may stand in the body instead.",
+                "The appointment is written to the health record system afterwards. If `operatory_id` is optional and missing, the first \
+                 free operatory of the provider is used. Without `end_time` the type gives the length. A time without an offset is read in \
+                 the location's time zone, and `description` says how it was read. `location_id` may be sent in the body instead.",
             ),
         patch("/appointments/{id}", appointment_writes::update)
             .shows::<AppointmentSaved>("Update or cancel an appointment", "4.10")
-            .noting("Only the given fields change. `cancelled: true` stands alone. `subdomain` counts in the query only."),
+            .noting("Only the sent fields change. `cancelled: true` cannot be combined with other changes. `subdomain` is read from the query only."),
         get("/appointments/{id}/appointment_descriptors", appointments::descriptors)
             .lists_all::<AppointmentDescriptorView>("Descriptors of an appointment", "4.10"),
         get("/locations/{id}/appointment_descriptors", descriptors::of_location)
@@ -327,8 +328,8 @@ fn schedule() -> Vec<Route> {
 
 fn types() -> Vec<Route> {
     let (all, one) = ("/appointment_types", "/appointment_types/{id}");
-    let belongs = "Of the whole institution, or with `parent_type` `Location` of one location. Types of the health record system are \
-                   changed there.";
+    let belongs = "The type belongs to the whole institution, or with `parent_type` `Location` to one location. Types that come from the health \
+                   record system must be changed there.";
     vec![
         get(all, appointment_types::list)
             .lists_all::<AppointmentTypeDetail>("Appointment types of an institution", "2.9"),
@@ -349,9 +350,9 @@ fn types() -> Vec<Route> {
 
 /// The paths of v2.2.2 have other names (specification 9).
 fn hours() -> Vec<Route> {
-    let set = "Exactly one of `days`, `specific_date` and `custom_recurrence` says when; an end not after the begin means the next day. \
-               Hours set here offer slots at once and are told to the health record system where it takes hours; else `description` warns \
-               that they stay here only. What it refuses is put back, and `failure_reason` says why.";
+    let set = "Send exactly one of `days`, `specific_date` and `custom_recurrence`. An end that is not after the begin means the next day. \
+               The hours offer slots at once. They are written to the health record system if it accepts working hours; otherwise \
+               `description` warns that only this service stores them. A refused change is reverted, and `failure_reason` gives the reason.";
     let of = |all: &'static str, one: &'static str| {
         vec![
             get(all, working_hours::list).lists::<WorkingHourView>("Working hours of a location", "4.10"),
@@ -360,7 +361,7 @@ fn hours() -> Vec<Route> {
             patch(one, working_hours::update).shows::<WorkingHourView>("Update working hours", "4.10").noting(set),
             delete(one, working_hours::delete)
                 .empty("Delete working hours", "4.10")
-                .noting("Those that were set here."),
+                .noting("Only working hours that were created through the API can be deleted."),
         ]
     };
     let now = of("/working_hours", "/working_hours/{id}").into_iter().map(Route::since_v3);
@@ -377,38 +378,37 @@ fn booking_intent() -> Vec<Route> {
         post(search, booking::search::create)
             .answers::<SlotSearchResult>("Search for slots that can be booked", "4.8")
             .noting(
-                "Every field of the body is optional; `{}` asks for the next seven days. A `slot_token` is an offer, not a hold: it books its \
-                 time until `expires_at` (half an hour, unless the operator set otherwise) as long as nobody else has booked it; it works \
-                 for this institution only and cannot be altered. Keep nothing else of a slot: provider, operatory, length and type are in \
-                 the token. Where nothing is free, `next_available_date` is the next day to ask for. `message` can be read to the caller. \
-                 Then POST /intent/booking/book, or POST /intent/booking/hold first where the caller needs time.",
+                "Every field of the body is optional; `{}` searches the next seven days. A `slot_token` is an offer, not a hold: it can be \
+                 booked until `expires_at` (by default half an hour) unless somebody else books the time first. It is valid for this \
+                 institution only and cannot be altered. Store only the token: it contains provider, operatory, length and type. If no slot \
+                 is free, `next_available_date` is the next day with free slots. `message` can be read to the caller. Continue with POST \
+                 /intent/booking/book, or first with POST /intent/booking/hold if the caller needs time.",
             )
             .fails_as::<BookingRefusal>(&[503])
             .named("search_slots"),
         post(hold, booking::hold::create)
             .answers::<SlotHold>("Hold a slot", "4.8")
             .noting(
-                "Optional: nobody else can book the time until `held_until` (five minutes, unless the operator set otherwise), while POST \
-                 /intent/booking/book with the same `slot_token` can. Asked again with the same token it answers with the same hold; it \
-                 lapses by itself. Refused with `reason` `slot_not_found` (404), `slot_taken` (409, with `alternatives`, each a slot \
-                 as a search shows it) or `slot_expired` (410).",
+                "Optional. Until `held_until` (by default five minutes) only POST /intent/booking/book with the same `slot_token` can book the \
+                 time. A repeated call with the same token returns the same hold. A hold expires by itself. Refused with `reason` \
+                 `slot_not_found` (404), `slot_taken` (409; `alternatives` lists slots as a search does) or `slot_expired` (410).",
             )
             .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
             .named("hold_slot"),
         delete(hold, booking::hold::delete)
             .answers::<SlotHold>("Release a held slot", "4.8")
-            .noting("Others can book it at once. `slot_token` may stand in the query or in the body.")
+            .noting("The slot is free at once. `slot_token` may be sent in the query or in the body.")
             .fails_as::<BookingRefusal>(&[404, 409, 410])
             .named("release_slot"),
         post("/intent/booking/book", booking::book::create)
             .answers::<BookingResponse>("Book a slot for a patient", "4.8")
             .noting(
-                "`slot_token` is one of a search; the example's is a placeholder. Choose one `idempotency_key` per attempt: the same key with the \
-                 same data answers with the same booking and `replay: true`, however often it is sent, and never books twice; with other \
-                 data it is refused as `idempotency_conflict`. A refusal is not stored: the same key may be tried again. The answer means that \
-                 the time is taken and the appointment exists here; the practice's system is told afterwards. Ask GET \
-                 /intent/booking/status every few seconds until `ehr_writeback` is `confirmed` or `failed`, or subscribe to \
-                 `appointment_insertion`; where the practice has no health record system it stays `pending`. Refused with `reason` \
+                "`slot_token` comes from a search; the one in the example is a placeholder. Choose one `idempotency_key` per attempt: the same \
+                 key with the same data returns the same booking with `replay: true` and never books twice; with other data it is refused \
+                 with `idempotency_conflict`. A refusal is not stored: the same key can be used again. A successful answer means that the \
+                 slot is booked; the appointment is written to the practice's system afterwards. Poll GET /intent/booking/status every few \
+                 seconds until `ehr_writeback` is `confirmed` or `failed`, or subscribe to `appointment_insertion`. If the practice has no \
+                 health record system, it stays `pending`. Refused with `reason` \
                  `slot_not_found` (404), `slot_taken` (409, with `alternatives`), `idempotency_conflict` (409), `slot_expired` (410), \
                  `patient_fields_required` (422, with `missing_fields`) or `new_patient_not_supported` (422).",
             )
@@ -417,16 +417,16 @@ fn booking_intent() -> Vec<Route> {
         get("/intent/booking/status", booking::status::show)
             .answers::<BookingResponse>("Status of a booking", "4.8")
             .noting(
-                "`booking_status` is `confirmed` or `cancelled`; `ehr_writeback` is `pending` until the practice's system has the appointment \
-                 (`confirmed`) or will not take it (`failed`, with `failure_reason`; the time is free again then). `start_iso` follows \
-                 the appointment when the practice moves it.",
+                "`booking_status` is `confirmed` or `cancelled`; `ehr_writeback` is `pending` until the practice's system has stored the \
+                 appointment (`confirmed`) or refused it (`failed`, with `failure_reason`; the time is then free again). `start_iso` \
+                 changes if the practice moves the appointment.",
             )
             .fails_as::<BookingRefusal>(&[404])
             .named("get_booking"),
         post("/intent/booking/cancel", booking::cancel::create)
             .answers::<BookingResponse>("Cancel a booking", "4.8")
             .noting(
-                "Also while the booking is on its way to the practice's system. Cancelling again answers the same. Refused with `reason` \
+                "A booking can also be cancelled while it is being written to the practice's system. A repeated call returns the same answer. Refused with `reason` \
                  `booking_not_found` (404), `booking_failed` or `booking_not_open` (409).",
             )
             .fails_as::<BookingRefusal>(&[404, 409])
@@ -442,15 +442,15 @@ fn patients_and_documents() -> Vec<Route> {
             .lists::<PatientDetail>("Patients of the location's health record system", "4.10")
             .only(&[V2_2_2])
             .noting(
-                "`adjustments`, `charges` and `payments` need access to financial endpoints; without it they are left out and named. \
+                "`adjustments`, `charges` and `payments` need the grant `financial`; without it they are withheld, and `description` names them. \
                  With `include[]` a page has at most 100 patients.",
             ),
         get("/patients", patients::list::list)
             .lists::<PatientListItemByVersion>("Patients of the location's health record system", "4.10")
             .since_v3()
             .noting(
-                "`name` looks in all names, `first_name` and `last_name` in that one; each word begins a word of it. Of the location's \
-                 health record system and its other locations, unless `location_strict`.",
+                "`name` searches all names, `first_name` and `last_name` only that one; each word must be the beginning of a word of the name. \
+                 The list holds all patients of the location's health record system; with `location_strict` only those of the location.",
             ),
         post("/patients", patients::create::create)
             .creates::<PatientCreated>("Create a patient, or return an existing match", "4.10")
@@ -459,16 +459,16 @@ fn patients_and_documents() -> Vec<Route> {
         get("/patients/{id}", patients::show::show)
             .shows::<PatientByVersion>("One patient, with included records", "4.10")
             .noting(
-                "`adjustments`, `charges` and `payments` need access to financial endpoints; without it they are left out and named \
-                 among the ignored parameters.",
+                "`adjustments`, `charges` and `payments` need the grant `financial`; without it they are withheld, and `description` names \
+                 them.",
             ),
         patch("/patients/{id}", patients::update::update)
             .shows::<PatientProfile>("Update a patient", "4.4")
             .beta()
             .fails(&[422])
             .noting(
-                "Only the given fields change. `null`, or an empty text, clears `middle_name` and the parts of `address`; `null` clears \
-                 `email` and the whole `address`. Nothing else can be cleared: phone numbers are given anew or left out.",
+                "Only the sent fields change. `null`, or an empty text, clears `middle_name` and the parts of `address`; `null` clears \
+                 `email` and the whole `address`. No other field can be cleared; a phone number can only be replaced.",
             ),
         get(alerts, patients::alerts::list).lists_all::<PatientAlertView>("Alerts of a patient", "4.10"),
         get(alert, patients::alerts::show).shows::<PatientAlertView>("One alert of a patient", "4.10"),
@@ -477,14 +477,14 @@ fn patients_and_documents() -> Vec<Route> {
             .fails(&[409]),
         patch(alert, patients::alerts::update)
             .shows::<PatientAlertView>("Disable an alert", "4.10")
-            .noting("A disabled alert cannot be enabled again: health record systems have no such change."),
+            .noting("A disabled alert cannot be enabled again: no health record system supports it."),
         get(documents, patients::documents::list)
             .lists_all::<PatientDocumentView>("Documents of a patient", "4.10")
-            .noting("Of documents that only the health record system keeps, `url` is null."),
+            .noting("`url` is null for documents that only the health record system stores."),
         post(documents, patients::documents::create)
             .creates::<PatientDocumentView>("Upload a document", "4.10")
             .leaving_body()
-            .noting("No health record system takes documents through this API yet: the answer is always 400."),
+            .noting("No health record system supports uploads yet: the answer is always 400."),
         get("/document_types", patients::documents::types).lists_all::<DocumentTypeView>("Document types", "4.10"),
         get("/document_types/{id}", patients::documents::show_type)
             .shows::<DocumentTypeView>("One document type", "4.10"),
@@ -503,7 +503,7 @@ fn insurance() -> Vec<Route> {
             .financial()
             .beta()
             .fails(&[409])
-            .noting("A name longer than the health record system takes is accepted; `description` warns of it."),
+            .noting("A name that is too long for the health record system is accepted; `description` warns of it."),
         get(coverages, insurance_coverages::list).lists::<InsuranceCoverageView>("Insurance coverages", "4.2"),
         get("/insurance_coverages/{id}", insurance_coverages::show)
             .shows::<InsuranceCoverageView>("One coverage, with its subscriber", "4.2"),
@@ -511,10 +511,10 @@ fn insurance() -> Vec<Route> {
             .creates::<InsuranceCoverageView>("Create an insurance coverage", "4.2")
             .beta()
             .fails(&[409, 422])
-            .noting("The body may also be sent without the object `insurance_coverage` around it. `insurance_subscription` needs a `name`."),
-        delete("/insurance_coverages/{id}", insurance_coverages::delete)
-            .empty("End a coverage", "4.2")
-            .beta(),
+            .noting(
+                "The object `insurance_coverage` around the body is optional. `insurance_subscription` needs a `name`.",
+            ),
+        delete("/insurance_coverages/{id}", insurance_coverages::delete).empty("End a coverage", "4.2").beta(),
     ]
 }
 
@@ -532,8 +532,8 @@ fn intake() -> Vec<Route> {
             .beta()
             .fails(&[409, 422])
             .noting(
-                "All items are checked before the first is saved. The patient's entry for an item is changed where there is one; \
-                 a `note` that is left out stays.",
+                "All items are validated before the first is saved. An existing entry of the patient for an item is updated; \
+                 a missing `note` is unchanged.",
             ),
         get("/form_schemas", forms::schemas).lists::<FormSchemaView>("Intake forms", "4.6").beta(),
         get("/form_schemas/{uuid}", forms::schema).shows::<FormSchemaDetail>("One intake form", "4.6").beta(),
@@ -543,7 +543,7 @@ fn intake() -> Vec<Route> {
             .creates::<FormResponseView>("Create a form response", "4.6")
             .beta()
             .fails(&[409, 422])
-            .noting("What the form requires and shows must be answered, each answer in its type; more answers are kept as they are."),
+            .noting("All required and visible components must be answered with the right type. Additional answers are stored unchanged."),
     ]
 }
 
@@ -576,7 +576,7 @@ fn communication() -> Vec<Route> {
         get(logs, communication_logs::list)
             .lists::<CommunicationLogView>("Requests to append to communication logs", "4.5")
             .beta()
-            .noting("Requests of the location that were made through this API in the last 30 days, or since `created_since`."),
+            .noting("Requests of the location that were created through the API in the last 30 days, or since `created_since`."),
         get("/communication_logs/{id}", communication_logs::show)
             .shows::<CommunicationLogView>("One request to append to a communication log", "4.5")
             .beta(),
@@ -585,23 +585,23 @@ fn communication() -> Vec<Route> {
             .beta()
             .fails(&[409, 422]),
         get("/conversations", clinical::conversations)
-            .lists::<ConversationView>("Conversations the health record system keeps", "4.10"),
+            .lists::<ConversationView>("Conversations of the health record system", "4.10"),
         post("/conversations/{id}/messages", clinical::message)
             .empty("Send a message to a patient", "4.10")
             .leaving_body()
-            .noting("No health record system takes messages: the answer is always 403."),
+            .noting("No health record system supports messages: the answer is always 403."),
     ]
 }
 
 /// The catalogues hold no amounts and need no grant.
 fn ledger() -> Vec<Route> {
-    let entered = "The adjustment reaches the health record system afterwards; what became of it is seen in its `foreign_id` and in \
-                   GET /write_requests. Without a date it is of today, at the location. A negative amount lowers the balance, a \
-                   positive one raises it; splits have the sign of the amount. A `transaction_id` is unique at a location: sent again with equal data it returns the first adjustment, with `Idempotent-Replay: true`, as long as that is stored, also where the health record system refused it; with other data it is refused with 409.";
-    let paid = "The payment reaches the health record system afterwards; what became of it is seen in its `foreign_id` and in \
-                GET /write_requests. Without a date it is of today, at the location. A payment lowers the balance: `-138.00` with \
-                negative splits and `138.00` with positive ones are the same payment, which is shown as `138.00`. Refunds are \
-                adjustments. A `transaction_id` is unique at a location: sent again with equal data it returns the first payment, with `Idempotent-Replay: true`, as long as that is stored, also where the health record system refused it; with other data it is refused with 409.";
+    let entered = "The adjustment is written to the health record system afterwards; its `foreign_id` and GET /write_requests show \
+                   the result. The default date is today at the location. A negative amount lowers the balance, a \
+                   positive one raises it; splits have the sign of the amount. A `transaction_id` is unique at a location: a repeated request with the same data returns the first adjustment with `Idempotent-Replay: true` as long as it is stored, even if the health record system refused it; with other data it is refused with 409.";
+    let paid = "The payment is written to the health record system afterwards; its `foreign_id` and GET /write_requests show \
+                the result. The default date is today at the location. A payment lowers the balance: `-138.00` with \
+                negative splits and `138.00` with positive ones are the same payment, which is shown as `138.00`. Create refunds as \
+                adjustments. A `transaction_id` is unique at a location: a repeated request with the same data returns the first payment with `Idempotent-Replay: true` as long as it is stored, even if the health record system refused it; with other data it is refused with 409.";
     let amounts = vec![
         get("/charges", charges::list).lists::<ChargeView>("Charges on the ledger", "4.10"),
         get("/charges/{id}", charges::show).shows::<ChargeView>("One charge", "4.10"),
@@ -622,7 +622,7 @@ fn ledger() -> Vec<Route> {
         get("/fee_schedule_procedures", fee_schedules::fees).lists::<FeeView>("Fees of procedure codes", "2.4"),
         get("/guarantor_balances", balances::of_guarantors)
             .lists::<GuarantorBalanceView>("Guarantor balances", "4.10")
-            .noting("`patient_id` asks for the balance of whoever answers for the patient."),
+            .noting("`patient_id` selects the balance of the patient's guarantor."),
         get("/guarantor_balances/{id}", balances::of_guarantor)
             .shows::<GuarantorBalanceView>("One guarantor balance", "4.10"),
         get("/insurance_balances", balances::of_insurance).lists::<InsuranceBalanceView>("Insurance balances", "4.10"),
@@ -650,8 +650,8 @@ fn webhooks() -> Vec<Route> {
         patch(endpoint, webhook_endpoints::update)
             .shows::<WebhookEndpointView>("Update a webhook endpoint", "4.9")
             .noting(
-                "One that is active again gets nothing until its subscriptions are set to active too (6.4). It is changed and removed by a \
-                 key that could make all its subscriptions. Those that no key of its owner could make any more become inactive.",
+                "A reactivated endpoint receives no messages until its subscriptions are active too (6.4). Only a key that may create all its \
+                 subscriptions can change or delete the endpoint. Subscriptions that no key of its owner may create any more become inactive.",
             ),
         get(endpoint, webhook_endpoints::show).shows::<WebhookEndpointView>("One webhook endpoint", "4.9"),
         delete(endpoint, webhook_endpoints::delete).empty("Delete a webhook endpoint and its subscriptions", "4.9"),
@@ -660,13 +660,13 @@ fn webhooks() -> Vec<Route> {
         post(subscriptions, webhook_subscriptions::create)
             .creates::<WebhookSubscriptionView>("Subscribe a webhook endpoint to an event", "4.9").named("create_webhook_subscription")
             .noting(
-                "Messages show the version the subscription was made under, and tell of all locations of the institution: a key that \
-                 reaches only some of them, or lacks a grant the records need, is refused.",
+                "Messages use the version under which the subscription was created, and concern all locations of the institution: a key that \
+                 reaches only some of them, or lacks a grant for the records, is refused.",
             )
             .fails(&[409]),
         patch(subscription, webhook_subscriptions::update)
             .shows::<WebhookSubscriptionView>("Update a subscription, or move it to another endpoint", "4.9").named("update_webhook_subscription")
-            .noting("A key changes and ends the subscriptions that it could make.")
+            .noting("Only a key that may create the subscription can change or delete it.")
             .fails(&[409]),
         get(subscription, webhook_subscriptions::show).shows::<WebhookSubscriptionView>("One subscription", "4.9").named("get_webhook_subscription"),
         delete(subscription, webhook_subscriptions::delete).empty("Delete a subscription", "4.9").named("delete_webhook_subscription"),
@@ -684,36 +684,36 @@ fn webhook_deliveries() -> Vec<Route> {
             .creates::<WebhookEndpointView>("Rotate the secret of a webhook endpoint", "6.3")
             .fails(&[409])
             .noting(
-                "`secret_key` of the answer is the new one. Until `earlier_secret_until` the header `signature` is still made with the \
-                 earlier secret and `signature-next` with the new one; `webhook-signature` carries both. With `overlap_hours` 0 the new \
-                 one signs alone at once. While an earlier secret still signs, only that is possible. A key does this that could make all \
-                 subscriptions of the endpoint.",
+                "`secret_key` of the answer is the new secret. Until `earlier_secret_until` the header `signature` uses the earlier secret and \
+                 `signature-next` the new one; `webhook-signature` carries both. With `overlap_hours` 0 only the new secret signs from now \
+                 on; while an earlier secret still signs, no other value is accepted. The key must be one that may create all subscriptions \
+                 of the endpoint.",
             )
             .named("rotate_webhook_secret"),
         post("/webhook_endpoints/{id}/test", webhook_deliveries::test)
             .creates::<WebhookDeliveryView>("Send a test message to a webhook endpoint", "6.2")
             .noting(
-                "Its `resource_type` is `webhook_endpoint` and its `event_name` `webhook_endpoint.test`. It is signed, retried and logged \
-                 like any other.",
+                "The `resource_type` is `webhook_endpoint` and the `event_name` is `webhook_endpoint.test`. The message is signed, retried and \
+                 logged like any other.",
             )
             .named("test_webhook_endpoint"),
         post("/webhook_endpoints/{id}/replay", webhook_deliveries::replay)
             .shows::<WebhookReplayView>("Replay the messages of a period", "6.4")
             .noting(
-                "Those that have ended, in the order of their events, with the `delivery-id` they had. At most 10000 at a time, and as many \
-                 as may wait for the endpoint: `next_since` says where to go on.",
+                "Sends the finished deliveries again, in the order of their events and with the same `delivery-id`. At most 10000 at a time, and \
+                 at most as many as the queue of the endpoint holds: `next_since` is the `since` of the next call.",
             )
             .named("replay_webhook_deliveries"),
         get(deliveries, webhook_deliveries::list)
             .lists::<WebhookDeliveryView>("Messages sent to a webhook endpoint, the newest first", "6.4")
             .always_fresh()
             .since_v3()
-            .noting("Those of institutions the key may reach, and test messages. They are kept for as long as the operator has set."),
+            .noting("Messages of the institutions that the key reaches, and test messages. The operator configures how long they are stored."),
         get(delivery, webhook_deliveries::show)
             .shows::<WebhookDeliveryDetail>("One message sent to a webhook endpoint, with its body", "6.4"),
         post("/webhook_endpoints/{id}/deliveries/{delivery_id}/redeliver", webhook_deliveries::redeliver)
             .shows::<WebhookDeliveryView>("Redeliver a message", "6.4")
-            .noting("With the `delivery-id` it had, so that a receiver that has it already can tell.")
+            .noting("The `delivery-id` stays the same, so that the receiver can recognise a message it has already received.")
             .named("redeliver_webhook_delivery"),
     ]
 }

@@ -35,27 +35,27 @@ reasons! {
     UploadNotSupported "upload_not_supported" "",
     OperatoryRequired "operatory_required" "The location has `map_by_operatory`: send the operatory of the slot.",
     OutsideWorkingHours "outside_working_hours"
-        "The provider has no working hours in this operatory that cover the whole time from start to end. GET /available_slots shows what can be booked.",
+        "The provider has no working hours in this operatory that cover the whole time from start to end. GET /available_slots lists the free slots.",
     AppointmentTypeNotAccepted "appointment_type_not_accepted"
-        "The working hours at that time are kept for other appointment types. Ask GET /available_slots with the appointment_type_id you book with.",
+        "The working hours at that time accept only other appointment types. Call GET /available_slots with the appointment_type_id of the booking.",
     AppointmentPast "appointment_past" "",
     AppointmentCancelled "appointment_cancelled" "",
     AppointmentFailed "appointment_failed" "Book another time.",
     AppointmentNotOpen "appointment_not_open" "",
     AppointmentNotSynced "appointment_not_synced"
         "The health record system does not have the appointment yet. Try again once its `foreign_id` is set; POST /intent/booking/cancel cancels a booking before that.",
-    UnavailableNotSupported "unavailable_not_supported" "Blocks of unavailable time are made in the health record system.",
+    UnavailableNotSupported "unavailable_not_supported" "Blocks of unavailable time must be created in the health record system.",
     NotSupportedByEhr "not_supported_by_ehr"
-        "The location's health record system cannot do this. GET /locations/{id}/capabilities says what it can.",
+        "The location's health record system does not support this. GET /locations/{id}/capabilities lists what it supports.",
     HourOfEhr "hour_of_ehr" "",
     TooManyHours "too_many_hours" "",
     NotUsable "not_usable" "It is no longer in use, or it comes from the health record system and must be changed there.",
     PatientOfOtherEhr "patient_of_other_ehr"
         "The patient belongs to a location with another health record system. Register the patient at this location first.",
     PatientNotConverted "patient_not_converted"
-        "The health record system keeps the patient as new until the first visit. Try again after the practice has converted the patient.",
+        "In the health record system the patient is new until the first visit. Try again after the practice has converted the patient.",
     DuplicatePatient "duplicate_patient"
-        "Use the patient named in the message, or send `return_existing_if_match`: true to be answered with it.",
+        "Use the patient named in the message, or send `return_existing_if_match`: true to get that patient.",
     WriteNotFailed "write_not_failed" "",
     WriteOnItsWay "write_on_its_way" "",
     WriteWasPutBack "write_was_put_back" "",
@@ -69,16 +69,16 @@ reasons! {
     TokenMalformed "token_malformed" "The header must read `Authorization: Bearer <token>`, with the token of POST /authenticates.",
     ApiKeyInsteadOfToken "api_key_instead_of_token"
         "This is not a bearer token. Exchange the key at POST /authenticates and send the token as Bearer.",
-    TokenExpired "token_expired" "The bearer token has expired. Ask POST /authenticates for a new one.",
-    TokenInvalid "token_invalid" "The bearer token was altered or is not from here. Ask POST /authenticates for a new one.",
+    TokenExpired "token_expired" "The bearer token has expired. Get a new one from POST /authenticates.",
+    TokenInvalid "token_invalid" "The bearer token was altered or was not issued by this service. Get a new one from POST /authenticates.",
     KeyRevoked "key_revoked" "The API key of this token is no longer valid. Authenticate with another key.",
     // 403
     SubdomainMissing "subdomain_missing" "Send `subdomain` in the query, not in the body.",
     SubdomainOutOfReach "subdomain_out_of_reach"
-        "This API key reaches no institution of this subdomain. Subdomains are in lower case; sandbox keys reach no production practice, production keys no demo.",
+        "This API key reaches no institution of this subdomain. Subdomains are in lower case; sandbox keys do not reach production practices, and production keys do not reach sandbox practices.",
     GrantMissing "grant_missing" "",
     LocationPending "location_pending" "The location is not active yet; it refuses all calls until the practice is set up.",
-    OutOfReach "out_of_reach" "It concerns locations or records this API key does not reach.",
+    OutOfReach "out_of_reach" "The request concerns locations or records that this API key does not reach.",
     UserAgentRefused "user_agent_refused" "Error 1010: the first product in User-Agent is a library, or there is none.",
     MessagesNotSupported "messages_not_supported" "No health record system takes messages through this API.",
     OriginRefused "origin_refused" "Only the browser extension may connect.",
@@ -90,8 +90,8 @@ reasons! {
     VersionMissing "version_missing" "Send the header `Svc-Api-Version`, such as `Svc-Api-Version: v3.0.0`.",
     VersionUnknown "version_unknown" "`Svc-Api-Version` must be one of v3.0.0, v20240412, v3.1.0, v2.2.2, v2.",
     VersionWithoutEndpoint "version_without_endpoint" "",
-    UnknownPath "unknown_path" "There is no such path. GET /docs lists all of them.",
-    TrailingSlash "trailing_slash" "Paths have no slash at their end.",
+    UnknownPath "unknown_path" "Unknown path. GET /docs lists all paths.",
+    TrailingSlash "trailing_slash" "Paths have no trailing slash.",
     SlotNotFound "slot_not_found" "",
     BookingNotFound "booking_not_found" "",
     // 405 to 415
@@ -102,7 +102,7 @@ reasons! {
     // 409, 410
     Conflict "conflict" "",
     IdempotencyConflict "idempotency_conflict" "Send the request that the key was first used for, or choose a new key.",
-    SlotTaken "slot_taken" "Something else is booked then. Ask for free slots again.",
+    SlotTaken "slot_taken" "Another appointment is booked at that time. Search for free slots again.",
     BookingFailed "booking_failed" "",
     BookingNotOpen "booking_not_open" "",
     SlotExpired "slot_expired" "",
@@ -114,13 +114,13 @@ reasons! {
     NewPatientNotSupported "new_patient_not_supported" "",
     NotBookableOnline "not_bookable_online" "",
     // 429
-    RateLimited "rate_limited" "Wait for the seconds of `Retry-After`.",
+    RateLimited "rate_limited" "Wait for the number of seconds in `Retry-After`.",
     TooMany "too_many" "",
     // 500, 503
     InternalError "internal_error" "After a failed create read the record back before sending it again.",
     ScheduleNotRead "schedule_not_read" "",
-    LocationUnavailable "location_unavailable" "Try again after the seconds of `Retry-After`.",
-    Unavailable "unavailable" "Try again after the seconds of `Retry-After`.",
+    LocationUnavailable "location_unavailable" "Try again after the number of seconds in `Retry-After`.",
+    Unavailable "unavailable" "Try again after the number of seconds in `Retry-After`.",
 }
 
 impl Serialize for Reason {
@@ -139,7 +139,7 @@ impl JsonSchema for Reason {
         json_schema!({
             "type": "string",
             "enum": words,
-            "description": "Why the request failed, for programs. The list grows; words never change their meaning.",
+            "description": "A machine-readable reason of the failure. New values may be added; existing values keep their meaning.",
         })
     }
 }

@@ -53,11 +53,11 @@ pub(crate) struct AppointmentView<'a> {
     start_time_with_tz: String,
     end_time_with_tz: String,
     created_at_with_tz: String,
-    /// Only for appointments made here (specification 3).
+    /// Only for appointments created through the API (specification 3).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<WritebackState>")]
     ehr_writeback: Option<Writeback>,
-    /// Why it could not be entered into the health record system; only where it could not.
+    /// Why the health record system refused the appointment; absent unless it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure_reason: Option<&'a str>,
 }
@@ -117,19 +117,19 @@ impl<'a> AppointmentView<'a> {
     }
 }
 
-/// An appointment with the names of who and what it is for (specification 2.12).
+/// An appointment with the names of its patient, provider and operatory (specification 2.12).
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentEvent<'a> {
     #[serde(flatten)]
     appointment: AppointmentView<'a>,
     patient_name: Option<String>,
     operatory_name: Option<&'a str>,
-    /// `cancelled`, `missed`, `checked_out`, `checked_in`, `confirmed`, `failed` or `scheduled`: the first that holds.
+    /// `cancelled`, `missed`, `checked_out`, `checked_in`, `confirmed`, `failed` or `scheduled`: the first that applies.
     #[schemars(extend("enum" = [
         "cancelled", "missed", "checked_out", "checked_in", "confirmed", "failed", "scheduled"
     ]))]
     status: &'static str,
-    /// It has ended.
+    /// Whether the appointment has ended.
     is_past: bool,
     insurance_plan_id: Option<()>,
     insurance_carrier_id: Option<()>,

@@ -16,7 +16,7 @@ use crate::{
     views::parts::{Price, foreign_id_type},
 };
 
-/// A kind of appointment.
+/// An appointment type.
 #[derive(Clone, Serialize, JsonSchema)]
 pub(crate) struct AppointmentTypeView {
     id: u32,
@@ -45,7 +45,7 @@ impl AppointmentTypeView {
     }
 }
 
-/// What a health record system attaches to appointments or types: procedure code, reason, colour.
+/// A label of the health record system for appointments or types, such as a procedure code, a reason or a colour.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentDescriptorView<'a> {
     id: u64,
@@ -86,7 +86,7 @@ impl<'a> AppointmentDescriptorView<'a> {
     }
 }
 
-/// An appointment type with what was asked to come along.
+/// An appointment type with the included records.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentTypeDetail<'a> {
     #[serde(flatten)]
@@ -101,12 +101,12 @@ impl AppointmentTypeDetail<'_> {
     }
 }
 
-/// Specification 2.4.
+/// A fee schedule (specification 2.4).
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FeeScheduleView<'a> {
     id: u64,
     name: &'a str,
-    /// Null where the health record system does not tell.
+    /// Null if the health record system does not provide it.
     active: Option<bool>,
     /// Null where all locations of the health record system share it.
     location_id: Option<u32>,

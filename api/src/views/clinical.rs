@@ -65,7 +65,7 @@ impl<'a> ProcedureCodeCategoryView<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureView<'a> {
     id: u64,
-    /// Null where the health record system does not tell.
+    /// Null if the health record system does not provide it.
     location_id: Option<u32>,
     patient_id: Option<u32>,
     provider_id: Option<u32>,
@@ -78,7 +78,7 @@ pub(crate) struct ProcedureView<'a> {
     status: Option<ProcedureStatus>,
     updated_at: At,
     body_site: BodySite<'a>,
-    /// Null without the grant `financial`, too.
+    /// Also null without the grant `financial`.
     fee: Option<Price>,
     #[schemars(extend("format" = "date"))]
     start_date: Option<String>,
@@ -225,13 +225,13 @@ impl<'a> RecallTypeView<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientRecallView<'a> {
     id: u64,
-    /// The appointment made for it.
+    /// The appointment booked for the recall.
     appointment_id: Option<u64>,
     #[schemars(extend("format" = "date"))]
     date_due: Option<String>,
     foreign_id: Option<&'a str>,
     foreign_id_type: &'a str,
-    /// The kind of recall.
+    /// The recall type.
     recall_id: Option<u64>,
     recall_type: Option<RecallTypeBasic<'a>>,
     patient_id: Option<u32>,
@@ -239,7 +239,7 @@ pub(crate) struct PatientRecallView<'a> {
     updated_at: At,
 }
 
-/// A kind of recall inside a patient's recall.
+/// The recall type of a patient recall.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RecallTypeBasic<'a> {
     id: u64,

@@ -27,7 +27,7 @@ pub(crate) struct PatientDocumentView<'a> {
     /// Media type, for example `application/pdf`.
     #[serde(rename = "type")]
     media_type: &'a str,
-    /// Where the bytes are; null for a document that only the health record system keeps.
+    /// Where the file can be downloaded; null for a document that only the health record system stores.
     url: Option<String>,
     created_at: At,
     document_type_id: Option<u64>,

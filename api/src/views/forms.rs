@@ -63,6 +63,7 @@ pub(crate) fn formio_schema(form: &FormSchema) -> Value {
     }
 }
 
+/// A patient's response to an intake form.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FormResponseView<'a> {
     id: u64,
@@ -78,7 +79,7 @@ pub(crate) struct FormResponseView<'a> {
     /// Identifier in the health record system, opaque; null until it has the response.
     foreign_id: Option<&'a str>,
     foreign_id_type: &'a str,
-    /// How the write to the health record system goes.
+    /// The state of the write to the health record system.
     #[schemars(extend("enum" = ["pending", "succeeded", "failed"]))]
     status: &'static str,
     #[serde(flatten)]

@@ -10,22 +10,22 @@ use serde::Serialize;
 
 use crate::values::times::At;
 
-/// Where the gate of a location stands. Only where its health record system is reached through workstations.
+/// The gate of a location: whether its health record system can be reached through a workstation.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct GateView {
     #[schemars(with = "u32")]
     location_id: LocationId,
     #[schemars(extend("enum" = STATES))]
     state: &'static str,
-    /// Since when it stands so; a start of the server counts as a change.
+    /// When the state last changed; a server start counts as a change.
     since: At,
     workstations_connected: u32,
-    /// The workstation that does the work.
+    /// The workstation that currently serves the location.
     workstation_name: Option<String>,
-    /// Writes that wait there for the staff's yes.
+    /// Writes that wait for approval by staff at the workstation.
     writes_awaiting_approval: u32,
     writes_waiting: u64,
-    /// How long the oldest of them has waited.
+    /// Age of the oldest waiting write, in seconds.
     oldest_write_seconds: Option<u64>,
 }
 

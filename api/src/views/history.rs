@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::views::parts::WriteState;
 
-/// An entry of a catalogue.
+/// An item of the medical history catalogue.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct MedicalHistoryItemView<'a> {
     id: u64,
@@ -19,12 +19,12 @@ impl<'a> MedicalHistoryItemView<'a> {
     }
 }
 
-/// An entry of a patient's history.
+/// An item of a patient's medical history.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientMedicalHistoryItemView<'a> {
     id: u64,
     item_id: u64,
-    /// Null where the health record system does not show the catalogue's entry.
+    /// Null if the health record system does not provide the catalogue item.
     item_name: Option<&'a str>,
     note: Option<&'a str>,
     /// Still applies; false once it was deleted in the health record system.

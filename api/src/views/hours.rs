@@ -15,12 +15,13 @@ use crate::{
     views::{catalogue::AppointmentTypeView, parts::WriteState},
 };
 
+/// Working hours of a provider.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WorkingHourView<'a> {
     id: u32,
     provider_id: Option<u32>,
     location_id: Option<u32>,
-    /// Null where the health record system schedules by provider only.
+    /// Null if the health record system schedules by provider only.
     operatory_id: Option<u64>,
     /// Local time, `HH:MM`.
     begin_time: String,

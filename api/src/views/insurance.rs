@@ -10,7 +10,7 @@ use crate::{
     views::parts::{Included, Price, WriteState, day},
 };
 
-/// Specification 2.2.
+/// An insurance plan (specification 2.2).
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct InsurancePlanView<'a> {
     id: u64,
@@ -30,9 +30,9 @@ pub(crate) struct InsurancePlanView<'a> {
     updated_at: At,
     /// When it was deleted in the health record system.
     deleted_at: Option<At>,
-    /// Most the plan pays a year for one person. Null without the grant `financial`, too.
+    /// The most the plan pays per year for one person. Also null without the grant `financial`.
     annual_max_individual: Option<Price>,
-    /// 1 to 12; null where the health record system does not tell.
+    /// 1 to 12; null if the health record system does not provide it.
     benefit_year_renewal_month: Option<u8>,
     #[serde(flatten)]
     write: WriteState<'a>,
@@ -78,11 +78,11 @@ impl<'a> InsurancePlanView<'a> {
     }
 }
 
-/// Specification 2.3.
+/// An insurance coverage of a patient (specification 2.3).
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct InsuranceCoverageView<'a> {
     id: u64,
-    /// What the patient is to the subscriber.
+    /// The patient's relation to the subscriber.
     #[schemars(with = "String", extend("enum" = [
         "self", "spouse", "child", "employee", "handicap_dep", "signif_other", "injured_plaintiff", "life_partner",
         "dependent", "other"
@@ -100,11 +100,11 @@ pub(crate) struct InsuranceCoverageView<'a> {
     #[schemars(with = "Option<String>", extend("enum" = ["dental", "medical", "vision", null]))]
     insurance_type: Option<InsuranceType>,
     updated_at: At,
-    /// False once it was deleted in the health record system, too.
+    /// Also false once the coverage was deleted in the health record system.
     active: Option<bool>,
     #[serde(flatten)]
     write: WriteState<'a>,
-    /// Null where the health record system names none.
+    /// Null if the health record system provides none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscriber: Included<InsuranceSubscriberView<'a>>,
 }
@@ -135,11 +135,11 @@ impl<'a> InsuranceCoverageView<'a> {
 pub(crate) struct IndividualCoverageView<'a> {
     #[serde(flatten)]
     pub coverage: InsuranceCoverageView<'a>,
-    /// Null where the health record system no longer shows the plan.
+    /// Null if the health record system no longer has the plan.
     pub plan: Option<InsurancePlanView<'a>>,
 }
 
-/// Specification 2.4: who holds the subscription.
+/// The subscriber of an insurance (specification 2.4).
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct InsuranceSubscriberView<'a> {
     /// Null for a subscriber who is not a patient: only the name is known then.

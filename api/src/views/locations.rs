@@ -46,7 +46,7 @@ pub(crate) fn booking_location(location: &LocationSetup) -> BookingLocation<'_> 
     BookingLocation { location_id: location.id, name: &location.name, address: parts.collect::<Vec<_>>().join(", ") }
 }
 
-/// A location as a booking shows it.
+/// The location of a booking.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BookingLocation<'a> {
     #[schemars(with = "u32")]

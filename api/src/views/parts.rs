@@ -35,14 +35,14 @@ impl Price {
     }
 }
 
-/// How the last write of a record to the health record system goes. Nothing of a record that no client wrote.
+/// The state of a record's last write to the health record system. Empty for a record that no client has written.
 #[derive(Clone, Copy, Serialize, JsonSchema)]
 pub(crate) struct WriteState<'a> {
-    /// Only of what a client made or changed here.
+    /// Only for records that a client created or changed through the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<WritebackState>")]
     ehr_writeback: Option<Writeback>,
-    /// Why the health record system would not have the record, or its last change; only where it would not.
+    /// Why the health record system refused the record or its last change; absent unless it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure_reason: Option<&'a str>,
 }
@@ -87,7 +87,7 @@ pub(crate) fn day(day: &Option<engine::records::values::Day>) -> Option<String> 
     day.map(|day| day.to_string())
 }
 
-/// How the insert of a booking into the practice's system stands, as the engine writes it.
+/// The write-back state of a booking.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "snake_case", inline)]
 #[expect(dead_code, reason = "only its schema is used: the engine writes the words")]

@@ -22,7 +22,7 @@ pub(crate) struct PatientListItem<'a> {
     hipaa: PrivacyAuthorization,
 }
 
-/// What a patient agreed to. No health record system tells it: all of it is null.
+/// The patient's privacy authorizations. Always null: no health record system provides them.
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct PrivacyAuthorization {
     authorization: Option<bool>,
@@ -46,7 +46,7 @@ pub(crate) struct PatientAddressView<'a> {
     region: Option<&'a str>,
 }
 
-/// One patient, with what was asked to come along.
+/// One patient with the included records.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientDetail<'a> {
     #[serde(flatten)]
@@ -83,7 +83,7 @@ pub(crate) struct ComesAlong<'a> {
     pub payments: Option<Vec<PaymentView<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient_alerts: Option<Vec<PatientAlertView<'a>>>,
-    /// Past and to come, in the order of their times.
+    /// Past and future appointments, ordered by time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub appointments: Option<Vec<AppointmentBasic>>,
 }
@@ -110,9 +110,9 @@ pub(crate) struct PatientProfile<'a> {
     home_phone_number: Option<&'a str>,
     work_phone_number: Option<&'a str>,
     work_phone_extension: Option<&'a str>,
-    /// The cell phone, or the number of a health record system that keeps one number without a type.
+    /// The cell phone number, or the only number if the health record system stores one number without a type.
     cell_phone_number: Option<&'a str>,
-    /// The first there is of the number without a type, the cell, home and work number.
+    /// The first available of: the number without a type, the cell, home and work number.
     preferred_phone_number: Option<&'a str>,
     /// The responsible party; null where the health record system names none.
     pub guarantor_id: Option<u32>,
@@ -134,7 +134,7 @@ pub(crate) struct PatientProfile<'a> {
     hipaa: PrivacyAuthorization,
     ehr_unsubscribe_sms: bool,
     ehr_unsubscribe_emails: bool,
-    /// Null: no health record system tells it.
+    /// Always null: no health record system provides it.
     preferred_locale: Option<()>,
     /// Locations the patient was created or seen at.
     location_ids: &'a [u32],
@@ -144,7 +144,7 @@ pub(crate) struct PatientProfile<'a> {
     write: WriteState<'a>,
 }
 
-/// One patient: in v3.1.0 as the second, else as the first.
+/// One patient: the second form in v3.1.0, the first in earlier versions.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum PatientByVersion<'a> {
@@ -152,7 +152,7 @@ pub(crate) enum PatientByVersion<'a> {
     Detailed(Box<PatientProfile<'a>>),
 }
 
-/// A patient in a list: in v3.1.0 as the second, else as the first.
+/// A patient in a list: the second form in v3.1.0, the first in earlier versions.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum PatientListItemByVersion<'a> {
@@ -172,7 +172,7 @@ pub(crate) struct AppointmentBasic {
     confirmed: bool,
 }
 
-/// `POST /patients`: the patient, new or found.
+/// The answer of `POST /patients`: the new or matching patient.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientCreated<'a> {
     pub user: PatientBasic<'a>,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::parts::{WriteState, foreign_id_type};
 use crate::values::times::At;
 
-/// A person as such: a patient or a provider inside another record.
+/// A patient or provider inside another record.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PersonView<'a> {
     id: u32,
@@ -29,13 +29,13 @@ pub(crate) struct PersonView<'a> {
     last_sync_time: Option<At>,
 }
 
-/// What is known of a person. Health record systems tell none of it of a provider.
+/// Contact and personal data. All fields are null for a provider.
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct PersonBio<'a> {
     #[schemars(extend("format" = "date"))]
     date_of_birth: Option<&'a str>,
     gender: Option<&'a str>,
-    /// The first there is of the primary, cell, home and work number.
+    /// The first available of the primary, cell, home and work number.
     phone_number: Option<&'a str>,
     cell_phone_number: Option<&'a str>,
     home_phone_number: Option<&'a str>,
@@ -61,7 +61,7 @@ pub(crate) struct PatientBasic<'a> {
     chart_id: Option<&'a str>,
     /// ISO 639-1 code.
     preferred_language: Option<&'a str>,
-    /// Null: no health record system tells it.
+    /// Always null: no health record system provides it.
     preferred_locale: Option<()>,
     /// The primary provider.
     provider_id: Option<u32>,

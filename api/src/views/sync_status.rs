@@ -25,11 +25,12 @@ pub(crate) struct SyncStatusView<'a> {
     write_status: &'static str,
     write_status_at: At,
     locations: Vec<LocationBasic<'a>>,
-    /// One of each location, where the health record system is reached through workstations.
+    /// One gate per location, if the health record system is reached through workstations.
     #[serde(skip_serializing_if = "<[GateView]>::is_empty")]
     gates: &'a [GateView],
 }
 
+/// The health record system of a sync status.
 #[derive(Serialize, JsonSchema)]
 struct SyncSource {
     id: u32,

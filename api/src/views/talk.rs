@@ -19,6 +19,7 @@ use crate::{
     views::parts::{WriteState, failure_reason, foreign_id_type, second, status},
 };
 
+/// An alert of a patient.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientAlertView<'a> {
     id: u64,
@@ -46,12 +47,12 @@ impl<'a> PatientAlertView<'a> {
     }
 }
 
-/// Specification 2.7: a request to append to a patient's communication log.
+/// A request to append to a patient's communication log (specification 2.7).
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct CommunicationLogView<'a> {
     #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
-    /// How the write to the health record system goes.
+    /// The state of the write to the health record system.
     #[schemars(extend("enum" = ["pending", "succeeded", "failed"]))]
     status: &'static str,
     patient_id: u32,
@@ -84,7 +85,7 @@ impl<'a> CommunicationLogView<'a> {
     }
 }
 
-/// A conversation the health record system keeps.
+/// A conversation stored in the health record system.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ConversationView<'a> {
     id: u64,
@@ -114,7 +115,7 @@ impl<'a> ConversationView<'a> {
     }
 }
 
-/// A message of a conversation. Null is what the health record system does not tell.
+/// A message of a conversation. Fields that the health record system does not provide are null.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ConversationMessageView {
     from: Option<String>,

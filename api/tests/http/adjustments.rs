@@ -98,6 +98,6 @@ async fn an_adjustment_is_entered_once() {
     assert_eq!((again.status.as_u16(), again.header("Idempotent-Replay")), (202, Some("true")));
     assert_eq!(again.json()["data"]["id"], first["data"]["id"]);
     let other =
-        format!("Adjustment with id {} was made with the same transaction_id and other data.", first["data"]["id"]);
+        format!("Adjustment with id {} was created with the same transaction_id and other data.", first["data"]["id"]);
     assert_eq!(world.post(PATH, adjustment(json!({"amount": 12.5}))).fails(409).await, [other], "a debit is no credit");
 }

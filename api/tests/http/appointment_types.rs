@@ -84,7 +84,7 @@ async fn refusals() {
     );
     assert_eq!(
         fails(400, json!({"name": "x", "parent_type": "Location"})).await,
-        ["appointment_type.parent_id is missing: which location it belongs to."]
+        ["appointment_type.parent_id is missing: it must name the location."]
     );
     assert_eq!(
         fails(404, json!({"name": "x", "parent_type": "Location", "parent_id": 5})).await,
@@ -96,7 +96,7 @@ async fn refusals() {
     );
     let of_ehr =
         world.patch("/appointment_types/1?subdomain=acme", json!({"appointment_type": {"name": "x"}})).fails(400).await;
-    assert_eq!(of_ehr, ["Appointment Type with id 1 comes from the health record system and is changed there"]);
+    assert_eq!(of_ehr, ["Appointment Type with id 1 comes from the health record system and must be changed there"]);
     let once = || world.post(PATH, json!({"appointment_type": {"name": "x"}})).with("Idempotency-Key", "k");
     let first = once().answers(201).await;
     assert_eq!(once().answers(201).await["data"]["id"], first["data"]["id"]);

@@ -71,7 +71,7 @@ async fn what_has_no_effect_is_named() {
     body["appointments_per_timeslot"] = json!(2);
     let made = world.post(&format!("{POST}&notify_patient=true"), body.clone()).answers(201).await;
     let told = made["description"].as_str().unwrap();
-    assert!(told.contains("appointments_per_timeslot has no effect here"), "{told}");
+    assert!(told.contains("appointments_per_timeslot has no effect:"), "{told}");
     assert!(told.contains("Note that following parameters are ignored: notify_patient."), "{told}");
     body["appointments_per_timeslot"] = json!(6);
     assert_eq!(world.post(POST, body).fails(400).await, ["appointments_per_timeslot must be between 1 and 5."]);

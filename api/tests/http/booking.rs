@@ -103,7 +103,7 @@ async fn a_key_holds_so_many_slots_and_others_may_still() {
     }
     let refused = world.post(hold, json!({"slot_token": offers[50]["slot_token"]})).reply().await;
     assert_eq!(refused.status.as_u16(), 429);
-    let message = "This key has 50 slots on hold at the location, as many as it may: book or release some.";
+    let message = "This key already holds 50 slots at the location, the maximum: book or release some of them.";
     assert_eq!(refused.json()["error"], json!([message]));
     let wait: u64 = refused.header("Retry-After").unwrap().parse().unwrap();
     assert!((200..=301).contains(&wait), "until the first one lapses: {wait}");
@@ -162,7 +162,7 @@ async fn a_booking_is_made_once_and_replayed() {
     assert_eq!(made["patient"], json!({"first_name": "Mia", "last_name": "Meier"}));
     let message = first["message"].as_str().unwrap();
     assert!(
-        message.ends_with(" is booked and on its way into the practice's system.")
+        message.ends_with(" is booked and is being sent to the practice's system.")
             && message.contains(made["start_local"].as_str().unwrap()),
         "{message}"
     );
@@ -294,7 +294,7 @@ async fn status_follows_the_booking() {
     let cancelled = world.post(cancel, json!({"booking_ref": reference, "reason": "ill"})).ok().await;
     assert_eq!(cancelled["booking"]["booking_status"], json!("cancelled"));
     // Its insert is on its way, and so is the cancellation.
-    let freeing = " is cancelled; its time is being freed in the practice's system and is taken until then.";
+    let freeing = " is cancelled; its time stays booked until the practice's system has cancelled it.";
     assert!(cancelled["message"].as_str().unwrap().ends_with(freeing), "{cancelled}");
     let taken = world.post(BOOK, booking(&offer["slot_token"], "k2")).answers(409).await;
     assert!(taken["message"].as_str().unwrap().contains("is being freed"), "{taken}");

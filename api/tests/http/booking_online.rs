@@ -88,7 +88,7 @@ async fn a_type_that_is_closed_to_patients_is_for_staff_only() {
     let search = json!({"start_date": world.monday().to_string(), "appointment_type_id": CHECKUP});
     let none = world.post(SEARCH, search).ok().await;
     assert_eq!((&none["ok"], &none["slots"], &none["next_available_date"]), (&json!(true), &json!([]), &Value::Null));
-    assert_eq!(none["message"], json!("Place 1 books Checkup by itself only; please call the practice."));
+    assert_eq!(none["message"], json!("Only Place 1 can book Checkup; please call the practice."));
     let path =
         format!("/available_slots?subdomain=acme&start_date={}&days=5&lids[]=1&appointment_type_id=2", world.monday());
     let none = world.get(&path).ok().await;
@@ -97,7 +97,7 @@ async fn a_type_that_is_closed_to_patients_is_for_staff_only() {
         (
             &json!([]),
             &Value::Null,
-            &json!("The practice books appointments of this type itself: bookable_online is false.")
+            &json!("Only the practice can book appointments of this type: bookable_online is false.")
         )
     );
     for refused in [

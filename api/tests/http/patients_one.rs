@@ -78,7 +78,10 @@ async fn the_ledger_needs_a_grant() {
     let ada = world.patient("ada").await;
     let path = format!("/patients/{ada}?subdomain=acme&include[]=charges&include[]=payments&include[]=procedures");
     let one = world.get(&path).key(MAIN_KEY).ok().await;
-    assert_eq!(one["description"], json!("Withheld, as the API key lacks the grant `financial`: charges, payments."));
+    assert_eq!(
+        one["description"],
+        json!("Withheld because the API key lacks the grant `financial`: charges, payments.")
+    );
     assert_eq!((one["data"].get("charges"), each(&one["data"]["procedures"], "code")), (None, vec![json!("D1110")]));
 }
 

@@ -278,7 +278,7 @@ async fn a_transaction_is_paid_once() {
     let again = again.json();
     assert_eq!(again["data"]["id"], first["id"]);
     assert!(again["data"]["foreign_id"].is_string(), "as it stands now");
-    let other = format!("Payment with id {} was made with the same transaction_id and other data.", first["id"]);
+    let other = format!("Payment with id {} was created with the same transaction_id and other data.", first["id"]);
     for fields in [
         json!({"amount": 13}),
         json!({"payment_type_id": null}),

@@ -62,7 +62,7 @@ async fn the_causes_of_no_resource() {
     expect(get().without("Svc-Api-Version"), 404, "version_missing", "Svc-Api-Version: v3.0.0").await;
     expect(get().version("v9"), 404, "version_unknown", "v3.1.0").await;
     expect(world.get("/location"), 404, "unknown_path", "/docs").await;
-    expect(world.get("/locations/"), 404, "trailing_slash", "no slash").await;
+    expect(world.get("/locations/"), 404, "trailing_slash", "no trailing slash").await;
     let beta = world.get("/procedure_codes?subdomain=acme&location_id=1");
     expect(beta, 404, "version_without_endpoint", "send `Svc-Api-Version: v3.1.0`").await;
     let place = world.get("/locations/4711");
@@ -80,7 +80,7 @@ async fn the_causes_of_a_time_that_is_not_available() {
         world.post(path, json!({ "appt": appt }))
     };
     post("15:00", json!({})).answers(201).await;
-    expect(post("15:00", json!({})), 400, "slot_taken", "Ask for free slots again").await;
+    expect(post("15:00", json!({})), 400, "slot_taken", "Search for free slots again").await;
     expect(post("03:00", json!({})), 400, "outside_working_hours", "GET /available_slots").await;
     let stranger = json!({"operatory_id": CHAIR_2});
     expect(post("16:00", stranger), 400, "outside_working_hours", "in this operatory").await;
@@ -140,7 +140,10 @@ async fn what_the_key_may_not_see_is_withheld_not_ignored() {
     let world = world().await;
     let path = format!("/patients/{PAT}?subdomain=acme&include[]=charges&include[]=address&include[]=payments");
     let reply = world.get(&path).key(MAIN_KEY).reply().await;
-    assert_eq!(reply.json()["description"], "Withheld, as the API key lacks the grant `financial`: charges, payments.");
+    assert_eq!(
+        reply.json()["description"],
+        "Withheld because the API key lacks the grant `financial`: charges, payments."
+    );
     assert_eq!(reply.header("X-Ignored-Parameters"), None);
     assert!(world.get(&path).key(ACME_KEY).ok().await["data"]["charges"].is_array());
 }

@@ -7,7 +7,7 @@ use crate::support::*;
 #[actix_web::test]
 async fn a_real_ehr_cannot_be_told_to_misbehave() {
     let world = world().await;
-    let real = "The location's health record system is not a simulated one: it cannot be told to misbehave.";
+    let real = "The location's health record system is not a simulated one: its behaviour cannot be controlled.";
     for (location, why) in [(MAIN, real), (BARE, "The location has no health record system.")] {
         let path = format!("/locations/{location}/simulated_ehr");
         assert_eq!(world.get(&path).fails(422).await, [why]);

@@ -120,8 +120,7 @@ async fn a_full_store_says_that_it_is_full() {
     let bare = format!("/appointment_types?subdomain=acme&location_id={BARE}");
     for (path, body) in [("/webhook_endpoints", json!({"target_url": "https://8.8.8.8/two"})), (&bare, kind.clone())] {
         let reply = world.post(path, body).reply().await;
-        let said =
-            "The server's storage is full or failed, so nothing can be saved at present. Please try again later.";
+        let said = "The server's storage is full or has failed; writes are refused. Please try again later.";
         assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (503, &json!([said])), "{path}");
         assert_eq!(reply.header("Retry-After"), Some("30"), "{path}");
     }

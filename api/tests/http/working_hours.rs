@@ -279,13 +279,13 @@ async fn hours_that_may_be_a_slip_are_refused_or_named() {
         .answers(201)
         .await;
     let said = made["description"].as_str().unwrap();
-    assert!(said.contains("The hours go over midnight: they end at 09:00 of the next day."), "{said}");
+    assert!(said.contains("The hours end after midnight: at 09:00 of the next day."), "{said}");
     let one = format!("/working_hours/{}?subdomain=acme", made["data"]["id"]);
     assert_eq!(world.patch(&one, json!({"working_hour": {"end_time": "17:00"}})).fails(400).await, none);
     let past =
         world.patch(&one, json!({"working_hour": {"specific_date": "2020-01-06", "end_time": "18:00"}})).ok().await;
     let said = past["description"].as_str().unwrap();
-    assert!(said.contains("specific_date 2020-01-06 is in the past: these hours open nothing."), "{said}");
+    assert!(said.contains("specific_date 2020-01-06 is in the past: these hours offer no slots."), "{said}");
     assert!(!said.contains("midnight"), "{said}");
     let whole_day = hour(json!({"days": ["Saturday"], "begin_time": "00:00", "end_time": "24:00"}));
     let made = world.post(PATH, whole_day).answers(201).await;

@@ -56,7 +56,7 @@ async fn an_enrolment_code_pairs_so_many_and_no_more() {
     ] {
         world.post(CODES, wrong).fails(400).await;
     }
-    let half = ["uses and expires_in_hours are given together or not at all."];
+    let half = ["uses and expires_in_hours must be sent together or not at all."];
     assert_eq!(world.post(CODES, json!({"uses": 5})).fails(400).await, half);
     assert_eq!(world.post(CODES, json!({"expires_in_hours": 5})).fails(400).await, half);
 }

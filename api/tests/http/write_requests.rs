@@ -139,7 +139,7 @@ async fn operators_retry_and_drop() {
     assert_eq!(found(&json!(told))["ehr_writeback"], json!("failed"), "{changes}");
     let cancel = world.post("/intent/booking/cancel?subdomain=acme", json!({"booking_ref": booked}));
     let refused = cancel.answers(409).await;
-    let why = "The booking could not be entered into the practice's system; there is nothing to cancel.";
+    let why = "The practice's system refused the booking; there is nothing to cancel.";
     assert_eq!(
         (&refused["ok"], &refused["reason"], &refused["message"], &refused["error"]),
         (&json!(false), &json!("booking_failed"), &json!(why), &json!([why]))

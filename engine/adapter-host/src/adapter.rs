@@ -21,7 +21,7 @@ impl Adapter {
         &self.manifest
     }
 
-    /// Of the component's file.
+    /// SHA-256 of the component file.
     pub fn sha256(&self) -> &str {
         &self.sha256
     }

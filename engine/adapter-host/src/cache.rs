@@ -57,18 +57,18 @@ impl Cache {
             Ok(Some(compiled)) => match deserialize(engine, &compiled) {
                 Ok(component) => return Ok((component, true)),
                 Err(error) => {
-                    tracing::warn!(path = %path.display(), %error, "compiled component refused, compiling again")
+                    tracing::warn!(path = %path.display(), %error, "compiled component rejected; compiling again")
                 }
             },
             Ok(None) => {
-                tracing::warn!(path = %path.display(), "compiled component is damaged or not ours, compiling again")
+                tracing::warn!(path = %path.display(), "compiled component is damaged or foreign; compiling again")
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => tracing::warn!(path = %path.display(), %error, "compiled component cannot be read"),
         }
         let compiled = engine.precompile_component(bytes)?;
         if let Err(error) = self.write(&name, &compiled) {
-            tracing::warn!(path = %path.display(), %error, "compiled component cannot be kept");
+            tracing::warn!(path = %path.display(), %error, "compiled component cannot be cached");
         }
         Ok((deserialize(engine, &compiled)?, false))
     }

@@ -248,7 +248,7 @@ impl Connected {
         if let Err(lost) = &ended {
             let (adapter, location) = (adapter.manifest.id.as_str(), self.link.location.as_str());
             let (call, id, write) = (trace.name, trace.id, trace.write_key.as_deref());
-            tracing::warn!(adapter, location, call, id, write, sent = trace.sent(), ?lost, "call lost");
+            tracing::warn!(adapter, location, call, id, write, sent = trace.sent(), ?lost, "an adapter call failed");
         }
         ended
     }

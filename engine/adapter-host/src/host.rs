@@ -54,7 +54,7 @@ impl Host {
         let unusable = |error: wasmtime::Error| HostError::Engine(format!("{error:#}"));
         // Without a cache all is compiled at each start: slower, but nobody is kept from working.
         let cache = cache_dir.and_then(|dir| {
-            let refused = |error| tracing::error!(dir = %dir.display(), %error, "no cache of compiled adapters");
+            let refused = |error| tracing::error!(dir = %dir.display(), %error, "the cache of compiled adapters is not available");
             Cache::open(dir).map_err(refused).ok()
         });
         let engine = Engine::new(&config(&limits)).map_err(unusable)?;
@@ -121,7 +121,7 @@ impl Host {
             }
             Err(failed) => {
                 let reason = plain(&failed.reason.to_string(), REASON_BYTES);
-                tracing::error!(name, file = %file.display(), reason, "adapter: cannot be used, its locations are closed");
+                tracing::error!(name, file = %file.display(), reason, "the adapter cannot be used; its locations are closed");
                 registry.refuse(name, &reason);
             }
         }

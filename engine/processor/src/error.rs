@@ -88,7 +88,7 @@ impl From<Reject> for EngineError {
             Reject::Unmet(unmet) => EngineError::Unmet(unmet),
             Reject::Store(error) => failed(error),
             Reject::NeedIds(_) | Reject::Damaged(_) => {
-                tracing::error!(error = %reject, "a turn could not be prepared");
+                tracing::error!(error = %reject, "a command could not be prepared");
                 EngineError::Internal
             }
         }

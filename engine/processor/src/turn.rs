@@ -66,7 +66,7 @@ impl Processor {
         }
         if prepared.0.left_out > 0 {
             let (location, messages) = (self.setup.id, prepared.0.left_out);
-            tracing::error!(%location, messages, "webhook messages left out: too many for one commit");
+            tracing::error!(%location, messages, "webhook messages dropped: too many for one commit");
         }
         Ok(prepared)
     }
@@ -144,7 +144,7 @@ impl Processor {
     /// When something will be due: for the machine, or for those who listen. None: nothing ever, unless a command comes.
     pub fn wake_at(&self) -> Option<Timestamp> {
         let told = sync_status::due(self).unwrap_or_else(|error| {
-            tracing::error!(location = %self.setup.id, %error, "what was said of the sync cannot be read");
+            tracing::error!(location = %self.setup.id, %error, "the last notified sync state cannot be decoded");
             None
         });
         self.machine.wake_at().into_iter().chain(told).min()

@@ -18,7 +18,7 @@ pub struct WriteRequest {
     pub work: WriteIntent,
     pub status: Status,
     pub attempts: u32,
-    /// What the last attempt said, or why it ended without being written. Never patient data.
+    /// The result of the last attempt, or why the write ended. Never contains patient data.
     pub reason: Option<String>,
     pub queued_at: Timestamp,
     /// It gives up then; none once it has ended.

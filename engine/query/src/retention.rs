@@ -18,7 +18,7 @@ pub async fn run(store: Arc<dyn Store>) {
     loop {
         tokio::time::sleep(EVERY).await;
         if let Err(error) = all(&store, clock::now(), PAUSE).await {
-            tracing::warn!(%error, "upkeep of the store stopped half way; it goes on in an hour");
+            tracing::warn!(%error, "retention stopped early; it continues in an hour");
         }
     }
 }

@@ -231,7 +231,7 @@ impl Committer {
         (self.last, self.feed_end) = (next, feed_end);
         self.floor.written(bytes as u64);
         if let Err(error) = self.watermark.mark(next.group) {
-            tracing::warn!(%error, "the watermark was not written; it stays lower than it could be");
+            tracing::warn!(%error, "the watermark was not written; it keeps its earlier value");
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ impl Directory {
             let path = entry?.path();
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             if name.starts_with("snap.") && name.ends_with(".generating") {
-                tracing::warn!(file = %path.display(), "removing a snapshot that was not finished");
+                tracing::warn!(file = %path.display(), "removing an unfinished snapshot");
                 fs::remove_file(path)?;
             }
         }

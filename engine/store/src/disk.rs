@@ -43,7 +43,7 @@ impl Disk for RealDisk {
         tracing::error!(
             why,
             dir = %self.dir.display(),
-            "the store could not be written; the process ends, since what is on the disk is unknown: started again it reads what is there"
+            "the store could not be written; the process ends because the state of the disk is unknown: restart it to read the stored state"
         );
         std::process::abort()
     }

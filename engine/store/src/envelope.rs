@@ -197,7 +197,7 @@ fn warn_when_others_can_read(path: &Path) {
     if let Ok(meta) = fs::metadata(path)
         && std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o077 != 0
     {
-        tracing::warn!(path = %path.display(), "the store's key file can be read by others than its owner");
+        tracing::warn!(path = %path.display(), "other users can read the key file of the store");
     }
 }
 

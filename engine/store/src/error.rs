@@ -20,7 +20,7 @@ pub enum StoreError {
     Damaged { space: &'static str, what: String },
     #[error("too many commits are waiting, try again")]
     Busy,
-    #[error("the store takes no more writes until it is reopened: {why}")]
+    #[error("the store refuses writes until it is reopened: {why}")]
     Refusing { why: String },
     /// It may be there after a restart, or not: read again once the store is reopened.
     #[error("a commit failed half way, its outcome is unknown until the store is reopened: {why}")]

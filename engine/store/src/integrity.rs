@@ -130,7 +130,7 @@ pub(super) fn start_audit(shared: Arc<Shared>) -> Result<JoinHandle<()>, StoreEr
             if said.is_none_or(|said| said.elapsed() >= SAID_EVERY) {
                 tracing::error!(
                     damage,
-                    "the store is damaged: restore it from a backup, or copy what is sound with `practice-sync store salvage`"
+                    "the store is damaged: restore it from a backup, or copy the intact values with `practice-sync store salvage`"
                 );
                 said = Some(std::time::Instant::now());
             }

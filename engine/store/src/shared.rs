@@ -81,7 +81,7 @@ impl Shared {
 
     /// The first reason stays.
     pub(crate) fn refuse(&self, why: String) -> String {
-        tracing::error!(why, "the store takes no more writes until it is reopened");
+        tracing::error!(why, "the store refuses writes until it is reopened");
         self.refusing.get_or_init(|| why).clone()
     }
 

@@ -49,7 +49,7 @@ pub(super) fn quiet_panics() {
             let own = thread::current().name().is_some_and(|name| name.starts_with("sled-"));
             match (INSIDE_SLED.get(), own) {
                 (true, _) => {}
-                (false, true) => tracing::error!(location = ?panic.location(), "sled panicked on a thread of its own"),
+                (false, true) => tracing::error!(location = ?panic.location(), "sled panicked on its own thread"),
                 (false, false) => shown(panic),
             }
         }));

@@ -167,7 +167,7 @@ impl Drop for SledStore {
         if let Some(audit) = self.audit.take()
             && audit.join().is_err()
         {
-            tracing::error!("the store's audit panicked");
+            tracing::error!("the integrity check of the store panicked");
         }
         self.queue.close();
         if let Some(committer) = self.committer.take()

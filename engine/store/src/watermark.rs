@@ -93,7 +93,7 @@ impl WatermarkFile {
             Err(error) => return Err(error),
         };
         if group.is_none() && file.metadata()?.len() > 0 {
-            tracing::error!(dir = %dir.display(), "the watermark is damaged: lost commits cannot be seen at this start");
+            tracing::error!(dir = %dir.display(), "the watermark is damaged: this start cannot detect lost commits");
         }
         Ok((Self { file }, group.unwrap_or(0)))
     }

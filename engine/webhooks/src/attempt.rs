@@ -170,7 +170,7 @@ impl Sender {
     /// Takes what cannot be sent out of the due index, so that it does not stand before the others for ever. What nobody can read has
     /// ended, and is kept as long as others that have; a record that can be read is found under what it says itself.
     async fn set_aside(&self, due: Due, why: SetAsideReason) -> Result<AfterAttempt, StoreError> {
-        tracing::error!(delivery = %due.delivery, endpoint = %due.endpoint, ?why, "webhook delivery set aside");
+        tracing::error!(delivery = %due.delivery, endpoint = %due.endpoint, ?why, "webhook delivery cannot be processed");
         let mut batch = Batch::new();
         let key = keys::due(due.endpoint, due.at, due.delivery);
         batch.expect_present(key.clone()).delete(key);
@@ -190,9 +190,9 @@ fn report(delivery: &Delivery) {
     match delivery.state {
         State::Delivered { status, .. } => tracing::debug!(%id, %endpoint, event, status, "webhook delivered"),
         State::Pending { .. } => tracing::info!(%id, %endpoint, event, code, "webhook attempt failed"),
-        State::Failed { .. } => tracing::warn!(%id, %endpoint, event, code, "webhook delivery given up"),
+        State::Failed { .. } => tracing::warn!(%id, %endpoint, event, code, "webhook delivery failed"),
         State::Stopped { .. } => {
-            tracing::info!(%id, %endpoint, event, "webhook delivery stopped: not active or not allowed any more")
+            tracing::info!(%id, %endpoint, event, "webhook delivery stopped: no longer active or allowed")
         }
     }
 }

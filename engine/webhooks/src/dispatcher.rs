@@ -236,7 +236,7 @@ impl DispatchLoop {
                 endpoints.into_iter().for_each(|endpoint| self.queues.ready(endpoint))
             }
             TaskOutcome::SetBack(Err(error)) => {
-                tracing::warn!(%error, "webhooks that wait for a retry may be late: the clock was set back");
+                tracing::warn!(%error, "the clock was set back; webhook retries may be late");
             }
             TaskOutcome::Pruned { more } => {
                 self.prune_at = Some(if more { now } else { now.plus(limits::PRUNE_EVERY) })
@@ -268,7 +268,10 @@ impl DispatchLoop {
     }
 
     fn clock_set_back(&mut self, now: Timestamp, by: Millis) {
-        tracing::warn!(seconds = by / SECOND, "the clock was set back; webhooks are retried as much earlier");
+        tracing::warn!(
+            seconds = by / SECOND,
+            "the clock was set back; webhook retries are moved back by the same amount"
+        );
         self.started = self.started.min(now);
         self.prune_at = self.prune_at.map(|at| at.minus(by));
         self.queues.set_back(by);
@@ -287,7 +290,7 @@ impl DispatchLoop {
             self.tasks.spawn(async move {
                 let pruned = sender.prune(now.minus(sender.registry.rules().keep)).await;
                 let more = pruned.unwrap_or_else(|error| {
-                    tracing::warn!(%error, "old webhook deliveries wait for the store");
+                    tracing::warn!(%error, "the removal of old webhook deliveries waits for the store");
                     false
                 });
                 TaskOutcome::Pruned { more }

@@ -143,7 +143,7 @@ impl Egress {
             }
             tracing::warn!(
                 error = root_cause(&error),
-                "no certificate authorities: https receivers will fail, loopback works"
+                "no certificate authorities found: deliveries over https fail, loopback works"
             );
             builder().tls_certs_only([]).build()
         });

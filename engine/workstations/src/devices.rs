@@ -84,7 +84,7 @@ pub struct Workstation {
     /// None while it is not connected, or has not said yet: whether somebody is logged in to the EHR there.
     pub logged_in: Option<bool>,
     pub paused: bool,
-    /// Writes that wait there for the staff's yes.
+    /// Writes that wait for approval by staff at the workstation.
     pub awaiting: u32,
     /// It does the work of the location.
     pub holds_lease: bool,

@@ -39,7 +39,7 @@ pub struct Gateway {
     stopping: AtomicBool,
 }
 
-/// A workstation that has just been paired.
+/// A newly paired workstation.
 pub struct Paired {
     /// Shown to nobody else.
     pub token: String,
@@ -273,7 +273,7 @@ impl Session {
         let (devices, workstation, version) = (self.gateway.devices.clone(), self.workstation, self.version.clone());
         self.gateway.shared.runtime.spawn(async move {
             if let Err(error) = devices.seen(workstation, &version, clock::now()).await {
-                tracing::warn!(%workstation, %error, "when the workstation was seen last was not kept");
+                tracing::warn!(%workstation, %error, "the last-seen time of a workstation was not stored");
             }
         });
     }

@@ -290,7 +290,7 @@ impl GatewayLocation {
                     let workstation = inner.connections.get(&id).map(|connection| connection.workstation);
                     tracing::warn!(
                         target: "audit", location = %self.location, ?workstation, %refusal,
-                        "a workstation's answer was not believed"
+                        "a workstation's answer was rejected"
                     );
                 }
                 Effect::Gate(gate) => {
@@ -307,7 +307,7 @@ impl GatewayLocation {
             let number = match gated.shared.devices.next_lease(gated.location).await {
                 Ok(number) => Some(number),
                 Err(error) => {
-                    tracing::error!(location = %gated.location, %error, "no lease for a workstation; it is tried again");
+                    tracing::error!(location = %gated.location, %error, "no lease could be given to a workstation; retrying");
                     None
                 }
             };

@@ -170,7 +170,7 @@ async fn what_nobody_asked_for_is_not_believed() {
     })
     .await;
     let log = product.installation.log().unwrap();
-    assert_eq!(log.lines().filter(|line| line.contains("answer was not believed")).count(), 7);
+    assert_eq!(log.lines().filter(|line| line.contains("answer was rejected")).count(), 7);
     for why in ["does not hold the lease", "under another lease", "for another location", "no such request"] {
         assert!(log.contains(why), "{why}");
     }

@@ -63,7 +63,7 @@ impl Failure {
     }
 
     pub(crate) fn booking_failed() -> Failure {
-        let why = "The booking could not be entered into the practice's system; there is nothing to cancel.";
+        let why = "The practice's system refused the booking; there is nothing to cancel.";
         Failure::of(Reason::BookingFailed, why)
     }
 
@@ -98,11 +98,11 @@ impl Failure {
             }
             Refusal::NewPatientNotSupported => Failure::of(
                 Reason::NewPatientNotSupported,
-                "The practice cannot accept brand-new patients this way; please call the practice.",
+                "The practice cannot accept new patients this way; please call the practice.",
             ),
             Refusal::TypeNotOnline => Failure::of(
                 Reason::NotBookableOnline,
-                "The practice books appointments of this type by itself only; please call the practice.",
+                "Only the practice can book appointments of this type; please call the practice.",
             ),
             Refusal::AppointmentNotOpen(over) => Failure::of(Reason::BookingNotOpen, closed(over)),
             // What is over is forgotten in time.
@@ -115,11 +115,11 @@ impl Failure {
 /// Why a booking cannot be changed any more.
 fn closed(over: Over) -> &'static str {
     match over {
-        Over::Past => "The appointment has begun or is over, so the booking cannot be changed any more.",
-        Over::Cancelled => "The booking is cancelled already.",
+        Over::Past => "The appointment has started or ended, so the booking can no longer be changed.",
+        Over::Cancelled => "The booking is already cancelled.",
         Over::Failed => "The booking could not be entered into the practice's system.",
-        Over::NotOfAPatient => "The practice made something else of the appointment, so it is changed there only.",
-        Over::Forgotten => "The booking is over, cancelled or failed, so it cannot be changed any more.",
+        Over::NotOfAPatient => "The practice has replaced the appointment, so only the practice can change it.",
+        Over::Forgotten => "The booking has ended, was cancelled or failed, so it can no longer be changed.",
     }
 }
 

@@ -37,7 +37,7 @@ use crate::{
     },
 };
 
-/// A booking and how its way into the practice's system stands.
+/// A booking and the state of its write-back to the practice's system.
 #[derive(Serialize, JsonSchema)]
 struct BookingView<'a> {
     booking_ref: &'a str,
@@ -51,10 +51,10 @@ struct BookingView<'a> {
     provider: Option<String>,
     location: BookingLocation<'a>,
     patient: PatientName<'a>,
-    /// Whose appointment it is.
+    /// The patient of the appointment.
     patient_id: Option<u32>,
-    /// Whether the patient was known: by date of birth, first and last name, and phone or e-mail. Else they were made with the
-    /// booking. Null of bookings that are older than this field.
+    /// Whether the patient was known: by date of birth, first and last name, and phone or e-mail. If not, the patient was created
+    /// with the booking. Null for bookings that are older than this field.
     patient_matched: Option<bool>,
     failure_reason: Option<&'a str>,
 }
@@ -65,7 +65,7 @@ struct PatientName<'a> {
     last_name: &'a str,
 }
 
-/// What every successful answer about a booking says.
+/// The answer to every successful booking call.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BookingResponse<'a> {
     ok: bool,
@@ -124,12 +124,12 @@ fn message(booking: &BookingView<'_>, integrated: bool, freeing: bool) -> String
     let visit = format!("The appointment{with} on {} at {}", booking.start_local, booking.location.name);
     match (booking.booking_status, booking.ehr_writeback) {
         ("cancelled", _) if freeing => {
-            format!("{visit} is cancelled; its time is being freed in the practice's system and is taken until then.")
+            format!("{visit} is cancelled; its time stays booked until the practice's system has cancelled it.")
         }
         ("cancelled", _) => format!("{visit} is cancelled."),
-        (_, Writeback::Confirmed) => format!("{visit} is booked and in the practice's system."),
+        (_, Writeback::Confirmed) => format!("{visit} is booked and confirmed by the practice's system."),
         (_, Writeback::Pending) if integrated => {
-            format!("{visit} is booked and on its way into the practice's system.")
+            format!("{visit} is booked and is being sent to the practice's system.")
         }
         (_, Writeback::Pending) => format!("{visit} is booked."),
         (_, Writeback::Failed) => {

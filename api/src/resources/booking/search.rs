@@ -76,7 +76,7 @@ pub(crate) async fn create(mut call: Call) -> BookingResult {
     let ehr = call.api.engine.description(location.setup.id).map_err(ApiError::from)?;
     if asked.new_patient && ehr.is_some_and(|ehr| !ehr.new_patients) {
         call.warn(
-            "The practice's system takes no new patients from here: a booking is possible for patients it knows.",
+            "The practice's system does not accept new patients through the API: only existing patients can be booked.",
         );
     }
     let closed = kind.filter(|kind| !kind.bookable_online);
@@ -89,7 +89,7 @@ pub(crate) async fn create(mut call: Call) -> BookingResult {
     let slots = offers(&call, &location, wanted, &slots)?;
     let next = next.map(|date| date.to_string());
     let message = match closed {
-        Some(kind) => format!("{} books {} by itself only; please call the practice.", location.setup.name, kind.name),
+        Some(kind) => format!("Only {} can book {}; please call the practice.", location.setup.name, kind.name),
         None => message(&location, &slots, next.as_deref()),
     };
     let description = call.description();

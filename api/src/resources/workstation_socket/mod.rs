@@ -49,8 +49,8 @@ pub(crate) async fn connect(request: HttpRequest, payload: Payload) -> HttpResul
     let walled =
         Payload::from_request(&request, &mut dev::Payload::from(walled)).await.map_err(|_| ApiError::Internal)?;
     let handshake = actix_ws::handle_with_protocols(&request, walled, &[SUBPROTOCOL]);
-    let (response, out, frames) =
-        handshake.map_err(|error| ApiError::bad(format!("This is not a WebSocket's handshake: {error}.")))?;
+    let (response, out, frames) = handshake
+        .map_err(|error| ApiError::bad(format!("The request is not a valid WebSocket handshake: {error}.")))?;
     let frames = frames.max_frame_size(FRAME_BYTES).aggregate_continuations().max_continuation_size(FRAME_BYTES);
     let socket = Socket { out, frames, gauge };
     actix_web::rt::spawn(socket.serve(api.engine.gateway().clone(), seat));

@@ -12,13 +12,13 @@ use crate::{
     },
 };
 
-/// What a guarantor owes. An amount is null where the health record system does not tell it.
+/// What a guarantor owes. An amount is null if the health record system does not provide it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct GuarantorBalanceView<'a> {
     id: u64,
     foreign_id: Option<&'a str>,
     guarantor_id: Option<u32>,
-    /// Null where the health record system does not tell.
+    /// Null if the health record system does not provide it.
     location_id: Option<u32>,
     updated_at: At,
     write_off_estimate: Option<Price>,
@@ -55,13 +55,13 @@ impl<'a> GuarantorBalanceView<'a> {
     }
 }
 
-/// What insurance is expected to pay for a patient. An amount is null where the health record system does not tell it.
+/// What insurance is expected to pay for a patient. An amount is null if the health record system does not provide it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct InsuranceBalanceView {
     id: u64,
     patient_id: Option<u32>,
     guarantor_id: Option<u32>,
-    /// Null where the health record system does not tell.
+    /// Null if the health record system does not provide it.
     location_id: Option<u32>,
     updated_at: At,
     estimated_amount_under_30: Option<Price>,

@@ -19,7 +19,7 @@ use crate::{
 pub(crate) struct ChargeView<'a> {
     id: u64,
     foreign_id: Option<&'a str>,
-    /// Null where the health record system does not tell.
+    /// Null if the health record system does not provide it.
     location_id: Option<u32>,
     patient_id: Option<u32>,
     guarantor_id: Option<u32>,
@@ -106,7 +106,7 @@ impl<'a> ChargeView<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ClaimView<'a> {
     id: u64,
-    /// Null where the health record system does not tell.
+    /// Null if the health record system does not provide it.
     location_id: Option<u32>,
     patient_id: Option<u32>,
     provider_id: Option<u32>,
@@ -127,13 +127,13 @@ pub(crate) struct ClaimView<'a> {
     /// Inside a payment or an adjustment: when the payer answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     finalized_at: Included<At>,
-    /// Inside a payment or an adjustment. Null: no health record system tells it.
+    /// Only inside a payment or an adjustment. Always null: no health record system provides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     subscription_id: Included<u64>,
     /// Inside a payment or an adjustment: expected from insurance.
     #[serde(skip_serializing_if = "Option::is_none")]
     payment_estimate_total: Included<Price>,
-    /// Inside a payment or an adjustment. Null: no health record system tells it.
+    /// Only inside a payment or an adjustment. Always null: no health record system provides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     write_off_estimate_total: Included<Price>,
     /// Inside a payment or an adjustment: written off.
@@ -197,7 +197,7 @@ impl<'a> ClaimView<'a> {
     }
 }
 
-/// What claims say in total. A sum is null where nothing is known, or its parts are in different currencies.
+/// Sums over claims. A sum is null if no amount is known or the amounts are in different currencies.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ClaimTotals {
     amount_billed_to_insurance: Option<Price>,
@@ -244,7 +244,7 @@ struct Payout {
     write_off: Option<Price>,
     /// Allowed by the payer.
     allowed_amount: Option<Price>,
-    /// Always null: no health record system tells which fee of a schedule the payer applied.
+    /// Always null: no health record system reports which fee the payer applied.
     fee_schedule_procedure_code: Option<FeeView<'static>>,
 }
 
@@ -310,12 +310,12 @@ pub(crate) struct PatientLedgerCharge<'a> {
     fee: Option<Price>,
     #[schemars(extend("format" = "date"))]
     charged_at: Option<String>,
-    /// The number, as existing clients read it here.
+    /// The procedure's id as a number.
     procedure_id: Option<String>,
     claim_ids: Vec<u64>,
     /// Expected from insurance, over its claims.
     payment_estimate_total: Option<Price>,
-    /// Always null: no health record system tells it by charge.
+    /// Always null: no health record system reports it per charge.
     write_off_estimate_total: Option<Price>,
     /// Written off, over its claims.
     write_off_total: Option<Price>,

@@ -20,7 +20,7 @@ pub(crate) struct PaymentView<'a> {
     id: u64,
     /// Identifier in the health record system; null until it has the payment.
     foreign_id: Option<&'a str>,
-    /// Null where the health record system does not tell.
+    /// Null if the health record system does not provide it.
     location_id: Option<u32>,
     patient_id: Option<u32>,
     guarantor_id: Option<u32>,
@@ -122,7 +122,7 @@ pub(crate) struct AdjustmentView<'a> {
     id: u64,
     /// Identifier in the health record system; null until it has the adjustment.
     foreign_id: Option<&'a str>,
-    /// Null where the health record system does not tell.
+    /// Null if the health record system does not provide it.
     location_id: Option<u32>,
     patient_id: Option<u32>,
     guarantor_id: Option<u32>,
@@ -215,7 +215,7 @@ impl<'a> AdjustmentView<'a> {
     }
 }
 
-/// A plan of payments.
+/// A payment plan.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PaymentPlanView<'a> {
     id: u64,

@@ -89,7 +89,7 @@ impl LocationActor {
                     (Ok(Err(failure)), CallKind::Push) => Err(failure),
                     (Ok(Err(failure)), CallKind::Find) => Err(push_payload::lookup_failure(work, failure)),
                     (Err(error), _) => {
-                        tracing::error!(location = %self.id, %write, %error, "a write could not be composed");
+                        tracing::error!(location = %self.id, %write, %error, "the payload of a write could not be built");
                         Err(Failure::NotReady("its records could not be read".to_owned()))
                     }
                 };
@@ -177,7 +177,7 @@ impl LocationActor {
             Err(error) => {
                 self.undescribed = self.undescribed.saturating_add(1);
                 let again = describe_again(self.undescribed);
-                tracing::warn!(location = %self.id, %error, ?again, "the EHR did not say what it can do");
+                tracing::warn!(location = %self.id, %error, ?again, "the EHR did not describe its capabilities");
                 self.describe_later(ctx, again);
                 return Box::pin(async {}.into_actor(self));
             }
@@ -188,7 +188,7 @@ impl LocationActor {
             Some(Ok(batch)) => batch,
             known => {
                 if let Some(Err(error)) = known {
-                    tracing::error!(location = %self.id, %error, "what the EHR can do cannot be stored");
+                    tracing::error!(location = %self.id, %error, "the capabilities of the EHR cannot be stored");
                 }
                 self.describe_later(ctx, DESCRIBE_EVERY);
                 return Box::pin(async {}.into_actor(self));
@@ -202,7 +202,7 @@ impl LocationActor {
                 act.set_timer(ctx);
             }
             (Err(error), _) => {
-                tracing::warn!(location = %act.id, %error, "what the EHR can do was not stored; it will be asked again");
+                tracing::warn!(location = %act.id, %error, "the capabilities of the EHR were not stored; they are requested again");
                 act.describe_later(ctx, DESCRIBE_AGAIN);
             }
         });

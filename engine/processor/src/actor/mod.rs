@@ -185,7 +185,7 @@ impl LocationActor {
         if by == 0 {
             return self.attempt(job, TRIES);
         }
-        tracing::warn!(location = %self.id, seconds = by / SECOND, "the clock was set back; what waits is due as much earlier");
+        tracing::warn!(location = %self.id, seconds = by / SECOND, "the clock was set back; due times are moved back by the same amount");
         let caught_up = self.attempt(Asked::own(Command::ClockSetBack { by }), TRIES);
         Box::pin(caught_up.then(move |done, act, _| match done {
             Ok(()) => {
@@ -226,7 +226,7 @@ impl LocationActor {
                 Box::pin(fill.into_actor(self).then(move |filled, act, _| match filled {
                     Ok(()) => act.attempt(job, tries - 1),
                     Err(error) => {
-                        tracing::error!(location = %act.id, %error, "no new ids");
+                        tracing::error!(location = %act.id, %error, "new ids could not be reserved");
                         act.refuse(job, EngineError::StoreFull)
                     }
                 }))
@@ -310,7 +310,7 @@ impl LocationActor {
         let batch = match processor.snapshot() {
             Ok(batch) => batch,
             Err(error) => {
-                tracing::error!(location = %self.id, %error, "a snapshot could not be made");
+                tracing::error!(location = %self.id, %error, "a snapshot could not be encoded");
                 processor.snapshot_missed();
                 return Box::pin(async {}.into_actor(self));
             }
@@ -319,7 +319,7 @@ impl LocationActor {
             self.deps.store.commit(batch).into_actor(self).map(|result, act, _| match (result, &mut act.processor) {
                 (Ok(()), Some(processor)) => processor.snapshot_taken(),
                 (Err(error), processor) => {
-                    tracing::warn!(location = %act.id, %error, "no snapshot this time");
+                    tracing::warn!(location = %act.id, %error, "a snapshot could not be written");
                     processor.iter_mut().for_each(Processor::snapshot_missed);
                 }
                 (Ok(()), None) => {}
@@ -382,7 +382,7 @@ impl LocationActor {
         let batch = match self.processor.as_ref().map(Processor::leave) {
             Some(Ok(batch)) if !batch.is_empty() => batch,
             Some(Err(error)) => {
-                tracing::error!(location = %self.id, %error, "left memory without a last commit");
+                tracing::error!(location = %self.id, %error, "the location was unloaded without a final commit");
                 return Box::pin(async {}.into_actor(self));
             }
             Some(Ok(_)) | None => return Box::pin(async {}.into_actor(self)),
@@ -390,7 +390,7 @@ impl LocationActor {
         let left = self.deps.store.commit(batch).into_actor(self).map(|result, act, _| {
             if let Err(error) = result {
                 // It still stands in the store as being in memory: the next start wakes it.
-                tracing::warn!(location = %act.id, %error, "left memory without a last commit");
+                tracing::warn!(location = %act.id, %error, "the location was unloaded without a final commit");
             }
         });
         Box::pin(left)
@@ -489,7 +489,7 @@ impl Handler<Own> for LocationActor {
                 Ok(()) | Err(EngineError::Refused(_) | EngineError::Unmet(_)) => {}
                 Err(error) => {
                     // What was not committed is due again: a call's outcome through its deadline, the timer through this.
-                    tracing::warn!(location = %act.id, %error, "an own request was not committed");
+                    tracing::warn!(location = %act.id, %error, "an internal command was not committed");
                     ctx.run_later(Duration::from_secs(1), |act, ctx| {
                         act.timer = None;
                         act.set_timer(ctx);

@@ -158,7 +158,7 @@ fn booked(booking: &Booking, slot: PlainSlot, id: i64, booking_ref: &str) -> Val
     json!({
         "ok": true,
         "replay": false,
-        "message": "The appointment is booked and on its way into the practice's system.",
+        "message": "The appointment is booked and is being sent to the practice's system.",
         "booking": {
             "booking_ref": booking_ref,
             "booking_status": "confirmed",
