@@ -1,4 +1,11 @@
-//! The documents: what the store keeps of each record and the API reads. Ids are ours; `foreign_id` is the EHR's.
+//! Every record of a practice, described once. Knows neither the store nor the wire nor an adapter.
+//!
+//! ```text
+//!  an EHR's record ── references: our ids ──► body ── in its frame ──► Record<T> ──► the store's JSON, index terms, views of the API
+//!  (Ehr..., schema)                         (schema)                 (record)
+//! ```
+//!
+//! Ids are ours; `foreign_id` is the EHR's.
 
 #![warn(missing_docs, unreachable_pub)]
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! table ── with_every_record! ──► define (bodies, what EHRs show, references, index terms)
-//!                            └──► adapter_host::convert (the contract's types, limits of what an EHR may say)
+//!                            └──► adapter_host::record (the contract's types, limits of what an EHR may say)
 //! ```
 
 mod define;

@@ -1,6 +1,6 @@
 //! The one description of every record: what it holds, refers to, is found by, and how an EHR is told of it. What follows from it is made by
 //! the macros that read it: the bodies and what an EHR shows of them ([`super::define`]), and the conversions at the contract
-//! (`adapter_host::convert`).
+//! (`adapter_host::record`).
 //!
 //! ```text
 //! Body / what an EHR shows: Resource = tag on disks, width of its ids of whom, "record of the contract", "name in messages" {
