@@ -13,10 +13,10 @@ from practice_sync_client.api.practice import list_locations, list_operatories
 from practice_sync_client.api.schedule import list_appointments
 from practice_sync_client.models import (
     AuthenticateSvcApiVersion,
-    AuthorizationAnswer,
+    BearerTokenAnswer,
     BookBody,
     BookBodyPatient,
-    Booked,
+    BookingResponse,
     BookSvcApiVersion,
     Failure,
     SlotSearchResult,
@@ -47,7 +47,7 @@ def client(address: str, token: str, prefix: str) -> AuthenticatedClient:
 def main(address: str, api_key: str, subdomain: str, location_id: int) -> None:
     key = client(address, api_key, prefix="")
     signed_in = authenticate.sync_detailed(client=key, svc_api_version=AuthenticateSvcApiVersion.V3_0_0)
-    api = client(address, must(signed_in, AuthorizationAnswer).data.token, prefix="Bearer")
+    api = client(address, must(signed_in, BearerTokenAnswer).data.token, prefix="Bearer")
 
     locations = list_locations.sync(
         client=api, subdomain=subdomain, svc_api_version=ListLocationsSvcApiVersion.V3_0_0
@@ -81,7 +81,7 @@ def main(address: str, api_key: str, subdomain: str, location_id: int) -> None:
             ),
         ),
     )
-    booking = must(booked, Booked).booking
+    booking = must(booked, BookingResponse).booking
 
     start = datetime.datetime.fromisoformat(offer.start_iso)
     appointments = list_appointments.sync(

@@ -98,7 +98,7 @@ impl Write for Lines {
 async fn the_log_names_adapter_and_location_and_bears_a_flood() {
     let lines = Lines::default();
     let writer = lines.clone();
-    tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).init();
+    tracing_subscriber::fmt().without_time().with_ansi(false).with_writer(move || writer.clone()).init();
     said(&[("behaviour", "log-flood")], &TestEhr::ok()).await;
     let guest = crate::support::connected(&[("behaviour", "panic")], &TestEhr::ok()).await;
     assert!(guest.describe(DEADLINE).await.is_err());
