@@ -338,7 +338,8 @@ macro_rules! define {
                     $( EhrRecord::$own_body(record) => serde_json::to_value(record), )*
                 };
                 let Ok(Value::Object(mut fields)) = fields else { return Map::new() };
-                fields.retain(|name, value| name != "id" && !value.is_null());
+                fields.remove("id");
+                drop_unknown(&mut fields);
                 fields
             }
         }

@@ -126,6 +126,14 @@ fn rule(message: &str) -> String {
     }
 }
 
+/// Takes out what is not known, in parts of a record too.
+fn drop_unknown(fields: &mut Map<String, Value>) {
+    fields.retain(|_, value| !value.is_null());
+    fields.values_mut().filter_map(Value::as_object_mut).for_each(drop_unknown);
+    let lists = fields.values_mut().filter_map(Value::as_array_mut);
+    lists.flatten().filter_map(Value::as_object_mut).for_each(drop_unknown);
+}
+
 /// What the contract calls a write; none where it has no such write.
 pub fn write_kind(resource: Resource, operation: Operation) -> Option<&'static str> {
     rules(resource).writes.iter().find(|(known, _)| *known == operation).map(|(_, kind)| *kind)
