@@ -312,7 +312,8 @@ impl Convert<types::Money> for Money {
             MoneyError::Amount => "must be an amount of at most 28 decimal digits",
             MoneyError::Currency => "must have a currency of three capital letters",
         };
-        let amount = from.amount.strip_prefix('+').unwrap_or(&from.amount);
+        let unsigned = from.amount.strip_prefix('+').filter(|digits| !digits.starts_with('-'));
+        let amount = unsigned.unwrap_or(&from.amount);
         Money::parse(amount, &from.currency).map_err(|error| Broken { field: field.into(), rule: rule(error) })
     }
 
@@ -408,5 +409,184 @@ impl Convert<types::Recurrence> for EhrRecurrence {
 
     fn write(self) -> types::Recurrence {
         types::Recurrence { number: self.number, unit: self.unit.write(), reference: self.reference }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn record(resource: Resource, fields: Value) -> EhrRecord {
+        EhrRecord::from_fields(resource, "1", fields).unwrap()
+    }
+
+    /// What is said of a record of the contract, made of these fields and then spoilt.
+    macro_rules! said {
+        ($resource:ident, $body:ident, $fields:expr, |$record:ident| $spoil:expr) => {{
+            let EhrRecord::$body(sound) = record(Resource::$resource, $fields) else { unreachable!("one of its kind") };
+            let mut $record: contract::$body = sound.write();
+            $spoil;
+            read(wit::Record::$body($record)).1.err().map_or_else(String::new, |broken| broken.to_string())
+        }};
+    }
+
+    fn usd(amount: &str) -> Value {
+        json!({"amount": amount, "currency": "USD"})
+    }
+
+    #[test]
+    fn each_rule_names_its_field_and_never_the_value() {
+        let coverage = || json!({"patient": "P-1", "plan": "I-1", "relation": "self", "active": true});
+        let payment = || json!({"amount": usd("1")});
+        let claim = || json!({"totals": {"paid": usd("1")}, "payouts": [{"charge": "C-1"}]});
+        let alert = json!({"patient": "P-1", "note": "n", "disabled_at": 0});
+        let form = json!({"title": "t", "schema_json": "{}"});
+        for (said, expected) in [
+            (
+                said!(Coverages, Coverage, coverage(), |it| it.patient.clear()),
+                "field patient: must have 1 to 200 bytes",
+            ),
+            (
+                said!(Coverages, Coverage, coverage(), |it| it.relation = "friend".into()),
+                "field relation: must be one of the contract's words",
+            ),
+            (
+                said!(Coverages, Coverage, coverage(), |it| it.effective_date = Some("2026-02-30".into())),
+                "field effective_date: must be a date, YYYY-MM-DD",
+            ),
+            (
+                said!(PatientAlerts, PatientAlert, alert, |it| it.disabled_at = Some(i64::MAX)),
+                "field disabled_at: must be in the years 1 to 9999",
+            ),
+            (
+                said!(Payments, Payment, payment(), |it| it.amount.amount = "1e3".into()),
+                "field amount: must be an amount",
+            ),
+            (
+                said!(Payments, Payment, payment(), |it| it.amount.amount = "--1".into()),
+                "field amount: must be an amount",
+            ),
+            (
+                said!(Payments, Payment, payment(), |it| it.amount.amount = "+-1".into()),
+                "field amount: must be an amount",
+            ),
+            (
+                said!(Payments, Payment, payment(), |it| it.amount.amount = "1.".into()),
+                "field amount: must be an amount",
+            ),
+            (
+                said!(Payments, Payment, payment(), |it| it.amount.currency = "usd".into()),
+                "field amount: must have a currency of three capital letters",
+            ),
+            (
+                said!(Claims, Claim, claim(), |it| it.totals.paid.as_mut().unwrap().amount.clear()),
+                "field totals.paid: must be an amount",
+            ),
+            (
+                said!(Claims, Claim, claim(), |it| it.payouts[0].charge = Some(String::new())),
+                "field payouts.charge: must have 1 to 200 bytes",
+            ),
+            (said!(Claims, Claim, claim(), |it| it.status = Some("planned".into())), "field status: must be one"),
+            (
+                said!(Procedures, Procedure, json!({}), |it| it.treatment_plans = vec!["t".into(); 1_001]),
+                "field treatment_plans: must have at most 1000",
+            ),
+            (
+                said!(FormSchemas, FormSchema, form, |it| it.schema_json = "[]".into()),
+                "field schema_json: must be a JSON object",
+            ),
+            (
+                said!(Conversations, Conversation, json!({"messages_json": "[]"}), |it| it.messages_json =
+                    "[{]".into()),
+                "field messages_json: must be a JSON array",
+            ),
+            (
+                said!(InsurancePlans, InsurancePlan, json!({"name": "n"}), |it| it.benefit_year_renewal_month =
+                    Some(13)),
+                "field benefit_year_renewal_month: must be 1",
+            ),
+            (
+                said!(Fees, Fee, json!({"fee_schedule": "F", "amount": usd("1")}), |it| it.procedure_code =
+                    Some("".into())),
+                "field procedure_code: must have 1",
+            ),
+            (
+                said!(PaymentTypes, PaymentType, json!({"name": "n", "active": true}), |it| {
+                    it.extra = vec![("a".into(), "b".into()); 65]
+                }),
+                "field extra: must have at most 64 pairs",
+            ),
+        ] {
+            assert!(said.starts_with(expected), "{said}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn what_is_right_stays_and_what_is_not_known_goes() {
+        let charge = record(
+            Resource::Charges,
+            json!({"patient": "P-1", "procedure_code": "", "fee": {"amount": "-0.50", "currency": "EUR"}, "extra": [["a", ""]]}),
+        );
+        let EhrRecord::Charge(shown) = charge.clone() else { unreachable!("a charge") };
+        let mut said: contract::Charge = shown.write();
+        assert_eq!(read(wit::Record::Charge(said.clone())), ("charge", Ok(charge)));
+        said.fee = Some(types::Money { amount: "+2".into(), currency: "EUR".into() });
+        let (_, Ok(signed)) = read(wit::Record::Charge(said)) else { panic!("a sign is allowed") };
+        assert_eq!(signed.fields()["fee"]["amount"], "2");
+        assert!(!signed.fields().contains_key("provider"), "what is not known goes");
+        let EhrRecord::Patient(patient) = record(
+            Resource::Patients,
+            json!({"first_name": "A", "last_name": "B", "ssn": "078051120", "inactive": false, "new_patient": false,
+                "non_patient": false, "unsubscribed_sms": false, "unsubscribed_email": false}),
+        ) else {
+            unreachable!("a patient")
+        };
+        let written: contract::Patient = patient.write();
+        assert_eq!(written.ssn.as_deref(), Some("078051120"), "it is written");
+        let (_, Ok(read)) = read(wit::Record::Patient(written)) else { panic!("a patient") };
+        assert!(!read.fields().contains_key("ssn"), "and never read back");
+    }
+
+    #[test]
+    fn a_write_becomes_the_contracts_case() {
+        use Operation::{Create, Delete, Update};
+        let payment = record(
+            Resource::Payments,
+            json!({"patient": "P-1", "amount": usd("12.50"), "charge_splits": [{"id": "C-1", "amount": usd("12.50")}]}),
+        );
+        let Ok(wit::Write::CreatePayment(payment)) = write(Create, payment) else { panic!("a payment") };
+        assert_eq!((payment.amount.amount.as_str(), payment.charge_splits[0].id.as_str()), ("12.50", "C-1"));
+        assert!(payment.extra.is_empty() && payment.provider_splits.is_empty());
+        let item = json!({"patient": "P-1", "category": "medications", "item": "M-1", "active": true});
+        let item = record(Resource::PatientHistoryItems, item);
+        let Ok(wit::Write::SavePatientHistoryItem(item)) = write(Update, item) else { panic!("an item") };
+        assert!(matches!(item.category, types::HistoryCategory::Medications));
+        let coverage = json!({"patient": "P-1", "plan": "I-1", "relation": "self", "active": true});
+        let gone = write(Delete, record(Resource::Coverages, coverage));
+        assert!(matches!(gone, Ok(wit::Write::DeleteCoverage(id)) if id == "1"));
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_a_fault_without_its_value() {
+        let coverage = json!({"patient": "P-1", "plan": "I-1", "relation": "self", "active": true});
+        let claim = json!({"note": "Zoë Łopata", "totals": {}});
+        for (operation, record) in [
+            (Operation::Create, record(Resource::Claims, claim)),
+            (Operation::Update, record(Resource::Coverages, coverage)),
+        ] {
+            let Err(Fault::Unsupported(reason)) = write(operation, record) else {
+                panic!("the contract has no such write")
+            };
+            assert!(reason.starts_with("the contract has no write for ") && !reason.contains("Zo"), "{reason}");
+        }
+        // What a record lacks, or has wrongly, is said before it is one.
+        let lacking = EhrRecord::from_fields(Resource::PatientAlerts, "", json!({"patient": "P"})).unwrap_err();
+        assert!(lacking.contains("`note`"), "{lacking}");
+        let sly = json!({"patient": "P", "note": "n", "disabled_at": "Zoë Łopata"});
+        let sly = EhrRecord::from_fields(Resource::PatientAlerts, "", sly).unwrap_err();
+        assert!(sly.contains("disabled_at") && !sly.contains("Zo"), "{sly}");
     }
 }
