@@ -8,15 +8,10 @@
 //!     └── views ◄──────────────────────────┘                    └── config ◄──────────────────┘
 //! ```
 //!
-//! `routes::table` is the table of contents; `resources` holds one file per resource. `terminal` and `logging` are for the commands. Public is what
+//! `routes::table` is the table of contents; `resources` holds one file per resource. `terminal`, `logging` and `memory` are for the commands. Public is what
 //! the binary and the tests that measure the whole service use; everything else is the crate's own.
 
 #![warn(unreachable_pub)]
-
-/// Of the product and of all that measures it. A turn and a commit are mostly small allocations of one thread that another gives back,
-/// which is where the C library's allocator is slowest: a quarter of the time of a pull.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 pub mod access;
 pub mod cli;
@@ -25,6 +20,7 @@ pub mod config;
 mod demo;
 pub mod http;
 mod logging;
+mod memory;
 pub mod openapi;
 mod records;
 mod resources;

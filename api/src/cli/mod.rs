@@ -12,7 +12,7 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "demo")]
 use crate::demo::{self, DemoArguments};
-use crate::{openapi, terminal::say};
+use crate::{memory, openapi, terminal::say};
 
 #[derive(Parser)]
 #[command(name = "practice-sync", version, about = "One HTTP API to the schedules and patients of many practices")]
@@ -54,6 +54,7 @@ enum Command {
 }
 
 pub fn main() -> ExitCode {
+    memory::give_back_soon();
     match Arguments::parse().command {
         Command::Serve { config, accept_empty_store } => serve::run(&config, accept_empty_store),
         Command::Config(command) => configuration::run(command),
