@@ -1,0 +1,137 @@
+//! What is written, and whether it is there. Each writer counts its commits in one value; commit `n` writes some values of its own and
+//! deletes those of the commit `KEPT` before it. So the count says what must be there, to the byte.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::Write,
+    path::Path,
+    sync::Mutex,
+};
+
+use store::{Batch, Direction, Key, KeyRange, SledConfig, SledStore, Store, StoreKey};
+
+use crate::random::Random;
+
+const WRITERS: usize = 4;
+const KEPT: u64 = 30;
+/// The store is closed and opened again between the sessions.
+const SESSIONS: u64 = 3;
+const COMMITS: u64 = 60;
+
+/// Commits of each writer.
+pub type Counts = [u64; WRITERS];
+
+pub fn run(folder: &Path, seed: u64, log: &Path, acknowledged: &Path) {
+    let acknowledged = Mutex::new(File::create(acknowledged).unwrap());
+    for session in 0..SESSIONS {
+        let store = open(folder);
+        std::thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let (store, acknowledged) = (&store, &acknowledged);
+                scope.spawn(move || {
+                    let first = count(store, writer) + 1;
+                    for number in first..first + COMMITS - seed % 7 * session {
+                        wait(store.commit(commit(writer, number))).unwrap();
+                        // The recording has the sync of this commit by now.
+                        let written = fs::metadata(log).unwrap().len();
+                        writeln!(acknowledged.lock().unwrap(), "{written} {writer} {number}").unwrap();
+                    }
+                });
+            }
+        });
+    }
+}
+
+pub fn read_acknowledged(file: &Path) -> Vec<(u64, Counts)> {
+    let line = |line: &str| {
+        let numbers: Vec<u64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
+        let mut counts = Counts::default();
+        counts[numbers[1] as usize] = numbers[2];
+        (numbers[0], counts)
+    };
+    fs::read_to_string(file).unwrap().lines().map(line).collect()
+}
+
+/// Opens the store that a power cut left, reads all of it, and writes to it.
+pub fn look(folder: &Path, acknowledged: &Counts, what: &str) {
+    let counts: Counts = {
+        let store = open_or(folder, what);
+        assert_eq!(store.health().damage, None, "{what}");
+        let counts = std::array::from_fn(|writer| compare(&store, writer, acknowledged[writer], what));
+        for (writer, count) in counts.iter().enumerate() {
+            wait(store.commit(commit(writer, count + 1))).unwrap_or_else(|error| panic!("{what}: {error}"));
+        }
+        counts
+    };
+    let store = open_or(folder, what);
+    for (writer, count) in counts.iter().enumerate() {
+        assert_eq!(compare(&store, writer, 0, what), count + 1, "{what}");
+    }
+}
+
+fn open(folder: &Path) -> SledStore {
+    open_or(folder, "the process")
+}
+
+fn open_or(folder: &Path, what: &str) -> SledStore {
+    let config = SledConfig {
+        cache_bytes: 4 << 20,
+        floor_bytes: 0,
+        verify: true,
+        ..SledConfig::new(folder.join("data"), StoreKey::new([7; 32]))
+    };
+    SledStore::open(config).unwrap_or_else(|error| panic!("{what}: {error}"))
+}
+
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+fn commit(writer: usize, number: u64) -> Batch {
+    let mut batch = Batch::new();
+    batch.put(count_key(writer), number.to_be_bytes().to_vec());
+    for (key, value) in values(writer, number) {
+        batch.put(key, value);
+    }
+    for (key, _) in number.checked_sub(KEPT).map(|gone| values(writer, gone)).unwrap_or_default() {
+        batch.delete(key);
+    }
+    batch
+}
+
+/// One to four values, most of some hundred bytes, a few larger than what the store writes as one.
+fn values(writer: usize, number: u64) -> Vec<(Key, Vec<u8>)> {
+    let mut random = Random::new(number * WRITERS as u64 + writer as u64);
+    let value = |part: u64, random: &mut Random| {
+        let length = if random.below(25) == 0 { 5_000 + random.below(8_000) } else { random.below(900) };
+        let key = [&[1, writer as u8][..], &number.to_be_bytes(), &part.to_be_bytes()].concat();
+        (key, (0..length).map(|_| random.below(256) as u8).collect())
+    };
+    let parts = 1 + random.below(4);
+    (0..parts).map(|part| value(part, &mut random)).collect()
+}
+
+fn count_key(writer: usize) -> Key {
+    vec![2, writer as u8]
+}
+
+fn count(store: &impl Store, writer: usize) -> u64 {
+    store.get(&count_key(writer)).unwrap().map_or(0, |value| u64::from_be_bytes(value.try_into().unwrap()))
+}
+
+/// All of the writer's commits up to its count, and nothing else. Answers the count.
+fn compare(store: &impl Store, writer: usize, acknowledged: u64, what: &str) -> u64 {
+    let count = count(store, writer);
+    assert!(
+        count >= acknowledged,
+        "{what}: commit {acknowledged} of writer {writer} was acknowledged, {count} are there"
+    );
+    let expected: BTreeMap<Key, Vec<u8>> =
+        (count.saturating_sub(KEPT - 1).max(1)..=count).flat_map(|number| values(writer, number)).collect();
+    let range = KeyRange::prefix(&[1, writer as u8]);
+    let found: BTreeMap<Key, Vec<u8>> =
+        store.scan(range, Direction::Forward, usize::MAX).unwrap().into_iter().collect();
+    assert!(found == expected, "{what}: writer {writer} counts {count}, and its values are others");
+    count
+}
