@@ -10,7 +10,7 @@ use api::views::published::RecordViews;
 use engine::{Engine, Parts};
 use location::ids::AppointmentId;
 use processor::error::EngineError;
-use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, keys};
+use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned, keys};
 use tests::harness::fixtures;
 
 /// Counts how often a location's journal is read.
@@ -20,8 +20,8 @@ struct Counting {
 }
 
 impl Store for Counting {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        self.store.get(key)
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
+        self.store.read(key)
     }
 
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {

@@ -66,9 +66,9 @@ pub struct InBatch<'a> {
 
 impl GuardedValues for InBatch<'_> {
     fn read(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
-        let value = self.store.get(&key)?;
-        self.batch.expect_unchanged(key, value.clone());
-        Ok(value)
+        let found = self.store.read(&key)?;
+        self.batch.expect_unchanged(key, found.as_ref().map(|found| found.version));
+        Ok(found.map(|found| found.value))
     }
 
     fn write(&mut self, key: Key, value: Option<Vec<u8>>) {

@@ -77,7 +77,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use location::pull::Resource;
-    use store::{CommitFuture, Direction, Health, Key, KeyRange, MemoryStore};
+    use store::{CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Versioned};
 
     use super::*;
     use crate::feed::{FeedEntry, Stream};
@@ -91,8 +91,8 @@ mod tests {
     }
 
     impl Store for Counting {
-        fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-            self.store.get(key)
+        fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
+            self.store.read(key)
         }
 
         fn scan(&self, range: KeyRange, way: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {

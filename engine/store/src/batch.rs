@@ -3,6 +3,7 @@
 use super::{
     error::StoreError,
     range::{FIRST_RESERVED, Key},
+    version::Version,
 };
 
 /// What one key, one value and one batch may weigh. The key limit keeps sled's index pages far below the size at which it moves
@@ -12,12 +13,23 @@ pub const MAX_VALUE_BYTES: usize = 32 << 20;
 pub const MAX_BATCH_BYTES: usize = 64 << 20;
 pub const MAX_BATCH_KEYS: usize = 100_000;
 
-/// What a key must hold for a batch to be written. Compared by content: a value that changed and changed back is the same value.
-#[derive(Clone, PartialEq, Eq)]
+/// What a key must hold for a batch to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
     Absent,
     Present,
-    Value(Vec<u8>),
+    /// The very value that a read found: one that changed and changed back is another.
+    Version(Version),
+}
+
+impl Expect {
+    pub(crate) fn is_met(self, found: Option<Version>) -> bool {
+        match self {
+            Self::Absent => found.is_none(),
+            Self::Present => found.is_some(),
+            Self::Version(version) => found == Some(version),
+        }
+    }
 }
 
 /// Preconditions and writes that belong together. Preconditions speak of the state before the batch; of two writes to one key the later
@@ -73,13 +85,9 @@ impl Batch {
         self.expect(key, Expect::Present)
     }
 
-    pub fn expect_value(&mut self, key: Key, value: Vec<u8>) -> &mut Self {
-        self.expect(key, Expect::Value(value))
-    }
-
-    /// What a `get` answered earlier must still be so.
-    pub fn expect_unchanged(&mut self, key: Key, seen: Option<Vec<u8>>) -> &mut Self {
-        self.expect(key, seen.map_or(Expect::Absent, Expect::Value))
+    /// What a `read` found earlier must still be there, or nothing where it found nothing.
+    pub fn expect_unchanged(&mut self, key: Key, seen: Option<Version>) -> &mut Self {
+        self.expect(key, seen.map_or(Expect::Absent, Expect::Version))
     }
 
     pub fn expect(&mut self, key: Key, expect: Expect) -> &mut Self {
@@ -179,7 +187,7 @@ mod tests {
     #[test]
     fn a_batch_prints_redacted() {
         let mut batch = Batch::new();
-        batch.put(vec![1], b"Jane Doe".to_vec()).expect_value(vec![2], b"Jane".to_vec());
+        batch.put(vec![1], b"Jane Doe".to_vec()).expect_present(vec![2]);
         assert_eq!(format!("{batch:?}"), "Batch(1 preconditions, 1 writes, redacted)");
     }
 }

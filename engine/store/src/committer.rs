@@ -22,6 +22,7 @@ use super::{
     range::Key,
     shared::Shared,
     sled_guard::guarded,
+    version::Version,
     watermark::{WATERMARK_KEY, WatermarkFile, WatermarkRecord},
 };
 
@@ -34,23 +35,13 @@ pub(super) type Outcome = Result<(), CommitError>;
 
 /// A batch on its way: values sealed, weighed.
 pub(super) struct Job {
-    pub expects: Vec<(Key, SealedExpect)>,
+    pub expects: Vec<(Key, Expect)>,
     pub writes: Vec<(Key, Option<Sealed>)>,
     /// Sealed by the committer: a value is bound to its key, and the key has the number it is given there.
     pub appends: Vec<Append>,
     pub bytes: usize,
     pub arrived: Instant,
     pub reply: oneshot::Sender<Outcome>,
-}
-
-pub(super) enum SealedExpect {
-    Absent,
-    Present,
-    /// `seen` is the record that held this value when the caller looked: as long as it is there nothing needs decrypting.
-    Value {
-        want: Vec<u8>,
-        seen: Option<IVec>,
-    },
 }
 
 impl Job {
@@ -63,26 +54,7 @@ impl Job {
             .map(|(key, value)| Ok((value.map(|value| sealer.seal(&key, &value)).transpose()?, key)))
             .map(|sealed| sealed.map(|(value, key)| (key, value)))
             .collect::<Result<_, StoreError>>()?;
-        let expects = batch.expects.into_iter().map(|(key, expect)| SealedExpect::new(shared, key, expect)).collect();
-        Ok(Self { expects, writes, appends: batch.appends, bytes, arrived: Instant::now(), reply })
-    }
-}
-
-impl SealedExpect {
-    fn new(shared: &Shared, key: Key, expect: Expect) -> (Key, Self) {
-        let expect = match expect {
-            Expect::Absent => Self::Absent,
-            Expect::Present => Self::Present,
-            Expect::Value(want) => {
-                // A miss or an error here decides nothing: the committer looks again.
-                let seen =
-                    shared.read(&key).ok().flatten().filter(|raw| {
-                        shared.envelope.open(&key, &raw.head, &raw.pieces).is_ok_and(|value| value == want)
-                    });
-                Self::Value { want, seen: seen.map(|raw| raw.head) }
-            }
-        };
-        (key, expect)
+        Ok(Self { expects: batch.expects, writes, appends: batch.appends, bytes, arrived: Instant::now(), reply })
     }
 }
 
@@ -280,7 +252,7 @@ impl<'a> Group<'a> {
     /// Takes the batch in, or says why not and stays as it was.
     fn admit(&mut self, job: &'a Job) -> Outcome {
         for (key, expect) in &job.expects {
-            if !self.holds(key, expect)? {
+            if !self.holds(key, *expect)? {
                 return Err(CommitError::Conflict { key: key.clone() });
             }
         }
@@ -314,26 +286,12 @@ impl<'a> Group<'a> {
         Ok(records.into_iter().map(|(sealed, key)| (key, sealed)).collect())
     }
 
-    fn holds(&mut self, key: &[u8], expect: &SealedExpect) -> Result<bool, StoreError> {
-        let shared = self.shared;
-        let written = self.writes.get(key).copied();
-        let head = match written {
+    fn holds(&mut self, key: &[u8], expect: Expect) -> Result<bool, StoreError> {
+        let head = match self.writes.get(key) {
             Some(value) => value.map(|sealed| sealed.head.clone()),
             None => self.look_up(key)?,
         };
-        Ok(match (expect, head) {
-            (SealedExpect::Absent, head) => head.is_none(),
-            (SealedExpect::Present, head) => head.is_some(),
-            (SealedExpect::Value { .. }, None) => false,
-            (SealedExpect::Value { seen, .. }, Some(head)) if seen.as_ref() == Some(&head) => true,
-            (SealedExpect::Value { want, .. }, Some(head)) => {
-                let pieces = match written.flatten() {
-                    Some(sealed) => sealed.pieces.clone(),
-                    None => self.look_up_pieces(key, &head)?,
-                };
-                shared.envelope.open(key, &head, &pieces)? == *want
-            }
-        })
+        Ok(expect.is_met(head.map(|head| Version(fingerprint(&head)))))
     }
 
     fn look_up(&mut self, key: &[u8]) -> Result<Option<IVec>, StoreError> {

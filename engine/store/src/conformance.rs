@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 use super::{
     Batch, CommitError, Direction, Expect, FIRST_RESERVED, Key, KeyRange, MAX_KEY_BYTES, MAX_VALUE_BYTES, Store,
-    StoreError,
+    StoreError, Version,
     counters::{Counter, Ids},
     due, feed_end, journal, keys,
 };
@@ -65,6 +65,10 @@ fn key(text: &str) -> Key {
     text.as_bytes().to_vec()
 }
 
+fn version(store: &Arc<dyn Store>, key: &str) -> Option<Version> {
+    store.read(key.as_bytes()).unwrap().map(|found| found.version)
+}
+
 fn conflict_at(outcome: Result<(), CommitError>, at: &str) -> bool {
     matches!(outcome, Err(CommitError::Conflict { key }) if key == at.as_bytes())
 }
@@ -104,16 +108,23 @@ pub(crate) async fn preconditions_are_checked<S: Subject>() {
     let store = subject.store();
     commit(&store, &|batch| batch.expect_absent(key("a")).put(key("a"), vec![1])).await.unwrap();
     assert!(conflict_at(commit(&store, &|batch| batch.expect_absent(key("a"))).await, "a"));
-    assert!(conflict_at(commit(&store, &|batch| batch.expect_value(key("a"), vec![2])).await, "a"));
-    assert!(conflict_at(commit(&store, &|batch| batch.expect_value(key("b"), vec![])).await, "b"));
     assert!(conflict_at(commit(&store, &|batch| batch.expect_present(key("b"))).await, "b"));
-    commit(&store, &|batch| batch.expect_present(key("a")).expect_value(key("a"), vec![1])).await.unwrap();
+    let first = version(&store, "a");
+    assert_eq!(version(&store, "a"), first, "two reads of one value");
+    assert!(conflict_at(commit(&store, &|batch| batch.expect_unchanged(key("b"), first)).await, "b"));
+    commit(&store, &|batch| batch.expect_present(key("a")).expect_unchanged(key("a"), first)).await.unwrap();
     // Preconditions speak of the state before the batch.
-    commit(&store, &|batch| batch.put(key("a"), vec![2]).expect_value(key("a"), vec![1])).await.unwrap();
-    // A value that changed and changed back is the same value.
+    commit(&store, &|batch| batch.put(key("a"), vec![2]).expect_unchanged(key("a"), first)).await.unwrap();
+    assert!(conflict_at(commit(&store, &|batch| batch.expect_unchanged(key("a"), first)).await, "a"));
+    // A value that changed and changed back, or that went and came again, is another.
     commit(&store, &|batch| batch.put(key("a"), vec![1])).await.unwrap();
-    commit(&store, &|batch| batch.expect_unchanged(key("a"), Some(vec![1])).delete(key("a"))).await.unwrap();
+    assert!(conflict_at(commit(&store, &|batch| batch.expect_unchanged(key("a"), first)).await, "a"));
+    let second = version(&store, "a");
+    commit(&store, &|batch| batch.expect_unchanged(key("a"), second).delete(key("a"))).await.unwrap();
     commit(&store, &|batch| batch.expect_unchanged(key("a"), None)).await.unwrap();
+    commit(&store, &|batch| batch.put(key("a"), vec![1])).await.unwrap();
+    assert!(conflict_at(commit(&store, &|batch| batch.expect_unchanged(key("a"), second)).await, "a"));
+    assert!(conflict_at(commit(&store, &|batch| batch.expect_unchanged(key("a"), None)).await, "a"));
     // An empty value is not an absent one.
     commit(&store, &|batch| batch.put(key("a"), vec![])).await.unwrap();
     assert!(conflict_at(commit(&store, &|batch| batch.expect_absent(key("a"))).await, "a"));
@@ -135,19 +146,27 @@ pub(crate) async fn the_later_write_to_a_key_counts<S: Subject>() {
     assert_eq!(store.scan_keys(everything(), Direction::Forward, 10).unwrap(), [key("a"), key("c")]);
 }
 
-/// Many batches of one caller in one group: each sees those before it, and nothing of those refused.
+/// Many batches of one caller in one group: each sees those before it, and nothing of those refused. What a group replaces is not what
+/// was read before it.
 pub(crate) async fn calls_take_effect_in_their_order<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
     for size in [8, 6_000] {
         let value = |n: u64| n.to_be_bytes().repeat(size / 8);
         let mut commits = Vec::new();
+        commit(&store, &|batch| batch.put(key("a"), value(0))).await.unwrap();
+        let seen = version(&store, "a");
+        let step = |n: u64| key(&format!("step {n}"));
         for n in 1..=100 {
             let mut batch = Batch::new();
-            batch.expect_unchanged(key("a"), (n > 1).then(|| value(n - 1))).put(key("a"), value(n));
+            match n {
+                1 => batch.expect_unchanged(key("a"), seen),
+                _ => batch.expect_present(step(n - 1)).delete(step(n - 1)),
+            };
+            batch.expect_absent(step(n)).put(step(n), value(n)).put(key("a"), value(n));
             commits.push(store.commit(batch));
             let mut stale = Batch::new();
-            stale.expect_value(key("a"), value(n + 1)).put(key("a"), value(0));
+            stale.expect_unchanged(key("a"), seen).put(key("a"), value(0));
             commits.push(store.commit(stale));
         }
         for (n, commit) in commits.into_iter().enumerate() {
@@ -155,7 +174,8 @@ pub(crate) async fn calls_take_effect_in_their_order<S: Subject>() {
             assert_eq!(outcome.is_ok(), n % 2 == 0, "{n} {outcome:?}");
         }
         assert_eq!(store.get(b"a").unwrap(), Some(value(100)));
-        commit(&store, &|batch| batch.delete(key("a"))).await.unwrap();
+        commit(&store, &|batch| batch.delete(key("a")).delete(step(100))).await.unwrap();
+        assert!(store.scan_keys(everything(), Direction::Forward, 10).unwrap().is_empty());
     }
 }
 
@@ -279,12 +299,17 @@ pub(crate) async fn preconditions_on_large_values<S: Subject>() {
     let store = subject.store();
     let (old, new) = (vec![1; 50_000], vec![2; 50_000]);
     commit(&store, &|batch| batch.put(key("a"), old.clone())).await.unwrap();
-    let mut other_end = old.clone();
-    other_end[49_999] = 0;
-    assert!(conflict_at(commit(&store, &|batch| batch.expect_value(key("a"), other_end.clone())).await, "a"));
-    commit(&store, &|batch| batch.expect_value(key("a"), old.clone()).put(key("a"), new.clone())).await.unwrap();
-    assert!(conflict_at(commit(&store, &|batch| batch.expect_value(key("a"), old.clone())).await, "a"));
-    commit(&store, &|batch| batch.expect_value(key("a"), new.clone())).await.unwrap();
+    let first = version(&store, "a");
+    commit(&store, &|batch| batch.expect_unchanged(key("a"), first).put(key("a"), new.clone())).await.unwrap();
+    assert!(conflict_at(commit(&store, &|batch| batch.expect_unchanged(key("a"), first)).await, "a"));
+    let second = version(&store, "a");
+    commit(&store, &|batch| batch.expect_unchanged(key("a"), second)).await.unwrap();
+    // A version outlives the process that gave it.
+    drop(store);
+    let subject = subject.reopen();
+    let store = subject.store();
+    assert!(conflict_at(commit(&store, &|batch| batch.expect_unchanged(key("a"), first)).await, "a"));
+    commit(&store, &|batch| batch.expect_unchanged(key("a"), second).delete(key("a"))).await.unwrap();
 }
 
 pub(crate) async fn durable_after_reopening<S: Subject>() {
@@ -482,7 +507,8 @@ enum Wish {
     AsIs,
     Absent,
     Present,
-    Value(usize),
+    /// What the value was at the last look, which may be long ago.
+    Seen,
 }
 
 fn some_key() -> impl Strategy<Value = Key> {
@@ -498,7 +524,7 @@ fn some_action() -> impl Strategy<Value = Action> {
         6 => Just(Wish::AsIs),
         1 => Just(Wish::Absent),
         1 => Just(Wish::Present),
-        1 => some_size().prop_map(Wish::Value),
+        2 => Just(Wish::Seen),
     ];
     let commit = (
         prop::collection::vec((some_key(), expect), 0..3),
@@ -517,13 +543,30 @@ fn value_of(size: usize) -> Vec<u8> {
     vec![size as u8; size]
 }
 
-fn resolve(model: &BTreeMap<Key, Vec<u8>>, key: &Key, expect: &Wish) -> (Expect, bool) {
-    let held = model.get(key);
-    match expect {
-        Wish::AsIs => (held.cloned().map_or(Expect::Absent, Expect::Value), true),
-        Wish::Absent => (Expect::Absent, held.is_none()),
-        Wish::Present => (Expect::Present, held.is_some()),
-        Wish::Value(size) => (Expect::Value(value_of(*size)), held == Some(&value_of(*size))),
+/// The versions at the last look, and the keys written since.
+#[derive(Default)]
+struct Looked {
+    versions: BTreeMap<Key, Version>,
+    written: BTreeSet<Key>,
+}
+
+impl Looked {
+    fn at(store: &Arc<dyn Store>, model: &BTreeMap<Key, Vec<u8>>) -> Self {
+        let versions = model.keys().map(|key| (key.clone(), store.read(key).unwrap().unwrap().version)).collect();
+        Self { versions, written: BTreeSet::new() }
+    }
+
+    fn resolve(&self, model: &BTreeMap<Key, Vec<u8>>, key: &Key, wish: &Wish) -> (Expect, bool) {
+        let held = model.contains_key(key);
+        let seen = self.versions.get(key).map_or(Expect::Absent, |version| Expect::Version(*version));
+        match wish {
+            Wish::AsIs if !self.written.contains(key) => (seen, true),
+            Wish::AsIs => (if held { Expect::Present } else { Expect::Absent }, true),
+            Wish::Absent => (Expect::Absent, !held),
+            Wish::Present => (Expect::Present, held),
+            // Written again it is another value, whatever it says; gone as before, it is as it was.
+            Wish::Seen => (seen, !self.written.contains(key) || (seen == Expect::Absent && !held)),
+        }
     }
 }
 
@@ -539,14 +582,14 @@ pub(crate) async fn behaves_like_a_map<S: Subject>() {
 async fn play<S: Subject>(script: Vec<Action>) -> Result<(), TestCaseError> {
     let mut subject = S::fresh();
     let mut model: BTreeMap<Key, Vec<u8>> = BTreeMap::new();
-    let mut pending = Vec::new();
+    let (mut pending, mut looked) = (Vec::new(), Looked::default());
     let mut last = 0;
     for action in script.into_iter().chain([Action::Reopen]) {
         if let Action::Commit { expects, writes, appends } = action {
             let mut batch = Batch::new();
             let mut holds = true;
             for (key, expect) in expects {
-                let (expect, met) = resolve(&model, &key, &expect);
+                let (expect, met) = looked.resolve(&model, &key, &expect);
                 batch.expect(key, expect);
                 holds &= met;
             }
@@ -556,6 +599,7 @@ async fn play<S: Subject>(script: Vec<Action>) -> Result<(), TestCaseError> {
                     None => batch.delete(key.clone()),
                 };
                 if holds {
+                    looked.written.insert(key.clone());
                     match size {
                         Some(size) => model.insert(key, value_of(size)),
                         None => model.remove(&key),
@@ -567,6 +611,7 @@ async fn play<S: Subject>(script: Vec<Action>) -> Result<(), TestCaseError> {
                 batch.append_many(stream, numbers, value_of(size));
                 if holds {
                     last += numbers;
+                    looked.written.extend([keys::feed(stream, last), keys::feed_end()]);
                     model.insert(keys::feed(stream, last), value_of(size));
                     model.insert(keys::feed_end(), u64::to_be_bytes(last).to_vec());
                 }
@@ -598,6 +643,7 @@ async fn play<S: Subject>(script: Vec<Action>) -> Result<(), TestCaseError> {
                 prop_assert!(subject.store().get(key).unwrap().as_ref() == model.get(key));
             }
         }
+        looked = Looked::at(&subject.store(), &model);
     }
     Ok(())
 }

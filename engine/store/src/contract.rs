@@ -7,13 +7,18 @@ use super::{
     error::{CommitError, StoreError},
     keys,
     range::{Direction, Key, KeyRange},
+    version::Versioned,
 };
 
 pub type CommitFuture = Pin<Box<dyn Future<Output = Result<(), CommitError>> + Send>>;
 
 pub trait Store: Send + Sync + 'static {
     /// Durable state only: what a commit wrote is seen when its future has resolved, not before.
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError>;
+    /// For those who put no precondition on it.
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.read(key)?.map(|found| found.value))
+    }
     /// Ordered scan, at most `limit` pairs. One scan sees one state: all of a commit or nothing of it.
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError>;
     /// The keys alone: no value is read or decrypted.

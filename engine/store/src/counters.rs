@@ -113,15 +113,17 @@ impl Ids {
     async fn extend(&self, counter: Counter<'_>, left: u64, n: u32) -> Result<Range<u64>, IdError> {
         let key = keys::counter(counter.name);
         for _ in 0..RACES {
-            let held = self.store.get(&key)?;
-            let last = last_leased(counter.name, held.as_deref())?;
+            let held = self.store.read(&key)?;
+            let last = last_leased(counter.name, held.as_ref().map(|held| held.value.as_slice()))?;
             let room = counter.last.saturating_sub(last);
             if room + left < u64::from(n) || room == 0 {
                 return Err(exhausted(counter, n));
             }
             let end = last + BLOCK.max(u64::from(n)).min(room);
             let mut batch = Batch::new();
-            batch.expect_unchanged(key.clone(), held).put(key.clone(), end.to_be_bytes().to_vec());
+            batch
+                .expect_unchanged(key.clone(), held.map(|held| held.version))
+                .put(key.clone(), end.to_be_bytes().to_vec());
             match self.store.commit(batch).await {
                 Ok(()) => return Ok(last + 1..end + 1),
                 Err(CommitError::Conflict { .. }) => {}

@@ -42,7 +42,7 @@ pub(super) fn further_pieces(head: &[u8]) -> u32 {
     }
 }
 
-/// Differs for any two values ever written: the sum over all heads shows whether one is missing, old or too many.
+/// The nonce, which differs for any two values ever written: the sum over all heads shows whether one is missing, old or too many.
 pub(super) fn fingerprint(head: &[u8]) -> u128 {
     let nonce = match head.first() {
         Some(&CUT) => head.get(CUT_HEADER..),

@@ -7,8 +7,9 @@ use super::{
     batch::Batch,
     contract::Store,
     error::StoreError,
-    keys,
+    keys::{self, Space},
     range::{Direction, Key, KeyRange},
+    version::{Version, Versioned},
 };
 
 pub const FIRST_SEQ: u64 = 1;
@@ -54,6 +55,12 @@ pub enum Damage {
     Snapshot(String),
 }
 
+/// Whether a conflict at this key means that somebody else has written the journal: who hosts the location has to load it again. A
+/// conflict at any other key only asks for the turn to be prepared again.
+pub fn is_lock(key: &[u8]) -> bool {
+    matches!(Space::of(key), Some(Space::Journal | Space::Snapshot))
+}
+
 /// Adds a record with the precondition that it is the next one.
 ///
 /// A trimmed journal has no record `seq` for a process that fell far behind either, so the record before it must be there too (trimming
@@ -75,11 +82,7 @@ pub fn write_snapshot(batch: &mut Batch, location: u32, seq: u64, state: &[u8]) 
     if !batch.writes_to(&record) {
         batch.expect_present(record);
     }
-    batch.put(keys::snapshot(location), snapshot_value(seq, state));
-}
-
-fn snapshot_value(seq: u64, state: &[u8]) -> Vec<u8> {
-    [&seq.to_be_bytes(), state].concat()
+    batch.put(keys::snapshot(location), [&seq.to_be_bytes(), state].concat());
 }
 
 /// Deletes up to `limit` of the oldest records that the snapshot has made superfluous, except the newest `keep` of them. Answers how
@@ -91,13 +94,13 @@ pub fn trim(
     keep: u64,
     limit: usize,
 ) -> Result<usize, JournalError> {
-    let Some((seq, state)) = read_snapshot(store, location)? else { return Ok(0) };
+    let Some(Snapshot { seq, version, .. }) = read_snapshot(store, location)? else { return Ok(0) };
     // The record of the snapshot itself stays: the next append asks for its predecessor.
     let range = KeyRange::new(keys::journal(location, 0), keys::journal(location, seq.saturating_sub(keep)));
     let old = store.scan_keys(range, Direction::Forward, limit)?;
     let count = old.len();
     if count > 0 {
-        batch.expect_value(keys::snapshot(location), snapshot_value(seq, &state));
+        batch.expect_unchanged(keys::snapshot(location), Some(version));
     }
     for key in old {
         batch.delete(key);
@@ -108,15 +111,16 @@ pub fn trim(
 pub fn load(store: &dyn Store, location: u32) -> Result<Loaded, JournalError> {
     let mut snapshot = read_snapshot(store, location)?;
     for _ in 0..RELOADS {
-        let after = snapshot.as_ref().map_or(FIRST_SEQ, |(seq, _)| seq + 1);
+        let after = snapshot.as_ref().map_or(FIRST_SEQ, |snapshot| snapshot.seq + 1);
         match read_tail(store, location, after) {
             Ok(tail) => {
                 let next_seq = after + tail.len() as u64;
+                let snapshot = snapshot.map(|snapshot| (snapshot.seq, snapshot.state));
                 return Ok(Loaded { snapshot, tail, next_seq });
             }
             Err(error @ JournalError::Damaged { .. }) => {
                 let newer = read_snapshot(store, location)?;
-                if newer == snapshot {
+                if newer.as_ref().map(|it| it.version) == snapshot.as_ref().map(|it| it.version) {
                     return Err(error);
                 }
                 snapshot = newer;
@@ -127,17 +131,23 @@ pub fn load(store: &dyn Store, location: u32) -> Result<Loaded, JournalError> {
     Err(StoreError::Busy.into())
 }
 
-fn read_snapshot(store: &dyn Store, location: u32) -> Result<Option<(u64, Vec<u8>)>, JournalError> {
+struct Snapshot {
+    seq: u64,
+    state: Vec<u8>,
+    version: Version,
+}
+
+fn read_snapshot(store: &dyn Store, location: u32) -> Result<Option<Snapshot>, JournalError> {
     let damaged = |why: String| JournalError::Damaged { location, damage: Damage::Snapshot(why) };
-    let value = match store.get(&keys::snapshot(location)) {
+    let found = match store.read(&keys::snapshot(location)) {
         Err(StoreError::Damaged { what, .. }) => return Err(damaged(what)),
         other => other?,
     };
-    let Some(mut value) = value else { return Ok(None) };
+    let Some(Versioned { mut value, version }) = found else { return Ok(None) };
     let seq =
         value.first_chunk().map(|seq| u64::from_be_bytes(*seq)).ok_or_else(|| damaged("it is cut short".into()))?;
     value.drain(..8);
-    Ok(Some((seq, value)))
+    Ok(Some(Snapshot { seq, state: value, version }))
 }
 
 fn read_tail(store: &dyn Store, location: u32, first: u64) -> Result<Vec<(u64, Vec<u8>)>, JournalError> {

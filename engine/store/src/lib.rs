@@ -34,6 +34,7 @@ pub mod secrets;
 mod shared;
 mod sled_guard;
 mod sled_store;
+mod version;
 mod watermark;
 
 #[cfg(test)]
@@ -50,3 +51,4 @@ pub use memory::MemoryStore;
 pub use mend::Mended;
 pub use range::{Direction, FIRST_RESERVED, Key, KeyRange, prefix_end};
 pub use sled_store::{SledConfig, SledStore};
+pub use version::{Version, Versioned};

@@ -7,11 +7,12 @@ use std::{
 };
 
 use super::{
-    batch::{Append, Batch, Expect, check_key},
+    batch::{Append, Batch, check_key},
     contract::{CommitFuture, Health, Store, feed_number},
     error::{CommitError, StoreError},
     keys,
     range::{Direction, Key, KeyRange},
+    version::{Version, Versioned},
 };
 
 /// What the next commit is to suffer.
@@ -30,7 +31,9 @@ pub struct MemoryStore {
 
 #[derive(Clone, Default)]
 struct State {
-    values: BTreeMap<Key, Vec<u8>>,
+    values: BTreeMap<Key, Versioned>,
+    /// The last version given.
+    version: u128,
     faults: VecDeque<Fault>,
     full: bool,
     commits: u64,
@@ -43,8 +46,8 @@ impl MemoryStore {
 
     /// What a crash at this moment would leave on the disk: the values, none of the faults.
     pub fn fork(&self) -> Self {
-        let values = self.lock().values.clone();
-        Self { state: Mutex::new(State { values, ..State::default() }) }
+        let State { values, version, .. } = self.lock().clone();
+        Self { state: Mutex::new(State { values, version, ..State::default() }) }
     }
 
     /// Faults queue up: each commit takes one.
@@ -86,7 +89,7 @@ impl MemoryStore {
         range: KeyRange,
         direction: Direction,
         limit: usize,
-        take: impl Fn((&Key, &Vec<u8>)) -> T,
+        take: impl Fn((&Key, &Versioned)) -> T,
     ) -> Vec<T> {
         let Some(KeyRange { start, end }) = range.clamped() else { return Vec::new() };
         let state = self.lock();
@@ -101,15 +104,15 @@ impl MemoryStore {
 impl State {
     fn apply(&mut self, batch: Batch) -> Result<(), CommitError> {
         for (key, expect) in batch.expects {
-            if !self.holds(&key, &expect) {
+            if !expect.is_met(self.values.get(&key).map(|found| found.version)) {
                 return Err(CommitError::Conflict { key });
             }
         }
         for (key, value) in batch.writes {
             match value {
-                Some(value) => self.values.insert(key, value),
-                None => self.values.remove(&key),
-            };
+                Some(value) => self.put(key, value),
+                None => drop(self.values.remove(&key)),
+            }
         }
         self.append(batch.appends)?;
         self.commits += 1;
@@ -117,32 +120,29 @@ impl State {
     }
 
     fn append(&mut self, appends: Vec<Append>) -> Result<(), StoreError> {
-        let mut last = self.values.get(&keys::feed_end()).map_or(Ok(0), |value| feed_number(value))?;
+        let mut last = self.values.get(&keys::feed_end()).map_or(Ok(0), |found| feed_number(&found.value))?;
         for Append { stream, numbers, value } in appends {
             last += numbers;
-            self.values.insert(keys::feed(stream, last), value);
-            self.values.insert(keys::feed_end(), last.to_be_bytes().to_vec());
+            self.put(keys::feed(stream, last), value);
+            self.put(keys::feed_end(), last.to_be_bytes().to_vec());
         }
         Ok(())
     }
 
-    fn holds(&self, key: &[u8], expect: &Expect) -> bool {
-        match (expect, self.values.get(key)) {
-            (Expect::Absent, value) => value.is_none(),
-            (Expect::Present, value) => value.is_some(),
-            (Expect::Value(want), value) => value == Some(want),
-        }
+    fn put(&mut self, key: Key, value: Vec<u8>) {
+        self.version += 1;
+        self.values.insert(key, Versioned { value, version: Version(self.version) });
     }
 }
 
 impl Store for MemoryStore {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
         check_key(key)?;
         Ok(self.lock().values.get(key).cloned())
     }
 
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
-        Ok(self.collect(range, direction, limit, |(key, value)| (key.clone(), value.clone())))
+        Ok(self.collect(range, direction, limit, |(key, found)| (key.clone(), found.value.clone())))
     }
 
     fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {

@@ -16,12 +16,13 @@ use super::{
     contract::{CommitFuture, Health, Store},
     directory::Directory,
     disk::{Disk, Floor, RealDisk},
-    envelope::{Envelope, StoreKey},
+    envelope::{Envelope, StoreKey, fingerprint},
     error::StoreError,
     integrity,
     range::{Direction, Key, KeyRange},
     shared::{Raw, Shared},
     sled_guard::{open_sled, quiet_panics},
+    version::{Version, Versioned},
     watermark::WatermarkFile,
 };
 
@@ -125,9 +126,11 @@ impl SledStore {
 }
 
 impl Store for SledStore {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
         check_key(key)?;
-        self.shared.value(key)
+        let Some(raw) = self.shared.read(key)? else { return Ok(None) };
+        let value = self.shared.envelope.open(key, &raw.head, &raw.pieces)?;
+        Ok(Some(Versioned { value, version: Version(fingerprint(&raw.head)) }))
     }
 
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {

@@ -10,7 +10,7 @@ use location::{
 };
 use runtime::clock;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use store::{Batch, CommitError, Direction, Store, StoreError, keys, secrets::Secrets};
+use store::{Batch, CommitError, Direction, Store, StoreError, Version, keys, secrets::Secrets};
 use uuid::Uuid;
 
 use super::{
@@ -204,16 +204,16 @@ impl Devices {
         Err(WorkstationError::TooMany { retry_after: 1 })
     }
 
-    fn code(&self, digest: &[u8; 32], now: Timestamp) -> Result<Option<(Code, Vec<u8>)>, StoreError> {
+    fn code(&self, digest: &[u8; 32], now: Timestamp) -> Result<Option<(Code, Version)>, StoreError> {
         let key = keys::pairing_code(digest);
-        let Some(bytes) = self.store.get(&key)? else { return Ok(None) };
-        let code: Code = read(&key, &bytes)?;
-        Ok((now < code.expires && code.uses > 0).then_some((code, bytes)))
+        let Some(found) = self.store.read(&key)? else { return Ok(None) };
+        let code: Code = read(&key, &found.value)?;
+        Ok((now < code.expires && code.uses > 0).then_some((code, found.version)))
     }
 
-    fn use_code(&self, digest: &[u8; 32], code: Code, seen: Vec<u8>, batch: &mut Batch) {
+    fn use_code(&self, digest: &[u8; 32], code: Code, seen: Version, batch: &mut Batch) {
         let key = keys::pairing_code(digest);
-        batch.expect_value(key.clone(), seen);
+        batch.expect_unchanged(key.clone(), Some(seen));
         if code.uses > 1 {
             batch.put(key, json(&Code { uses: code.uses - 1, ..code }));
         } else {
@@ -232,8 +232,8 @@ impl Devices {
         // The installation's own id is known to nobody else: who learned it from a list could take its place.
         let id = self.id_of(install);
         let key = keys::workstation(id.as_bytes());
-        let seen = self.store.get(&key)?;
-        let before = seen.as_deref().map(|bytes| read::<Device>(&key, bytes)).transpose()?;
+        let seen = self.store.read(&key)?;
+        let before = seen.as_ref().map(|seen| read::<Device>(&key, &seen.value)).transpose()?;
         let before = before.map(|device| device.location);
         if before != Some(location) {
             let there = self.store.scan_keys(keys::workstations_at(location.0), Direction::Forward, WORKSTATIONS)?;
@@ -254,7 +254,7 @@ impl Devices {
         if let Some(before) = before {
             batch.delete(keys::workstation_at(before.0, id.as_bytes()));
         }
-        batch.expect_unchanged(key.clone(), seen).put(key, json(&device));
+        batch.expect_unchanged(key.clone(), seen.map(|seen| seen.version)).put(key, json(&device));
         batch.put(keys::workstation_at(location.0, id.as_bytes()), Vec::new());
         Ok(NewDevice { id, token, location, before })
     }
@@ -291,13 +291,12 @@ impl Devices {
     pub async fn revoke(&self, location: LocationId, id: Uuid) -> Result<bool, WorkstationError> {
         let key = keys::workstation(id.as_bytes());
         for _ in 0..TRIES {
-            let seen = self.store.get(&key)?;
-            let Some(bytes) = &seen else { return Ok(false) };
-            if read::<Device>(&key, bytes)?.location != location {
+            let Some(seen) = self.store.read(&key)? else { return Ok(false) };
+            if read::<Device>(&key, &seen.value)?.location != location {
                 return Ok(false);
             }
             let mut batch = Batch::new();
-            batch.expect_unchanged(key.clone(), seen).delete(key.clone());
+            batch.expect_unchanged(key.clone(), Some(seen.version)).delete(key.clone());
             batch.delete(keys::workstation_at(location.0, id.as_bytes()));
             match self.store.commit(batch).await {
                 Ok(()) => return Ok(true),
@@ -311,12 +310,11 @@ impl Devices {
     /// Keeps when a workstation was there last. Nothing rests on it: where somebody changes its record meanwhile, that stands.
     pub async fn seen(&self, id: Uuid, version: &str, now: Timestamp) -> Result<(), WorkstationError> {
         let key = keys::workstation(id.as_bytes());
-        let seen = self.store.get(&key)?;
-        let Some(bytes) = &seen else { return Ok(()) };
-        let device: Device = read(&key, bytes)?;
+        let Some(seen) = self.store.read(&key)? else { return Ok(()) };
+        let device: Device = read(&key, &seen.value)?;
         let device = Device { last_seen: Some(now), version: plain(version, VERSION_BYTES), ..device };
         let mut batch = Batch::new();
-        batch.expect_unchanged(key.clone(), seen).put(key, json(&device));
+        batch.expect_unchanged(key.clone(), Some(seen.version)).put(key, json(&device));
         match self.store.commit(batch).await {
             Ok(()) | Err(CommitError::Conflict { .. }) => Ok(()),
             Err(error) => Err(error.into()),
@@ -327,10 +325,12 @@ impl Devices {
     pub async fn next_lease(&self, location: LocationId) -> Result<u64, WorkstationError> {
         let key = keys::lease(location.0);
         for _ in 0..TRIES {
-            let seen = self.store.get(&key)?;
-            let last = seen.as_deref().map(|bytes| number(&key, bytes)).transpose()?.unwrap_or(0);
+            let seen = self.store.read(&key)?;
+            let last = seen.as_ref().map(|seen| number(&key, &seen.value)).transpose()?.unwrap_or(0);
             let mut batch = Batch::new();
-            batch.expect_unchanged(key.clone(), seen).put(key.clone(), (last + 1).to_be_bytes().to_vec());
+            batch
+                .expect_unchanged(key.clone(), seen.map(|seen| seen.version))
+                .put(key.clone(), (last + 1).to_be_bytes().to_vec());
             match self.store.commit(batch).await {
                 Ok(()) => return Ok(last + 1),
                 Err(CommitError::Conflict { .. }) => {}

@@ -15,7 +15,7 @@ use std::{
 };
 
 use setup::EngineRules;
-use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, Store, StoreError, keys};
+use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, Store, StoreError, Versioned, keys};
 
 /// What the store adds to a value: format, nonce, checksum.
 const SEAL: usize = 41;
@@ -64,8 +64,8 @@ impl Recorded {
 }
 
 impl Store for Recorded {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        self.store.get(key)
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
+        self.store.read(key)
     }
 
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {

@@ -24,7 +24,9 @@ use processor::{
     processor::{Deps, Processor},
 };
 use setup::Setup;
-use store::{CommitError, MemoryStore, Store, StoreError, counters::Ids, keys, memory::Fault, secrets::Secrets};
+use store::{
+    CommitError, MemoryStore, Store, StoreError, counters::Ids, journal, keys, memory::Fault, secrets::Secrets,
+};
 use webhooks::{
     outbox::{Doorbell, Outbox},
     subscriptions::Subscriptions,
@@ -194,7 +196,9 @@ impl Sim {
                 Ok(()) => {}
                 Err(CommitError::Conflict { key }) => {
                     self.say(|| format!("location {id}: conflict in {}", keys::space_name(&key)));
-                    self.reload(id);
+                    if journal::is_lock(&key) {
+                        self.reload(id);
+                    }
                     continue;
                 }
                 Err(CommitError::Full { .. }) => return Heard::Busy,

@@ -32,7 +32,7 @@ use runtime::{
     clock::{self, Watch},
     metrics::Metrics,
 };
-use store::CommitError;
+use store::{CommitError, journal};
 use tokio::sync::oneshot;
 
 use crate::{
@@ -265,9 +265,12 @@ impl LocationActor {
                         Ok(())
                     }))
                 }
-                Err(CommitError::Conflict { .. }) if tries > 0 => {
-                    // A document another location changed, or another process that hosts this location: read all again.
-                    act.load();
+                Err(CommitError::Conflict { key }) if tries > 0 => {
+                    // Of another process that hosts this location memory knows nothing. A document that another location changed is read
+                    // with the turn.
+                    if journal::is_lock(&key) {
+                        act.load();
+                    }
                     act.attempt(job, tries - 1)
                 }
                 Err(CommitError::Full { free, floor }) => {

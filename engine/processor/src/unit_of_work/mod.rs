@@ -12,7 +12,7 @@ use query::{
 };
 use records::document::{Document, Kind, Link};
 use serde::de::DeserializeOwned;
-use store::{Batch, Key, Store, StoreError, keys, secrets::Secrets};
+use store::{Batch, Key, Store, StoreError, Versioned, keys, secrets::Secrets};
 use webhooks::views::RelatedRecords;
 
 use crate::{error::Reject, id_pool::Pool};
@@ -80,7 +80,7 @@ pub struct UnitOfWork<'a> {
     taken: BTreeSet<(Resource, u64)>,
     written: Writes,
     /// What must be unchanged at the commit.
-    expected: BTreeMap<Key, Option<Vec<u8>>>,
+    expected: BTreeMap<Key, Option<Versioned>>,
     /// Documents nobody else writes, as the store has them.
     read: BTreeMap<Key, Option<Vec<u8>>>,
     touched: BTreeMap<Key, Touched>,
@@ -103,12 +103,18 @@ impl<'a> UnitOfWork<'a> {
 
     /// Reads a value other locations may write too: the commit insists that it is unchanged.
     pub fn guarded(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
-        if let Some(value) = self.written.get(&key).or_else(|| self.expected.get(&key)) {
+        if let Some(value) = self.written.get(&key) {
             return Ok(value.clone());
         }
-        let value = self.store.get(&key)?;
-        self.expected.insert(key, value.clone());
-        Ok(value)
+        if !self.expected.contains_key(&key) {
+            self.expected.insert(key.clone(), self.store.read(&key)?);
+        }
+        Ok(self.expected(&key).flatten())
+    }
+
+    /// As it was read, where the commit insists on it.
+    fn expected(&self, key: &Key) -> Option<Option<Vec<u8>>> {
+        self.expected.get(key).map(|found| found.as_ref().map(|found| found.value.clone()))
     }
 
     pub fn put_raw(&mut self, key: Key, value: Vec<u8>) {
@@ -136,12 +142,19 @@ impl<'a> UnitOfWork<'a> {
     /// The document as the store has it, read once. One whose id is fresh is not looked for.
     fn stored<T: Document>(&mut self, key: &Key, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let fresh = self.is_fresh::<T>(id);
-        let reads = if T::GUARDED { &mut self.expected } else { &mut self.read };
-        if let Some(value) = reads.get(key) {
+        if T::GUARDED {
+            if fresh {
+                self.expected.entry(key.clone()).or_insert(None);
+            } else if !self.expected.contains_key(key) {
+                self.expected.insert(key.clone(), self.store.read(key)?);
+            }
+            return Ok(self.expected(key).flatten());
+        }
+        if let Some(value) = self.read.get(key) {
             return Ok(value.clone());
         }
         let value = if fresh { None } else { self.store.get(key)? };
-        reads.insert(key.clone(), value.clone());
+        self.read.insert(key.clone(), value.clone());
         Ok(value)
     }
 
@@ -261,8 +274,8 @@ impl<'a> UnitOfWork<'a> {
             feed::append(batch, stream, &entries);
         }
         self.taken.clear();
-        for (key, value) in std::mem::take(&mut self.expected) {
-            batch.expect_unchanged(key, value);
+        for (key, found) in std::mem::take(&mut self.expected) {
+            batch.expect_unchanged(key, found.map(|found| found.version));
         }
         for (key, value) in std::mem::take(&mut self.written) {
             match value {
@@ -288,8 +301,8 @@ impl GuardedValues for UnitOfWork<'_> {
 impl RelatedRecords for UnitOfWork<'_> {
     fn stored(&self, resource: Resource, scope: u32, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let key = keys::record(Kind::Of(resource).byte(), scope, id);
-        let known = self.written.get(&key).or_else(|| self.expected.get(&key)).or_else(|| self.read.get(&key));
-        known.map_or_else(|| self.store.get(&key), |value| Ok(value.clone()))
+        let known = self.written.get(&key).or_else(|| self.read.get(&key)).cloned().or_else(|| self.expected(&key));
+        known.map_or_else(|| self.store.get(&key), Ok)
     }
 }
 
@@ -321,9 +334,9 @@ mod tests {
     }
 
     impl Store for Counting {
-        fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
             self.reads.fetch_add(1, Ordering::SeqCst);
-            self.store.get(key)
+            self.store.read(key)
         }
 
         fn scan(&self, _: KeyRange, _: Direction, _: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {

@@ -168,10 +168,10 @@ pub(crate) fn forget(store: &dyn Store, now: Timestamp, limit: usize, batch: &mu
     for key in &left {
         batch.delete(key.clone());
         let Some((_, place)) = keys::parse_place_left(key) else { continue };
-        let Some(value) = store.get(place)? else { continue };
-        let mut stays = Stays::parse(place, &value)?;
+        let Some(found) = store.read(place)? else { continue };
+        let mut stays = Stays::parse(place, &found.value)?;
         stays.forget(until);
-        batch.expect_value(place.to_vec(), value);
+        batch.expect_unchanged(place.to_vec(), Some(found.version));
         match stays.to_value() {
             Some(value) => batch.put(place.to_vec(), value),
             None => batch.delete(place.to_vec()),

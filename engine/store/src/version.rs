@@ -1,0 +1,26 @@
+//! Which writing of a value one is.
+
+/// Differs for any two values a store was ever given, those of one key and content included: a precondition names it instead of the value.
+/// It means something to the store it came from only, and says nothing of what is older or newer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Version(pub(crate) u128);
+
+impl std::fmt::Debug for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Version({:x})", self.0)
+    }
+}
+
+/// A value as a read found it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Versioned {
+    pub value: Vec<u8>,
+    pub version: Version,
+}
+
+/// Values may be patient data.
+impl std::fmt::Debug for Versioned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Versioned({:?}, {} bytes, redacted)", self.version, self.value.len())
+    }
+}
