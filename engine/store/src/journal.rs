@@ -14,7 +14,7 @@ use super::{
 
 pub const FIRST_SEQ: u64 = 1;
 
-/// Records read at a time; each page holds up the committer for about a millisecond.
+/// Records read at a time: what of a page is held twice is small.
 const PAGE: usize = 2_000;
 /// A load that races with a snapshot and its trimming starts over.
 const RELOADS: usize = 5;
@@ -261,6 +261,21 @@ mod tests {
             assert!(matches!(append_now(&store, 1, seq), Err(CommitError::Conflict { .. })), "{seq}");
         }
         append_now(&store, 1, 4).unwrap();
+    }
+
+    #[test]
+    fn the_keys_of_a_failed_append_are_the_lock_and_no_others() {
+        let store = MemoryStore::new();
+        grow(&store, 1, 1..=3);
+        snap(&store, 1, 2).unwrap();
+        // The first record, one that is there, one too far.
+        for seq in [1, 3, 9] {
+            let Err(CommitError::Conflict { key }) = append_now(&store, 1, seq) else { panic!("{seq}") };
+            assert!(is_lock(&key), "{seq}");
+        }
+        for key in [keys::record(1, 1, 1), keys::link(1, 1, b"EHR-7"), keys::wake(1, 1), keys::active(1), vec![]] {
+            assert!(!is_lock(&key));
+        }
     }
 
     #[test]
