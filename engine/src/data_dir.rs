@@ -50,8 +50,8 @@ impl DataDir {
     /// The key of the store, made at the first start. Nothing is written where something is missing.
     pub(crate) fn key(&self, accept_empty: bool) -> Result<StoreKey, Incomplete> {
         // Whatever else lies in its folder, without its log there is no store.
-        let (log, folder) = (self.store.join("db"), present(&self.store)?);
-        if present(&log)? {
+        let folder = present(&self.store)?;
+        if store::is_made(&self.store)? {
             return match present(&self.key)? {
                 true => Ok(StoreKey::load(&self.key)?),
                 false => Err(Incomplete::NoKey { key: self.key.clone(), store: self.store.clone() }),

@@ -8,8 +8,8 @@ use std::{
 };
 
 use adapter_host::{Host, HostError, Transport};
-use setup::Setup;
-use store::{CommitError, SledConfig, SledStore, Store, StoreError};
+use setup::{Setup, StoreEngine};
+use store::{CommitError, EmbeddedStore, EngineKind, Store, StoreConfig, StoreError};
 use webhooks::{subscriptions::Audience, views::Views};
 
 use crate::{
@@ -71,13 +71,17 @@ pub async fn open(
     std::fs::create_dir_all(dir).map_err(unusable)?;
     let data = DataDir::new(dir);
     let key = data.key(setup.engine.accept_empty_store)?;
-    let mut config = SledConfig::new(&data.store, key);
+    let mut config = StoreConfig::new(&data.store, key);
+    config.engine = match setup.engine.store_engine {
+        StoreEngine::Sled => EngineKind::Sled,
+        StoreEngine::Fjall => EngineKind::Fjall,
+    };
     config.floor_bytes = setup.engine.store_floor_bytes;
     config.cache_bytes = setup.engine.store_cache_bytes;
     config.verify = setup.engine.store_verify;
     config.audit = !config.verify;
     let store: Arc<dyn Store> =
-        Arc::new(SledStore::open(config).map_err(|error| OpenError::of_store(error, &data.store))?);
+        Arc::new(EmbeddedStore::open(config).map_err(|error| OpenError::of_store(error, &data.store))?);
     data.note()?;
 
     let cache = setup.engine.adapter_cache.clone().unwrap_or_else(|| dir.join("adapters"));

@@ -22,14 +22,14 @@ use processor::{
 use records::Writeback;
 use sandbox_ehr::records::Resource;
 use sandbox_host::Hosted;
-use store::{SledConfig, SledStore, Store, StoreKey};
+use store::{EmbeddedStore, Store, StoreConfig, StoreKey};
 use tests::harness::{components, fixtures, poll::until};
 
 async fn start(dir: &Path) -> (Engine, Arc<Hosted>) {
-    let mut config = SledConfig::new(dir.join("store"), StoreKey::new([7; 32]));
+    let mut config = StoreConfig::new(dir.join("store"), StoreKey::new([7; 32]));
     config.floor_bytes = 0;
     // The engine before may still be letting go of its last calls.
-    let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
+    let store = until("the store is free", async || EmbeddedStore::open(config.clone()).ok()).await;
     let store: Arc<dyn Store> = Arc::new(store);
     let ehr = Hosted::open(store.clone(), fixtures::SOURCE, fixtures::profile(1)).unwrap();
     let mut parts = Parts::new(store, RecordViews::shared());

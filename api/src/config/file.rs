@@ -8,7 +8,8 @@ use std::{
 
 use engine::{
     setup::{
-        DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess,
+        DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup, StoreEngine,
+        WorkstationAccess,
         login::{Login, OAuth, Proof, SigningKey, TrytonSession},
         secret::Secret as Hidden,
     },
@@ -116,6 +117,12 @@ impl<'a> File<'a> {
             s.duration("idle", SECOND..=DAY, &mut idle);
             rules.idle_seconds = (idle / SECOND).unsigned_abs();
             s.knob("actor_threads", 1..=256, &mut rules.actor_threads);
+            let engine = s.parsed("store_engine", |name| match name {
+                "sled" => Ok(StoreEngine::Sled),
+                "fjall" => Ok(StoreEngine::Fjall),
+                _ => Err("must be \"sled\" or \"fjall\"".into()),
+            });
+            rules.store_engine = engine.map_or(rules.store_engine, |engine| engine.value);
             let (mut floor, mut cache) = (rules.store_floor_bytes >> 20, rules.store_cache_bytes >> 20);
             s.knob("store_floor_mib", 0..=1 << 20, &mut floor);
             s.knob("store_cache_mib", 8..=1 << 20, &mut cache);

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use std::{collections::BTreeSet, fs, path::Path};
 
-use engine::setup::{EngineRules, LocationStatus, login::Login};
+use engine::setup::{EngineRules, LocationStatus, StoreEngine, login::Login};
 use location::{ids::LocationId, settings::ConflictRule, time::MINUTE};
 
 use super::{knobs::Knobs, reader::Problem, *};
@@ -137,6 +137,16 @@ zone = "UTC"
     assert_eq!(booking(3).on_conflict, ConflictRule::Fail);
     assert_eq!(config.setup.locations[&LocationId(3)].write.concurrency, 4);
     assert_eq!(config.setup.locations[&LocationId(2)].status, LocationStatus::Pending);
+}
+
+#[test]
+fn the_engine_of_the_store_is_a_choice() {
+    let chosen = |name: &str| parse(&format!("[engine]\nstore_engine = \"{name}\"\n{PRACTICE}"));
+    assert_eq!(parse(PRACTICE).unwrap().setup.engine.store_engine, StoreEngine::Sled);
+    assert_eq!(chosen("sled").unwrap().setup.engine.store_engine, StoreEngine::Sled);
+    assert_eq!(chosen("fjall").unwrap().setup.engine.store_engine, StoreEngine::Fjall);
+    let problem = chosen("rocks").err().unwrap().remove(0).to_string();
+    assert!(problem.contains("store_engine") && problem.contains("\"sled\" or \"fjall\""), "{problem}");
 }
 
 #[test]

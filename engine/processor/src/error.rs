@@ -145,6 +145,7 @@ pub fn failed(error: StoreError) -> EngineError {
         | StoreError::Locked { .. }
         | StoreError::WrongKey { .. }
         | StoreError::LostCommits { .. }
+        | StoreError::Layout { .. }
         | StoreError::KeyFile { .. } => EngineError::StoreFull,
     }
 }

@@ -164,6 +164,7 @@ pub struct EngineRules {
     /// Webhooks may go to loopback over plain http: development only.
     pub webhook_development: bool,
     pub webhooks: WebhookRules,
+    pub store_engine: StoreEngine,
     /// Commits are refused while less than this is free on the store's disk.
     pub store_floor_bytes: u64,
     pub guests: GuestRules,
@@ -179,6 +180,14 @@ pub struct EngineRules {
     pub store_verify: bool,
     /// Begins with an empty store where one was made before and is gone.
     pub accept_empty_store: bool,
+}
+
+/// What the store is made of; `engine/store/README.md` says what each is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StoreEngine {
+    #[default]
+    Sled,
+    Fjall,
 }
 
 /// What the calls of adapters may take.
@@ -210,6 +219,7 @@ impl Default for EngineRules {
             actor_threads: 2,
             webhook_development: false,
             webhooks: WebhookRules::default(),
+            store_engine: StoreEngine::default(),
             store_floor_bytes: 512 << 20,
             guests: GuestRules::default(),
             pull_floor_bytes: 1_024 << 20,

@@ -1,27 +1,26 @@
-//! Group commit: one thread takes every batch that waits, checks the preconditions of each against the store and the batches before it,
-//! writes all in one go, syncs once and releases all. Values arrive sealed; here they are only compared and moved.
+//! Group commit: one thread takes every batch that waits, checks the preconditions of each against the engine and the batches before it,
+//! writes all in one go, syncs once and releases all. Values arrive sealed; here only their versions are compared.
 
 use std::{
-    collections::{BTreeMap, VecDeque, btree_map::Entry},
+    collections::{BTreeMap, VecDeque},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
     time::Instant,
 };
 
-use sled::IVec;
 use tokio::sync::oneshot;
 
 use super::{
     audit::Replaced,
     batch::{Append, Batch, Expect},
     disk::{Disk, Floor},
-    envelope::{Sealed, fingerprint, further_pieces, piece_key},
+    engine::Writer,
+    envelope::Envelope,
     error::{CommitError, StoreError},
     keys,
     range::Key,
     shared::Shared,
-    sled_guard::guarded,
     version::Version,
     watermark::{WATERMARK_KEY, WatermarkFile, WatermarkRecord},
 };
@@ -35,19 +34,19 @@ pub(super) type Outcome = Result<(), CommitError>;
 
 /// A batch on its way: values sealed, weighed.
 pub(super) struct Job {
-    pub expects: Vec<(Key, Expect)>,
-    pub writes: Vec<(Key, Option<Sealed>)>,
+    expects: Vec<(Key, Expect)>,
+    writes: Vec<(Key, Option<Vec<u8>>)>,
     /// Sealed by the committer: a value is bound to its key, and the key has the number it is given there.
-    pub appends: Vec<Append>,
-    pub bytes: usize,
-    pub arrived: Instant,
-    pub reply: oneshot::Sender<Outcome>,
+    appends: Vec<Append>,
+    bytes: usize,
+    arrived: Instant,
+    reply: oneshot::Sender<Outcome>,
 }
 
 impl Job {
-    pub(crate) fn seal(shared: &Shared, batch: Batch, reply: oneshot::Sender<Outcome>) -> Result<Self, StoreError> {
+    pub(crate) fn seal(envelope: &Envelope, batch: Batch, reply: oneshot::Sender<Outcome>) -> Result<Self, StoreError> {
         let bytes = batch.weigh()?;
-        let mut sealer = shared.envelope.sealer()?;
+        let mut sealer = envelope.sealer()?;
         let writes = batch
             .writes
             .into_iter()
@@ -126,6 +125,7 @@ impl Queue {
 
 pub(super) struct Committer {
     pub shared: Arc<Shared>,
+    pub writer: Box<dyn Writer>,
     pub queue: Arc<Queue>,
     pub floor: Arc<Floor>,
     pub disk: Arc<dyn Disk>,
@@ -150,7 +150,7 @@ impl Committer {
 
     fn commit(&mut self, jobs: Vec<Job>) {
         let oldest = jobs.iter().map(|job| job.arrived).min();
-        // A panic in sled must not leave callers waiting for ever, nor let later commits build on half a group.
+        // A panic in the engine must not leave callers waiting for ever, nor let later commits build on half a group.
         let outcomes = catch_unwind(AssertUnwindSafe(|| self.outcomes(&jobs))).unwrap_or_else(|_| {
             let why = self.fail("the committer panicked".into());
             vec![Err(StoreError::Unknown { why }.into()); jobs.len()]
@@ -168,10 +168,10 @@ impl Committer {
         if let Err(error) = self.may_write() {
             return vec![Err(error); jobs.len()];
         }
-        let shared = self.shared.clone();
-        let mut group = Group::new(&shared);
-        let mut outcomes: Vec<Outcome> = jobs.iter().map(|job| group.admit(job)).collect();
+        let mut group = Group::default();
+        let mut outcomes: Vec<Outcome> = jobs.iter().map(|job| group.admit(&mut *self.writer, job)).collect();
         if group.is_empty() {
+            self.writer.forget();
             return outcomes;
         }
         // Refusals wait for the sync as well: they may rest on what an earlier batch of the group has written.
@@ -193,13 +193,31 @@ impl Committer {
     }
 
     fn write(&mut self, mut group: Group<'_>) -> Result<(), StoreError> {
-        let feed_end = self.feed_end + group.appends.iter().map(|append| append.numbers).sum::<u64>();
-        let appended = group.number_appends(self.feed_end, feed_end)?;
-        let Plan { batch, before, bytes, next, replaced } = group.plan(self.last, &appended)?;
+        let appended = self.number_appends(std::mem::take(&mut group.appends)).inspect_err(|_| self.writer.forget())?;
+        let feed_end = appended.end;
+        let mut next = self.last;
+        next.group += 1;
+        let Group { mut writes, mut before, .. } = group;
+        for (key, sealed) in &appended.records {
+            writes.insert(key, Some(sealed));
+        }
+        before.extend(appended.replaced.iter().map(|(key, version)| (key.as_slice(), *version)));
+        let mut replaced: Vec<Replaced> = Vec::with_capacity(writes.len());
+        for (key, sealed) in &writes {
+            let (old, new) = (before.get(key).copied().flatten(), sealed.map(Version::of));
+            next.replace(old, new);
+            replaced.push((key.to_vec(), old, new));
+        }
+        let mark = next.seal(&self.shared.envelope).inspect_err(|_| self.writer.forget())?;
+        let mut writes: Vec<_> = writes.into_iter().collect();
+        writes.push((WATERMARK_KEY, Some(&mark)));
+        let bytes: usize = writes.iter().filter_map(|(key, sealed)| Some(key.len() + sealed.as_ref()?.len())).sum();
         // From here until the sync readers see the state before the group. If anything fails they keep seeing it.
-        self.shared.hide(before);
-        self.make_durable(batch).map_err(|why| StoreError::Unknown { why: self.fail(why) })?;
-        self.shared.audit.reveal(next, &replaced, || self.shared.reveal());
+        let durable = self.writer.apply(&writes);
+        let durable = durable.and_then(|()| self.disk.sync().map_err(|error| format!("syncing failed: {error}")));
+        durable.map_err(|why| StoreError::Unknown { why: self.fail(why) })?;
+        let Self { shared, writer, .. } = self;
+        shared.audit.show(next, replaced, || writer.show());
         (self.last, self.feed_end) = (next, feed_end);
         self.floor.written(bytes as u64);
         if let Err(error) = self.watermark.mark(next.group) {
@@ -208,12 +226,23 @@ impl Committer {
         Ok(())
     }
 
-    fn make_durable(&self, batch: sled::Batch) -> Result<(), String> {
-        let db = &self.shared.db;
-        guarded(|| db.apply_batch(batch)).map_err(|error| format!("writing failed: {error}"))?;
-        // This hands everything to the kernel, but asks neither for the file's length nor for the disk's own cache.
-        guarded(|| db.flush()).map_err(|error| format!("flushing failed: {error}"))?;
-        self.disk.sync().map_err(|error| format!("syncing failed: {error}"))
+    /// Gives each appended value the next numbers: its record and, at the end, the number to go on from.
+    fn number_appends(&mut self, appends: Vec<&Append>) -> Result<Appended, StoreError> {
+        let mut appended = Appended { end: self.feed_end, ..Appended::default() };
+        if appends.is_empty() {
+            return Ok(appended);
+        }
+        let mut sealer = self.shared.envelope.sealer()?;
+        for Append { stream, numbers, value } in appends {
+            appended.end += numbers;
+            let key = keys::feed(*stream, appended.end);
+            self.writer.fresh(&key);
+            appended.records.push((key.clone(), sealer.seal(&key, value)?));
+        }
+        let key = keys::feed_end();
+        appended.replaced.push((key.clone(), self.writer.replacing(&key)?));
+        appended.records.push((key.clone(), sealer.seal(&key, &appended.end.to_be_bytes())?));
+        Ok(appended)
     }
 
     /// A living process that refuses every write would wait for somebody to restart it. Where the disk lets it live, it does refuse.
@@ -223,133 +252,47 @@ impl Committer {
     }
 }
 
+/// What a group adds to the feed.
+#[derive(Default)]
+struct Appended {
+    records: Vec<(Key, Vec<u8>)>,
+    replaced: Vec<(Key, Option<Version>)>,
+    end: u64,
+}
+
 /// The batches that go to the disk together.
+#[derive(Default)]
 struct Group<'a> {
-    shared: &'a Shared,
-    /// Every record touched or looked at, as it was before the group; pieces under their own keys.
-    before: BTreeMap<Key, Option<IVec>>,
-    writes: BTreeMap<&'a [u8], Option<&'a Sealed>>,
+    writes: BTreeMap<&'a [u8], Option<&'a [u8]>>,
+    /// The versions of what it may replace, as they are before the group.
+    before: BTreeMap<&'a [u8], Option<Version>>,
     appends: Vec<&'a Append>,
 }
 
-struct Plan {
-    batch: sled::Batch,
-    before: BTreeMap<Key, Option<IVec>>,
-    bytes: usize,
-    next: WatermarkRecord,
-    replaced: Vec<Replaced>,
-}
-
 impl<'a> Group<'a> {
-    fn new(shared: &'a Shared) -> Self {
-        Self { shared, before: BTreeMap::new(), writes: BTreeMap::new(), appends: Vec::new() }
-    }
-
     fn is_empty(&self) -> bool {
         self.writes.is_empty() && self.appends.is_empty()
     }
 
     /// Takes the batch in, or says why not and stays as it was.
-    fn admit(&mut self, job: &'a Job) -> Outcome {
+    fn admit(&mut self, writer: &mut dyn Writer, job: &'a Job) -> Outcome {
         for (key, expect) in &job.expects {
-            if !self.holds(key, *expect)? {
+            let found = match self.writes.get(key.as_slice()) {
+                Some(value) => value.map(Version::of),
+                None => writer.version(key)?,
+            };
+            if !expect.is_met(found) {
                 return Err(CommitError::Conflict { key: key.clone() });
             }
         }
-        // Reading what will be replaced also finds damaged pages while nothing is written yet.
+        // What is looked up here finds damage while nothing is written yet.
         for (key, _) in &job.writes {
-            self.look_up_with_pieces(key)?;
+            if !self.before.contains_key(key.as_slice()) {
+                self.before.insert(key, writer.replacing(key)?);
+            }
         }
-        self.writes.extend(job.writes.iter().map(|(key, value)| (key.as_slice(), value.as_ref())));
+        self.writes.extend(job.writes.iter().map(|(key, value)| (key.as_slice(), value.as_deref())));
         self.appends.extend(&job.appends);
         Ok(())
-    }
-
-    /// Gives each appended value the next numbers: its record and, at the end, the number to go on from.
-    fn number_appends(&mut self, mut last: u64, end: u64) -> Result<Vec<(Key, Sealed)>, StoreError> {
-        let appends = std::mem::take(&mut self.appends);
-        if appends.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut sealer = self.shared.envelope.sealer()?;
-        let mut records = Vec::with_capacity(appends.len() + 1);
-        for Append { stream, numbers, value } in appends {
-            last += numbers;
-            let key = keys::feed(*stream, last);
-            records.push((sealer.seal(&key, value)?, key));
-        }
-        let key = keys::feed_end();
-        records.push((sealer.seal(&key, &end.to_be_bytes())?, key));
-        for (_, key) in &records {
-            self.look_up(key)?;
-        }
-        Ok(records.into_iter().map(|(sealed, key)| (key, sealed)).collect())
-    }
-
-    fn holds(&mut self, key: &[u8], expect: Expect) -> Result<bool, StoreError> {
-        let head = match self.writes.get(key) {
-            Some(value) => value.map(|sealed| sealed.head.clone()),
-            None => self.look_up(key)?,
-        };
-        Ok(expect.is_met(head.map(|head| Version(fingerprint(&head)))))
-    }
-
-    fn look_up(&mut self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
-        Ok(match self.before.entry(key.to_vec()) {
-            Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(unknown) => unknown.insert(self.shared.on_disk(key)?).clone(),
-        })
-    }
-
-    fn look_up_pieces(&mut self, key: &[u8], head: &[u8]) -> Result<Vec<IVec>, StoreError> {
-        let mut pieces = Vec::new();
-        for index in 0..further_pieces(head) {
-            // A damaged count could run far: the first piece that is missing ends it.
-            let Some(piece) = self.look_up(&piece_key(key, index))? else { break };
-            pieces.push(piece);
-        }
-        Ok(pieces)
-    }
-
-    fn look_up_with_pieces(&mut self, key: &[u8]) -> Result<(), StoreError> {
-        if let Some(head) = self.look_up(key)? {
-            self.look_up_pieces(key, &head)?;
-        }
-        Ok(())
-    }
-
-    /// One sled batch out of all writes, the pieces of replaced values removed, the watermark record moved on.
-    fn plan(self, last: WatermarkRecord, appended: &[(Key, Sealed)]) -> Result<Plan, StoreError> {
-        let (mut batch, mut bytes, mut replaced) = (sled::Batch::default(), 0, Vec::new());
-        let mut next = last;
-        next.group += 1;
-        let appended = appended.iter().map(|(key, sealed)| (key.as_slice(), Some(sealed)));
-        for (key, value) in self.writes.iter().map(|(key, value)| (*key, *value)).chain(appended) {
-            let old = self.before.get(key).and_then(Option::as_ref);
-            let prints = (old.map(|head| fingerprint(head)), value.map(|sealed| fingerprint(&sealed.head)));
-            next.replace(prints.0, prints.1);
-            replaced.push((key.to_vec(), prints.0, prints.1));
-            let kept = value.map_or(0, |sealed| further_pieces(&sealed.head));
-            for index in kept..old.map_or(0, |head| further_pieces(head)) {
-                let piece = piece_key(key, index);
-                if self.before.get(&piece).is_none_or(Option::is_none) {
-                    break;
-                }
-                batch.remove(piece);
-            }
-            match value {
-                None => batch.remove(key),
-                Some(sealed) => {
-                    for (index, piece) in (0..).zip(&sealed.pieces) {
-                        bytes += piece.len();
-                        batch.insert(piece_key(key, index), piece.clone());
-                    }
-                    bytes += key.len() + sealed.head.len();
-                    batch.insert(key, sealed.head.clone());
-                }
-            }
-        }
-        batch.insert(WATERMARK_KEY, next.seal(&self.shared.envelope)?);
-        Ok(Plan { batch, before: self.before, bytes, next, replaced })
     }
 }

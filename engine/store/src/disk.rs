@@ -1,38 +1,40 @@
-//! What the store asks of the disk below sled: make it durable, say what is free. Tests put a lying disk here.
+//! What the store asks of the disk below its engine: make it durable, say what is free. Tests put a lying disk here.
 
 use std::{
-    fs::File,
     io,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use super::error::CommitError;
+use super::{
+    engine::SyncFn,
+    error::{CommitError, StoreError},
+};
 
 pub trait Disk: Send + Sync + 'static {
     /// Everything written so far survives the loss of power.
     fn sync(&self) -> io::Result<()>;
     fn free(&self) -> io::Result<u64>;
     /// Writing, flushing or syncing a group failed. The kernel may have dropped the pages it could not write and will not say so again,
-    /// and sled takes no write after one that failed: what is on the disk only a new process can read, and only that can go on.
+    /// and engines take no write after one that failed: what is on the disk only a new process can read, and only that can go on.
     fn failed(&self, why: &str);
 }
 
 pub struct RealDisk {
-    db: File,
+    sync: SyncFn,
     dir: PathBuf,
 }
 
 impl RealDisk {
-    pub(super) fn open(dir: &Path) -> io::Result<Self> {
-        Ok(Self { db: File::options().read(true).write(true).open(dir.join("db"))?, dir: dir.to_path_buf() })
+    pub(super) fn new(sync: SyncFn, dir: &Path) -> Self {
+        Self { sync, dir: dir.to_path_buf() }
     }
 }
 
 impl Disk for RealDisk {
     fn sync(&self) -> io::Result<()> {
-        self.db.sync_data()
+        (self.sync)()
     }
 
     fn free(&self) -> io::Result<u64> {
@@ -49,7 +51,7 @@ impl Disk for RealDisk {
     }
 }
 
-/// Refuses writes while the disk is nearly full: sled cannot go on after a write that found no room.
+/// Refuses writes while the disk is nearly full: an engine cannot go on after a write that found no room.
 pub(super) struct Floor {
     floor: u64,
     reading: Mutex<Reading>,
@@ -83,7 +85,7 @@ impl Floor {
     }
 
     pub(crate) fn check(&self, disk: &dyn Disk) -> Result<(), CommitError> {
-        let free = self.free(disk).map_err(super::error::StoreError::io("the free space of the store's disk"))?;
+        let free = self.free(disk).map_err(StoreError::io("the free space of the store's disk"))?;
         if free < self.floor { Err(CommitError::Full { free, floor: self.floor }) } else { Ok(()) }
     }
 

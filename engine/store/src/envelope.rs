@@ -1,8 +1,5 @@
-//! How a value lies on the disk: encrypted and authenticated together with its key, so that it can be neither read, altered nor moved,
-//! and cut into pieces small enough that sled keeps them in its log (it spills larger ones to files that it never syncs).
-//!
-//! Head record: `[1][nonce 24][ciphertext][tag 16]`, or `[2][number of further pieces u32][first piece]` where the pieces in their order
-//! are `[nonce][ciphertext][tag]`.
+//! How a value lies on the disk: encrypted and authenticated together with its key, so that it can be neither read, altered nor moved:
+//! `[1][nonce 24][ciphertext][tag 16]`. An engine may cut it into pieces of its own.
 
 use std::{fs, io, path::Path};
 
@@ -10,55 +7,13 @@ use chacha20poly1305::{
     Key as CipherKey, KeyInit, Tag, XChaCha20Poly1305, XNonce,
     aead::{AeadInOut, inout::InOutBuf},
 };
-use sled::IVec;
 
 use super::error::StoreError;
 use crate::files;
 
-const INLINE: u8 = 1;
-const CUT: u8 = 2;
+const FORMAT: u8 = 1;
 const NONCE: usize = 24;
 const TAG: usize = 16;
-const CUT_HEADER: usize = 5;
-/// The most a record may weigh. A leaf page of sled holds up to 20 records and must stay below 128 KiB.
-pub(super) const PIECE_BYTES: usize = 3_584;
-
-/// The first byte of keys of further pieces, above all keys of the trait.
-pub(super) const PIECE_SPACE: u8 = 0xFF;
-
-pub(super) fn piece_key(key: &[u8], index: u32) -> super::range::Key {
-    let mut piece = Vec::with_capacity(key.len() + 5);
-    piece.push(PIECE_SPACE);
-    piece.extend_from_slice(key);
-    piece.extend_from_slice(&index.to_be_bytes());
-    piece
-}
-
-/// How many further pieces belong to a head record.
-pub(super) fn further_pieces(head: &[u8]) -> u32 {
-    match head {
-        [CUT, a, b, c, d, ..] => u32::from_be_bytes([*a, *b, *c, *d]),
-        _ => 0,
-    }
-}
-
-/// The nonce, which differs for any two values ever written: the sum over all heads shows whether one is missing, old or too many.
-pub(super) fn fingerprint(head: &[u8]) -> u128 {
-    let nonce = match head.first() {
-        Some(&CUT) => head.get(CUT_HEADER..),
-        _ => head.get(1..),
-    };
-    let Some((prefix, rest)) = nonce.and_then(|nonce| nonce.split_first_chunk::<16>()) else { return 0 };
-    let index = rest.first_chunk::<8>().map_or(0, |index| u64::from_be_bytes(*index));
-    u128::from_be_bytes(*prefix).wrapping_add(u128::from(index) << 64)
-}
-
-/// One value as it goes to the disk.
-#[derive(Clone)]
-pub(super) struct Sealed {
-    pub head: IVec,
-    pub pieces: Vec<IVec>,
-}
 
 pub(super) struct Envelope {
     cipher: XChaCha20Poly1305,
@@ -78,25 +33,21 @@ impl Envelope {
         Ok(Sealer { envelope: self, prefix, index: 0 })
     }
 
-    pub(crate) fn open(&self, key: &[u8], head: &[u8], pieces: &[IVec]) -> Result<Vec<u8>, StoreError> {
+    /// What was sealed comes back in the same memory.
+    pub(crate) fn open(&self, key: &[u8], mut sealed: Vec<u8>) -> Result<Vec<u8>, StoreError> {
         let damaged = |what| StoreError::damaged(key, what);
-        let first = match head.first() {
-            Some(&INLINE) => &head[1..],
-            Some(&CUT) => head.get(CUT_HEADER..).ok_or_else(|| damaged("a record is cut short"))?,
-            _ => return Err(damaged("a record of an unknown format")),
+        let Some((&mut FORMAT, body)) = sealed.split_first_mut() else {
+            return Err(damaged("a record of an unknown format"));
         };
-        let mut body = Vec::with_capacity(first.len() + pieces.iter().map(|piece| piece.len()).sum::<usize>());
-        body.extend_from_slice(first);
-        pieces.iter().for_each(|piece| body.extend_from_slice(piece));
         let (nonce, rest) = body.split_first_chunk_mut::<NONCE>().ok_or_else(|| damaged("a record is cut short"))?;
         let (text, tag) = rest.split_last_chunk_mut::<TAG>().ok_or_else(|| damaged("a record is cut short"))?;
         let length = text.len();
         self.cipher
             .decrypt_inout_detached(&XNonce::from(*nonce), key, InOutBuf::from(text), &Tag::from(*tag))
             .map_err(|_| damaged("a record does not match its checksum"))?;
-        body.copy_within(NONCE..NONCE + length, 0);
-        body.truncate(length);
-        Ok(body)
+        sealed.copy_within(1 + NONCE..1 + NONCE + length, 0);
+        sealed.truncate(length);
+        Ok(sealed)
     }
 }
 
@@ -107,13 +58,13 @@ pub(super) struct Sealer<'a> {
 }
 
 impl Sealer<'_> {
-    pub(crate) fn seal(&mut self, key: &[u8], value: &[u8]) -> Result<Sealed, StoreError> {
+    pub(crate) fn seal(&mut self, key: &[u8], value: &[u8]) -> Result<Vec<u8>, StoreError> {
         let mut nonce = [0; NONCE];
         nonce[..16].copy_from_slice(&self.prefix);
         nonce[16..].copy_from_slice(&self.index.to_be_bytes());
         self.index += 1;
         let mut sealed = Vec::with_capacity(1 + NONCE + value.len() + TAG);
-        sealed.push(INLINE);
+        sealed.push(FORMAT);
         sealed.extend_from_slice(&nonce);
         sealed.extend_from_slice(value);
         let tag = self
@@ -126,18 +77,8 @@ impl Sealer<'_> {
                 limit: super::batch::MAX_VALUE_BYTES,
             })?;
         sealed.extend_from_slice(&tag);
-        Ok(cut(&sealed))
+        Ok(sealed)
     }
-}
-
-fn cut(sealed: &[u8]) -> Sealed {
-    if sealed.len() <= PIECE_BYTES {
-        return Sealed { head: IVec::from(sealed), pieces: Vec::new() };
-    }
-    let (first, rest) = sealed[1..].split_at(PIECE_BYTES - CUT_HEADER);
-    let pieces: Vec<IVec> = rest.chunks(PIECE_BYTES).map(IVec::from).collect();
-    let count = u32::try_from(pieces.len()).expect("a value of at most 32 MiB has fewer pieces than u32 holds");
-    Sealed { head: IVec::from([&[CUT], &count.to_be_bytes()[..], first].concat()), pieces }
 }
 
 /// The key of all values of a store. Whoever loses it loses the store.
@@ -205,6 +146,7 @@ fn warn_when_others_can_read(path: &Path) {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::version::Version;
 
     fn envelope() -> Envelope {
         Envelope::new(&StoreKey::new([7; 32]))
@@ -213,56 +155,45 @@ mod tests {
     #[test]
     fn values_of_any_size_come_back() {
         let envelope = envelope();
-        let edge = PIECE_BYTES - 1 - NONCE - TAG;
-        for size in [0, 1, 100, edge - 1, edge, edge + 1, 2 * PIECE_BYTES, 100_000] {
+        for size in [0, 1, 100, 4_096, 100_000] {
             let value: Vec<u8> = (0..size).map(|i| i as u8).collect();
             let sealed = envelope.sealer().unwrap().seal(b"key", &value).unwrap();
-            assert_eq!(sealed.pieces.is_empty(), size <= edge, "{size}");
-            assert_eq!(further_pieces(&sealed.head) as usize, sealed.pieces.len());
-            assert!(sealed.head.len() <= PIECE_BYTES && sealed.pieces.iter().all(|piece| piece.len() <= PIECE_BYTES));
-            assert_eq!(envelope.open(b"key", &sealed.head, &sealed.pieces).unwrap(), value);
+            assert_eq!(sealed.len(), 1 + NONCE + size + TAG);
+            assert_eq!(envelope.open(b"key", sealed).unwrap(), value);
         }
     }
 
     #[test]
     fn every_flipped_bit_is_seen() {
         let envelope = envelope();
-        for size in [20, 4_000] {
-            let sealed = envelope.sealer().unwrap().seal(b"key", &vec![3; size]).unwrap();
-            for at in 0..sealed.head.len() {
-                let mut head = sealed.head.to_vec();
-                head[at] ^= 1 << (at % 8);
-                // The count of pieces is what the reader fetches by; the pieces fetched then are others.
-                let count = further_pieces(&head) as usize;
-                let pieces = sealed.pieces.get(..count.min(sealed.pieces.len())).unwrap();
-                if size == 4_000 && (1..CUT_HEADER).contains(&at) && count > pieces.len() {
-                    continue;
-                }
-                assert!(matches!(envelope.open(b"key", &head, pieces), Err(StoreError::Damaged { .. })), "{size} {at}");
-            }
+        let sealed = envelope.sealer().unwrap().seal(b"key", &[3; 20]).unwrap();
+        for bit in 0..sealed.len() * 8 {
+            let mut bent = sealed.clone();
+            bent[bit / 8] ^= 1 << (bit % 8);
+            assert!(matches!(envelope.open(b"key", bent), Err(StoreError::Damaged { .. })), "{bit}");
         }
-        assert!(envelope.open(b"key", &[], &[]).is_err());
-        assert!(envelope.open(b"key", &[INLINE], &[]).is_err());
-        assert!(envelope.open(b"key", &[CUT, 0, 0], &[]).is_err());
+        assert!(envelope.open(b"key", vec![]).is_err());
+        assert!(envelope.open(b"key", vec![FORMAT]).is_err());
+        assert!(envelope.open(b"key", sealed[..40].to_vec()).is_err());
     }
 
     #[test]
     fn a_value_cannot_be_moved_or_read_with_another_key() {
         let envelope = envelope();
         let sealed = envelope.sealer().unwrap().seal(b"key", b"Jane").unwrap();
-        assert!(envelope.open(b"kez", &sealed.head, &[]).is_err());
-        assert!(Envelope::new(&StoreKey::new([8; 32])).open(b"key", &sealed.head, &[]).is_err());
-        assert!(!sealed.head.windows(4).any(|window| window == b"Jane"));
+        assert!(envelope.open(b"kez", sealed.clone()).is_err());
+        assert!(Envelope::new(&StoreKey::new([8; 32])).open(b"key", sealed.clone()).is_err());
+        assert!(!sealed.windows(4).any(|window| window == b"Jane"));
     }
 
     #[test]
-    fn nonces_and_fingerprints_never_repeat() {
+    fn versions_never_repeat() {
         let envelope = envelope();
         let mut seen = std::collections::BTreeSet::new();
         for _ in 0..20 {
             let mut sealer = envelope.sealer().unwrap();
             for size in [10, 10, 5_000] {
-                assert!(seen.insert(fingerprint(&sealer.seal(b"key", &vec![0; size]).unwrap().head)));
+                assert!(seen.insert(Version::of(&sealer.seal(b"key", &vec![0; size]).unwrap()).0));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc};
 
-use super::{keys, range::Key};
+use super::{engine_kind::EngineKind, keys, range::Key};
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
@@ -29,10 +29,30 @@ pub enum StoreError {
     TooLarge { what: &'static str, size: usize, limit: usize },
     #[error("an empty key, or one that starts with a reserved byte")]
     NotAKey,
+    #[error("the store in {dir} {problem}")]
+    Layout { dir: String, problem: LayoutProblem },
     #[error("the key file {path}: {why}")]
     KeyFile { path: String, why: String },
     #[error("{what}: {source}")]
     Io { what: String, source: Arc<io::Error> },
+}
+
+/// Why a directory is not opened as it lies.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LayoutProblem {
+    #[error(
+        "was written by an earlier version, in a layout this one does not read: go on with that version, or name an empty `data_dir`, which \
+         the read cycles fill again from the EHRs (bookings not written to their EHR yet exist in the old directory only)"
+    )]
+    Old,
+    #[error("was written by a newer version, in format {found} (this one reads {known}): start that version")]
+    New { found: u32, known: u32 },
+    #[error(
+        "is of the engine {found}, not {wanted}: set `store_engine = \"{found}\"`, or copy it with `practice-sync store copy --engine {wanted}`"
+    )]
+    OtherEngine { found: EngineKind, wanted: EngineKind },
+    #[error("has a file `format` that cannot be read: restore it from a backup")]
+    Unreadable,
 }
 
 impl StoreError {

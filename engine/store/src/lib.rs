@@ -2,53 +2,65 @@
 //! not at all.
 //!
 //! ```text
-//! contract (Store, Batch, KeyRange, errors) ◄── memory       for tests and the simulation
-//!                                            ◄── sled_store ──► committer ──► sled ──► disk
-//!                                                    │  shared: what readers and the committer see
-//!                                                    │  envelope: sealed values · sled_guard: panics become errors
-//!                                                    └─ integrity: is everything there? (watermark, audit)
-//! on any store: keys (the table of contents), journal, counters, due, secrets · damaged: salvage, mend
+//! contract (Store, Batch, KeyRange, Version, errors) ◄── memory       for tests and the simulation
+//!                         ◄── embedded ──► committer ──► engine (what an embedded engine must give)
+//!                                │             │            ◄── sled/ ──► disk
+//!                                │             │            ◄── fjall/ ──► disk
+//!                                │             └─ watermark, integrity, audit: is everything there?
+//!                                └─ layout: which engine, which format · envelope: sealed values · guard: panics become errors
+//! on any store: keys (the table of contents), journal, counters, due, secrets · damaged: sled/salvage, sled/mend
 //! ```
+//!
+//! README.md has the format on the disk, and what each engine is for.
 
 #![warn(unreachable_pub)]
 
 mod audit;
 mod batch;
 mod committer;
+mod config;
 mod contract;
 pub mod counters;
 mod directory;
 mod disk;
 pub mod due;
+mod embedded;
+mod engine;
+mod engine_kind;
 mod envelope;
 mod error;
 pub mod files;
+mod fjall;
+mod guard;
 mod integrity;
 pub mod journal;
 pub mod keys;
+mod layout;
 pub mod memory;
-mod mend;
 mod range;
-pub mod salvage;
 pub mod secrets;
 mod shared;
-mod sled_guard;
-mod sled_store;
+mod sled;
 mod version;
 mod watermark;
 
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
-mod sled_tests;
+mod suites;
+#[cfg(test)]
+mod testing;
 
+pub use self::sled::{Mended, salvage};
 pub use batch::{Append, Batch, Expect, MAX_BATCH_BYTES, MAX_BATCH_KEYS, MAX_KEY_BYTES, MAX_VALUE_BYTES};
+pub use config::StoreConfig;
 pub use contract::{CommitFuture, Health, Store, feed_end};
 pub use disk::{Disk, RealDisk};
+pub use embedded::EmbeddedStore;
+pub use engine_kind::EngineKind;
 pub use envelope::StoreKey;
-pub use error::{CommitError, StoreError};
+pub use error::{CommitError, LayoutProblem, StoreError};
+pub use layout::{engine_of, is_made};
 pub use memory::MemoryStore;
-pub use mend::Mended;
 pub use range::{Direction, FIRST_RESERVED, Key, KeyRange, prefix_end};
-pub use sled_store::{SledConfig, SledStore};
 pub use version::{Version, Versioned};

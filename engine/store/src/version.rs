@@ -5,6 +5,17 @@
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Version(pub(crate) u128);
 
+impl Version {
+    /// The nonce of a sealed value: never drawn twice, and the sum over all values shows whether one is missing, old or too many.
+    pub(crate) fn of(sealed: &[u8]) -> Self {
+        let nonce = sealed.get(1..).and_then(|nonce| nonce.split_first_chunk::<16>());
+        // Damage that opening the value reports.
+        let Some((prefix, rest)) = nonce else { return Self(0) };
+        let index = rest.first_chunk::<8>().map_or(0, |index| u64::from_be_bytes(*index));
+        Self(u128::from_be_bytes(*prefix).wrapping_add(u128::from(index) << 64))
+    }
+}
+
 impl std::fmt::Debug for Version {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Version({:x})", self.0)

@@ -1,5 +1,5 @@
 //! How the store knows that it is whole. Every commit group moves a record on that says which group it is, how many values there are and
-//! the sum of their fingerprints; a mark outside of sled remembers the highest group that was durable.
+//! the sum of their versions; a mark outside of the engine remembers the highest group that was durable.
 
 use std::{
     fs::File,
@@ -7,11 +7,9 @@ use std::{
     path::Path,
 };
 
-use sled::IVec;
+use super::{envelope::Envelope, error::StoreError, range::FIRST_RESERVED, version::Version};
 
-use super::{envelope::Envelope, error::StoreError, range::FIRST_RESERVED};
-
-/// The store's own record, written with every group: which group it is, how many values there are, and the sum of their fingerprints.
+/// The store's own record, written with every group: which group it is, how many values there are, and the sum of their versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WatermarkRecord {
     pub group: u64,
@@ -32,14 +30,18 @@ impl WatermarkRecord {
         self.group
     }
 
-    pub(crate) fn replace(&mut self, old: Option<u128>, new: Option<u128>) {
+    pub(crate) fn values(self) -> u64 {
+        self.values
+    }
+
+    pub(crate) fn replace(&mut self, old: Option<Version>, new: Option<Version>) {
         if let Some(old) = old {
             self.values = self.values.wrapping_sub(1);
-            self.sum = self.sum.wrapping_sub(old);
+            self.sum = self.sum.wrapping_sub(old.0);
         }
         if let Some(new) = new {
             self.values = self.values.wrapping_add(1);
-            self.sum = self.sum.wrapping_add(new);
+            self.sum = self.sum.wrapping_add(new.0);
         }
     }
 
@@ -52,10 +54,10 @@ impl WatermarkRecord {
         Err(StoreError::damaged(WATERMARK_KEY, what))
     }
 
-    pub(crate) fn seal(self, envelope: &Envelope) -> Result<IVec, StoreError> {
+    pub(crate) fn seal(self, envelope: &Envelope) -> Result<Vec<u8>, StoreError> {
         let value =
             [&[FORMAT][..], &self.group.to_be_bytes(), &self.values.to_be_bytes(), &self.sum.to_be_bytes()].concat();
-        Ok(envelope.sealer()?.seal(WATERMARK_KEY, &value)?.head)
+        envelope.sealer()?.seal(WATERMARK_KEY, &value)
     }
 
     pub(crate) fn parse(value: &[u8]) -> Option<Self> {

@@ -20,6 +20,7 @@ use tokio::{sync::oneshot, task::JoinSet};
 
 use super::{
     options::{Options, Outcome},
+    practices,
     report::{Aim, Report},
     servers::Server,
 };
@@ -256,6 +257,7 @@ per_minute = 0
 "GET /available_slots" = 0
 [engine]
 adapter_cache = "{cache}"
+store_engine = "{engine}"
 [adapters]
 sandbox = "{sandbox}"
 hostile = "{hostile}"
@@ -282,6 +284,7 @@ subdomain = "{NEIGHBOUR}"
 name = "Neighbour"
 environment = "sandbox"
 "#,
+        engine = practices::engine(),
         data = dir.join("data").display(),
         cache = cache.display(),
         sandbox = components::component("sandbox").display(),

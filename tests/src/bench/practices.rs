@@ -9,7 +9,7 @@ use location::{
     time::DAY,
 };
 use setup::{EngineRules, LocationSetup, Setup};
-use store::{SledConfig, SledStore, Store, StoreError, StoreKey};
+use store::{EmbeddedStore, EngineKind, Store, StoreConfig, StoreError, StoreKey};
 
 use crate::harness::fixtures;
 
@@ -40,11 +40,18 @@ pub fn setup(locations: u32) -> Setup {
     setup
 }
 
+/// What the benchmark's stores are made of: `BENCH_STORE`, or the default.
+pub fn engine() -> EngineKind {
+    let named = std::env::var("BENCH_STORE").ok();
+    named.map_or_else(EngineKind::default, |name| name.parse().expect("BENCH_STORE is sled or fjall"))
+}
+
 /// The store as the product opens it.
 pub fn store(dir: &Path) -> Result<Arc<dyn Store>, StoreError> {
     let rules = EngineRules::default();
-    let mut config = SledConfig::new(dir.join("store"), StoreKey::load_or_create(&dir.join("store.key"))?);
+    let mut config = StoreConfig::new(dir.join("store"), StoreKey::load_or_create(&dir.join("store.key"))?);
+    config.engine = engine();
     config.cache_bytes = rules.store_cache_bytes;
     config.floor_bytes = rules.store_floor_bytes;
-    Ok(Arc::new(SledStore::open(config)?))
+    Ok(Arc::new(EmbeddedStore::open(config)?))
 }

@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+use super::practices;
+
 /// What a figure should be.
 pub enum Aim {
     Below(Duration),
@@ -25,7 +27,7 @@ impl Report {
         let cores = std::thread::available_parallelism().map_or(0, usize::from);
         let profile = if cfg!(debug_assertions) { "debug (figures mean little)" } else { "release" };
         say(format!("machine: {cores} cores, {}, {}; load {} before the run", processor(), memory(), busy()));
-        say(format!("build: {profile}; data in {} ({})", dir.display(), filesystem(dir)));
+        say(format!("build: {profile}; data in {} ({}), on {}", dir.display(), filesystem(dir), practices::engine()));
         Report { missed: 0 }
     }
 

@@ -21,7 +21,7 @@ use records::record::Record;
 use runtime::clock;
 use serde_json::{Value, json};
 use setup::{DataSource, Environment, LocationSetup, Setup, login::TrytonSession, secret::Secret};
-use store::{SledConfig, SledStore, Store, StoreKey};
+use store::{EmbeddedStore, Store, StoreConfig, StoreKey};
 use tempfile::TempDir;
 use tests::harness::{
     components,
@@ -190,10 +190,10 @@ fn full(path: &str) -> String {
 }
 
 async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) {
-    let mut config = SledConfig::new(dir.join("store"), StoreKey::new([7; 32]));
+    let mut config = StoreConfig::new(dir.join("store"), StoreKey::new([7; 32]));
     config.floor_bytes = 0;
     // The engine before may still be letting go of its last calls.
-    let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
+    let store = until("the store is free", async || EmbeddedStore::open(config.clone()).ok()).await;
     let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, api::views::published::RecordViews::shared());
     parts.adapters = components::load(&["gnuhealth"]).await;
     let engine = Arc::new(Engine::start(setup, parts).await.expect("the engine starts"));

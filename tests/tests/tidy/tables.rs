@@ -77,7 +77,8 @@ pub const ARROWS: &[Arrows] = &[
 pub const TOOLS: &[Tool] = &[
     Tool { used: Used::Crates(&["actix_web", "actix_ws"]), rooms: &["api/src"] },
     Tool { used: Used::Crates(&["actix"]), rooms: &["engine/processor/src/actor", "engine/src/directory.rs"] },
-    Tool { used: Used::Crates(&["sled"]), rooms: &["engine/store/src"] },
+    Tool { used: Used::Crates(&["sled"]), rooms: &["engine/store/src/sled"] },
+    Tool { used: Used::Crates(&["fjall"]), rooms: &["engine/store/src/fjall"] },
     Tool { used: Used::Crates(&["wasmtime"]), rooms: &["engine/adapter-host/src"] },
     Tool {
         used: Used::Crates(&["reqwest", "hyper"]),

@@ -30,7 +30,7 @@ use records::{
     document::{Document, Kind},
 };
 use setup::{DataSource, LocationSetup, Setup};
-use store::{SledConfig, SledStore, Store, StoreKey};
+use store::{EmbeddedStore, Store, StoreConfig, StoreKey};
 use tempfile::TempDir;
 
 use crate::harness::{
@@ -295,10 +295,10 @@ pub async fn written(engine: &Engine, id: u64) -> Record<records::Appointment> {
 }
 
 async fn start(dir: &Path, setup: Setup) -> Engine {
-    let mut config = SledConfig::new(dir.join("store"), StoreKey::new([7; 32]));
+    let mut config = StoreConfig::new(dir.join("store"), StoreKey::new([7; 32]));
     config.floor_bytes = 0;
     // The engine before may still be letting go of its last calls.
-    let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
+    let store = until("the store is free", async || EmbeddedStore::open(config.clone()).ok()).await;
     let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, RecordViews::shared());
     let adapters: Vec<&str> = setup.sources.values().map(|source| source.adapter.as_str()).collect();
     parts.adapters = components::load(&adapters).await;

@@ -10,16 +10,25 @@ use std::{
 };
 
 use super::{
-    batch::Batch,
-    contract::Store,
-    envelope::{Envelope, StoreKey, fingerprint},
-    error::{CommitError, StoreError},
-    integrity, keys,
+    faults::sled_error,
     mend::{self, Mended},
+    open::open_log,
+    pieces::version,
+    view::Log,
+};
+use crate::{
+    batch::Batch,
+    config::StoreConfig,
+    contract::Store,
+    embedded::EmbeddedStore,
+    engine_kind::EngineKind,
+    envelope::{Envelope, StoreKey},
+    error::{CommitError, LayoutProblem, StoreError},
+    guard::{guarded, quiet_panics},
+    integrity, keys, layout,
     range::{Direction, FIRST_RESERVED, Key, KeyRange},
     shared::Shared,
-    sled_guard::{guarded, open_sled, quiet_panics},
-    sled_store::{SledConfig, SledStore},
+    version::Version,
     watermark::{self, WatermarkRecord},
 };
 
@@ -59,14 +68,26 @@ impl Report {
 pub async fn salvage(from: &Path, key: &StoreKey, to: &Path, scratch: &Path) -> Result<Report, StoreError> {
     quiet_panics();
     let _lock = lock(from)?;
+    match layout::engine_of(from) {
+        Ok(Some(found @ EngineKind::Fjall)) => {
+            let problem = LayoutProblem::OtherEngine { found, wanted: EngineKind::Sled };
+            return Err(StoreError::Layout { dir: from.display().to_string(), problem });
+        }
+        Err(other @ StoreError::Layout { problem: LayoutProblem::Old | LayoutProblem::New { .. }, .. }) => {
+            return Err(other);
+        }
+        // What cannot be read of it is part of the damage.
+        Ok(_) | Err(_) => {}
+    }
     copy(from, scratch)?;
     let mended = mend::mend(&scratch.join("db")).map_err(StoreError::io("mending the copy of the log"))?;
-    let config = SledConfig { cache_bytes: 64 << 20, floor_bytes: 0, ..SledConfig::new(to, key.clone()) };
-    let damaged = Arc::new(Shared::new(open_sled(scratch, config.cache_bytes)?, Envelope::new(key)));
+    let config = StoreConfig { cache_bytes: 64 << 20, floor_bytes: 0, ..StoreConfig::new(to, key.clone()) };
+    let log = Arc::new(open_log(scratch, config.cache_bytes)?);
+    let damaged = Arc::new(Damaged { envelope: Envelope::new(key), log: log.clone() });
     let mark = watermark::read_mark(&from.join("tide"));
     // Without the record nobody knows what there was.
-    let last = integrity::read_record(&damaged).ok().flatten();
-    let sound = SledStore::open(config)?;
+    let last = integrity::read_record(&Shared::new(log, Envelope::new(key)), "").ok().flatten();
+    let sound = EmbeddedStore::open(config)?;
     let mut copier = Copier { to: &sound, batch: Batch::new(), bytes: 0, found: WatermarkRecord::default() };
     let mut report = Report { mended, groups: (last.map_or(0, WatermarkRecord::group), mark), ..Report::default() };
     for tag in 0..FIRST_RESERVED {
@@ -110,17 +131,23 @@ fn copy(from: &Path, scratch: &Path) -> Result<(), StoreError> {
 }
 
 struct Copier<'a> {
-    to: &'a SledStore,
+    to: &'a EmbeddedStore,
     batch: Batch,
     bytes: usize,
     found: WatermarkRecord,
 }
 
-type Found = (Key, u128, Result<Vec<u8>, StoreError>);
+/// The store as it was found.
+struct Damaged {
+    log: Arc<Log>,
+    envelope: Envelope,
+}
+
+type Found = (Key, Version, Result<Vec<u8>, StoreError>);
 
 impl Copier<'_> {
     /// Reads a space from its beginning, and what is left from its end: a page that is older than those behind it may look like the last.
-    async fn space(&mut self, damaged: &Arc<Shared>, tag: u8) -> Result<Salvaged, StoreError> {
+    async fn space(&mut self, damaged: &Arc<Damaged>, tag: u8) -> Result<Salvaged, StoreError> {
         let (mut salvaged, mut rest) = (Salvaged::default(), KeyRange::prefix(&[tag]));
         for direction in [Direction::Forward, Direction::Backward] {
             let pages = read(damaged.clone(), rest.clone(), direction)?;
@@ -147,10 +174,10 @@ impl Copier<'_> {
     }
 
     async fn page(&mut self, page: Vec<Found>, salvaged: &mut Salvaged) -> Result<(), StoreError> {
-        for (key, print, value) in page {
+        for (key, version, value) in page {
             match value {
                 Ok(value) => {
-                    self.found.replace(None, Some(print));
+                    self.found.replace(None, Some(version));
                     salvaged.sound += 1;
                     self.bytes += value.len();
                     self.batch.put(key, value);
@@ -176,22 +203,20 @@ impl Copier<'_> {
 
 /// The pages of a range, the last one empty; read on a thread that may never come back.
 fn read(
-    damaged: Arc<Shared>,
+    damaged: Arc<Damaged>,
     mut rest: KeyRange,
     direction: Direction,
 ) -> Result<mpsc::Receiver<Result<Vec<Found>, StoreError>>, StoreError> {
     let (pages, received) = mpsc::sync_channel(2);
     let run = move || {
         loop {
-            let open = |shared: &Shared, key: Key, head: sled::IVec, hidden: &_| {
-                let print = fingerprint(&head);
-                let value = shared
-                    .with_pieces(key.clone(), head, hidden)
-                    .and_then(|(key, raw)| shared.envelope.open(&key, &raw.head, &raw.pieces));
-                Ok((key, print, value))
+            let state = damaged.log.state();
+            let open = |key: Key, head: sled::IVec| {
+                let value = state.whole(&key, &head).and_then(|sealed| damaged.envelope.open(&key, sealed));
+                Ok((key, version(&head), value))
             };
-            let page = guarded(|| Ok::<_, sled::Error>(damaged.walk(rest.clone(), direction, 200, open)));
-            let page = page.unwrap_or_else(|error| Err(super::sled_guard::sled_error(&rest.start, error)));
+            let page = guarded(|| Ok::<_, sled::Error>(state.walk(rest.clone(), direction, 200, open)));
+            let page = page.unwrap_or_else(|error| Err(sled_error(&rest.start, error)));
             let last = page.as_ref().ok().and_then(|page: &Vec<Found>| page.last()).map(|(key, ..)| key.clone());
             if pages.send(page).is_err() {
                 return;

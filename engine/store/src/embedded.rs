@@ -1,0 +1,178 @@
+//! The store on an embedded engine, one process and one disk. Reads go straight to the engine, writes through the committer; whatever an
+//! engine does not promise is made good here and in `committer`, `envelope`, `directory`, `disk` and `integrity`.
+
+use std::{sync::Arc, thread::JoinHandle};
+
+use tokio::sync::oneshot;
+
+use super::{
+    batch::{Batch, MAX_BATCH_BYTES, check_key},
+    committer::{Committer, Job, Outcome, Queue},
+    config::StoreConfig,
+    contract::{CommitFuture, Health, Store},
+    directory::Directory,
+    disk::{Disk, Floor, RealDisk},
+    engine::Opened,
+    engine_kind::EngineKind,
+    envelope::Envelope,
+    error::StoreError,
+    integrity, layout,
+    range::{Direction, Key, KeyRange},
+    shared::Shared,
+    version::{Version, Versioned},
+    watermark::{WatermarkFile, WatermarkRecord},
+};
+
+pub struct EmbeddedStore {
+    shared: Arc<Shared>,
+    queue: Arc<Queue>,
+    floor: Arc<Floor>,
+    disk: Arc<dyn Disk>,
+    /// As it was opened.
+    found: WatermarkRecord,
+    committer: Option<JoinHandle<()>>,
+    audit: Option<JoinHandle<()>>,
+    /// Let go last, when the committer has ended and the engine is closed.
+    _directory: Directory,
+}
+
+impl EmbeddedStore {
+    pub fn open(config: StoreConfig) -> Result<Self, StoreError> {
+        Self::open_on(config, |disk| Arc::new(disk))
+    }
+
+    /// With another disk around or instead of the real one.
+    pub fn open_on(config: StoreConfig, disk: impl FnOnce(RealDisk) -> Arc<dyn Disk>) -> Result<Self, StoreError> {
+        let directory = Directory::claim(&config.dir)?;
+        layout::claim(&directory.path, config.engine)?;
+        let Opened { medium, mut writer, sync } = match config.engine {
+            EngineKind::Sled => super::sled::open(&directory.path, config.cache_bytes)?,
+            EngineKind::Fjall => super::fjall::open(&directory.path, config.cache_bytes)?,
+        };
+        directory.sync_names()?;
+        let disk = disk(RealDisk::new(sync, &directory.path));
+        let shared = Arc::new(Shared::new(medium, Envelope::new(&config.key)));
+        let (watermark, mark) =
+            WatermarkFile::open(&directory.path).map_err(StoreError::io("opening the watermark"))?;
+        let found = integrity::last_group(&shared, &mut *writer, &directory, || disk.sync(), mark)?;
+        if config.verify {
+            integrity::verify(&shared, found)?;
+        }
+        let audited = config.audit && !config.verify;
+        if audited {
+            shared.audit.begin(found);
+        }
+        let queue = Arc::new(Queue::new(config.queue, MAX_BATCH_BYTES));
+        let floor = Arc::new(Floor::new(config.floor_bytes));
+        let committer = Committer {
+            shared: shared.clone(),
+            writer,
+            queue: queue.clone(),
+            floor: floor.clone(),
+            disk: disk.clone(),
+            watermark,
+            last: found,
+            feed_end: shared.feed_end()?,
+        };
+        let committer = Some(committer.start()?);
+        let audit = audited.then(|| integrity::start_audit(shared.clone())).transpose()?;
+        Ok(Self { shared, queue, floor, disk, found, committer, audit, _directory: directory })
+    }
+
+    /// How many values there were when it was opened.
+    pub fn values(&self) -> u64 {
+        self.found.values()
+    }
+
+    /// How many groups of commits had been written when it was opened: as long as it is the same, nothing has changed.
+    pub fn groups(&self) -> u64 {
+        self.found.group
+    }
+
+    /// What the audit came to, once it is through.
+    #[cfg(test)]
+    pub(super) fn audited(&self) -> Option<bool> {
+        match self.shared.damage.get() {
+            Some(_) => Some(false),
+            None => self.audit.as_ref().filter(|audit| audit.is_finished()).map(|_| true),
+        }
+    }
+
+    /// One state, for as long as it is looked at.
+    #[cfg(test)]
+    pub(super) fn view(&self) -> Box<dyn super::engine::Reads + '_> {
+        self.shared.medium.view()
+    }
+
+    pub(super) fn opened(&self, found: Vec<(Key, Vec<u8>)>) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        let open = |(key, sealed): (Key, Vec<u8>)| {
+            let value = self.shared.envelope.open(&key, sealed)?;
+            Ok((key, value))
+        };
+        found.into_iter().map(open).collect()
+    }
+
+    fn submit(&self, batch: Batch) -> Result<oneshot::Receiver<Outcome>, StoreError> {
+        self.shared.refusing()?;
+        let (reply, outcome) = oneshot::channel();
+        self.queue.push(Job::seal(&self.shared.envelope, batch, reply)?)?;
+        Ok(outcome)
+    }
+}
+
+impl Store for EmbeddedStore {
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
+        check_key(key)?;
+        let Some(sealed) = self.shared.medium.view().sealed(key)? else { return Ok(None) };
+        let version = Version::of(&sealed);
+        Ok(Some(Versioned { value: self.shared.envelope.open(key, sealed)?, version }))
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        self.opened(self.shared.medium.view().scan(range, direction, limit)?)
+    }
+
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        self.shared.medium.view().scan_keys(range, direction, limit)
+    }
+
+    fn commit(&self, batch: Batch) -> CommitFuture {
+        let submitted = self.submit(batch);
+        Box::pin(async move {
+            submitted?.await.unwrap_or_else(|_| Err(StoreError::Unknown { why: "the committer ended".into() }.into()))
+        })
+    }
+
+    fn health(&self) -> Health {
+        Health {
+            free: self.floor.free(&*self.disk).ok(),
+            floor: self.floor.bytes(),
+            refusing: self.shared.refusing.get().cloned(),
+            damage: self.shared.damage.get().cloned(),
+            waiting: self.queue.len(),
+            last_commit: self.shared.last_commit(),
+        }
+    }
+}
+
+impl Drop for EmbeddedStore {
+    fn drop(&mut self) {
+        self.shared.audit.stop();
+        if let Some(audit) = self.audit.take()
+            && audit.join().is_err()
+        {
+            tracing::error!("the integrity check of the store panicked");
+        }
+        self.queue.close();
+        if let Some(committer) = self.committer.take()
+            && committer.join().is_err()
+        {
+            tracing::error!("the committer panicked");
+        }
+        if self.shared.refusing.get().is_some() {
+            // Engines flush when they are dropped. After a failed write that could make half a group durable, so it is left alone, and
+            // with it the lock on its files: the next to open them is another process.
+            std::mem::forget(self.shared.clone());
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! fjall's errors as ours.
+
+use std::{
+    error::Error,
+    io::{self, ErrorKind},
+};
+
+use crate::{error::StoreError, guard::Fault};
+
+/// A file that ends too early, or holds what nobody wrote, is damage; anything else the system says of it is not.
+const DAMAGE: [ErrorKind; 2] = [ErrorKind::UnexpectedEof, ErrorKind::InvalidData];
+
+pub(super) fn fjall_error(key: &[u8], fault: Fault<fjall::Error>) -> StoreError {
+    let Fault::Failed(error) = fault else { return StoreError::damaged(key, fault.to_string()) };
+    let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
+    let mut of_system = None;
+    while let Some(error) = cause.filter(|_| of_system.is_none()) {
+        of_system = error.downcast_ref::<io::Error>();
+        cause = error.source();
+    }
+    match of_system {
+        // An error of the system cannot be cloned, and its text is all that anybody reads.
+        Some(io) if !DAMAGE.contains(&io.kind()) => {
+            StoreError::io("fjall")(io.raw_os_error().map_or_else(|| io.kind().into(), io::Error::from_raw_os_error))
+        }
+        _ => StoreError::damaged(key, error.to_string()),
+    }
+}

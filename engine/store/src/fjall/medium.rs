@@ -1,0 +1,185 @@
+//! Values in one key space of fjall's.
+
+use std::{
+    collections::HashMap,
+    fs, io,
+    path::Path,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use fjall::{Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
+
+use super::faults::fjall_error;
+use crate::{
+    engine::{Medium, Opened, Reads, Write, Writer},
+    error::StoreError,
+    files,
+    guard::{guarded, quiet_panics},
+    range::{Direction, Key, KeyRange},
+    version::Version,
+    watermark::WATERMARK_KEY,
+};
+
+/// What is replayed at a start, at most about twice, and what is held in memory before it is written out.
+const MEMTABLE_BYTES: u64 = 16 << 20;
+/// fjall asks for at least 64 MiB. Journals go as soon as what they hold is in tables.
+const JOURNAL_BYTES: u64 = 64 << 20;
+/// One writes memtables out while another merges.
+const WORKERS: usize = 2;
+
+struct Values {
+    db: Database,
+    values: Keyspace,
+    /// After the last group that is durable.
+    shown: RwLock<Arc<Snapshot>>,
+}
+
+pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Result<Opened, StoreError> {
+    quiet_panics();
+    let own = dir.join("fjall");
+    let make = || if own.try_exists()? { Ok(()) } else { create(dir, &own, cache_bytes) };
+    make().map_err(StoreError::io(format!("making {}", own.display())))?;
+    let (db, values) = guarded(|| open_own(&own, cache_bytes)).map_err(|error| fjall_error(WATERMARK_KEY, error))?;
+    let shown = RwLock::new(Arc::new(db.snapshot()));
+    let medium = Arc::new(Values { db, values, shown });
+    let writer = Box::new(ValuesWriter { medium: medium.clone(), known: HashMap::new() });
+    let synced = medium.clone();
+    let sync = Box::new(move || match guarded(|| synced.db.persist(PersistMode::SyncData)) {
+        Ok(()) => Ok(()),
+        Err(error) => Err(io::Error::other(error.to_string())),
+    });
+    Ok(Opened { medium, writer, sync })
+}
+
+fn open_own(own: &Path, cache_bytes: u64) -> fjall::Result<(Database, Keyspace)> {
+    let db = Database::builder(own)
+        .cache_size(cache_bytes)
+        .max_journaling_size(JOURNAL_BYTES)
+        .worker_threads(WORKERS)
+        .manual_journal_persist(true)
+        .open()?;
+    let values = db.keyspace("values", || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES))?;
+    Ok((db, values))
+}
+
+/// Under another name until all of it is there: fjall does not start on files whose making was broken off.
+fn create(dir: &Path, own: &Path, cache_bytes: u64) -> io::Result<()> {
+    let draft = dir.join("fjall.draft");
+    if draft.try_exists()? {
+        fs::remove_dir_all(&draft)?;
+    }
+    drop(open_own(&draft, cache_bytes).map_err(|error| io::Error::other(error.to_string()))?);
+    files::sync_directory(&draft)?;
+    fs::rename(&draft, own)?;
+    files::sync_directory(dir)
+}
+
+impl Medium for Values {
+    fn view(&self) -> Box<dyn Reads + '_> {
+        let snapshot = self.shown.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Box::new(View { values: &self.values, snapshot })
+    }
+}
+
+struct View<'a> {
+    values: &'a Keyspace,
+    snapshot: Arc<Snapshot>,
+}
+
+impl View<'_> {
+    fn walk<T>(
+        &self,
+        range: KeyRange,
+        direction: Direction,
+        limit: usize,
+        take: impl Fn(Guard) -> fjall::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let Some(KeyRange { start, end }) = range.clamped() else { return Ok(Vec::new()) };
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        let walked = guarded(|| {
+            let found = self.snapshot.range(self.values, start.as_slice()..end.as_slice());
+            match direction {
+                Direction::Forward => found.take(limit).map(take).collect(),
+                Direction::Backward => found.rev().take(limit).map(take).collect(),
+            }
+        });
+        walked.map_err(|error| fjall_error(&start, error))
+    }
+}
+
+impl Reads for View<'_> {
+    fn sealed(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let found = guarded(|| self.snapshot.get(self.values, key)).map_err(|error| fjall_error(key, error))?;
+        Ok(found.map(|sealed| sealed.to_vec()))
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        self.walk(range, direction, limit, |found| {
+            found.into_inner().map(|(key, sealed)| (key.to_vec(), sealed.to_vec()))
+        })
+    }
+
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        self.walk(range, direction, limit, |found| found.key().map(|key| key.to_vec()))
+    }
+
+    fn versions(&self, range: KeyRange, limit: usize) -> Result<Vec<(Key, Version)>, StoreError> {
+        self.walk(range, Direction::Forward, limit, |found| {
+            found.into_inner().map(|(key, sealed)| (key.to_vec(), Version::of(&sealed)))
+        })
+    }
+}
+
+struct ValuesWriter {
+    medium: Arc<Values>,
+    /// What the group has looked at.
+    known: HashMap<Key, Option<Version>>,
+}
+
+impl Writer for ValuesWriter {
+    fn version(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
+        if let Some(known) = self.known.get(key) {
+            return Ok(*known);
+        }
+        let found = guarded(|| self.medium.values.get(key)).map_err(|error| fjall_error(key, error))?;
+        let version = found.map(|sealed| Version::of(&sealed));
+        self.known.insert(key.to_vec(), version);
+        Ok(version)
+    }
+
+    /// fjall keeps what readers need by itself.
+    fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
+        self.version(key)
+    }
+
+    fn fresh(&mut self, _: &[u8]) {}
+
+    fn apply(&mut self, writes: &[Write<'_>]) -> Result<(), String> {
+        self.known.clear();
+        let Values { db, values, .. } = &*self.medium;
+        let applied = guarded(|| {
+            let mut batch = db.batch();
+            for (key, sealed) in writes {
+                match sealed {
+                    Some(sealed) => batch.insert(values, *key, *sealed),
+                    None => batch.remove(values, *key),
+                }
+            }
+            batch.commit()
+        });
+        applied.map_err(|error| format!("writing failed: {error}"))
+    }
+
+    fn show(&mut self) {
+        let snapshot = Arc::new(self.medium.db.snapshot());
+        let earlier =
+            std::mem::replace(&mut *self.medium.shown.write().unwrap_or_else(PoisonError::into_inner), snapshot);
+        drop(earlier);
+    }
+
+    fn forget(&mut self) {
+        self.known.clear();
+    }
+}

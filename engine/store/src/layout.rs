@@ -1,0 +1,124 @@
+//! What a store's directory says of itself, in a small file: the format of what lies in it, and the engine whose files these are. Whatever
+//! does not fit is refused before anything is opened: an engine would change files it cannot read.
+
+use std::{fs, io, path::Path};
+
+use super::{
+    engine_kind::EngineKind,
+    error::{LayoutProblem, StoreError},
+};
+use crate::files;
+
+const FILE: &str = "format";
+/// Of the whole store: keys, envelope, and the documents within as far as only the store's owner could tell them apart.
+const FORMAT: u32 = 2;
+
+/// The engine whose store lies in a directory; none where there is no store.
+pub fn engine_of(dir: &Path) -> Result<Option<EngineKind>, StoreError> {
+    let refused = |problem| StoreError::Layout { dir: dir.display().to_string(), problem };
+    let text = match fs::read(dir.join(FILE)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return if is_made(dir)? { Err(refused(LayoutProblem::Old)) } else { Ok(None) };
+        }
+        Err(error) => return Err(StoreError::io(format!("reading {}", dir.join(FILE).display()))(error)),
+    };
+    let (format, engine) = parse(&text).ok_or_else(|| refused(LayoutProblem::Unreadable))?;
+    match format.cmp(&FORMAT) {
+        std::cmp::Ordering::Less => Err(refused(LayoutProblem::Old)),
+        std::cmp::Ordering::Greater => Err(refused(LayoutProblem::New { found: format, known: FORMAT })),
+        std::cmp::Ordering::Equal => engine.parse().map(Some).map_err(|_| refused(LayoutProblem::Unreadable)),
+    }
+}
+
+/// The directory is of this engine, or new and from now on of this engine.
+pub(super) fn claim(dir: &Path, engine: EngineKind) -> Result<(), StoreError> {
+    match engine_of(dir)? {
+        Some(found) if found == engine => Ok(()),
+        Some(found) => {
+            let problem = LayoutProblem::OtherEngine { found, wanted: engine };
+            Err(StoreError::Layout { dir: dir.display().to_string(), problem })
+        }
+        None => {
+            files::write_new(&dir.join(FILE), &format!("practice-sync store\nformat {FORMAT}\nengine {engine}"))
+                .map_err(StoreError::io(format!("writing {}", dir.join(FILE).display())))?;
+            Ok(())
+        }
+    }
+}
+
+/// Whether an engine's files lie there, whatever else does.
+pub fn is_made(dir: &Path) -> Result<bool, StoreError> {
+    for log in ["db", "fjall"] {
+        let path = dir.join(log);
+        if path.try_exists().map_err(StoreError::io(format!("looking for {}", path.display())))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn parse(text: &[u8]) -> Option<(u32, &str)> {
+    let mut lines = std::str::from_utf8(text).ok()?.lines();
+    (lines.next()? == "practice-sync store").then_some(())?;
+    let format = lines.next()?.strip_prefix("format ")?.parse().ok()?;
+    Some((format, lines.next()?.strip_prefix("engine ")?))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn refusal(dir: &Path, engine: EngineKind) -> String {
+        claim(dir, engine).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_directory_belongs_to_the_engine_that_made_it() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(engine_of(dir.path()).unwrap(), None);
+        claim(dir.path(), EngineKind::Fjall).unwrap();
+        claim(dir.path(), EngineKind::Fjall).unwrap();
+        assert_eq!(engine_of(dir.path()).unwrap(), Some(EngineKind::Fjall));
+        let refused = refusal(dir.path(), EngineKind::Sled);
+        assert!(refused.contains("store_engine = \"fjall\"") && refused.contains("store copy"), "{refused}");
+    }
+
+    #[test]
+    fn other_layouts_are_refused_with_what_to_do() {
+        for log in ["db", "fjall"] {
+            let dir = tempfile::tempdir().unwrap();
+            fs::write(dir.path().join(log), "log").unwrap();
+            assert!(refusal(dir.path(), EngineKind::Sled).contains("earlier version"));
+            assert!(!dir.path().join(FILE).exists(), "nothing is written");
+        }
+        for (text, told) in [
+            ("practice-sync store\nformat 1\nengine sled\n", "earlier version"),
+            ("practice-sync store\nformat 3\nengine sled\n", "newer version"),
+            ("practice-sync store\nformat 2\nengine rocks\n", "cannot be read"),
+            ("practice-sync stose\nformat 2\nengine sled\n", "cannot be read"),
+            ("", "cannot be read"),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            fs::write(dir.path().join(FILE), text).unwrap();
+            let refused = refusal(dir.path(), EngineKind::Sled);
+            assert!(refused.contains(told), "{refused}");
+        }
+    }
+
+    /// Any bit of the file.
+    #[test]
+    fn a_flipped_bit_never_makes_a_directory_another_engines_or_a_new_one() {
+        let dir = tempfile::tempdir().unwrap();
+        claim(dir.path(), EngineKind::Sled).unwrap();
+        let text = fs::read(dir.path().join(FILE)).unwrap();
+        // The line's end and what follows it say nothing.
+        for bit in 0..(text.len() - 1) * 8 {
+            let mut bent = text.clone();
+            bent[bit / 8] ^= 1 << (bit % 8);
+            fs::write(dir.path().join(FILE), &bent).unwrap();
+            assert!(claim(dir.path(), EngineKind::Sled).is_err(), "bit {bit}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What groups of commits have replaced, kept for readers that began before: sled itself shows no earlier state.
+//!
+//! States form a chain, from each to the one after the next group. A reader holds the state it began with, and finds along the chain what
+//! was replaced since; what no reader holds goes by itself. So neither waits for the other: the committer for no scan, a reader for no
+//! sync.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+use sled::IVec;
+
+use crate::range::Key;
+
+/// Records as they were before a group, those it replaces among them; none for a key that held nothing.
+pub(super) type Replaced = BTreeMap<Key, Option<IVec>>;
+
+#[derive(Default)]
+pub(super) struct State {
+    /// By the group that led to this state.
+    replaced: Replaced,
+    next: OnceLock<Arc<State>>,
+}
+
+#[derive(Default)]
+pub(super) struct Past {
+    /// The last state that is durable.
+    shown: Mutex<Arc<State>>,
+}
+
+impl Past {
+    pub(super) fn shown(&self) -> Arc<State> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// To be called before the first record of a group is overwritten: whoever sees a new record finds the old one here.
+    pub(super) fn begin(&self, replaced: Replaced) -> Arc<State> {
+        let next = Arc::new(State { replaced, next: OnceLock::new() });
+        let unused = self.shown().next.set(next.clone());
+        assert!(unused.is_ok(), "after a group that failed nothing is written any more");
+        next
+    }
+
+    /// The group is durable.
+    pub(super) fn show(&self, next: Arc<State>) {
+        let earlier = std::mem::replace(&mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner), next);
+        drop(earlier);
+    }
+}
+
+impl State {
+    /// A record of this state, if it was replaced since. To be asked after sled: what sled shows may be newer.
+    pub(super) fn replaced(&self, key: &[u8]) -> Option<Option<IVec>> {
+        self.later().find_map(|later| later.replaced.get(key)).cloned()
+    }
+
+    /// All of them in a range.
+    pub(super) fn replaced_within(&self, start: &[u8], end: &[u8]) -> Replaced {
+        let mut found = Replaced::new();
+        for later in self.later() {
+            for (key, record) in
+                later.replaced.range::<[u8], _>((std::ops::Bound::Included(start), std::ops::Bound::Excluded(end)))
+            {
+                // What the first of several groups found is what was there.
+                found.entry(key.clone()).or_insert_with(|| record.clone());
+            }
+        }
+        found
+    }
+
+    fn later(&self) -> impl Iterator<Item = &State> {
+        std::iter::successors(self.next.get(), |state| state.next.get()).map(|state| &**state)
+    }
+}
+
+/// One by one: a slow reader may let go of a chain longer than the stack is deep.
+impl Drop for State {
+    fn drop(&mut self) {
+        let mut next = self.next.take();
+        while let Some(mut state) = next.and_then(Arc::into_inner) {
+            next = state.next.take();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(text: &str) -> Option<IVec> {
+        Some(IVec::from(text))
+    }
+
+    fn group(past: &Past, replaced: &[(&str, Option<&str>)]) {
+        let replaced = replaced.iter().map(|(key, old)| (key.as_bytes().to_vec(), old.map(IVec::from))).collect();
+        let next = past.begin(replaced);
+        past.show(next);
+    }
+
+    #[test]
+    fn a_state_stays_as_it_was_while_groups_go_on() {
+        let past = Past::default();
+        let first = past.shown();
+        assert_eq!(first.replaced(b"a"), None);
+        group(&past, &[("a", None)]);
+        let second = past.shown();
+        group(&past, &[("a", Some("1")), ("b", Some("x"))]);
+        group(&past, &[("a", Some("2"))]);
+        assert_eq!(first.replaced(b"a"), Some(None));
+        assert_eq!(second.replaced(b"a"), Some(record("1")));
+        assert_eq!(first.replaced(b"b"), Some(record("x")));
+        assert_eq!(past.shown().replaced(b"a"), None);
+        let within = second.replaced_within(b"a", b"b");
+        assert_eq!(within.into_iter().collect::<Vec<_>>(), [(b"a".to_vec(), record("1"))]);
+    }
+
+    #[test]
+    fn a_group_under_way_is_not_shown() {
+        let past = Past::default();
+        let next = past.begin([(b"a".to_vec(), record("old"))].into());
+        assert_eq!(past.shown().replaced(b"a"), Some(record("old")));
+        past.show(next);
+        assert_eq!(past.shown().replaced(b"a"), None);
+    }
+
+    #[test]
+    fn a_long_chain_goes_without_a_deep_stack_and_without_a_trace() {
+        let past = Past::default();
+        let (first, second) = (past.shown(), Arc::downgrade(&past.begin(Replaced::new())));
+        past.show(second.upgrade().expect("it hangs on the first"));
+        for _ in 0..200_000 {
+            group(&past, &[]);
+        }
+        assert!(second.upgrade().is_some());
+        drop(first);
+        assert!(second.upgrade().is_none(), "nobody needs it any more");
+    }
+}

@@ -1,0 +1,109 @@
+//! Sealed values in records small enough that sled keeps them in its log: it spills larger ones to files that it never syncs.
+//!
+//! The head record is the value itself, or `[2][number of further pieces u32][first piece]`, where the pieces in their order are the
+//! value without its first byte.
+
+use sled::IVec;
+
+use crate::{range::Key, version::Version};
+
+const WHOLE: u8 = 1;
+const CUT: u8 = 2;
+const CUT_HEADER: usize = 5;
+/// The most a record may weigh. A leaf page of sled holds up to 20 records and must stay below 128 KiB.
+pub(crate) const PIECE_BYTES: usize = 3_584;
+
+/// The first byte of keys of further pieces, above all keys of the trait.
+const PIECE_SPACE: u8 = 0xFF;
+
+pub(super) fn piece_key(key: &[u8], index: u32) -> Key {
+    let mut piece = Vec::with_capacity(key.len() + 5);
+    piece.push(PIECE_SPACE);
+    piece.extend_from_slice(key);
+    piece.extend_from_slice(&index.to_be_bytes());
+    piece
+}
+
+/// How many further pieces belong to a head record.
+pub(super) fn further_pieces(head: &[u8]) -> u32 {
+    match head {
+        [CUT, a, b, c, d, ..] => u32::from_be_bytes([*a, *b, *c, *d]),
+        _ => 0,
+    }
+}
+
+/// Of the value a head record belongs to.
+pub(super) fn version(head: &[u8]) -> Version {
+    match head {
+        [CUT, ..] => Version::of(head.get(CUT_HEADER - 1..).unwrap_or_default()),
+        _ => Version::of(head),
+    }
+}
+
+pub(super) fn cut(sealed: &[u8]) -> (IVec, Vec<IVec>) {
+    if sealed.len() <= PIECE_BYTES {
+        return (IVec::from(sealed), Vec::new());
+    }
+    let (first, rest) = sealed[1..].split_at(PIECE_BYTES - CUT_HEADER);
+    let pieces: Vec<IVec> = rest.chunks(PIECE_BYTES).map(IVec::from).collect();
+    let count = u32::try_from(pieces.len()).expect("a value of at most 32 MiB has fewer pieces than u32 holds");
+    (IVec::from([&[CUT], &count.to_be_bytes()[..], first].concat()), pieces)
+}
+
+pub(super) fn join(head: &[u8], pieces: &[IVec]) -> Vec<u8> {
+    let (mut sealed, first) = match head {
+        [CUT, ..] => (vec![WHOLE], head.get(CUT_HEADER..).unwrap_or_default()),
+        _ => (Vec::new(), head),
+    };
+    sealed.reserve(first.len() + pieces.iter().map(|piece| piece.len()).sum::<usize>());
+    sealed.extend_from_slice(first);
+    pieces.iter().for_each(|piece| sealed.extend_from_slice(piece));
+    sealed
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::{
+        envelope::{Envelope, StoreKey},
+        error::StoreError,
+    };
+
+    #[test]
+    fn values_of_any_size_come_back() {
+        let envelope = Envelope::new(&StoreKey::new([7; 32]));
+        let edge = PIECE_BYTES - 41;
+        for size in [0, 1, 100, edge - 1, edge, edge + 1, 2 * PIECE_BYTES, 100_000] {
+            let value: Vec<u8> = (0..size).map(|i| i as u8).collect();
+            let sealed = envelope.sealer().unwrap().seal(b"key", &value).unwrap();
+            let (head, pieces) = cut(&sealed);
+            assert_eq!(pieces.is_empty(), size <= edge, "{size}");
+            assert_eq!(further_pieces(&head) as usize, pieces.len());
+            assert_eq!(version(&head), Version::of(&sealed));
+            assert!(head.len() <= PIECE_BYTES && pieces.iter().all(|piece| piece.len() <= PIECE_BYTES));
+            assert_eq!(envelope.open(b"key", join(&head, &pieces)).unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_head_is_seen() {
+        let envelope = Envelope::new(&StoreKey::new([7; 32]));
+        for size in [20, 4_000] {
+            let (whole, pieces) = cut(&envelope.sealer().unwrap().seal(b"key", &vec![3; size]).unwrap());
+            for at in 0..whole.len() {
+                let mut head = whole.to_vec();
+                head[at] ^= 1 << (at % 8);
+                // The count of pieces is what the reader fetches by; the pieces fetched then are others.
+                let count = further_pieces(&head) as usize;
+                let fetched = pieces.get(..count.min(pieces.len())).unwrap();
+                if size == 4_000 && (1..CUT_HEADER).contains(&at) && count > fetched.len() {
+                    continue;
+                }
+                let opened = envelope.open(b"key", join(&head, fetched));
+                assert!(matches!(opened, Err(StoreError::Damaged { .. })), "{size} {at}");
+            }
+        }
+        assert!(envelope.open(b"key", join(&[CUT, 0, 0], &[])).is_err());
+    }
+}

@@ -1,0 +1,157 @@
+//! One state of sled's records, read while the committer goes on.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use sled::IVec;
+
+use super::{
+    faults::sled_error,
+    past::{Past, State},
+    pieces::{further_pieces, join, piece_key, version},
+};
+use crate::{
+    engine::{Medium, Reads},
+    error::StoreError,
+    guard::guarded,
+    range::{Direction, Key, KeyRange},
+    version::Version,
+};
+
+/// Records read from sled before it is asked what was replaced meanwhile.
+const AT_ONCE: usize = 512;
+
+pub(super) struct Log {
+    pub db: sled::Db,
+    pub past: Past,
+}
+
+impl Medium for Log {
+    fn view(&self) -> Box<dyn Reads + '_> {
+        Box::new(self.state())
+    }
+}
+
+impl Log {
+    pub(super) fn state(&self) -> View<'_> {
+        View { log: self, state: self.past.shown() }
+    }
+
+    /// As it is now, the group under way included.
+    pub(super) fn record(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
+        guarded(|| self.db.get(key)).map_err(|error| sled_error(key, error))
+    }
+}
+
+pub(super) struct View<'a> {
+    log: &'a Log,
+    state: Arc<State>,
+}
+
+impl View<'_> {
+    fn record(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
+        let now = self.log.record(key);
+        // In this order: whatever sled shows of a later group, that group's past was there before.
+        match self.state.replaced(key) {
+            Some(before) => Ok(before),
+            None => now,
+        }
+    }
+
+    pub(super) fn whole(&self, key: &[u8], head: &IVec) -> Result<Vec<u8>, StoreError> {
+        let mut pieces = Vec::new();
+        for index in 0..further_pieces(head) {
+            let piece = self.record(&piece_key(key, index))?;
+            pieces.push(piece.ok_or_else(|| StoreError::damaged(key, "a piece of a record is missing"))?);
+        }
+        Ok(join(head, &pieces))
+    }
+
+    pub(super) fn walk<T>(
+        &self,
+        range: KeyRange,
+        direction: Direction,
+        limit: usize,
+        take: impl Fn(Key, IVec) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let Some(KeyRange { mut start, mut end }) = range.clamped() else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        while found.len() < limit && start < end {
+            let wanted = (limit - found.len()).min(AT_ONCE);
+            let mut records = self.stretch(&start, &end, direction, wanted)?;
+            // What of the range they cover.
+            let (from, to) = match (records.last(), direction) {
+                (Some((last, _)), Direction::Forward) if records.len() == wanted => {
+                    (start.clone(), [last.as_slice(), &[0]].concat())
+                }
+                (Some((last, _)), Direction::Backward) if records.len() == wanted => (last.clone(), end.clone()),
+                _ => (start.clone(), end.clone()),
+            };
+            let replaced = self.state.replaced_within(&from, &to);
+            if !replaced.is_empty() {
+                let mut all: BTreeMap<Key, IVec> = records.into_iter().collect();
+                for (key, before) in replaced {
+                    match before {
+                        Some(before) => all.insert(key, before),
+                        None => all.remove(&key),
+                    };
+                }
+                records = match direction {
+                    Direction::Forward => all.into_iter().collect(),
+                    Direction::Backward => all.into_iter().rev().collect(),
+                };
+            }
+            for (key, head) in records.into_iter().take(limit - found.len()) {
+                found.push(take(key, head)?);
+            }
+            match direction {
+                Direction::Forward => start = to,
+                Direction::Backward => end = from,
+            }
+        }
+        Ok(found)
+    }
+
+    /// Records as sled shows them now, in their order.
+    fn stretch(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Key, IVec)>, StoreError> {
+        let mut records = self.log.db.range(start..end);
+        let mut found = Vec::new();
+        while found.len() < limit {
+            let next = guarded(|| match direction {
+                Direction::Forward => records.next().transpose(),
+                Direction::Backward => records.next_back().transpose(),
+            });
+            match next.map_err(|error| sled_error(start, error))? {
+                Some((key, head)) => found.push((key.to_vec(), head)),
+                None => break,
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Reads for View<'_> {
+    fn sealed(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.record(key)?.map(|head| self.whole(key, &head)).transpose()
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        self.walk(range, direction, limit, |key, head| {
+            let sealed = self.whole(&key, &head)?;
+            Ok((key, sealed))
+        })
+    }
+
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        self.walk(range, direction, limit, |key, _| Ok(key))
+    }
+
+    fn versions(&self, range: KeyRange, limit: usize) -> Result<Vec<(Key, Version)>, StoreError> {
+        self.walk(range, Direction::Forward, limit, |key, head| Ok((key, version(&head))))
+    }
+}

@@ -1,0 +1,104 @@
+//! Groups of commits as sled's batches.
+
+use std::{collections::btree_map::Entry, sync::Arc};
+
+use sled::IVec;
+
+use super::{
+    past::{Replaced, State},
+    pieces::{cut, further_pieces, piece_key, version},
+    view::Log,
+};
+use crate::{
+    engine::{Write, Writer},
+    error::StoreError,
+    guard::guarded,
+    version::Version,
+};
+
+pub(super) struct LogWriter {
+    log: Arc<Log>,
+    /// What the group has looked at, as it is before the group; pieces under their own keys.
+    before: Replaced,
+    under_way: Option<Arc<State>>,
+}
+
+impl LogWriter {
+    pub(super) fn new(log: Arc<Log>) -> Self {
+        Self { log, before: Replaced::new(), under_way: None }
+    }
+
+    fn look_up(&mut self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
+        Ok(match self.before.entry(key.to_vec()) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(unknown) => unknown.insert(self.log.record(key)?).clone(),
+        })
+    }
+
+    /// One sled batch out of all writes, the pieces of replaced values removed.
+    fn batch(&self, writes: &[Write<'_>]) -> sled::Batch {
+        let mut batch = sled::Batch::default();
+        for (key, sealed) in writes {
+            let cut = sealed.map(cut);
+            let old = self.before.get(*key).and_then(Option::as_ref);
+            let kept = cut.as_ref().map_or(0, |(head, _)| further_pieces(head));
+            for index in kept..old.map_or(0, |head| further_pieces(head)) {
+                let piece = piece_key(key, index);
+                if self.before.get(&piece).is_none_or(Option::is_none) {
+                    break;
+                }
+                batch.remove(piece);
+            }
+            match cut {
+                None => batch.remove(*key),
+                Some((head, pieces)) => {
+                    for (index, piece) in (0..).zip(pieces) {
+                        batch.insert(piece_key(key, index), piece);
+                    }
+                    batch.insert(*key, head);
+                }
+            }
+        }
+        batch
+    }
+}
+
+impl Writer for LogWriter {
+    fn version(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
+        Ok(self.look_up(key)?.map(|head| version(&head)))
+    }
+
+    fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
+        let Some(head) = self.look_up(key)? else { return Ok(None) };
+        for index in 0..further_pieces(&head) {
+            // A damaged count could run far: the first piece that is missing ends it.
+            if self.look_up(&piece_key(key, index))?.is_none() {
+                break;
+            }
+        }
+        Ok(Some(version(&head)))
+    }
+
+    fn fresh(&mut self, key: &[u8]) {
+        self.before.entry(key.to_vec()).or_insert(None);
+    }
+
+    fn apply(&mut self, writes: &[Write<'_>]) -> Result<(), String> {
+        let batch = self.batch(writes);
+        self.under_way = Some(self.log.past.begin(std::mem::take(&mut self.before)));
+        guarded(|| self.log.db.apply_batch(batch)).map_err(|error| format!("writing failed: {error}"))?;
+        // This hands everything to the kernel, but asks neither for the file's length nor for the disk's own cache.
+        guarded(|| self.log.db.flush()).map_err(|error| format!("flushing failed: {error}"))?;
+        Ok(())
+    }
+
+    fn show(&mut self) {
+        if let Some(state) = self.under_way.take() {
+            self.log.past.show(state);
+        }
+    }
+
+    fn forget(&mut self) {
+        self.before.clear();
+    }
+}

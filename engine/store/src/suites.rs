@@ -1,0 +1,468 @@
+//! The suite against every implementation, and what only a real disk can do wrong, on each engine.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+use super::{
+    Batch, CommitError, Direction, EmbeddedStore, EngineKind, KeyRange, MemoryStore, Store, StoreConfig, StoreError,
+    StoreKey,
+    conformance::{Subject, conformance},
+    feed_end, keys,
+    testing::{config, copy, puppet, put},
+};
+
+struct InMemory(Arc<MemoryStore>);
+
+impl Subject for InMemory {
+    fn fresh() -> Self {
+        Self(Arc::new(MemoryStore::new()))
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        self.0.clone()
+    }
+
+    fn reopen(self) -> Self {
+        Self(Arc::new(self.0.fork()))
+    }
+}
+
+/// A number for each engine, since a type is what the suite is given.
+const SLED: usize = 0;
+const FJALL: usize = 1;
+
+/// Every reopening verifies the whole store as well.
+struct OnDisk<const ENGINE: usize> {
+    store: Arc<EmbeddedStore>,
+    dir: TempDir,
+}
+
+impl<const ENGINE: usize> OnDisk<ENGINE> {
+    fn open(dir: &Path) -> Arc<EmbeddedStore> {
+        Arc::new(EmbeddedStore::open(config(EngineKind::ALL[ENGINE], dir)).unwrap())
+    }
+}
+
+impl<const ENGINE: usize> Subject for OnDisk<ENGINE> {
+    fn fresh() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        Self { store: Self::open(dir.path()), dir }
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    fn reopen(self) -> Self {
+        let Self { store, dir } = self;
+        drop(Arc::into_inner(store).expect("nobody else uses the store when it is reopened"));
+        let blobs = fs::read_dir(dir.path().join("blobs")).into_iter().flatten().count();
+        assert_eq!(blobs, 0, "nothing may spill to sled's unsynced files");
+        Self { store: Self::open(dir.path()), dir }
+    }
+}
+
+conformance!(in_memory, InMemory);
+conformance!(on_sled, OnDisk<SLED>);
+conformance!(on_fjall, OnDisk<FJALL>);
+
+/// Each of these tests on each engine.
+macro_rules! on_each_engine {
+    ($($test:ident),* $(,)?) => {
+        mod with_sled {
+            on_each_engine!(@of $crate::EngineKind::Sled; $($test),*);
+        }
+        mod with_fjall {
+            on_each_engine!(@of $crate::EngineKind::Fjall; $($test),*);
+        }
+    };
+    (@of $engine:expr; $($test:ident),*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                super::$test($engine).await;
+            }
+        )*
+    };
+}
+
+on_each_engine!(
+    a_second_open_is_refused,
+    another_key_is_refused_and_nothing_is_lost_by_trying,
+    another_engine_is_refused_and_nothing_is_lost_by_trying,
+    a_full_disk_refuses_and_recovers,
+    a_failed_sync_ends_everything,
+    a_failed_write_ends_the_process_and_the_next_one_goes_on,
+    what_is_not_durable_is_not_seen_and_a_full_queue_is_busy,
+    a_scan_holds_no_commit_up,
+    a_crash_leaves_a_feed_without_gaps,
+    closing_writes_what_waits,
+    lost_commits_are_seen,
+    an_audit_beside_the_work_finds_what_is_missing,
+);
+
+async fn a_second_open_is_refused(engine: EngineKind) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
+    let error = EmbeddedStore::open(config(engine, dir.path())).err().unwrap();
+    assert!(matches!(error, StoreError::Locked { .. }));
+    assert!(error.to_string().contains("in use by another process"), "{error}");
+    store.commit(put(b"a".to_vec(), vec![1])).await.unwrap();
+    drop(store);
+    assert_eq!(EmbeddedStore::open(config(engine, dir.path())).unwrap().get(b"a").unwrap(), Some(vec![1]));
+}
+
+async fn another_key_is_refused_and_nothing_is_lost_by_trying(engine: EngineKind) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
+    store.commit(put(b"a".to_vec(), b"Jane Doe".to_vec())).await.unwrap();
+    drop(store);
+    let other = StoreConfig { key: StoreKey::new([1; 32]), ..config(engine, dir.path()) };
+    assert!(matches!(EmbeddedStore::open(other).err().unwrap(), StoreError::WrongKey { .. }));
+    assert_eq!(EmbeddedStore::open(config(engine, dir.path())).unwrap().get(b"a").unwrap().unwrap(), b"Jane Doe");
+    let files = files_below(dir.path());
+    assert!(files.len() > 2);
+    for file in files {
+        let bytes = fs::read(&file).unwrap();
+        assert!(!bytes.windows(8).any(|window| window == b"Jane Doe"), "{}", file.display());
+    }
+}
+
+async fn another_engine_is_refused_and_nothing_is_lost_by_trying(engine: EngineKind) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
+    store.commit(put(b"a".to_vec(), vec![1])).await.unwrap();
+    drop(store);
+    let before = files_below(dir.path());
+    for other in EngineKind::ALL.into_iter().filter(|other| *other != engine) {
+        let refused = EmbeddedStore::open(config(other, dir.path())).err().unwrap();
+        assert!(matches!(&refused, StoreError::Layout { .. }), "{refused}");
+    }
+    assert_eq!(files_below(dir.path()), before);
+    // Without the file that says whose it is, it is a directory of the first layout.
+    let format = fs::read(dir.path().join("format")).unwrap();
+    fs::remove_file(dir.path().join("format")).unwrap();
+    for other in EngineKind::ALL {
+        let refused = EmbeddedStore::open(config(other, dir.path())).err().unwrap().to_string();
+        assert!(refused.contains("earlier version"), "{refused}");
+    }
+    fs::write(dir.path().join("format"), format).unwrap();
+    assert_eq!(EmbeddedStore::open(config(engine, dir.path())).unwrap().get(b"a").unwrap(), Some(vec![1]));
+}
+
+/// One state, however many groups follow while it is looked at; and they do follow.
+async fn a_scan_holds_no_commit_up(engine: EngineKind) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
+    let value = |round: u8, n: u64| vec![round; if n.is_multiple_of(100) { 9_000 } else { 60 }];
+    let mut batch = Batch::new();
+    for n in 0..1_500 {
+        batch.put(keys::record(1, 1, 2 * n), value(0, n));
+    }
+    store.commit(batch).await.unwrap();
+    let everything = || KeyRange::prefix(&[]);
+    let model = store.scan(everything(), Direction::Forward, usize::MAX).unwrap();
+    let view = store.view();
+    for round in 1..4 {
+        let mut batch = Batch::new();
+        for n in (0..1_500).filter(|n| n % 3 == u64::from(round) % 3) {
+            batch.put(keys::record(1, 1, 2 * n), value(round, n + 1));
+            batch.put(keys::record(1, 1, 2 * n + 1), value(round, n)).delete(keys::record(1, 1, 2 * n + 2));
+        }
+        store.commit(batch).await.unwrap();
+    }
+    assert_ne!(store.scan(everything(), Direction::Forward, usize::MAX).unwrap(), model);
+    for limit in [1, 700, 1_499, 9_999] {
+        let keys: Vec<_> = model.iter().map(|(key, _)| key.clone()).collect();
+        let count = limit.min(keys.len());
+        assert_eq!(view.scan_keys(everything(), Direction::Forward, limit).unwrap(), keys[..count]);
+        let backward: Vec<_> = keys.iter().rev().take(limit).cloned().collect();
+        assert_eq!(view.scan_keys(everything(), Direction::Backward, limit).unwrap(), backward);
+    }
+    let opened = store.opened(view.scan(everything(), Direction::Backward, usize::MAX).unwrap()).unwrap();
+    assert!(opened.into_iter().rev().eq(model));
+}
+
+fn files_below(dir: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(files_below(&path)),
+            false => files.push(path),
+        }
+    }
+    files.sort();
+    files
+}
+
+async fn a_full_disk_refuses_and_recovers(engine: EngineKind) {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, strings) = puppet(engine, dir.path(), 500, 100);
+    store.commit(put(b"a".to_vec(), vec![1])).await.unwrap();
+    strings.free.store(499, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_millis(1_050)).await;
+    let refused = store.commit(put(b"a".to_vec(), vec![2])).await;
+    assert!(matches!(refused, Err(CommitError::Full { free: 499, floor: 500 })), "{refused:?}");
+    assert!(!store.health().accepts_writes());
+    assert_eq!(store.get(b"a").unwrap(), Some(vec![1]));
+    strings.free.store(10_000, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_millis(1_050)).await;
+    store.commit(put(b"a".to_vec(), vec![3])).await.unwrap();
+    // Between two readings what was written counts.
+    store.commit(put(b"b".to_vec(), vec![0; 9_600])).await.unwrap();
+    assert!(matches!(store.commit(put(b"a".to_vec(), vec![4])).await, Err(CommitError::Full { .. })));
+}
+
+async fn a_failed_sync_ends_everything(engine: EngineKind) {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, strings) = puppet(engine, dir.path(), 0, 100);
+    store.commit(put(b"a".to_vec(), vec![1])).await.unwrap();
+    strings.broken.store(true, Ordering::SeqCst);
+    let failed = store.commit(put(b"a".to_vec(), vec![2])).await;
+    assert!(matches!(failed, Err(CommitError::Store(StoreError::Unknown { .. }))), "{failed:?}");
+    assert_eq!(strings.told.load(Ordering::SeqCst), 1, "the process would have ended here");
+    strings.broken.store(false, Ordering::SeqCst);
+    let refused = store.commit(put(b"a".to_vec(), vec![3])).await;
+    assert!(
+        matches!(&refused, Err(CommitError::Store(StoreError::Refusing { why })) if why.contains("syncing failed")),
+        "{refused:?}"
+    );
+    assert_eq!(strings.told.load(Ordering::SeqCst), 1, "never synced again");
+    assert_eq!(store.get(b"a").unwrap(), Some(vec![1]), "readers see durable state only");
+    assert!(store.health().refusing.is_some());
+}
+
+/// Of the child: where its store is.
+const UNTIL_FULL: &str = "PRACTICE_SYNC_TEST_UNTIL_FULL";
+const ENGINE: &str = "PRACTICE_SYNC_TEST_ENGINE";
+
+/// A write below the store fails, as on a disk that another process has filled: a process that may not make its files any larger. It
+/// says what was acknowledged, and ends by itself; the next one, with room again, has all of that and goes on.
+async fn a_failed_write_ends_the_process_and_the_next_one_goes_on(engine: EngineKind) {
+    let dir = tempfile::tempdir().unwrap();
+    // fjall makes room for a journal larger than the child may write, and keeps of it what is used when it is closed and opened again.
+    for _ in 0..2 {
+        drop(EmbeddedStore::open(config(engine, dir.path())).unwrap());
+    }
+    // Blocks of 512 bytes: eight segments of sled's log.
+    let script = "trap '' XFSZ; ulimit -f 8192; exec \"$0\" \"$@\"";
+    let child = std::process::Command::new("sh")
+        .args(["-c", script])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "suites::writes_until_the_disk_refuses", "--ignored", "--nocapture"])
+        .env(UNTIL_FULL, dir.path())
+        .env(ENGINE, engine.name())
+        .output()
+        .unwrap();
+    let (said, log) = (String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
+    let acknowledged: Vec<u64> =
+        said.lines().filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok()).collect();
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&child.status),
+        Some(6),
+        "it ends, and does not live on: {said} {log}"
+    );
+    assert!(log.contains("the store could not be written; the process ends"), "{log}");
+    assert!(acknowledged.len() > 20, "{said}");
+    let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
+    for n in acknowledged {
+        assert_eq!(store.get(&keys::record(1, 1, n)).unwrap(), Some(vec![n as u8; 30_000]), "{n}");
+    }
+    store.commit(put(b"a".to_vec(), vec![1])).await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "a part of the test above"]
+#[allow(clippy::print_stdout)] // the test above reads it
+async fn writes_until_the_disk_refuses() {
+    let Some(dir) = std::env::var_os(UNTIL_FULL) else { return };
+    tracing_subscriber::fmt().with_writer(io::stderr).init();
+    let engine = std::env::var(ENGINE).unwrap().parse().unwrap();
+    let store = EmbeddedStore::open(config(engine, Path::new(&dir))).unwrap();
+    for n in 0..10_000 {
+        match store.commit(put(keys::record(1, 1, n), vec![n as u8; 30_000])).await {
+            Ok(()) => println!("acknowledged {n}"),
+            Err(error) => println!("refused {n}: {error}"),
+        }
+    }
+}
+
+async fn what_is_not_durable_is_not_seen_and_a_full_queue_is_busy(engine: EngineKind) {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, strings) = puppet(engine, dir.path(), 0, 3);
+    store.commit(put(b"a".to_vec(), vec![1; 9_000])).await.unwrap();
+    strings.stuck.store(true, Ordering::SeqCst);
+    let mut batch = put(b"a".to_vec(), vec![2; 5]);
+    batch.put(b"b".to_vec(), vec![2]).append(1, vec![2; 9_000]);
+    let first = store.commit(batch);
+    let patience = Instant::now() + Duration::from_secs(10);
+    while store.health().waiting > 0 && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // The committer is in the sync by now, or about to be; either way nothing of the batch may be seen.
+    for _ in 0..50 {
+        assert_eq!(store.get(b"a").unwrap(), Some(vec![1; 9_000]));
+        assert_eq!(store.get(b"b").unwrap(), None);
+        assert_eq!(feed_end(&*store).unwrap(), 0);
+        for direction in [Direction::Forward, Direction::Backward] {
+            assert_eq!(store.scan(KeyRange::prefix(&[]), direction, 9).unwrap(), [(b"a".to_vec(), vec![1; 9_000])]);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let waiting: Vec<_> = (0..3).map(|n| store.commit(put(b"c".to_vec(), vec![n]))).collect();
+    let busy = store.commit(put(b"c".to_vec(), vec![9])).await;
+    assert!(matches!(busy, Err(CommitError::Store(StoreError::Busy))), "{busy:?}");
+    strings.stuck.store(false, Ordering::SeqCst);
+    first.await.unwrap();
+    for commit in waiting {
+        commit.await.unwrap();
+    }
+    assert_eq!(store.get(b"a").unwrap(), Some(vec![2; 5]));
+    assert_eq!(store.get(b"c").unwrap(), Some(vec![2]));
+    assert_eq!(feed_end(&*store).unwrap(), 1);
+    assert_eq!(store.get(&keys::feed(1, 1)).unwrap(), Some(vec![2; 9_000]));
+}
+
+/// Copies of the directory while commits go on: whatever a crash leaves, the last number and the changes that bear numbers agree, and
+/// what was reported as durable is there.
+async fn a_crash_leaves_a_feed_without_gaps(engine: EngineKind) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Arc::new(EmbeddedStore::open(StoreConfig { verify: false, ..config(engine, dir.path()) }).unwrap());
+    let durable = Arc::new(AtomicU64::new(0));
+    let stop = Arc::new(AtomicBool::new(false));
+    let writer = {
+        let (store, durable, stop) = (store.clone(), durable.clone(), stop.clone());
+        tokio::spawn(async move {
+            while !stop.load(Ordering::SeqCst) {
+                let mut batch = Batch::new();
+                batch.append(1, vec![1; 50]).append(2, vec![2; 5_000]).append(1, vec![3]);
+                store.commit(batch).await.unwrap();
+                durable.fetch_add(3, Ordering::SeqCst);
+            }
+        })
+    };
+    let mut crashes = 0;
+    while crashes < 8 {
+        tokio::time::sleep(Duration::from_millis(15)).await;
+        let reported = durable.load(Ordering::SeqCst);
+        let crashed = tempfile::tempdir().unwrap();
+        copy(dir.path(), crashed.path());
+        // The mark is copied at another moment than the log: it may be ahead of what the copy holds.
+        fs::remove_file(crashed.path().join("tide")).unwrap();
+        let left = EmbeddedStore::open(StoreConfig { verify: false, ..config(engine, crashed.path()) }).unwrap();
+        let end = feed_end(&left).unwrap();
+        let found = left.scan_keys(keys::Space::Feed.range(), Direction::Forward, usize::MAX).unwrap();
+        let mut numbers: Vec<u64> = found.iter().map(|key| keys::parse_feed(key).unwrap().1).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (1..=end).collect::<Vec<_>>());
+        assert!(end >= reported, "{end} of {reported}");
+        left.commit({
+            let mut batch = Batch::new();
+            batch.append(3, vec![]);
+            batch
+        })
+        .await
+        .unwrap();
+        assert!(left.get(&keys::feed(3, end + 1)).unwrap().is_some());
+        crashes += 1;
+    }
+    stop.store(true, Ordering::SeqCst);
+    writer.await.unwrap();
+}
+
+async fn closing_writes_what_waits(engine: EngineKind) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
+    let commits: Vec<_> = (0..200).map(|n| store.commit(put(keys::record(1, 0, n), vec![1; 500]))).collect();
+    drop(store);
+    for commit in commits {
+        commit.await.unwrap();
+    }
+    let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
+    assert_eq!(store.scan_keys(keys::Space::Record.range(), Direction::Forward, 999).unwrap().len(), 200);
+}
+
+async fn lost_commits_are_seen(engine: EngineKind) {
+    let dir = tempfile::tempdir().unwrap();
+    let old = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
+    store.commit(put(b"a".to_vec(), vec![1])).await.unwrap();
+    drop(store);
+    copy(dir.path(), old.path());
+    let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
+    store.commit(put(b"a".to_vec(), vec![2])).await.unwrap();
+    drop(store);
+    // The log as it was one commit earlier, the mark as it is now.
+    fs::copy(dir.path().join("tide"), old.path().join("tide")).unwrap();
+    let error = EmbeddedStore::open(config(engine, old.path())).err().unwrap();
+    assert!(matches!(error, StoreError::LostCommits { found: 1, expected: 2, .. }), "{error}");
+    fs::remove_file(old.path().join("tide")).unwrap();
+    assert_eq!(EmbeddedStore::open(config(engine, old.path())).unwrap().get(b"a").unwrap(), Some(vec![1]));
+    // The whole log is gone: not a new store.
+    for file in files_below(dir.path()) {
+        if !["tide", "format", "lock"].iter().any(|kept| file == dir.path().join(kept)) {
+            fs::remove_file(file).unwrap();
+        }
+    }
+    let error = EmbeddedStore::open(config(engine, dir.path())).err().unwrap();
+    assert!(matches!(error, StoreError::LostCommits { found: 0, expected: 2, .. }), "{error}");
+}
+
+/// As if the engine had lost it.
+fn lose(engine: EngineKind, dir: &Path, key: &[u8]) {
+    match engine {
+        EngineKind::Sled => {
+            let db = sled::Config::new().path(dir).mode(sled::Mode::HighThroughput).open().unwrap();
+            db.remove(key).unwrap();
+            db.flush().unwrap();
+        }
+        EngineKind::Fjall => {
+            let db = fjall::Database::builder(dir.join("fjall")).open().unwrap();
+            let values = db.keyspace("values", || unreachable!("it was made with the store")).unwrap();
+            values.remove(key).unwrap();
+            db.persist(fjall::PersistMode::SyncAll).unwrap();
+        }
+    }
+}
+
+/// A record that is lost without a trace is found beside the work, while the store is written, and not before.
+async fn an_audit_beside_the_work_finds_what_is_missing(engine: EngineKind) {
+    let audited = |dir: &Path| StoreConfig { verify: false, audit: true, ..config(engine, dir) };
+    let dir = tempfile::tempdir().unwrap();
+    for sound in [true, false] {
+        let store = EmbeddedStore::open(StoreConfig { verify: false, ..config(engine, dir.path()) }).unwrap();
+        for n in 0..1_500 {
+            store.commit(put(keys::record(1, 1, n), vec![1; 40])).await.unwrap();
+        }
+        drop(store);
+        if !sound {
+            lose(engine, dir.path(), &keys::record(1, 1, 700));
+        }
+        let store = EmbeddedStore::open(audited(dir.path())).unwrap();
+        let until = Instant::now() + Duration::from_secs(120);
+        let mut n = 0;
+        // Values before and behind what it has looked at are made, changed and removed meanwhile: so many that it catches up with them,
+        // however seldom it gets its turn.
+        while store.audited().is_none() && Instant::now() < until {
+            n += 1;
+            let mut batch = put(keys::record(1, 1, n * 37 % 1_500), vec![2; 50]);
+            batch.delete(keys::record(1, 1, n * 11 % 600)).put(keys::record(2, 1, n % 1_000), vec![3; 5_000]);
+            store.commit(batch).await.unwrap();
+        }
+        assert_eq!(store.audited(), Some(sound));
+        assert_eq!(store.health().damage.is_some(), !sound, "{:?}", store.health());
+        assert!(store.health().accepts_writes());
+    }
+}
