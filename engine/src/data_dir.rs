@@ -14,6 +14,8 @@ use store::{
 const KEY: &str = "store.key";
 const STORE: &str = "store";
 const NOTE: &str = "store.made";
+/// While a copy is not whole.
+const COPYING: &str = "store.copying";
 const NOTE_SAYS: &str =
     "A store was made here, in the folder store/. While this file is here, practice-sync does not start without it.";
 
@@ -30,6 +32,17 @@ pub enum Incomplete {
     NoKey { key: PathBuf, store: PathBuf },
     #[error("{0} is there already: name a directory that is not")]
     Occupied(PathBuf),
+    #[error(
+        "the copy in {0} is not whole: run the same `practice-sync store copy` again, which finishes it, or delete that directory"
+    )]
+    HalfCopied(PathBuf),
+    #[error("there is no store in {0}")]
+    NothingToCopy(PathBuf),
+    #[error(
+        "the copy in {dir} differs from what was copied ({is} values of {was}, or other ones): delete that directory and copy again; should \
+         it happen twice, the disk or the memory of this machine is faulty"
+    )]
+    CopyDiffers { dir: PathBuf, was: u64, is: u64 },
     #[error("{path}: {source}")]
     Unreadable { path: PathBuf, source: io::Error },
     #[error(transparent)]
@@ -37,18 +50,27 @@ pub enum Incomplete {
 }
 
 pub(crate) struct DataDir {
+    dir: PathBuf,
     pub store: PathBuf,
-    key: PathBuf,
-    note: PathBuf,
+    pub key: PathBuf,
+    pub note: PathBuf,
+    pub copying: PathBuf,
 }
 
 impl DataDir {
     pub(crate) fn new(dir: &Path) -> Self {
-        Self { store: dir.join(STORE), key: dir.join(KEY), note: dir.join(NOTE) }
+        let [store, key, note, copying] = [STORE, KEY, NOTE, COPYING].map(|name| dir.join(name));
+        Self { dir: dir.to_path_buf(), store, key, note, copying }
+    }
+
+    /// It is not the beginning of a copy.
+    pub(crate) fn is_whole(&self) -> Result<(), Incomplete> {
+        if present(&self.copying)? { Err(Incomplete::HalfCopied(self.dir.clone())) } else { Ok(()) }
     }
 
     /// The key of the store, made at the first start. Nothing is written where something is missing.
     pub(crate) fn key(&self, accept_empty: bool) -> Result<StoreKey, Incomplete> {
+        self.is_whole()?;
         // Whatever else lies in its folder, without its log there is no store.
         let folder = present(&self.store)?;
         if store::is_made(&self.store)? {
@@ -95,11 +117,11 @@ pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> 
     Ok(salvage::salvage(&old.store, &key, &new.store, &to.join("salvage")).await?)
 }
 
-fn present(path: &Path) -> Result<bool, Incomplete> {
+pub(crate) fn present(path: &Path) -> Result<bool, Incomplete> {
     path.try_exists().map_err(|source| unreadable(path, source))
 }
 
-fn unreadable(path: &Path, source: io::Error) -> Incomplete {
+pub(crate) fn unreadable(path: &Path, source: io::Error) -> Incomplete {
     Incomplete::Unreadable { path: path.to_path_buf(), source }
 }
 

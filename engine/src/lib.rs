@@ -10,6 +10,7 @@
 
 mod config_history;
 mod connections;
+mod copy_data;
 mod data_dir;
 mod directory;
 mod engine;
@@ -36,6 +37,7 @@ pub use runtime::{clock, metrics};
 
 pub use crate::{
     config_history::SetUp,
+    copy_data::{CopyStep, copy_data},
     data_dir::{Incomplete, salvage_data},
     engine::{Engine, Parts, StartError},
     open::{OpenError, Opened, open},

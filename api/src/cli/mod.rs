@@ -39,7 +39,7 @@ enum Command {
     #[cfg(feature = "demo")]
     #[command(subcommand)]
     Adapter(adapter::Command),
-    /// Repair a damaged store.
+    /// Repair a damaged store, or copy one to another engine.
     #[command(subcommand)]
     Store(store::Command),
     /// Print the API's OpenAPI document.

@@ -1,12 +1,19 @@
-//! `store salvage`
+//! `store salvage`, `store copy`
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::Subcommand;
-use engine::store::{
-    keys,
-    salvage::{Report, Salvaged},
+use engine::{
+    CopyStep,
+    store::{
+        EngineKind, keys,
+        salvage::{Report, Salvaged},
+    },
 };
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{
     config::Config,
@@ -30,9 +37,62 @@ pub(super) enum Command {
         #[arg(long, value_name = "NEWDIR")]
         to: PathBuf,
     },
+    /// Copy a data directory, its store to the named engine. The server must be stopped. Run again, it continues where it was interrupted.
+    Copy {
+        /// The data directory to copy. It is not changed.
+        #[arg(long, value_name = "DIR")]
+        from: PathBuf,
+        /// The new data directory.
+        #[arg(long, value_name = "NEWDIR")]
+        to: PathBuf,
+        /// The engine of the copy: "sled" or "fjall".
+        #[arg(long)]
+        engine: EngineKind,
+    },
 }
 
-pub(super) fn run(Command::Salvage { config, data, to }: Command) -> ExitCode {
+pub(super) fn run(command: Command) -> ExitCode {
+    match command {
+        Command::Salvage { config, data, to } => salvage(config, data, &to),
+        Command::Copy { from, to, engine } => copy(&from, &to, engine),
+    }
+}
+
+fn copy(from: &Path, to: &Path, engine: EngineKind) -> ExitCode {
+    if let Err(problem) = crate::logging::start("warn") {
+        return fail(problem);
+    }
+    // Drawn on a terminal only.
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{msg:9} {wide_bar} {human_pos} of {human_len} values, {eta}") {
+        bar.set_style(style);
+    }
+    let show = |step| {
+        let (what, done, all) = match step {
+            CopyStep::Copying { done, all } => ("copying", done, all),
+            CopyStep::Comparing { done, all } => ("comparing", done, all),
+        };
+        bar.set_message(what);
+        bar.set_length(all);
+        bar.set_position(done);
+    };
+    let copied = actix_web::rt::System::new().block_on(engine::copy_data(from, to, engine, show));
+    bar.finish_and_clear();
+    match copied {
+        Ok(contents) => {
+            say(format_args!(
+                "{} values were copied and compared, sha256 {}. To serve from the copy set `data_dir` to {} and `store_engine` to \"{engine}\".",
+                contents.values,
+                hex::encode(contents.digest),
+                to.display()
+            ));
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(error),
+    }
+}
+
+fn salvage(config: Option<PathBuf>, data: Option<PathBuf>, to: &Path) -> ExitCode {
     let data = match (data, config) {
         (Some(data), _) => data,
         (None, Some(config)) => match Config::load(&config) {
@@ -44,7 +104,7 @@ pub(super) fn run(Command::Salvage { config, data, to }: Command) -> ExitCode {
     if let Err(problem) = crate::logging::start("warn") {
         return fail(problem);
     }
-    let salvaged = actix_web::rt::System::new().block_on(engine::salvage_data(&data, &to));
+    let salvaged = actix_web::rt::System::new().block_on(engine::salvage_data(&data, to));
     match salvaged {
         Ok(report) => {
             tell(&report);

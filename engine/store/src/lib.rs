@@ -8,7 +8,7 @@
 //!                                │             │            ◄── fjall/ ──► disk
 //!                                │             └─ watermark, integrity, audit: is everything there?
 //!                                └─ layout: which engine, which format · envelope: sealed values · guard: panics become errors
-//! on any store: keys (the table of contents), journal, counters, due, secrets · damaged: sled/salvage, sled/mend
+//! on any store: keys (the table of contents), journal, counters, due, secrets, copy · damaged: sled/salvage, sled/mend
 //! ```
 //!
 //! README.md has the format on the disk, and what each engine is for.
@@ -20,6 +20,7 @@ mod batch;
 mod committer;
 mod config;
 mod contract;
+pub mod copy;
 pub mod counters;
 mod directory;
 mod disk;

@@ -1,0 +1,209 @@
+//! A data directory copied into another one, whose store may be of another engine. While the copy is not whole, a file in the new
+//! directory says so, and nobody serves from it; the old one is only read.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+};
+
+use store::{
+    EmbeddedStore, EngineKind, StoreConfig, StoreKey,
+    copy::{self, Contents},
+    files,
+};
+
+use crate::data_dir::{DataDir, Incomplete, present, unreadable};
+
+/// How far it is: values done, of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyStep {
+    Copying {
+        done: u64,
+        all: u64,
+    },
+    /// Both stores are read to the end and compared.
+    Comparing {
+        done: u64,
+        all: u64,
+    },
+}
+
+/// A disk that is nearly full ends a copy with an error, and not the process.
+const ROOM_LEFT: u64 = 64 << 20;
+
+/// Copies all of `from` into `to`, or what is missing there since the last try. Neither may be served meanwhile.
+pub async fn copy_data(
+    from: &Path,
+    to: &Path,
+    engine: EngineKind,
+    mut progress: impl FnMut(CopyStep),
+) -> Result<Contents, Incomplete> {
+    let (old, new) = (DataDir::new(from), DataDir::new(to));
+    old.is_whole()?;
+    let Some(of) = store::engine_of(&old.store)? else {
+        return Err(Incomplete::NothingToCopy(old.store));
+    };
+    let key = StoreKey::load(&old.key)?;
+    let config =
+        |engine, dir: &Path| StoreConfig { engine, floor_bytes: ROOM_LEFT, ..StoreConfig::new(dir, key.clone()) };
+    let source = EmbeddedStore::open(config(of, &old.store))?;
+    // Served in between it would have other contents: then what was copied of it is worth nothing.
+    let state = format!("of {of} at group {}, to {engine}", source.groups());
+    begin(from, &old, to, &new, &state)?;
+    let target = EmbeddedStore::open(config(engine, &new.store))?;
+
+    let (mut done, all) = (target.values(), source.values());
+    progress(CopyStep::Copying { done, all });
+    copy::copy(&source, &target, |values| {
+        done += values;
+        progress(CopyStep::Copying { done, all });
+    })
+    .await?;
+    let mut done = 0;
+    let mut compared = |values| {
+        done += values;
+        progress(CopyStep::Comparing { done, all: 2 * all });
+    };
+    let (was, is) = (copy::contents(&source, &mut compared)?, copy::contents(&target, &mut compared)?);
+    if was != is || was.values != all {
+        return Err(Incomplete::CopyDiffers { dir: to.to_path_buf(), was: was.values, is: is.values });
+    }
+    drop(target);
+    new.note()?;
+    fs::remove_file(&new.copying).map_err(|source| unreadable(&new.copying, source))?;
+    files::sync_directory(to).map_err(|source| unreadable(to, source))?;
+    Ok(is)
+}
+
+/// Makes the new directory ready to go on with, from the beginning where the old one is not as it was.
+fn begin(from: &Path, old: &DataDir, to: &Path, new: &DataDir, state: &str) -> Result<(), Incomplete> {
+    if present(&new.copying)? {
+        let begun = fs::read_to_string(&new.copying).map_err(|source| unreadable(&new.copying, source))?;
+        if begun.trim_end() == state {
+            return Ok(());
+        }
+        if present(&new.store)? {
+            fs::remove_dir_all(&new.store).map_err(|source| unreadable(&new.store, source))?;
+        }
+    } else if present(to)? && !is_empty(to).map_err(|source| unreadable(to, source))? {
+        return Err(Incomplete::Occupied(to.to_path_buf()));
+    }
+    fs::create_dir_all(to).map_err(|source| unreadable(to, source))?;
+    files::replace(&new.copying, state).map_err(|source| unreadable(&new.copying, source))?;
+    for entry in fs::read_dir(from).map_err(|source| unreadable(from, source))? {
+        let path = entry.map_err(|source| unreadable(from, source))?.path();
+        let name = path.file_name().filter(|_| path.is_file() && path != old.note);
+        let Some(name) = name else { continue };
+        let copied = fs::copy(&path, to.join(name)).and_then(|_| File::open(to.join(name))?.sync_all());
+        copied.map_err(|source| unreadable(&path, source))?;
+    }
+    files::sync_directory(to).and_then(|()| files::sync_parent(to)).map_err(|source| unreadable(to, source))
+}
+
+fn is_empty(dir: &Path) -> io::Result<bool> {
+    Ok(fs::read_dir(dir)?.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::path::PathBuf;
+
+    use store::{Batch, Direction, KeyRange, Store, StoreError, keys};
+
+    use super::*;
+
+    struct World {
+        _dir: tempfile::TempDir,
+        from: PathBuf,
+        to: PathBuf,
+    }
+
+    /// A data directory of 2,500 values, and where a copy is to go.
+    async fn world(engine: EngineKind) -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        fs::create_dir(&from).unwrap();
+        let data = DataDir::new(&from);
+        let key = data.key(false).unwrap();
+        fs::write(from.join("token.secret"), "secret").unwrap();
+        let store = open(&data, engine, key);
+        let mut batch = Batch::new();
+        for n in 0..2_500u64 {
+            batch.put(keys::record(1, 1, n), vec![n as u8; if n.is_multiple_of(500) { 9_000 } else { 50 }]);
+        }
+        store.commit(batch).await.unwrap();
+        data.note().unwrap();
+        World { _dir: dir, from, to }
+    }
+
+    fn open(data: &DataDir, engine: EngineKind, key: StoreKey) -> EmbeddedStore {
+        EmbeddedStore::open(StoreConfig { engine, floor_bytes: 0, ..StoreConfig::new(&data.store, key) }).unwrap()
+    }
+
+    fn values(dir: &Path, engine: EngineKind) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let data = DataDir::new(dir);
+        let store = open(&data, engine, data.key(false).unwrap());
+        store.scan(KeyRange::prefix(&[]), Direction::Forward, usize::MAX).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_store_moves_to_the_other_engine_and_back() {
+        let World { _dir, from, to } = world(EngineKind::Sled).await;
+        let mut steps = Vec::new();
+        let copied = copy_data(&from, &to, EngineKind::Fjall, |step| steps.push(step)).await.unwrap();
+        assert_eq!(copied.values, 2_500);
+        assert_eq!(steps.first(), Some(&CopyStep::Copying { done: 0, all: 2_500 }));
+        assert_eq!(steps.last(), Some(&CopyStep::Comparing { done: 5_000, all: 5_000 }));
+        assert_eq!(values(&to, EngineKind::Fjall), values(&from, EngineKind::Sled));
+        assert_eq!(fs::read_to_string(to.join("token.secret")).unwrap(), "secret");
+        assert!(DataDir::new(&to).note.exists());
+        let back = to.with_file_name("back");
+        copy_data(&to, &back, EngineKind::Sled, |_| {}).await.unwrap();
+        assert_eq!(values(&back, EngineKind::Sled), values(&from, EngineKind::Sled));
+        assert!(matches!(copy_data(&from, &to, EngineKind::Fjall, |_| {}).await, Err(Incomplete::Occupied(_))));
+    }
+
+    #[tokio::test]
+    async fn what_is_half_copied_is_not_served_and_is_gone_on_with() {
+        let World { _dir, from, to } = world(EngineKind::Sled).await;
+        // Broken off while the first values are told of.
+        let broken_off = {
+            let (from, to) = (from.clone(), to.clone());
+            let halt = |step| assert!(!matches!(step, CopyStep::Copying { done: 1.., .. }), "power cut");
+            tokio::spawn(async move { copy_data(&from, &to, EngineKind::Fjall, halt).await.is_ok() })
+        };
+        assert!(broken_off.await.unwrap_err().is_panic());
+        let refused = DataDir::new(&to).key(false).unwrap_err().to_string();
+        assert!(refused.contains("store copy") && refused.contains("not whole"), "{refused}");
+        assert!(copy_data(&to, &to.with_file_name("third"), EngineKind::Sled, |_| {}).await.is_err());
+        let mut steps = Vec::new();
+        copy_data(&from, &to, EngineKind::Fjall, |step| steps.push(step)).await.unwrap();
+        assert_eq!(steps[0], CopyStep::Copying { done: 1_000, all: 2_500 }, "not from the beginning");
+        assert_eq!(values(&to, EngineKind::Fjall), values(&from, EngineKind::Sled));
+    }
+
+    #[tokio::test]
+    async fn a_store_that_was_served_in_between_is_copied_anew() {
+        let World { _dir, from, to } = world(EngineKind::Fjall).await;
+        let halted = {
+            let (from, to) = (from.clone(), to.clone());
+            let halt = |step| assert!(!matches!(step, CopyStep::Copying { done: 1.., .. }), "power cut");
+            tokio::spawn(async move { copy_data(&from, &to, EngineKind::Sled, halt).await.is_ok() })
+        };
+        assert!(halted.await.is_err());
+        let data = DataDir::new(&from);
+        let store = open(&data, EngineKind::Fjall, data.key(false).unwrap());
+        let mut batch = Batch::new();
+        batch.put(keys::record(1, 1, 0), b"changed".to_vec());
+        store.commit(batch).await.unwrap();
+        let served = copy_data(&from, &to, EngineKind::Sled, |_| {}).await.unwrap_err();
+        assert!(matches!(served, Incomplete::Store(StoreError::Locked { .. })), "{served}");
+        drop(store);
+        let mut steps = Vec::new();
+        copy_data(&from, &to, EngineKind::Sled, |step| steps.push(step)).await.unwrap();
+        assert_eq!(steps[0], CopyStep::Copying { done: 0, all: 2_500 });
+        assert_eq!(values(&to, EngineKind::Sled), values(&from, EngineKind::Fjall));
+    }
+}

@@ -1,0 +1,121 @@
+//! All values of one store in another, in the order of their keys: what is there already need not be copied again.
+
+use sha2::{Digest, Sha256};
+
+use super::{
+    batch::Batch,
+    contract::Store,
+    error::{CommitError, StoreError},
+    range::{Direction, KeyRange},
+};
+
+/// Values read at a time: few enough that the largest there are fit into memory.
+const PAGE: usize = 100;
+/// Values of one commit, and their bytes.
+const AT_ONCE: usize = 1_000;
+const AT_ONCE_BYTES: usize = 4 << 20;
+
+/// What a store holds, as far as two can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contents {
+    pub values: u64,
+    pub digest: [u8; 32],
+}
+
+/// Goes on behind the last key of `to`, which nobody else writes. Tells how many values each step copied.
+pub async fn copy(from: &dyn Store, to: &dyn Store, mut copied: impl FnMut(u64)) -> Result<(), StoreError> {
+    let mut rest = KeyRange::prefix(&[]);
+    if let Some(last) = to.scan_keys(rest.clone(), Direction::Backward, 1)?.pop() {
+        rest = rest.after(&last);
+    }
+    let (mut batch, mut bytes) = (Batch::new(), 0);
+    loop {
+        let page = from.scan(rest.clone(), Direction::Forward, PAGE)?;
+        let Some((last, _)) = page.last() else { break };
+        rest = rest.after(last);
+        for (key, value) in page {
+            bytes += value.len();
+            batch.put(key, value);
+            if batch.writes().len() >= AT_ONCE || bytes >= AT_ONCE_BYTES {
+                bytes = 0;
+                copied(write(to, std::mem::take(&mut batch)).await?);
+            }
+        }
+    }
+    copied(write(to, batch).await?);
+    Ok(())
+}
+
+async fn write(to: &dyn Store, batch: Batch) -> Result<u64, StoreError> {
+    let values = batch.writes().len() as u64;
+    match to.commit(batch).await {
+        Ok(()) => Ok(values),
+        Err(CommitError::Store(error)) => Err(error),
+        Err(other) => Err(StoreError::Refusing { why: other.to_string() }),
+    }
+}
+
+/// Reads all of a store. Tells how many values each step looked at.
+pub fn contents(of: &dyn Store, mut read: impl FnMut(u64)) -> Result<Contents, StoreError> {
+    let (mut values, mut hash, mut rest) = (0, Sha256::new(), KeyRange::prefix(&[]));
+    loop {
+        let page = of.scan(rest.clone(), Direction::Forward, PAGE)?;
+        let Some((last, _)) = page.last() else { break };
+        rest = rest.after(last);
+        for part in page.iter().flat_map(|(key, value)| [key, value]) {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        values += page.len() as u64;
+        read(page.len() as u64);
+    }
+    Ok(Contents { values, digest: hash.finalize().into() })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::{MemoryStore, keys, memory::Fault};
+
+    fn filled(values: u64) -> MemoryStore {
+        let store = MemoryStore::new();
+        let mut batch = Batch::new();
+        for n in 0..values {
+            batch.put(keys::record(1, 1, n), vec![n as u8; (n % 90) as usize]);
+        }
+        batch.append(7, vec![1]).append(7, vec![2]);
+        store.commit_now(batch).unwrap();
+        store
+    }
+
+    #[tokio::test]
+    async fn a_copy_that_was_broken_off_goes_on_where_it_was() {
+        let (from, to) = (filled(3_500), MemoryStore::new());
+        let (mut told, mut again) = (0, 0);
+        for _ in 0..2 {
+            to.fail_next_commit(Fault::LoseAnswer);
+        }
+        assert!(copy(&from, &to, |values| told += values).await.is_err());
+        assert_eq!(contents(&to, |_| {}).unwrap().values, 1_000, "one commit was written");
+        assert!(copy(&from, &to, |values| told += values).await.is_err());
+        copy(&from, &to, |values| again += values).await.unwrap();
+        assert_eq!((told, again), (0, 1_503));
+        let (mut read, left) = (0, contents(&from, |_| {}).unwrap());
+        assert_eq!(contents(&to, |values| read += values).unwrap(), left);
+        assert_eq!((left.values, read), (3_503, 3_503));
+    }
+
+    #[test]
+    fn contents_differ_by_any_key_or_value() {
+        let all = contents(&filled(300), |_| {}).unwrap();
+        assert_eq!(contents(&filled(300), |_| {}).unwrap(), all);
+        for (key, value) in [(keys::record(1, 1, 7), vec![8; 7]), (keys::record(1, 1, 300), vec![])] {
+            let store = filled(300);
+            let mut batch = Batch::new();
+            batch.put(key, value);
+            store.commit_now(batch).unwrap();
+            assert_ne!(contents(&store, |_| {}).unwrap(), all);
+        }
+    }
+}
