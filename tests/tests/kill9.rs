@@ -17,6 +17,7 @@ use sandbox_ehr::{
     records::{Record, Resource},
 };
 use serde_json::{Value, json};
+use store::EngineKind;
 use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
@@ -151,12 +152,21 @@ fn unpleasant_ehr() -> EhrServer {
 }
 
 #[actix::test]
-async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice() {
+async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice_on_sled() {
+    nothing_acknowledged_is_lost_and_nothing_is_written_twice(EngineKind::Sled).await;
+}
+
+#[actix::test]
+async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice_on_fjall() {
+    nothing_acknowledged_is_lost_and_nothing_is_written_twice(EngineKind::Fjall).await;
+}
+
+async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(engine: EngineKind) {
     let rounds = std::env::var("KILL9_ROUNDS").ok().map_or(50, |rounds| rounds.parse().unwrap());
     let ehr = unpleasant_ehr();
     let dir = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
-    let installation = Installation::new(program, dir.path(), &ehr.url(), RULES).unwrap();
+    let installation = Installation::new(program, dir.path(), &ehr.url(), RULES).unwrap().on_engine(engine).unwrap();
 
     let process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
@@ -190,7 +200,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice() {
     assert_eq!(installation.panics().unwrap(), [""; 0]);
     let replayed = ledger.lock().unwrap().replayed_after_a_crash;
     eprintln!(
-        "kill -9 x {rounds}: {} bookings acknowledged, {replayed} of them durable though their first answer was lost; \
+        "kill -9 on {engine} x {rounds}: {} bookings acknowledged, {replayed} of them durable though their first answer was lost; \
          {repeated} webhook messages came again; {:.2} s a round",
         accepted.len(),
         took.as_secs_f64() / rounds as f64

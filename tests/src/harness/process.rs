@@ -11,6 +11,7 @@ use std::{
 use location::zone::Date;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use store::EngineKind;
 
 use crate::harness::{
     components, fixtures,
@@ -87,6 +88,14 @@ impl Installation {
         let config = dir.join("practice-sync.toml");
         fs::write(&config, configuration(address))?;
         Ok(Installation { program: program.to_path_buf(), config, log: dir.join("log"), address })
+    }
+
+    /// On another engine than the one a configuration names by default.
+    pub fn on_engine(self, engine: EngineKind) -> io::Result<Installation> {
+        let text = fs::read_to_string(&self.config)?;
+        let chosen = format!("[engine]\nstore_engine = \"{engine}\"\n");
+        fs::write(&self.config, text.replacen("[engine]\n", &chosen, 1))?;
+        Ok(self)
     }
 
     /// Starts a process and waits until it is ready for traffic.
