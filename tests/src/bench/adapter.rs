@@ -1,32 +1,44 @@
 //! What the sandbox around an adapter adds to a call.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
 use adapter_host::{Connection, HttpRequest, HttpResponse, Transport, TransportFuture};
 use chrono_tz::Tz;
 use records::ehr::{Fault, Resource};
+use runtime::clock;
+use sandbox_ehr::{SandboxEhr, SandboxRequest};
 
 use super::{
     options::Outcome,
     report::{Aim, Report, median},
 };
-use crate::harness::components;
+use crate::harness::{components, fixtures};
 
 const CALLS: usize = 3_000;
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// An EHR that answers at once what the sandbox adapter asks in `describe`.
-struct Canned;
+/// An EHR that answers at once: what the simulated one answered the first time. Only `describe` asks.
+struct Canned(OnceLock<HttpResponse>);
 
 impl Transport for Canned {
-    fn send(&self, _: HttpRequest, _: Duration) -> TransportFuture<'_> {
-        let about = r#"{"name":"Canned EHR","locations":["main-street"],"new_patients":true,"required_patient_fields":[],
-                        "max_plan_name":32,"requests_per_minute":null}"#;
-        let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-        let answer = HttpResponse { status: 200, headers, body: about.into() };
+    fn send(&self, request: HttpRequest, _: Duration) -> TransportFuture<'_> {
+        let answer = self.0.get_or_init(|| {
+            let reply = SandboxEhr::new(fixtures::profile(1)).handle(
+                clock::now().0,
+                &SandboxRequest {
+                    method: request.method,
+                    path: request.url.path().to_owned(),
+                    query: request.url.query().unwrap_or_default().to_owned(),
+                    headers: request.headers,
+                    body: request.body.unwrap_or_default(),
+                },
+            );
+            HttpResponse { status: reply.status, headers: reply.headers, body: reply.body }
+        });
+        let answer = answer.clone();
         Box::pin(async { Ok(answer) })
     }
 }
@@ -38,7 +50,8 @@ pub fn run(report: &mut Report) -> Outcome {
     );
     actix_rt::System::new().block_on(async {
         let registry = components::load(&["sandbox"]).await;
-        let connection = Connection::new("1", "main-street", "http://ehr.invalid", Tz::UTC, Arc::new(Canned));
+        let connection =
+            Connection::new("1", "main-street", "http://ehr.invalid", Tz::UTC, Arc::new(Canned(OnceLock::new())));
         let ehr = registry.connect("sandbox", connection).ok_or("the adapter is not loaded")??;
         // It looks at the cursor, refuses it and returns: next to nothing happens inside.
         let empty =

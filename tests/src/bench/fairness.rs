@@ -39,8 +39,6 @@ const CLIENTS: u32 = 8;
 const MOST: f64 = 1.25;
 /// Of the write-backs of a quiet machine.
 const LEAST: f64 = 0.95;
-/// How long the neighbours are at it before it counts.
-const LEAD: Duration = Duration::from_secs(4);
 const NEIGHBOUR: &str = "neighbour";
 const NEIGHBOUR_KEY: &str = "psk_of_the_neighbour";
 
@@ -78,7 +76,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
             "a practice with an EHR of its own books {RATE} times a second for {} s over {CLIENTS} connections, times counted from when a \
              booking was due; beside it, in the same process, neighbours in trouble for {} s before; a new server and data directory each",
             options.seconds,
-            LEAD.as_secs()
+            options.lead
         ),
     );
     actix_rt::System::new().block_on(async {
@@ -122,7 +120,7 @@ async fn scene(options: &Options, beside: Beside) -> Result<Run, Box<dyn std::er
         return Err(format!("the EHR offers {} times, not {count}", offers.len()).into());
     }
     let asking = if beside == Beside::Slots { Some(Asking::start(server.address).await?) } else { None };
-    tokio::time::sleep(LEAD).await;
+    tokio::time::sleep(Duration::from_secs(options.lead)).await;
     let run = book(server.address, &caller, offers.into_iter().take(count).collect(), options.seconds).await;
     asking.map(Asking::end).transpose()?;
     ehr.stop().await;

@@ -44,6 +44,12 @@ pub struct Options {
     /// Patients of the list that is read.
     #[arg(long, default_value_t = 1_000_000)]
     pub(super) patients: u32,
+    /// Patients of the practice that is pulled; it has four operatories for each thousand of them.
+    #[arg(long, default_value_t = 10_000)]
+    pub(super) pulled: u32,
+    /// How long the neighbours of a practice are in trouble before its bookings count, in seconds.
+    #[arg(long, default_value_t = 4)]
+    pub(super) lead: u64,
     /// Events that are sent to every webhook endpoint.
     #[arg(long, default_value_t = 100)]
     pub(super) events: usize,

@@ -38,7 +38,6 @@ use crate::harness::{components, fixtures};
 
 const LOCATION: LocationId = LocationId(1);
 const PLACE: &str = "main-street";
-const PATIENTS: u32 = 10_000;
 const CHANGED: usize = 10;
 const DEADLINE: Duration = Duration::from_secs(60);
 const LIMIT: Duration = Duration::from_secs(120);
@@ -80,7 +79,7 @@ impl Transport for Timed {
 
 pub fn run(options: &Options, report: &mut Report) -> Outcome {
     let timed = Arc::new(Timed {
-        ehr: Mutex::new(SandboxEhr::new(profile())),
+        ehr: Mutex::new(SandboxEhr::new(profile(options.pulled))),
         nanos: AtomicU64::new(0),
         requests: AtomicU64::new(0),
     });
@@ -88,8 +87,9 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
     report.section(
         "pulls",
         format!(
-            "a practice of {PATIENTS} patients with their files and the appointments of half a year, in the simulated EHR of the same \
+            "a practice of {} patients with their files and the appointments of half a year, in the simulated EHR of the same \
              process; the sandbox adapter, pages of {} records, the engine on the embedded store",
+            options.pulled,
             PullRules::default().page
         ),
     );
@@ -206,12 +206,12 @@ async fn until(engine: &Engine, mut so: impl FnMut(&SyncState) -> bool) -> Resul
     }
 }
 
-fn profile() -> Profile {
+fn profile(patients: u32) -> Profile {
     let offsets = vec![OffsetFrom { from: 0, seconds: 0 }];
     Profile {
         seed: 7,
-        locations: vec![LocationProfile { key: PLACE.to_owned(), operatories: 40, offsets }],
-        patients: PATIENTS,
+        locations: vec![LocationProfile { key: PLACE.to_owned(), operatories: (patients / 250).max(1), offsets }],
+        patients,
         today: fixtures::today(),
         days_back: 60,
         days_ahead: 120,

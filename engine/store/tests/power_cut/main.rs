@@ -8,8 +8,8 @@
 //!                 └────────────── some states are worked on, and cut again ┘
 //! ```
 //!
-//! 2,000 states, or as many as fit into two and a half minutes; `POWER_CUT_STATES=n` wants exactly so many. `POWER_CUT_SEED=n` begins
-//! elsewhere.
+//! 1,000 states of each engine, or as many as fit into two and a half minutes; `POWER_CUT_STATES=n` wants so many at least.
+//! `POWER_CUT_SEED=n` begins elsewhere.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
@@ -22,20 +22,20 @@ mod workload;
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
 use image::{Fate, Image};
 use random::Random;
 use recording::Operation;
+use store::EngineKind;
 use workload::Counts;
 
-const STATES: u64 = 2_000;
+/// Of each engine.
+const STATES: u64 = 1_000;
 const TIME: Duration = Duration::from_secs(150);
 const STATES_OF_A_RECORDING: u64 = 60;
 const STATES_OF_A_SECOND_RECORDING: u64 = 6;
-const THREADS: u64 = 2;
 
 /// A process that worked on a folder while it was recorded.
 struct Recorded {
@@ -57,7 +57,7 @@ impl Recorded {
 }
 
 /// Works in a process of its own on the store below `folder`, and records it.
-fn record(shim: &Path, folder: &Path, seed: u64) -> Recorded {
+fn record(shim: &Path, engine: EngineKind, folder: &Path, seed: u64) -> Recorded {
     let beside = tempfile::tempdir().unwrap();
     let (log, acknowledged) = (beside.path().join("log"), beside.path().join("acknowledged"));
     let output = Command::new(std::env::current_exe().unwrap())
@@ -66,10 +66,11 @@ fn record(shim: &Path, folder: &Path, seed: u64) -> Recorded {
         .env("POWER_CUT_DIR", folder)
         .env("POWER_CUT_LOG", &log)
         .env("POWER_CUT_ACKNOWLEDGED", &acknowledged)
-        .env("POWER_CUT_WORK", seed.to_string())
+        .env("POWER_CUT_ENGINE", engine.to_string())
+        .env("POWER_CUT_SEED", seed.to_string())
         .output()
         .unwrap();
-    assert!(output.status.success(), "seed {seed}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{engine}, seed {seed}: {}", String::from_utf8_lossy(&output.stderr));
     Recorded { operations: recording::read(&log), acknowledged: workload::read_acknowledged(&acknowledged) }
 }
 
@@ -80,33 +81,35 @@ fn the_process_that_is_recorded() {
     if let (Some(folder), Some(log), Some(acknowledged)) =
         (variable("POWER_CUT_DIR"), variable("POWER_CUT_LOG"), variable("POWER_CUT_ACKNOWLEDGED"))
     {
-        let seed = std::env::var("POWER_CUT_WORK").unwrap().parse().unwrap();
-        workload::run(&folder, seed, &log, &acknowledged);
+        let (engine, seed) = (std::env::var("POWER_CUT_ENGINE").unwrap(), std::env::var("POWER_CUT_SEED").unwrap());
+        workload::run(engine.parse().unwrap(), &folder, seed.parse().unwrap(), &log, &acknowledged);
     }
 }
 
 #[test]
-fn a_power_cut_at_any_moment_loses_nothing_acknowledged() {
+fn a_power_cut_at_any_moment_loses_nothing_acknowledged_on_sled() {
+    at_any_moment(EngineKind::Sled);
+}
+
+#[test]
+fn a_power_cut_at_any_moment_loses_nothing_acknowledged_on_fjall() {
+    at_any_moment(EngineKind::Fjall);
+}
+
+fn at_any_moment(engine: EngineKind) {
     let number = |name| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
     let (wanted, first) = (number("POWER_CUT_STATES"), number("POWER_CUT_SEED").unwrap_or(1));
     let tools = tempfile::tempdir().unwrap();
     let shim = recording::compile_shim(tools.path());
     let begun = Instant::now();
-    let (next, states) = (AtomicU64::new(first), AtomicU64::new(0));
-    let enough = || match wanted {
-        Some(wanted) => states.load(Ordering::Relaxed) >= wanted,
-        None => states.load(Ordering::Relaxed) >= STATES || begun.elapsed() > TIME,
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..THREADS {
-            scope.spawn(|| {
-                while !enough() {
-                    states.fetch_add(one_recording(&shim, next.fetch_add(1, Ordering::Relaxed)), Ordering::Relaxed);
-                }
-            });
+    let mut states = 0;
+    for seed in first.. {
+        if states >= wanted.unwrap_or(STATES) || wanted.is_none() && begun.elapsed() > TIME {
+            break;
         }
-    });
-    println!("{} states in {:.0} s", states.load(Ordering::Relaxed), begun.elapsed().as_secs_f64());
+        states += one_recording(&shim, engine, seed);
+    }
+    println!("{engine}: {states} states in {:.0} s", begun.elapsed().as_secs_f64());
 }
 
 /// A test of the test: on a disk whose syncs do nothing, what was acknowledged is missed.
@@ -117,35 +120,35 @@ fn a_disk_that_lies_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let mut before = Image::of(folder.path());
     before.ignores_syncs = true;
-    let recorded = record(&shim, folder.path(), 0);
+    let recorded = record(&shim, EngineKind::Sled, folder.path(), 0);
     let noticed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         cut(before, &recorded, folder.path(), 20, &mut Random::new(0), |state, acknowledged, what| {
-            workload::look(state, &acknowledged, what);
+            workload::look(EngineKind::Sled, state, &acknowledged, what);
         });
     }));
     assert!(noticed.is_err());
 }
 
 /// How many states of it were looked at.
-fn one_recording(shim: &Path, seed: u64) -> u64 {
+fn one_recording(shim: &Path, engine: EngineKind, seed: u64) -> u64 {
     let mut random = Random::new(seed);
     let folder = tempfile::tempdir().unwrap();
     let before = Image::of(folder.path());
-    let recorded = record(shim, folder.path(), seed);
+    let recorded = record(shim, engine, folder.path(), seed);
     let mut looked_at = STATES_OF_A_RECORDING;
     let mut worked_on = Random::new(!seed);
     cut(before, &recorded, folder.path(), STATES_OF_A_RECORDING, &mut random, |state, acknowledged, what| {
-        let what = format!("seed {seed}, {what}");
+        let what = format!("{engine}, seed {seed}, {what}");
         if worked_on.below(20) > 0 {
-            workload::look(state, &acknowledged, &what);
+            workload::look(engine, state, &acknowledged, &what);
             return;
         }
         // The power goes again while a start mends what the first cut left, or after it.
         let before = Image::of(state);
-        let mut recorded = record(shim, state, seed);
+        let mut recorded = record(shim, engine, state, seed);
         recorded.acknowledged.push((0, acknowledged));
         cut(before, &recorded, state, STATES_OF_A_SECOND_RECORDING, &mut worked_on, |state, acknowledged, then| {
-            workload::look(state, &acknowledged, &format!("{what}, then {then}"));
+            workload::look(engine, state, &acknowledged, &format!("{what}, then {then}"));
         });
         looked_at += STATES_OF_A_SECOND_RECORDING;
     });

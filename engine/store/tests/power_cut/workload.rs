@@ -9,7 +9,7 @@ use std::{
     sync::Mutex,
 };
 
-use store::{Batch, Direction, Key, KeyRange, SledConfig, SledStore, Store, StoreKey};
+use store::{Batch, Direction, EmbeddedStore, EngineKind, Key, KeyRange, Store, StoreConfig, StoreKey};
 
 use crate::random::Random;
 
@@ -22,10 +22,10 @@ const COMMITS: u64 = 60;
 /// Commits of each writer.
 pub type Counts = [u64; WRITERS];
 
-pub fn run(folder: &Path, seed: u64, log: &Path, acknowledged: &Path) {
+pub fn run(engine: EngineKind, folder: &Path, seed: u64, log: &Path, acknowledged: &Path) {
     let acknowledged = Mutex::new(File::create(acknowledged).unwrap());
     for session in 0..SESSIONS {
-        let store = open(folder);
+        let store = open(engine, folder, "the process");
         std::thread::scope(|scope| {
             for writer in 0..WRITERS {
                 let (store, acknowledged) = (&store, &acknowledged);
@@ -54,9 +54,9 @@ pub fn read_acknowledged(file: &Path) -> Vec<(u64, Counts)> {
 }
 
 /// Opens the store that a power cut left, reads all of it, and writes to it.
-pub fn look(folder: &Path, acknowledged: &Counts, what: &str) {
+pub fn look(engine: EngineKind, folder: &Path, acknowledged: &Counts, what: &str) {
     let counts: Counts = {
-        let store = open_or(folder, what);
+        let store = open(engine, folder, what);
         assert_eq!(store.health().damage, None, "{what}");
         let counts = std::array::from_fn(|writer| compare(&store, writer, acknowledged[writer], what));
         for (writer, count) in counts.iter().enumerate() {
@@ -64,24 +64,21 @@ pub fn look(folder: &Path, acknowledged: &Counts, what: &str) {
         }
         counts
     };
-    let store = open_or(folder, what);
+    let store = open(engine, folder, what);
     for (writer, count) in counts.iter().enumerate() {
         assert_eq!(compare(&store, writer, 0, what), count + 1, "{what}");
     }
 }
 
-fn open(folder: &Path) -> SledStore {
-    open_or(folder, "the process")
-}
-
-fn open_or(folder: &Path, what: &str) -> SledStore {
-    let config = SledConfig {
+fn open(engine: EngineKind, folder: &Path, what: &str) -> EmbeddedStore {
+    let config = StoreConfig {
+        engine,
         cache_bytes: 4 << 20,
         floor_bytes: 0,
         verify: true,
-        ..SledConfig::new(folder.join("data"), StoreKey::new([7; 32]))
+        ..StoreConfig::new(folder.join("data"), StoreKey::new([7; 32]))
     };
-    SledStore::open(config).unwrap_or_else(|error| panic!("{what}: {error}"))
+    EmbeddedStore::open(config).unwrap_or_else(|error| panic!("{what}: {error}"))
 }
 
 fn wait<T>(future: impl Future<Output = T>) -> T {

@@ -1,0 +1,99 @@
+//! Every section of the benchmark runs, for a moment and with little data, so that none of them rots. Its figures mean nothing here.
+
+#![allow(clippy::unwrap_used)]
+
+use std::process::Command;
+
+const LITTLE: [&str; 26] = [
+    "--seconds",
+    "1",
+    "--warm-up",
+    "0",
+    "--connections",
+    "4",
+    "--locations",
+    "2",
+    "--bookings",
+    "300",
+    "--sessions",
+    "4",
+    "--appointments",
+    "50",
+    "--journal",
+    "600",
+    "--idle",
+    "200",
+    "--patients",
+    "3000",
+    "--pulled",
+    "250",
+    "--lead",
+    "1",
+    "--workstations",
+    "20",
+];
+
+fn section(name: &str, figures: &[&str]) {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_bench")).arg(name).args(LITTLE).args(["--events", "5"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    for figure in figures {
+        assert!(said.contains(figure), "{name} prints no {figure:?}:\n{said}");
+    }
+}
+
+#[test]
+fn bookings() {
+    section("bookings", &["echo", "bookings"]);
+}
+
+#[test]
+fn slots() {
+    section("slots", &["a full calendar", "an empty calendar"]);
+}
+
+#[test]
+fn activation() {
+    section("activation", &["activation"]);
+}
+
+#[test]
+fn idle() {
+    section("idle", &["locations"]);
+}
+
+#[test]
+fn adapter() {
+    section("adapter", &["a call whose guest does nothing", "describe: one request"]);
+}
+
+#[test]
+fn lists() {
+    section("lists", &["patients"]);
+}
+
+#[test]
+fn reads() {
+    section("reads", &["bare"]);
+}
+
+#[test]
+fn pulls() {
+    section("pulls", &["records in all", "adapter alone"]);
+}
+
+#[test]
+fn webhooks() {
+    section("webhooks", &["deliver"]);
+}
+
+#[test]
+fn fairness() {
+    section("fairness", &["quiet", "searches for 10,000 slots"]);
+}
+
+#[test]
+fn workstations() {
+    section("workstations", &["workstations"]);
+}
