@@ -103,6 +103,8 @@ pub enum StartError {
     Webhooks(#[from] WebhookLoadError),
     #[error(transparent)]
     Egress(#[from] SetupError),
+    #[error("the threads that send webhooks cannot be started: {0}")]
+    Threads(std::io::Error),
     #[error("no HTTP client for EHRs: {0}")]
     Http(String),
 }
@@ -153,7 +155,8 @@ impl Engine {
         ];
         let (registry, clock, random) = (webhooks.clone(), Arc::new(clock::now), Arc::new(clock::random_u64));
         let sender = Sender { store, registry, egress, metrics: metrics.clone(), clock, random };
-        let dispatcher = tokio::sync::Mutex::new(Some(Dispatcher::start(sender, doorbell)));
+        let dispatcher =
+            tokio::sync::Mutex::new(Some(Dispatcher::start(sender, doorbell).map_err(StartError::Threads)?));
         Ok(Engine { deps, directory, connections, webhooks, webhook_log, metrics, gateway, dispatcher, tasks })
     }
 

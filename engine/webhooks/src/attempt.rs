@@ -1,17 +1,18 @@
-//! One attempt: read the delivery, send it signed, record durably what became of it.
+//! One attempt: read the delivery, send it signed, have recorded what became of it.
 
 use std::sync::Arc;
 
 use location::time::Timestamp;
 use runtime::metrics::Metrics;
-use store::{Batch, CommitError, Store, StoreError};
+use store::{Store, StoreError};
 use uuid::Uuid;
 
 use super::{
     delivery::{Delivery, State},
     egress::{Egress, SendError},
-    keys, limits,
-    model::{Endpoint, EndpointId},
+    keys::{self, Due},
+    model::Endpoint,
+    outcomes::{Change, Outcomes, SetAsideReason},
     registry::EndpointRegistry,
     schedule::AttemptOutcome,
     sign,
@@ -34,48 +35,22 @@ pub struct Sender {
     pub random: Random,
 }
 
-/// A delivery as the due index names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Due {
-    pub endpoint: EndpointId,
-    pub at: Timestamp,
-    pub delivery: Uuid,
-}
-
 /// What an attempt leaves of its delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AfterAttempt {
+pub(crate) enum AfterAttempt {
     Ended,
     /// It is to be looked at again.
     Pending,
 }
 
-/// What is wrong with a delivery that is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SetAsideReason {
-    Missing,
-    Damaged,
-    NotReadable,
-    NotDue,
-}
-
 impl Sender {
     /// Makes the attempt. An error means that the store did not let it begin.
-    pub async fn attempt(&self, due: Due) -> Result<AfterAttempt, StoreError> {
-        let stored = match self.store.get(&keys::delivery(due.delivery)) {
-            Ok(Some(stored)) => stored,
-            Ok(None) => return self.set_aside(due, SetAsideReason::Missing).await,
-            Err(StoreError::Damaged { .. }) => return self.set_aside(due, SetAsideReason::Damaged).await,
-            Err(error) => return Err(error),
+    pub(crate) async fn attempt(&self, due: Due, outcomes: &Outcomes) -> Result<AfterAttempt, StoreError> {
+        let before = match self.read(due)? {
+            Ok(before) => before,
+            Err(why) => return Ok(self.set_aside(due, why, outcomes).await),
         };
-        let Ok(before) = Delivery::from_bytes(&stored) else {
-            return self.set_aside(due, SetAsideReason::NotReadable).await;
-        };
-        if before.state != (State::Pending { next_attempt_at: due.at }) {
-            return self.set_aside(due, SetAsideReason::NotDue).await;
-        }
         let attempted = (self.clock)();
-        let known = self.registry.subscriptions();
         let mut after = before.clone();
         let answer = match self.active_endpoint(&before) {
             Some(endpoint) => match before.body(&*self.store) {
@@ -96,13 +71,27 @@ impl Sender {
             }
         };
         report(&after);
-        let mut batch = Batch::new();
-        after.replace(&before, &mut batch);
-        if !self.commit(due.endpoint, answer, attempted, batch).await || after.is_pending() {
-            return Ok(AfterAttempt::Pending);
-        }
-        known.backlogs.ended(due.endpoint);
-        Ok(AfterAttempt::Ended)
+        let ended = !after.is_pending();
+        let change = Change::replaced(before, after);
+        let health = answer.filter(|answer| self.registry.health_changes(due.endpoint, *answer, attempted));
+        let recorded = match health {
+            Some(answer) => outcomes.record_with_health(change, answer, attempted).await,
+            None => outcomes.record(change).await,
+        };
+        Ok(if recorded && ended { AfterAttempt::Ended } else { AfterAttempt::Pending })
+    }
+
+    /// The delivery, or what is wrong with it.
+    fn read(&self, due: Due) -> Result<Result<Delivery, SetAsideReason>, StoreError> {
+        let stored = match self.store.get(&keys::delivery(due.delivery)) {
+            Ok(Some(stored)) => stored,
+            Ok(None) => return Ok(Err(SetAsideReason::Missing)),
+            Err(StoreError::Damaged { .. }) => return Ok(Err(SetAsideReason::Damaged)),
+            Err(error) => return Err(error),
+        };
+        let Ok(delivery) = Delivery::from_bytes(&stored) else { return Ok(Err(SetAsideReason::NotReadable)) };
+        let is_due = delivery.state == (State::Pending { next_attempt_at: due.at });
+        Ok(if is_due { Ok(delivery) } else { Err(SetAsideReason::NotDue) })
     }
 
     fn note(&self, delivery: &mut Delivery, attempted: Timestamp, outcome: Result<u16, SendError>) -> AttemptOutcome {
@@ -139,48 +128,10 @@ impl Sender {
         about.is_none_or(|(institution, kind)| known.hears(&endpoint.owner, institution, kind)).then_some(endpoint)
     }
 
-    /// Until the store takes it: a message that was delivered must not be sent again because the disk is full. False: somebody else
-    /// was faster.
-    async fn commit(
-        &self,
-        endpoint: EndpointId,
-        answer: Option<AttemptOutcome>,
-        attempted: Timestamp,
-        batch: Batch,
-    ) -> bool {
-        loop {
-            let committed = match answer {
-                Some(answer) => self.registry.commit_attempt(endpoint, answer, attempted, batch.clone()).await,
-                None => self.store.commit(batch.clone()).await,
-            };
-            match committed {
-                Ok(()) => return true,
-                Err(CommitError::Conflict { .. }) => {
-                    tracing::debug!(%endpoint, "somebody else recorded this delivery");
-                    return false;
-                }
-                Err(error) => {
-                    tracing::warn!(%endpoint, %error, "the outcome of a webhook delivery waits for the store");
-                    tokio::time::sleep(limits::STORE_RETRY).await;
-                }
-            }
-        }
-    }
-
-    /// Takes what cannot be sent out of the due index, so that it does not stand before the others for ever. What nobody can read has
-    /// ended, and is kept as long as others that have; a record that can be read is found under what it says itself.
-    async fn set_aside(&self, due: Due, why: SetAsideReason) -> Result<AfterAttempt, StoreError> {
+    async fn set_aside(&self, due: Due, why: SetAsideReason, outcomes: &Outcomes) -> AfterAttempt {
         tracing::error!(delivery = %due.delivery, endpoint = %due.endpoint, ?why, "webhook delivery cannot be processed");
-        let mut batch = Batch::new();
-        let key = keys::due(due.endpoint, due.at, due.delivery);
-        batch.expect_present(key.clone()).delete(key);
-        if why != SetAsideReason::NotDue {
-            batch.put(keys::finished((self.clock)(), due.delivery), keys::endpoint_bytes(due.endpoint));
-        }
-        if self.commit(due.endpoint, None, due.at, batch).await {
-            self.registry.subscriptions().backlogs.ended(due.endpoint);
-        }
-        Ok(AfterAttempt::Pending)
+        outcomes.record(Change::set_aside(due, why, (self.clock)())).await;
+        AfterAttempt::Pending
     }
 }
 

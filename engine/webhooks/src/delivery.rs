@@ -223,6 +223,10 @@ impl Delivery {
         }
     }
 
+    pub(super) fn index_key(&self) -> Key {
+        self.index().0
+    }
+
     /// What the event shows is put there beside its deliveries.
     pub fn insert(&self, batch: &mut Batch) {
         batch.put(keys::logged(self.endpoint_id, self.id), Vec::new());
@@ -232,7 +236,7 @@ impl Delivery {
     /// Replaces `before`; does nothing if somebody else was faster. Where `before` is found says what state it is in, so that it is
     /// enough to insist on that.
     pub fn replace(&self, before: &Delivery, batch: &mut Batch) {
-        let found = before.index().0;
+        let found = before.index_key();
         batch.expect_present(found.clone()).delete(found);
         self.put(batch);
     }

@@ -1,8 +1,10 @@
-//! The one task that sends: watches the due index, gives every endpoint its turn, and forgets finished deliveries in time.
+//! Watches the due index, gives every endpoint its turn on the threads that send, and forgets finished deliveries in time.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    io,
     sync::Arc,
+    thread::available_parallelism,
     time::Duration,
 };
 
@@ -10,6 +12,7 @@ use location::time::{Millis, SECOND, Timestamp};
 use runtime::clock::Watch;
 use store::{Batch, CommitError, Direction, StoreError};
 use tokio::{
+    runtime::{Builder, Runtime},
     sync::watch,
     task::{self, JoinError, JoinHandle, JoinSet},
     time::{sleep, timeout},
@@ -17,24 +20,31 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{
-    attempt::{AfterAttempt, Due, Sender},
+    attempt::{AfterAttempt, Sender},
     delivery_id::first_of,
-    endpoint_queues::{EndpointQueues, EndpointState, catch_up_offset},
-    keys, limits,
+    endpoint_queues::{EndpointQueues, EndpointState, Found, catch_up_offset},
+    keys::{self, Due},
+    limits,
     model::EndpointId,
     outbox::Doorbell,
+    outcomes::Outcomes,
 };
 
 /// A running dispatcher. Stops when told to, or when this is dropped.
 pub struct Dispatcher {
     stop: watch::Sender<bool>,
     run: JoinHandle<()>,
+    _threads: Threads,
 }
 
 impl Dispatcher {
-    pub fn start(sender: Sender, doorbell: Arc<Doorbell>) -> Dispatcher {
+    pub fn start(sender: Sender, doorbell: Arc<Doorbell>) -> io::Result<Dispatcher> {
+        let threads = available_parallelism().map_or(1, usize::from).min(limits::MOST_THREADS);
+        let runtime =
+            Builder::new_multi_thread().worker_threads(threads).thread_name("webhooks").enable_all().build()?;
         let (stop, stopped) = watch::channel(false);
-        Dispatcher { stop, run: tokio::spawn(DispatchLoop::new(sender, doorbell).run(stopped)) }
+        let run = runtime.spawn(async { DispatchLoop::new(sender, doorbell).run(stopped).await });
+        Ok(Dispatcher { stop, run, _threads: Threads(Some(runtime)) })
     }
 
     /// Begins no further attempt and waits for those under way. What is not done by then is sent again after the next start.
@@ -42,6 +52,20 @@ impl Dispatcher {
         self.stop.send_replace(true);
         if timeout(grace, &mut self.run).await.is_err() {
             self.run.abort();
+            // Ended on its own thread.
+            drop(self.run.await);
+        }
+    }
+}
+
+/// Those that send, so that neither locations nor clients wait for them, nor they for those. Dropping them never waits: whoever stops
+/// may be an actor.
+struct Threads(Option<Runtime>);
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
         }
     }
 }
@@ -57,6 +81,7 @@ enum TaskOutcome {
 
 struct DispatchLoop {
     sender: Arc<Sender>,
+    outcomes: Outcomes,
     doorbell: Arc<Doorbell>,
     queues: EndpointQueues,
     tasks: JoinSet<TaskOutcome>,
@@ -69,9 +94,10 @@ struct DispatchLoop {
 
 impl DispatchLoop {
     fn new(sender: Sender, doorbell: Arc<Doorbell>) -> DispatchLoop {
-        let started = (sender.clock)();
+        let (started, sender) = ((sender.clock)(), Arc::new(sender));
         DispatchLoop {
-            sender: Arc::new(sender),
+            outcomes: Outcomes::start(sender.store.clone(), sender.registry.clone()),
+            sender,
             doorbell,
             queues: EndpointQueues::default(),
             tasks: JoinSet::new(),
@@ -160,57 +186,68 @@ impl DispatchLoop {
 
     /// Begins what is due and has room, and sees to it that the endpoint has a further turn when it needs one.
     fn begin(&mut self, endpoint: EndpointId, kind: EndpointState, now: Timestamp) -> Result<(), StoreError> {
-        // The first ones will do, unless their records are waited for.
-        for ahead in [self.queues.capacity(endpoint, kind), limits::LOOK_AHEAD] {
-            let asked = self.queues.under_way_count(endpoint) + ahead;
-            let found = self.sender.store.scan(keys::due_of(endpoint), Direction::Forward, asked)?;
-            let (whole, mut begun, mut held) = (found.len() < asked, false, false);
-            for (key, record) in found {
-                let Some((_, at, delivery)) = keys::parse_due(&key) else { continue };
-                if self.queues.is_under_way(endpoint, delivery) {
-                    continue;
-                }
-                if at > now {
-                    self.queues.ready_at(endpoint, at);
-                    return Ok(());
-                }
-                if !self.queues.may_begin(endpoint, delivery, &record) {
-                    held = true;
-                    continue;
-                }
-                if self.queues.capacity(endpoint, kind) == 0 {
-                    self.queues.ready_unless_full(endpoint, kind);
-                    return Ok(());
-                }
-                let late = at < self.started;
-                if let Some(wait) = self.queues.catch_up_wait(endpoint, now).filter(|_| late) {
-                    self.queues.ready_at(endpoint, wait);
-                    return Ok(());
-                }
-                self.attempt(Due { endpoint, at, delivery }, record, kind);
-                if late {
-                    self.queues.delay_catch_up(endpoint, now.plus(limits::CATCH_UP_GAP));
-                    return Ok(());
-                }
-                begun = true;
+        if kind == EndpointState::Failing {
+            // It takes one at a time, for as long as it likes: nothing is held for it meanwhile.
+            self.queues.forget_found(endpoint);
+        }
+        if self.begin_found(endpoint, kind, now) && !self.queues.found_all(endpoint) {
+            self.find(endpoint, kind, now)?;
+            // Should all of it wait for messages that are under way, the end of one makes the endpoint ready again.
+            self.begin_found(endpoint, kind, now);
+        }
+        Ok(())
+    }
+
+    /// Looks what is due.
+    fn find(&mut self, endpoint: EndpointId, kind: EndpointState, now: Timestamp) -> Result<(), StoreError> {
+        let ahead = match kind {
+            EndpointState::Healthy => limits::LOOK_AHEAD,
+            EndpointState::Failing => limits::FAILING_ENDPOINT_CONCURRENCY,
+        };
+        let asked = self.queues.under_way_count(endpoint) + ahead;
+        let stored = self.sender.store.scan(keys::due_of(endpoint), Direction::Forward, asked)?;
+        let (mut all, mut found) = (stored.len() < asked, VecDeque::new());
+        for (key, record) in stored {
+            let Some((_, at, delivery)) = keys::parse_due(&key) else { continue };
+            if self.queues.is_under_way(endpoint, delivery) {
+                continue;
             }
-            if whole && !held {
-                self.queues.drained(endpoint);
-            } else if begun {
-                self.queues.ready_unless_full(endpoint, kind);
+            if at > now {
+                self.queues.ready_at(endpoint, at);
+                all = true;
+                break;
             }
-            if whole || begun {
-                return Ok(());
+            found.push_back(Found { at, delivery, record });
+        }
+        self.queues.found(endpoint, found, all);
+        Ok(())
+    }
+
+    /// Begins what was found, and tells whether there is room for more.
+    fn begin_found(&mut self, endpoint: EndpointId, kind: EndpointState, now: Timestamp) -> bool {
+        while self.queues.capacity(endpoint, kind) > 0 {
+            let Some(Found { at, delivery, record }) = self.queues.take_found(endpoint) else { return true };
+            let late = at < self.started;
+            if let Some(wait) = self.queues.catch_up_wait(endpoint, now).filter(|_| late) {
+                self.queues.forget_found(endpoint);
+                self.queues.ready_at(endpoint, wait);
+                return false;
+            }
+            self.attempt(Due { endpoint, at, delivery }, record, kind);
+            if late {
+                self.queues.forget_found(endpoint);
+                self.queues.delay_catch_up(endpoint, now.plus(limits::CATCH_UP_GAP));
+                return false;
             }
         }
-        // All that was looked at waits for messages that are under way. The end of one makes the endpoint ready again.
-        Ok(())
+        self.queues.ready_unless_full(endpoint, kind);
+        false
     }
 
     fn attempt(&mut self, due: Due, record: Vec<u8>, kind: EndpointState) {
         self.queues.begun(due.endpoint, due.delivery, record, kind);
-        let sender = self.sender.clone();
-        let task = self.tasks.spawn(async move { TaskOutcome::Attempt(sender.attempt(due).await) });
+        let (sender, outcomes) = (self.sender.clone(), self.outcomes.clone());
+        let task = self.tasks.spawn(async move { TaskOutcome::Attempt(sender.attempt(due, &outcomes).await) });
         self.attempts.insert(task.id(), due);
     }
 

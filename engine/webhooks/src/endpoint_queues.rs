@@ -1,5 +1,5 @@
 //! Whose turn it is: one queue per endpoint that has something to send, served round robin, so that no endpoint waits for another.
-//! Pure bookkeeping; what is due stays in the store and only what is under way is held here.
+//! Pure bookkeeping; what is due stays in the store, and held here is only what is under way and what one look found to come next.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,8 +17,19 @@ struct EndpointQueue {
     timer: Option<Timestamp>,
     /// No attempt that was missed in downtime is made up for before.
     no_catch_up_before: Option<Timestamp>,
-    /// All that is due was seen to be under way, and nothing new has come.
-    drained: bool,
+    /// What the last look at the store found due and what has not begun since, in order.
+    found: VecDeque<Found>,
+    /// Nothing else is due, and nothing new has come.
+    found_all: bool,
+}
+
+/// Something that is due.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub at: Timestamp,
+    pub delivery: Uuid,
+    /// The record it is about; empty where it is about none.
+    pub record: Vec<u8>,
 }
 
 struct InFlight {
@@ -44,33 +55,55 @@ pub(crate) struct EndpointQueues {
 }
 
 impl EndpointQueues {
-    /// There may be something to send right now.
+    /// There may be something new to send right now.
     pub(crate) fn ready(&mut self, endpoint: EndpointId) {
-        let queue = self.queues.entry(endpoint).or_default();
-        queue.drained = false;
-        if !std::mem::replace(&mut queue.ready, true) {
-            self.ready.push_back(endpoint);
-        }
+        self.queues.entry(endpoint).or_default().found_all = false;
+        self.line_up(endpoint);
     }
 
-    /// What is due is all under way.
-    pub(crate) fn drained(&mut self, endpoint: EndpointId) {
-        self.queues.entry(endpoint).or_default().drained = true;
+    fn line_up(&mut self, endpoint: EndpointId) {
+        if !std::mem::replace(&mut self.queues.entry(endpoint).or_default().ready, true) {
+            self.ready.push_back(endpoint);
+        }
     }
 
     /// Something ended that leaves nothing to do.
     pub(crate) fn ready_unless_drained(&mut self, endpoint: EndpointId) {
         match self.queues.get(&endpoint) {
-            Some(queue) if queue.drained => self.forget_idle(endpoint),
-            _ => self.ready(endpoint),
+            Some(queue) if queue.found_all && queue.found.is_empty() => self.forget_idle(endpoint),
+            _ => self.line_up(endpoint),
         }
     }
 
     /// There is more to send. Where the endpoint itself has no room, the end of an attempt makes it ready again.
     pub(crate) fn ready_unless_full(&mut self, endpoint: EndpointId, kind: EndpointState) {
         if self.takes_more(endpoint, kind) {
-            self.ready(endpoint);
+            self.line_up(endpoint);
         }
+    }
+
+    /// What a look at the store found due that is not under way; `all`: nothing else is.
+    pub(crate) fn found(&mut self, endpoint: EndpointId, found: VecDeque<Found>, all: bool) {
+        let queue = self.queues.entry(endpoint).or_default();
+        (queue.found, queue.found_all) = (found, all);
+    }
+
+    pub(crate) fn found_all(&self, endpoint: EndpointId) -> bool {
+        self.queues.get(&endpoint).is_some_and(|queue| queue.found_all)
+    }
+
+    /// The first that was found and may begin: no other message about its record is under way. So messages about one record leave in
+    /// their order, and one that failed does not hold up the next.
+    pub(crate) fn take_found(&mut self, endpoint: EndpointId) -> Option<Found> {
+        let queue = self.queues.get_mut(&endpoint)?;
+        let busy = |record: &[u8]| !record.is_empty() && queue.under_way.values().any(|it| it.record == record);
+        let index = queue.found.iter().position(|found| !busy(&found.record))?;
+        queue.found.remove(index)
+    }
+
+    /// The next turn looks at the store again.
+    pub(crate) fn forget_found(&mut self, endpoint: EndpointId) {
+        self.found(endpoint, VecDeque::new(), false);
     }
 
     /// There is nothing to do for it before `at`. The earliest such time counts.
@@ -85,13 +118,14 @@ impl EndpointQueues {
         self.timers.insert((at, endpoint));
     }
 
-    /// The clock was set back: no turn waits longer for that.
+    /// The clock was set back: no turn waits longer for that, and what was due may be due later.
     pub(crate) fn set_back(&mut self, by: Millis) {
         let timers = std::mem::take(&mut self.timers);
         self.timers = timers.into_iter().map(|(at, endpoint)| (at.minus(by), endpoint)).collect();
         for queue in self.queues.values_mut() {
             queue.timer = queue.timer.map(|at| at.minus(by));
             queue.no_catch_up_before = queue.no_catch_up_before.map(|at| at.minus(by));
+            (queue.found, queue.found_all) = (VecDeque::new(), false);
         }
     }
 
@@ -142,19 +176,8 @@ impl EndpointQueues {
         self.queues.get(&endpoint).is_some_and(|queue| queue.under_way.contains_key(&delivery))
     }
 
-    fn under_way(&self, endpoint: EndpointId) -> impl Iterator<Item = (&Uuid, &InFlight)> {
-        self.queues.get(&endpoint).into_iter().flat_map(|queue| &queue.under_way)
-    }
-
     pub(crate) fn under_way_count(&self, endpoint: EndpointId) -> usize {
-        self.under_way(endpoint).count()
-    }
-
-    /// Whether it may begin: it is not under way, nor is another message about the same record. So messages about one record leave in
-    /// their order, and one that failed does not hold up the next.
-    pub(crate) fn may_begin(&self, endpoint: EndpointId, delivery: Uuid, record: &[u8]) -> bool {
-        let same_record = |in_flight: &InFlight| !record.is_empty() && in_flight.record == record;
-        !self.under_way(endpoint).any(|(id, in_flight)| *id == delivery || same_record(in_flight))
+        self.queues.get(&endpoint).map_or(0, |queue| queue.under_way.len())
     }
 
     /// When the endpoint may be sent what was missed in downtime, if not now.
@@ -182,7 +205,9 @@ impl EndpointQueues {
     }
 
     fn forget_idle(&mut self, endpoint: EndpointId) {
-        if self.queues.get(&endpoint).is_some_and(|l| l.under_way.is_empty() && !l.ready && l.timer.is_none()) {
+        let idle =
+            |it: &EndpointQueue| it.under_way.is_empty() && it.found.is_empty() && !it.ready && it.timer.is_none();
+        if self.queues.get(&endpoint).is_some_and(idle) {
             self.queues.remove(&endpoint);
         }
     }
@@ -252,16 +277,56 @@ mod tests {
         assert!(queues.takes_more(B, EndpointState::Failing));
     }
 
+    fn found(queues: &mut EndpointQueues, endpoint: EndpointId, records: &[(usize, &str)]) {
+        let found =
+            |(n, record): &(usize, &str)| Found { at: NOW, delivery: id(*n), record: record.as_bytes().to_vec() };
+        queues.found(endpoint, records.iter().map(found).collect(), true);
+    }
+
+    /// The one that may begin next, begun.
+    fn begin(queues: &mut EndpointQueues, endpoint: EndpointId) -> Option<Uuid> {
+        let Found { delivery, record, .. } = queues.take_found(endpoint)?;
+        queues.begun(endpoint, delivery, record, EndpointState::Healthy);
+        Some(delivery)
+    }
+
     #[test]
     fn one_message_about_a_record_is_under_way_at_a_time() {
         let mut queues = EndpointQueues::default();
-        queues.begun(A, id(1), b"patient 7".to_vec(), EndpointState::Healthy);
-        queues.begun(A, id(2), Vec::new(), EndpointState::Healthy);
-        assert!(!queues.may_begin(A, id(1), b"patient 8") && !queues.may_begin(A, id(3), b"patient 7"));
-        assert!(queues.may_begin(A, id(3), b"patient 8") && queues.may_begin(A, id(3), b""));
-        assert!(queues.may_begin(B, id(3), b"patient 7"), "endpoints do not wait for each other");
+        let about = [(1, "patient 7"), (2, ""), (3, "patient 7"), (4, "patient 8"), (5, ""), (6, "patient 7")];
+        found(&mut queues, A, &about);
+        found(&mut queues, B, &[(7, "patient 7")]);
+        let begun: Vec<_> = std::iter::from_fn(|| begin(&mut queues, A)).collect();
+        assert_eq!(begun, [1, 2, 4, 5].map(id), "others about patient 7 wait");
+        assert_eq!(begin(&mut queues, B), Some(id(7)), "endpoints do not wait for each other");
+        queues.ended(A, id(4));
+        assert_eq!(begin(&mut queues, A), None);
         queues.ended(A, id(1));
-        assert!(queues.may_begin(A, id(3), b"patient 7"));
+        assert_eq!((begin(&mut queues, A), begin(&mut queues, A)), (Some(id(3)), None), "in their order");
+        queues.ended(A, id(3));
+        assert_eq!(begin(&mut queues, A), Some(id(6)));
+    }
+
+    #[test]
+    fn what_was_found_needs_no_further_look_until_something_new_comes() {
+        let mut queues = EndpointQueues::default();
+        found(&mut queues, A, &[(1, ""), (2, "")]);
+        begin(&mut queues, A);
+        queues.ended(A, id(1));
+        queues.ready_unless_drained(A);
+        assert_eq!((queues.next(NOW), queues.found_all(A)), (Some(A), true));
+        begin(&mut queues, A);
+        queues.ready(A);
+        assert!(!queues.found_all(A), "something new");
+        queues.next(NOW);
+        found(&mut queues, A, &[]);
+        queues.ended(A, id(2));
+        queues.ready_unless_drained(A);
+        assert_eq!(queues.next(NOW), None);
+        assert!(queues.queues.is_empty());
+        found(&mut queues, A, &[(3, "")]);
+        queues.set_back(5);
+        assert_eq!((queues.take_found(A), queues.found_all(A)), (None, false), "it may be due later");
     }
 
     #[test]

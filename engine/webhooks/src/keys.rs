@@ -74,6 +74,14 @@ pub(crate) fn due(endpoint: EndpointId, at: Timestamp, delivery: Uuid) -> Key {
     key(DUE, &[&endpoint.0.to_be_bytes(), &sortable(at), delivery.as_bytes()])
 }
 
+/// A delivery as the due index names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub endpoint: EndpointId,
+    pub at: Timestamp,
+    pub delivery: Uuid,
+}
+
 pub(crate) fn parse_due(key: &[u8]) -> Option<(EndpointId, Timestamp, Uuid)> {
     let (endpoint, rest) = key.strip_prefix(&[DUE])?.split_first_chunk()?;
     let (at, delivery) = rest.split_first_chunk()?;

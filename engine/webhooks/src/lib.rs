@@ -5,9 +5,10 @@
 //!                │                                               ▲             │
 //!         subscriptions ◄── registry ◄── the owner's calls    endpoint_queues  ▼
 //!            backlog                                                        schedule: retry, or given up
-//!                                            delivery_log ◄── what became of each delivery
+//!                             delivery_log ◄── outcomes: what became of each delivery, many in one commit
 //! ```
 //!
+//! Dispatcher, attempts and outcomes run on threads of their own: locations and clients wait for none of them.
 //! `catalogue` lists the events, `payload` builds a message's `data` from the views the API hands in (`views`), `sign` signs it;
 //! `keys` says where all of it lies in the store.
 
@@ -29,6 +30,7 @@ pub mod limits;
 pub mod load_error;
 pub mod model;
 pub mod outbox;
+mod outcomes;
 pub mod payload;
 pub mod registry;
 pub mod schedule;

@@ -50,8 +50,13 @@ pub const ENDPOINT_CONCURRENCY: usize = 8;
 /// To one endpoint whose last message failed.
 pub const FAILING_ENDPOINT_CONCURRENCY: usize = 1;
 
-/// How far beyond what is under way a turn looks for a message whose record has none under way.
-pub const LOOK_AHEAD: usize = 16;
+/// How far beyond what is under way a look at what is due to an endpoint goes: several times what it takes at once, so that one look
+/// serves several turns, and a message is found whose record has none under way.
+pub const LOOK_AHEAD: usize = 4 * ENDPOINT_CONCURRENCY;
+/// Outcomes that one commit makes durable: as many as fill a commit of the store well, and few enough that none waits long for the others.
+pub const OUTCOMES: usize = 256;
+/// Threads that send. Signing and sealing is work for a processor; waiting needs no thread.
+pub const MOST_THREADS: usize = 4;
 
 /// Between two caught-up attempts to one endpoint.
 pub const CATCH_UP_GAP: Millis = 20;

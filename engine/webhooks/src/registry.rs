@@ -23,7 +23,7 @@ use super::{
     keys, limits,
     load_error::LoadError,
     model::{Endpoint, EndpointId, NextSecret, Owner, Subscription, SubscriptionId},
-    schedule::{self, HealthChange},
+    schedule::{self, AttemptOutcome, HealthChange},
     sign::SecretKey,
     subscriptions::{Audience, Changed, Subscriptions},
 };
@@ -398,18 +398,21 @@ impl EndpointRegistry {
         found.ok_or(RegistryError::NotFound)
     }
 
+    /// Whether an attempt means anything for the endpoint's health.
+    pub(super) fn health_changes(&self, id: EndpointId, answer: AttemptOutcome, attempted: Timestamp) -> bool {
+        let health = |endpoint: Arc<Endpoint>| schedule::health(endpoint.failing(), answer, attempted);
+        self.subscriptions.endpoint(id).is_some_and(|endpoint| health(endpoint) != HealthChange::Unchanged)
+    }
+
     /// Commits what became of an attempt together with what it means for the endpoint's health.
     pub(super) async fn commit_attempt(
         self: &Arc<Self>,
         id: EndpointId,
-        answer: schedule::AttemptOutcome,
+        answer: AttemptOutcome,
         attempted: Timestamp,
         batch: Batch,
     ) -> Result<(), CommitError> {
         let health = |endpoint: &Endpoint| schedule::health(endpoint.failing(), answer, attempted);
-        if self.subscriptions.endpoint(id).is_none_or(|endpoint| health(&endpoint) == HealthChange::Unchanged) {
-            return self.store.commit(batch).await;
-        }
         let turn = self.turn().await;
         let changed = self.subscriptions.endpoint(id).map(|endpoint| (health(&endpoint), (*endpoint).clone()));
         let changed = changed.map(|(health, endpoint)| self.changed_by(health, endpoint, attempted));

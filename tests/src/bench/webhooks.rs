@@ -127,7 +127,7 @@ async fn delivered(dir: &Path, sink: SocketAddr, events: usize) -> Result<f64, B
         clock: Arc::new(clock::now),
         random: Arc::new(clock::random_u64),
     };
-    let dispatcher = Dispatcher::start(sender, doorbell);
+    let dispatcher = Dispatcher::start(sender, doorbell)?;
     let waiting = || registry.subscriptions().backlogs.waiting();
     let since = Instant::now();
     for event in 0..events {

@@ -5,6 +5,7 @@ mod dispatching;
 mod enqueueing;
 mod managing;
 mod registering;
+mod senders;
 
 use std::{
     sync::{
@@ -18,6 +19,7 @@ use location::{
     ids::{InstitutionId, LocationId},
     time::{Millis, Timestamp},
 };
+use runtime::metrics::Metrics;
 use serde_json::{Map, json};
 use setup::WebhookRules;
 use store::{Batch, Direction, KeyRange, MemoryStore, Store, counters::Ids};
@@ -67,6 +69,7 @@ struct World {
     doorbell: Arc<Doorbell>,
     outbox: Outbox,
     dispatcher: Option<Dispatcher>,
+    metrics: Arc<Metrics>,
     /// The id of the next appointment something happens to.
     next: AtomicU64,
 }
@@ -86,22 +89,29 @@ impl World {
         let registry = EndpointRegistry::load(store.clone(), ids, egress, rules, audience.clone()).unwrap();
         let doorbell = Arc::new(Doorbell::default());
         let outbox = Outbox::new(registry.subscriptions().clone(), doorbell.clone());
-        World { store, clock, registry, audience, doorbell, outbox, dispatcher: None, next: AtomicU64::new(42) }
+        let (metrics, next) = (Arc::default(), AtomicU64::new(42));
+        World { store, clock, registry, audience, doorbell, outbox, dispatcher: None, metrics, next }
     }
 
-    fn sending(mut self) -> World {
+    fn sending(self) -> World {
+        let store = self.store.clone();
+        self.sending_from(store)
+    }
+
+    /// Reads deliveries from there, and records their outcomes there.
+    fn sending_from(mut self, store: Arc<dyn Store>) -> World {
         let now = self.clock.clone();
         let clock: Clock = Arc::new(move || now.now());
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
         let sender = Sender {
-            store: self.store.clone(),
+            store,
             registry: self.registry.clone(),
             egress,
-            metrics: Arc::default(),
+            metrics: self.metrics.clone(),
             clock,
             random: Arc::new(|| 0),
         };
-        self.dispatcher = Some(Dispatcher::start(sender, self.doorbell.clone()));
+        self.dispatcher = Some(Dispatcher::start(sender, self.doorbell.clone()).unwrap());
         self
     }
 

@@ -1,0 +1,143 @@
+//! What several senders and common commits must keep: few commits, every message sent again whose outcome was not durable, one record's
+//! messages in their order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use store::{CommitFuture, Health, Key, StoreError};
+use tokio::sync::watch;
+
+use super::*;
+use crate::testing::{Answer, Received, Receiver};
+
+/// A disk that takes no commit until it is told to.
+struct SlowDisk {
+    store: Arc<MemoryStore>,
+    takes: watch::Sender<bool>,
+}
+
+impl SlowDisk {
+    fn under(world: &World) -> Arc<SlowDisk> {
+        Arc::new(SlowDisk { store: world.store.clone(), takes: watch::Sender::new(false) })
+    }
+}
+
+impl Store for SlowDisk {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.get(key)
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        self.store.scan(range, direction, limit)
+    }
+
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        self.store.scan_keys(range, direction, limit)
+    }
+
+    fn commit(&self, batch: Batch) -> CommitFuture {
+        let (store, mut takes) = (self.store.clone(), self.takes.subscribe());
+        Box::pin(async move {
+            takes.wait_for(|takes| *takes).await.unwrap();
+            store.commit_now(batch)
+        })
+    }
+
+    fn health(&self) -> Health {
+        self.store.health()
+    }
+}
+
+fn ids(messages: &[Received]) -> BTreeSet<String> {
+    messages.iter().map(|it| it.headers["delivery-id"].clone()).collect()
+}
+
+async fn answered(world: &World, messages: u64) {
+    eventually("all answered", || (world.metrics.webhooks_delivered.get() == messages).then_some(())).await;
+}
+
+#[tokio::test]
+async fn outcomes_of_many_deliveries_share_a_commit() {
+    let receiver = Receiver::start(|_| Answer::Status(200)).await;
+    let world = World::new();
+    let disk = SlowDisk::under(&world);
+    let world = world.sending_from(disk.clone());
+    for _ in 0..100 {
+        world.subscribed(&receiver.url()).await;
+    }
+    world.inserted(SMILE).await;
+    answered(&world, 100).await;
+    let before = world.store.commits();
+    disk.takes.send_replace(true);
+    world.wait_until_delivered(100).await;
+    // One that began with the first answers, one for all that came meanwhile, and some for those on their way to it.
+    let commits = world.store.commits() - before;
+    assert!(commits <= 2 + limits::MOST_THREADS as u64, "{commits} commits for 100 deliveries");
+    assert_eq!((receiver.received().len(), ids(&receiver.received()).len(), world.due()), (100, 100, 0));
+}
+
+#[tokio::test]
+async fn what_was_sent_and_not_recorded_at_a_crash_is_sent_again_as_the_same() {
+    let receiver = Receiver::start(|_| Answer::Status(200)).await;
+    let world = World::new();
+    let disk = SlowDisk::under(&world);
+    let world = world.sending_from(disk);
+    world.subscribed(&receiver.url()).await;
+    for _ in 0..5 {
+        world.inserted(SMILE).await;
+    }
+    answered(&world, 5).await;
+    assert_eq!(world.due(), 5, "nothing is durable yet");
+    let world = world.killed_and_restarted(0).await;
+    world.wait_until_delivered(5).await;
+    let sent = receiver.received();
+    assert_eq!((sent.len(), ids(&sent[..5]) == ids(&sent[5..])), (10, true));
+}
+
+#[tokio::test]
+async fn an_outcome_that_somebody_else_recorded_holds_up_no_other() {
+    let receiver = Receiver::start(|_| Answer::Status(200)).await;
+    let world = World::new();
+    let disk = SlowDisk::under(&world);
+    let world = world.sending_from(disk.clone());
+    world.subscribed(&receiver.url()).await;
+    for _ in 0..6 {
+        world.inserted(SMILE).await;
+    }
+    answered(&world, 6).await;
+    let taken = world.deliveries().remove(3).id;
+    let mut batch = Batch::new();
+    batch.delete(keys::due(EndpointId(1), T0, taken));
+    world.store.commit(batch).await.unwrap();
+    disk.takes.send_replace(true);
+    world.wait_until_delivered(5).await;
+    let left = world.deliveries().into_iter().find(|it| it.is_pending()).unwrap();
+    assert_eq!((left.id, left.attempts, world.due()), (taken, 0, 0));
+}
+
+/// Ten records, twenty messages about each, all of them due to four endpoints.
+#[tokio::test]
+async fn several_senders_keep_the_order_of_each_record() {
+    let mut receivers = Vec::new();
+    let before = World::new();
+    for _ in 0..4 {
+        let receiver = Receiver::start(|n| Answer::Slow(Duration::from_millis(n as u64 % 4))).await;
+        before.subscribed(&receiver.url()).await;
+        receivers.push(receiver);
+    }
+    for _ in 0..20 {
+        for record in 0..10 {
+            before.changed(record).await;
+        }
+    }
+    let world = before.sending();
+    world.wait_until_delivered(4 * 200).await;
+    for receiver in receivers {
+        let mut of: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        for message in receiver.received().iter().map(Received::json) {
+            let record = message["data"]["appointment"]["id"].as_u64().unwrap();
+            of.entry(record).or_default().push(message["sequence"].as_u64().unwrap());
+        }
+        assert!(of.len() == 10 && of.values().all(|sent| sent.len() == 20 && sent.is_sorted()), "{of:?}");
+        assert!(receiver.most_at_once() > 1, "records do not wait for each other");
+    }
+}
