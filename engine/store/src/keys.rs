@@ -86,6 +86,8 @@ spaces! {
     Overflow = 0x58 "webhook overflow",
     /// first delivery of an event -> what the event shows, for all its deliveries
     DeliveryData = 0x59 "webhook delivery data",
+    /// stripe, first of some endpoints -> how many deliveries to each of them changes of that stripe left waiting
+    DeliveryCount = 0x5A "webhook delivery count",
     /// digest of a pairing code -> the location it pairs with, and how often still
     PairingCode = 0x60 "pairing code",
     /// location, expiry, digest of a pairing code -> nothing
@@ -533,7 +535,7 @@ mod tests {
             (Space::Link, link(1, 2, b"EHR-7")),
             (Space::Claim, claim(1, &[7; 32])),
         ];
-        let webhooks = 9;
+        let webhooks = 10;
         assert_eq!(keys.len() + webhooks, Space::ALL.len());
         for (space, key) in keys {
             assert_eq!(Space::of(&key), Some(space));

@@ -1,10 +1,10 @@
-//! How much waits for each endpoint, and what its queue had no room for. Counted in memory, and anew at the start; what had no room
-//! is also in the store, in the commit of the change it would have told of.
+//! How much waits for each endpoint, and what its queue had no room for. Both are also in the store, in the commit of the change, so that
+//! a start reads few values however much waits.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -14,10 +14,12 @@ use serde::{Deserialize, Serialize};
 use setup::WebhookRules;
 use store::{Batch, Direction, KeyRange, Store};
 
-use super::{keys, load_error::LoadError, model::EndpointId};
-
-/// Keys read at once while counting.
-const PAGE: usize = 10_000;
+use super::{
+    counts::{CountChange, Counts},
+    keys,
+    load_error::LoadError,
+    model::EndpointId,
+};
 
 /// Events of which an endpoint got no message because too many waited already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +57,7 @@ impl Backlog {
 pub struct Backlogs {
     limit: usize,
     of: Mutex<HashMap<EndpointId, Backlog>>,
+    counts: Arc<Counts>,
     /// In this process's life.
     overflowed: AtomicU64,
 }
@@ -62,29 +65,48 @@ pub struct Backlogs {
 /// Of nobody yet.
 impl Default for Backlogs {
     fn default() -> Backlogs {
-        Backlogs { limit: WebhookRules::default().queue, of: Mutex::default(), overflowed: AtomicU64::new(0) }
+        let (of, counts, overflowed) = (Mutex::default(), Arc::default(), AtomicU64::new(0));
+        Backlogs { limit: WebhookRules::default().queue, of, counts, overflowed }
     }
 }
 
 impl Backlogs {
     pub(super) fn load(store: &dyn Store, limit: usize) -> Result<Backlogs, LoadError> {
-        let mut of: HashMap<EndpointId, Backlog> = HashMap::new();
-        let mut range = keys::all_due();
-        loop {
-            let page = store.scan_keys(range.clone(), Direction::Forward, PAGE)?;
-            let Some(last) = page.last() else { break };
-            range = range.after(last);
-            for (endpoint, ..) in page.iter().filter_map(|key| keys::parse_due(key)) {
-                of.entry(endpoint).or_default().waiting += 1;
-            }
-        }
+        let (counts, waiting) = Counts::load(store)?;
+        let waiting = waiting.into_iter().filter(|(_, waiting)| *waiting != 0);
+        let mut of: HashMap<EndpointId, Backlog> =
+            waiting.map(|(endpoint, waiting)| (endpoint, Backlog { waiting, overflow: None })).collect();
         let range: KeyRange = keys::overflows();
         for (key, value) in store.scan(range, Direction::Forward, usize::MAX)? {
             if let Some(endpoint) = keys::parse_overflow(&key) {
                 of.entry(endpoint).or_default().overflow = Some(serde_json::from_slice(&value)?);
             }
         }
-        Ok(Backlogs { limit, of: Mutex::new(of), ..Backlogs::default() })
+        Ok(Backlogs { limit, of: Mutex::new(of), counts: Arc::new(counts), ..Backlogs::default() })
+    }
+
+    /// A change of what waits, to go into a batch.
+    pub(super) fn change(&self) -> CountChange {
+        CountChange::begin(&self.counts)
+    }
+
+    /// The batch is durable.
+    pub(super) fn changed(&self, change: &CountChange) {
+        change.committed();
+        let mut of = self.lock();
+        for (endpoint, by) in change.by() {
+            let backlog = of.entry(*endpoint).or_default();
+            backlog.waiting += by;
+            if *backlog == Backlog::default() {
+                of.remove(endpoint);
+            }
+        }
+    }
+
+    /// Endpoints for which something waits, or less than nothing does, by their counts.
+    pub(super) fn counted(&self) -> BTreeMap<EndpointId, i64> {
+        let of = self.lock();
+        of.iter().filter(|(_, it)| it.waiting != 0).map(|(endpoint, it)| (*endpoint, it.waiting)).collect()
     }
 
     /// Whether one more may wait.
@@ -110,19 +132,6 @@ impl Backlogs {
     /// How many more may wait.
     pub(super) fn room(&self, endpoint: EndpointId) -> usize {
         self.limit.saturating_sub(usize::try_from(self.of(endpoint).waiting()).unwrap_or(usize::MAX))
-    }
-
-    pub(super) fn added(&self, endpoint: EndpointId, deliveries: usize) {
-        self.lock().entry(endpoint).or_default().waiting += deliveries as i64;
-    }
-
-    pub(super) fn ended(&self, endpoint: EndpointId) {
-        let mut of = self.lock();
-        let backlog = of.entry(endpoint).or_default();
-        backlog.waiting -= 1;
-        if *backlog == Backlog::default() {
-            of.remove(&endpoint);
-        }
     }
 
     /// Its owner has seen it, or the endpoint is gone.

@@ -111,8 +111,7 @@ impl DeliveryLog {
         delivery.insert(&mut batch);
         batch.put(keys::data(delivery.id), data.to_string().into_bytes());
         claim.put(&delivery, now, &mut batch)?;
-        self.store.commit(batch).await?;
-        self.added(endpoint.id, 1);
+        self.commit(batch, endpoint.id, 1).await?;
         Ok(Made { record: delivery, replay: false })
     }
 
@@ -137,11 +136,8 @@ impl DeliveryLog {
             after.again(now);
             let mut batch = Batch::new();
             after.replace(&before, &mut batch);
-            match self.store.commit(batch).await {
-                Ok(()) => {
-                    self.added(endpoint.id, usize::from(!before.is_pending()));
-                    return Ok(after);
-                }
+            match self.commit(batch, endpoint.id, usize::from(!before.is_pending())).await {
+                Ok(()) => return Ok(after),
                 Err(CommitError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -211,11 +207,8 @@ impl DeliveryLog {
             if count == 0 {
                 return Ok((0, no_room));
             }
-            match self.store.commit(batch).await {
-                Ok(()) => {
-                    self.added(endpoint, count);
-                    return Ok((count, no_room));
-                }
+            match self.commit(batch, endpoint, count).await {
+                Ok(()) => return Ok((count, no_room)),
                 Err(CommitError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -233,10 +226,14 @@ impl DeliveryLog {
         delivery.subscription_id.is_none_or(|id| known.subscription(id).is_some_and(|it| it.active))
     }
 
-    fn added(&self, endpoint: EndpointId, deliveries: usize) {
+    /// With so many more deliveries that wait. In a task of its own: a caller that goes away must not leave memory behind the store.
+    async fn commit(&self, mut batch: Batch, endpoint: EndpointId, deliveries: usize) -> Result<(), CommitError> {
         let mut enqueued = Enqueued::default();
-        enqueued.add(endpoint, deliveries);
-        self.outbox.committed(enqueued);
+        enqueued.add(&self.registry.subscriptions().backlogs, endpoint, deliveries);
+        enqueued.put_counts(&mut batch);
+        let (committing, outbox) = (self.store.commit(batch), self.outbox.clone());
+        let commit = tokio::spawn(async move { committing.await.map(|()| outbox.committed(enqueued)) });
+        commit.await.unwrap_or_else(|error| Err(StoreError::Unknown { why: error.to_string() }.into()))
     }
 
     fn read(&self, id: Uuid) -> Result<Option<Delivery>, StoreError> {

@@ -109,7 +109,7 @@ impl DispatchLoop {
     }
 
     async fn run(mut self, mut stopped: watch::Receiver<bool>) {
-        while let Err(error) = self.find_queues() {
+        while let Err(error) = self.find_queues().await {
             tracing::warn!(%error, "webhooks wait for the store");
             tokio::select! {
                 _ = stopped.changed() => return,
@@ -149,14 +149,15 @@ impl DispatchLoop {
     }
 
     /// Every endpoint with something to send, at the time of the first of it.
-    fn find_queues(&mut self) -> Result<(), StoreError> {
-        let mut range = keys::all_due();
+    async fn find_queues(&mut self) -> Result<(), CommitError> {
+        let (mut range, mut counted) = (keys::all_due(), self.sender.registry.subscriptions().backlogs.counted());
         while let Some(key) = self.sender.store.scan_keys(range.clone(), Direction::Forward, 1)?.first() {
             let Some((endpoint, at, _)) = keys::parse_due(key) else {
                 tracing::error!("a key of the webhook due index cannot be read");
                 range = range.after(key);
                 continue;
             };
+            counted.remove(&endpoint);
             if at < self.started {
                 self.queues.delay_catch_up(endpoint, self.started.plus(catch_up_offset(endpoint)));
             } else {
@@ -164,7 +165,7 @@ impl DispatchLoop {
             }
             range.start = keys::due_of(endpoint).end;
         }
-        Ok(())
+        self.sender.forget_counts(counted).await
     }
 
     /// Begins attempts for the endpoint, or finds out when the next one is.
@@ -343,6 +344,21 @@ impl DispatchLoop {
 }
 
 impl Sender {
+    /// Counts of endpoints for which nothing waits: a damaged store may have lost either.
+    async fn forget_counts(&self, wrong: BTreeMap<EndpointId, i64>) -> Result<(), CommitError> {
+        if wrong.is_empty() {
+            return Ok(());
+        }
+        tracing::warn!(endpoints = wrong.len(), "messages to webhook endpoints were counted that do not exist");
+        let backlogs = &self.registry.subscriptions().backlogs;
+        let (mut batch, mut count) = (Batch::new(), backlogs.change());
+        wrong.into_iter().for_each(|(endpoint, waiting)| count.add(endpoint, -waiting));
+        count.put(&mut batch);
+        self.store.commit(batch).await?;
+        backlogs.changed(&count);
+        Ok(())
+    }
+
     /// Forgets deliveries that ended before, and tells whether there are more of them.
     async fn prune(&self, before: Timestamp) -> Result<bool, CommitError> {
         let old = self.store.scan(keys::finished_before(before), Direction::Forward, limits::SWEEP)?;

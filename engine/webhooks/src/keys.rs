@@ -1,5 +1,7 @@
 //! Where webhooks lie in the store: the keys of the spaces `store/keys.rs` names for them. Numbers are big-endian so that keys sort like what they name.
 
+use std::ops::RangeInclusive;
+
 use location::time::Timestamp;
 use store::{Key, KeyRange, keys::Space};
 use uuid::Uuid;
@@ -18,6 +20,10 @@ const SUBSCRIBED: u8 = Space::Subscribed as u8;
 const FINISHED: u8 = Space::DeliveryFinished as u8;
 const LOG: u8 = Space::DeliveryLog as u8;
 const OVERFLOW: u8 = Space::Overflow as u8;
+const COUNT: u8 = Space::DeliveryCount as u8;
+
+/// Endpoints whose counts are one value: few values for an event to many endpoints, and small ones.
+const COUNTED_TOGETHER: i32 = 64;
 
 pub(crate) fn endpoint(id: EndpointId) -> Key {
     key(ENDPOINT, &[&id.0.to_be_bytes()])
@@ -135,6 +141,27 @@ pub(crate) fn parse_overflow(key: &[u8]) -> Option<EndpointId> {
 
 pub(crate) fn overflows() -> KeyRange {
     KeyRange::prefix(&[OVERFLOW])
+}
+
+/// Endpoints whose counts lie in one value.
+pub(crate) fn counted_together(endpoint: EndpointId) -> RangeInclusive<EndpointId> {
+    let first = endpoint.0 - endpoint.0 % COUNTED_TOGETHER;
+    EndpointId(first)..=EndpointId(first.saturating_add(COUNTED_TOGETHER - 1))
+}
+
+/// `first`: of those that are counted together.
+pub(crate) fn count(stripe: usize, first: EndpointId) -> Key {
+    key(COUNT, &[&(stripe as u32).to_be_bytes(), &first.0.to_be_bytes()])
+}
+
+/// The stripe.
+pub(crate) fn parse_count(key: &[u8]) -> Option<usize> {
+    let (stripe, _first) = key.strip_prefix(&[COUNT])?.split_first_chunk()?;
+    Some(u32::from_be_bytes(*stripe) as usize)
+}
+
+pub(crate) fn counts() -> KeyRange {
+    KeyRange::prefix(&[COUNT])
 }
 
 /// What `finished` keys hold: enough to find the entry of the log.

@@ -4,7 +4,7 @@
 //! a commit ──► outbox ──► deliveries (in the same batch) ──► dispatcher ──► attempt ──► egress ──► https
 //!                │                                               ▲             │
 //!         subscriptions ◄── registry ◄── the owner's calls    endpoint_queues  ▼
-//!            backlog                                                        schedule: retry, or given up
+//!       backlog, counts                                                     schedule: retry, or given up
 //!                             delivery_log ◄── outcomes: what became of each delivery, many in one commit
 //! ```
 //!
@@ -19,6 +19,7 @@ pub mod attempt;
 mod backlog;
 pub mod catalogue;
 mod clock_set_back;
+mod counts;
 pub mod delivery;
 pub mod delivery_id;
 pub mod delivery_log;

@@ -11,8 +11,9 @@ use store::Batch;
 use uuid::Uuid;
 
 use super::{
-    backlog::Overflow,
+    backlog::{Backlogs, Overflow},
     catalogue::{Event, EventName},
+    counts::CountChange,
     delivery::{Delivery, State},
     delivery_id::{MAX_OF_ONE_EVENT, nth_of},
     keys,
@@ -37,27 +38,42 @@ pub struct CommittedEvent<'a> {
 }
 
 /// What a batch holds for endpoints. To be handed to `Outbox::committed` once it is durable.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 #[must_use = "the dispatcher learns of the deliveries only through `Outbox::committed`"]
 pub struct Enqueued {
-    deliveries: BTreeMap<EndpointId, usize>,
+    /// How many deliveries to whom.
+    count: Option<CountChange>,
     /// Events of which they get no message.
     dropped: BTreeMap<EndpointId, Overflow>,
 }
 
 impl Enqueued {
-    pub(super) fn add(&mut self, endpoint: EndpointId, deliveries: usize) {
-        *self.deliveries.entry(endpoint).or_default() += deliveries;
+    pub(super) fn add(&mut self, backlogs: &Backlogs, endpoint: EndpointId, deliveries: usize) {
+        self.count.get_or_insert_with(|| backlogs.change()).add(endpoint, deliveries as i64);
+    }
+
+    /// Says in the batch how many wait with what was added.
+    pub(super) fn put_counts(&mut self, batch: &mut Batch) {
+        if let Some(count) = &mut self.count {
+            count.put(batch);
+        }
     }
 
     pub fn deliveries(&self) -> usize {
-        self.deliveries.values().sum()
+        let deliveries: i64 = self.count.iter().flat_map(|count| count.by().values()).sum();
+        deliveries.unsigned_abs() as usize
+    }
+
+    /// Whether endpoints are neither sent anything nor left out.
+    pub fn is_empty(&self) -> bool {
+        self.count.is_none() && self.dropped.is_empty()
     }
 }
 
-/// Keys that an event with so many deliveries adds to its batch: three for each, and what the event shows.
+/// Keys that an event with so many deliveries adds to its batch at most: three for each, the count of those that wait for its endpoint,
+/// which endpoints may share, and what the event shows.
 pub const fn keys_of(deliveries: usize) -> usize {
-    3 * deliveries + 1
+    4 * deliveries + 1
 }
 
 /// What an actor holds of webhooks.
@@ -124,9 +140,10 @@ impl Outbox {
                     state: State::Pending { next_attempt_at: event.time },
                 };
                 delivery.insert(batch);
-                enqueued.add(endpoint, 1);
+                enqueued.add(&self.subscriptions.backlogs, endpoint, 1);
             }
         }
+        enqueued.put_counts(batch);
     }
 
     /// Says that endpoints are not told of an event, so that their owners can know and ask the feed of changes.
@@ -150,11 +167,9 @@ impl Outbox {
         for (endpoint, dropped) in enqueued.dropped {
             self.subscriptions.backlogs.overflowed_by(endpoint, dropped);
         }
-        for (endpoint, deliveries) in &enqueued.deliveries {
-            self.subscriptions.backlogs.added(*endpoint, *deliveries);
-        }
-        if !enqueued.deliveries.is_empty() {
-            self.doorbell.ring(enqueued.deliveries.into_keys());
+        if let Some(count) = enqueued.count {
+            self.subscriptions.backlogs.changed(&count);
+            self.doorbell.ring(count.by().keys().copied());
         }
     }
 }

@@ -11,6 +11,7 @@ use tokio::{
 };
 
 use super::{
+    counts::CountChange,
     delivery::Delivery,
     keys::{self, Due},
     limits,
@@ -60,7 +61,10 @@ impl Change {
         Change { endpoint: due.endpoint, due: key, ended: true, what: What::SetAside { finished } }
     }
 
-    fn put(&self, batch: &mut Batch) {
+    fn put(&self, batch: &mut Batch, count: &mut CountChange) {
+        if self.ended {
+            count.add(self.endpoint, -1);
+        }
         match &self.what {
             What::Replaced(both) => both.1.replace(&both.0, batch),
             What::SetAside { finished } => {
@@ -109,8 +113,10 @@ impl Outcomes {
         answer: AttemptOutcome,
         attempted: Timestamp,
     ) -> bool {
-        let mut batch = Batch::new();
-        change.put(&mut batch);
+        let backlogs = &self.registry.subscriptions().backlogs;
+        let (mut batch, mut count) = (Batch::new(), backlogs.change());
+        change.put(&mut batch, &mut count);
+        count.put(&mut batch);
         loop {
             match self.registry.commit_attempt(change.endpoint, answer, attempted, batch.clone()).await {
                 Ok(()) => break,
@@ -118,9 +124,7 @@ impl Outcomes {
                 Err(error) => wait_for_store(&error).await,
             }
         }
-        if change.ended {
-            self.registry.subscriptions().backlogs.ended(change.endpoint);
-        }
+        backlogs.changed(&count);
         true
     }
 }
@@ -133,13 +137,14 @@ async fn record_all(store: Arc<dyn Store>, registry: Arc<EndpointRegistry>, mut 
 }
 
 async fn record(store: &dyn Store, registry: &EndpointRegistry, mut group: Vec<Waiting>) {
+    let backlogs = &registry.subscriptions().backlogs;
     while !group.is_empty() {
-        let mut batch = Batch::new();
-        group.iter().for_each(|it| it.change.put(&mut batch));
+        let (mut batch, mut count) = (Batch::new(), backlogs.change());
+        group.iter().for_each(|it| it.change.put(&mut batch, &mut count));
+        count.put(&mut batch);
         match store.commit(batch).await {
             Ok(()) => {
-                let backlogs = &registry.subscriptions().backlogs;
-                group.iter().filter(|it| it.change.ended).for_each(|it| backlogs.ended(it.change.endpoint));
+                backlogs.changed(&count);
                 answer(std::mem::take(&mut group), true);
             }
             // Whoever was faster recorded one of them; the others are as they were.

@@ -243,18 +243,10 @@ async fn a_replay_leaves_a_queue_within_its_bound() {
     let rules = WebhookRules { queue: 250, ..WebhookRules::default() };
     let world = World::with_rules(Arc::new(MemoryStore::new()), HandClock::at(T0), rules);
     let endpoint = world.subscribed("https://a.example.com/").await;
-    let end = async |delivery: &Delivery| {
-        let mut after = delivery.clone();
-        after.stop(T0);
-        let mut batch = Batch::new();
-        after.replace(delivery, &mut batch);
-        world.store.commit(batch).await.unwrap();
-        world.registry.subscriptions().backlogs.ended(endpoint);
-    };
     for n in 0..300 {
         world.clock.set(T0.plus(n));
         world.inserted(SMILE).await;
-        end(&world.deliveries().into_iter().find(Delivery::is_pending).unwrap()).await;
+        world.stopped(&world.deliveries().into_iter().find(Delivery::is_pending).unwrap()).await;
     }
     let asked = Replay { since: T0, until: T0.plus(DAY), undelivered: false };
     let replay = async |since: Timestamp| {
@@ -266,7 +258,7 @@ async fn a_replay_leaves_a_queue_within_its_bound() {
     assert_eq!((world.waiting(endpoint), world.due()), (250, 250));
     assert_eq!(replay(T0.plus(250)).await, Replayed { deliveries: 0, next: Some(T0.plus(250)) });
     for waiting in world.deliveries().iter().filter(|it| it.is_pending()) {
-        end(waiting).await;
+        world.stopped(waiting).await;
     }
     assert_eq!(replay(T0.plus(250)).await, Replayed { deliveries: 50, next: None });
 }
@@ -282,12 +274,7 @@ async fn a_queue_that_is_full_takes_no_more_and_says_so() {
         world.inserted(SMILE).await;
     }
     for delivery in logged(&world, alive) {
-        let mut after = delivery.clone();
-        after.stop(T0);
-        let mut batch = Batch::new();
-        after.replace(&delivery, &mut batch);
-        world.store.commit(batch).await.unwrap();
-        world.registry.subscriptions().backlogs.ended(alive);
+        world.stopped(&delivery).await;
     }
     for n in 0..60 {
         world.clock.set(T0.plus(HOUR + n));

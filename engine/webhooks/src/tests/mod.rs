@@ -1,6 +1,7 @@
 //! Stories about registration, the outbox and the dispatcher, on the store's in-memory twin and receivers on loopback.
 #![allow(clippy::unwrap_used)]
 
+mod counting;
 mod dispatching;
 mod enqueueing;
 mod managing;
@@ -181,6 +182,19 @@ impl World {
         let enqueued = self.enqueue_for(id, &mut batch, SMILE, complete());
         self.store.commit(batch).await.unwrap();
         self.outbox.committed(enqueued);
+    }
+
+    /// A delivery that waited does so no more.
+    async fn stopped(&self, before: &Delivery) {
+        let mut after = before.clone();
+        after.stop(T0);
+        let backlogs = &self.registry.subscriptions().backlogs;
+        let (mut batch, mut count) = (Batch::new(), backlogs.change());
+        after.replace(before, &mut batch);
+        count.add(before.endpoint_id, -1);
+        count.put(&mut batch);
+        self.store.commit(batch).await.unwrap();
+        backlogs.changed(&count);
     }
 
     /// Time passes and the dispatcher notices.

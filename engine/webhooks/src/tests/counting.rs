@@ -1,0 +1,157 @@
+//! What waits is counted in the store: a start reads few values however much waits, and what it finds is what was left.
+
+use std::sync::atomic::AtomicUsize;
+
+use store::{CommitFuture, Health, Key, StoreError};
+
+use super::*;
+use crate::testing::{Answer, Receiver};
+
+/// Counts what is read.
+struct Reads {
+    store: MemoryStore,
+    /// Values and keys.
+    read: AtomicUsize,
+}
+
+impl Reads {
+    fn of(world: &World) -> Arc<Reads> {
+        Arc::new(Reads { store: world.store.fork(), read: AtomicUsize::new(0) })
+    }
+
+    fn noted<T>(&self, found: Vec<T>) -> Vec<T> {
+        self.read.fetch_add(found.len(), Ordering::SeqCst);
+        found
+    }
+}
+
+impl Store for Reads {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.read.fetch_add(1, Ordering::SeqCst);
+        self.store.get(key)
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        Ok(self.noted(self.store.scan(range, direction, limit)?))
+    }
+
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        Ok(self.noted(self.store.scan_keys(range, direction, limit)?))
+    }
+
+    fn commit(&self, batch: Batch) -> CommitFuture {
+        self.store.commit(batch)
+    }
+
+    fn health(&self) -> Health {
+        self.store.health()
+    }
+}
+
+/// What a start on this store counts for the endpoint.
+fn after_restart(world: &World, endpoint: EndpointId) -> u64 {
+    World::on(Arc::new(world.store.fork()), world.clock.clone()).waiting(endpoint)
+}
+
+fn counts(store: &MemoryStore) -> usize {
+    store.scan_keys(keys::counts(), Direction::Forward, 1_000).unwrap().len()
+}
+
+#[tokio::test]
+async fn a_start_reads_as_much_for_ten_messages_as_for_two_thousand() {
+    let mut read = Vec::new();
+    for waiting in [10, 2_000] {
+        let world = World::new();
+        let endpoint = world.subscribed("https://a.example.com/").await;
+        for _ in 0..waiting {
+            world.inserted(SMILE).await;
+        }
+        let store = Reads::of(&world);
+        let (ids, egress) = (Arc::new(Ids::new(store.clone())), Arc::new(Egress::new(Reach::Public).unwrap()));
+        let rules = WebhookRules::default();
+        let loaded = EndpointRegistry::load(store.clone(), ids, egress, rules, Arc::new(Keys::default())).unwrap();
+        assert_eq!(loaded.subscriptions().backlogs.of(endpoint).waiting(), waiting);
+        read.push(store.read.load(Ordering::SeqCst));
+    }
+    assert_eq!(read[0], read[1], "whatever waits");
+    assert!(read[0] < 10, "{read:?}");
+}
+
+#[tokio::test]
+async fn changes_side_by_side_overwrite_nothing_of_each_other() {
+    let world = World::new();
+    let endpoint = world.subscribed("https://a.example.com/").await;
+    // Three turns at once; the second comes to nothing, the others are committed in another order than they began in.
+    let turn = || {
+        let mut batch = Batch::new();
+        let enqueued = world.enqueue(&mut batch, SMILE, complete());
+        (batch, enqueued)
+    };
+    let (first, second, third) = (turn(), turn(), turn());
+    drop(second);
+    for (batch, enqueued) in [third, first] {
+        world.store.commit(batch).await.unwrap();
+        world.outbox.committed(enqueued);
+    }
+    assert_eq!((world.waiting(endpoint), after_restart(&world, endpoint)), (2, 2));
+    assert_eq!(counts(&world.store), 2, "one for each that was on its way");
+    for _ in 0..20 {
+        world.inserted(SMILE).await;
+    }
+    assert_eq!((world.waiting(endpoint), after_restart(&world, endpoint)), (22, 22));
+    assert_eq!(counts(&world.store), 2, "turns after each other share one");
+    for delivery in world.deliveries() {
+        world.stopped(&delivery).await;
+    }
+    assert_eq!((world.waiting(endpoint), after_restart(&world, endpoint)), (0, 0));
+}
+
+#[tokio::test]
+async fn endpoints_beside_each_other_share_a_count() {
+    let world = World::new();
+    let endpoints =
+        [world.subscribed("https://a.example.com/").await, world.subscribed("https://b.example.com/").await];
+    world.inserted(SMILE).await;
+    assert_eq!(counts(&world.store), 1);
+    world.stopped(&world.deliveries().remove(0)).await;
+    world.inserted(SMILE).await;
+    let waiting = endpoints.map(|endpoint| (world.waiting(endpoint), after_restart(&world, endpoint)));
+    assert_eq!(waiting, [(1, 1), (2, 2)]);
+}
+
+/// Delivered, failed and sent again: the counts of the next life are those of this one.
+#[tokio::test]
+async fn counts_follow_deliveries_to_their_end_and_back() {
+    let receiver = Receiver::start(|n| Answer::Status(if n < 3 { 500 } else { 200 })).await;
+    let world = World::new().sending();
+    let endpoint = world.subscribed(&receiver.url()).await;
+    for _ in 0..5 {
+        world.inserted(SMILE).await;
+    }
+    world.wait_until("all tried", |all| all.iter().all(|it| it.attempts == 1)).await;
+    let waiting = world.deliveries().iter().filter(|it| it.is_pending()).count() as u64;
+    assert!(waiting > 0);
+    eventually("they are counted", || (world.waiting(endpoint) == waiting).then_some(())).await;
+    assert_eq!(after_restart(&world, endpoint), waiting);
+    world.set_clock(world.clock.now().plus(crate::schedule::RETRIES[0]));
+    world.wait_until_delivered(5).await;
+    eventually("none waits", || (world.waiting(endpoint) == 0).then_some(())).await;
+    assert_eq!(after_restart(&world, endpoint), 0);
+}
+
+/// A damaged store may have lost what waited, or its count: where nothing waits, nothing is counted after a start.
+#[tokio::test]
+async fn counts_of_what_does_not_exist_are_forgotten() {
+    let before = World::new();
+    let endpoint = before.subscribed("https://a.example.com/").await;
+    before.inserted(SMILE).await;
+    let lost = before.deliveries().remove(0);
+    let mut batch = Batch::new();
+    batch.delete(keys::due(endpoint, T0, lost.id));
+    before.store.commit(batch).await.unwrap();
+    let world = World::on(before.store.clone(), before.clock.clone());
+    assert_eq!(world.waiting(endpoint), 1);
+    let world = world.sending();
+    eventually("it is not counted", || (world.waiting(endpoint) == 0).then_some(())).await;
+    assert_eq!(after_restart(&world, endpoint), 0);
+}
