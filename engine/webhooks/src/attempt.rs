@@ -15,6 +15,7 @@ use super::{
     outcomes::{Change, Outcomes, SetAsideReason},
     registry::EndpointRegistry,
     schedule::AttemptOutcome,
+    shown::Shown,
     sign,
 };
 
@@ -45,7 +46,12 @@ pub(crate) enum AfterAttempt {
 
 impl Sender {
     /// Makes the attempt. An error means that the store did not let it begin.
-    pub(crate) async fn attempt(&self, due: Due, outcomes: &Outcomes) -> Result<AfterAttempt, StoreError> {
+    pub(crate) async fn attempt(
+        &self,
+        due: Due,
+        outcomes: &Outcomes,
+        shown: &Shown,
+    ) -> Result<AfterAttempt, StoreError> {
         let before = match self.read(due)? {
             Ok(before) => before,
             Err(why) => return Ok(self.set_aside(due, why, outcomes).await),
@@ -53,9 +59,9 @@ impl Sender {
         let attempted = (self.clock)();
         let mut after = before.clone();
         let answer = match self.active_endpoint(&before) {
-            Some(endpoint) => match before.body(&*self.store) {
-                Ok(body) => {
-                    let outcome = self.send(&endpoint, body, before.id, attempted).await;
+            Some(endpoint) => match shown.read(&*self.store, &before) {
+                Ok(data) => {
+                    let outcome = self.send(&endpoint, before.body(&data), before.id, attempted).await;
                     Some(self.note(&mut after, attempted, outcome))
                 }
                 Err(error @ StoreError::Damaged { .. }) => {

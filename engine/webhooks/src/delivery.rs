@@ -114,12 +114,15 @@ struct Message<'a> {
 }
 
 impl Delivery {
-    /// The body of its next attempt. What the message shows, a compact JSON object, is kept once for all deliveries of one event;
-    /// `Damaged`: nobody can read it.
-    pub fn body(&self, store: &dyn Store) -> Result<Vec<u8>, StoreError> {
+    /// What the message shows, a compact JSON object, is kept once for all deliveries of one event; `Damaged`: nobody can read it.
+    pub fn data(&self, store: &dyn Store) -> Result<Box<RawValue>, StoreError> {
         let key = keys::data(self.id);
-        let data = store.get(&key)?.and_then(|stored| serde_json::from_slice::<Box<RawValue>>(&stored).ok());
-        let data = data.ok_or_else(|| StoreError::damaged(&key, "what a webhook delivery shows cannot be read"))?;
+        let data = store.get(&key)?.and_then(|stored| serde_json::from_slice(&stored).ok());
+        data.ok_or_else(|| StoreError::damaged(&key, "what a webhook delivery shows cannot be read"))
+    }
+
+    /// The body of its next attempt.
+    pub fn body(&self, data: &RawValue) -> Vec<u8> {
         let message = Message {
             resource_type: self.resource(),
             event_name: &self.event_name,
@@ -128,10 +131,10 @@ impl Delivery {
             institution_id: self.institution_id,
             location_id: self.location_id,
             sequence: sequence(self.id),
-            data: &data,
+            data,
             delivery_errors: &self.delivery_errors,
         };
-        Ok(serde_json::to_vec(&message).expect("strings and JSON make JSON"))
+        serde_json::to_vec(&message).expect("strings and JSON make JSON")
     }
 
     /// As messages show it.

@@ -28,6 +28,7 @@ use super::{
     model::EndpointId,
     outbox::Doorbell,
     outcomes::Outcomes,
+    shown::Shown,
 };
 
 /// A running dispatcher. Stops when told to, or when this is dropped.
@@ -82,6 +83,7 @@ enum TaskOutcome {
 struct DispatchLoop {
     sender: Arc<Sender>,
     outcomes: Outcomes,
+    shown: Arc<Shown>,
     doorbell: Arc<Doorbell>,
     queues: EndpointQueues,
     tasks: JoinSet<TaskOutcome>,
@@ -98,6 +100,7 @@ impl DispatchLoop {
         DispatchLoop {
             outcomes: Outcomes::start(sender.store.clone(), sender.registry.clone()),
             sender,
+            shown: Arc::default(),
             doorbell,
             queues: EndpointQueues::default(),
             tasks: JoinSet::new(),
@@ -247,8 +250,8 @@ impl DispatchLoop {
 
     fn attempt(&mut self, due: Due, record: Vec<u8>, kind: EndpointState) {
         self.queues.begun(due.endpoint, due.delivery, record, kind);
-        let (sender, outcomes) = (self.sender.clone(), self.outcomes.clone());
-        let task = self.tasks.spawn(async move { TaskOutcome::Attempt(sender.attempt(due, &outcomes).await) });
+        let (sender, outcomes, shown) = (self.sender.clone(), self.outcomes.clone(), self.shown.clone());
+        let task = self.tasks.spawn(async move { TaskOutcome::Attempt(sender.attempt(due, &outcomes, &shown).await) });
         self.attempts.insert(task.id(), due);
     }
 

@@ -35,6 +35,7 @@ mod outcomes;
 pub mod payload;
 pub mod registry;
 pub mod schedule;
+mod shown;
 pub mod sign;
 pub mod subscriptions;
 pub mod views;

@@ -1,7 +1,10 @@
 //! What several senders and common commits must keep: few commits, every message sent again whose outcome was not durable, one record's
 //! messages in their order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::atomic::AtomicUsize,
+};
 
 use store::{CommitFuture, Health, Key, StoreError};
 use tokio::sync::watch;
@@ -9,20 +12,25 @@ use tokio::sync::watch;
 use super::*;
 use crate::testing::{Answer, Received, Receiver};
 
+const EVENT_DATA: u8 = 0x59;
+
 /// A disk that takes no commit until it is told to.
 struct SlowDisk {
     store: Arc<MemoryStore>,
     takes: watch::Sender<bool>,
+    /// How often it was read what an event shows.
+    shown: AtomicUsize,
 }
 
 impl SlowDisk {
     fn under(world: &World) -> Arc<SlowDisk> {
-        Arc::new(SlowDisk { store: world.store.clone(), takes: watch::Sender::new(false) })
+        Arc::new(SlowDisk { store: world.store.clone(), takes: watch::Sender::new(false), shown: AtomicUsize::new(0) })
     }
 }
 
 impl Store for SlowDisk {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.shown.fetch_add(usize::from(key[0] == EVENT_DATA), Ordering::SeqCst);
         self.store.get(key)
     }
 
@@ -73,6 +81,24 @@ async fn outcomes_of_many_deliveries_share_a_commit() {
     let commits = world.store.commits() - before;
     assert!(commits <= 2 + limits::MOST_THREADS as u64, "{commits} commits for 100 deliveries");
     assert_eq!((receiver.received().len(), ids(&receiver.received()).len(), world.due()), (100, 100, 0));
+}
+
+#[tokio::test]
+async fn what_an_event_shows_is_read_once_for_all_its_messages_under_way() {
+    let receiver = Receiver::start(|_| Answer::Hang).await;
+    let world = World::new();
+    let disk = SlowDisk::under(&world);
+    let world = world.sending_from(disk.clone());
+    for _ in 0..100 {
+        world.subscribed(&receiver.url()).await;
+    }
+    world.inserted(SMILE).await;
+    receiver.wait_for(100).await;
+    let read = disk.shown.load(Ordering::SeqCst);
+    assert!(
+        (1..=limits::MOST_THREADS).contains(&read),
+        "{read} reads: at most once by each thread that came at the same time"
+    );
 }
 
 #[tokio::test]
