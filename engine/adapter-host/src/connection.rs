@@ -201,18 +201,21 @@ impl Lost {
 }
 
 impl Connected {
-    /// Runs `work` on a fresh instance once there is a place for it. The caller's own thread only waits. A caller that gives up does not
-    /// end a call that has begun: its deadline does.
-    async fn call<T, Work>(
+    /// Runs `work` on a fresh instance once there is a place for it, and there `accept` on what it answered: a page may be large, and the
+    /// caller's own thread, which serves others too, only waits. A caller that gives up does not end a call that has begun: its deadline
+    /// does.
+    async fn call<T, U, Work>(
         &self,
         kind: Kind,
         deadline: Duration,
         trace: &Arc<Trace>,
         tag: Option<WriteTag>,
         work: impl FnOnce(Instance) -> Work + Send + 'static,
-    ) -> Result<Result<T, wit::Fault>, Lost>
+        accept: impl FnOnce(T) -> U + Send + 'static,
+    ) -> Result<Result<U, wit::Fault>, Lost>
     where
         T: Send + 'static,
+        U: Send + 'static,
         Work: Future<Output = wasmtime::Result<Result<T, wit::Fault>>> + Send,
     {
         let waits_until = Instant::now() + self.limits.wait;
@@ -239,7 +242,7 @@ impl Connected {
             };
             let run = metered(run, processor, &running.host.turns);
             match timeout_at(ends, run).await {
-                Ok(Ok(ended)) => ended,
+                Ok(Ok(ended)) => ended.map(|answer| answer.map(accept)),
                 Ok(Err(Spent)) => Err(Lost::OutOfProcessor(processor)),
                 Err(_) => Err(Lost::OutOfTime(allowed)),
             }
@@ -264,17 +267,18 @@ impl Connected {
         trace: Trace,
         deadline: Duration,
         work: impl FnOnce(Instance) -> Work + Send + 'static,
-        accept: impl FnOnce(T) -> Result<U, String>,
+        accept: impl FnOnce(T) -> Result<U, String> + Send + 'static,
     ) -> Result<U, Fault>
     where
         T: Send + 'static,
+        U: Send + 'static,
         Work: Future<Output = wasmtime::Result<Result<T, wit::Fault>>> + Send,
     {
         let retry = |reason| Fault::RetryLater { reason, after: None };
         let trace = Arc::new(trace);
         let lost = |ended: Lost| ended.before_it_began().unwrap_or_else(|begun| retry(begun.reason()));
-        let answer = self.call(kind, deadline, &trace, None, work).await.map_err(lost)?;
-        accept(answer.map_err(|fault| trace.heard(fault))?).map_err(|rule| retry(broken_contract(&rule)))
+        let answer = self.call(kind, deadline, &trace, None, work, accept).await.map_err(lost)?;
+        answer.map_err(|fault| trace.heard(fault))?.map_err(|rule| retry(broken_contract(&rule)))
     }
 
     /// A call that writes: when the EHR may have seen a request and there is no valid receipt, the outcome is unknown.
@@ -289,8 +293,9 @@ impl Connected {
         let tag = self.link.gate.is_some().then(|| tag(&write_key, &write, self.link.zone));
         let write = convert::write(write)?;
         let work = |instance: Instance| async move { instance.push(&write_key, &write).await };
-        let answer = self.call(Kind::Push, deadline, &trace, tag, work).await.map_err(lost)?;
-        convert::receipt(answer.map_err(|fault| trace.heard(fault))?)
+        let answer = self.call(Kind::Push, deadline, &trace, tag, work, convert::receipt).await.map_err(lost)?;
+        answer
+            .map_err(|fault| trace.heard(fault))?
             // The guest says it is written, whatever it sent.
             .map_err(|broken| Fault::Unknown(broken_contract(&convert::broken("receipt", broken))))
     }

@@ -1,5 +1,7 @@
 //! Who may run now. Calls of all tenants share the host's places; a data source and an EHR host may have so many of them, and the
-//! fewer are left the fewer one EHR host may take. So an EHR that hangs keeps its own calls waiting and nobody else's.
+//! fewer are left the fewer one EHR host may take. So an EHR that hangs keeps its own calls waiting and nobody else's. Of those who wait
+//! for the same places whoever has the fewest is next, and the last places of an EHR host are for data sources that have none there: one
+//! with many locations keeps none of the others waiting.
 
 use std::{
     collections::BTreeMap,
@@ -139,7 +141,10 @@ impl Shared {
         // A quarter is kept for writes: pages take long, and a client waits for its booking.
         let for_pulls = |all: u32| all - all / 4;
         let pulls = source.pulling < for_pulls(self.per_source) && host.pulling < for_pulls(self.per_host);
-        source.busy < self.per_source && (purpose != Purpose::Pull || pulls)
+        // Few enough that with the quarter above one source alone can still write while it pulls.
+        let for_newcomers = self.per_host / 8;
+        let first = source.busy == 0 || host.busy + for_newcomers < self.per_host;
+        source.busy < self.per_source && first && (purpose != Purpose::Pull || pulls)
     }
 }
 
@@ -208,12 +213,16 @@ impl Lines {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use tokio::time::Instant;
+    use std::collections::VecDeque;
+
+    use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 
     use super::*;
 
     const WAIT: Duration = Duration::from_millis(400);
     const NOT_AT_ALL: Duration = Duration::ZERO;
+    /// Nobody waits so long.
+    const LONG: Duration = Duration::from_secs(600);
 
     fn payer(source: usize, host: usize) -> Payer {
         Payer { source: format!("source {source}"), host: format!("host {host}") }
@@ -254,6 +263,71 @@ mod tests {
             assert!(now(&places, &payer(99, 99), Purpose::Write).await.is_some(), "round {round}");
         }
         assert!(held.len() > 100, "{}", held.len());
+    }
+
+    /// Calls of a payer that wait in line, each saying who it is when it has its place, and giving that back when told to.
+    async fn wait_in_line(
+        places: &Places,
+        payer: Payer,
+        calls: usize,
+        began: &mpsc::UnboundedSender<(String, Place)>,
+    ) -> Vec<JoinHandle<()>> {
+        let waiting = || places.0.lines().source(&payer).map_or(0, |source| source.waiting.len());
+        let before = waiting();
+        let calls = (0..calls).map(|_| {
+            let (places, payer, began) = (places.clone(), payer.clone(), began.clone());
+            tokio::spawn(async move {
+                let place = places.take(&payer, Purpose::Write, LONG).await.unwrap();
+                drop(began.send((payer.source, place)));
+            })
+        });
+        let calls: Vec<_> = calls.collect();
+        while waiting() < before + calls.len() {
+            tokio::task::yield_now().await;
+        }
+        calls
+    }
+
+    #[tokio::test]
+    async fn one_source_with_many_locations_keeps_no_other_waiting() {
+        let places = Places::new(128, 16, 16);
+        let mut held = Vec::new();
+        while let Some(place) = now(&places, &payer(1, 1), Purpose::Write).await {
+            held.push(place);
+        }
+        assert_eq!(held.len(), 14, "all it may have while others could come");
+        let (began, mut begins) = mpsc::unbounded_channel();
+        let calls = wait_in_line(&places, payer(1, 1), 128, &began).await;
+        for (source, host) in [(2, 1), (3, 1), (4, 2), (5, 3)] {
+            held.push(now(&places, &payer(source, host), Purpose::Write).await.unwrap());
+        }
+        assert!(begins.try_recv().is_err(), "nothing came free for its 128 others");
+        calls.iter().for_each(JoinHandle::abort);
+    }
+
+    #[tokio::test]
+    async fn each_source_that_waits_has_its_turn() {
+        let places = Places::new(128, 4, 4);
+        let mut held = Vec::new();
+        for _ in 0..4 {
+            held.push(now(&places, &payer(1, 1), Purpose::Write).await.unwrap());
+        }
+        let (began, mut begins) = mpsc::unbounded_channel();
+        for source in [1, 2, 3] {
+            // They end when all have had their places.
+            wait_in_line(&places, payer(source, 1), 3, &began).await;
+        }
+        // The first source has come first and has all places; those who have none go before it, and then all are served alike.
+        let (mut order, mut under_way) = (Vec::new(), VecDeque::from(held));
+        while order.len() < 9 {
+            drop(under_way.pop_front());
+            let (source, place) = begins.recv().await.unwrap();
+            order.push(source.replace("source ", ""));
+            under_way.push_back(place);
+        }
+        assert_eq!(order.concat(), "231123123");
+        drop(under_way);
+        assert!(places.0.lines().hosts.is_empty());
     }
 
     #[tokio::test]

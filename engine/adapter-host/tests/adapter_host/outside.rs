@@ -81,11 +81,19 @@ async fn settings_time_and_gate_are_the_locations() {
 
 /// A log that tests can read.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+struct Lines {
+    text: Arc<Mutex<Vec<u8>>>,
+    /// On which threads texts of pages were cut, while these were converted.
+    converted_on: Arc<Mutex<Vec<String>>>,
+}
 
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.text.lock().unwrap().extend_from_slice(bytes);
+        if String::from_utf8_lossy(bytes).contains("are cut") {
+            let thread = std::thread::current().name().unwrap_or_default().to_owned();
+            self.converted_on.lock().unwrap().push(thread);
+        }
         Ok(bytes.len())
     }
     fn flush(&mut self) -> std::io::Result<()> {
@@ -103,7 +111,7 @@ async fn the_log_names_adapter_and_location_and_bears_a_flood() {
     let guest = crate::support::connected(&[("behaviour", "panic")], &TestEhr::ok()).await;
     assert!(guest.describe(DEADLINE).await.is_err());
 
-    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(lines.text.lock().unwrap().clone()).unwrap();
     let flood: Vec<&str> = text.lines().filter(|line| line.contains("forged")).collect();
     assert!((200..260).contains(&flood.len()), "{} lines", flood.len());
     assert!(
@@ -134,7 +142,7 @@ async fn the_log_names_adapter_and_location_and_bears_a_flood() {
         without_the_patient(&reason);
         assert_eq!(reason.contains("[redacted]"), then == "fault", "{reason}");
     }
-    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(lines.text.lock().unwrap().clone()).unwrap();
     without_the_patient(&text);
     let written = text.lines().find(|line| line.contains("writing {")).unwrap();
     assert!(written.contains("write=\"key-4711\"") && written.contains("call=\"push\""), "{written}");
@@ -148,8 +156,13 @@ async fn the_log_names_adapter_and_location_and_bears_a_flood() {
     let reason = guest.pull(Resource::Patients, None, 1, DEADLINE).await.unwrap_err().to_string();
     let expected = "token [redacted], api '[redacted]', mail [redacted], forged line  [2J";
     assert!(reason.ends_with(expected), "{reason}");
-    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(lines.text.lock().unwrap().clone()).unwrap();
     assert!(text.lines().any(|line| line.contains("are cut") && line.contains("texts=1")), "a cut text is said");
+    let threads = lines.converted_on.lock().unwrap().clone();
+    assert!(
+        !threads.is_empty() && threads.iter().all(|name| name == "adapter"),
+        "the caller's only waits: {threads:?}"
+    );
     assert!(text.lines().any(|line| line.contains(expected)) && !text.contains('\u{202e}'));
 }
 
