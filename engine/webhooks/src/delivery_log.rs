@@ -70,7 +70,7 @@ impl DeliveryLog {
 
     /// The body of a delivery, as its next attempt would carry it.
     pub fn body(&self, delivery: &Delivery) -> Result<Vec<u8>, StoreError> {
-        Ok(delivery.body(&*delivery.data(&*self.store)?))
+        Ok(delivery.body(&delivery.data(&*self.store)?))
     }
 
     /// A message that says nothing but that it came. It is delivered like any other.

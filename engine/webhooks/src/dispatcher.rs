@@ -291,6 +291,7 @@ impl DispatchLoop {
         match self.ended(error.id()) {
             Some(due) => {
                 tracing::error!(delivery = %due.delivery, %error, "a webhook attempt panicked");
+                self.queues.forget_found(due.endpoint);
                 self.queues.ready_at(due.endpoint, now.plus(limits::MAX_SLEEP));
             }
             None => self.prune_at = Some(now.plus(limits::PRUNE_EVERY)),
@@ -305,6 +306,8 @@ impl DispatchLoop {
 
     fn wait_for_store(&mut self, endpoint: EndpointId, error: &StoreError, now: Timestamp) {
         tracing::warn!(%endpoint, %error, "webhooks to an endpoint wait for the store");
+        // What did not begin is still due, before what was found after it.
+        self.queues.forget_found(endpoint);
         self.queues.ready_at(endpoint, now.plus(limits::STORE_RETRY.as_millis() as Millis));
     }
 

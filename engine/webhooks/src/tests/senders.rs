@@ -20,18 +20,25 @@ struct SlowDisk {
     takes: watch::Sender<bool>,
     /// How often it was read what an event shows.
     shown: AtomicUsize,
+    /// Deliveries that cannot be read at first.
+    unreadable: AtomicUsize,
 }
 
 impl SlowDisk {
     fn under(world: &World) -> Arc<SlowDisk> {
-        Arc::new(SlowDisk { store: world.store.clone(), takes: watch::Sender::new(false), shown: AtomicUsize::new(0) })
+        let (takes, shown, unreadable) = (watch::Sender::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+        Arc::new(SlowDisk { store: world.store.clone(), takes, shown, unreadable })
     }
 }
 
 impl Store for SlowDisk {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.shown.fetch_add(usize::from(key[0] == EVENT_DATA), Ordering::SeqCst);
-        self.store.get(key)
+        let fails = |left: usize| left.checked_sub(usize::from(key[0] == DELIVERIES));
+        match self.unreadable.try_update(Ordering::SeqCst, Ordering::SeqCst, fails) {
+            Ok(left) if left > 0 && key[0] == DELIVERIES => Err(StoreError::Busy),
+            _ => self.store.get(key),
+        }
     }
 
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
@@ -138,6 +145,30 @@ async fn an_outcome_that_somebody_else_recorded_holds_up_no_other() {
     world.wait_until_delivered(5).await;
     let left = world.deliveries().into_iter().find(|it| it.is_pending()).unwrap();
     assert_eq!((left.id, left.attempts, world.due()), (taken, 0, 0));
+}
+
+/// What is tried again later because the store failed goes before what was found due after it.
+#[tokio::test]
+async fn a_message_that_could_not_be_read_keeps_its_place() {
+    let receiver = Receiver::start(|_| Answer::Status(200)).await;
+    let world = World::new();
+    world.subscribed(&receiver.url()).await;
+    for _ in 0..5 {
+        world.changed(7).await;
+    }
+    let disk = SlowDisk::under(&world);
+    disk.takes.send_replace(true);
+    disk.unreadable.store(1, Ordering::SeqCst);
+    let world = world.sending_from(disk.clone());
+    eventually("it was tried", || (disk.unreadable.load(Ordering::SeqCst) == 0).then_some(())).await;
+    eventually("they are all sent", || {
+        // The pause may begin at any time of this clock.
+        world.set_clock(world.clock.now().plus(limits::STORE_RETRY.as_millis() as Millis));
+        (receiver.received().len() == 5).then_some(())
+    })
+    .await;
+    let sent: Vec<u64> = receiver.received().iter().map(|it| it.json()["sequence"].as_u64().unwrap()).collect();
+    assert!(sent.is_sorted(), "{sent:?}");
 }
 
 /// Ten records, twenty messages about each, all of them due to four endpoints.
