@@ -67,7 +67,7 @@ impl Location {
         if !self.state.queue.is_empty() {
             assert!(self.wake_at().is_some(), "invariant 6: a queue has a timer");
         }
-        if self.wake_at().is_some_and(|at| at <= now) {
+        if self.due_at().is_some_and(|at| at <= now) {
             let cx = crate::command::Cx { now, random: 7 };
             assert!(!self.wake(cx).events.is_empty(), "invariant 6: a due timer leads to something");
         }

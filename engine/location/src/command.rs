@@ -15,7 +15,7 @@ use crate::{
 };
 pub use crate::{
     schedule::calendar::Placement,
-    sync::page::{Page, PulledAppointment, PulledOperatory},
+    sync::page::{Page, PulledAppointment, PulledOperatory, SweepStep},
     writes::intent::{Failure, Outcome, Written},
 };
 
@@ -108,6 +108,8 @@ pub enum Command {
         /// How the call ended.
         outcome: Outcome<Page>,
     },
+    /// Known records were looked at, whether the last whole pass showed them.
+    Sweep(SweepStep),
     /// Calls sent so many requests beyond one each: the EHR's quota is of requests.
     RequestsSent {
         /// How many requests.

@@ -331,8 +331,6 @@ pub enum Event {
         last: bool,
         /// Whether its pass shows every record, not only changes.
         whole: bool,
-        /// The records that were shown.
-        seen: Vec<u64>,
         /// How many records were shown.
         #[serde(default)]
         records: u32,
@@ -345,6 +343,27 @@ pub enum Event {
         /// It brought nothing that this pass had not brought before.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         barren: bool,
+        /// What the pass missed is looked for from now on, in steps.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        sweeping: bool,
+    },
+    /// A step of looking for what a whole pass missed. With it went the records that the step found, if all are counted.
+    Swept {
+        /// The resource.
+        resource: Resource,
+        /// Known records counted so far.
+        known: u64,
+        /// Those of them that the pass did not show.
+        missing: u64,
+        /// Where the next step goes on; none at the beginning.
+        next: Option<String>,
+        /// All are counted.
+        counted: bool,
+    },
+    /// Nothing is left of what a whole pass missed.
+    SweepEnded {
+        /// The resource.
+        resource: Resource,
     },
     /// The EHR has an appointment that is new, or not as we knew it.
     AppointmentPulled {
@@ -434,6 +453,20 @@ impl Event {
         match self {
             Event::RecordGone { id, .. } => Some(*id),
             Event::AppointmentGone { appointment } | Event::PastAppointmentGone { appointment } => Some(appointment.0),
+            _ => None,
+        }
+    }
+
+    /// What the EHR has since a write of ours reached it.
+    pub fn reached(&self) -> Option<(Resource, u64)> {
+        match self {
+            Event::CancelConfirmed { appointment } | Event::InsertDone { appointment, .. } => {
+                Some((Resource::Appointments, appointment.0))
+            }
+            Event::WriteDone { work: WriteIntent::Record { resource: Resource::WorkingHours, id, .. }, .. } => {
+                Some((Resource::WorkingHours, *id))
+            }
+            Event::WriteDone { work, .. } => work.appointment().map(|id| (Resource::Appointments, id.0)),
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ use crate::{
     state::{Appointment, Hold, Insert, Key, State},
     sync::{
         page::PulledAppointment,
-        pulls::{Cycle, PageShown, PullCall, Silent},
+        pulls::{Cycle, PageShown, Pass, PullCall, Silent, Sweep},
     },
     time::{Millis, Timestamp},
     writes::{
@@ -30,6 +30,9 @@ impl State {
     /// `quota` is the one in force when the event is applied: it shapes only how fast later calls may follow.
     pub fn evolve(&mut self, at: Timestamp, event: &Event, quota: Quota) {
         self.latest = at;
+        if let Some((resource, id)) = event.reached() {
+            self.written_during_pull(resource, id);
+        }
         match event {
             Event::Booked { appointment, placement, appointment_type, patient, key, integrated } => {
                 let booked = Appointment {
@@ -75,7 +78,6 @@ impl State {
             Event::CancelConfirmed { appointment } => {
                 self.remove_appointment(*appointment);
                 self.conflicts.remove(appointment);
-                self.written_during_pull(Resource::Appointments, appointment.0);
             }
             Event::AppointmentGone { appointment } => {
                 *self.pulls.deleted.entry(Resource::Appointments).or_default() += 1;
@@ -88,7 +90,6 @@ impl State {
                     a.confirmed.get_or_insert(a.placement);
                 });
                 self.conflicts.remove(appointment);
-                self.written_during_pull(Resource::Appointments, appointment.0);
             }
             Event::InsertFailed { appointment, .. } => {
                 self.remove_appointment(*appointment);
@@ -186,7 +187,7 @@ impl State {
             Event::ReadAnew { resource } => {
                 self.pulls.needs_full_pass.remove(resource);
                 self.pulls.cursors.remove(resource);
-                self.pulls.seen.remove(resource);
+                self.pulls.passes.remove(resource);
             }
             Event::PullStarted { resource, call, until } => {
                 self.quota.take(quota, at);
@@ -210,34 +211,54 @@ impl State {
                 self.pulls.put_off = Some(reason.clone());
                 self.pulls.waits = self.pulls.waits.saturating_add(u32::from(*insert));
             }
-            Event::PageApplied { resource, cursor, last, whole, seen, records, estimate, needs_full_pass, barren } => {
+            Event::PageApplied {
+                resource,
+                cursor,
+                last,
+                whole,
+                records,
+                estimate,
+                needs_full_pass,
+                barren,
+                sweeping,
+            } => {
                 if *needs_full_pass {
                     self.pulls.needs_full_pass.insert(*resource);
                 }
                 let shown = PageShown { records: *records, estimate: *estimate, last: *last, whole: *whole };
                 self.pulls.progress.entry(*resource).or_default().page(at, shown);
-                let written_during_pull =
-                    self.pulls.calling.take().map(|call| call.written_during_pull).unwrap_or_default();
+                let number = self.pulls.pass_number(*resource);
+                let call = self.pulls.calling.take();
                 (self.pulls.failures, self.pulls.waits) = (0, 0);
                 self.pulls.put_off = None;
                 self.pulls.cursors.insert(*resource, cursor.clone());
+                if *whole && (!*last || *sweeping) {
+                    let pass = self.pulls.passes.entry(*resource).or_insert(Pass { number, shown: 0 });
+                    pass.shown += u64::from(*records);
+                    pass.shown += call.map_or(0, |call| call.written_during_pull.len() as u64);
+                }
                 if *last {
-                    self.pulls.seen.remove(resource);
-                    self.pulls.accepted.remove(resource);
-                    self.pulls.guarded.remove(resource);
-                    self.pulls.deleted.remove(resource);
                     self.pulls.known.insert(*resource);
-                } else if *whole {
-                    self.pulls
-                        .seen
-                        .entry(*resource)
-                        .or_default()
-                        .extend(seen.iter().copied().chain(written_during_pull));
                 }
                 match &mut self.pulls.cycle {
                     Some(cycle) if !*last => cycle.page(*resource, *barren),
-                    _ => self.pulls.done_with(*resource, false),
+                    _ if *sweeping => {}
+                    _ => {
+                        self.pulls.done_with(*resource, false);
+                        if *last {
+                            self.pulls.pass_ended(*resource);
+                        }
+                    }
                 }
+            }
+            Event::Swept { resource, known, missing, next, counted } => {
+                let (from, resource) = (next.clone(), *resource);
+                self.pulls.sweep = Some(Sweep { resource, from, known: *known, missing: *missing, counted: *counted });
+            }
+            Event::SweepEnded { resource } => {
+                self.pulls.sweep = None;
+                self.pulls.pass_ended(*resource);
+                self.pulls.done_with(*resource, false);
             }
             Event::PullSuspended { resource, reason } => {
                 self.pulls.done_with(*resource, true);
@@ -269,7 +290,8 @@ impl State {
                 self.pulls.calling = None;
                 self.pulls.done_with(*resource, true);
                 self.pulls.guarded.insert(*resource);
-                self.pulls.seen.remove(resource);
+                self.pulls.passes.remove(resource);
+                self.pulls.sweep = None;
                 if *whole {
                     self.pulls.cursors.remove(resource);
                 }
@@ -342,8 +364,8 @@ impl State {
         if let Some(call) = self.pulls.calling.as_mut().filter(|call| call.resource == resource) {
             call.written_during_pull.insert(id);
         }
-        if let Some(seen) = self.pulls.seen.get_mut(&resource) {
-            seen.insert(id);
+        if let Some(pass) = self.pulls.passes.get_mut(&resource) {
+            pass.shown += 1;
         }
     }
 
@@ -352,7 +374,6 @@ impl State {
         let Some(id) = work.appointment() else { return };
         let sent = sent.filter(|_| matches!(work, WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_)));
         self.change_appointment(id, |a| a.confirmed = sent.or(a.confirmed));
-        self.written_during_pull(Resource::Appointments, id.0);
     }
 
     /// The EHR took a write of hours; none were sent: their removal.
@@ -361,7 +382,6 @@ impl State {
             Some(hour) => self.confirmed_hours.insert(id, *hour),
             None => self.confirmed_hours.remove(&id),
         };
-        self.written_during_pull(Resource::WorkingHours, id.0.into());
     }
 
     /// The EHR has hours neither as it was told before nor as a change of ours on its way tells it.

@@ -52,6 +52,7 @@ impl Location {
             Command::Pushed { write, attempt, outcome } => self.pushed(cx, *write, *attempt, outcome),
             Command::Found { write, attempt, outcome } => self.found(cx, *write, *attempt, outcome),
             Command::Pulled { resource, call, outcome } => self.pulled(cx, *resource, *call, outcome),
+            Command::Sweep(step) => self.sweep(cx, step),
             Command::RequestsSent { requests } => {
                 Decision::of(Reply::Done, vec![Event::RequestsSent { requests: *requests }])
             }

@@ -22,6 +22,9 @@ use crate::{
     },
 };
 
+/// Writes that one decision ends: each tells every subscriber, and a commit has room for so many messages only. The rest is due at once.
+const ENDED_AT_ONCE: usize = 32;
+
 impl Location {
     /// Everything due at `now`. What runs out comes first, alone, then what staff took: calls start from the state that leaves.
     pub(crate) fn wake(&self, cx: Cx) -> Decision {
@@ -69,6 +72,9 @@ impl Location {
         let mut ordered: BTreeSet<OrderingKey> =
             self.state.queue.overdue(now).map(|(_, write)| write.ordering_key).collect();
         for (id, write) in self.state.queue.expired(now).filter(|(_, write)| write.withdrawable()) {
+            if events.len() >= ENDED_AT_ONCE {
+                return;
+            }
             if ordered.insert(write.ordering_key) {
                 self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", events);
             }
@@ -171,8 +177,13 @@ impl Location {
         }
     }
 
-    /// When something will be due. None: nothing ever, unless a command comes.
+    /// When something will be due. None: nothing ever, unless a command comes. A sweep goes on at once, with a step of the processor's.
     pub fn wake_at(&self) -> Option<Timestamp> {
+        self.state.pulls.sweep.as_ref().map(|_| Timestamp::MIN).into_iter().chain(self.due_at()).min()
+    }
+
+    /// The same of all but a sweep.
+    pub fn due_at(&self) -> Option<Timestamp> {
         let state = &self.state;
         let holds = state.holds.values().map(|hold| hold.until).min();
         let conflicts = self.resolvable().next().map(|_| Timestamp::MIN);

@@ -2,6 +2,7 @@
 //! the end everything comes to its end.
 #![allow(clippy::unwrap_used)]
 
+mod passes;
 mod sim;
 
 use location::{

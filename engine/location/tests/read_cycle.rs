@@ -1,11 +1,13 @@
 //! Of the read cycle what takes more pages, or more records, than a story can tell.
 #![allow(clippy::unwrap_used)]
 
+mod passes;
+
 use std::sync::Arc;
 
 use location::{
     Location,
-    command::{Command, Cx, Page},
+    command::{Command, Cx, Page, SweepStep},
     decision::{Call, Decision, Reply},
     event::Event,
     ids::LocationId,
@@ -15,12 +17,14 @@ use location::{
     time::{SECOND, Timestamp},
     zone::Zone,
 };
+use passes::Passes;
 
 const PAGES: u32 = 500;
 
 struct World {
     location: Location,
     now: Timestamp,
+    passes: Passes,
     /// The page that is asked for.
     asked: Option<(Resource, u64)>,
     happened: Vec<Event>,
@@ -35,12 +39,20 @@ impl World {
             Capabilities { integrated: true, pulls: pulls.iter().map(plan).collect(), ..Capabilities::default() };
         settings.quota = Quota { per_minute: 60_000, burst: 60_000 };
         let location = Location::load(Arc::new(settings), State::default());
-        World { location, now: Timestamp(1_795_255_200_000), asked: None, happened: Vec::new() }
+        World {
+            location,
+            now: Timestamp(1_795_255_200_000),
+            passes: Passes::default(),
+            asked: None,
+            happened: Vec::new(),
+        }
     }
 
     fn run(&mut self, command: &Command) -> Decision {
         self.now = self.now.plus(1);
+        let command = &self.passes.complete(&self.location, self.now, command);
         let decision = self.location.decide(Cx { now: self.now, random: 7 }, command);
+        self.passes.keep(&self.location, command, &decision.events);
         for event in &decision.events {
             self.location.evolve(self.now, event);
         }
@@ -131,52 +143,81 @@ fn whoever_brings_something_new_now_and_then_is_read_to_the_end() {
     assert_eq!(world.suspended(), []);
 }
 
-/// Each commit is bounded; the cursor moves with the last of them.
-#[test]
-fn many_deletions_are_taken_in_step_by_step() {
-    let mut world = World::new(&[(Resource::Patients, true)]);
-    let absent = |gone: u64| Page {
-        seen: vec![20_000],
-        absent: (gone..12_000).collect(),
-        known: 60_000 - gone,
-        cursor: "end".to_owned(),
+/// The last page of a whole pass over so many records, the first `missing` of which it did not show, and all steps of the sweep: how many.
+fn sweep(world: &mut World, known: u64, missing: u64) -> usize {
+    let step = |from: u64| {
+        let to = (from + 1_000).min(known);
+        let next = (to < known).then(|| to.to_string());
+        SweepStep { known: to - from, absent: (from..to.min(missing).max(from)).collect(), next }
+    };
+    let SweepStep { known, absent, next: sweep_on } = step(0);
+    let cursor = "end".to_owned();
+    world.page(Page {
+        seen: vec![99_999],
+        records: 1,
+        known,
+        absent,
+        sweep_on,
+        cursor,
         last: true,
         whole: true,
         ..Page::default()
-    };
-    let mut steps = 0;
-    loop {
-        let gone = world.happened.iter().filter(|event| matches!(event, Event::RecordGone { .. })).count();
-        let decision = world.page(absent(gone as u64));
-        steps += 1;
-        assert!(decision.events.len() <= 1_002, "{} events in one commit", decision.events.len());
-        assert!(!decision.events.iter().any(|event| matches!(event, Event::GuardTripped { .. })));
-        if matches!(decision.reply, Reply::PageApplied { .. }) {
-            break;
-        }
-        assert!(
-            !world.location.state.pulls.cursors.contains_key(&Resource::Patients),
-            "nothing of the page counts yet"
-        );
+    });
+    for steps in 1.. {
+        let Some(sweep) = world.location.state.pulls.sweep.clone() else { return steps };
+        assert_eq!(world.location.wake_at(), Some(Timestamp::MIN));
+        let from = sweep.from.map_or(0, |from| from.parse().unwrap());
+        let decision = world.run(&Command::Sweep(step(from)));
+        let gone = decision.events.iter().filter(|event| matches!(event, Event::RecordGone { .. })).count();
+        assert!(gone <= 1_000, "{gone} deletions in one commit");
+        assert!(sweep.counted || gone == 0, "nothing is deleted before all is counted");
+        assert!(decision.calls.is_empty() || world.location.state.pulls.sweep.is_none(), "the cycle waits");
     }
-    assert_eq!(steps, 12);
-    assert_eq!(world.location.state.pulls.cursors[&Resource::Patients], "end");
-    assert_eq!(world.location.state.pulls.failing, None);
+    unreachable!("a sweep ends")
 }
 
-/// A page that came in part is counted by the guard as one: what the first step took does not stop the next.
+/// Each commit is bounded, and the cycle goes on after the last of them.
+#[test]
+fn many_deletions_are_taken_in_step_by_step() {
+    let mut world = World::new(&[(Resource::Patients, true), (Resource::Providers, false)]);
+    assert_eq!(sweep(&mut world, 200_000, 50_000), 200 + 200, "all are counted, then all are looked at again");
+    let gone = world.happened.iter().filter(|event| matches!(event, Event::RecordGone { .. })).count();
+    assert_eq!(gone, 50_000);
+    assert!(!world.happened.iter().any(|event| matches!(event, Event::GuardTripped { .. })));
+    let pulls = &world.location.state.pulls;
+    assert_eq!((&*pulls.cursors[&Resource::Patients], &pulls.failing, pulls.passes.len()), ("end", &None, 0));
+    assert_eq!(world.asked.map(|(resource, _)| resource), Some(Resource::Providers));
+}
+
+#[test]
+fn a_sweep_that_finds_nothing_missing_only_counts() {
+    let mut world = World::new(&[(Resource::Patients, true)]);
+    assert_eq!(sweep(&mut world, 5_500, 0), 6);
+}
+
+/// The guard counts what all steps find before the first record is deleted.
 #[test]
 fn the_guard_counts_all_steps_together() {
     let mut world = World::new(&[(Resource::Patients, true)]);
-    let page = Page {
-        seen: vec![99_999],
-        absent: (0..5_000).collect(),
-        known: 10_000,
-        last: true,
-        whole: true,
-        ..numbered(1)
-    };
-    let decision = world.page(page);
+    assert_eq!(sweep(&mut world, 10_000, 5_000), 10);
     let tripped = |event: &Event| matches!(event, Event::GuardTripped { deletions: 5_000, known: 10_000, .. });
-    assert!(decision.events.iter().any(tripped));
+    assert!(world.happened.iter().any(tripped));
+    assert!(!world.happened.iter().any(|event| matches!(event, Event::RecordGone { .. })));
+    let pulls = &world.location.state.pulls;
+    assert!(pulls.guarded.contains(&Resource::Patients) && !pulls.cursors.contains_key(&Resource::Patients));
+}
+
+/// A page never brings a list of what it showed into the journal or the state: both stay as small, whatever it shows.
+#[test]
+fn what_a_pass_shows_is_neither_in_the_journal_nor_in_the_state() {
+    let size = |shown: u64| {
+        let mut world = World::new(&[(Resource::Patients, true)]);
+        for number in 0..20 {
+            let seen = (u64::from(number) * shown..(u64::from(number) + 1) * shown).collect();
+            world.page(Page { whole: true, seen, records: shown as u32, ..numbered(number) });
+        }
+        (serde_json::to_vec(&world.happened).unwrap().len(), serde_json::to_vec(&world.location.state).unwrap().len())
+    };
+    let ((events, state), (few_events, few_state)) = (size(500), size(1));
+    assert!(events < few_events + 200 && state < few_state + 200, "{events} {few_events} {state} {few_state}");
 }

@@ -1,6 +1,7 @@
 //! The rules of a location as stories: scripts in `stories/`, one file per theme, run by the interpreter in `story/`.
 #![allow(clippy::unwrap_used)]
 
+mod passes;
 mod story;
 
 macro_rules! stories {

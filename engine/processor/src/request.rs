@@ -7,7 +7,9 @@ use location::{
 use query::idempotency::{self, IdempotencyKey, Lookup};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{error::Reject, processor::Processor, reply::Saved, unit_of_work::UnitOfWork, unmet::Unmet};
+use crate::{
+    error::Reject, processor::Processor, reply::Saved, sweep::SWEPT_AT_ONCE, unit_of_work::UnitOfWork, unmet::Unmet,
+};
 
 pub trait Request: Send + 'static {
     type Reply: Send + 'static;
@@ -30,7 +32,7 @@ pub trait Request: Send + 'static {
         false
     }
 
-    /// Records of the EHR that it brings, and that can be taken in part by part.
+    /// Records of the EHR that it brings or deletes, and that can be taken in part by part.
     fn records(&self) -> usize {
         0
     }
@@ -59,7 +61,29 @@ impl Request for Command {
         matches!(self, Command::SyncNow)
     }
 
+    fn records(&self) -> usize {
+        if matches!(self, Command::Wake) { SWEPT_AT_ONCE } else { 0 }
+    }
+
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, ()), Reject> {
+        self.prepare_part(at, cx, unit, SWEPT_AT_ONCE)
+    }
+
+    fn prepare_part(
+        &self,
+        at: &Processor,
+        cx: Cx,
+        unit: &mut UnitOfWork<'_>,
+        most: usize,
+    ) -> Result<(Decision, ()), Reject> {
+        // What is due goes before a sweep, which is due as long as it lasts.
+        let due = || at.machine.due_at().is_some_and(|due| due <= cx.now);
+        if matches!(self, Command::Wake)
+            && !due()
+            && let Some(step) = at.next_sweep_step(cx, most, unit)?
+        {
+            return Ok((at.decide(cx, &Command::Sweep(step))?, ()));
+        }
         let believed = at.believed(self, unit)?;
         Ok((at.decide(cx, believed.as_ref().unwrap_or(self))?, ()))
     }

@@ -18,7 +18,7 @@ use webhooks::outbox::Enqueued;
 use crate::{
     error::Reject,
     note_keys::last_turn_key,
-    notify::{self, sync_status},
+    notify::{self, Room, sync_status},
     processor::{JournalRecord, Processor},
     projections::{self, working_hours},
     request::Request,
@@ -60,9 +60,12 @@ impl PendingCommit {
 impl Processor {
     /// Decides, and gathers all that is to be committed with it. Changes nothing.
     pub fn prepare<R: Request>(&self, cx: Cx, request: &R) -> Result<(PendingCommit, R::Reply), Reject> {
-        let mut prepared = self.attempt(cx, request, None)?;
+        let mut prepared = self.attempt(cx, request, None, Room::beside_others())?;
         if prepared.0.left_out > 0 && request.records() > 0 {
             prepared = self.part_of_page(cx, request, prepared)?;
+        }
+        if prepared.0.left_out > 0 {
+            prepared = self.attempt(cx, request, None, Room::alone())?;
         }
         if prepared.0.left_out > 0 {
             let (location, messages) = (self.setup.id, prepared.0.left_out);
@@ -71,8 +74,8 @@ impl Processor {
         Ok(prepared)
     }
 
-    /// So many records of a page as one commit can tell of. The page is asked for again, and by then they are no news. All of it where that
-    /// does not help: one record has too many listeners, or what is too much is deletions.
+    /// So many records of a page, or of its deletions, as one commit can tell of. The page is asked for again, and by then they are no news.
+    /// All of it where that does not help.
     fn part_of_page<R: Request>(
         &self,
         cx: Cx,
@@ -84,7 +87,7 @@ impl Processor {
         let mut guess = request.records() * told / (told + whole.0.left_out);
         while too_many - fits > 1 {
             let most = guess.clamp(fits + 1, too_many - 1);
-            let part = self.attempt(cx, request, Some(most))?;
+            let part = self.attempt(cx, request, Some(most), Room::beside_others())?;
             match part.0.left_out {
                 0 if part.0.enqueued.deliveries() > 0 => return Ok(part),
                 0 => fits = most,
@@ -100,6 +103,7 @@ impl Processor {
         cx: Cx,
         request: &R,
         part: Option<usize>,
+        room: Room,
     ) -> Result<(PendingCommit, R::Reply), Reject> {
         let home = Home { source: self.setup.source, location: self.setup.id.0, now: cx.now };
         let mut unit = UnitOfWork::new(&*self.deps.store, &self.deps.pool, &self.deps.secrets, home);
@@ -107,7 +111,7 @@ impl Processor {
             None => request.prepare(self, cx, &mut unit)?,
             Some(most) => request.prepare_part(self, cx, &mut unit, most)?,
         };
-        Ok((self.pending(cx, decision, unit, request.wakes())?, reply))
+        Ok((self.pending(cx, decision, unit, request.wakes(), room)?, reply))
     }
 
     /// The decision with all that is to be committed with it.
@@ -117,6 +121,7 @@ impl Processor {
         decision: Decision,
         mut unit: UnitOfWork<'_>,
         woken: bool,
+        room: Room,
     ) -> Result<PendingCommit, Reject> {
         let Decision { mut events, calls, .. } = decision;
         self.find_twins(cx, &mut events, &mut unit)?;
@@ -130,7 +135,7 @@ impl Processor {
                 .map_err(|_| Reject::Damaged("a journal record that cannot be written"))?;
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
             self.mark(&mut batch);
-            (enqueued, left_out) = notify::told(self, cx, &events, &unit, &mut batch)?;
+            (enqueued, left_out) = notify::told(self, cx, &events, &unit, &mut batch, room)?;
             unit.into_batch(&mut batch)?;
         }
         Ok(PendingCommit { batch, at: cx.now, events, calls, enqueued, left_out, recorded })

@@ -25,6 +25,8 @@ spaces! {
     Journal = 0x10 "journal",
     /// location -> the state after a sequence number
     Snapshot = 0x11 "snapshot",
+    /// location, kind, pass, block of ids -> which of them the pass has shown
+    PullSeen = 0x12 "pull seen",
     /// due time, location -> nothing
     Wake = 0x20 "wake",
     /// location -> nothing, while it is in memory
@@ -157,6 +159,15 @@ pub fn snapshot(location: u32) -> Key {
 
 pub fn parse_snapshot(key: &[u8]) -> Option<u32> {
     Parts::parse(Space::Snapshot, key, |parts| parts.u32())
+}
+
+pub fn pull_seen(location: u32, kind: u8, pass: u64, block: u64) -> Key {
+    Build::new(Space::PullSeen).u32(location).u8(kind).u64(pass).u64(block).key()
+}
+
+/// What passes before this one have shown.
+pub fn pull_seen_before(location: u32, kind: u8, pass: u64) -> KeyRange {
+    KeyRange::new(pull_seen(location, kind, 0, 0), pull_seen(location, kind, pass, 0))
 }
 
 pub fn wake(due: i64, location: u32) -> Key {
@@ -507,6 +518,7 @@ mod tests {
         let keys = [
             (Space::Journal, journal(1, 2)),
             (Space::Snapshot, snapshot(1)),
+            (Space::PullSeen, pull_seen(1, 2, 3, 4)),
             (Space::Wake, wake(-5, 1)),
             (Space::Active, active(1)),
             (Space::Asleep, asleep(1)),

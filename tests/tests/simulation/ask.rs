@@ -14,6 +14,7 @@ use processor::{
     unit_of_work::UnitOfWork,
 };
 
+#[expect(clippy::large_enum_variant, reason = "few at a time")]
 pub enum Ask {
     Book(Box<BookSlot>),
     Page(IngestPage),
@@ -32,6 +33,7 @@ impl Request for Ask {
     fn records(&self) -> usize {
         match self {
             Ask::Page(page) => page.records(),
+            Ask::Command(command) => command.records(),
             _ => 0,
         }
     }
@@ -55,6 +57,7 @@ impl Request for Ask {
     ) -> Result<(Decision, Option<Booked>), Reject> {
         match self {
             Ask::Page(page) => page.prepare_part(at, cx, unit, most).map(|(decision, ())| (decision, None)),
+            Ask::Command(command) => command.prepare_part(at, cx, unit, most).map(|(decision, ())| (decision, None)),
             _ => self.prepare(at, cx, unit),
         }
     }

@@ -175,6 +175,7 @@ pub const LONG_FILES: &[(&str, &str)] = &[
     ("adapters/gnuhealth/src/responses.rs", "every row of the EHR"),
     ("api/src/config/file.rs", "every key of the configuration"),
     ("api/src/routes/table.rs", "every endpoint on one page"),
+    ("engine/location/src/event.rs", "every event of a location, with what it says"),
     ("engine/processor/src/actor/mod.rs", "one actor: its turns, timers, and life in memory"),
     ("engine/records/src/schema/table.rs", "the one description of every record"),
     ("engine/webhooks/src/registry.rs", "every change of endpoints and subscriptions, under one lock"),

@@ -65,7 +65,7 @@ impl Location {
         if let Some(call) = &pulls.calling {
             return Some(call.until);
         }
-        if self.plan().is_empty() || self.state.shut().is_some() {
+        if self.plan().is_empty() || self.state.shut().is_some() || pulls.sweep.is_some() {
             return None;
         }
         let due = if pulls.cycle.is_some() { Timestamp::MIN } else { pulls.next_cycle };
@@ -89,7 +89,7 @@ impl Location {
     pub(crate) fn start_pull(&self, cx: Cx, quota: &mut u32, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
         let pulls = &self.state.pulls;
         let waiting = pulls.calling.is_some() || self.plan().is_empty() || pulls.retry_at.is_some_and(|at| cx.now < at);
-        if waiting || self.state.shut().is_some() {
+        if waiting || pulls.sweep.is_some() || self.state.shut().is_some() {
             return;
         }
         let fresh = Cycle::default();
@@ -208,20 +208,21 @@ impl Location {
             events.push(Event::PullPutOff { resource, reason, retry_at, insert: true });
             return Decision::of(Reply::PageIgnored, events);
         }
-        let (deleted, known) = self.deletions(cx.now, resource, page, written_during_pull);
+        let (deleted, known) = self.deletions(cx.now, resource, page);
         // Nobody counted the known ones of a shared resource: then its few deletions stand alone.
         let counted = !resource.shared() || page.known > 0;
-        let before = self.state.pulls.deleted.get(&resource).copied().filter(|_| counted).unwrap_or_default();
+        let before = self.deleted_before(resource).filter(|_| counted).unwrap_or_default();
         let (deletions, known) = (before + deleted.len() as u64, before + known);
         let emptied = deletions == known && self.shows_nothing(resource, page, &deleted);
         if !deleted.is_empty() && self.guarded(resource, deletions, known, emptied) {
             let tripped = Event::GuardTripped { resource, deletions, known, whole: page.whole };
             return Decision::of(Reply::PageIgnored, vec![tripped]);
         }
-        if deleted.len() + page.past_deleted.len() > DELETIONS_AT_ONCE {
-            return self.delete_some(cx, resource, page, &deleted);
+        let at_once = page.deletions_at_once.unwrap_or(DELETIONS_AT_ONCE);
+        if deleted.len() + page.past_deleted.len() > at_once {
+            return self.delete_some(cx, resource, page, &deleted, at_once);
         }
-        let barren = deleted.is_empty() && page.past_deleted.is_empty() && !self.brings_news(resource, page);
+        let barren = deleted.is_empty() && page.past_deleted.is_empty() && !page.news;
         let mut keep = Vec::new();
         // Of a record that comes twice the later one counts.
         let latest: BTreeMap<_, _> = page.appointments.iter().map(|record| (record.id, record)).collect();
@@ -249,29 +250,30 @@ impl Location {
             return Decision { reply: Reply::PageApplied { keep }, events, calls };
         }
         let (cursor, last, whole) = (page.cursor.clone(), page.last, page.whole);
-        // Only a whole pass needs to remember what it showed.
-        let seen = if whole && !last { page.seen.clone() } else { Vec::new() };
         let (records, estimate) = (page.records, page.estimate);
-        let next = cursor.clone();
+        let (next, sweeping) = (cursor.clone(), page.sweep_on.is_some());
         events.push(Event::PageApplied {
             resource,
             cursor: next,
             last,
             whole,
-            seen,
             records,
             estimate,
             needs_full_pass,
             barren,
+            sweeping,
         });
-        if self.may_ask(cx.now) {
+        if sweeping {
+            let (missing, next) = (page.absent.len() as u64, page.sweep_on.clone());
+            events.push(Event::Swept { resource, known: page.known, missing, next, counted: false });
+        } else if self.may_ask(cx.now) {
             self.ask_at_once(cx, resource, cursor, (last, barren), &mut events, &mut calls);
         }
         Decision { reply: Reply::PageApplied { keep }, events, calls }
     }
 
     /// The page after this one, or the first of the next resource, in the same commit: a cycle in which little changed is mostly commits.
-    fn ask_at_once(
+    pub(super) fn ask_at_once(
         &self,
         cx: Cx,
         resource: Resource,
@@ -295,17 +297,8 @@ impl Location {
         }
     }
 
-    fn may_ask(&self, now: Timestamp) -> bool {
+    pub(super) fn may_ask(&self, now: Timestamp) -> bool {
         self.state.shut().is_none() && self.state.quota.available(self.settings.quota, now) > 0
-    }
-
-    /// Whether a page says something that its pass has not said before.
-    pub(super) fn brings_news(&self, resource: Resource, page: &Page) -> bool {
-        if !page.whole {
-            return page.news;
-        }
-        let seen = self.state.pulls.seen.get(&resource);
-        page.seen.iter().any(|id| !seen.is_some_and(|seen| seen.contains(id)))
     }
 
     /// A page that may be older than what happened meanwhile is read once more, from the same cursor.

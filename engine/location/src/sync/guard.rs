@@ -11,7 +11,7 @@ use crate::{
     resource::Resource,
     schedule::hours::HourSource,
     state::Appointment,
-    sync::page::Page,
+    sync::page::{Page, SweepStep},
     time::Timestamp,
 };
 
@@ -21,10 +21,17 @@ pub(super) const DELETIONS_AT_ONCE: usize = 1_000;
 impl Location {
     /// More deletions than one commit holds: some of them are applied, and nothing else of the page, which is then asked for again. What
     /// was applied is known by then; so a crash in between costs nothing.
-    pub(super) fn delete_some(&self, cx: Cx, resource: Resource, page: &Page, deleted: &BTreeSet<u64>) -> Decision {
+    pub(super) fn delete_some(
+        &self,
+        cx: Cx,
+        resource: Resource,
+        page: &Page,
+        deleted: &BTreeSet<u64>,
+        at_once: usize,
+    ) -> Decision {
         let (mut events, mut calls) = (Vec::new(), Vec::new());
-        events.extend(page.past_deleted.iter().take(DELETIONS_AT_ONCE).map(|id| past_gone(*id)));
-        for id in deleted.iter().take(DELETIONS_AT_ONCE.saturating_sub(page.past_deleted.len())) {
+        events.extend(page.past_deleted.iter().take(at_once).map(|id| past_gone(*id)));
+        for id in deleted.iter().take(at_once.saturating_sub(page.past_deleted.len())) {
             self.deleted(resource, *id, &mut events);
         }
         self.read_again(cx, resource, "more deletions than can be taken in at once", &mut events, &mut calls);
@@ -33,32 +40,71 @@ impl Location {
 
     /// Whether a whole pass ends without having shown a record, and not because the EHR says one by one that they are deleted.
     pub(super) fn shows_nothing(&self, resource: Resource, page: &Page, deleted: &BTreeSet<u64>) -> bool {
-        let shown = self.state.pulls.seen.get(&resource).is_some_and(|seen| !seen.is_empty());
+        let shown = self.pass_shows(resource);
         let missed = deleted.iter().any(|id| !page.deleted.contains(id));
         page.whole && page.last && page.seen.is_empty() && !shown && missed
     }
 
-    /// Known records this page says are gone, and how many are known.
-    pub(super) fn deletions(
-        &self,
-        now: Timestamp,
-        resource: Resource,
-        page: &Page,
-        written_during_pull: &BTreeSet<u64>,
-    ) -> (BTreeSet<u64>, u64) {
-        let mut deleted: BTreeSet<u64> = page.deleted.iter().copied().collect();
+    fn pass_shows(&self, resource: Resource) -> bool {
+        self.state.pulls.passes.get(&resource).is_some_and(|pass| pass.shown > 0)
+    }
+
+    /// Deletions since the last pass that ended well.
+    pub(super) fn deleted_before(&self, resource: Resource) -> Option<u64> {
+        self.state.pulls.deleted.get(&resource).copied()
+    }
+
+    /// How many records must be known for so many deletions, with those before them, to pass the guard: nobody need count further.
+    pub fn known_enough(&self, resource: Resource, deletions: u64) -> u64 {
+        let percent = u64::from(self.settings.pull.guard_percent);
+        let before = self.deleted_before(resource).unwrap_or_default();
+        let all = ((before + deletions) * 100).checked_div(percent).map_or(u64::MAX, |enough| enough + 1);
+        all.saturating_sub(before)
+    }
+
+    /// A step of the sweep: it counts, and once all are counted and the guard lets them go, it deletes what it finds.
+    pub(crate) fn sweep(&self, cx: Cx, step: &SweepStep) -> Decision {
+        let Some(sweep) = &self.state.pulls.sweep else { return Decision::nothing() };
+        let (resource, mut events, mut calls) = (sweep.resource, Vec::new(), Vec::new());
+        let (mut known, mut missing) = (sweep.known, sweep.missing);
+        if sweep.counted {
+            for id in &step.absent {
+                self.deleted(resource, *id, &mut events);
+            }
+        } else {
+            (known, missing) = (known + step.known, missing + step.absent.len() as u64);
+        }
+        let counted = sweep.counted || step.next.is_none();
+        if counted && !sweep.counted {
+            let before = self.deleted_before(resource).unwrap_or_default();
+            let (deletions, known) = (before + missing, before + known);
+            let emptied = deletions == known && !self.pass_shows(resource);
+            if missing > 0 && self.guarded(resource, deletions, known, emptied) {
+                let tripped = Event::GuardTripped { resource, deletions, known, whole: true };
+                return Decision::of(Reply::Done, vec![tripped]);
+            }
+        }
+        if step.next.is_some() || (!sweep.counted && missing > 0) {
+            events.push(Event::Swept { resource, known, missing, next: step.next.clone(), counted });
+            return Decision::of(Reply::Done, events);
+        }
+        events.push(Event::SweepEnded { resource });
+        if self.may_ask(cx.now) {
+            self.ask_at_once(cx, resource, String::new(), (true, false), &mut events, &mut calls);
+        }
+        Decision { reply: Reply::Done, events, calls }
+    }
+
+    /// Known records this page says are gone, and how many are known. While a sweep goes on, its end says so.
+    pub(super) fn deletions(&self, now: Timestamp, resource: Resource, page: &Page) -> (BTreeSet<u64>, u64) {
+        if page.sweep_on.is_some() {
+            return (BTreeSet::new(), page.known);
+        }
+        let mut deleted: BTreeSet<u64> = page.deleted.iter().chain(&page.absent).copied().collect();
         if resource.shared() {
-            deleted.extend(&page.absent);
             return (deleted, page.known);
         }
         let known = self.known(now, resource);
-        let by_absence = self.plan().iter().any(|plan| plan.resource == resource && plan.deletions_by_absence);
-        if page.last && page.whole && by_absence {
-            let seen = self.state.pulls.seen.get(&resource);
-            let shown: BTreeSet<u64> = page.seen.iter().chain(written_during_pull).copied().collect();
-            let shown = |id: &u64| shown.contains(id) || seen.is_some_and(|seen| seen.contains(id));
-            deleted.extend(known.iter().filter(|id| !shown(id)));
-        }
         // What the EHR says is deleted need not be to come: the rest of a block is free again.
         deleted.retain(|id| known.contains(id) || self.holds(resource, *id));
         let known = known.union(&deleted).count();
@@ -71,7 +117,7 @@ impl Location {
     }
 
     /// Records of this location the EHR should still show. Of appointments only those to come: an EHR need not list the past.
-    pub(super) fn known(&self, now: Timestamp, resource: Resource) -> BTreeSet<u64> {
+    pub fn known(&self, now: Timestamp, resource: Resource) -> BTreeSet<u64> {
         match resource {
             Resource::Appointments => {
                 let listed = |a: &Appointment| a.in_ehr() && now < a.placement.span.start;

@@ -21,12 +21,16 @@ pub struct Page {
     pub seen: Vec<u64>,
     /// Known records the EHR reports deleted.
     pub deleted: Vec<u64>,
-    /// Of a shared resource: known records that neither this page nor an earlier one of the pass showed. Filled on the last
-    /// page of a whole pass only; of its own resources the machine knows.
+    /// Known records that neither this page nor an earlier one of the pass showed, as far as the first step of the sweep has found.
+    /// Filled on the last page of a whole pass only.
     pub absent: Vec<u64>,
     /// Known records of a shared resource, for the deletion guard: needed where its deletions since the last good pass, which the
-    /// state counts, and those of this page come to what the guard heeds. Else 0.
+    /// state counts, and those of this page come to what the guard heeds. Else 0. Of a sweep those of its first step.
     pub known: u64,
+    /// Where the sweep goes on, if one step does not look at all that is known. Nothing is deleted before all of it was counted.
+    pub sweep_on: Option<String>,
+    /// Deletions that one commit has room for, where that is less than usual.
+    pub deletions_at_once: Option<usize>,
     /// Appointments or hours on the page, and deletions of such, that nobody had heard of: a write whose answer is still out may have
     /// made one of them.
     pub unmatched: u32,
@@ -34,7 +38,7 @@ pub struct Page {
     pub past_deleted: Vec<u64>,
     /// It may be older than what another location of the data source learned since it was asked for.
     pub outdated: bool,
-    /// It says something that was not known.
+    /// It says something that was not known, or, in a whole pass, shows something that the pass has not shown before.
     pub news: bool,
     /// Where the next page starts.
     pub cursor: String,
@@ -48,6 +52,17 @@ pub struct Page {
     pub estimate: Option<u64>,
     /// Only some records of it: one commit does not hold what there is to tell of all of them.
     pub part: bool,
+}
+
+/// One step of looking for the records that a whole pass has missed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SweepStep {
+    /// Known records it looked at.
+    pub known: u64,
+    /// Those of them that the pass did not show.
+    pub absent: Vec<u64>,
+    /// Where the next step goes on; none at the end.
+    pub next: Option<String>,
 }
 
 /// An appointment as the EHR shows it.

@@ -31,8 +31,12 @@ pub struct Pulls {
     pub waits: u32,
     /// Where the next page, or the next pass, of a resource starts.
     pub cursors: BTreeMap<Resource, String>,
-    /// Records the running pass has shown, for deletions by absence.
-    pub seen: BTreeMap<Resource, BTreeSet<u64>>,
+    /// The whole passes that are running. What they have shown the processor keeps in the store.
+    #[serde(default)]
+    pub passes: BTreeMap<Resource, Pass>,
+    /// The search for records that a whole pass has missed. The cycle goes on when it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
     /// The number of the next call.
     pub next_call: u64,
     /// When a cycle last read everything.
@@ -62,6 +66,30 @@ pub struct Pulls {
     /// How far each resource came.
     #[serde(default)]
     pub progress: BTreeMap<Resource, Progress>,
+}
+
+/// A whole pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pass {
+    /// Never that of another pass of the location: the number of the call that read its first page.
+    pub number: u64,
+    /// Records it has shown, and those that a write of ours reached meanwhile.
+    pub shown: u64,
+}
+
+/// A search, in steps, for records that a whole pass has missed: all of them are counted before the first one is deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// The resource.
+    pub resource: Resource,
+    /// Where the next step goes on; none at the beginning.
+    pub from: Option<String>,
+    /// Known records counted so far.
+    pub known: u64,
+    /// Those of them that the pass did not show.
+    pub missing: u64,
+    /// All are counted, and the guard lets them go.
+    pub counted: bool,
 }
 
 /// Asked what it can do, the EHR gives no answer.
@@ -118,6 +146,20 @@ pub struct PageShown {
 }
 
 impl Pulls {
+    /// The number of the whole pass over a resource: of the one that runs, or of the one that the page on its way begins.
+    pub fn pass_number(&self, resource: Resource) -> u64 {
+        let calling = || self.calling.as_ref().map_or(self.next_call, |calling| calling.call);
+        self.passes.get(&resource).map_or_else(calling, |pass| pass.number)
+    }
+
+    /// A pass over a resource has ended, and what it missed is deleted.
+    pub fn pass_ended(&mut self, resource: Resource) {
+        self.passes.remove(&resource);
+        self.accepted.remove(&resource);
+        self.guarded.remove(&resource);
+        self.deleted.remove(&resource);
+    }
+
     /// What a running cycle has read already is read once more after it.
     pub fn ask_for_cycle(&mut self, at: Timestamp) {
         self.next_cycle = at;

@@ -31,6 +31,7 @@ use location::{
     zone::Zone,
 };
 
+use crate::passes::Passes;
 use ehr::Ehr;
 pub use steps::{How, Staff, Step, Variant};
 
@@ -38,6 +39,7 @@ pub struct Sim {
     pub now: Timestamp,
     random: u64,
     pub location: Location,
+    passes: Passes,
     ehr: Ehr,
     staff: bool,
     /// Calls on their way, with the page that was read or the hours that were sent.
@@ -130,6 +132,7 @@ impl Sim {
         }
         Sim {
             now: START,
+            passes: Passes::default(),
             random: 0,
             snapshot: serde_json::to_string(&state).unwrap(),
             location: Location::load(Arc::new(settings), state),
@@ -150,7 +153,9 @@ impl Sim {
 
     fn run(&mut self, command: &Command) -> Decision {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let command = &self.passes.complete(&self.location, self.now, command);
         let decision = self.location.decide(Cx { now: self.now, random: self.random }, command);
+        self.passes.keep(&self.location, command, &decision.events);
         let shut = self.location.state.shut().is_some();
         assert!(!shut || decision.calls.is_empty(), "nothing is asked of the EHR while the gate is shut");
         let (passed, command_said) = (self.now.since(START), format!("{command:?}"));

@@ -397,6 +397,7 @@ fn page(world: &World, mut options: Options, records: &[&Line]) -> Result<Page, 
             }
         }
     }
+    page.records = u32::try_from(page.seen.len()).unwrap_or(u32::MAX);
     Ok(page)
 }
 

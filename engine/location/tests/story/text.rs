@@ -302,6 +302,11 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::SyncRequested => "sync_requested".into(),
         Event::GateTurned { gate } => format!("gate {}", show_gate(*gate)),
         Event::Pruned { before } => format!("pruned before {}", at(before)),
+        Event::Swept { resource, known, missing, counted, .. } => {
+            let all = if *counted { " counted" } else { "" };
+            format!("swept {} {missing} of {known}{all}", name(*resource))
+        }
+        Event::SweepEnded { resource } => format!("sweep ended {}", name(*resource)),
     }
 }
 

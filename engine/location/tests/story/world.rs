@@ -21,11 +21,13 @@ use location::{
 };
 
 use super::text::{id, length, place, resource, show_blocked, show_kind, show_place, show_time, time};
+use crate::passes::Passes;
 
 pub struct World {
     pub now: Timestamp,
     pub random: u64,
     location: Location,
+    passes: Passes,
     /// Everything that happened, as it would be stored.
     journal: Vec<(Timestamp, String)>,
     /// Where the journal begins.
@@ -83,7 +85,8 @@ impl World {
         state.pulls.known.insert(Resource::Appointments);
         let snapshot = serde_json::to_string(&state).unwrap();
         let now = time(Timestamp::default(), "2026-12-01T08:00").unwrap();
-        World { now, random: 1, location: Location::load(Arc::new(settings), state), journal: Vec::new(), snapshot }
+        let location = Location::load(Arc::new(settings), state);
+        World { now, random: 1, location, passes: Passes::default(), journal: Vec::new(), snapshot }
     }
 
     /// What the journal says of a write that failed.
@@ -114,7 +117,9 @@ impl World {
     }
 
     pub fn run(&mut self, command: &Command) -> Decision {
+        let command = &self.passes.complete(&self.location, self.now, command);
         let decision = self.location.decide(Cx { now: self.now, random: self.random }, command);
+        self.passes.keep(&self.location, command, &decision.events);
         for event in &decision.events {
             self.location.evolve(self.now, event);
             self.journal.push((self.now, serde_json::to_string(event).unwrap()));

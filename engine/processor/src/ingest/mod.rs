@@ -24,13 +24,12 @@ use self::intake::Intake;
 use crate::{
     error::Reject,
     ingest::record::{Unread, put_appointment},
+    pass::Pass,
     processor::Processor,
     request::Request,
+    sweep::{SWEPT_AT_ONCE, pulled},
     unit_of_work::UnitOfWork,
 };
-
-/// Links read at a time when a whole pass looks for what is gone.
-const LINKS_AT_ONCE: usize = 5_000;
 
 /// A pull call came back, in the EHR's words.
 pub struct IngestPage {
@@ -47,7 +46,7 @@ impl Request for IngestPage {
     }
 
     fn records(&self) -> usize {
-        self.outcome.as_ref().map_or(0, |page| page.records.len())
+        self.outcome.as_ref().map_or(0, |page| page.records.len() + page.deleted.len().max(SWEPT_AT_ONCE))
     }
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, ()), Reject> {
@@ -66,7 +65,7 @@ impl Request for IngestPage {
 }
 
 impl IngestPage {
-    /// `part`: no more than so many of its records.
+    /// `part`: no more than so many of its records; if they all fit, no more deletions than what remains.
     fn ingest(
         &self,
         at: &Processor,
@@ -153,7 +152,9 @@ impl Processor {
 
 impl Intake<'_, '_, '_> {
     fn take(&mut self, resource: Resource, page: &ehr::Page, part: Option<usize>) -> Result<(), Unread> {
-        for (position, record) in page.records.iter().take(part.unwrap_or(usize::MAX)).enumerate() {
+        let part = part.map(|most| most.checked_sub(page.records.len()).ok_or(most));
+        let records = part.and_then(Result::err).unwrap_or(usize::MAX);
+        for (position, record) in page.records.iter().take(records).enumerate() {
             if record.resource() != resource {
                 return Err(Unread::Invalid(format!("record {position} of the page is not one of {resource:?}")));
             }
@@ -162,10 +163,14 @@ impl Intake<'_, '_, '_> {
                 rejected @ Unread::Rejected(_) => rejected,
             })?;
         }
-        if part.is_some() {
+        match part {
             // What is gone is seen when it comes to all of it.
-            (self.page.part, self.page.whole) = (true, page.whole);
-            return Ok(());
+            Some(Err(_)) => {
+                (self.page.part, self.page.whole) = (true, page.whole);
+                return Ok(());
+            }
+            Some(Ok(deletions)) => self.page.deletions_at_once = Some(deletions),
+            None => {}
         }
         for foreign_id in &page.deleted {
             if let Some(link) = self.unit.link(self.source, resource, foreign_id)? {
@@ -189,11 +194,14 @@ impl Intake<'_, '_, '_> {
         self.page.estimate = page.estimate;
         let by_absence = |plan: &location::settings::PullPlan| plan.resource == resource && plan.deletions_by_absence;
         let settings = self.processor.settings();
-        let look_for_gone = page.last && page.whole && settings.capabilities.pulls.iter().any(by_absence);
+        let by_absence = settings.capabilities.pulls.iter().any(by_absence);
         let before = self.processor.machine.state.pulls.deleted.get(&resource).copied().unwrap_or_default();
         let many_deleted = before + self.page.deleted.len() as u64 >= u64::from(settings.pull.guard_at_least);
-        if resource.shared() && (look_for_gone || many_deleted) {
-            self.known(resource, look_for_gone)?;
+        if page.whole {
+            self.of_pass(resource, page.last, by_absence)?;
+        }
+        if resource.shared() && many_deleted && self.page.known == 0 {
+            self.known(resource)?;
         }
         Ok(())
     }
@@ -219,28 +227,46 @@ impl Intake<'_, '_, '_> {
         Ok(here)
     }
 
-    /// Counts the records known of a shared resource, and finds those a whole pass did not show.
-    fn known(&mut self, resource: Resource, look_for_gone: bool) -> Result<(), Reject> {
-        let shown: BTreeSet<u64> = self.page.seen.iter().copied().collect();
-        let earlier = self.processor.machine.state.pulls.seen.get(&resource);
+    /// What a page of a whole pass shows besides its records: what its pass has not shown before, and at the end what the pass missed.
+    fn of_pass(&mut self, resource: Resource, last: bool, by_absence: bool) -> Result<(), Reject> {
+        let mut pass = Pass::of(self.processor, resource);
+        let calling = self.processor.machine.state.pulls.calling.as_ref();
+        let written = calling.into_iter().flat_map(|call| &call.written_during_pull);
+        self.page.news = false;
+        for id in &self.page.seen {
+            self.page.news |= pass.shows(self.unit, *id)?;
+        }
+        for id in written {
+            pass.shows(self.unit, *id)?;
+        }
+        if last && by_absence {
+            let step = self.processor.sweep_step(self.cx, resource, &mut pass, (None, SWEPT_AT_ONCE), self.unit)?;
+            (self.page.known, self.page.absent, self.page.sweep_on) = (step.known, step.absent, step.next);
+        }
+        if self.page.sweep_on.is_some() {
+            // It did not show them: the sweep comes to them too.
+            self.page.deleted.clear();
+            self.tombstones.retain(|(_, id)| self.page.past_deleted.contains(id));
+        }
+        if !last || self.page.sweep_on.is_some() {
+            pass.keep(self.unit)?;
+        }
+        Ok(())
+    }
+
+    /// Counts the records known of a shared resource, as far as the guard needs it.
+    fn known(&mut self, resource: Resource) -> Result<(), Reject> {
+        let enough = self.processor.machine.known_enough(resource, self.page.deleted.len() as u64);
         let mut range = keys::links(self.source, Kind::Of(resource).byte());
-        loop {
-            let links = self.processor.deps.store.scan(range.clone(), Direction::Forward, LINKS_AT_ONCE)?;
-            let more = links.len() == LINKS_AT_ONCE;
-            if let Some((last, _)) = links.last() {
-                range = range.after(last);
-            }
-            for (_, value) in &links {
-                let Some(link) = Link::from_bytes(value).filter(|link| link.pulled()) else { continue };
-                self.page.known += 1;
-                if look_for_gone && !shown.contains(&link.id) && !earlier.is_some_and(|seen| seen.contains(&link.id)) {
-                    self.page.absent.push(link.id);
-                }
-            }
-            if !more {
-                return Ok(());
+        while self.page.known < enough {
+            let links = self.processor.deps.store.scan(range.clone(), Direction::Forward, SWEPT_AT_ONCE)?;
+            self.page.known += links.iter().filter(|(_, value)| pulled(value).is_some()).count() as u64;
+            match links.last().filter(|_| links.len() == SWEPT_AT_ONCE) {
+                Some((last, _)) => range = range.after(last),
+                None => return Ok(()),
             }
         }
+        Ok(())
     }
 }
 

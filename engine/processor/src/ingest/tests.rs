@@ -8,7 +8,8 @@ use std::{
 
 use location::{
     decision::Call,
-    ids::{InstitutionId, LocationId},
+    ids::LocationId,
+    pull::Pulls,
     settings::PullRules,
     time::{DAY, MINUTE, SECOND, Timestamp},
 };
@@ -21,7 +22,7 @@ use records::{
 };
 use serde_json::Value;
 use setup::{LocationSetup, Setup, testing};
-use store::{MemoryStore, Store, counters::Ids, feed_end, secrets::Secrets};
+use store::{MemoryStore, Store, counters::Ids, feed_end, keys::Space, secrets::Secrets};
 use webhooks::{
     egress::{Egress, Reach},
     outbox::{Doorbell, Outbox},
@@ -313,48 +314,111 @@ async fn a_visit_moved_and_deleted_frees_the_chair_it_left() {
     assert_eq!((world.visit("x"), world.remembers(A, "x")), ((B, true), false));
 }
 
+/// Patients `p0` to `p{ALL}`, all read, and how to say which are gone.
+async fn many_patients(by_absence: bool, all: usize) -> World {
+    let mut world = World::new(by_absence);
+    world.show_patients(0..=all);
+    world.read(A).await;
+    assert_eq!(world.gone(all), 0);
+    world
+}
+
+fn number(number: usize) -> String {
+    format!("p{number}")
+}
+
+impl World {
+    /// In pages of a thousand.
+    fn show_patients(&mut self, shown: impl Iterator<Item = usize>) {
+        let shown: Vec<usize> = shown.collect();
+        let pages = self.pages.entry((A, Resource::Patients)).or_default();
+        for (index, numbers) in shown.chunks(1_000).enumerate() {
+            let records = numbers.iter().map(|it| patient(&number(*it))).collect();
+            let (whole, last) = (self.by_absence, (index + 1) * 1_000 >= shown.len());
+            pages.push_back(EhrPage { records, whole, last, cursor: number(index), ..EhrPage::default() });
+        }
+    }
+
+    fn gone(&self, all: usize) -> usize {
+        let gone = |it: &usize| {
+            let id = self.link(Resource::Patients, &number(*it)).id;
+            self.document::<Record<records::Patient>>(1, id).inactive
+        };
+        (0..all).filter(gone).count()
+    }
+
+    fn pulls(&self) -> &Pulls {
+        &self.processors[&A].machine.state.pulls
+    }
+}
+
 /// More than one commit holds: step by step, also when the process dies in between, and never counted twice.
 #[tokio::test]
 async fn a_page_of_ten_thousand_deletions_is_taken_in() {
     const ALL: usize = 12_000;
-    for by_absence in [false, true] {
-        let mut world = World::new(by_absence);
-        let id = |number: usize| format!("p{number}");
-        for pages in (0..=ALL).collect::<Vec<_>>().chunks(1_000) {
-            let records = pages.iter().map(|number| patient(&id(*number))).collect();
-            let page =
-                EhrPage { records, whole: by_absence, last: pages.contains(&ALL), cursor: id(pages[0]), ..last() };
-            world.pages.entry((A, Resource::Patients)).or_default().push_back(page);
-        }
-        world.read(A).await;
-        let scope = world.deps.setup.institutions[&InstitutionId(1)].id.0;
-        let inactive = |world: &World| {
-            let gone = |number: &usize| {
-                let id = world.link(Resource::Patients, &id(*number)).id;
-                world.document::<Record<records::Patient>>(scope, id).inactive
-            };
-            (0..ALL).filter(gone).count()
-        };
-        assert_eq!(inactive(&world), 0);
-        // All but one.
-        let page = || match by_absence {
-            true => EhrPage { records: vec![patient(&id(ALL))], whole: true, ..last() },
-            false => EhrPage { deleted: (0..ALL).map(id).collect(), ..last() },
-        };
-        let call = world.begin(A).await.unwrap();
-        let again = world.answer(A, &call, page()).await.expect("the page is asked for again");
-        assert_eq!(inactive(&world), 1_000);
-        // The process ends here; what was asked for is lost.
-        drop(again);
+    let mut world = many_patients(false, ALL).await;
+    let page = || EhrPage { deleted: (0..ALL).map(number).collect(), ..last() };
+    let call = world.begin(A).await.unwrap();
+    let again = world.answer(A, &call, page()).await.expect("the page is asked for again");
+    assert_eq!(world.gone(ALL), 1_000);
+    // The process ends here; what was asked for is lost.
+    drop(again);
+    world.load(A);
+    world.now = world.now.plus(2 * MINUTE);
+    world.turn(A, &Command::Wake).await;
+    world.now = world.now.plus(2 * MINUTE);
+    world.pages.entry((A, Resource::Patients)).or_default().extend((0..20).map(|_| page()));
+    world.read(A).await;
+    assert_eq!(world.gone(ALL), ALL);
+    assert_eq!(world.pulls().guarded, Default::default());
+}
+
+/// All but a few are missing: they are counted, then deleted, a thousand a commit, also when the process dies in between, and nothing of
+/// what the pass has shown is in the journal or the state.
+#[tokio::test]
+async fn a_pass_that_misses_most_is_swept_step_by_step() {
+    const ALL: usize = 6_000;
+    let mut world = many_patients(true, ALL).await;
+    world.show_patients((0..=ALL).filter(|it| it % 6 == 0));
+    let missing = ALL - ALL / 6;
+    let mut next = world.begin(A).await;
+    while let Some(call) = &next {
+        let page = world.pages.get_mut(&(A, Resource::Patients)).and_then(VecDeque::pop_front).unwrap();
+        next = world.answer(A, call, page).await;
+    }
+    let (mut steps, mut gone, known) = (1, 0, ALL / 1_000 + 1);
+    while let Some(sweep) = world.pulls().sweep.clone() {
+        assert!(serde_json::to_vec(&world.processors[&A].machine.state).unwrap().len() < 4_000);
         world.load(A);
-        world.now = world.now.plus(2 * MINUTE);
-        world.turn(A, &Command::Wake).await;
-        world.now = world.now.plus(2 * MINUTE);
-        let pages = world.pages.entry((A, Resource::Patients)).or_default();
-        pages.extend((0..20).map(|_| page()));
+        let calls = world.turn(A, &Command::Wake).await;
+        steps += 1;
+        let now = world.gone(ALL);
+        assert!(now - gone <= 1_000, "{} deletions in one commit", now - gone);
+        assert!(sweep.counted || now == 0, "nothing is deleted before all is counted");
+        gone = now;
+        assert_eq!(calls.is_empty(), world.pulls().sweep.is_some(), "the cycle goes on after it");
+        next = calls.into_iter().next();
+    }
+    world.answer(A, &next.unwrap(), last()).await;
+    assert_eq!((steps, gone), (2 * known, missing));
+    assert_eq!((world.pulls().passes.len(), world.pulls().guarded.len()), (0, 0));
+    // What is missing still is no news.
+    world.show_patients((0..=ALL).filter(|it| it % 6 == 0));
+    world.read(A).await;
+    assert_eq!(world.gone(ALL), missing);
+}
+
+/// Of each pass the store has a few blocks, and those of the last pass go with the next.
+#[tokio::test]
+async fn what_passes_have_shown_does_not_pile_up() {
+    let mut world = many_patients(true, 3_000).await;
+    let blocks = |world: &World| world.store.scan_keys(Space::PullSeen.range(), Direction::Forward, 100).unwrap().len();
+    let once = blocks(&world);
+    assert!((1..=4).contains(&once), "{once} blocks");
+    for _ in 0..5 {
+        world.show_patients(0..=3_000);
         world.read(A).await;
-        assert_eq!(inactive(&world), ALL, "by absence: {by_absence}");
-        assert_eq!(world.processors[&A].machine.state.pulls.guarded, Default::default());
+        assert_eq!(blocks(&world), once);
     }
 }
 

@@ -35,11 +35,14 @@ use crate::{
 };
 
 /// What one commit adds at most: the keys of a page of 500 records for 20 subscriptions of one event, and the bytes of what they show.
-/// The turn's own keys come on top, and with more of both the store would refuse the change itself. Of a page with more to tell only a
-/// part is taken in at first. What is left out all the same is logged and counted for its endpoints, as events are that their queues had
-/// no room for; the feed of changes has it.
+/// The turn's own keys come on top, and with more of both the store would refuse the change itself. Of a page, or of a sweep, with more to
+/// tell only a part is taken in at first.
 const MOST_KEYS: usize = 500 * keys_of(20);
 const MOST_BYTES: usize = 24 << 20;
+/// Of a turn that has no parts: as much as the store takes beside the few keys of its own. Nothing that it asks for has so many records and
+/// listeners; if all the same something is left out, it is counted for its endpoints as what their queues have no room for.
+const MOST_KEYS_ALONE: usize = 85_000;
+const MOST_BYTES_ALONE: usize = 48 << 20;
 
 /// Adds the messages to the turn's batch; how many it has no room for. An institution nobody listens to costs one look.
 pub(crate) fn told(
@@ -48,11 +51,11 @@ pub(crate) fn told(
     events: &[Happened],
     unit: &UnitOfWork<'_>,
     batch: &mut Batch,
+    room: Room,
 ) -> Result<(Enqueued, usize), Reject> {
     if !processor.deps.outbox.has_subscribers(processor.institution.id) {
         return Ok((Enqueued::default(), 0));
     }
-    let room = Room { keys: MOST_KEYS, bytes: MOST_BYTES, left_out: 0 };
     let mut publisher = Publisher { processor, cx, unit, batch, room, enqueued: Enqueued::default() };
     publisher.sync_status(events)?;
     for event in events {
@@ -63,13 +66,21 @@ pub(crate) fn told(
 }
 
 /// What still fits into the commit.
-struct Room {
+pub(crate) struct Room {
     keys: usize,
     bytes: usize,
     left_out: usize,
 }
 
 impl Room {
+    pub(crate) fn beside_others() -> Room {
+        Room { keys: MOST_KEYS, bytes: MOST_BYTES, left_out: 0 }
+    }
+
+    pub(crate) fn alone() -> Room {
+        Room { keys: MOST_KEYS_ALONE, bytes: MOST_BYTES_ALONE, left_out: 0 }
+    }
+
     fn take(&mut self, deliveries: usize, bytes: usize) -> bool {
         let left = self.keys.checked_sub(keys_of(deliveries)).zip(self.bytes.checked_sub(bytes));
         match left {

@@ -23,11 +23,20 @@ use crate::note_keys;
 use crate::{
     commands::book_slot::Claim,
     error::Reject,
+    pass::Pass,
     processor::{Processor, decode},
     unit_of_work::UnitOfWork,
 };
 
 pub(crate) fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
+    if let Some((resource, id)) = event.reached()
+        && processor.machine.state.pulls.passes.contains_key(&resource)
+    {
+        // A running pass may have been at that place already.
+        let mut pass = Pass::of(processor, resource);
+        pass.shows(unit, id)?;
+        pass.keep(unit)?;
+    }
     match event {
         Event::Moved { appointment, to, .. } | Event::MoveReverted { appointment, to, .. } => {
             place(processor, cx, *appointment, *to, unit)?;
@@ -125,6 +134,8 @@ pub(crate) fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut Uni
         | Event::PullPutOff { .. }
         | Event::PullSuspended { .. }
         | Event::PageApplied { .. }
+        | Event::Swept { .. }
+        | Event::SweepEnded { .. }
         | Event::AppointmentPulled { .. }
         | Event::HourPulled(_)
         | Event::HourShown(_)

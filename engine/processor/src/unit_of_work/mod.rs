@@ -101,6 +101,10 @@ impl<'a> UnitOfWork<'a> {
         }
     }
 
+    pub fn store(&self) -> &'a dyn Store {
+        self.store
+    }
+
     /// Reads a value other locations may write too: the commit insists that it is unchanged.
     pub fn guarded(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
         if let Some(value) = self.written.get(&key) {
@@ -115,6 +119,16 @@ impl<'a> UnitOfWork<'a> {
     /// As it was read, where the commit insists on it.
     fn expected(&self, key: &Key) -> Option<Option<Vec<u8>>> {
         self.expected.get(key).map(|found| found.as_ref().map(|found| found.value.clone()))
+    }
+
+    /// Reads a value that only this location writes.
+    pub fn own(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
+        if let Some(value) = self.written.get(&key).or_else(|| self.read.get(&key)) {
+            return Ok(value.clone());
+        }
+        let value = self.store.get(&key)?;
+        self.read.insert(key, value.clone());
+        Ok(value)
     }
 
     pub fn put_raw(&mut self, key: Key, value: Vec<u8>) {

@@ -1,0 +1,78 @@
+//! The search for records that a whole pass has missed: a step of it reads a bounded number of those that are known.
+
+use std::ops::Bound;
+
+use location::{
+    command::{Cx, SweepStep},
+    pull::Resource,
+};
+use records::document::{Kind, Link};
+use store::{Direction, keys};
+
+use crate::{error::Reject, pass::Pass, processor::Processor, unit_of_work::UnitOfWork};
+
+/// Records that one step of a sweep looks at: each that is gone costs some ten keys, and a commit holds 100,000.
+pub(crate) const SWEPT_AT_ONCE: usize = 1_000;
+
+impl Processor {
+    /// The next step of the sweep that is under way.
+    pub(crate) fn next_sweep_step(
+        &self,
+        cx: Cx,
+        most: usize,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<Option<SweepStep>, Reject> {
+        let Some(sweep) = &self.machine.state.pulls.sweep else { return Ok(None) };
+        let mut pass = Pass::of(self, sweep.resource);
+        self.sweep_step(cx, sweep.resource, &mut pass, (sweep.from.as_deref(), most), unit).map(Some)
+    }
+
+    /// Looks at so many of the records that are known, whether a pass has shown them. Those of its own the machine knows; those that
+    /// locations share have a link.
+    pub(crate) fn sweep_step(
+        &self,
+        cx: Cx,
+        resource: Resource,
+        pass: &mut Pass,
+        (from, most): (Option<&str>, usize),
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<SweepStep, Reject> {
+        let mut step = SweepStep::default();
+        if !resource.shared() {
+            let after = from.and_then(|from| from.parse::<u64>().ok()).map_or(Bound::Unbounded, Bound::Excluded);
+            let all = self.machine.known(cx.now, resource);
+            let mut known = all.range((after, Bound::Unbounded)).copied();
+            for id in known.by_ref().take(most) {
+                step.known += 1;
+                if !pass.has_shown(unit, id)? {
+                    step.absent.push(id);
+                }
+                step.next = Some(id.to_string());
+            }
+            step.next = step.next.filter(|_| known.next().is_some());
+            return Ok(step);
+        }
+        let Some(source) = self.source() else { return Ok(step) };
+        let kind = Kind::Of(resource).byte();
+        let mut range = keys::links(source, kind);
+        if let Some(from) = from {
+            range = range.after(&keys::link(source, kind, from.as_bytes()));
+        }
+        let links = self.deps.store.scan(range, Direction::Forward, most)?;
+        for (_, value) in &links {
+            let Some(link) = pulled(value) else { continue };
+            step.known += 1;
+            if !pass.has_shown(unit, link.id)? {
+                step.absent.push(link.id);
+            }
+        }
+        let last = links.last().filter(|_| links.len() == most).and_then(|(key, _)| keys::parse_link(key));
+        step.next = last.map(|(_, _, foreign_id)| String::from_utf8_lossy(foreign_id).into_owned());
+        Ok(step)
+    }
+}
+
+/// The link of a record that the EHR has shown and not deleted.
+pub(crate) fn pulled(value: &[u8]) -> Option<Link> {
+    Link::from_bytes(value).filter(|link| link.pulled())
+}
