@@ -49,6 +49,15 @@ impl WriteIntent {
         )
     }
 
+    /// The record it is about, if that is no appointment.
+    pub fn record(self) -> Option<(Resource, u64)> {
+        match self {
+            WriteIntent::CreatePatient(patient) => Some((Resource::Patients, patient.0.into())),
+            WriteIntent::Record { resource, id, .. } => Some((resource, id)),
+            _ => None,
+        }
+    }
+
     /// The appointment it is about, if it is about one.
     pub fn appointment(self) -> Option<AppointmentId> {
         match self {

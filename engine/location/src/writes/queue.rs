@@ -88,6 +88,8 @@ pub struct Queue {
     ordered: BTreeMap<OrderingKey, Vec<WriteId>>,
     /// Derived: the writes of each appointment, in order.
     appointments: BTreeMap<AppointmentId, Vec<WriteId>>,
+    /// Derived: the writes of each other record, in order.
+    records: BTreeMap<(Resource, u64), Vec<WriteId>>,
     /// Derived: fronts that wait, by the time they may be tried.
     ready: BTreeSet<(Timestamp, WriteId)>,
     /// Derived: all deadlines.
@@ -198,12 +200,7 @@ impl Queue {
 
     /// Unfinished writes of one record, in order.
     pub fn of_record(&self, resource: Resource, id: u64) -> impl Iterator<Item = (WriteId, &Write)> {
-        let about = move |work: WriteIntent| match work {
-            WriteIntent::Record { resource: its, id: known, .. } => its == resource && known == id,
-            WriteIntent::CreatePatient(patient) => resource == Resource::Patients && u64::from(patient.0) == id,
-            _ => false,
-        };
-        self.iter().filter(move |(_, write)| about(write.work))
+        self.records.get(&(resource, id)).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
 
     /// Appointments whose insert is not done.
@@ -254,6 +251,9 @@ impl Queue {
             if let Some(appointment) = write.work.appointment() {
                 queue.appointments.entry(appointment).or_default().push(id);
             }
+            if let Some(record) = write.work.record() {
+                queue.records.entry(record).or_default().push(id);
+            }
             queue.writes.insert(id, write);
             queue.index(id);
             debug_assert!(queue.ordered[&ordering_key].is_sorted(), "ids rise within an ordering key");
@@ -292,6 +292,9 @@ impl Queue {
             let write = queue.writes.remove(&id)?;
             if let Some(appointment) = write.work.appointment() {
                 leave(&mut queue.appointments, appointment, id);
+            }
+            if let Some(record) = write.work.record() {
+                leave(&mut queue.records, record, id);
             }
             leave(&mut queue.ordered, ordering_key, id);
             Some(write)
