@@ -28,9 +28,10 @@ impl Location {
         Location { settings, state: State::default() }
     }
 
-    /// A location from its snapshot.
+    /// A location from its snapshot, which has no calendar.
     pub fn load(settings: Arc<Settings>, state: State) -> Location {
-        Location { settings, state }
+        let calendar = state.rebuilt_calendar();
+        Location { settings, state: State { calendar, ..state } }
     }
 
     /// What should happen. Changes nothing.

@@ -25,7 +25,8 @@ use crate::{
 /// What a location remembers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// Derived from appointments and holds, kept for speed; `check` rebuilds and compares it.
+    /// Derived from appointments and holds: no snapshot has it, a load builds it, and `check` compares it.
+    #[serde(skip)]
     pub calendar: Calendar,
     /// Operatories and whether they are in use.
     pub operatories: BTreeMap<OperatoryId, bool>,

@@ -48,7 +48,6 @@ fn events_keep_their_names() {
 fn a_snapshot_keeps_its_names() {
     same_again::<State>(
         r#"{
-        "calendar": [],
         "operatories": {"1": true},
         "hours": {"4": {"id":4,"provider":2,"operatory":null,"begin":480,"end":1020,"recurrence":{"weekly":["Monday"]},
             "kind":"working_hour","source":"manual","appointment_types":[],"active":true}},

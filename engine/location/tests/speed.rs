@@ -171,8 +171,8 @@ fn a_calendar_with_room() {
 fn loading_a_snapshot() {
     let location = full(|_, _, _| false);
     let snapshot = serde_json::to_vec(&location.state).unwrap();
-    let load = || serde_json::from_slice::<State>(&snapshot).unwrap();
-    assert_eq!(load(), location.state);
+    let load = || Location::load(location.settings.clone(), serde_json::from_slice::<State>(&snapshot).unwrap());
+    assert_eq!(load().state, location.state);
     let what = format!("loading {} appointments from {} KiB", location.state.appointments.len(), snapshot.len() / 1024);
     report(&what, shortest(load), Duration::from_millis(20));
 }

@@ -209,7 +209,8 @@ impl Processor {
 
     /// The last commit before the location leaves memory.
     pub fn leave(&self) -> Result<Batch, Reject> {
-        let mut batch = self.snapshot()?;
+        // The tail behind the last snapshot is short: what is not due need not be written each time a location falls idle.
+        let mut batch = if self.snapshot_due() { self.snapshot()? } else { Batch::new() };
         let id = self.setup.id.0;
         if self.marked {
             batch.delete(keys::active(id));

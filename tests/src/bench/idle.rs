@@ -12,13 +12,17 @@ use std::{
 use api::views::published::RecordViews;
 use engine::{Engine, Parts};
 use location::{
+    event::Event,
     ids::{InstitutionId, LocationId},
-    time::{DAY, HOUR, SECOND},
+    settings::Quota,
+    state::State,
+    time::{DAY, HOUR, SECOND, Timestamp},
 };
 use processor::note_keys::description_key;
 use records::ehr::Ehr;
 use runtime::clock;
 use sandbox_host::Sandboxes;
+use serde::Deserialize;
 use setup::Setup;
 use store::{Batch, Direction, Store, journal, keys};
 use webhooks::subscriptions::Everyone;
@@ -95,7 +99,7 @@ async fn prepare(dir: &Path, locations: u32) -> Outcome {
     drop(engine);
     let next = clock::now().plus(HOUR).0;
     let model = journal::load(&*store, first.0)?;
-    let (_, state) = model.snapshot.ok_or("the location left no snapshot")?;
+    let state = state_of(&model)?;
     let record = last_record(&*store, first.0)?;
     let description = store.get(&description_key(first))?.ok_or("the location has no description")?;
     for block in (2..=locations).step_by(AT_ONCE as usize) {
@@ -110,6 +114,22 @@ async fn prepare(dir: &Path, locations: u32) -> Outcome {
         store.commit(batch).await?;
     }
     Ok(())
+}
+
+/// The state that a load of the location leads to.
+fn state_of(model: &journal::Loaded) -> Result<Vec<u8>, Box<dyn Error>> {
+    #[derive(Deserialize)]
+    struct Turn {
+        at: Timestamp,
+        events: Vec<Event>,
+    }
+    let snapshot = model.snapshot.as_ref().map(|(_, bytes)| serde_json::from_slice(bytes)).transpose()?;
+    let mut state: State = snapshot.unwrap_or_default();
+    for (_, bytes) in &model.tail {
+        let turn: Turn = serde_json::from_slice(bytes)?;
+        turn.events.iter().for_each(|event| state.evolve(turn.at, event, Quota::default()));
+    }
+    Ok(serde_json::to_vec(&state)?)
 }
 
 fn last_record(store: &dyn Store, location: u32) -> Result<Vec<u8>, Box<dyn Error>> {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     ids::{AppointmentId, OperatoryId, ProviderId},
@@ -221,30 +221,6 @@ impl ColumnEntries {
             Some(*reach)
         };
         entries.iter().scan(Timestamp::MIN, further).collect()
-    }
-}
-
-// Written down as a list of columns: JSON has no maps with such keys, and what can be derived is not stored.
-
-impl Serialize for Calendar {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.columns.iter().map(|(column, column_entries)| (column, &column_entries.entries)))
-    }
-}
-
-impl<'de> Deserialize<'de> for Calendar {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Calendar, D::Error> {
-        let mut calendar = Calendar::new();
-        for (column, entries) in Vec::<(Column, Vec<Entry>)>::deserialize(deserializer)? {
-            for Entry { span, holder } in entries {
-                if !calendar.insert(column, span, holder) {
-                    return Err(D::Error::custom(format_args!(
-                        "{column} has an empty or repeated entry of {holder:?}"
-                    )));
-                }
-            }
-        }
-        Ok(calendar)
     }
 }
 

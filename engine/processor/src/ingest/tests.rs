@@ -464,3 +464,26 @@ async fn patients_are_those_of_every_location_that_sees_them() {
     world.read(A).await;
     assert_eq!(at(&world, "later"), [A, B]);
 }
+
+/// A location that pulls every ten minutes leaves memory as often: what is not due is not written, and the calendar never is.
+#[tokio::test]
+async fn a_location_that_leaves_memory_writes_a_snapshot_only_when_one_is_due() {
+    let mut world = World::new(false);
+    let EhrRecord::Appointment(mut seated) = visit("x", "pat") else { panic!("a visit") };
+    seated.operatory = Some("chair".into());
+    world.show(A, EhrRecord::Appointment(seated));
+    world.read(A).await;
+    for due in [false, true] {
+        while due && !world.processors[&A].snapshot_due() {
+            world.turn(A, &Command::RequestsSent { requests: 0 }).await;
+        }
+        let state = world.processors[&A].machine.state.clone();
+        world.store.commit_now(world.processors[&A].leave().unwrap()).unwrap();
+        let snapshot = world.store.get(&keys::snapshot(A)).unwrap();
+        assert_eq!(snapshot.is_some(), due);
+        assert!(!snapshot.is_some_and(|bytes| String::from_utf8_lossy(&bytes).contains("calendar")));
+        world.load(A);
+        assert_eq!(world.processors[&A].machine.state, state);
+        assert!(!state.calendar.is_empty());
+    }
+}
