@@ -29,10 +29,7 @@ impl Location {
     /// Everything due at `now`. What runs out comes first, alone, then what staff took: calls start from the state that leaves.
     pub(crate) fn wake(&self, cx: Cx) -> Decision {
         let mut events = Vec::new();
-        self.end_what_ran_out(cx, &mut events);
-        if events.is_empty() {
-            self.resolve_conflicts(&mut events);
-        }
+        self.end_what_is_over(cx, &mut events);
         if !events.is_empty() {
             return Decision::of(Reply::Done, events);
         }
@@ -41,6 +38,20 @@ impl Location {
         self.start_writes(cx, &mut quota, &mut events, &mut calls);
         self.start_pull(cx, &mut quota, &mut events, &mut calls);
         Decision { reply: Reply::Done, events, calls }
+    }
+
+    fn end_what_is_over(&self, cx: Cx, events: &mut Vec<Event>) {
+        self.end_what_ran_out(cx, events);
+        if events.is_empty() {
+            self.resolve_conflicts(events);
+        }
+    }
+
+    /// Whether something ends before anything is started.
+    pub(crate) fn ends_something(&self, cx: Cx) -> bool {
+        let mut events = Vec::new();
+        self.end_what_is_over(cx, &mut events);
+        !events.is_empty()
     }
 
     fn end_what_ran_out(&self, cx: Cx, events: &mut Vec<Event>) {
@@ -158,7 +169,7 @@ impl Location {
         })
     }
 
-    fn start_writes(&self, cx: Cx, quota: &mut u32, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
+    pub(crate) fn start_writes(&self, cx: Cx, quota: &mut u32, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
         if self.state.shut().is_some() {
             return;
         }

@@ -123,8 +123,11 @@ impl Processor {
         woken: bool,
         room: Room,
     ) -> Result<PendingCommit, Reject> {
-        let Decision { mut events, calls, .. } = decision;
+        let Decision { mut events, mut calls, .. } = decision;
         self.find_twins(cx, &mut events, &mut unit)?;
+        let (started, sent) = self.machine.ahead(cx, &events);
+        events.extend(started);
+        calls.extend(sent);
         let (mut batch, mut enqueued, mut left_out) = (Batch::new(), Enqueued::default(), 0);
         let recorded = !events.is_empty() || (woken && self.tells_late(cx.now)?);
         if recorded {

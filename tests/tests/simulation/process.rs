@@ -248,7 +248,7 @@ impl Sim {
         self.process.hosts.get(&id).map(|host| host.incarnation) == incarnation
     }
 
-    /// The same turn in another process that believes it hosts the location: what it asks for needs no calls.
+    /// The same turn in another process that believes it hosts the location, and ends before it makes a call.
     pub fn turn_elsewhere(&mut self, id: LocationId, request: &Ask) -> Heard {
         let deps = self.rival.clone();
         for _ in 0..TRIES {
@@ -280,8 +280,8 @@ impl Sim {
             if let Some(host) = self.process.hosts.get_mut(&id) {
                 host.behind = true;
             }
-            let calls = processor.finish(turn);
-            assert!(calls.is_empty(), "a client's request starts no call");
+            // Calls that it started pass their deadline, and nobody knows what became of them.
+            drop(processor.finish(turn));
             return Heard::Reply(reply);
         }
         Heard::Busy

@@ -5,7 +5,10 @@
 //!              ▲                                    ▲          │
 //!            order                                breaker ◄────┘
 //! ```
+//!
+//! What a decision makes ready to be sent starts in the commit of that decision (`ahead`); the timer starts the rest.
 
+mod ahead;
 pub(crate) mod breaker;
 pub mod intent;
 pub mod order;

@@ -10,17 +10,17 @@ use std::{
 };
 
 use location::{
-    command::{Command, Failure, Outcome, Written},
+    command::{Command, Failure, Outcome, Placement, Written},
     decision::{Call, Decision},
     event::CallKind,
     gate::{Gate, Shut},
-    ids::{AppointmentId, InstitutionId, LocationId},
+    ids::{AppointmentId, InstitutionId, LocationId, OperatoryId, ProviderId},
     settings::WriteRules,
     time::{DAY, HOUR, MINUTE, SECOND, Span, Timestamp},
 };
 use records::record::Record;
 use records::{
-    Payment,
+    Payment, Writeback,
     ehr::{Description, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Page, PullAbility},
     schema,
     sync_state::SyncState,
@@ -45,8 +45,8 @@ use super::*;
 use crate::{
     change_counter::ChangeCounter,
     commands::{
-        AppointmentChange, ChangeAppointment, ChangePatient, CreateAppointment, CreatePatient, CreateRecord,
-        PatientChange,
+        AppointmentChange, BookSlot, ChangeAppointment, ChangePatient, CreateAppointment, CreatePatient, CreateRecord,
+        Offer, PatientChange,
     },
     id_pool::Pool,
     ingest::IngestPage,
@@ -191,6 +191,8 @@ struct World {
     ehrs: BTreeMap<u32, Practice>,
     now: Timestamp,
     heard: usize,
+    /// Values that turns have written.
+    values: usize,
 }
 
 /// What an endpoint is sent.
@@ -229,7 +231,7 @@ impl World {
         });
         let ehrs = [1, 2].map(|source| (source, practice())).into_iter().collect();
         let (processors, now) = (BTreeMap::new(), START);
-        let mut world = World { deps, store, registry, views, processors, ehrs, now, heard: 0 };
+        let mut world = World { deps, store, registry, views, processors, ehrs, now, heard: 0, values: 0 };
         for (location, _) in PLACES {
             let mut processor = Processor::load(world.deps.clone(), LocationId(location)).unwrap();
             let batch = processor.describing(&description()).unwrap();
@@ -296,6 +298,7 @@ impl World {
                 }
                 Err(error) => panic!("{error}"),
             };
+            self.values += turn.batch.writes().len() + turn.batch.appends().len();
             self.store.commit_now(std::mem::take(&mut turn.batch)).unwrap();
             return (reply, processor.finish(turn));
         }
@@ -708,6 +711,66 @@ async fn a_patient_and_what_becomes_of_them() {
     assert_eq!(data["patients"][0]["email"], "fresh@example.com");
 }
 
+/// Made and the patient started; the patient done and the appointment started; the appointment done.
+#[tokio::test]
+async fn a_booking_of_a_new_patient_is_three_commits_through_its_confirmation() {
+    let mut world = World::new().await;
+    let mut counted = Vec::new();
+    for (hour, name) in [(9, "Ada"), (10, "Grace")] {
+        let slot = appointment(&world, hour);
+        let (provider, operatory, location) = (ProviderId(slot.provider_id), slot.operatory_id.map(OperatoryId), MAIN);
+        let offer = Offer {
+            institution: InstitutionId(1),
+            location: LocationId(location),
+            provider,
+            operatory,
+            span: slot.span,
+            appointment_type: None,
+            expires: world.now.plus(HOUR),
+            join_blocks: true,
+            hold: 7,
+        };
+        let patient = PatientDetails {
+            first_name: name.into(),
+            middle_name: None,
+            last_name: "Sample".into(),
+            date_of_birth: "1985-03-01".parse().ok(),
+            phone_number: Some("+15550102233".into()),
+            email: None,
+            gender: None,
+            address: None,
+        };
+        let book = BookSlot { offer, idempotency_key: name.into(), patient, note: None, created_by: "client".into() };
+        let (commits, values) = (world.store.commits(), world.values);
+        let (booked, calls) = world.turn(MAIN, &book).await;
+        let requests = calls.into_iter().map(|call| world.answer(MAIN, call)).collect();
+        world.follow(MAIN, requests).await;
+        assert!(world.processors[&MAIN].machine.state.queue.is_empty());
+        let stored = world.processors[&MAIN].appointment(booked.appointment.id).unwrap().unwrap();
+        assert_eq!(stored.booking.clone().unwrap().writeback, Writeback::Confirmed);
+        counted.push((world.store.commits() - commits, world.values - values));
+    }
+    // With the first one ids were reserved.
+    let (commits, values) = counted[1];
+    assert!(commits <= 3, "{counted:?} commits and values");
+    // Most of them are the index's.
+    assert!(values <= 41, "{counted:?} commits and values");
+}
+
+/// A call that starts with the decision carries the place of then: where the EHR may have it stays taken.
+#[tokio::test]
+async fn a_move_that_is_sent_at_once_says_where_to() {
+    let mut world = World::new().await;
+    let made = appointment(&world, 9);
+    world.save(made).await;
+    let appointments = &world.processors[&MAIN].machine.state.appointments;
+    let (id, there) = appointments.first_key_value().map(|(id, there)| (*id, there.clone())).unwrap();
+    let span = Span { start: there.placement.span.start.plus(HOUR), end: there.placement.span.end.plus(HOUR) };
+    let to = Placement { span, ..there.placement };
+    let (_, calls) = world.turn(MAIN, &Command::Move { appointment: id, to, join_blocks: true }).await;
+    assert!(matches!(&calls[..], [Call::Write { placement: Some(sent), .. }] if *sent == to), "{calls:?}");
+}
+
 #[tokio::test]
 async fn a_refused_change_leaves_a_later_one_that_waits() {
     let mut world = World::listening().await;
@@ -721,8 +784,7 @@ async fn a_refused_change_leaves_a_later_one_that_waits() {
     let before = stands(&world);
     let email = save(PatientChange { email: Some("fresh@example.com".into()), ..PatientChange::default() });
     let name = save(PatientChange { middle_name: Some("Kim".into()), ..PatientChange::default() });
-    world.turn(MAIN, &email).await;
-    let (_, calls) = world.turn(MAIN, &Command::Wake).await;
+    let (_, calls) = world.turn(MAIN, &email).await;
     world.turn(MAIN, &name).await;
     assert_eq!(calls.len(), 1, "the first is on its way, so that the second is a write of its own");
     world.ehr().writes = Writes::Refused;
@@ -903,8 +965,7 @@ async fn what_is_not_committed_is_not_told_and_what_is_decided_twice_once() {
     let request = payment(&world);
     world.deps.pool.fill(&world.deps.ids, Resource::Payments).await.unwrap();
     world.ehr().writes = Writes::Refused;
-    world.turn(MAIN, &request).await;
-    let (_, calls) = world.turn(MAIN, &Command::Wake).await;
+    let (_, calls) = world.turn(MAIN, &request).await;
     let refused = calls.into_iter().map(|call| world.answer(MAIN, call)).next().unwrap();
     let cx = Cx { now: world.now, random: 1 };
     let [mut once, mut again] = [(), ()].map(|()| world.processors[&MAIN].prepare(cx, &refused).unwrap().0);

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicUsize;
 
-use store::{CommitFuture, Health, Key, StoreError};
+use store::{CommitFuture, Health, Key, StoreError, Versioned};
 
 use super::*;
 use crate::testing::{Answer, Receiver};
@@ -26,9 +26,9 @@ impl Reads {
 }
 
 impl Store for Reads {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
         self.read.fetch_add(1, Ordering::SeqCst);
-        self.store.get(key)
+        self.store.read(key)
     }
 
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {

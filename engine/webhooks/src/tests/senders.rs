@@ -6,7 +6,7 @@ use std::{
     sync::atomic::AtomicUsize,
 };
 
-use store::{CommitFuture, Health, Key, StoreError};
+use store::{CommitFuture, Health, Key, StoreError, Versioned};
 use tokio::sync::watch;
 
 use super::*;
@@ -32,12 +32,12 @@ impl SlowDisk {
 }
 
 impl Store for SlowDisk {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
         self.shown.fetch_add(usize::from(key[0] == EVENT_DATA), Ordering::SeqCst);
         let fails = |left: usize| left.checked_sub(usize::from(key[0] == DELIVERIES));
         match self.unreadable.try_update(Ordering::SeqCst, Ordering::SeqCst, fails) {
             Ok(left) if left > 0 && key[0] == DELIVERIES => Err(StoreError::Busy),
-            _ => self.store.get(key),
+            _ => self.store.read(key),
         }
     }
 
