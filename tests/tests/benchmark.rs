@@ -4,38 +4,11 @@
 
 use std::process::Command;
 
-const LITTLE: [&str; 26] = [
-    "--seconds",
-    "1",
-    "--warm-up",
-    "0",
-    "--connections",
-    "4",
-    "--locations",
-    "2",
-    "--bookings",
-    "300",
-    "--sessions",
-    "4",
-    "--appointments",
-    "50",
-    "--journal",
-    "600",
-    "--idle",
-    "200",
-    "--patients",
-    "3000",
-    "--pulled",
-    "250",
-    "--lead",
-    "1",
-    "--workstations",
-    "20",
-];
+const LITTLE: &str = "--seconds 1 --warm-up 0 --connections 4 --locations 2 --bookings 300 --sessions 4 --appointments 50 --journal 600 \
+                      --idle 200 --patients 1000 --pulled 250 --lead 1 --events 5 --workstations 20 --watched 1 --gated 10";
 
 fn section(name: &str, figures: &[&str]) {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_bench")).arg(name).args(LITTLE).args(["--events", "5"]).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_bench")).arg(name).args(LITTLE.split_whitespace()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     for figure in figures {

@@ -56,6 +56,12 @@ pub struct Options {
     /// Workstations that are connected at one time.
     #[arg(long, default_value_t = 10_000)]
     pub(super) workstations: usize,
+    /// How long they are watched, in seconds: two heartbeats.
+    #[arg(long, default_value_t = 40)]
+    pub(super) watched: u64,
+    /// Bookings that wait until a workstation logs in, each a patient and a visit.
+    #[arg(long, default_value_t = 250)]
+    pub(super) gated: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -35,19 +35,14 @@ use crate::harness::{
 
 /// Handshakes under way at one time.
 const AT_ONCE: usize = 64;
-/// Two heartbeats.
-const WATCHED: Duration = Duration::from_secs(40);
 /// Descriptors a process needs besides its sockets.
 const SPARE: usize = 500;
-/// A patient and a visit each.
-const BOOKINGS: usize = 250;
-const WRITES: u64 = 500;
 /// Each call is up to four requests, and a workstation answers at most forty in a second: this is well below.
 const PER_MINUTE: u32 = 480;
 
 pub fn run(options: &Options, report: &mut Report) -> Outcome {
     connected(options, report)?;
-    drained(report)
+    drained(options, report)
 }
 
 fn connected(options: &Options, report: &mut Report) -> Outcome {
@@ -80,8 +75,9 @@ fn connected(options: &Options, report: &mut Report) -> Outcome {
         report.number("memory per connection", kib, " KiB", Aim::None);
         report.megabytes("memory of all of them", after - before, Aim::BelowMegabytes(count as f64 * 0.064));
         let answered = pongs.load(Ordering::Relaxed);
-        let cost = busy(server.pid(), WATCHED).await?;
-        let beats = (pongs.load(Ordering::Relaxed) - answered) as f64 / WATCHED.as_secs_f64();
+        let watched = Duration::from_secs(options.watched);
+        let cost = busy(server.pid(), watched).await?;
+        let beats = (pongs.load(Ordering::Relaxed) - answered) as f64 / watched.as_secs_f64();
         report.number("heartbeats per second", beats, "", Aim::AtLeast(count as f64 / 20.0 * 0.9));
         report.time(
             "processor time for them per second",
@@ -168,11 +164,12 @@ async fn answer(address: SocketAddr) -> io::Result<Duration> {
 }
 
 /// The product, the cloud EHR and the workstation in one process: at this quota none of them has much to do.
-fn drained(report: &mut Report) -> Outcome {
+fn drained(options: &Options, report: &mut Report) -> Outcome {
+    let writes = 2 * options.gated as u64;
     report.section(
         "a queue behind a closed gate",
         format!(
-            "{WRITES} writes wait until somebody logs in; then they go through the workstation to the cloud EHR, by its adapter, at \
+            "{writes} writes wait until somebody logs in; then they go through the workstation to the cloud EHR, by its adapter, at \
              {PER_MINUTE} calls a minute"
         ),
     );
@@ -195,10 +192,10 @@ fn drained(report: &mut Report) -> Outcome {
         connection.state(false, false);
         let mut caller = Caller::sign_in(address, API_KEY).await?;
         let offers = process::offers(&mut caller, LOCATION).await?;
-        if offers.len() < BOOKINGS {
-            return Err(format!("the EHR offers {} times, not {BOOKINGS}", offers.len()).into());
+        if offers.len() < options.gated {
+            return Err(format!("the EHR offers {} times, not {}", offers.len(), options.gated).into());
         }
-        for (n, offer) in offers.iter().rev().take(BOOKINGS).enumerate() {
+        for (n, offer) in offers.iter().rev().take(options.gated).enumerate() {
             let note = format!("booking {n}");
             let body = process::booking(offer, &note, n as u64, &note);
             let (status, answer) = caller.post(&process::path("/intent/booking/book", LOCATION), &body).await?;
@@ -207,8 +204,8 @@ fn drained(report: &mut Report) -> Outcome {
             }
         }
         let queued = async || engine.sync_state(place).await.map(|state| state.queued);
-        if queued().await? != WRITES {
-            return Err(format!("{} writes wait, not {WRITES}", queued().await?).into());
+        if queued().await? != writes {
+            return Err(format!("{} writes wait, not {writes}", queued().await?).into());
         }
         let since = Instant::now();
         connection.state(true, false);
@@ -216,7 +213,7 @@ fn drained(report: &mut Report) -> Outcome {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let (took, least) =
-            (since.elapsed(), Duration::from_secs(60).mul_f64((WRITES - 1) as f64 / f64::from(PER_MINUTE)));
+            (since.elapsed(), Duration::from_secs(60).mul_f64((writes - 1) as f64 / f64::from(PER_MINUTE)));
         report.time("time the quota asks for", least, Aim::None);
         report.time("time it took", took, Aim::Below(least.mul_f64(1.05)));
         let idle = took.saturating_sub(least).as_secs_f64() / took.as_secs_f64();
@@ -226,7 +223,7 @@ fn drained(report: &mut Report) -> Outcome {
             .iter()
             .filter(|it| it.note.as_deref().is_some_and(|note| note.contains("booking ")))
             .count();
-        report.number("visits in the EHR", visits as f64, "", Aim::AtLeast(BOOKINGS as f64));
+        report.number("visits in the EHR", visits as f64, "", Aim::AtLeast(options.gated as f64));
         connection.state(false, false);
         engine.stop().await;
         Ok(())

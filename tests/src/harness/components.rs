@@ -17,7 +17,7 @@ pub fn component(name: &str) -> PathBuf {
 
 /// The component of the guest that misbehaves on request.
 pub fn hostile() -> PathBuf {
-    built(&root().join("engine/tests/guests/hostile"))
+    built(&root().join("engine/adapter-host/tests/guests/hostile"))
 }
 
 fn built(dir: &Path) -> PathBuf {

@@ -20,7 +20,8 @@ use crate::{
     watermark::WATERMARK_KEY,
 };
 
-/// What is replayed at a start, at most about twice, and what is held in memory before it is written out.
+/// What is replayed at a start, at most about twice, and what is held in memory before it is written out; a quarter of the cache if that is
+/// less.
 const MEMTABLE_BYTES: u64 = 16 << 20;
 /// fjall asks for at least 64 MiB. Journals go as soon as what they hold is in tables.
 const JOURNAL_BYTES: u64 = 64 << 20;
@@ -58,7 +59,8 @@ fn open_own(own: &Path, cache_bytes: u64) -> fjall::Result<(Database, Keyspace)>
         .worker_threads(WORKERS)
         .manual_journal_persist(true)
         .open()?;
-    let values = db.keyspace("values", || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES))?;
+    let memtable = MEMTABLE_BYTES.min(cache_bytes / 4);
+    let values = db.keyspace("values", || KeyspaceCreateOptions::default().max_memtable_size(memtable))?;
     Ok((db, values))
 }
 
@@ -69,9 +71,20 @@ fn create(dir: &Path, own: &Path, cache_bytes: u64) -> io::Result<()> {
         fs::remove_dir_all(&draft)?;
     }
     drop(open_own(&draft, cache_bytes).map_err(|error| io::Error::other(error.to_string()))?);
-    files::sync_directory(&draft)?;
+    sync_folders(&draft)?;
     fs::rename(&draft, own)?;
     files::sync_directory(dir)
+}
+
+/// fjall does not sync the folder that has the names of its key spaces.
+fn sync_folders(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_folders(&entry.path())?;
+        }
+    }
+    files::sync_directory(folder)
 }
 
 impl Medium for Values {

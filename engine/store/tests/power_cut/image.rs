@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    ffi::{OsStr, OsString},
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -40,33 +41,37 @@ fn write(content: &mut Vec<u8>, at: usize, bytes: &[u8]) {
     content[at..at + bytes.len()].copy_from_slice(bytes);
 }
 
-/// What a name stands for: a folder, or a file by its place in `files` (inodes are used again).
+/// What a name stands for, by its place in `files` (inodes are used again), or by the number of the folder.
 #[derive(Clone, Copy)]
 enum Named {
-    Folder,
+    Folder(usize),
     File(usize),
 }
 
-type Names = BTreeMap<PathBuf, Named>;
+/// A name in a folder. A folder that is moved takes its names along.
+type Name = (usize, OsString);
+type Names = BTreeMap<Name, Named>;
+
+const ROOT: usize = 0;
 
 #[derive(Clone)]
 enum Naming {
-    Added(PathBuf, Named),
-    Removed(PathBuf),
-    Moved(PathBuf, PathBuf),
+    Added(Name, Named),
+    Removed(Name),
+    Moved(Name, Name),
 }
 
 impl Naming {
     /// The folder whose sync makes it durable. A move between folders happens at once or not at all.
-    fn folder(&self) -> &Path {
-        let (Self::Added(path, _) | Self::Removed(path) | Self::Moved(_, path)) = self;
-        path.parent().expect("below the folder")
+    fn folder(&self) -> usize {
+        let (Self::Added(name, _) | Self::Removed(name) | Self::Moved(_, name)) = self;
+        name.0
     }
 
     fn apply(&self, names: &mut Names) {
         match self {
-            Self::Added(path, named) => drop(names.insert(path.clone(), *named)),
-            Self::Removed(path) => drop(names.remove(path)),
+            Self::Added(name, named) => drop(names.insert(name.clone(), *named)),
+            Self::Removed(name) => drop(names.remove(name)),
             Self::Moved(from, to) => {
                 if let Some(named) = names.remove(from) {
                     names.insert(to.clone(), named);
@@ -80,7 +85,9 @@ pub struct Image {
     root: PathBuf,
     files: Vec<File>,
     by_inode: HashMap<u64, usize>,
-    folders: HashMap<u64, PathBuf>,
+    /// How many folders there were, the root among them.
+    folders: usize,
+    folders_by_inode: HashMap<u64, usize>,
     durable: Names,
     /// As the process sees them.
     names: Names,
@@ -105,41 +112,76 @@ impl Image {
             root: root.to_path_buf(),
             files: Vec::new(),
             by_inode: HashMap::new(),
-            folders: HashMap::new(),
+            folders: 1,
+            folders_by_inode: HashMap::new(),
             durable: Names::new(),
             names: Names::new(),
             unsynced: Vec::new(),
             ignores_syncs: false,
         };
-        image.add(root);
+        image.add(root, ROOT);
         image.names = image.durable.clone();
         image
     }
 
-    fn add(&mut self, folder: &Path) {
-        self.folders.insert(inode(folder), folder.to_path_buf());
-        for path in entries(folder) {
+    fn add(&mut self, path: &Path, folder: usize) {
+        self.folders_by_inode.insert(inode(path), folder);
+        for path in entries(path) {
+            let name = (folder, path.file_name().expect("an entry").to_owned());
             if path.is_dir() {
-                self.durable.insert(path.clone(), Named::Folder);
-                self.add(&path);
+                let folder = self.new_folder();
+                self.durable.insert(name, Named::Folder(folder));
+                self.add(&path, folder);
             } else {
                 self.by_inode.insert(inode(&path), self.files.len());
-                self.durable.insert(path.clone(), Named::File(self.files.len()));
+                self.durable.insert(name, Named::File(self.files.len()));
                 self.files.push(File { durable: fs::read(&path).expect("a file"), unsynced: Vec::new() });
             }
         }
     }
 
+    fn new_folder(&mut self) -> usize {
+        self.folders += 1;
+        self.folders - 1
+    }
+
+    /// A path's name, as the process sees it.
+    fn named(&self, path: &Path) -> Name {
+        let below = path.strip_prefix(&self.root).expect("below the folder");
+        let mut parts: Vec<&OsStr> = below.iter().collect();
+        let last = parts.pop().expect("not the folder itself");
+        let folder = parts.into_iter().fold(ROOT, |folder, part| match self.names.get(&(folder, part.to_owned())) {
+            Some(Named::Folder(next)) => *next,
+            _ => panic!("{} is in no folder", path.display()),
+        });
+        (folder, last.to_owned())
+    }
+
+    /// The folder of this path, if it is one.
+    fn folder(&self, path: &Path) -> Option<usize> {
+        if path == self.root {
+            return Some(ROOT);
+        }
+        match self.names.get(&self.named(path)) {
+            Some(Named::Folder(folder)) => Some(*folder),
+            _ => None,
+        }
+    }
+
     pub fn follow(&mut self, operation: &Operation) {
         match operation {
-            Operation::Opened { path, inode, .. } if path == &self.root || self.is_folder(path) => {
-                self.folders.insert(*inode, path.clone());
-            }
             Operation::Opened { path, inode, is_new, emptied } => {
+                if let Some(folder) = self.folder(path) {
+                    self.folders_by_inode.insert(*inode, folder);
+                    return;
+                }
                 if *is_new {
+                    self.folders_by_inode.remove(inode);
                     self.by_inode.insert(*inode, self.files.len());
-                    self.name(Naming::Added(path.clone(), Named::File(self.files.len())));
+                    self.name(Naming::Added(self.named(path), Named::File(self.files.len())));
                     self.files.push(File::default());
+                } else {
+                    self.moved_unseen(path, *inode);
                 }
                 if *emptied {
                     self.change(*inode, Change::Resized(0));
@@ -149,14 +191,21 @@ impl Image {
                 self.change(*inode, Change::Written { at: *at, bytes: bytes.clone() });
             }
             Operation::Resized { inode, length } => self.change(*inode, Change::Resized(*length)),
-            Operation::Renamed { from, to } => self.name(Naming::Moved(from.clone(), to.clone())),
-            Operation::Unlinked { path } | Operation::FolderRemoved { path } => {
-                self.name(Naming::Removed(path.clone()));
+            Operation::Renamed { from, to } => self.name(Naming::Moved(self.named(from), self.named(to))),
+            Operation::Linked { from, to } => {
+                let named = *self.names.get(&self.named(from)).expect("what is linked has a name");
+                self.name(Naming::Added(self.named(to), named));
             }
-            Operation::FolderMade { path } => self.name(Naming::Added(path.clone(), Named::Folder)),
+            Operation::Unlinked { path } | Operation::FolderRemoved { path } => {
+                self.name(Naming::Removed(self.named(path)));
+            }
+            Operation::FolderMade { path } => {
+                let folder = self.new_folder();
+                self.name(Naming::Added(self.named(path), Named::Folder(folder)));
+            }
             Operation::Synced { .. } if self.ignores_syncs => {}
-            Operation::Synced { inode } => match self.folders.get(inode).cloned() {
-                Some(folder) => self.sync_names(&folder),
+            Operation::Synced { inode } => match self.folders_by_inode.get(inode) {
+                Some(folder) => self.sync_names(*folder),
                 None => {
                     let file = self.file(*inode);
                     for change in std::mem::take(&mut file.unsynced) {
@@ -167,8 +216,15 @@ impl Image {
         }
     }
 
-    fn is_folder(&self, path: &Path) -> bool {
-        matches!(self.names.get(path), Some(Named::Folder))
+    /// Renames that are made without the C library (the crate `rustix` does that) are seen when the new name is opened, which is before its
+    /// folder is synced.
+    fn moved_unseen(&mut self, path: &Path, inode: u64) {
+        let (to, file) = (self.named(path), self.by_inode.get(&inode).copied());
+        let is_it = |named: &Named| matches!(named, Named::File(its) if Some(*its) == file);
+        if !self.names.get(&to).is_some_and(is_it) {
+            let from = self.names.iter().find(|(_, named)| is_it(named)).map(|(name, _)| name.clone());
+            self.name(Naming::Moved(from.expect("what is opened has a name"), to));
+        }
     }
 
     fn file(&mut self, inode: u64) -> &mut File {
@@ -184,7 +240,7 @@ impl Image {
         self.unsynced.push(naming);
     }
 
-    fn sync_names(&mut self, folder: &Path) {
+    fn sync_names(&mut self, folder: usize) {
         let (synced, left) =
             std::mem::take(&mut self.unsynced).into_iter().partition(|naming| naming.folder() == folder);
         self.unsynced = left;
@@ -194,15 +250,17 @@ impl Image {
 
     /// Writes what is left after a power cut into an empty folder.
     pub fn cut(&self, fate: Fate, random: &mut Random, to: &Path) {
-        let names = self.names_after(fate, random);
-        for (path, named) in &names {
-            let target = to.join(path.strip_prefix(&self.root).expect("below the folder"));
-            // Names below a folder whose own name was lost are lost with it. A map is in the order of paths: folders come first.
-            if !target.parent().is_some_and(Path::exists) {
-                continue;
-            }
+        self.write(&self.names_after(fate, random), ROOT, fate, random, to);
+    }
+
+    fn write(&self, names: &Names, folder: usize, fate: Fate, random: &mut Random, to: &Path) {
+        for (name, named) in below(names, folder) {
+            let target = to.join(name);
             match named {
-                Named::Folder => fs::create_dir(&target).expect("a new folder"),
+                Named::Folder(folder) => {
+                    fs::create_dir(&target).expect("a new folder");
+                    self.write(names, *folder, fate, random, &target);
+                }
                 Named::File(file) => {
                     fs::write(&target, content_after(&self.files[*file], fate, random)).expect("a new file");
                 }
@@ -212,7 +270,7 @@ impl Image {
 
     fn names_after(&self, fate: Fate, random: &mut Random) -> Names {
         let mut names = self.durable.clone();
-        let mut kept: HashMap<&Path, bool> = HashMap::new();
+        let mut kept: HashMap<usize, bool> = HashMap::new();
         for naming in &self.unsynced {
             let kept = kept.entry(naming.folder()).or_insert(true);
             *kept &= match fate {
@@ -228,24 +286,29 @@ impl Image {
     }
 
     /// The recording has all that was done: replayed, it is the folder as it is now.
-    pub fn assert_is(&self, folder: &Path) {
-        let mut found = 0;
-        let mut folders = vec![folder.to_path_buf()];
-        while let Some(next) = folders.pop() {
-            for path in entries(&next) {
-                found += 1;
-                let named = self.names.get(&path).unwrap_or_else(|| panic!("{} is not recorded", path.display()));
-                match named {
-                    Named::Folder => folders.push(path),
-                    Named::File(file) => {
-                        let content = content_after(&self.files[*file], Fate::Kept, &mut Random::new(0));
-                        assert!(fs::read(&path).expect("a file") == content, "{} is otherwise", path.display());
-                    }
+    pub fn assert_is(&self, path: &Path) {
+        self.compare(ROOT, path);
+    }
+
+    fn compare(&self, folder: usize, path: &Path) {
+        let names: Vec<PathBuf> = below(&self.names, folder).map(|(name, _)| path.join(name)).collect();
+        assert_eq!(entries(path), names, "what is there, and what is recorded");
+        for (name, named) in below(&self.names, folder) {
+            let path = path.join(name);
+            match named {
+                Named::Folder(folder) => self.compare(*folder, &path),
+                Named::File(file) => {
+                    let content = content_after(&self.files[*file], Fate::Kept, &mut Random::new(0));
+                    assert!(fs::read(&path).expect("a file") == content, "{} is otherwise", path.display());
                 }
             }
         }
-        assert_eq!(found, self.names.len(), "what is recorded and is not there");
     }
+}
+
+fn below(names: &Names, folder: usize) -> impl Iterator<Item = (&OsString, &Named)> {
+    let range = (folder, OsString::new())..(folder + 1, OsString::new());
+    names.range(range).map(|((_, name), named)| (name, named))
 }
 
 fn content_after(file: &File, fate: Fate, random: &mut Random) -> Vec<u8> {

@@ -27,6 +27,7 @@ const UNLINKED: u8 = 5;
 const FOLDER_MADE: u8 = 6;
 const FOLDER_REMOVED: u8 = 7;
 const SYNCED: u8 = 8;
+const LINKED: u8 = 9;
 
 const O_WRONLY: c_int = 0o1;
 const O_CREAT: c_int = 0o100;
@@ -250,16 +251,29 @@ pub extern "C" fn posix_fallocate64(fd: c_int, at: i64, length: i64) -> c_int {
     resized(fd, || real!(posix_fallocate64: extern "C" fn(c_int, i64, i64) -> c_int)(fd, at, length))
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
-    let go = || real!(rename: extern "C" fn(*const c_char, *const c_char) -> c_int)(from, to);
+/// A file that gets another name.
+fn named_anew(kind: u8, from: *const c_char, to: *const c_char, go: impl FnOnce() -> c_int) -> c_int {
     let Some(recorder) = recorder() else { return go() };
     let (Some(from), Some(to)) = (recorder.below(from), recorder.below(to)) else { return go() };
     let result = go();
     if result == 0 {
-        recorder.append(RENAMED, 0, 0, from.as_os_str().as_bytes(), to.as_os_str().as_bytes());
+        recorder.append(kind, 0, 0, from.as_os_str().as_bytes(), to.as_os_str().as_bytes());
     }
     result
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
+    named_anew(RENAMED, from, to, || real!(rename: extern "C" fn(*const c_char, *const c_char) -> c_int)(from, to))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn linkat(at: c_int, from: *const c_char, to_at: c_int, to: *const c_char, flags: c_int) -> c_int {
+    named_anew(LINKED, from, to, || {
+        real!(linkat: extern "C" fn(c_int, *const c_char, c_int, *const c_char, c_int) -> c_int)(
+            at, from, to_at, to, flags,
+        )
+    })
 }
 
 /// A name that goes or comes, with no more to it.

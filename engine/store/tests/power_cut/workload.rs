@@ -73,7 +73,8 @@ pub fn look(engine: EngineKind, folder: &Path, acknowledged: &Counts, what: &str
 fn open(engine: EngineKind, folder: &Path, what: &str) -> EmbeddedStore {
     let config = StoreConfig {
         engine,
-        cache_bytes: 4 << 20,
+        // So little that fjall writes tables and merges them meanwhile.
+        cache_bytes: 1 << 20,
         floor_bytes: 0,
         verify: true,
         ..StoreConfig::new(folder.join("data"), StoreKey::new([7; 32]))
