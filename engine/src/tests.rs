@@ -145,7 +145,7 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
     store.commit_now(processor.describing(&description()).unwrap()).unwrap();
     processor.described(description());
     let cx = Cx { now: clock::now().plus(DAY), random: 1 };
-    let mut next: Vec<Box<dyn Job>> = vec![Asked::own(plan())];
+    let mut next: Vec<Box<dyn Job>> = vec![Asked::own(Command::Wake), Asked::own(plan())];
     while let Some(mut request) = next.pop() {
         let mut turn = match request.prepare(&processor, cx) {
             Err(Reject::NeedIds(resource)) => {
@@ -161,9 +161,6 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
                 let outcome = Err(Failure::RetryLater { reason: "down".into(), after: None });
                 next.push(Asked::own(Command::Pushed { write, attempt, outcome }));
             }
-        }
-        if processor.machine.state.queue.iter().all(|(_, write)| write.attempts == 0) {
-            next.push(Asked::own(Command::Wake));
         }
     }
     assert!(processor.wake_at().unwrap().since(clock::now()) > DAY - MINUTE);
