@@ -8,7 +8,7 @@
 //!                 └────────────── some states are worked on, and cut again ┘
 //! ```
 //!
-//! 1,000 states of each engine, or as many as fit into two and a half minutes; `POWER_CUT_STATES=n` wants so many at least.
+//! 240 states of each engine, or as many as fit into two and a half minutes; `POWER_CUT_STATES=n` wants so many at least.
 //! `POWER_CUT_SEED=n` begins elsewhere.
 
 #![cfg(target_os = "linux")]
@@ -32,7 +32,7 @@ use store::EngineKind;
 use workload::Counts;
 
 /// Of each engine.
-const STATES: u64 = 1_000;
+const STATES: u64 = 240;
 const TIME: Duration = Duration::from_secs(150);
 const STATES_OF_A_RECORDING: u64 = 60;
 const STATES_OF_A_SECOND_RECORDING: u64 = 6;
@@ -56,22 +56,26 @@ impl Recorded {
     }
 }
 
-/// Works in a process of its own on the store below `folder`, and records it.
-fn record(shim: &Path, engine: EngineKind, folder: &Path, seed: u64) -> Recorded {
+/// Works in a process of its own on the store below `folder`, and records it. `None` when the store is refused.
+fn record(shim: &Path, engine: EngineKind, folder: &Path, seed: u64, acknowledged: &Counts) -> Option<Recorded> {
     let beside = tempfile::tempdir().unwrap();
-    let (log, acknowledged) = (beside.path().join("log"), beside.path().join("acknowledged"));
+    let (log, told) = (beside.path().join("log"), beside.path().join("acknowledged"));
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "the_process_that_is_recorded", "--nocapture"])
         .env("LD_PRELOAD", shim)
         .env("POWER_CUT_DIR", folder)
         .env("POWER_CUT_LOG", &log)
-        .env("POWER_CUT_ACKNOWLEDGED", &acknowledged)
+        .env("POWER_CUT_ACKNOWLEDGED", &told)
         .env("POWER_CUT_ENGINE", engine.to_string())
         .env("POWER_CUT_SEED", seed.to_string())
         .output()
         .unwrap();
-    assert!(output.status.success(), "{engine}, seed {seed}: {}", String::from_utf8_lossy(&output.stderr));
-    Recorded { operations: recording::read(&log), acknowledged: workload::read_acknowledged(&acknowledged) }
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() && workload::is_refused(engine, acknowledged, &said) {
+        return None;
+    }
+    assert!(output.status.success(), "{engine}, seed {seed}: {said}");
+    Some(Recorded { operations: recording::read(&log), acknowledged: workload::read_acknowledged(&told) })
 }
 
 /// Does nothing but in the process that `record` starts.
@@ -102,14 +106,30 @@ fn at_any_moment(engine: EngineKind) {
     let tools = tempfile::tempdir().unwrap();
     let shim = recording::compile_shim(tools.path());
     let begun = Instant::now();
-    let mut states = 0;
+    let mut looked_at = LookedAt::default();
     for seed in first.. {
-        if states >= wanted.unwrap_or(STATES) || wanted.is_none() && begun.elapsed() > TIME {
+        if looked_at.states >= wanted.unwrap_or(STATES) || wanted.is_none() && begun.elapsed() > TIME {
             break;
         }
-        states += one_recording(&shim, engine, seed);
+        one_recording(&shim, engine, seed, &mut looked_at);
     }
-    println!("{engine}: {states} states in {:.0} s", begun.elapsed().as_secs_f64());
+    let LookedAt { states, refused } = looked_at;
+    println!("{engine}: {states} states in {:.0} s, {refused} refused", begun.elapsed().as_secs_f64());
+    assert!(refused <= 2 + states / 50, "{refused} of {states} are refused");
+}
+
+#[derive(Default)]
+struct LookedAt {
+    states: u64,
+    /// Of them: the store was not opened (`workload::is_refused`).
+    refused: u64,
+}
+
+impl LookedAt {
+    fn add(&mut self, opened: bool) {
+        self.states += 1;
+        self.refused += u64::from(!opened);
+    }
 }
 
 /// A test of the test: on a disk whose syncs do nothing, what was acknowledged is missed.
@@ -120,39 +140,37 @@ fn a_disk_that_lies_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let mut before = Image::of(folder.path());
     before.ignores_syncs = true;
-    let recorded = record(&shim, EngineKind::Sled, folder.path(), 0);
+    let recorded = record(&shim, EngineKind::Sled, folder.path(), 0, &Counts::default()).unwrap();
     let noticed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         cut(before, &recorded, folder.path(), 20, &mut Random::new(0), |state, acknowledged, what| {
-            workload::look(EngineKind::Sled, state, &acknowledged, what);
+            assert!(workload::look(EngineKind::Sled, state, &acknowledged, what));
         });
     }));
     assert!(noticed.is_err());
 }
 
-/// How many states of it were looked at.
-fn one_recording(shim: &Path, engine: EngineKind, seed: u64) -> u64 {
+fn one_recording(shim: &Path, engine: EngineKind, seed: u64, looked_at: &mut LookedAt) {
     let mut random = Random::new(seed);
     let folder = tempfile::tempdir().unwrap();
     let before = Image::of(folder.path());
-    let recorded = record(shim, engine, folder.path(), seed);
-    let mut looked_at = STATES_OF_A_RECORDING;
+    let recorded = record(shim, engine, folder.path(), seed, &Counts::default()).unwrap();
     let mut worked_on = Random::new(!seed);
     cut(before, &recorded, folder.path(), STATES_OF_A_RECORDING, &mut random, |state, acknowledged, what| {
         let what = format!("{engine}, seed {seed}, {what}");
         if worked_on.below(20) > 0 {
-            workload::look(engine, state, &acknowledged, &what);
+            looked_at.add(workload::look(engine, state, &acknowledged, &what));
             return;
         }
         // The power goes again while a start mends what the first cut left, or after it.
         let before = Image::of(state);
-        let mut recorded = record(shim, engine, state, seed);
+        let recorded = record(shim, engine, state, seed, &acknowledged);
+        looked_at.add(recorded.is_some());
+        let Some(mut recorded) = recorded else { return };
         recorded.acknowledged.push((0, acknowledged));
         cut(before, &recorded, state, STATES_OF_A_SECOND_RECORDING, &mut worked_on, |state, acknowledged, then| {
-            workload::look(engine, state, &acknowledged, &format!("{what}, then {then}"));
+            looked_at.add(workload::look(engine, state, &acknowledged, &format!("{what}, then {then}")));
         });
-        looked_at += STATES_OF_A_SECOND_RECORDING;
     });
-    looked_at
 }
 
 /// Cuts the power at moments of chance, and hands each state out with what was acknowledged of it.
