@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::{
+    collections::BTreeMap,
     fs, io,
     path::Path,
     sync::{
@@ -12,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Batch, Disk, EmbeddedStore, EngineKind, Key, RealDisk, StoreConfig, StoreKey};
+use super::{Batch, Direction, Disk, EmbeddedStore, EngineKind, Key, KeyRange, RealDisk, Store, StoreConfig, StoreKey};
 
 /// Every opening verifies the whole store as well.
 pub(crate) fn config(engine: EngineKind, dir: &Path) -> StoreConfig {
@@ -83,5 +84,47 @@ pub(crate) fn copy(from: &Path, to: &Path) {
         } else {
             fs::copy(&path, &target).unwrap();
         }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) enum Effect {
+    None,
+    Reported,
+    /// The worst a store can do.
+    Silent,
+}
+
+/// What a flipped bit of one file does to a copy of the store.
+pub(crate) fn flip(
+    engine: EngineKind,
+    origin: &Path,
+    file: &Path,
+    at: usize,
+    bit: u8,
+    verify: bool,
+    model: &BTreeMap<Key, Vec<u8>>,
+) -> Effect {
+    let dir = tempfile::tempdir().unwrap();
+    copy(origin, dir.path());
+    let path = dir.path().join(file);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[at] ^= 1 << bit;
+    fs::write(&path, bytes).unwrap();
+    let Ok(store) = EmbeddedStore::open(StoreConfig { verify, ..config(engine, dir.path()) }) else {
+        return Effect::Reported;
+    };
+    let mut effect = Effect::None;
+    for (key, value) in model {
+        match store.get(key) {
+            Ok(found) if found.as_ref() != Some(value) => return Effect::Silent,
+            Ok(_) => {}
+            Err(_) => effect = Effect::Reported,
+        }
+    }
+    match store.scan(KeyRange::prefix(&[]), Direction::Forward, usize::MAX) {
+        Ok(found) if found != model.clone().into_iter().collect::<Vec<_>>() => Effect::Silent,
+        Ok(_) => effect,
+        Err(_) => Effect::Reported,
     }
 }

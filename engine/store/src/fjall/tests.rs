@@ -9,20 +9,12 @@ use std::{
 };
 
 use crate::{
-    Direction, EmbeddedStore, EngineKind, Key, KeyRange, Store, StoreConfig, keys,
-    testing::{self, copy, put},
+    EmbeddedStore, EngineKind, Key, Store, StoreConfig, keys,
+    testing::{self, Effect, flip, put},
 };
 
 fn config(dir: &Path) -> StoreConfig {
     testing::config(EngineKind::Fjall, dir)
-}
-
-#[derive(Debug, PartialEq)]
-enum Effect {
-    None,
-    Reported,
-    /// The worst a store can do.
-    Silent,
 }
 
 /// Values in tables, merged and not, and in the journal.
@@ -77,29 +69,6 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn flip(origin: &Path, file: &Path, at: usize, bit: u8, verify: bool, model: &BTreeMap<Key, Vec<u8>>) -> Effect {
-    let dir = tempfile::tempdir().unwrap();
-    copy(origin, dir.path());
-    let path = dir.path().join(file);
-    let mut bytes = fs::read(&path).unwrap();
-    bytes[at] ^= 1 << bit;
-    fs::write(&path, bytes).unwrap();
-    let Ok(store) = EmbeddedStore::open(StoreConfig { verify, ..config(dir.path()) }) else { return Effect::Reported };
-    let mut effect = Effect::None;
-    for (key, value) in model {
-        match store.get(key) {
-            Ok(found) if found.as_ref() != Some(value) => return Effect::Silent,
-            Ok(_) => {}
-            Err(_) => effect = Effect::Reported,
-        }
-    }
-    match store.scan(KeyRange::prefix(&[]), Direction::Forward, usize::MAX) {
-        Ok(found) if found != model.clone().into_iter().collect::<Vec<_>>() => Effect::Silent,
-        Ok(_) => effect,
-        Err(_) => Effect::Reported,
-    }
-}
-
 /// A first start that was killed while the files were made: the next one makes them anew.
 #[tokio::test]
 async fn a_store_whose_making_was_broken_off_is_made_anew() {
@@ -137,12 +106,12 @@ async fn a_flipped_bit_never_becomes_data() {
         let share = (flips / all.len()).max(2);
         for n in 0..share {
             let (at, bit) = ((used * n / share + n % 13).min(used - 1), (n % 8) as u8);
-            match flip(origin.path(), file, at, bit, true, &model) {
+            match flip(EngineKind::Fjall, origin.path(), file, at, bit, true, &model) {
                 Effect::Silent => panic!("bit {bit} of byte {at} of {used} in {}", file.display()),
                 Effect::Reported => reported += 1,
                 Effect::None => none += 1,
             }
-            if flip(origin.path(), file, at, bit, false, &model) == Effect::Silent {
+            if flip(EngineKind::Fjall, origin.path(), file, at, bit, false, &model) == Effect::Silent {
                 silent += 1;
                 eprintln!("without `verify` silent: bit {bit} of byte {at} in {}", file.display());
             }

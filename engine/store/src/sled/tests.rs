@@ -14,7 +14,7 @@ use super::salvage;
 use crate::{
     Batch, Direction, EmbeddedStore, EngineKind, Key, KeyRange, Store, StoreConfig, StoreError, StoreKey, journal,
     keys,
-    testing::{self, copy, put},
+    testing::{self, Effect, copy, flip, put},
 };
 
 fn config(dir: &Path) -> StoreConfig {
@@ -94,37 +94,6 @@ async fn two_lives(dir: &Path, values: u64, size_of: impl Fn(u64) -> usize) -> B
     model
 }
 
-#[derive(Debug, PartialEq)]
-enum Effect {
-    None,
-    Reported,
-    /// The worst a store can do.
-    Silent,
-}
-
-/// What a flipped bit does to a copy of the store.
-fn flip(origin: &Path, log: &[u8], at: usize, bit: u8, verify: bool, model: &BTreeMap<Key, Vec<u8>>) -> Effect {
-    let dir = tempfile::tempdir().unwrap();
-    copy(origin, dir.path());
-    let mut bent = log.to_vec();
-    bent[at] ^= 1 << bit;
-    fs::write(dir.path().join("db"), bent).unwrap();
-    let Ok(store) = EmbeddedStore::open(StoreConfig { verify, ..config(dir.path()) }) else { return Effect::Reported };
-    let mut effect = Effect::None;
-    for (key, value) in model {
-        match store.get(key) {
-            Ok(found) if found.as_ref() != Some(value) => return Effect::Silent,
-            Ok(_) => {}
-            Err(_) => effect = Effect::Reported,
-        }
-    }
-    match store.scan(KeyRange::prefix(&[]), Direction::Forward, usize::MAX) {
-        Ok(found) if found != model.clone().into_iter().collect::<Vec<_>>() => Effect::Silent,
-        Ok(_) => effect,
-        Err(_) => Effect::Reported,
-    }
-}
-
 /// One bit of the log flips. Whatever is read afterwards is right or an error: no old value, no missing one, nothing made up.
 #[tokio::test]
 async fn a_flipped_bit_never_becomes_data() {
@@ -138,10 +107,12 @@ async fn a_flipped_bit_never_becomes_data() {
         let mut effects = [0; 3];
         for n in 0..flips {
             let (at, bit) = (used * n / flips + n % 13, (n % 8) as u8);
-            let effect = flip(origin.path(), &log, at, bit, true, &model);
+            let effect = flip(EngineKind::Sled, origin.path(), Path::new("db"), at, bit, true, &model);
             assert_ne!(effect, Effect::Silent, "bit {bit} of byte {at}");
             effects[effect as usize] += 1;
-            effects[2] += usize::from(flip(origin.path(), &log, at, bit, false, &model) == Effect::Silent);
+            effects[2] += usize::from(
+                flip(EngineKind::Sled, origin.path(), Path::new("db"), at, bit, false, &model) == Effect::Silent,
+            );
         }
         let [none, reported, silent] = effects;
         eprintln!(
