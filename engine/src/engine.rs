@@ -25,7 +25,11 @@ use processor::{
     reply::{FreeSlots, Saved},
     request::{Idempotent, Request},
 };
-use query::{idempotency::IdempotencyKey, retention};
+use query::{
+    idempotency::IdempotencyKey,
+    index::{self, Index},
+    retention,
+};
 use records::{
     ehr::Ehr,
     sync_state::{AdapterState, AdapterStatus, SyncState},
@@ -143,13 +147,17 @@ impl Engine {
             Arc::new(Connections::new(setup.clone(), adapters, network, in_process, parts.own, gateway.clone()));
         let change_counter = ChangeCounter::new(&setup);
         let (views, pool) = (parts.views, Pool::default());
-        let deps = Arc::new(Deps { change_counter, setup, store: store.clone(), ids, pool, outbox, views, secrets });
+        let index = Arc::new(Index::default());
+        let shared = (store.clone(), index.clone());
+        let deps = Arc::new(Deps { change_counter, setup, store, ids, pool, outbox, views, secrets, index });
+        let (store, index) = shared;
         let metrics = Arc::new(Metrics::default());
         let directory = Directory::new(deps.clone(), connections.clone(), metrics.clone());
         directory.resume()?;
         let tasks = vec![
             tokio::spawn(directory.clone().watch()),
-            tokio::spawn(retention::run(store.clone())),
+            tokio::spawn(index::run(index.clone(), store.clone())),
+            tokio::spawn(retention::run(index, store.clone())),
             tokio::spawn(gateway.clone().beat()),
             tokio::spawn(gate_news::tell(directory.clone(), gateway.clone(), gates)),
         ];

@@ -10,7 +10,7 @@ use processor::{
     note_keys::{description_key, last_sync_key},
 };
 use query::{
-    feed::{self, Changes, Stream},
+    feed::{self, Changes, Reader},
     lists::{ListError, ListQuery, Lists, Page, PageRequest, Range},
 };
 use records::{
@@ -19,7 +19,6 @@ use records::{
     ehr::Description,
     record::{Body, Record},
 };
-use runtime::clock;
 use serde::{Deserialize, de::DeserializeOwned};
 use store::{Direction, feed_end, keys};
 use webhooks::views::{RelatedRecords, ViewContext, ViewError};
@@ -57,15 +56,14 @@ impl Engine {
         page: &PageRequest,
         keep: impl Fn(&D) -> bool,
     ) -> Result<Page<D>, EngineError> {
-        self.lists().list(query, page, clock::now(), keep).map_err(|error| match error {
+        self.lists().list(query, page, keep).map_err(|error| match error {
             ListError::Store(error) => failed(error),
-            ListError::Expired => EngineError::Expired,
             ListError::TooManyToSort => EngineError::TooManyToSort,
         })
     }
 
     fn lists(&self) -> Lists<'_> {
-        Lists { store: &*self.deps().store, secrets: &self.deps().secrets }
+        Lists { store: &*self.deps().store, index: &self.deps().index }
     }
 
     /// What changed at a location and in its data source after a position; without a position, the position of now. No resources
@@ -78,13 +76,12 @@ impl Engine {
         limit: usize,
     ) -> Result<Changes, EngineError> {
         let setup = self.setup().locations.get(&location).ok_or(EngineError::UnknownLocation)?;
-        let shared = setup.source.map(Stream::Source);
-        let streams: Vec<Stream> = [Stream::Location(location.0)].into_iter().chain(shared).collect();
+        let reader = Reader { institution: setup.institution.0, source: setup.source, location: location.0 };
         let store = &*self.deps().store;
         match since {
             None => Ok(Changes { entries: Vec::new(), next: feed_end(store).map_err(failed)?, more: false }),
             Some(since) => {
-                feed::page(store, &streams, since, resources, limit).map_err(failed)?.ok_or(EngineError::Expired)
+                feed::page(store, reader, since, resources, limit).map_err(failed)?.ok_or(EngineError::Expired)
             }
         }
     }

@@ -140,6 +140,7 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
         outbox: Outbox::new(Arc::default(), Arc::new(Doorbell::default())),
         views: Arc::new(Mute),
         secrets: Secrets::from_seed([7; 32]),
+        index: Arc::default(),
     });
     let mut processor = Processor::load(deps.clone(), PLACE).unwrap();
     store.commit_now(processor.describing(&description()).unwrap()).unwrap();

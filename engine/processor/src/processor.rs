@@ -15,6 +15,7 @@ use location::{
     state::State,
     time::Timestamp,
 };
+use query::index::Index;
 use records::{
     self,
     document::Document,
@@ -49,6 +50,7 @@ pub struct Deps {
     pub outbox: Outbox,
     pub views: Arc<dyn Views>,
     pub secrets: Secrets,
+    pub index: Arc<Index>,
     pub change_counter: ChangeCounter,
 }
 

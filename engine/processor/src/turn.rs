@@ -106,7 +106,7 @@ impl Processor {
         room: Room,
     ) -> Result<(PendingCommit, R::Reply), Reject> {
         let home = Home { source: self.setup.source, location: self.setup.id.0, now: cx.now };
-        let mut unit = UnitOfWork::new(&*self.deps.store, &self.deps.pool, &self.deps.secrets, home);
+        let mut unit = UnitOfWork::new(&*self.deps.store, &self.deps.pool, &self.deps.index, home);
         let (decision, reply) = match part {
             None => request.prepare(self, cx, &mut unit)?,
             Some(most) => request.prepare_part(self, cx, &mut unit, most)?,
@@ -139,7 +139,7 @@ impl Processor {
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
             self.mark(&mut batch);
             (enqueued, left_out) = notify::told(self, cx, &events, &unit, &mut batch, room)?;
-            unit.into_batch(&mut batch)?;
+            unit.into_batch(&mut batch);
         }
         Ok(PendingCommit { batch, at: cx.now, events, calls, enqueued, left_out, recorded })
     }

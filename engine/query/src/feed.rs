@@ -1,5 +1,5 @@
-//! The feed of changes: each record that was really changed, in the order of commits, kept for thirty days. What a data source shares
-//! is one stream, what belongs to a location another; a location's readers see both as one.
+//! The feed of changes: each record that was really changed, in the order of commits, kept for thirty days. A location's readers see
+//! what happened to its own records, its data source's and its institution's as one.
 
 use std::collections::BTreeMap;
 
@@ -7,70 +7,51 @@ use location::{
     pull::Resource,
     time::{DAY, Millis, Timestamp},
 };
-use serde::{Deserialize, Serialize};
-use store::{Batch, Direction, Key, KeyRange, Store, StoreError, feed_end, keys, prefix_end};
+use store::{Batch, Direction, Store, StoreError, feed_end, keys, prefix_end};
+
+pub use crate::stream::Change;
+use crate::{
+    index,
+    stream::{self, Readers, Recorded, Stream},
+};
 
 /// Changes are pruned when they are older.
 pub const KEPT: Millis = 30 * DAY;
 /// Changes looked at for one page: those of other resources count too.
 const READ_AT_MOST: usize = 20_000;
 const READ_AT_ONCE: usize = 100;
-/// Changes of one commit that are kept as one value: few enough that it stays in one piece on the disk. A page of a pull is some twelve
-/// values then instead of five hundred.
-pub const TOGETHER: usize = 32;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stream {
-    /// Records its locations share.
-    Source(u32),
-    /// Records of one location.
-    Location(u32),
+/// Who reads the feed: a location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reader {
+    pub institution: u32,
+    pub source: Option<u32>,
+    pub location: u32,
 }
 
-impl Stream {
-    /// On disks: never changed.
-    pub fn number(self) -> u64 {
-        match self {
-            Stream::Source(id) => 1 << 32 | u64::from(id),
-            Stream::Location(id) => 2 << 32 | u64::from(id),
+impl Reader {
+    fn streams(self) -> [Stream; 3] {
+        // What was made without a data source is kept under 0.
+        let source = Stream::Source(self.source.unwrap_or(0));
+        [Stream::Location(self.location), source, Stream::Institution(self.institution)]
+    }
+
+    fn may_read(self, readers: Readers) -> bool {
+        match readers {
+            Readers::Source(source) => self.source == Some(source),
+            Readers::Location(location) => self.location == location,
+            Readers::Nobody => false,
         }
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Change {
-    Created,
-    Updated,
-    /// It is gone in the EHR.
-    Deleted,
-}
-
 /// A change of one record; what it is now its document says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedEntry {
     pub at: Timestamp,
     pub resource: Resource,
     pub id: u64,
     pub change: Change,
-}
-
-/// The changes of one commit in a stream, each with a number of its own.
-pub fn append(batch: &mut Batch, stream: Stream, entries: &[FeedEntry]) {
-    for together in entries.chunks(TOGETHER) {
-        let value = serde_json::to_vec(together).expect("numbers and names can always be written as JSON");
-        batch.append_many(stream.number(), together.len() as u64, value);
-    }
-}
-
-/// The changes of one value; it is kept at the number of the last.
-fn parse(key: &[u8], value: &[u8]) -> Result<Vec<(u64, FeedEntry)>, StoreError> {
-    let (_, last) = keys::parse_feed(key).ok_or_else(|| StoreError::damaged(key, "a key that is no change"))?;
-    let entries: Vec<FeedEntry> =
-        serde_json::from_slice(value).map_err(|_| StoreError::damaged(key, "a change nobody can read"))?;
-    let before = last.checked_sub(entries.len() as u64);
-    let before = before.ok_or_else(|| StoreError::damaged(key, "more changes than numbers"))?;
-    Ok((before + 1..).zip(entries).collect())
 }
 
 /// A page of the feed.
@@ -87,7 +68,7 @@ pub struct Changes {
 /// None when changes after `since` have been pruned.
 pub fn page(
     store: &dyn Store,
-    streams: &[Stream],
+    reader: Reader,
     since: u64,
     resources: &[Resource],
     limit: usize,
@@ -96,10 +77,10 @@ pub fn page(
     let end = feed_end(store)?;
     let (mut entries, mut next, mut read) = (Vec::new(), since, 0);
     while next < end && entries.len() < limit && read < READ_AT_MOST {
-        let (found, complete_to) = merged(store, streams, next, end)?;
-        read += found.len();
+        let Merged { changes, complete_to, looked_at } = merged(store, reader, next, end)?;
+        read += looked_at;
         next = complete_to;
-        for (number, entry) in found.into_iter().filter(|(_, entry)| wanted(resources, entry)) {
+        for (number, entry) in changes.into_iter().filter(|(_, entry)| wanted(resources, entry)) {
             entries.push(entry);
             if entries.len() == limit {
                 next = number;
@@ -107,9 +88,9 @@ pub fn page(
             }
         }
     }
-    for stream in streams {
+    for stream in reader.streams() {
         // Looked at last: whatever the reading above missed has been noted by then.
-        if pruned(store, *stream)? > since {
+        if pruned(store, stream)? > since {
             return Ok(None);
         }
     }
@@ -120,30 +101,39 @@ fn wanted(resources: &[Resource], entry: &FeedEntry) -> bool {
     resources.is_empty() || resources.contains(&entry.resource)
 }
 
-/// The next changes of all streams by their numbers, and up to which number they are all there is.
-fn merged(
-    store: &dyn Store,
-    streams: &[Stream],
-    after: u64,
-    end: u64,
-) -> Result<(Vec<(u64, FeedEntry)>, u64), StoreError> {
-    let (mut all, mut complete_to) = (BTreeMap::new(), end);
-    for stream in streams {
+/// The next changes of all streams.
+struct Merged {
+    /// By their numbers; those the reader may know of.
+    changes: BTreeMap<u64, FeedEntry>,
+    /// Up to which number they are all there is.
+    complete_to: u64,
+    looked_at: usize,
+}
+
+fn merged(store: &dyn Store, reader: Reader, after: u64, end: u64) -> Result<Merged, StoreError> {
+    let (mut changes, mut complete_to, mut looked_at) = (BTreeMap::new(), end, 0);
+    for stream in reader.streams() {
         let mut range = keys::feed_after(stream.number(), after);
         // A value that ends after `after` may begin before it.
         range.end = range.end.min(keys::feed(stream.number(), end.saturating_add(1)));
         let found = store.scan(range, Direction::Forward, READ_AT_ONCE)?;
         let full = found.len() == READ_AT_ONCE;
         for (key, value) in &found {
-            all.extend(parse(key, value)?);
+            for (number, change) in stream::parse(key, value)? {
+                looked_at += 1;
+                let Recorded { at, resource, id, change, readers, .. } = change;
+                if reader.may_read(readers) {
+                    changes.insert(number, FeedEntry { at, resource, id, change });
+                }
+            }
         }
         if let Some((key, _)) = found.last().filter(|_| full) {
             let last = keys::parse_feed(key).map_or(after, |(_, number)| number);
             complete_to = complete_to.min(last);
         }
     }
-    all.retain(|number, _| after < *number && *number <= complete_to);
-    Ok((all.into_iter().collect(), complete_to))
+    changes.retain(|number, _| after < *number && *number <= complete_to);
+    Ok(Merged { changes, complete_to, looked_at })
 }
 
 /// The last change of each record. One that was created and then changed is still news as a whole.
@@ -169,50 +159,46 @@ fn pruned(store: &dyn Store, stream: Stream) -> Result<u64, StoreError> {
     Ok(u64::from_be_bytes(bytes))
 }
 
-/// One step of pruning: the next stream after `stream` that has changes, and what is too old of it. Answers where to go on, none at
-/// the end.
-pub(crate) fn prune(
+/// The next stream after `after` that has changes, and whether some of them are too old.
+pub(crate) fn next_stream(
     store: &dyn Store,
     after: Option<u64>,
     now: Timestamp,
-    limit: usize,
-    batch: &mut Batch,
-) -> Result<Option<Pruned>, StoreError> {
+) -> Result<Option<(u64, bool)>, StoreError> {
     let mut range = keys::Space::Feed.range();
     if let Some(after) = after {
         range.start = prefix_end(&keys::feed(after, 0)[..9]);
     }
-    let first = store.scan_keys(range, Direction::Forward, 1)?;
-    let Some((stream, _)) = first.first().and_then(|key| keys::parse_feed(key)) else { return Ok(None) };
-    let range: KeyRange = keys::feed_after(stream, 0);
-    // Mostly nothing is old, and the first change says so.
-    let eldest = store.scan(range.clone(), Direction::Forward, 1)?;
-    let eldest = eldest.first().map(|(key, value)| old(key, value, now)).transpose()?;
-    if eldest.flatten().is_none() {
-        return Ok(Some(Pruned { stream, whole: true }));
-    }
-    let found: Vec<(Key, Vec<u8>)> = store.scan(range, Direction::Forward, limit)?;
+    let first = store.scan(range, Direction::Forward, 1)?;
+    let Some((key, value)) = first.first() else { return Ok(None) };
+    let (stream, _) = keys::parse_feed(key).ok_or_else(|| StoreError::damaged(key, "a key that is no change"))?;
+    Ok(Some((stream, old(key, value, now)?.is_some())))
+}
+
+/// One step of pruning: what is too old of a stream and merged into the index. Answers whether there may be more.
+pub(crate) fn prune(
+    store: &dyn Store,
+    stream: Stream,
+    now: Timestamp,
+    limit: usize,
+    batch: &mut Batch,
+) -> Result<bool, StoreError> {
+    let merged_to = index::merged_to(store, stream)?;
+    let found = store.scan(keys::feed_after(stream.number(), 0), Direction::Forward, limit)?;
     let mut last = None;
     for (key, value) in &found {
-        let Some(number) = old(key, value, now)? else { break };
+        let Some(number) = old(key, value, now)?.filter(|number| *number <= merged_to) else { break };
         batch.delete(key.clone());
         last = Some((number, key));
     }
     if let Some((number, _)) = last {
-        batch.put(keys::feed_pruned(stream), number.to_be_bytes().to_vec());
+        batch.put(keys::feed_pruned(stream.number()), number.to_be_bytes().to_vec());
     }
-    let whole = found.last().map(|(key, _)| key) != last.map(|(_, key)| key) || found.len() < limit;
-    Ok(Some(Pruned { stream, whole }))
+    Ok(found.len() == limit && found.last().map(|(key, _)| key) == last.map(|(_, key)| key))
 }
 
 /// The number of a change that is to go. Changes of one commit are of one age.
-fn old(key: &[u8], value: &[u8], now: Timestamp) -> Result<Option<u64>, StoreError> {
-    let last = parse(key, value)?.pop().filter(|(_, entry)| entry.at <= now.minus(KEPT));
+fn old(key: &store::Key, value: &[u8], now: Timestamp) -> Result<Option<u64>, StoreError> {
+    let last = stream::parse(key, value)?.pop().filter(|(_, change)| change.at <= now.minus(KEPT));
     Ok(last.map(|(number, _)| number))
-}
-
-/// Which stream a step of pruning was about, and whether it is done with it.
-pub(crate) struct Pruned {
-    pub stream: u64,
-    pub whole: bool,
 }

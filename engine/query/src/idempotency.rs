@@ -227,7 +227,12 @@ mod tests {
         assert!(matches!(world.store.commit_now(batch), Err(CommitError::Conflict { .. })));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime
-            .block_on(retention::all(&(world.store.clone() as Arc<dyn Store>), later, std::time::Duration::ZERO))
+            .block_on(retention::all(
+                &Arc::default(),
+                &(world.store.clone() as Arc<dyn Store>),
+                later,
+                std::time::Duration::ZERO,
+            ))
             .unwrap();
         assert_eq!((world.count(Space::Once), world.count(Space::OnceExpiry)), (601, 601));
         assert_eq!(world.ask(&ONE, later.0 + 1), Lookup::Replay(json!({ "at": later.0 })));

@@ -2,9 +2,10 @@
 //! idempotency keys (`idempotency`), and what is forgotten of all of them in time (`retention`). It knows no actor and no EHR.
 //!
 //! ```text
-//!  processor ── writes index, feed, idempotency keys in the batch of the record ──┐
-//!                                                                                 ▼
-//!  engine ──── lists ──► index ──► store        retention ──► index, feed, idempotency ──► store
+//!  processor ── changes (stream) and idempotency keys, in the batch of the record ──► store
+//!                             ▲
+//!  engine ─┬─ lists ──► index ┤ reads on, merges                retention ──► feed, idempotency, index (merge)
+//!          └─ feed ───────────┘ reads on
 //! ```
 
 #![warn(unreachable_pub)]
@@ -13,4 +14,6 @@ pub mod feed;
 pub mod idempotency;
 pub mod index;
 pub mod lists;
+mod reading;
 pub mod retention;
+pub mod stream;

@@ -1,5 +1,5 @@
-//! What is thrown away in time, in small steps between the commits of others: old changes of the feed, places that were left long ago,
-//! claims of idempotency keys that have expired.
+//! What is thrown away in time, in small steps between the commits of others: old changes of the feed, claims of idempotency keys that
+//! have expired.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,58 +7,61 @@ use location::time::Timestamp;
 use runtime::clock;
 use store::{Batch, CommitError, Store, StoreError};
 
-use crate::{feed, idempotency as once, index::places};
+use crate::{
+    feed, idempotency as once,
+    index::{Index, merge},
+    reading::reading,
+    stream::Stream,
+};
 
 /// Entries of one step: about as much as a group of commits.
 const STEP: usize = 500;
 const PAUSE: Duration = Duration::from_millis(20);
 const EVERY: Duration = Duration::from_secs(3_600);
 
-pub async fn run(store: Arc<dyn Store>) {
+pub async fn run(index: Arc<Index>, store: Arc<dyn Store>) {
     loop {
         tokio::time::sleep(EVERY).await;
-        if let Err(error) = all(&store, clock::now(), PAUSE).await {
+        if let Err(error) = all(&index, &store, clock::now(), PAUSE).await {
             tracing::warn!(%error, "retention stopped early; it continues in an hour");
         }
     }
 }
 
 /// Everything that is to go as of `now`.
-pub async fn all(store: &Arc<dyn Store>, now: Timestamp, pause: Duration) -> Result<(), CommitError> {
-    steps(store, pause, (), move |store, (), batch| {
-        Ok((places::forget(store, now, STEP, batch)? == STEP).then_some(()))
-    })
-    .await?;
-    steps(store, pause, (), move |store, (), batch| Ok((once::forget(store, now, STEP, batch)? == STEP).then_some(())))
-        .await?;
-    steps(store, pause, None, move |store, after, batch| {
-        let pruned = feed::prune(store, after, now, STEP, batch)?;
-        Ok(pruned.map(|pruned| if pruned.whole { Some(pruned.stream) } else { after }))
-    })
-    .await
+pub async fn all(
+    index: &Arc<Index>,
+    store: &Arc<dyn Store>,
+    now: Timestamp,
+    pause: Duration,
+) -> Result<(), CommitError> {
+    steps(store, pause, move |store, batch| Ok(once::forget(store, now, STEP, batch)? == STEP)).await?;
+    let mut after = None;
+    while let Some((stream, old)) = reading(store, move |store| feed::next_stream(store, after, now)).await? {
+        after = Some(stream);
+        if let Some(stream) = Stream::from_number(stream).filter(|_| old) {
+            // The index goes on from what was merged: what it has not merged must stay.
+            merge(index, store, stream, 1, pause).await?;
+            steps(store, pause, move |store, batch| feed::prune(store, stream, now, STEP, batch)).await?;
+        }
+    }
+    Ok(())
 }
 
-/// One commit per step until `step` says that there are no more; else it says where to go on. Each step reads on a thread that may
-/// wait, so that nothing else stands still meanwhile, however many steps find nothing to throw away.
-async fn steps<At: Copy + Send + 'static>(
+/// One commit per step until `step` says that there are no more.
+async fn steps(
     store: &Arc<dyn Store>,
     pause: Duration,
-    begin: At,
-    step: impl Fn(&dyn Store, At, &mut Batch) -> Result<Option<At>, StoreError> + Copy + Send + 'static,
+    step: impl Fn(&dyn Store, &mut Batch) -> Result<bool, StoreError> + Copy + Send + 'static,
 ) -> Result<(), CommitError> {
-    let mut next = Some(begin);
-    while let Some(at) = next {
-        let reads = store.clone();
-        let read = move || {
+    let mut more = true;
+    while more {
+        let read = move |store: &dyn Store| {
             let mut batch = Batch::new();
-            step(&*reads, at, &mut batch).map(|next| (next, batch))
+            step(store, &mut batch).map(|more| (more, batch))
         };
-        let (going_on, batch) = match tokio::task::spawn_blocking(read).await {
-            Ok(read) => read?,
-            // The runtime ends, or the step panicked and has said so.
-            Err(_) => return Ok(()),
-        };
-        next = going_on;
+        let (going_on, batch) = reading(store, read).await?;
+        more = going_on;
         if !batch.is_empty() {
             match store.commit(batch).await {
                 // Somebody changed one of them meanwhile: the next step reads it again.
@@ -80,7 +83,7 @@ mod tests {
     use store::{CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Versioned};
 
     use super::*;
-    use crate::feed::{FeedEntry, Stream};
+    use crate::stream::{Change, Readers, Recorded, append};
 
     /// Counts what is read, and from where.
     #[derive(Default)]
@@ -125,8 +128,16 @@ mod tests {
         for stream in 0..streams {
             let mut batch = Batch::new();
             for _ in 0..20 {
-                let entry = FeedEntry { at: now, resource: Resource::Patients, id: 1, change: feed::Change::Updated };
-                feed::append(&mut batch, Stream::Location(u32::try_from(stream).unwrap()), &[entry]);
+                let change = Recorded {
+                    at: now,
+                    resource: Resource::Patients,
+                    id: 1,
+                    change: Change::Updated,
+                    readers: Readers::Source(1),
+                    removed: Vec::new(),
+                    added: Vec::new(),
+                };
+                append(&mut batch, Stream::Location(u32::try_from(stream).unwrap()), &[change]);
             }
             store.store.commit_now(batch).unwrap();
         }
@@ -141,7 +152,7 @@ mod tests {
             })
         };
         let shared: Arc<dyn Store> = store.clone();
-        all(&shared, now, Duration::ZERO).await.unwrap();
+        all(&Arc::default(), &shared, now, Duration::ZERO).await.unwrap();
         others.abort();
         assert!(turns.load(Ordering::SeqCst) >= streams, "{turns:?} turns beside {streams} streams");
         assert_eq!(store.on_runtime.load(Ordering::SeqCst), 0, "reads on the thread of the runtime");

@@ -47,17 +47,10 @@ spaces! {
     PatientMatch = 0x43 "patient match",
     /// kind, scope, id -> what the EHR still has of a document that is being changed here
     Before = 0x44 "before",
-    /// scope, kind, field, value, id -> nothing; what a record is found by
-    Index = 0x45 "index",
-    /// scope, kind, order, time, id -> since when and until when the record stood there
-    Place = 0x46 "place",
-    /// time, key of a place -> nothing; places that were left
-    PlaceLeft = 0x47 "place left",
+    // 0x45 to 0x47, 0x49 and 0x4F were the index of format 2.
     /// data source, number -> a change of the simulated EHR
     SandboxChange = 0x48 "sandbox change",
-    /// scope, kind, field, digest of a beginning, digest of a word -> the word
-    Word = 0x49 "word",
-    /// stream, number -> a change, in the order of commits
+    /// stream, number -> changes, in the order of commits: what is told of them, and what follows for the index
     Feed = 0x4A "feed",
     /// nothing -> the last number given in the feed
     FeedEnd = 0x4B "feed end",
@@ -67,8 +60,6 @@ spaces! {
     Once = 0x4D "once",
     /// time, digest of an idempotency key -> nothing; when it may be forgotten
     OnceExpiry = 0x4E "once expiry",
-    /// scope, kind, id, time -> nothing; when a record changed last, in the order of ids
-    Changed = 0x4F "changed",
     // Webhooks build their own keys, in `webhooks/keys.rs`.
     /// id -> a webhook endpoint
     Endpoint = 0x50 "webhook endpoint",
@@ -102,6 +93,10 @@ spaces! {
     Lease = 0x64 "lease",
     /// digest of a location and the number a client gave a record -> the record, and a digest of what was said of it
     Numbered = 0x70 "numbered record",
+    /// stream, segment, level, number -> packed entries of the index, or the first entries of such blocks
+    IndexBlock = 0x71 "index block",
+    /// stream -> the segments of its index
+    IndexManifest = 0x72 "index manifest",
 }
 
 impl Space {
@@ -139,10 +134,21 @@ pub fn whose(key: &[u8]) -> String {
         return format!("a foreign id of kind {kind} at data source {scope}");
     }
     if let Some((stream, number)) = parse_feed(key) {
-        let of = if stream >> 32 == 1 { "data source" } else { "location" };
-        return format!("changes up to {number} of {of} {}", stream & u64::from(u32::MAX));
+        return format!("changes up to {number} of {}", stream_name(stream));
+    }
+    if let Some(stream) = parse_index_manifest(key).or_else(|| Some(parse_index_block(key)?.0)) {
+        return format!("the index of {}", stream_name(stream));
     }
     "nobody's that its key names".to_owned()
+}
+
+fn stream_name(stream: u64) -> String {
+    let of = match stream >> 32 {
+        1 => "data source",
+        2 => "location",
+        _ => "institution",
+    };
+    format!("{of} {}", stream & u64::from(u32::MAX))
 }
 
 pub fn journal(location: u32, seq: u64) -> Key {
@@ -202,65 +208,25 @@ pub fn patient_match(institution: u32, source: u32, digest: &[u8; 32]) -> Key {
     Build::new(Space::PatientMatch).u32(institution).u32(source).bytes(digest)
 }
 
-/// All values of a field are of one length, or the records of a value would not stand together.
-pub fn index(scope: u32, kind: u8, field: u8, value: &[u8], id: u64) -> Key {
-    Build::new(Space::Index).u32(scope).u8(kind).u8(field).raw(value).u64(id).key()
+pub fn index_manifest(stream: u64) -> Key {
+    Build::new(Space::IndexManifest).u64(stream).key()
 }
 
-/// Every record with a value, in the order of their ids.
-pub fn indexed(scope: u32, kind: u8, field: u8, value: &[u8]) -> KeyRange {
-    KeyRange::prefix(&Build::new(Space::Index).u32(scope).u8(kind).u8(field).bytes(value))
+pub fn parse_index_manifest(key: &[u8]) -> Option<u64> {
+    Parts::parse(Space::IndexManifest, key, Parts::u64)
 }
 
-/// The id at the end of an index key.
-pub fn parse_indexed(key: &[u8]) -> Option<u64> {
-    let (_, id) = Parts::of(Space::Index, key)?.0.split_last_chunk()?;
-    Some(u64::from_be_bytes(*id))
+pub fn index_block(stream: u64, segment: u64, level: u8, number: u32) -> Key {
+    Build::new(Space::IndexBlock).u64(stream).u64(segment).u8(level).u32(number).key()
 }
 
-pub fn place(scope: u32, kind: u8, order: u8, at: i64, id: u64) -> Key {
-    Build::new(Space::Place).u32(scope).u8(kind).u8(order).i64(at).u64(id).key()
+pub fn parse_index_block(key: &[u8]) -> Option<(u64, u64, u8, u32)> {
+    Parts::parse(Space::IndexBlock, key, |parts| Some((parts.u64()?, parts.u64()?, parts.u8()?, parts.u32()?)))
 }
 
-pub fn parse_place(key: &[u8]) -> Option<(u32, u8, u8, i64, u64)> {
-    Parts::parse(Space::Place, key, |parts| Some((parts.u32()?, parts.u8()?, parts.u8()?, parts.i64()?, parts.u64()?)))
-}
-
-/// When the records of a scope changed last, in the order of their ids.
-pub fn changed_of(scope: u32, kind: u8) -> KeyRange {
-    KeyRange::prefix(&Build::new(Space::Changed).u32(scope).u8(kind).key())
-}
-
-pub fn changed(scope: u32, kind: u8, id: u64, at: i64) -> Key {
-    Build::new(Space::Changed).u32(scope).u8(kind).u64(id).i64(at).key()
-}
-
-pub fn parse_changed(key: &[u8]) -> Option<(u32, u8, u64, i64)> {
-    Parts::parse(Space::Changed, key, |parts| Some((parts.u32()?, parts.u8()?, parts.u64()?, parts.i64()?)))
-}
-
-pub fn place_left(left: i64, place: &[u8]) -> Key {
-    Build::new(Space::PlaceLeft).i64(left).bytes(place)
-}
-
-/// When a place was left, and its key.
-pub fn parse_place_left(key: &[u8]) -> Option<(i64, &[u8])> {
-    let mut parts = Parts::of(Space::PlaceLeft, key)?;
-    Some((parts.i64()?, parts.rest()))
-}
-
-/// Places left at `time` or earlier.
-pub fn places_left(time: i64) -> KeyRange {
-    KeyRange::new(place_left(i64::MIN, &[]), after_time(Space::PlaceLeft, time))
-}
-
-pub fn word(scope: u32, kind: u8, field: u8, beginning: &[u8; 16], word: &[u8; 16]) -> Key {
-    Build::new(Space::Word).u32(scope).u8(kind).u8(field).raw(beginning).bytes(word)
-}
-
-/// Every word with a beginning.
-pub fn words(scope: u32, kind: u8, field: u8, beginning: &[u8; 16]) -> KeyRange {
-    KeyRange::prefix(&Build::new(Space::Word).u32(scope).u8(kind).u8(field).bytes(beginning))
+/// All blocks of a segment.
+pub fn index_segment(stream: u64, segment: u64) -> KeyRange {
+    KeyRange::prefix(&Build::new(Space::IndexBlock).u64(stream).u64(segment).key())
 }
 
 pub fn feed(stream: u64, number: u64) -> Key {
@@ -525,17 +491,14 @@ mod tests {
             (Space::Secret, secret("seed")),
             (Space::PatientMatch, patient_match(1, 2, &[7; 32])),
             (Space::Before, before(1, 2, 3)),
-            (Space::Index, index(1, 2, 3, b"v", 4)),
-            (Space::Place, place(1, 2, 3, -4, 5)),
-            (Space::Changed, changed(1, 2, 3, -4)),
-            (Space::PlaceLeft, place_left(-1, &place(1, 2, 3, -4, 5))),
-            (Space::Word, word(1, 2, 3, &[4; 16], &[5; 16])),
             (Space::Feed, feed(1, 2)),
             (Space::FeedEnd, feed_end()),
             (Space::FeedPruned, feed_pruned(1)),
             (Space::Once, once(&[7; 32])),
             (Space::OnceExpiry, once_expiry(-1, &[7; 32])),
             (Space::Numbered, numbered(&[7; 32])),
+            (Space::IndexBlock, index_block(1, 2, 3, 4)),
+            (Space::IndexManifest, index_manifest(1)),
             (Space::SandboxChange, sandbox_change(1, 2)),
             (Space::PairingCode, pairing_code(&[7; 32])),
             (Space::PairingCodeOf, pairing_code_of(1, -2, &[7; 32])),
@@ -567,8 +530,7 @@ mod tests {
         assert_eq!(parse_journal(&[]), None);
         assert_eq!(parse_feed(&feed(7, 8)), Some((7, 8)));
         assert_eq!(parse_once_expiry(&once_expiry(-7, &[8; 32])), Some((-7, [8; 32])));
-        let place = place(1, 2, 3, -4, 5);
-        assert_eq!(parse_place_left(&place_left(-7, &place)), Some((-7, place.as_slice())));
+        assert_eq!(parse_index_manifest(&index_manifest(7)), Some(7));
         assert_eq!(Space::of(&[0xFF, 1]), None);
     }
 
@@ -593,9 +555,9 @@ mod tests {
             prop_assert_eq!(parse_wake(&wake(c.0, c.1)), Some(c));
             prop_assert_eq!(parse_record(&record(e.0, e.1, e.2)), Some(e));
             prop_assert_eq!(feed(a.0.into(), a.1).cmp(&feed(b.0.into(), b.1)), a.cmp(&b));
-            prop_assert_eq!(place(1, 2, 3, c.0, a.1).cmp(&place(1, 2, 3, d.0, b.1)), (c.0, a.1).cmp(&(d.0, b.1)));
-            prop_assert_eq!(parse_place(&place(a.0, e.0, f.0, c.0, a.1)), Some((a.0, e.0, f.0, c.0, a.1)));
-            prop_assert_eq!(parse_indexed(&index(a.0, e.0, f.0, b"value", e.2)), Some(e.2));
+            let (block, other) = ((a.1, e.2, e.0, a.0), (b.1, f.2, f.0, b.0));
+            prop_assert_eq!(parse_index_block(&index_block(a.1, e.2, e.0, a.0)), Some(block));
+            prop_assert_eq!(index_block(a.1, e.2, e.0, a.0).cmp(&index_block(b.1, f.2, f.0, b.0)), block.cmp(&other));
         }
     }
 }

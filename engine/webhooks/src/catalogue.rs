@@ -4,7 +4,7 @@ use location::{
     pull::Resource::{self, *},
     resource::Operation,
 };
-use query::feed::Change;
+use query::stream::Change;
 use serde::{Deserialize, Serialize};
 
 /// The longest piece of a caller's text that an error message repeats.

@@ -118,6 +118,7 @@ async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Env>, Box<dyn Er
         outbox,
         views: RecordViews::shared(),
         secrets,
+        index: Arc::default(),
         change_counter: stamps,
     }))
 }

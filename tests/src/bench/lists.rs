@@ -15,9 +15,13 @@ use processor::{
     id_pool::Pool,
     unit_of_work::{Home, UnitOfWork},
 };
-use query::lists::{Filter, ListQuery, Lists, Order, Position, Range};
+use query::{
+    index::{self, Index},
+    lists::{Filter, ListQuery, Lists, Order, Position, Range},
+    stream::Stream,
+};
 use records::{Patient, index::words};
-use store::{Batch, Direction, Store, StoreError, secrets::Secrets};
+use store::{Batch, Direction, Store, StoreError};
 
 use super::{
     idle::resident,
@@ -51,21 +55,21 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
 
 fn measure(dir: &Path, count: u32, report: &mut Report) -> Outcome {
     let store = practices::store(dir)?;
-    let secrets = Secrets::from_seed([7; 32]);
+    let index = Arc::new(Index::default());
     let started = Instant::now();
-    actix_rt::System::new().block_on(load(&store, &secrets, count))?;
+    actix_rt::System::new().block_on(load(&store, &index, count))?;
     let rate = f64::from(count) / started.elapsed().as_secs_f64();
     report.number("patients written with their index and feed", rate, "/s", Aim::None);
 
     let loaded = resident(std::process::id())?;
-    let lists = Lists { store: &*store, secrets: &secrets };
+    let lists = Lists { store: &*store, index: &index };
     for case in cases(count) {
         let page = |run| page(&lists, &case, probe(run, count));
         report.time(case.what, median(timed(page)?), Aim::Below(Duration::from_millis(5)));
     }
     let all = ListQuery::new([INSTITUTION], Order::Id);
     let range = |run| Range { from: Some(place(probe(run, count))), direction: Direction::Forward, limit: 1_000 };
-    let raw = timed(|run| lists.scan_raw::<Record<Patient>>(&all, Timestamp::MAX, range(run)).map(|rows| rows.len()))?;
+    let raw = timed(|run| lists.scan_raw::<Record<Patient>>(&all, range(run)).map(|rows| rows.len()))?;
     report.time("a thousand rows as the store has them", median(raw), Aim::None);
     let read = resident(std::process::id())?;
     report.megabytes(
@@ -81,17 +85,18 @@ fn measure(dir: &Path, count: u32, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-async fn load(store: &Arc<dyn Store>, secrets: &Secrets, count: u32) -> Outcome {
+async fn load(store: &Arc<dyn Store>, index: &Arc<Index>, count: u32) -> Outcome {
+    let merging = tokio::spawn(index::run(index.clone(), store.clone()));
     let pool = Pool::default();
     let mut under_way = VecDeque::new();
     for first in (1..=count).step_by(AT_ONCE as usize) {
         let home = Home { source: Some(1), location: 1, now: Timestamp(0) };
-        let mut docs = UnitOfWork::new(&**store, &pool, secrets, home);
+        let mut docs = UnitOfWork::new(&**store, &pool, index, home);
         for n in first..=count.min(first + AT_ONCE - 1) {
             docs.put(&patient(n, count))?;
         }
         let mut batch = Batch::new();
-        docs.into_batch(&mut batch)?;
+        docs.into_batch(&mut batch);
         under_way.push_back(store.commit(batch));
         if under_way.len() == COMMITS
             && let Some(oldest) = under_way.pop_front()
@@ -102,6 +107,8 @@ async fn load(store: &Arc<dyn Store>, secrets: &Secrets, count: u32) -> Outcome 
     for commit in under_way {
         commit.await?;
     }
+    merging.abort();
+    index::merge(index, store, Stream::Institution(INSTITUTION), 1, Duration::ZERO).await?;
     Ok(())
 }
 
@@ -207,11 +214,8 @@ fn page(lists: &Lists<'_>, case: &Case, n: u32) -> Result<usize, StoreError> {
     let (mut kept, mut ahead) = (0, 0);
     while kept <= ROWS {
         let limit = ahead.max(ROWS + 1 - kept);
-        let rows = lists.scan::<Record<Patient>>(
-            &query,
-            Timestamp::MAX,
-            Range { from, direction: Direction::Forward, limit },
-        )?;
+        let range = Range { from, direction: Direction::Forward, limit };
+        let rows = lists.scan::<Record<Patient>>(&query, range)?;
         let Some((last, _)) = rows.last() else { break };
         from = Some(*last);
         kept += rows.iter().filter(|(_, patient)| keep(patient)).count();

@@ -88,6 +88,7 @@ pub fn environment(setup: Arc<Setup>, store: Arc<MemoryStore>) -> Arc<Deps> {
         outbox,
         views: RecordViews::shared(),
         secrets: Secrets::from_seed([7; 32]),
+        index: Arc::default(),
     })
 }
 

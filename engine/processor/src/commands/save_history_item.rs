@@ -1,6 +1,6 @@
 //! Says what of a medical history catalogue applies to a patient, or applies no more: one entry for each item.
 
-use location::{command::Cx, decision::Decision, pull::Resource, time::Timestamp};
+use location::{command::Cx, decision::Decision, pull::Resource};
 use query::lists::{Filter, ListQuery, Lists, Order, Range};
 use records::{HistoryCategory, HistoryItem, PatientHistoryItem, record::Record};
 
@@ -51,10 +51,10 @@ impl Request for SaveHistoryItem {
 impl SaveHistoryItem {
     /// The patient's entry for the item, one in force before one that is not. What the EHR would not take counts for nothing.
     fn entry(&self, at: &Processor) -> Result<Option<Record<PatientHistoryItem>>, Reject> {
-        let lists = Lists { store: &*at.deps.store, secrets: &at.deps.secrets };
+        let lists = Lists { store: &*at.deps.store, index: &at.deps.index };
         let theirs = ListQuery::new([at.source().unwrap_or(0)], Order::Id);
         let theirs = theirs.filtered([Filter::Patient(self.patient_id.into())]);
-        let entries = lists.scan::<Record<PatientHistoryItem>>(&theirs, Timestamp::MAX, Range::last(MOST_ENTRIES))?;
+        let entries = lists.scan::<Record<PatientHistoryItem>>(&theirs, Range::last(MOST_ENTRIES))?;
         let entries = entries.into_iter().map(|(_, entry)| entry);
         let mut same: Vec<_> = entries
             .filter(|it| it.deleted_at.is_none() && !it.rejected())

@@ -13,7 +13,10 @@ use location::{
     settings::PullRules,
     time::{DAY, MINUTE, SECOND, Timestamp},
 };
-use query::feed::{self, Change, Stream};
+use query::{
+    feed::{self, Reader},
+    stream::Change,
+};
 use records::{
     document::Document,
     ehr::{Description, EhrAppointment, EhrPatient, EhrRecord, Page as EhrPage, PullAbility},
@@ -79,6 +82,7 @@ impl World {
             outbox: Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default())),
             views: Arc::new(Mute),
             secrets: Secrets::from_seed([7; 32]),
+            index: Arc::default(),
         });
         let mut world =
             World { deps, store, processors: BTreeMap::new(), pages: BTreeMap::new(), by_absence, now: START };
@@ -182,7 +186,9 @@ impl World {
     }
 
     fn changes(&self, location: u32, since: u64) -> Vec<Change> {
-        let page = feed::page(&*self.store, &[Stream::Location(location)], since, &[], 100).unwrap().unwrap();
+        let page = feed::page(&*self.store, Reader { institution: 0, source: None, location }, since, &[], 100)
+            .unwrap()
+            .unwrap();
         page.entries.iter().map(|entry| entry.change).collect()
     }
 }

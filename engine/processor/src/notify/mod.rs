@@ -13,7 +13,7 @@ use location::{
     pull::Resource,
     resource::Operation,
 };
-use query::feed::Change;
+use query::stream::Change;
 use records::document::scope_of;
 use runtime::clock;
 use serde::{Deserialize, de::IgnoredAny};

@@ -1,6 +1,6 @@
 //! Where a patient is seen: at each location that has an appointment with them, besides the one that made or read them first.
 
-use location::{command::Cx, pull::Resource, time::Timestamp};
+use location::{command::Cx, pull::Resource};
 use query::lists::{Filter, ListQuery, Lists, Order, Range};
 use records::record::Record;
 use records::{Appointment, Patient};
@@ -40,11 +40,11 @@ impl Processor {
         if unit.is_fresh::<Record<Patient>>(patient) {
             return Ok(visited);
         }
-        let lists = Lists { store: &*self.deps.store, secrets: &self.deps.secrets };
+        let lists = Lists { store: &*self.deps.store, index: &self.deps.index };
         let all = self.deps.setup.locations.values();
         for other in all.filter(|other| other.source == self.source() && other.id != self.setup.id) {
             let theirs = ListQuery::new([other.id.0], Order::Id).filtered([Filter::Patient(patient)]);
-            if !lists.scan::<Record<Appointment>>(&theirs, Timestamp::MAX, Range::first(1))?.is_empty() {
+            if !lists.scan::<Record<Appointment>>(&theirs, Range::first(1))?.is_empty() {
                 visited.push(other.id.0);
             }
         }

@@ -1,90 +1,193 @@
-//! What records are found by besides their ids: terms, the words of names, and their places in orders that change. The unit of work
-//! writes it in the batch of the record itself, `lists` reads it.
+//! What records are found by besides their ids: the terms of their fields, the words of names, and orders by a time. All of it follows
+//! from the changes in the streams; only what was merged lies on the disk as well, sorted and packed.
+//!
+//! ```text
+//!  Facets (entry) ──► stream, in the batch of the record
+//!                       │ read on by whoever asks            Index ──► view (state) ──► cursor, probe ──► lists
+//!                       └─────────────► state: fresh entries ──┘          │
+//!                       └─► merge: a new segment, or several into one ──► segment (block)
+//! ```
 
-pub mod places;
-pub mod terms;
-pub mod words;
+mod block;
+mod cursor;
+pub(crate) mod entry;
+mod merge;
+mod segment;
+mod state;
 
-use location::time::Timestamp;
-use places::Place;
-use records::{
-    document::Document,
-    index::{OrderBy, Term},
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use store::{Key, Store, StoreError, keys, secrets::Secrets};
-pub use terms::Writes;
-use terms::key;
 
-/// All that one state of a record is found by.
-pub struct Facets {
-    scope: u32,
-    kind: u8,
-    id: u64,
-    terms: Vec<Term>,
-    places: Vec<Place>,
-    listed_by_id: bool,
-    pub deleted: bool,
+use segment::{Manifest, Segment};
+use state::Slot;
+use store::{Store, StoreError};
+use tokio::sync::Notify;
+
+pub(crate) use self::{
+    cursor::{Cursor, Probe},
+    state::View,
+};
+pub use self::{
+    entry::Facets,
+    merge::{merge, run},
+};
+use crate::stream::Stream;
+
+/// Bytes of what is kept in memory of streams that were asked for: beyond them those asked for longest ago are forgotten.
+const MOST_BYTES: usize = 64 << 20;
+/// Of a stream in memory beside its entries.
+const SLOT_BYTES: usize = 512;
+/// Times a reader begins again when what it reads was merged meanwhile.
+const AGAIN: usize = 3;
+
+/// How much is read of the index before another way is taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Records of a beginning of a name that are collected.
+    pub named: usize,
+    /// Records changed since a time that are collected.
+    pub changed: usize,
+    /// Times of change read in vain before what changed is collected instead, and how many more for each that was not: as many as
+    /// collecting costs where it is about as good, with five thousand of a million.
+    pub credit: usize,
+    pub earned: usize,
 }
 
-impl Facets {
-    pub fn of<T: Document>(record: &T) -> Facets {
-        let (scope, kind, id) = (record.owner(), T::KIND.byte(), record.id());
-        let mut terms = record.terms();
-        terms.sort_unstable();
-        terms.dedup();
-        let places = record.places();
-        let places = places.into_iter().map(|(order, at)| Place { scope, kind, order, at: at.0, id }).collect();
-        Facets { scope, kind, id, terms, places, listed_by_id: T::LISTED_BY_ID, deleted: record.deleted() }
-    }
-
-    /// Institution, data source or location whose lists show it.
-    pub fn owner(&self) -> u32 {
-        self.scope
-    }
-
-    fn has(&self, scope: u32, term: &Term) -> bool {
-        self.scope == scope && self.terms.binary_search(term).is_ok()
-    }
-
-    pub(crate) fn place(&self, order: OrderBy) -> Option<Place> {
-        self.places.iter().find(|place| place.order == order).copied()
-    }
-
-    fn changed_key(&self) -> Option<Key> {
-        let place = self.place(OrderBy::Updated).filter(|_| self.listed_by_id)?;
-        Some(keys::changed(place.scope, place.kind, place.id, place.at))
+impl Default for Effort {
+    fn default() -> Effort {
+        Effort { named: 5_000, changed: 20_000, credit: 512, earned: 200 }
     }
 }
 
-/// The difference between what a record was found by and what it is to be found by.
-pub fn write(
-    store: &dyn Store,
-    secrets: &Secrets,
-    now: Timestamp,
-    before: Option<&Facets>,
-    after: &Facets,
-    writes: &mut Writes,
-) -> Result<(), StoreError> {
-    let Facets { scope, kind, id, .. } = *after;
-    for old in before.into_iter().flat_map(|before| before.terms.iter().map(move |term| (before.scope, term))) {
-        if !after.has(old.0, old.1) {
-            writes.insert(key(old.1, secrets, old.0, kind, id), None);
+/// The index of a store.
+#[derive(Default)]
+pub struct Index {
+    effort: Effort,
+    slots: Mutex<Slots>,
+    /// Bytes of changes since the last merge that this process knows of; none of a stream it has not looked at.
+    unmerged: Mutex<HashMap<Stream, usize>>,
+    /// There is something to merge.
+    due: Notify,
+    /// Segments that were replaced; they are deleted when nobody reads them any more.
+    replaced: Mutex<Vec<Arc<Segment>>>,
+}
+
+/// Streams in memory, and the bytes of all of them.
+#[derive(Default)]
+struct Slots {
+    held: HashMap<Stream, Held>,
+    bytes: usize,
+    asked: u64,
+}
+
+#[derive(Default)]
+struct Held {
+    slot: Arc<Slot>,
+    /// When it was asked for last, as a count.
+    asked: u64,
+    bytes: usize,
+}
+
+impl Index {
+    /// One that readers take another way to sooner or later than usual.
+    pub fn with(effort: Effort) -> Index {
+        Index { effort, ..Index::default() }
+    }
+
+    pub(crate) fn effort(&self) -> Effort {
+        self.effort
+    }
+
+    /// Reads from a stream's index as it is now. `read` begins again when what it reads was merged meanwhile by another process.
+    pub(crate) fn read<T, E: From<StoreError>>(
+        &self,
+        store: &dyn Store,
+        stream: Option<Stream>,
+        read: impl Fn(&View) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let Some(stream) = stream else { return read(&View::empty()) };
+        for _ in 1..AGAIN {
+            let view = self.view(store, stream)?;
+            match read(&view) {
+                Err(_) if view.is_outdated(store)? => self.forget(stream),
+                answer => return answer,
+            }
+        }
+        read(&self.view(store, stream)?)
+    }
+
+    fn view(&self, store: &dyn Store, stream: Stream) -> Result<View, StoreError> {
+        let slot = lock(&self.slots).slot(stream);
+        let view = slot.view(store, stream);
+        let bytes = slot.bytes();
+        lock(&self.slots).weigh(stream, bytes);
+        view
+    }
+
+    fn forget(&self, stream: Stream) {
+        lock(&self.slots).remove(stream);
+    }
+
+    /// A commit added so many bytes to a stream, or is about to.
+    pub fn journaled(&self, stream: Stream, bytes: usize) {
+        let mut unmerged = lock(&self.unmerged);
+        let due = match unmerged.get_mut(&stream) {
+            Some(sum) => {
+                *sum += bytes;
+                *sum >= merge::DUE_BYTES
+            }
+            // How much it has from before, a merge finds out.
+            None => {
+                unmerged.insert(stream, merge::DUE_BYTES);
+                true
+            }
+        };
+        if due {
+            self.due.notify_one();
         }
     }
-    for term in after.terms.iter().filter(|term| !before.is_some_and(|before| before.has(scope, term))) {
-        writes.insert(key(term, secrets, scope, kind, id), Some(Vec::new()));
-        if let Some(word) = term.word() {
-            words::learn(store, secrets, (scope, kind), word, writes)?;
+}
+
+impl Slots {
+    fn slot(&mut self, stream: Stream) -> Arc<Slot> {
+        self.asked += 1;
+        let held = self.held.entry(stream).or_default();
+        held.asked = self.asked;
+        held.slot.clone()
+    }
+
+    /// Notes what a stream takes. Too much in all: those asked for longest ago are forgotten until a quarter is free, so that it is not
+    /// done for each one.
+    fn weigh(&mut self, stream: Stream, bytes: usize) {
+        let Some(held) = self.held.get_mut(&stream) else { return };
+        let before = std::mem::replace(&mut held.bytes, bytes + SLOT_BYTES);
+        self.bytes = self.bytes - before + held.bytes;
+        if self.bytes <= MOST_BYTES {
+            return;
+        }
+        let mut others: Vec<(u64, Stream)> =
+            self.held.iter().filter(|(it, _)| **it != stream).map(|(it, held)| (held.asked, *it)).collect();
+        others.sort_unstable();
+        for (_, oldest) in others {
+            if self.bytes <= MOST_BYTES / 4 * 3 {
+                return;
+            }
+            self.remove(oldest);
         }
     }
-    for order in OrderBy::ALL {
-        let (old, new) = (before.map(|before| before.place(order)), after.place(order));
-        places::write(store, now, old, new, writes)?;
+
+    fn remove(&mut self, stream: Stream) {
+        self.bytes -= self.held.remove(&stream).map_or(0, |held| held.bytes);
     }
-    let (old, new) = (before.and_then(Facets::changed_key), after.changed_key());
-    if old != new {
-        writes.extend(old.map(|key| (key, None)));
-        writes.extend(new.map(|key| (key, Some(Vec::new()))));
-    }
-    Ok(())
+}
+
+/// The number of the last change of a stream that the index has without it.
+pub(crate) fn merged_to(store: &dyn Store, stream: Stream) -> Result<u64, StoreError> {
+    Ok(Manifest::read(store, stream)?.0.merged_to)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

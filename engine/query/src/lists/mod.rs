@@ -2,11 +2,12 @@
 //! that may change, found through the most selective of what they are filtered by.
 //!
 //! ```text
-//!  ListQuery, PageRequest ──► list ──► scan ──► source (records, index, order) ──► store
-//!        Filter ──► Criterion ──┴── holds ────────┘ index terms
+//!  ListQuery, PageRequest ──► list (latest_first) ──► rows ──► source ──┬► store: the records
+//!        Filter ──► Criterion ──┴── holds ─────────────────────┘        └► index: conditions, orders
 //! ```
 
 mod filter;
+mod latest_first;
 mod merge;
 mod page;
 mod query;
@@ -14,18 +15,20 @@ mod source;
 
 use std::collections::BTreeMap;
 
-use location::time::Timestamp;
 use records::document::{Document, Kind, Link};
 use source::{List, parsed};
-use store::{Direction, MAX_KEY_BYTES, Store, StoreError, keys, secrets::Secrets};
+use store::{Direction, MAX_KEY_BYTES, Store, StoreError, keys};
 
-use crate::index::places;
+use crate::{
+    index::{Index, View},
+    stream::Stream,
+};
 
-use self::filter::Criterion;
+use self::{filter::Criterion, latest_first::LatestFirst, query::Window};
 pub use self::{
     filter::{Filter, name_matches},
     page::{Page, PageAt, PageRequest, READ_AHEAD},
-    query::{COMMITS_WITHIN, ListQuery, Order, Position, Range, as_of},
+    query::{COMMITS_WITHIN, ListQuery, Order, Position, Range, begun},
 };
 
 /// Records that are put in order in memory.
@@ -35,16 +38,13 @@ pub const MAX_SORTED: usize = 20_000;
 #[derive(Clone, Copy)]
 pub struct Lists<'a> {
     pub store: &'a dyn Store,
-    pub secrets: &'a Secrets,
+    pub index: &'a Index,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Where records stood then is forgotten, so that some could be skipped.
-    #[error("the list began too long ago")]
-    Expired,
     /// Of what starts within a time.
     #[error("more than {MAX_SORTED} records cannot be put in the order of their ids")]
     TooManyToSort,
@@ -52,44 +52,38 @@ pub enum ListError {
 
 impl Lists<'_> {
     /// A page of what meets the filters, and `keep`, which judges what no filter says.
+    ///
+    /// While records change between two pages, a list by id shows each that was there all the time once; one by time of change shows
+    /// what changes again, as it stands further ahead then; one by start may miss or repeat what is moved.
     pub fn list<D: Document>(
         &self,
         query: &ListQuery,
         page: &PageRequest,
-        now: Timestamp,
         keep: impl Fn(&D) -> bool,
     ) -> Result<Page<D>, ListError> {
         let criteria = self.criteria::<D>(query)?;
-        let judged = |it: &&Criterion| match it {
-            // By start, a list shows where records stood when it began.
-            Criterion::Starting(_) => query.order != Order::StartsAt,
-            _ => true,
-        };
-        let judged: Vec<&Criterion> = criteria.iter().filter(judged).collect();
-        let shown = |record: &D| judged.iter().all(|it| it.holds(record)) && keep(record);
+        let shown = |record: &D| criteria.iter().all(|it| it.holds(record)) && keep(record);
         if query.order == Order::Id && criteria.iter().any(|it| matches!(it, Criterion::Starting(_))) {
             return self.page_by_id(query, &criteria, page, shown);
         }
-        let page_as_of = |as_of: Timestamp| -> Result<Page<D>, ListError> {
-            let fetch = |range| self.records::<D>(query, &criteria, as_of, range);
+        let page_of = |fetch: &dyn Fn(Range) -> Result<Vec<(Position, D)>, StoreError>| -> Result<Page<D>, ListError> {
             let page = page.collect(fetch, |(_, record)| shown(record), |(position, _)| *position)?;
             Ok(page.with_rows(|rows| rows.into_iter().map(|(_, record)| record).collect()))
         };
-        if query.order == Order::Id || page.at.stands_alone() {
-            return page_as_of(Timestamp::MAX);
+        let as_it_is = |range| self.records::<D>(query, &criteria, Window::default(), range);
+        // Only the latest change first leads away from what changes meanwhile.
+        if query.order != Order::UpdatedAt || !page.descending || page.at.stands_alone() {
+            return page_of(&as_it_is);
         }
-        // A list by time begins a little in the past, so that its pages agree. One of a single page is shown as it is now.
+        // One of a single page is shown as it is now.
         if page.at == PageAt::Start {
-            let whole = page_as_of(Timestamp::MAX)?;
+            let whole = page_of(&as_it_is)?;
             if !whole.has_next {
                 return Ok(whole);
             }
         }
-        let as_of = query::as_of(page.first_asked);
-        if as_of < now.minus(places::KEPT) {
-            return Err(ListError::Expired);
-        }
-        page_as_of(as_of)
+        let order = LatestFirst { begun: query::begun(page.first_asked) };
+        page_of(&|range| order.fetch(range, |window, range| self.records::<D>(query, &criteria, window, range)))
     }
 
     /// What starts within a time is found by its start; in the order of ids it is read as a whole.
@@ -103,7 +97,7 @@ impl Lists<'_> {
         let mut found: BTreeMap<u64, D> = BTreeMap::new();
         for owner in &query.owners {
             let by_start = ListQuery::new([*owner], Order::StartsAt);
-            let records = self.records::<D>(&by_start, criteria, Timestamp::MAX, Range::first(MAX_SORTED + 1))?;
+            let records = self.records::<D>(&by_start, criteria, Window::default(), Range::first(MAX_SORTED + 1))?;
             found.extend(records.into_iter().map(|(position, record)| (position.id, record)));
             if found.len() > MAX_SORTED {
                 return Err(ListError::TooManyToSort);
@@ -124,25 +118,18 @@ impl Lists<'_> {
         Ok(ids.with_rows(|ids| ids.iter().filter_map(|id| found.remove(id)).collect()))
     }
 
-    /// Records in a range that may meet the filters, as the list stood at a time (`Timestamp::MAX`: as it is now). Who calls judges
-    /// them: not all filters narrow what is read.
-    pub fn scan<D: Document>(
-        &self,
-        query: &ListQuery,
-        as_of: Timestamp,
-        range: Range,
-    ) -> Result<Vec<(Position, D)>, StoreError> {
-        self.records(query, &self.criteria::<D>(query)?, as_of, range)
+    /// Records in a range that may meet the filters. Who calls judges them: not all filters narrow what is read.
+    pub fn scan<D: Document>(&self, query: &ListQuery, range: Range) -> Result<Vec<(Position, D)>, StoreError> {
+        self.records(query, &self.criteria::<D>(query)?, Window::default(), range)
     }
 
     /// The same as JSON, as the store keeps it.
     pub fn scan_raw<D: Document>(
         &self,
         query: &ListQuery,
-        as_of: Timestamp,
         range: Range,
     ) -> Result<Vec<(Position, Vec<u8>)>, StoreError> {
-        self.rows::<D, _>(query, &self.criteria::<D>(query)?, as_of, range, |owner, key, value| {
+        self.rows::<D, _>(query, &self.criteria::<D>(query)?, Window::default(), range, |owner, key, value| {
             let apart = D::scope_of(owner) == owner;
             let ours = apart || parsed::<D>(key, &value)?.owner() == owner;
             Ok(ours.then_some(value))
@@ -177,10 +164,10 @@ impl Lists<'_> {
         &self,
         query: &ListQuery,
         criteria: &[Criterion],
-        as_of: Timestamp,
+        window: Window,
         range: Range,
     ) -> Result<Vec<(Position, D)>, StoreError> {
-        self.rows::<D, _>(query, criteria, as_of, range, |owner, key, value| {
+        self.rows::<D, _>(query, criteria, window, range, |owner, key, value| {
             let record: D = parsed(key, &value)?;
             Ok((record.owner() == owner).then_some(record))
         })
@@ -191,25 +178,29 @@ impl Lists<'_> {
         &self,
         query: &ListQuery,
         criteria: &[Criterion],
-        as_of: Timestamp,
+        window: Window,
         range: Range,
         take: impl Fn(u32, &[u8], Vec<u8>) -> Result<Option<R>, StoreError>,
     ) -> Result<Vec<(Position, R)>, StoreError> {
         let mut rows = Vec::new();
         for owner in &query.owners {
-            let list = List {
-                store: self.store,
-                secrets: self.secrets,
-                kind: D::KIND.byte(),
-                scope: D::scope_of(*owner),
-                listed_by_id: D::LISTED_BY_ID,
-                owner: *owner,
-                order: query.order,
-                criteria,
-                as_of,
-                direction: range.direction,
+            let read = |view: &View| {
+                let list = List {
+                    store: self.store,
+                    view,
+                    kind: D::KIND.byte(),
+                    scope: D::scope_of(*owner),
+                    listed_by_id: D::LISTED_BY_ID,
+                    owner: *owner,
+                    order: query.order,
+                    criteria,
+                    window,
+                    effort: self.index.effort(),
+                    direction: range.direction,
+                };
+                list.read::<D, R>(range, |key, value| take(*owner, key, value))
             };
-            rows.extend(list.read::<D, R>(range, |key, value| take(*owner, key, value))?);
+            rows.extend(self.index.read(self.store, Stream::of::<D>(*owner), read)?);
         }
         if query.owners.len() > 1 {
             rows.sort_by_key(|(position, _)| *position);

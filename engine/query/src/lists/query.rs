@@ -2,7 +2,7 @@
 
 use location::time::{SECOND, Timestamp};
 use records::index::OrderBy;
-use store::{Direction, KeyRange};
+use store::Direction;
 
 use super::filter::Filter;
 
@@ -50,8 +50,8 @@ impl Order {
     }
 }
 
-/// As of when the pages of a list show it, by when the first of them was asked for.
-pub fn as_of(first_page: Timestamp) -> Timestamp {
+/// When a list by time of change began, by when its first page was asked for.
+pub fn begun(first_page: Timestamp) -> Timestamp {
     first_page.minus(COMMITS_WITHIN)
 }
 
@@ -88,14 +88,23 @@ impl Range {
     }
 }
 
-/// What is left of a range of keys on the far side of a key.
-pub(super) fn beyond(mut range: KeyRange, key: &[u8], direction: Direction) -> KeyRange {
-    match direction {
-        Direction::Forward if range.start.as_slice() <= key => range.after(key),
-        Direction::Backward if range.end.as_slice() > key => {
-            range.end = key.to_vec();
-            range
-        }
-        _ => range,
+/// The part of a list by time of change that is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Window {
+    /// Not changed at this time or earlier.
+    pub after: Option<Timestamp>,
+    /// Not changed later.
+    pub until: Option<Timestamp>,
+}
+
+impl Window {
+    pub(super) fn has(self, at: Timestamp) -> bool {
+        self.after.is_none_or(|after| at > after) && self.until.is_none_or(|until| at <= until)
     }
+}
+
+/// The first of what comes after an entry.
+pub(super) fn beyond(mut entry: Vec<u8>) -> Vec<u8> {
+    entry.push(0);
+    entry
 }

@@ -1,41 +1,36 @@
-//! What a list is read from: the records, an index, an order, or a few collected beforehand.
+//! What a list is read from: the records, their times of change, an order, what the index has of a condition, or a few collected
+//! beforehand.
 
 use std::collections::BTreeSet;
 
 use location::time::{Span, Timestamp};
-use records::{document::Document, index::OrderBy};
-use store::{Direction, KeyRange, Store, StoreError, keys, secrets::Secrets};
+use records::{
+    document::Document,
+    index::{OrderBy, Term},
+};
+use store::{Direction, Store, StoreError, keys, prefix_end};
 
 use super::{
     filter::Criterion,
-    merge::{Merge, READ_AT_ONCE},
-    query::{Order, Position, Range, beyond},
+    merge::Merge,
+    query::{Order, Position, Range, Window, beyond},
 };
-use crate::index::{
-    self, Facets,
-    places::{self, Stays},
-    words,
+use crate::{
+    index::{Cursor, Effort, Probe, View, entry},
+    stream::Entry,
 };
 
 /// Records counted to learn which condition is the most selective.
 const COUNTED: usize = 256;
-/// Words with one beginning that are looked up one by one; with more of them most pages fill up quickly anyway.
+/// Words with one beginning whose records are merged where they are not collected; with more words most pages fill up quickly anyway.
 const WORDS: usize = 256;
-/// Words of one beginning by which records found otherwise are judged: to read a record costs more than to look up so many keys.
+/// Words of one beginning by which records found otherwise are judged: to read a record costs more than to look up so many entries.
 const JUDGED_BY: usize = 8;
-/// Times of change read at a time. Tests come to the end of the credit, too.
-const CHANGED_AT_ONCE: usize = if cfg!(test) { 4 } else { READ_AT_ONCE };
-/// Times of change read in vain before what changed is collected instead, and how many more for each that was not: as many as collecting
-/// costs where it is about as good, with five thousand of a million.
-const CREDIT: usize = 2 * CHANGED_AT_ONCE;
-const EARNED: usize = if cfg!(test) { 3 } else { 200 };
-/// Records changed since a time that are collected. Tests come to both sides of it.
-const COLLECTED: usize = if cfg!(test) { 50 } else { 20_000 };
 
 /// The list of one owner, as it is read in one direction.
 pub(super) struct List<'a> {
     pub store: &'a dyn Store,
-    pub secrets: &'a Secrets,
+    pub view: &'a View,
     pub kind: u8,
     /// Of the records' own keys.
     pub scope: u32,
@@ -43,36 +38,43 @@ pub(super) struct List<'a> {
     pub owner: u32,
     pub order: Order,
     pub criteria: &'a [Criterion],
-    pub as_of: Timestamp,
+    pub window: Window,
+    pub effort: Effort,
     pub direction: Direction,
 }
 
 /// Where positions come from.
 enum Source {
     /// The records themselves.
-    Records,
+    Records {
+        from: Option<Position>,
+    },
     /// The times the records changed last, as long as enough of them are late enough: `credit` is how many more may be read in vain.
     Changed {
         since: Timestamp,
         credit: usize,
+        cursor: Cursor,
+        from: Option<Position>,
     },
-    /// Ids under one or several keys of the index, those that meet the other conditions too.
+    /// Ids that meet a condition, those that meet the others too.
     Indexed {
-        runs: Vec<KeyRange>,
-        merge: Option<Merge>,
-        also: Vec<Postings>,
+        merge: Merge,
+        also: Vec<Condition>,
     },
-    /// Few enough to be collected and sorted; those that meet the other conditions too.
+    /// Few enough to be collected; in the order of the list, those that meet the other conditions too.
     Few {
-        positions: Vec<Position>,
-        also: Vec<Postings>,
+        positions: std::vec::IntoIter<Position>,
+        also: Vec<Condition>,
     },
-    Order(OrderBy),
+    Order(Cursor),
 }
 
-/// A criterion the index knows: the records under any of these keys meet it.
-struct Postings {
-    runs: Vec<KeyRange>,
+/// A criterion as the index knows it.
+enum Condition {
+    /// Entries of records that meet it begin with one of these.
+    Under(Vec<Entry>),
+    /// These records meet it.
+    Ids(BTreeSet<u64>),
 }
 
 impl<'a> List<'a> {
@@ -83,14 +85,15 @@ impl<'a> List<'a> {
         take: impl Fn(&[u8], Vec<u8>) -> Result<Option<R>, StoreError>,
     ) -> Result<Vec<(Position, R)>, StoreError> {
         let mut source = match self.order.by_time() {
-            None => self.by_id()?,
-            Some(order) => self.by_time::<D>(order)?,
+            None => self.by_id(range.from)?,
+            Some(order) => self.by_time::<D>(order, range.from)?,
         };
-        let (mut rows, mut from) = (Vec::new(), range.from);
+        let (mut rows, mut probe) = (Vec::new(), self.view.probe());
         while rows.len() < range.limit {
-            let positions = self.next(&mut source, from, range.limit - rows.len())?;
-            let Some(last) = positions.last() else { break };
-            from = Some(*last);
+            let positions = self.next(&mut source, &mut probe, range.limit - rows.len())?;
+            if positions.is_empty() {
+                break;
+            }
             for position in positions {
                 let key = keys::record(self.kind, self.scope, position.id);
                 let Some(value) = self.store.get(&key)? else { continue };
@@ -100,10 +103,10 @@ impl<'a> List<'a> {
         Ok(rows)
     }
 
-    fn by_id(&self) -> Result<Source, StoreError> {
-        let mut conditions = self.postings()?;
+    fn by_id(&self, from: Option<Position>) -> Result<Source, StoreError> {
+        let mut conditions = self.conditions()?;
         if let Some(ids) = self.one_of() {
-            return Ok(Source::Few { positions: ids.iter().copied().map(Position::id).collect(), also: conditions });
+            return Ok(self.few(ids.iter().copied().map(Position::id), from, conditions));
         }
         let since = self.updated_since();
         let best = match conditions.as_slice() {
@@ -112,66 +115,115 @@ impl<'a> List<'a> {
             _ => self.most_selective(&conditions)?,
         };
         let few = match (best, since) {
-            (None, Some(since)) if self.listed_by_id => return Ok(Source::Changed { since, credit: CREDIT }),
+            (None, Some(since)) if self.listed_by_id => return Ok(self.changed(since, from)),
             (best, Some(since)) if best.is_none_or(|(_, count)| count > COUNTED) => self.updated(since)?,
             _ => None,
         };
         if let Some(positions) = few {
-            return Ok(Source::Few { positions, also: conditions });
+            return Ok(self.few(positions, from, conditions));
         }
-        Ok(match best {
-            Some((best, _)) => {
-                let best = conditions.swap_remove(best);
-                Source::Indexed { runs: best.runs, merge: None, also: conditions }
+        let Some((best, _)) = best else { return Ok(Source::Records { from }) };
+        Ok(match conditions.swap_remove(best) {
+            Condition::Under(prefixes) => {
+                let merge = Merge::new(self.view, &prefixes, self.direction, from);
+                Source::Indexed { merge, also: conditions }
             }
-            None => Source::Records,
+            Condition::Ids(ids) => self.few(ids.into_iter().map(Position::id), from, conditions),
         })
     }
 
     /// In an order by time a condition helps only if it leaves so few records that they can be sorted.
-    fn by_time<D: Document>(&self, order: OrderBy) -> Result<Source, StoreError> {
-        let mut conditions = self.postings()?;
+    fn by_time<D: Document>(&self, order: OrderBy, from: Option<Position>) -> Result<Source, StoreError> {
+        let mut conditions = self.conditions()?;
         if let Some(ids) = self.one_of() {
-            let positions = self.positions::<D>(order, ids.iter().copied().map(Ok))?;
-            return Ok(Source::Few { positions, also: conditions });
+            let positions = self.positions::<D>(order, ids.iter().copied())?;
+            return Ok(self.few(positions, from, conditions));
         }
         let Some((best, _)) = self.most_selective(&conditions)?.filter(|(_, count)| *count <= COUNTED) else {
-            return Ok(Source::Order(order));
+            return Ok(Source::Order(self.order(order, from)));
         };
-        let best = conditions.swap_remove(best);
-        let mut merge = Merge::new(best.runs, Direction::Forward, None);
-        let ids = std::iter::from_fn(|| merge.next(self.store).transpose());
-        Ok(Source::Few { positions: self.positions::<D>(order, ids)?, also: conditions })
+        let ids = match conditions.swap_remove(best) {
+            Condition::Under(prefixes) => {
+                let mut merge = Merge::new(self.view, &prefixes, Direction::Forward, None);
+                std::iter::from_fn(|| merge.next(self.store).transpose()).collect::<Result<_, _>>()?
+            }
+            Condition::Ids(ids) => ids,
+        };
+        Ok(self.few(self.positions::<D>(order, ids)?, from, conditions))
     }
 
-    /// Where few records stood in an order when the list began, sorted.
+    /// Positions beyond `from`, in the direction of the list.
+    fn few(
+        &self,
+        positions: impl IntoIterator<Item = Position>,
+        from: Option<Position>,
+        also: Vec<Condition>,
+    ) -> Source {
+        let mut positions: Vec<Position> = match (from, self.direction) {
+            (None, _) => positions.into_iter().collect(),
+            (Some(from), Direction::Forward) => positions.into_iter().filter(|it| *it > from).collect(),
+            (Some(from), Direction::Backward) => positions.into_iter().filter(|it| *it < from).collect(),
+        };
+        positions.sort_unstable();
+        if self.direction == Direction::Backward {
+            positions.reverse();
+        }
+        Source::Few { positions: positions.into_iter(), also }
+    }
+
+    fn changed(&self, since: Timestamp, from: Option<Position>) -> Source {
+        let (mut start, mut end) = (entry::changed(self.kind), prefix_end(&entry::changed(self.kind)));
+        match (from, self.direction) {
+            (Some(from), Direction::Forward) => start = beyond(entry::changed_at(self.kind, from.id, Timestamp::MAX)),
+            (Some(from), Direction::Backward) => end = entry::changed_at(self.kind, from.id, Timestamp::MIN),
+            (None, _) => {}
+        }
+        let cursor = self.view.cursor(start, end, self.direction);
+        Source::Changed { since, credit: self.effort.credit, cursor, from }
+    }
+
+    /// The part of an order that is asked for.
+    fn order(&self, order: OrderBy, from: Option<Position>) -> Cursor {
+        let place = |at, id| entry::place(self.kind, order, at, id);
+        let (mut start, mut end) = (entry::order(self.kind, order), prefix_end(&entry::order(self.kind, order)));
+        if let Some(span) = self.starting() {
+            (start, end) = (place(span.start, 0), place(span.end, 0));
+        }
+        if order == OrderBy::Updated {
+            let since = self.window.after.map(|after| place(after.plus(1), 0));
+            let since = since.into_iter().chain(self.updated_since().map(|since| place(since, 0)));
+            start = since.fold(start, Ord::max);
+            let until = self.window.until.map(|until| place(until.plus(1), 0));
+            end = until.into_iter().fold(end, Ord::min);
+        }
+        match (from, self.direction) {
+            (Some(from), Direction::Forward) => start = start.max(beyond(place(from.at, from.id))),
+            (Some(from), Direction::Backward) => end = end.min(place(from.at, from.id)),
+            (None, _) => {}
+        }
+        self.view.cursor(start, end, self.direction)
+    }
+
+    /// Where few records stand in an order.
     fn positions<D: Document>(
         &self,
         order: OrderBy,
-        ids: impl Iterator<Item = Result<u64, StoreError>>,
+        ids: impl IntoIterator<Item = u64>,
     ) -> Result<Vec<Position>, StoreError> {
-        let mut positions = BTreeSet::new();
+        let mut positions = Vec::new();
         for id in ids {
-            positions.extend(self.position::<D>(order, id?)?.filter(|position| self.in_range(*position)));
+            let key = keys::record(self.kind, self.scope, id);
+            let Some(value) = self.store.get(&key)? else { continue };
+            let record: D = parsed(&key, &value)?;
+            let at = record.places().into_iter().find(|(of, _)| *of == order).filter(|_| record.owner() == self.owner);
+            positions.extend(at.map(|(_, at)| Position { at, id }).filter(|position| self.in_range(*position)));
         }
-        Ok(positions.into_iter().collect())
-    }
-
-    /// Where a record stood in an order when the list began.
-    fn position<D: Document>(&self, order: OrderBy, id: u64) -> Result<Option<Position>, StoreError> {
-        let store = self.store;
-        let key = keys::record(self.kind, self.scope, id);
-        let Some(value) = store.get(&key)? else { return Ok(None) };
-        let record: D = parsed(&key, &value)?;
-        let Some(today) = Facets::of(&record).place(order).filter(|_| record.owner() == self.owner) else {
-            return Ok(None);
-        };
-        let place = places::at_time(store, today, self.as_of)?;
-        Ok(place.map(|place| Position { at: Timestamp(place.at), id }))
+        Ok(positions)
     }
 
     fn in_range(&self, position: Position) -> bool {
-        self.starting().is_none_or(|span| span.start <= position.at && position.at < span.end)
+        let window = self.order != Order::UpdatedAt || self.window.has(position.at);
+        window && self.starting().is_none_or(|span| span.start <= position.at && position.at < span.end)
     }
 
     fn one_of(&self) -> Option<&'a BTreeSet<u64>> {
@@ -202,102 +254,145 @@ impl<'a> List<'a> {
     }
 
     /// What is asked for, as far as the index knows it.
-    fn postings(&self) -> Result<Vec<Postings>, StoreError> {
-        let (store, secrets) = (self.store, self.secrets);
-        let (owner, kind) = (self.owner, self.kind);
+    fn conditions(&self) -> Result<Vec<Condition>, StoreError> {
         let mut found = Vec::new();
         for criterion in self.criteria {
-            let runs = match criterion {
-                Criterion::Has(term) => Some(vec![index::terms::records(term, secrets, owner, kind)]),
-                Criterion::NameBegins(start) => words::beginning(store, secrets, (owner, kind), start, WORDS)?,
+            found.extend(match criterion {
+                Criterion::Has(term) => Some(self.having_term(term)),
+                Criterion::NameBegins(start) => self.named(start)?,
                 Criterion::Lacks(_)
                 | Criterion::UpdatedSince(_)
                 | Criterion::Starting(_)
                 | Criterion::NotDeleted
                 | Criterion::OneOf(_) => None,
-            };
-            found.extend(runs.map(|runs| Postings { runs }));
+            });
         }
         Ok(found)
     }
 
+    fn having_term(&self, term: &Term) -> Condition {
+        Condition::Under(vec![entry::term(self.kind, term)])
+    }
+
+    /// Records with a word that begins so, if they or such words are few.
+    fn named(&self, start: &str) -> Result<Option<Condition>, StoreError> {
+        let prefix = entry::beginning(self.kind, start);
+        let mut cursor = self.view.cursor(prefix.clone(), prefix_end(&prefix), Direction::Forward);
+        let (mut ids, mut words): (_, Vec<Entry>) = (BTreeSet::new(), Vec::new());
+        while let Some(entry) = cursor.next(self.store)? {
+            if ids.len() == self.effort.named {
+                return self.words(cursor, words, &entry);
+            }
+            let word = entry::with_word(&entry);
+            if words.last().is_none_or(|last| last != word) {
+                words.push(word.to_vec());
+            }
+            ids.insert(entry::id(&entry));
+        }
+        Ok(Some(Condition::Ids(ids)))
+    }
+
+    /// The words that begin so: those found until now, that of `entry`, and those behind it.
+    fn words(&self, mut cursor: Cursor, mut words: Vec<Entry>, entry: &[u8]) -> Result<Option<Condition>, StoreError> {
+        let mut next = Some(entry.to_vec());
+        while let Some(entry) = next {
+            let word = entry::with_word(&entry);
+            if words.last().is_none_or(|last| last != word) {
+                words.push(word.to_vec());
+            }
+            if words.len() > WORDS {
+                return Ok(None);
+            }
+            cursor.seek(self.store, &prefix_end(word))?;
+            next = cursor.next(self.store)?;
+        }
+        Ok(Some(Condition::Under(words)))
+    }
+
     /// Which condition has the fewest records, and how many, as far as they are counted.
-    fn most_selective(&self, conditions: &[Postings]) -> Result<Option<(usize, usize)>, StoreError> {
+    fn most_selective(&self, conditions: &[Condition]) -> Result<Option<(usize, usize)>, StoreError> {
         let counted = conditions.iter().enumerate().map(|(index, condition)| Ok((index, self.count(condition)?)));
         let counted = counted.collect::<Result<Vec<_>, StoreError>>()?;
         Ok(counted.into_iter().min_by_key(|(_, count)| *count))
     }
 
-    fn count(&self, condition: &Postings) -> Result<usize, StoreError> {
-        let mut count = 0;
-        for run in &condition.runs {
-            count += self.store.scan_keys(run.clone(), Direction::Forward, COUNTED + 1 - count)?.len();
-            if count > COUNTED {
-                break;
+    fn count(&self, condition: &Condition) -> Result<usize, StoreError> {
+        match condition {
+            Condition::Ids(ids) => Ok(ids.len()),
+            Condition::Under(prefixes) => {
+                let mut merge = Merge::new(self.view, prefixes, Direction::Forward, None);
+                let mut count = 0;
+                while count <= COUNTED && merge.next(self.store)?.is_some() {
+                    count += 1;
+                }
+                Ok(count)
             }
         }
-        Ok(count)
     }
 
-    /// All records changed since a time, if they are few, in the order of ids.
+    /// All records changed since a time, if they are few.
     fn updated(&self, since: Timestamp) -> Result<Option<Vec<Position>>, StoreError> {
-        let place = |at, id| keys::place(self.owner, self.kind, OrderBy::Updated as u8, at, id);
-        let range = KeyRange::new(place(since.0, 0), place(i64::MAX, u64::MAX));
-        let found = self.store.scan_keys(range, Direction::Forward, COLLECTED + 1)?;
-        if found.len() > COLLECTED {
-            return Ok(None);
+        let start = entry::place(self.kind, OrderBy::Updated, since, 0);
+        let end = prefix_end(&entry::order(self.kind, OrderBy::Updated));
+        let mut cursor = self.view.cursor(start, end, Direction::Forward);
+        let mut found = Vec::new();
+        while let Some(entry) = cursor.next(self.store)? {
+            if found.len() == self.effort.changed {
+                return Ok(None);
+            }
+            found.push(Position::id(entry::id(&entry)));
         }
-        // A place that was left is kept for a while: a record may have several.
-        let ids: BTreeSet<u64> = found.iter().filter_map(|key| keys::parse_place(key)).map(|(.., id)| id).collect();
-        Ok(Some(ids.into_iter().map(Position::id).collect()))
+        Ok(Some(found))
     }
 
     /// The next positions of a source; none at its end.
-    fn next(&self, source: &mut Source, from: Option<Position>, limit: usize) -> Result<Vec<Position>, StoreError> {
+    fn next(&self, source: &mut Source, probe: &mut Probe, limit: usize) -> Result<Vec<Position>, StoreError> {
         match source {
-            Source::Records => self.next_records(from, limit),
-            Source::Changed { since, credit } => {
-                if let Some(found) = self.next_changed(*since, credit, from, limit)? {
+            Source::Records { from } => self.next_records(from, limit),
+            Source::Changed { since, credit, cursor, from } => {
+                if let Some(found) = self.next_changed(*since, credit, cursor, limit)? {
+                    *from = found.last().copied().or(*from);
                     return Ok(found);
                 }
-                match self.updated(*since)? {
-                    Some(positions) => *source = Source::Few { positions, also: Vec::new() },
-                    None => *credit = usize::MAX,
-                }
-                self.next(source, from, limit)
+                let (since, from) = (*since, *from);
+                *source = match self.updated(since)? {
+                    Some(positions) => self.few(positions, from, Vec::new()),
+                    None => match self.changed(since, from) {
+                        Source::Changed { cursor, .. } => Source::Changed { since, credit: usize::MAX, cursor, from },
+                        other => other,
+                    },
+                };
+                self.next(source, probe, limit)
             }
-            Source::Indexed { runs, merge, also } => {
-                let start = || Merge::new(std::mem::take(runs), self.direction, from);
-                let merge = merge.get_or_insert_with(start);
+            Source::Indexed { merge, also } => {
                 let ids = std::iter::from_fn(|| merge.next(self.store).transpose());
-                self.having(also, ids.map(|id| id.map(Position::id)), limit)
+                self.having(also, probe, ids.map(|id| id.map(Position::id)), limit)
             }
-            Source::Few { positions, also } => match self.direction {
-                Direction::Forward => {
-                    let start = from.map_or(0, |from| positions.partition_point(|position| *position <= from));
-                    self.having(also, positions[start..].iter().copied().map(Ok), limit)
+            Source::Few { positions, also } => self.having(also, probe, positions.map(Ok), limit),
+            Source::Order(cursor) => {
+                let mut found = Vec::new();
+                while found.len() < limit
+                    && let Some(entry) = cursor.next(self.store)?
+                {
+                    found.extend(entry::parse_place(&entry).map(|(at, id)| Position { at, id }));
                 }
-                Direction::Backward => {
-                    let end =
-                        from.map_or(positions.len(), |from| positions.partition_point(|position| *position < from));
-                    self.having(also, positions[..end].iter().rev().copied().map(Ok), limit)
-                }
-            },
-            Source::Order(order) => self.next_places(*order, from, limit),
+                Ok(found)
+            }
         }
     }
 
     /// The first positions of records that meet the conditions.
     fn having(
         &self,
-        conditions: &[Postings],
+        conditions: &[Condition],
+        probe: &mut Probe,
         positions: impl Iterator<Item = Result<Position, StoreError>>,
         limit: usize,
     ) -> Result<Vec<Position>, StoreError> {
         let mut found = Vec::new();
         for position in positions {
             let position = position?;
-            if self.meets_all(conditions, position.id)? {
+            if self.meets_all(conditions, probe, position.id)? {
                 found.push(position);
             }
             if found.len() == limit {
@@ -307,13 +402,20 @@ impl<'a> List<'a> {
         Ok(found)
     }
 
-    fn next_records(&self, from: Option<Position>, limit: usize) -> Result<Vec<Position>, StoreError> {
+    fn next_records(&self, from: &mut Option<Position>, limit: usize) -> Result<Vec<Position>, StoreError> {
         let mut range = keys::records(self.kind, self.scope);
         if let Some(from) = from {
-            range = beyond(range, &keys::record(self.kind, self.scope, from.id), self.direction);
+            let key = keys::record(self.kind, self.scope, from.id);
+            match self.direction {
+                Direction::Forward => range = range.after(&key),
+                Direction::Backward => range.end = key,
+            }
         }
         let found = self.store.scan_keys(range, self.direction, limit)?;
-        Ok(found.iter().filter_map(|key| keys::parse_record(key)).map(|(.., id)| Position::id(id)).collect())
+        let found: Vec<Position> =
+            found.iter().filter_map(|key| keys::parse_record(key)).map(|(.., id)| Position::id(id)).collect();
+        *from = found.last().copied().or(*from);
+        Ok(found)
     }
 
     /// None: the credit is used up.
@@ -321,72 +423,42 @@ impl<'a> List<'a> {
         &self,
         since: Timestamp,
         credit: &mut usize,
-        from: Option<Position>,
+        cursor: &mut Cursor,
         limit: usize,
     ) -> Result<Option<Vec<Position>>, StoreError> {
-        let mut range = keys::changed_of(self.owner, self.kind);
-        if let Some(from) = from {
-            let at = if self.direction == Direction::Forward { i64::MAX } else { i64::MIN };
-            range = beyond(range, &keys::changed(self.owner, self.kind, from.id, at), self.direction);
-        }
         let mut found = Vec::new();
-        while found.len() < limit {
-            let changed = self.store.scan_keys(range.clone(), self.direction, CHANGED_AT_ONCE)?;
-            let Some(last) = changed.last() else { break };
+        while found.len() < limit
+            && let Some(entry) = cursor.next(self.store)?
+        {
             if *credit == 0 {
                 return Ok(None);
             }
-            range = beyond(range, last, self.direction);
-            let late = changed.iter().filter_map(|key| keys::parse_changed(key)).filter(|(.., at)| *at >= since.0);
-            let before = found.len();
-            found.extend(late.map(|(_, _, id, _)| Position::id(id)));
-            *credit = credit.saturating_sub(changed.len()).saturating_add(EARNED * (found.len() - before));
+            let late = entry::parse_changed(&entry).filter(|(_, at)| *at >= since);
+            *credit = if late.is_some() { credit.saturating_add(self.effort.earned) } else { credit.saturating_sub(1) };
+            found.extend(late.map(|(id, _)| Position::id(id)));
         }
-        found.truncate(limit);
         Ok(Some(found))
     }
 
     /// False only if a record does not meet a condition; what is too much to look up the caller judges.
-    fn meets_all(&self, conditions: &[Postings], id: u64) -> Result<bool, StoreError> {
-        for condition in conditions.iter().filter(|condition| condition.runs.len() <= JUDGED_BY) {
-            let mut met = false;
-            for run in &condition.runs {
-                let key = [run.start.as_slice(), &id.to_be_bytes()].concat();
-                met = met || self.store.get(&key)?.is_some();
-            }
+    fn meets_all(&self, conditions: &[Condition], probe: &mut Probe, id: u64) -> Result<bool, StoreError> {
+        for condition in conditions {
+            let met = match condition {
+                Condition::Ids(ids) => ids.contains(&id),
+                Condition::Under(prefixes) if prefixes.len() > JUDGED_BY => true,
+                Condition::Under(prefixes) => {
+                    let mut met = false;
+                    for prefix in prefixes {
+                        met = met || probe.has(self.store, &entry::with_id(prefix, id))?;
+                    }
+                    met
+                }
+            };
             if !met {
                 return Ok(false);
             }
         }
         Ok(true)
-    }
-
-    fn next_places(&self, order: OrderBy, from: Option<Position>, limit: usize) -> Result<Vec<Position>, StoreError> {
-        let place = |at: Timestamp, id| keys::place(self.owner, self.kind, order as u8, at.0, id);
-        let mut range = match self.starting() {
-            Some(span) => KeyRange::new(place(span.start, 0), place(span.end, 0)),
-            None => KeyRange::new(place(Timestamp::MIN, 0), place(Timestamp::MAX, u64::MAX)),
-        };
-        if let (OrderBy::Updated, Some(since)) = (order, self.updated_since()) {
-            range.start = range.start.max(place(since, 0));
-        }
-        if let Some(from) = from {
-            range = beyond(range, &place(from.at, from.id), self.direction);
-        }
-        let mut found = Vec::new();
-        while found.len() < limit {
-            let entries = self.store.scan(range.clone(), self.direction, limit.max(READ_AT_ONCE))?;
-            let Some((last, _)) = entries.last() else { break };
-            range = beyond(range, last, self.direction);
-            for (key, value) in &entries {
-                let Some((.., at, id)) = keys::parse_place(key) else { continue };
-                if Stays::parse(key, value)?.seen_at(self.as_of) {
-                    found.push(Position { at: Timestamp(at), id });
-                }
-            }
-        }
-        found.truncate(limit);
-        Ok(found)
     }
 }
 

@@ -1,0 +1,169 @@
+//! Several tables read as one: of an entry that is in more than one of them, the newest says whether it is there.
+
+use std::{cmp::Ordering, sync::Arc};
+
+use store::{Direction, Store, StoreError};
+
+use super::{block::Block, segment::Table};
+use crate::stream::Entry;
+
+/// A place in one table.
+struct Place {
+    table: Table,
+    loaded: Option<(usize, Arc<Block>)>,
+    /// Of the loaded block; none when the table has no more.
+    at: Option<usize>,
+}
+
+impl Place {
+    fn new(table: Table) -> Place {
+        Place { table, loaded: None, at: None }
+    }
+
+    fn load(&mut self, store: &dyn Store, number: usize) -> Result<&Block, StoreError> {
+        if self.loaded.as_ref().is_none_or(|(loaded, _)| *loaded != number) {
+            self.loaded = Some((number, self.table.block(store, number)?));
+        }
+        Ok(&self.loaded.as_ref().expect("it was loaded just now").1)
+    }
+
+    /// To the first entry that is not before `entry`, or the last one before it.
+    fn seek(&mut self, store: &dyn Store, entry: &[u8], direction: Direction) -> Result<(), StoreError> {
+        self.at = None;
+        if self.table.blocks() == 0 {
+            return Ok(());
+        }
+        let before = self.load(store, self.table.block_of(entry))?.before(entry);
+        match direction {
+            Direction::Forward => {
+                self.at = Some(before);
+                self.settle(store)
+            }
+            Direction::Backward => {
+                self.at = Some(before);
+                self.step_back(store)
+            }
+        }
+    }
+
+    /// From the end of a block to the beginning of the next.
+    fn settle(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        if let (Some((number, block)), Some(at)) = (&self.loaded, self.at)
+            && at >= block.len()
+        {
+            let next = number + 1;
+            self.at = None;
+            if next < self.table.blocks() && self.load(store, next)?.len() > 0 {
+                self.at = Some(0);
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, store: &dyn Store, direction: Direction) -> Result<(), StoreError> {
+        match direction {
+            Direction::Forward => {
+                self.at = self.at.map(|at| at + 1);
+                self.settle(store)
+            }
+            Direction::Backward => self.step_back(store),
+        }
+    }
+
+    fn step_back(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        let (Some((number, _)), Some(at)) = (&self.loaded, self.at) else { return Ok(()) };
+        self.at = match (at.checked_sub(1), number.checked_sub(1)) {
+            (Some(at), _) => Some(at),
+            (None, Some(before)) => self.load(store, before)?.len().checked_sub(1),
+            (None, None) => None,
+        };
+        Ok(())
+    }
+
+    /// Whether the table says that an entry is there, or gone; none when it says nothing of it.
+    fn look_up(&mut self, store: &dyn Store, entry: &[u8]) -> Result<Option<bool>, StoreError> {
+        if self.table.blocks() == 0 {
+            return Ok(None);
+        }
+        let block = self.load(store, self.table.block_of(entry))?;
+        Ok(block.get(block.before(entry)).filter(|(here, _)| *here == entry).map(|(_, present)| present))
+    }
+
+    fn here(&self) -> Option<(&[u8], bool)> {
+        self.loaded.as_ref()?.1.get(self.at?)
+    }
+}
+
+/// Entries from `start` up to `end`, without it, in one direction.
+pub(crate) struct Cursor {
+    /// Of the newest table first.
+    places: Vec<Place>,
+    start: Entry,
+    end: Entry,
+    direction: Direction,
+    begun: bool,
+}
+
+impl Cursor {
+    pub(super) fn new(tables: impl Iterator<Item = Table>, start: Entry, end: Entry, direction: Direction) -> Cursor {
+        Cursor { places: tables.map(Place::new).collect(), start, end, direction, begun: false }
+    }
+
+    /// The next entry that is there.
+    pub(crate) fn next(&mut self, store: &dyn Store) -> Result<Option<Entry>, StoreError> {
+        while let Some((entry, present)) = self.next_or_gone(store)? {
+            if present {
+                return Ok(Some(entry));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next entry, or what says that an older table's is gone.
+    pub(super) fn next_or_gone(&mut self, store: &dyn Store) -> Result<Option<(Entry, bool)>, StoreError> {
+        if !self.begun {
+            let from = if self.direction == Direction::Forward { &self.start } else { &self.end };
+            let from = from.clone();
+            self.seek(store, &from)?;
+        }
+        let nearest = if self.direction == Direction::Forward { Ordering::Less } else { Ordering::Greater };
+        let mut next: Option<(&[u8], bool)> = None;
+        for (entry, present) in self.places.iter().filter_map(Place::here) {
+            if next.is_none_or(|(best, _)| entry.cmp(best) == nearest) {
+                next = Some((entry, present));
+            }
+        }
+        let within = next.filter(|(entry, _)| self.start.as_slice() <= *entry && *entry < self.end.as_slice());
+        let Some((entry, present)) = within.map(|(entry, present)| (entry.to_vec(), present)) else { return Ok(None) };
+        for place in &mut self.places {
+            if place.here().is_some_and(|(here, _)| here == entry) {
+                place.step(store, self.direction)?;
+            }
+        }
+        Ok(Some((entry, present)))
+    }
+
+    /// Goes on from an entry: forward with it, backward without.
+    pub(crate) fn seek(&mut self, store: &dyn Store, from: &[u8]) -> Result<(), StoreError> {
+        self.begun = true;
+        self.places.iter_mut().try_for_each(|place| place.seek(store, from, self.direction))
+    }
+}
+
+/// Looks up single entries; those that stand near each other cost one read.
+pub(crate) struct Probe(Vec<Place>);
+
+impl Probe {
+    pub(super) fn new(tables: impl Iterator<Item = Table>) -> Probe {
+        Probe(tables.map(Place::new).collect())
+    }
+
+    pub(crate) fn has(&mut self, store: &dyn Store, entry: &[u8]) -> Result<bool, StoreError> {
+        for place in &mut self.0 {
+            if let Some(present) = place.look_up(store, entry)? {
+                return Ok(present);
+            }
+        }
+        Ok(false)
+    }
+}

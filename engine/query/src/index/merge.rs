@@ -1,0 +1,411 @@
+//! Merging: what changed in a stream since its last merge becomes a segment, and several segments one, in commits of bounded size. Each
+//! insists on the manifest it began with, so that of two processes that merge a stream one gives way. What a process left behind when it
+//! ended in the middle, the next one that merges the segments of that stream deletes.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use store::{Batch, CommitError, Direction, Key, KeyRange, Store, StoreError, Version, keys, prefix_end};
+use tokio::task::JoinSet;
+
+use super::{
+    Index,
+    block::{Block, Packer},
+    cursor::Cursor,
+    lock,
+    segment::{ENTRIES, FIRSTS, Listed, Manifest, Segment, Table},
+    state::take_in,
+};
+use crate::{
+    reading::reading,
+    stream::{self, Entry, Stream},
+};
+
+/// Bytes of changes after which they are merged: what a reader takes in after a start, and a good number of blocks.
+pub(super) const DUE_BYTES: usize = 128 << 10;
+/// Of one merge.
+const CHANGES_BYTES: usize = 2 * DUE_BYTES;
+const READ_AT_ONCE: usize = 32;
+/// Segments of about one size that are merged into one, at least.
+const TOGETHER: usize = 4;
+/// Blocks of one commit: as much as a group of commits, so that nobody waits long for it.
+const BLOCKS_AT_ONCE: usize = 64;
+const KEYS_AT_ONCE: usize = 500;
+/// Streams merged at a time.
+const STREAMS_AT_ONCE: usize = 4;
+/// Between two commits.
+const PAUSE: Duration = Duration::from_millis(5);
+const AFTER_FAILURE: Duration = Duration::from_secs(10);
+
+/// Merges what is due, for ever; a stream by one at a time.
+pub async fn run(index: Arc<Index>, store: Arc<dyn Store>) {
+    let (mut merging, mut busy) = (JoinSet::new(), HashSet::new());
+    loop {
+        tokio::select! {
+            () = index.due.notified(), if merging.len() < STREAMS_AT_ONCE => {}
+            Some(done) = merging.join_next() => {
+                // One that panicked has said so; its stream is left alone until the next start.
+                if let Ok(stream) = done {
+                    busy.remove(&stream);
+                }
+            }
+        }
+        for stream in index.take_due(&busy, STREAMS_AT_ONCE - merging.len()) {
+            busy.insert(stream);
+            let (index, store) = (index.clone(), store.clone());
+            merging.spawn(async move {
+                if let Err(error) = merge(&index, &store, stream, DUE_BYTES, PAUSE).await {
+                    tracing::warn!(%error, "a merge of the index ended early; it is tried again");
+                    tokio::time::sleep(AFTER_FAILURE).await;
+                    index.unknown(stream);
+                }
+                stream
+            });
+        }
+    }
+}
+
+/// Merges a stream that has `least` bytes of changes to merge, and segments of about one size.
+pub async fn merge(
+    index: &Arc<Index>,
+    store: &Arc<dyn Store>,
+    stream: Stream,
+    least: usize,
+    pause: Duration,
+) -> Result<(), CommitError> {
+    let merged = async {
+        while add_changes(index, store, stream, least).await? {
+            tokio::time::sleep(pause).await;
+            while unite(index, store, stream, pause).await? {}
+        }
+        delete_replaced(index, store, pause).await
+    };
+    match merged.await {
+        // Somebody else merges it.
+        Err(CommitError::Conflict { .. }) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+impl Index {
+    /// Up to so many of the streams that have enough to merge.
+    fn take_due(&self, but: &HashSet<Stream>, most: usize) -> Vec<Stream> {
+        let mut unmerged = lock(&self.unmerged);
+        let due = unmerged.iter_mut().filter(|(stream, bytes)| **bytes >= DUE_BYTES && !but.contains(*stream));
+        let due = due.take(most).map(|(stream, bytes)| {
+            *bytes = 0;
+            *stream
+        });
+        due.collect()
+    }
+
+    /// How much a stream has to merge is to be found out.
+    fn unknown(&self, stream: Stream) {
+        lock(&self.unmerged).insert(stream, DUE_BYTES);
+        self.due.notify_one();
+    }
+
+    fn made(&self, store: &dyn Store, stream: Stream, made: &[Arc<Segment>]) -> Result<(), StoreError> {
+        let slot = lock(&self.slots).held.get(&stream).map(|held| held.slot.clone());
+        slot.map_or(Ok(()), |slot| slot.refresh(store, stream, made))
+    }
+
+    /// Segments of a stream, those in memory as readers have them.
+    fn segments(&self, store: &dyn Store, stream: Stream, of: &[Listed]) -> Result<Vec<Arc<Segment>>, StoreError> {
+        let slot = lock(&self.slots).held.get(&stream).map(|held| held.slot.clone());
+        let known = slot.map(|slot| slot.segments()).unwrap_or_default();
+        let open = |listed: &Listed| match known.iter().find(|known| known.listed == *listed) {
+            Some(known) => Ok(known.clone()),
+            None => Segment::open(store, stream, *listed).map(Arc::new),
+        };
+        of.iter().map(open).collect()
+    }
+}
+
+/// The changes after the last merge as a segment, if they are enough. Answers whether they were.
+async fn add_changes(
+    index: &Arc<Index>,
+    store: &Arc<dyn Store>,
+    stream: Stream,
+    least: usize,
+) -> Result<bool, CommitError> {
+    let begun = reading(store, move |store| {
+        let (manifest, version) = Manifest::read(store, stream)?;
+        let changes = Changes::read(store, stream, manifest.merged_to)?;
+        Ok((manifest, version, changes))
+    });
+    let (mut manifest, version, changes) = begun.await?;
+    if changes.last == manifest.merged_to || changes.bytes < least {
+        lock(&index.unmerged).insert(stream, changes.bytes);
+        return Ok(false);
+    }
+    let mut batch = insisting(stream, version);
+    let mut writer = Writer::new(stream, manifest.next_segment);
+    // What is gone matters only to what is older.
+    let oldest = manifest.segments.is_empty();
+    for (entry, present) in changes.entries.iter().filter(|(_, present)| **present || !oldest) {
+        writer.push(entry, *present, &mut batch);
+    }
+    let segment = writer.finish(&mut batch);
+    manifest.merged_to = changes.last;
+    if let Some(segment) = &segment {
+        manifest.next_segment += 1;
+        manifest.segments.insert(0, segment.listed);
+    }
+    batch.put(keys::index_manifest(stream.number()), manifest.to_bytes());
+    store.commit(batch).await?;
+    let (index, made) = (index.clone(), segment.map(Arc::new));
+    reading(store, move |store| index.made(store, stream, made.as_slice())).await?;
+    Ok(true)
+}
+
+/// What changed in a stream.
+struct Changes {
+    entries: BTreeMap<Entry, bool>,
+    last: u64,
+    bytes: usize,
+}
+
+impl Changes {
+    fn read(store: &dyn Store, stream: Stream, after: u64) -> Result<Changes, StoreError> {
+        let mut changes = Changes { entries: BTreeMap::new(), last: after, bytes: 0 };
+        while changes.bytes < CHANGES_BYTES {
+            let range = keys::feed_after(stream.number(), changes.last);
+            let found = store.scan(range, Direction::Forward, READ_AT_ONCE)?;
+            for (key, value) in &found {
+                changes.bytes += value.len();
+                for (number, change) in stream::parse(key, value)? {
+                    changes.last = number;
+                    take_in(&mut changes.entries, change);
+                }
+            }
+            if found.len() < READ_AT_ONCE {
+                break;
+            }
+        }
+        Ok(changes)
+    }
+}
+
+/// The newest segments, as long as each is not much larger than all newer ones together: so each entry is written again only as often
+/// as its segment doubles.
+fn of_about_one_size(segments: &[Listed]) -> usize {
+    let (mut together, mut count) = (0u64, 0);
+    for segment in segments {
+        if count > 0 && u64::from(segment.blocks) > 2 * together {
+            break;
+        }
+        together += u64::from(segment.blocks);
+        count += 1;
+    }
+    count
+}
+
+/// Makes the newest segments one, if there are enough of about one size. Answers whether there were.
+async fn unite(
+    index: &Arc<Index>,
+    store: &Arc<dyn Store>,
+    stream: Stream,
+    pause: Duration,
+) -> Result<bool, CommitError> {
+    let (mut manifest, version) = reading(store, move |store| Manifest::read(store, stream)).await?;
+    let count = of_about_one_size(&manifest.segments);
+    if count < TOGETHER {
+        return Ok(false);
+    }
+    let number = manifest.next_segment;
+    manifest.next_segment += 1;
+    let mut claim = insisting(stream, version);
+    claim.put(keys::index_manifest(stream.number()), manifest.to_bytes());
+    store.commit(claim).await?;
+    let (claimed, version) = reading(store, move |store| Manifest::read(store, stream)).await?;
+    if claimed != manifest {
+        return Ok(false);
+    }
+    delete_left_over(index, store, stream, &manifest, version, pause).await?;
+
+    let (at, listed) = (index.clone(), manifest.segments[..count].to_vec());
+    let old = reading(store, move |store| at.segments(store, stream, &listed)).await?;
+    let oldest = count == manifest.segments.len();
+    let tables = old.iter().cloned().map(Table::Stored);
+    let mut merge = Merge {
+        cursor: Cursor::new(tables, Entry::new(), vec![u8::MAX; 2], Direction::Forward),
+        writer: Writer::new(stream, number),
+        oldest,
+    };
+    let made = loop {
+        let step = reading(store, move |store| {
+            let mut batch = insisting(stream, version);
+            let more = merge.step(store, &mut batch)?;
+            Ok((merge, batch, more))
+        });
+        let (rest, mut batch, more) = step.await?;
+        merge = rest;
+        if more {
+            store.commit(batch).await?;
+            tokio::time::sleep(pause).await;
+            continue;
+        }
+        let made = merge.writer.finish(&mut batch);
+        manifest.segments.splice(..count, made.as_ref().map(|made| made.listed));
+        batch.put(keys::index_manifest(stream.number()), manifest.to_bytes());
+        store.commit(batch).await?;
+        break made.map(Arc::new);
+    };
+    lock(&index.replaced).extend(old);
+    let index = index.clone();
+    reading(store, move |store| index.made(store, stream, made.as_slice())).await?;
+    Ok(true)
+}
+
+struct Merge {
+    cursor: Cursor,
+    writer: Writer,
+    /// No older segment is left out: what is gone is gone.
+    oldest: bool,
+}
+
+impl Merge {
+    /// Writes some blocks; answers whether there is more.
+    fn step(&mut self, store: &dyn Store, batch: &mut Batch) -> Result<bool, StoreError> {
+        while batch.writes().len() < BLOCKS_AT_ONCE {
+            let Some((entry, present)) = self.cursor.next_or_gone(store)? else { return Ok(false) };
+            if present || !self.oldest {
+                self.writer.push(&entry, present, batch);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Writes a segment, block by block.
+struct Writer {
+    stream: Stream,
+    number: u64,
+    entries: Packer,
+    first: Entry,
+    blocks: u32,
+    firsts: Packer,
+    blocks_of_firsts: u32,
+    all_firsts: Vec<Entry>,
+}
+
+impl Writer {
+    fn new(stream: Stream, number: u64) -> Writer {
+        let (entries, firsts) = (Packer::default(), Packer::default());
+        let (first, all_firsts) = (Entry::new(), Vec::new());
+        Writer { stream, number, entries, first, blocks: 0, firsts, blocks_of_firsts: 0, all_firsts }
+    }
+
+    fn push(&mut self, entry: &[u8], present: bool, batch: &mut Batch) {
+        if self.entries.is_empty() {
+            self.first = entry.to_vec();
+        }
+        self.entries.push(entry, present);
+        if self.entries.is_full() {
+            self.write_entries(batch);
+        }
+    }
+
+    fn write_entries(&mut self, batch: &mut Batch) {
+        batch.put(self.key(ENTRIES, self.blocks), self.entries.take());
+        self.blocks += 1;
+        let first = std::mem::take(&mut self.first);
+        self.firsts.push(&first, true);
+        self.all_firsts.push(first);
+        if self.firsts.is_full() {
+            self.write_firsts(batch);
+        }
+    }
+
+    fn write_firsts(&mut self, batch: &mut Batch) {
+        batch.put(self.key(FIRSTS, self.blocks_of_firsts), self.firsts.take());
+        self.blocks_of_firsts += 1;
+    }
+
+    /// None for a segment without entries.
+    fn finish(mut self, batch: &mut Batch) -> Option<Segment> {
+        if !self.entries.is_empty() {
+            self.write_entries(batch);
+        }
+        if !self.firsts.is_empty() {
+            self.write_firsts(batch);
+        }
+        let firsts = Block::of(self.all_firsts.iter().map(|first| (first.as_slice(), true)));
+        let listed = Listed { number: self.number, blocks: self.blocks };
+        (self.blocks > 0).then(|| Segment::made(self.stream, listed, firsts))
+    }
+
+    fn key(&self, level: u8, number: u32) -> Key {
+        keys::index_block(self.stream.number(), self.number, level, number)
+    }
+}
+
+/// Of whoever has the manifest as it was read.
+fn insisting(stream: Stream, version: Option<Version>) -> Batch {
+    let mut batch = Batch::new();
+    batch.expect_unchanged(keys::index_manifest(stream.number()), version);
+    batch
+}
+
+/// Deletes segments that no manifest names: of merges that were broken off, and of such that were replaced when a process ended.
+async fn delete_left_over(
+    index: &Arc<Index>,
+    store: &Arc<dyn Store>,
+    stream: Stream,
+    manifest: &Manifest,
+    version: Option<Version>,
+    pause: Duration,
+) -> Result<(), CommitError> {
+    let read = lock(&index.replaced).iter().filter(|it| it.stream == stream).map(|it| it.listed.number).collect();
+    let named: BTreeSet<u64> = manifest.segments.iter().map(|listed| listed.number).collect();
+    let kept: BTreeSet<u64> = &named | &read;
+    let mut from = 0;
+    loop {
+        let range = KeyRange::new(
+            keys::index_block(stream.number(), from, 0, 0),
+            prefix_end(&keys::index_block(stream.number(), u64::MAX, u8::MAX, u32::MAX)),
+        );
+        let next = reading(store, move |store| store.scan_keys(range, Direction::Forward, 1)).await?;
+        let Some((_, number, ..)) = next.first().and_then(|key| keys::parse_index_block(key)) else { return Ok(()) };
+        if !kept.contains(&number) {
+            delete(store, stream, number, || insisting(stream, version), pause).await?;
+        }
+        from = number + 1;
+    }
+}
+
+/// Deletes segments that were replaced, as far as nobody reads them.
+async fn delete_replaced(index: &Arc<Index>, store: &Arc<dyn Store>, pause: Duration) -> Result<(), CommitError> {
+    let unread: Vec<Arc<Segment>> =
+        lock(&index.replaced).extract_if(.., |segment| Arc::strong_count(segment) == 1).collect();
+    for segment in unread {
+        delete(store, segment.stream, segment.listed.number, Batch::new, pause).await?;
+    }
+    Ok(())
+}
+
+async fn delete(
+    store: &Arc<dyn Store>,
+    stream: Stream,
+    segment: u64,
+    begin: impl Fn() -> Batch,
+    pause: Duration,
+) -> Result<(), CommitError> {
+    loop {
+        let range = keys::index_segment(stream.number(), segment);
+        let found = reading(store, move |store| store.scan_keys(range, Direction::Forward, KEYS_AT_ONCE)).await?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        let mut batch = begin();
+        for key in found {
+            batch.delete(key);
+        }
+        store.commit(batch).await?;
+        tokio::time::sleep(pause).await;
+    }
+}

@@ -1,0 +1,133 @@
+//! Segments: sorted entries in packed blocks, written once and replaced by merging several into one. The manifest of a stream names its
+//! segments and says up to which change of the stream they hold everything.
+//!
+//! ```text
+//! manifest  stream                        ─► which segments there are, the newest first
+//! block     stream, segment, 0, number    ─► entries
+//! block     stream, segment, 1, number    ─► first entries of the segment's blocks
+//! ```
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use store::{Direction, Key, KeyRange, Store, StoreError, Version, keys};
+
+use super::block::Block;
+use crate::stream::Stream;
+
+pub(super) const ENTRIES: u8 = 0;
+pub(super) const FIRSTS: u8 = 1;
+/// Blocks of first entries read at a time.
+const READ_AT_ONCE: usize = 64;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    /// The number of the last change that is in the segments.
+    pub merged_to: u64,
+    /// Of the next segment: each number is given once.
+    pub next_segment: u64,
+    /// The newest first.
+    pub segments: Vec<Listed>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Listed {
+    pub number: u64,
+    pub blocks: u32,
+}
+
+impl Manifest {
+    pub(super) fn read(store: &dyn Store, stream: Stream) -> Result<(Manifest, Option<Version>), StoreError> {
+        let key = keys::index_manifest(stream.number());
+        let Some(found) = store.read(&key)? else { return Ok((Manifest::default(), None)) };
+        let manifest = serde_json::from_slice(&found.value);
+        let manifest = manifest.map_err(|_| StoreError::damaged(&key, "a manifest that cannot be read"))?;
+        Ok((manifest, Some(found.version)))
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("numbers can always be written as JSON")
+    }
+}
+
+pub(super) struct Segment {
+    pub(super) stream: Stream,
+    pub(super) listed: Listed,
+    /// The first entry of each block.
+    firsts: Block,
+}
+
+impl Segment {
+    pub(super) fn open(store: &dyn Store, stream: Stream, listed: Listed) -> Result<Segment, StoreError> {
+        let of = |number| keys::index_block(stream.number(), listed.number, FIRSTS, number);
+        let (mut firsts, mut range) = (Block::default(), KeyRange::new(of(0), of(u32::MAX)));
+        loop {
+            let found = store.scan(range.clone(), Direction::Forward, READ_AT_ONCE)?;
+            for (key, packed) in &found {
+                firsts.unpack(packed).ok_or_else(|| unreadable(key))?;
+            }
+            let Some((last, _)) = found.last().filter(|_| found.len() == READ_AT_ONCE) else { break };
+            range = range.after(last);
+        }
+        if firsts.len() != listed.blocks as usize {
+            return Err(StoreError::damaged(&of(0), "a segment that does not have all its blocks"));
+        }
+        Ok(Segment { stream, listed, firsts })
+    }
+
+    pub(super) fn made(stream: Stream, listed: Listed, firsts: Block) -> Segment {
+        Segment { stream, listed, firsts }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.firsts.bytes()
+    }
+
+    fn block(&self, store: &dyn Store, number: usize) -> Result<Block, StoreError> {
+        let number = u32::try_from(number).expect("blocks are counted in 32 bits");
+        let key = keys::index_block(self.stream.number(), self.listed.number, ENTRIES, number);
+        let packed = store.get(&key)?.ok_or_else(|| StoreError::damaged(&key, "a block that is not there"))?;
+        let mut block = Block::default();
+        block.unpack(&packed).ok_or_else(|| unreadable(&key))?;
+        Ok(block)
+    }
+}
+
+fn unreadable(key: &Key) -> StoreError {
+    StoreError::damaged(key, "a block that cannot be read")
+}
+
+/// Sorted entries, in memory or on the disk.
+#[derive(Clone)]
+pub(super) enum Table {
+    Fresh(Arc<Block>),
+    Stored(Arc<Segment>),
+}
+
+impl Table {
+    pub(super) fn blocks(&self) -> usize {
+        match self {
+            Table::Fresh(_) => 1,
+            Table::Stored(segment) => segment.firsts.len(),
+        }
+    }
+
+    /// The block in which an entry would be.
+    pub(super) fn block_of(&self, entry: &[u8]) -> usize {
+        match self {
+            Table::Fresh(_) => 0,
+            Table::Stored(segment) => {
+                let before = segment.firsts.before(entry);
+                let starts_with_it = segment.firsts.get(before).is_some_and(|(first, _)| first == entry);
+                if starts_with_it { before } else { before.saturating_sub(1) }
+            }
+        }
+    }
+
+    pub(super) fn block(&self, store: &dyn Store, number: usize) -> Result<Arc<Block>, StoreError> {
+        match self {
+            Table::Fresh(block) => Ok(block.clone()),
+            Table::Stored(segment) => segment.block(store, number).map(Arc::new),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What is known of one stream: its segments, and the entries of what changed since they were made. A reader takes a view of it, which
+//! stays as it is.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use store::{Direction, Store, StoreError, Version, keys};
+
+use super::{
+    block::Block,
+    cursor::{Cursor, Probe},
+    segment::{Manifest, Segment, Table},
+};
+use crate::stream::{self, Entry, Stream};
+
+/// Values of the stream read at a time.
+const READ_AT_ONCE: usize = 256;
+
+pub(super) struct State {
+    stream: Stream,
+    version: Option<Version>,
+    segments: Vec<Arc<Segment>>,
+    /// What changed since, the newest first; each is less than half as long as the next, so that there are few.
+    fresh: Vec<Arc<Block>>,
+    /// The number of the last change that is in one of them.
+    applied: u64,
+}
+
+impl State {
+    /// Reads what was merged; `known` are segments that need not be read again.
+    pub(super) fn load(store: &dyn Store, stream: Stream, known: &[Arc<Segment>]) -> Result<State, StoreError> {
+        let (manifest, version) = Manifest::read(store, stream)?;
+        let open = |listed| match known.iter().find(|known| known.listed == listed) {
+            Some(known) => Ok(known.clone()),
+            None => Segment::open(store, stream, listed).map(Arc::new),
+        };
+        let segments = manifest.segments.iter().copied().map(open).collect::<Result<_, _>>()?;
+        Ok(State { stream, version, segments, fresh: Vec::new(), applied: manifest.merged_to })
+    }
+
+    /// Bytes it holds in memory, about.
+    pub(super) fn bytes(&self) -> usize {
+        let segments = self.segments.iter().map(|segment| segment.bytes());
+        segments.chain(self.fresh.iter().map(|block| block.bytes())).sum()
+    }
+
+    /// Takes in what was committed since it last did.
+    pub(super) fn catch_up(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        let (mut news, mut applied) = (BTreeMap::new(), self.applied);
+        loop {
+            let found =
+                store.scan(keys::feed_after(self.stream.number(), applied), Direction::Forward, READ_AT_ONCE)?;
+            for (key, value) in &found {
+                for (number, change) in stream::parse(key, value)? {
+                    applied = number;
+                    take_in(&mut news, change);
+                }
+            }
+            if found.len() < READ_AT_ONCE {
+                break;
+            }
+        }
+        self.applied = applied;
+        if !news.is_empty() {
+            self.add(Block::of(news.iter().map(|(entry, present)| (entry.as_slice(), *present))));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, mut news: Block) {
+        let as_long = self.fresh.iter().take_while({
+            let mut length = news.len();
+            move |older| {
+                let joins = older.len() <= 2 * length;
+                length += older.len();
+                joins
+            }
+        });
+        let as_long = as_long.count();
+        for older in self.fresh.drain(..as_long) {
+            news = joined(&news, &older);
+        }
+        self.fresh.insert(0, Arc::new(news));
+    }
+
+    pub(super) fn view(&self) -> View {
+        let fresh = self.fresh.iter().cloned().map(Table::Fresh);
+        let tables = fresh.chain(self.segments.iter().cloned().map(Table::Stored)).collect();
+        View { stream: Some(self.stream), version: self.version, tables }
+    }
+}
+
+/// What a change means to the index.
+pub(super) fn take_in(entries: &mut BTreeMap<Entry, bool>, change: stream::Recorded) {
+    entries.extend(change.removed.into_iter().map(|entry| (entry, false)));
+    entries.extend(change.added.into_iter().map(|entry| (entry, true)));
+}
+
+fn joined(newer: &Block, older: &Block) -> Block {
+    let mut all: BTreeMap<&[u8], bool> = older.iter().collect();
+    all.extend(newer.iter());
+    Block::of(all)
+}
+
+/// The entries of a stream as they were at one time.
+pub(crate) struct View {
+    stream: Option<Stream>,
+    version: Option<Version>,
+    /// The newest first.
+    tables: Vec<Table>,
+}
+
+impl View {
+    /// Of documents that are in no index.
+    pub(crate) fn empty() -> View {
+        View { stream: None, version: None, tables: Vec::new() }
+    }
+
+    /// Entries from `start` up to `end`, without it.
+    pub(crate) fn cursor(&self, start: Entry, end: Entry, direction: Direction) -> Cursor {
+        Cursor::new(self.tables.iter().cloned(), start, end, direction)
+    }
+
+    pub(crate) fn probe(&self) -> Probe {
+        Probe::new(self.tables.iter().cloned())
+    }
+
+    /// Its segments may have been merged and be gone.
+    pub(crate) fn is_outdated(&self, store: &dyn Store) -> Result<bool, StoreError> {
+        let Some(stream) = self.stream else { return Ok(false) };
+        Ok(Manifest::read(store, stream)?.1 != self.version)
+    }
+}
+
+/// The state of a stream, once it was asked for.
+#[derive(Default)]
+pub(super) struct Slot(Mutex<Option<State>>);
+
+impl Slot {
+    pub(super) fn view(&self, store: &dyn Store, stream: Stream) -> Result<View, StoreError> {
+        let mut state = self.lock();
+        let state = match &mut *state {
+            Some(state) => state,
+            none => none.insert(State::load(store, stream, &[])?),
+        };
+        state.catch_up(store)?;
+        Ok(state.view())
+    }
+
+    /// Reads anew what was merged, if it was read before.
+    pub(super) fn refresh(&self, store: &dyn Store, stream: Stream, made: &[Arc<Segment>]) -> Result<(), StoreError> {
+        let mut state = self.lock();
+        if let Some(old) = &*state {
+            let known: Vec<_> = old.segments.iter().chain(made).cloned().collect();
+            // Not what it was, should reading fail.
+            *state = None;
+            *state = Some(State::load(store, stream, &known)?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn segments(&self) -> Vec<Arc<Segment>> {
+        self.lock().as_ref().map(|state| state.segments.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.lock().as_ref().map_or(0, State::bytes)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<State>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,116 @@
+//! The order of a list that shows the latest change first. What changes while somebody walks it would go behind them, unseen; so what
+//! changed since the list began comes once more at its end, the earliest first.
+//!
+//! ```text
+//! changed until the list began: the latest … the earliest │ changed since: the earliest … the latest
+//! ```
+
+use location::time::Timestamp;
+use store::{Direction, StoreError};
+
+use super::query::{Position, Range, Window};
+
+/// Positions of the end lie before every time there is: so the whole list falls.
+const END: i64 = i64::MIN / 2;
+
+pub(super) struct LatestFirst {
+    pub begun: Timestamp,
+}
+
+impl LatestFirst {
+    /// What stands in a range of the whole list, from what `read` gives of each part, in the order of times.
+    pub(super) fn fetch<R>(
+        &self,
+        range: Range,
+        read: impl Fn(Window, Range) -> Result<Vec<(Position, R)>, StoreError>,
+    ) -> Result<Vec<(Position, R)>, StoreError> {
+        let before = Window { until: Some(self.begun), ..Window::default() };
+        let since = Window { after: Some(self.begun), ..Window::default() };
+        let in_end = range.from.is_some_and(|from| from.at.0 < END);
+        let of_list = |range: Range| read(before, range);
+        let of_end = |range: Range| -> Result<Vec<(Position, R)>, StoreError> {
+            // The end is turned round.
+            let direction = match range.direction {
+                Direction::Forward => Direction::Backward,
+                Direction::Backward => Direction::Forward,
+            };
+            let rows = read(since, Range { from: range.from.map(turned), direction, ..range })?;
+            Ok(rows.into_iter().map(|(position, row)| (turned(position), row)).collect())
+        };
+        let on = |rows: &Vec<_>| Range { from: None, limit: range.limit - rows.len(), ..range };
+        // Falling, the end comes last; rising, first.
+        let mut rows = Vec::new();
+        match range.direction {
+            Direction::Backward => {
+                if !in_end {
+                    rows = of_list(range)?;
+                }
+                let rest = if in_end { range } else { on(&rows) };
+                if rest.limit > 0 {
+                    rows.extend(of_end(rest)?);
+                }
+            }
+            Direction::Forward => {
+                if in_end || range.from.is_none() {
+                    rows = of_end(range)?;
+                }
+                let rest = if in_end || range.from.is_none() { on(&rows) } else { range };
+                if rest.limit > 0 {
+                    rows.extend(of_list(rest)?);
+                }
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// A position of the end as it stands in the whole list, and back.
+fn turned(position: Position) -> Position {
+    Position { at: Timestamp((END - 1).wrapping_sub(position.at.0)), id: !position.id }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_whole_list_falls_and_can_be_read_both_ways() {
+        let all: Vec<Position> =
+            (1..=9).map(|n| Position { at: Timestamp(n / 2 * 10), id: n.unsigned_abs() }).collect();
+        let read = |window: Window, range: Range| {
+            let mut rows: Vec<Position> = all.iter().copied().filter(|it| window.has(it.at)).collect();
+            if range.direction == Direction::Backward {
+                rows.reverse();
+            }
+            let beyond = |it: &Position| match (range.from, range.direction) {
+                (None, _) => true,
+                (Some(from), Direction::Forward) => *it > from,
+                (Some(from), Direction::Backward) => *it < from,
+            };
+            Ok(rows.into_iter().filter(beyond).take(range.limit).map(|it| (it, it.id)).collect())
+        };
+        let order = LatestFirst { begun: Timestamp(20) };
+        let walk = |direction, limit| {
+            let (mut from, mut ids, mut positions): (_, Vec<u64>, Vec<Position>) = (None, Vec::new(), Vec::new());
+            loop {
+                let rows = order.fetch(Range { from, direction, limit }, read).unwrap();
+                let Some((last, _)) = rows.last() else { return (ids, positions) };
+                from = Some(*last);
+                for (position, id) in rows {
+                    positions.push(position);
+                    ids.push(id);
+                }
+            }
+        };
+        let expected = [5, 4, 3, 2, 1, 6, 7, 8, 9];
+        for limit in 1..12 {
+            let (there, falling) = walk(Direction::Backward, limit);
+            assert_eq!(there, expected, "{limit} at a time");
+            assert!(falling.is_sorted_by(|one, next| one > next));
+            let (back, rising) = walk(Direction::Forward, limit);
+            assert!(back.iter().rev().eq(&expected), "{back:?}, {limit} at a time");
+            assert!(rising.is_sorted_by(|one, next| one < next));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Streams of changes. Each owner of records has one: an institution, a data source, a location. A stream is the feed that clients read
+//! (`feed`) and the journal of the index (`index`) at once: a change says what the record was found by and is not any more, and what it
+//! is found by now.
+
+use location::{pull::Resource, time::Timestamp};
+use records::{
+    document::{Document, Kind},
+    record::Scope,
+    schema::{RESOURCES, rules},
+};
+use serde::{Deserialize, Serialize};
+use store::{Batch, Key, StoreError, keys};
+
+/// What a record is found by (`index::entry`).
+pub type Entry = Vec<u8>;
+
+/// Bytes of changes after which they are a value of their own: what is kept with them is small enough that sled keeps it in one piece. A
+/// page of a pull is some fifty values then instead of five hundred.
+const VALUE_BYTES: usize = 2_800;
+
+/// Whose records changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stream {
+    Source(u32),
+    Location(u32),
+    Institution(u32),
+}
+
+impl Stream {
+    /// None for documents that no list shows.
+    pub fn of<T: Document>(owner: u32) -> Option<Stream> {
+        let Kind::Of(resource) = T::KIND else { return None };
+        Some(match rules(resource).scope {
+            Scope::Institution => Stream::Institution(owner),
+            Scope::Source => Stream::Source(owner),
+            Scope::Location | Scope::Everywhere => Stream::Location(owner),
+        })
+    }
+
+    /// On disks: never changed.
+    pub fn number(self) -> u64 {
+        match self {
+            Stream::Source(id) => 1 << 32 | u64::from(id),
+            Stream::Location(id) => 2 << 32 | u64::from(id),
+            Stream::Institution(id) => 3 << 32 | u64::from(id),
+        }
+    }
+
+    pub(crate) fn from_number(number: u64) -> Option<Stream> {
+        let id = u32::try_from(number & u64::from(u32::MAX)).ok()?;
+        match number >> 32 {
+            1 => Some(Stream::Source(id)),
+            2 => Some(Stream::Location(id)),
+            3 => Some(Stream::Institution(id)),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Change {
+    Created,
+    Updated,
+    /// It is gone in the EHR.
+    Deleted,
+}
+
+/// Who reads of a change in the feed. Records of an institution may be of one of its data sources only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Readers {
+    /// All locations of a data source.
+    Source(u32),
+    Location(u32),
+    /// None: the index is told again what it should know.
+    Nobody,
+}
+
+/// A change of one record, and what follows from it for the index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    pub at: Timestamp,
+    pub resource: Resource,
+    pub id: u64,
+    pub change: Change,
+    pub readers: Readers,
+    /// Sorted, both: what leaves the index, and what enters it.
+    pub removed: Vec<Entry>,
+    pub added: Vec<Entry>,
+}
+
+/// As it lies on disks. Numbers of resources are those in keys.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    at: i64,
+    tag: u8,
+    id: u64,
+    change: Change,
+    readers: Readers,
+    removed: Vec<Entry>,
+    added: Vec<Entry>,
+}
+
+impl Recorded {
+    fn to_bytes(&self) -> Vec<u8> {
+        let stored = Stored {
+            at: self.at.0,
+            tag: rules(self.resource).tag,
+            id: self.id,
+            change: self.change,
+            readers: self.readers,
+            removed: self.removed.clone(),
+            added: self.added.clone(),
+        };
+        postcard::to_allocvec(&stored).expect("numbers and bytes can always be written")
+    }
+
+    fn take(bytes: &[u8]) -> Option<(Recorded, &[u8])> {
+        let (stored, rest): (Stored, _) = postcard::take_from_bytes(bytes).ok()?;
+        let Stored { at, tag, id, change, readers, removed, added } = stored;
+        let resource = RESOURCES.iter().copied().find(|resource| rules(*resource).tag == tag)?;
+        Some((Recorded { at: Timestamp(at), resource, id, change, readers, removed, added }, rest))
+    }
+}
+
+/// The changes of one commit to a stream, each with a number of its own. Answers the bytes they take.
+pub fn append(batch: &mut Batch, stream: Stream, changes: &[Recorded]) -> usize {
+    let (mut value, mut numbers, mut bytes) = (Vec::new(), 0, 0);
+    for (index, change) in changes.iter().enumerate() {
+        value.extend(change.to_bytes());
+        numbers += 1;
+        if value.len() >= VALUE_BYTES || index + 1 == changes.len() {
+            bytes += value.len();
+            batch.append_many(stream.number(), std::mem::take(&mut numbers), std::mem::take(&mut value));
+        }
+    }
+    bytes
+}
+
+/// The changes of one value, with their numbers; it is kept at the number of the last.
+pub(crate) fn parse(key: &Key, value: &[u8]) -> Result<Vec<(u64, Recorded)>, StoreError> {
+    let damaged = |what| StoreError::damaged(key, what);
+    let (_, last) = keys::parse_feed(key).ok_or_else(|| damaged("a key that is no change"))?;
+    let (mut changes, mut rest) = (Vec::new(), value);
+    while !rest.is_empty() {
+        let (change, after) = Recorded::take(rest).ok_or_else(|| damaged("a change that cannot be read"))?;
+        changes.push(change);
+        rest = after;
+    }
+    let before = last.checked_sub(changes.len() as u64).ok_or_else(|| damaged("more changes than numbers"))?;
+    Ok((before + 1..).zip(changes).collect())
+}
