@@ -1,12 +1,15 @@
 //! The engine sled 0.34: one log, trees of pages over it, no snapshots.
 //!
 //! ```text
-//! open ──► writer ──► past ◄── view        groups of commits · what they replaced · readers of one state
+//! open ──► make ──► log                    its files, all of them or none
+//!   └────► writer ──► past ◄── view        groups of commits · what they replaced · readers of one state
 //!             └──► pieces ◄─────┘          values cut small
 //! salvage ──► mend                         of a damaged log
 //! ```
 
 mod faults;
+mod log;
+mod make;
 mod mend;
 mod open;
 mod past;

@@ -11,8 +11,8 @@ use std::{
 
 use super::{
     faults::sled_error,
+    log::open_log,
     mend::{self, Mended},
-    open::open_log,
     pieces::version,
     view::Log,
 };
