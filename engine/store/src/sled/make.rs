@@ -39,6 +39,8 @@ fn name(draft: &Path, dir: &Path) -> io::Result<()> {
     for file in [CONFIGURATION, LOG] {
         File::open(draft.join(file))?.sync_all()?;
     }
+    // A name that is moved before it is durable may be in neither folder.
+    files::sync_directory(draft)?;
     for file in [CONFIGURATION, LOG] {
         fs::rename(draft.join(file), dir.join(file))?;
         files::sync_directory(dir)?;

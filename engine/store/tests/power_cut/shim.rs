@@ -7,7 +7,7 @@
 
 use std::{
     collections::HashSet,
-    ffi::{CStr, OsStr, c_char, c_int, c_uint, c_void},
+    ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void},
     fs::{self, File, Metadata},
     io::{Seek, SeekFrom},
     mem::ManuallyDrop,
@@ -34,6 +34,7 @@ const O_CREAT: c_int = 0o100;
 const O_TRUNC: c_int = 0o1000;
 const O_APPEND: c_int = 0o2000;
 const O_CLOEXEC: c_int = 0o2000000;
+const AT_REMOVEDIR: c_int = 0x200;
 const PROT_WRITE: c_int = 2;
 const MAP_SHARED: c_int = 1;
 
@@ -290,6 +291,18 @@ fn named(kind: u8, path: *const c_char, go: impl FnOnce() -> c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn unlink(path: *const c_char) -> c_int {
     named(UNLINKED, path, || real!(unlink: extern "C" fn(*const c_char) -> c_int)(path))
+}
+
+/// A whole folder is removed by what each name is within its folder.
+#[unsafe(no_mangle)]
+pub extern "C" fn unlinkat(at: c_int, name: *const c_char, flags: c_int) -> c_int {
+    let name_only = OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes());
+    let folder = fs::read_link(format!("/proc/self/fd/{at}")).unwrap_or_default();
+    let Ok(path) = CString::new(folder.join(name_only).as_os_str().as_bytes()) else { return -1 };
+    let kind = if flags & AT_REMOVEDIR == 0 { UNLINKED } else { FOLDER_REMOVED };
+    named(kind, path.as_ptr(), || {
+        real!(unlinkat: extern "C" fn(c_int, *const c_char, c_int) -> c_int)(at, name, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
