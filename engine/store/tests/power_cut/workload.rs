@@ -55,13 +55,9 @@ pub fn read_acknowledged(file: &Path) -> Vec<(u64, Counts)> {
 }
 
 /// What nobody should have to mend, and somebody has to today. fjall does not start on a batch at the end of its journal that was torn in
-/// the middle and has its end: nothing acknowledged is in it, nothing is changed. sled does not start on files whose making was broken off:
-/// nothing was acknowledged yet.
-pub fn is_refused(engine: EngineKind, acknowledged: &Counts, error: &str) -> bool {
-    match engine {
-        EngineKind::Fjall => error.contains("JournalRecovery("),
-        EngineKind::Sled => *acknowledged == Counts::default() && error.contains("Read corrupted data"),
-    }
+/// the middle and has its end: nothing acknowledged is in it, nothing is changed. sled is never refused.
+pub fn is_refused(engine: EngineKind, error: &str) -> bool {
+    engine == EngineKind::Fjall && error.contains("JournalRecovery(")
 }
 
 /// Opens the store that a power cut left, reads all of it, and writes to it. False when it is refused.
@@ -69,7 +65,7 @@ pub fn is_refused(engine: EngineKind, acknowledged: &Counts, error: &str) -> boo
 pub fn look(engine: EngineKind, folder: &Path, acknowledged: &Counts, what: &str) -> bool {
     let counts: Counts = {
         let store = match opened(engine, folder) {
-            Err(error) if is_refused(engine, acknowledged, &error.to_string()) => return false,
+            Err(error) if is_refused(engine, &error.to_string()) => return false,
             store => store.unwrap_or_else(|error| panic!("{what}: {error}")),
         };
         assert_eq!(store.health().damage, None, "{what}");
