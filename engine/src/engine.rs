@@ -20,6 +20,7 @@ use processor::{
     change_counter::ChangeCounter,
     commands::{BookSlot, Booked, CancelAppointment, HoldSlot, Offer},
     error::EngineError,
+    history,
     id_pool::Pool,
     processor::Deps,
     reply::{FreeSlots, Saved},
@@ -146,7 +147,7 @@ impl Engine {
         let connections =
             Arc::new(Connections::new(setup.clone(), adapters, network, in_process, parts.own, gateway.clone()));
         let change_counter = ChangeCounter::new(&setup);
-        let (views, pool) = (parts.views, Pool::default());
+        let (views, pool, history_days) = (parts.views, Pool::default(), setup.engine.history_days);
         let index = Arc::new(Index::default());
         let shared = (store.clone(), index.clone());
         let deps = Arc::new(Deps { change_counter, setup, store, ids, pool, outbox, views, secrets, index });
@@ -158,6 +159,7 @@ impl Engine {
             tokio::spawn(directory.clone().watch()),
             tokio::spawn(index::run(index.clone(), store.clone())),
             tokio::spawn(retention::run(index, store.clone())),
+            tokio::spawn(history::run(store.clone(), history_days)),
             tokio::spawn(gateway.clone().beat()),
             tokio::spawn(gate_news::tell(directory.clone(), gateway.clone(), gates)),
         ];

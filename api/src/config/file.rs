@@ -123,6 +123,7 @@ impl<'a> File<'a> {
                 _ => Err("must be \"sled\" or \"fjall\"".into()),
             });
             rules.store_engine = engine.map_or(rules.store_engine, |engine| engine.value);
+            s.knob("history_days", 1..=3_650, &mut rules.history_days);
             let (mut floor, mut cache) = (rules.store_floor_bytes >> 20, rules.store_cache_bytes >> 20);
             s.knob("store_floor_mib", 0..=1 << 20, &mut floor);
             s.knob("store_cache_mib", 8..=1 << 20, &mut cache);

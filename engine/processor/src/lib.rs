@@ -15,6 +15,7 @@ pub mod change_counter;
 pub mod commands;
 pub mod disk_share;
 pub mod error;
+pub mod history;
 pub mod id_pool;
 mod identity;
 pub mod ingest;

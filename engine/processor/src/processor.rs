@@ -37,9 +37,6 @@ use crate::{
 /// A snapshot is due after this many records, or as many as there are appointments in memory if those are more: loading reads one
 /// snapshot and a tail of about its weight.
 const SNAPSHOT_AFTER: u64 = 500;
-/// Records of the journal kept for audit behind the snapshot, and deleted at a time beyond them.
-const JOURNAL_KEPT: u64 = 1_000_000;
-const TRIMMED_AT_ONCE: usize = 2_000;
 
 /// What the locations of an engine share.
 pub struct Deps {
@@ -193,9 +190,6 @@ impl Processor {
         if self.since_snapshot > 0 {
             let state = serde_json::to_vec(&self.machine.state).map_err(|_| Reject::Damaged("the state"))?;
             journal::write_snapshot(&mut batch, self.setup.id.0, self.next_seq - 1, &state);
-            // What this deletes lies behind the snapshot before this one: whatever becomes of the batch, loading finds its records.
-            journal::trim(&*self.deps.store, &mut batch, self.setup.id.0, JOURNAL_KEPT, TRIMMED_AT_ONCE)
-                .map_err(|_| Reject::Damaged("the journal"))?;
         }
         Ok(batch)
     }

@@ -35,33 +35,41 @@ pub async fn all(
     now: Timestamp,
     pause: Duration,
 ) -> Result<(), CommitError> {
-    steps(store, pause, move |store, batch| Ok(once::forget(store, now, STEP, batch)? == STEP)).await?;
+    let forget = move |store: &dyn Store, (), batch: &mut Batch| {
+        Ok((once::forget(store, now, STEP, batch)? == STEP).then_some(()))
+    };
+    steps(store, pause, (), forget).await?;
     let mut after = None;
     while let Some((stream, old)) = reading(store, move |store| feed::next_stream(store, after, now)).await? {
         after = Some(stream);
         if let Some(stream) = Stream::from_number(stream).filter(|_| old) {
             // The index goes on from what was merged: what it has not merged must stay.
             merge(index, store, stream, 1, pause).await?;
-            steps(store, pause, move |store, batch| feed::prune(store, stream, now, STEP, batch)).await?;
+            let prune = move |store: &dyn Store, (), batch: &mut Batch| {
+                Ok(feed::prune(store, stream, now, STEP, batch)?.then_some(()))
+            };
+            steps(store, pause, (), prune).await?;
         }
     }
     Ok(())
 }
 
-/// One commit per step until `step` says that there are no more.
-async fn steps(
+/// One commit per step until `step` says that there are no more; else it says where to go on. Each step reads on a thread that may
+/// wait, so that nothing else stands still meanwhile, however many steps find nothing to throw away.
+pub async fn steps<At: Copy + Send + 'static>(
     store: &Arc<dyn Store>,
     pause: Duration,
-    step: impl Fn(&dyn Store, &mut Batch) -> Result<bool, StoreError> + Copy + Send + 'static,
+    begin: At,
+    step: impl Fn(&dyn Store, At, &mut Batch) -> Result<Option<At>, StoreError> + Copy + Send + 'static,
 ) -> Result<(), CommitError> {
-    let mut more = true;
-    while more {
+    let mut next = Some(begin);
+    while let Some(at) = next {
         let read = move |store: &dyn Store| {
             let mut batch = Batch::new();
-            step(store, &mut batch).map(|more| (more, batch))
+            step(store, at, &mut batch).map(|next| (next, batch))
         };
         let (going_on, batch) = reading(store, read).await?;
-        more = going_on;
+        next = going_on;
         if !batch.is_empty() {
             match store.commit(batch).await {
                 // Somebody changed one of them meanwhile: the next step reads it again.

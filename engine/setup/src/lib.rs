@@ -173,6 +173,8 @@ pub struct EngineRules {
     /// What the reading of one location may write at once, and each minute beyond that.
     pub pull_burst_bytes: u64,
     pub pull_bytes_per_minute: u64,
+    /// Finished writes, and records of the journals behind their snapshots, are deleted when they are this old.
+    pub history_days: u32,
     /// What the store keeps of its pages in memory.
     pub store_cache_bytes: u64,
     /// Read through every record at the start and compare with what was written: finds records that a damaged log lost without a
@@ -226,6 +228,8 @@ impl Default for EngineRules {
             // Far above an honest first pull of 60,000 records; a busy practice needs a fraction of the rest each day.
             pull_burst_bytes: 1_024 << 20,
             pull_bytes_per_minute: 16 << 20,
+            // As long as the feed of changes and finished deliveries are kept.
+            history_days: 30,
             store_cache_bytes: 256 << 20,
             // Its cost grows with the store, and a start's should not.
             store_verify: false,

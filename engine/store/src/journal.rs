@@ -85,25 +85,36 @@ pub fn write_snapshot(batch: &mut Batch, location: u32, seq: u64, state: &[u8]) 
     batch.put(keys::snapshot(location), [&seq.to_be_bytes(), state].concat());
 }
 
-/// Deletes up to `limit` of the oldest records that the snapshot has made superfluous, except the newest `keep` of them. Answers how
-/// many; call again while it is `limit`. Whether a journal is kept for audit or trimmed is the caller's choice.
+/// Deletes up to `limit` of the oldest records that the snapshot has made superfluous, up to the first that is not `old`. Answers how
+/// many; call again until it is none. The snapshot, which may be large, is read only where there is something to delete.
 pub fn trim(
     store: &dyn Store,
     batch: &mut Batch,
     location: u32,
-    keep: u64,
     limit: usize,
+    old: impl Fn(&[u8]) -> bool,
 ) -> Result<usize, JournalError> {
+    let is_old = |key: &Key| Ok::<bool, StoreError>(store.get(key)?.is_some_and(|record| old(&record)));
+    let own = KeyRange::new(keys::journal(location, 0), keys::journal(location, u64::MAX));
+    // Of a single record nothing is superfluous: the next append asks for its predecessor.
+    let first = store.scan_keys(own, Direction::Forward, 2)?;
+    let eldest = first.first().filter(|_| first.len() > 1);
+    if !eldest.map(is_old).transpose()?.unwrap_or(false) {
+        return Ok(0);
+    }
     let Some(Snapshot { seq, version, .. }) = read_snapshot(store, location)? else { return Ok(0) };
-    // The record of the snapshot itself stays: the next append asks for its predecessor.
-    let range = KeyRange::new(keys::journal(location, 0), keys::journal(location, seq.saturating_sub(keep)));
-    let old = store.scan_keys(range, Direction::Forward, limit)?;
-    let count = old.len();
+    // The record of the snapshot itself stays, too.
+    let behind = KeyRange::new(keys::journal(location, 0), keys::journal(location, seq));
+    let mut count = 0;
+    for key in store.scan_keys(behind, Direction::Forward, limit)? {
+        if !is_old(&key)? {
+            break;
+        }
+        batch.delete(key);
+        count += 1;
+    }
     if count > 0 {
         batch.expect_unchanged(keys::snapshot(location), Some(version));
-    }
-    for key in old {
-        batch.delete(key);
     }
     Ok(count)
 }
@@ -203,9 +214,10 @@ mod tests {
         store.commit_now(batch)
     }
 
-    fn cut(store: &MemoryStore, location: u32, keep: u64) -> usize {
+    fn cut(store: &MemoryStore, location: u32, last: u64) -> usize {
+        let old = |record: &[u8]| std::str::from_utf8(record).unwrap().parse::<u64>().unwrap() <= last;
         let mut batch = Batch::new();
-        let count = trim(store, &mut batch, location, keep, 1_000).unwrap();
+        let count = trim(store, &mut batch, location, 1_000, old).unwrap();
         store.commit_now(batch).unwrap();
         count
     }
@@ -283,9 +295,9 @@ mod tests {
         let store = MemoryStore::new();
         grow(&store, 1, 1..=100);
         snap(&store, 1, 90).unwrap();
-        assert_eq!(cut(&store, 1, 10), 79);
-        assert_eq!(cut(&store, 1, 0), 10);
-        assert_eq!(cut(&store, 1, 0), 0);
+        assert_eq!(cut(&store, 1, 79), 79);
+        assert_eq!(cut(&store, 1, 100), 10, "the snapshot's own record and what follows it stay");
+        assert_eq!(cut(&store, 1, 100), 0);
         for seq in 1..=90 {
             assert!(matches!(append_now(&store, 1, seq), Err(CommitError::Conflict { .. })), "{seq}");
         }
@@ -295,7 +307,7 @@ mod tests {
         let loaded = load(&store, 1).unwrap();
         assert_eq!((loaded.tail.len(), loaded.next_seq), (10, 101));
         snap(&store, 1, 100).unwrap();
-        cut(&store, 1, 0);
+        cut(&store, 1, 100);
         assert_eq!(load(&store, 1).unwrap().next_seq, 101);
         append_now(&store, 1, 101).unwrap();
     }

@@ -1,0 +1,279 @@
+//! What is deleted by its age of what locations keep for reference: finished writes, and records of the journal behind the snapshot. It
+//! works on the store alone, so a location that sleeps is pruned without being woken, and one that left the configuration is too.
+
+use std::{sync::Arc, time::Duration};
+
+use location::time::{DAY, Timestamp};
+use query::retention::steps;
+use records::{
+    Write,
+    document::{Document, Kind},
+};
+use runtime::clock;
+use serde::Deserialize;
+use store::{
+    Batch, CommitError, Direction, KeyRange, Store, StoreError,
+    journal::{self, JournalError},
+    keys::{self, Space},
+};
+
+/// Keys of one step: a commit small enough that those of bookings do not wait for it.
+const STEP: usize = 200;
+const PAUSE: Duration = Duration::from_millis(20);
+const EVERY: Duration = Duration::from_secs(3_600);
+/// Retries of retries that are followed to find out whether the last has ended. An operator made each of them.
+const RETRIES: usize = 32;
+
+/// What is too old as of `now`.
+#[derive(Clone, Copy)]
+struct Age {
+    now: Timestamp,
+    /// What happened at this time or earlier is to go.
+    horizon: Timestamp,
+}
+
+/// Of a journal record, what says how old it is.
+#[derive(Deserialize)]
+struct Dated {
+    at: Timestamp,
+}
+
+pub async fn run(store: Arc<dyn Store>, days: u32) {
+    loop {
+        tokio::time::sleep(EVERY).await;
+        if let Err(error) = all(&store, clock::now(), days, PAUSE).await {
+            tracing::warn!(%error, "the history was pruned in part; the rest follows in an hour");
+        }
+    }
+}
+
+/// Everything that is to go as of `now`. Begun anew it goes on where it was interrupted: what is deleted is not met again.
+pub async fn all(store: &Arc<dyn Store>, now: Timestamp, days: u32, pause: Duration) -> Result<(), CommitError> {
+    let age = Age { now, horizon: now.minus(i64::from(days.max(1)) * DAY) };
+    steps(store, pause, (0, 0), move |store, from, batch| forget_writes(store, from, age, batch)).await?;
+    steps(store, pause, 0, move |store, from, batch| trim_journal(store, from, age, batch)).await
+}
+
+/// Finished writes of the next location from `from` on, a location and an id. Unfinished ones have no record: they stand in the state.
+fn forget_writes(
+    store: &dyn Store,
+    from: (u32, u64),
+    age: Age,
+    batch: &mut Batch,
+) -> Result<Option<(u32, u64)>, StoreError> {
+    let kind = Kind::Write.byte();
+    let range = KeyRange::new(keys::record(kind, from.0, from.1), keys::records(kind, u32::MAX).end);
+    let page = store.scan_keys(range, Direction::Forward, STEP)?;
+    let ids: Vec<(u32, u64)> =
+        page.iter().filter_map(|key| keys::parse_record(key)).map(|(_, location, id)| (location, id)).collect();
+    let Some((location, _)) = ids.first().copied() else { return Ok(None) };
+    let next_location = location.checked_add(1).map(|next| (next, 0));
+    let mut first_deleted = None;
+    for (_, id) in ids.iter().take_while(|(of, _)| *of == location) {
+        let key = keys::record(kind, location, *id);
+        let Some(found) = store.read(&key)? else { continue };
+        // One that cannot be read is for whoever asks for it to find.
+        let Ok(write) = serde_json::from_slice::<Write>(&found.value) else { continue };
+        // Ids are given in the order of time: later ones were queued later, and ended later. A time to come is of a clock that was ahead.
+        if age.horizon < write.queued_at && write.queued_at <= age.now {
+            return Ok(first_deleted.map(|id| (location, id)).or(next_location));
+        }
+        if ended_before(store, write, age.horizon)? {
+            batch.expect_unchanged(key.clone(), Some(found.version)).delete(key);
+            first_deleted.get_or_insert(*id);
+        }
+    }
+    // After a conflict, too, the next step begins with what this one was to delete.
+    let last = ids.last().filter(|(of, _)| *of == location && ids.len() == STEP);
+    let on = last.map_or(next_location, |(_, id)| id.checked_add(1).map(|id| (location, id)).or(next_location));
+    Ok(first_deleted.map(|id| (location, id)).or(on))
+}
+
+/// Whether a write ended by then, and all that it was retried as: their attempts carry its write key, by which the EHR's record is known.
+fn ended_before(store: &dyn Store, write: Write, horizon: Timestamp) -> Result<bool, StoreError> {
+    let mut last = write;
+    for _ in 0..RETRIES {
+        let Some(next) = last.retried_as else { break };
+        let value = store.get(&keys::record(Kind::Write.byte(), last.scope(), next))?;
+        match value.and_then(|bytes| serde_json::from_slice::<Write>(&bytes).ok()) {
+            Some(retry) => last = retry,
+            // It is not finished.
+            None => return Ok(false),
+        }
+    }
+    Ok(last.finished_at <= horizon)
+}
+
+/// Old records of the next journal from location `from` on. A record whose time lies ahead keeps those after it until that time.
+fn trim_journal(store: &dyn Store, from: u32, age: Age, batch: &mut Batch) -> Result<Option<u32>, StoreError> {
+    let range = KeyRange::new(keys::journal(from, 0), Space::Journal.range().end);
+    let first = store.scan_keys(range, Direction::Forward, 1)?;
+    let Some((location, _)) = first.first().and_then(|key| keys::parse_journal(key)) else { return Ok(None) };
+    let old = |record: &[u8]| serde_json::from_slice::<Dated>(record).is_ok_and(|record| record.at <= age.horizon);
+    match journal::trim(store, batch, location, STEP, old) {
+        Ok(0) => Ok(location.checked_add(1)),
+        Ok(_) => Ok(Some(location)),
+        Err(JournalError::Store(error)) => Err(error),
+        Err(error @ JournalError::Damaged { .. }) => {
+            tracing::warn!(location, %error, "the journal of a damaged location is left as it is");
+            Ok(location.checked_add(1))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use location::{ids::PatientId, intent::WriteIntent};
+    use store::MemoryStore;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_800_000_000_000);
+
+    fn write(location: u32, id: u64, days_ago: i64, retried_as: Option<u64>) -> (Vec<u8>, Vec<u8>) {
+        let at = NOW.minus(days_ago * DAY);
+        let write = Write {
+            id,
+            location_id: location,
+            work: WriteIntent::CreatePatient(PatientId(7)),
+            key: format!("ps-{location}-{id}"),
+            attempts: 1,
+            done: retried_as.is_none(),
+            timed_out: false,
+            reason: None,
+            queued_at: at,
+            finished_at: at,
+            lane: None,
+            retried_as,
+            dropped: false,
+        };
+        (keys::record(Kind::Write.byte(), location, id), serde_json::to_vec(&write).unwrap())
+    }
+
+    fn put(store: &MemoryStore, (key, value): (Vec<u8>, Vec<u8>)) {
+        let mut batch = Batch::new();
+        batch.put(key, value);
+        store.commit_now(batch).unwrap();
+    }
+
+    fn writes(store: &dyn Store, location: u32) -> Vec<u64> {
+        let found = store.scan_keys(keys::records(Kind::Write.byte(), location), Direction::Forward, usize::MAX);
+        found.unwrap().iter().map(|key| keys::parse_record(key).unwrap().2).collect()
+    }
+
+    fn seqs(store: &dyn Store, location: u32) -> Vec<u64> {
+        let range = KeyRange::new(keys::journal(location, 0), keys::journal(location, u64::MAX));
+        let found = store.scan_keys(range, Direction::Forward, usize::MAX).unwrap();
+        found.iter().map(|key| keys::parse_journal(key).unwrap().1).collect()
+    }
+
+    /// A journal of one record a day that ends today, and a snapshot after `snapshot`.
+    fn journal_of(store: &MemoryStore, location: u32, records: u64, snapshot: u64) {
+        for seq in 1..=records {
+            let at = NOW.minus(i64::try_from(records - seq).unwrap() * DAY);
+            let mut batch = Batch::new();
+            journal::append(
+                &mut batch,
+                location,
+                seq,
+                serde_json::to_vec(&serde_json::json!({"at": at, "events": []})).unwrap(),
+            );
+            if seq == snapshot {
+                journal::write_snapshot(&mut batch, location, seq, b"state");
+            }
+            store.commit_now(batch).unwrap();
+        }
+    }
+
+    fn age() -> Age {
+        Age { now: NOW, horizon: NOW.minus(30 * DAY) }
+    }
+
+    async fn pruned(store: &Arc<MemoryStore>) {
+        let shared: Arc<dyn Store> = store.clone();
+        all(&shared, NOW, 30, Duration::ZERO).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn old_writes_go_and_young_ones_stay_at_every_location() {
+        let store = Arc::new(MemoryStore::new());
+        for location in [1, 2, u32::MAX] {
+            (0..500).for_each(|id| put(&store, write(location, id, 31, None)));
+            put(&store, write(location, 500, 30, None));
+            put(&store, write(location, 501, 29, None));
+            put(&store, write(location, 502, 0, None));
+        }
+        pruned(&store).await;
+        for location in [1, 2, u32::MAX] {
+            assert_eq!(writes(&*store, location), [501, 502]);
+        }
+    }
+
+    #[test]
+    fn a_step_is_bounded_and_a_restart_goes_on() {
+        let store = MemoryStore::new();
+        (0..450).for_each(|id| put(&store, write(1, id, 40, None)));
+        for left in [250, 50, 0] {
+            let mut batch = Batch::new();
+            forget_writes(&store, (0, 0), age(), &mut batch).unwrap();
+            assert!(batch.writes().len() <= STEP);
+            store.commit_now(batch).unwrap();
+            assert_eq!(writes(&store, 1).len(), left);
+        }
+    }
+
+    /// The write key of the first is that of all of them.
+    #[tokio::test]
+    async fn a_write_stays_as_long_as_what_it_was_retried_as() {
+        let store = Arc::new(MemoryStore::new());
+        put(&store, write(1, 1, 400, Some(2)));
+        put(&store, write(1, 2, 300, Some(3)));
+        pruned(&store).await;
+        assert_eq!(writes(&*store, 1), [1, 2], "the third is not finished");
+        put(&store, write(1, 3, 5, None));
+        pruned(&store).await;
+        assert_eq!(writes(&*store, 1), [1, 2, 3], "the third is young");
+        put(&store, write(1, 3, 35, None));
+        pruned(&store).await;
+        assert!(writes(&*store, 1).is_empty());
+    }
+
+    #[test]
+    fn of_two_that_prune_and_of_a_retry_meanwhile_nothing_is_lost() {
+        let store = MemoryStore::new();
+        put(&store, write(1, 1, 40, None));
+        let [mut first, mut second] = [Batch::new(), Batch::new()];
+        forget_writes(&store, (0, 0), age(), &mut first).unwrap();
+        forget_writes(&store, (0, 0), age(), &mut second).unwrap();
+        put(&store, write(1, 1, 40, Some(2)));
+        assert!(matches!(store.commit_now(first), Err(CommitError::Conflict { .. })));
+        assert_eq!(writes(&store, 1), [1], "it is being tried again");
+        put(&store, write(1, 2, 40, None));
+        let mut first = Batch::new();
+        forget_writes(&store, (0, 0), age(), &mut first).unwrap();
+        store.commit_now(first).unwrap();
+        assert!(matches!(store.commit_now(second), Err(CommitError::Conflict { .. })));
+        assert!(writes(&store, 1).is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_journal_loses_what_is_old_and_behind_its_snapshot() {
+        let store = Arc::new(MemoryStore::new());
+        journal_of(&store, 1, 500, 490);
+        journal_of(&store, 2, 500, 100);
+        journal_of(&store, 3, 500, 0);
+        journal_of(&store, 4, 20, 10);
+        pruned(&store).await;
+        assert_eq!(seqs(&*store, 1), (471..=500).collect::<Vec<_>>(), "by age");
+        assert_eq!(seqs(&*store, 2), (100..=500).collect::<Vec<_>>(), "never past the snapshot");
+        assert_eq!(seqs(&*store, 3).len(), 500, "without a snapshot all of it is needed");
+        assert_eq!(seqs(&*store, 4).len(), 20, "young");
+        for location in 1..=4 {
+            let loaded = journal::load(&*store, location).unwrap();
+            let mut next = Batch::new();
+            journal::append(&mut next, location, loaded.next_seq, b"{}".to_vec());
+            store.commit_now(next).unwrap();
+        }
+    }
+}
