@@ -11,7 +11,7 @@ use crate::files;
 
 const FILE: &str = "format";
 /// Of the whole store: keys, envelope, and the documents within as far as only the store's owner could tell them apart.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The engine whose store lies in a directory; none where there is no store.
 pub fn engine_of(dir: &Path) -> Result<Option<EngineKind>, StoreError> {
@@ -94,10 +94,10 @@ mod tests {
             assert!(!dir.path().join(FILE).exists(), "nothing is written");
         }
         for (text, told) in [
-            ("practice-sync store\nformat 1\nengine sled\n", "earlier version"),
-            ("practice-sync store\nformat 3\nengine sled\n", "newer version"),
-            ("practice-sync store\nformat 2\nengine rocks\n", "cannot be read"),
-            ("practice-sync stose\nformat 2\nengine sled\n", "cannot be read"),
+            ("practice-sync store\nformat 2\nengine sled\n", "earlier version"),
+            ("practice-sync store\nformat 4\nengine sled\n", "newer version"),
+            ("practice-sync store\nformat 3\nengine rocks\n", "cannot be read"),
+            ("practice-sync stose\nformat 3\nengine sled\n", "cannot be read"),
             ("", "cannot be read"),
         ] {
             let dir = tempfile::tempdir().unwrap();
