@@ -4,10 +4,13 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
+use query::index;
+use runtime::clock;
 use store::{
-    StoreKey, files,
+    CommitError, EmbeddedStore, Store, StoreConfig, StoreError, StoreKey, files,
     salvage::{self, Report},
 };
 
@@ -95,8 +98,8 @@ impl DataDir {
     }
 }
 
-/// Copies what is sound of a data directory's store into a new data directory, with its key and whatever else lies beside it. The old
-/// one stays as it is.
+/// Copies what is sound of a data directory's store into a new data directory, with its key and whatever else lies beside it, and makes
+/// the index anew from the records. The old one stays as it is.
 pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> {
     let (old, new) = (DataDir::new(from), DataDir::new(to));
     if present(to)? {
@@ -114,7 +117,14 @@ pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> 
             fs::copy(&path, to.join(name)).map_err(of(&path))?;
         }
     }
-    Ok(salvage::salvage(&old.store, &key, &new.store, &to.join("salvage")).await?)
+    let report = salvage::salvage(&old.store, &key, &new.store, &to.join("salvage")).await?;
+    // A block of the index that is lost would close the lists of its owner, and a lost change would hide a record.
+    let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(StoreConfig::new(&new.store, key))?);
+    index::rebuild(&store, clock::now()).await.map_err(|error| match error {
+        CommitError::Store(error) => error,
+        other => StoreError::Unknown { why: other.to_string() },
+    })?;
+    Ok(report)
 }
 
 pub(crate) fn present(path: &Path) -> Result<bool, Incomplete> {

@@ -7,7 +7,7 @@ use location::{
     pull::Resource,
     time::{DAY, Millis, Timestamp},
 };
-use store::{Batch, Direction, Store, StoreError, feed_end, keys, prefix_end};
+use store::{Batch, Direction, Store, StoreError, feed_end, keys};
 
 pub use crate::stream::Change;
 use crate::{
@@ -159,22 +159,6 @@ fn pruned(store: &dyn Store, stream: Stream) -> Result<u64, StoreError> {
     Ok(u64::from_be_bytes(bytes))
 }
 
-/// The next stream after `after` that has changes, and whether some of them are too old.
-pub(crate) fn next_stream(
-    store: &dyn Store,
-    after: Option<u64>,
-    now: Timestamp,
-) -> Result<Option<(u64, bool)>, StoreError> {
-    let mut range = keys::Space::Feed.range();
-    if let Some(after) = after {
-        range.start = prefix_end(&keys::feed(after, 0)[..9]);
-    }
-    let first = store.scan(range, Direction::Forward, 1)?;
-    let Some((key, value)) = first.first() else { return Ok(None) };
-    let (stream, _) = keys::parse_feed(key).ok_or_else(|| StoreError::damaged(key, "a key that is no change"))?;
-    Ok(Some((stream, old(key, value, now)?.is_some())))
-}
-
 /// One step of pruning: what is too old of a stream and merged into the index. Answers whether there may be more.
 pub(crate) fn prune(
     store: &dyn Store,
@@ -199,6 +183,10 @@ pub(crate) fn prune(
 
 /// The number of a change that is to go. Changes of one commit are of one age.
 fn old(key: &store::Key, value: &[u8], now: Timestamp) -> Result<Option<u64>, StoreError> {
-    let last = stream::parse(key, value)?.pop().filter(|(_, change)| change.at <= now.minus(KEPT));
+    let last = stream::parse(key, value)?.pop().filter(|(_, change)| is_old(change.at, now));
     Ok(last.map(|(number, _)| number))
+}
+
+pub(crate) fn is_old(at: Timestamp, now: Timestamp) -> bool {
+    at <= now.minus(KEPT)
 }

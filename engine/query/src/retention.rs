@@ -11,7 +11,7 @@ use crate::{
     feed, idempotency as once,
     index::{Index, merge},
     reading::reading,
-    stream::Stream,
+    stream::{self, Stream},
 };
 
 /// Entries of one step: about as much as a group of commits.
@@ -40,9 +40,9 @@ pub async fn all(
     };
     steps(store, pause, (), forget).await?;
     let mut after = None;
-    while let Some((stream, old)) = reading(store, move |store| feed::next_stream(store, after, now)).await? {
+    while let Some((stream, eldest)) = reading(store, move |store| stream::next(store, after)).await? {
         after = Some(stream);
-        if let Some(stream) = Stream::from_number(stream).filter(|_| old) {
+        if let Some(stream) = Stream::from_number(stream).filter(|_| feed::is_old(eldest, now)) {
             // The index goes on from what was merged: what it has not merged must stay.
             merge(index, store, stream, 1, pause).await?;
             let prune = move |store: &dyn Store, (), batch: &mut Batch| {

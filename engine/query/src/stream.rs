@@ -9,7 +9,7 @@ use records::{
     schema::{RESOURCES, rules},
 };
 use serde::{Deserialize, Serialize};
-use store::{Batch, Key, StoreError, keys};
+use store::{Batch, Direction, Key, Store, StoreError, keys, prefix_end};
 
 /// What a record is found by (`index::entry`).
 pub type Entry = Vec<u8>;
@@ -148,4 +148,17 @@ pub(crate) fn parse(key: &Key, value: &[u8]) -> Result<Vec<(u64, Recorded)>, Sto
     }
     let before = last.checked_sub(changes.len() as u64).ok_or_else(|| damaged("more changes than numbers"))?;
     Ok((before + 1..).zip(changes).collect())
+}
+
+/// The next stream after `after` that has changes, as its number, and the time of the eldest.
+pub(crate) fn next(store: &dyn Store, after: Option<u64>) -> Result<Option<(u64, Timestamp)>, StoreError> {
+    let mut range = keys::Space::Feed.range();
+    if let Some(after) = after {
+        range.start = prefix_end(&keys::feed(after, 0)[..9]);
+    }
+    let first = store.scan(range, Direction::Forward, 1)?;
+    let Some((key, value)) = first.first() else { return Ok(None) };
+    let (stream, _) = keys::parse_feed(key).ok_or_else(|| StoreError::damaged(key, "a key that is no change"))?;
+    let eldest = parse(key, value)?.first().map_or(Timestamp::MAX, |(_, change)| change.at);
+    Ok(Some((stream, eldest)))
 }

@@ -16,7 +16,7 @@ use processor::{
 };
 use proptest::prelude::*;
 use query::{
-    index::{Effort, Index, merge},
+    index::{Effort, Index, merge, rebuild},
     lists::{Filter, ListQuery, Lists, Order, PageAt, PageRequest, Position, Range},
     stream::Stream,
 };
@@ -368,6 +368,8 @@ enum Step {
     Wait(i64),
     Merge,
     Restart,
+    /// As after damage.
+    Rebuild,
 }
 
 fn some_step() -> impl Strategy<Value = Step> {
@@ -380,6 +382,7 @@ fn some_step() -> impl Strategy<Value = Step> {
         4 => prop_oneof![Just(1), Just(2_000), Just(6_000), Just(MINUTE), Just(3 * HOUR)].prop_map(Step::Wait),
         3 => Just(Step::Merge),
         1 => Just(Step::Restart),
+        1 => Just(Step::Rebuild),
     ]
 }
 
@@ -435,6 +438,12 @@ impl Practice {
             Step::Wait(length) => self.world.now += length,
             Step::Merge => self.runtime.block_on(self.world.merge()),
             Step::Restart => self.world.index = Arc::new(index()),
+            Step::Rebuild => {
+                let store: Arc<dyn Store> = self.world.store.clone();
+                let rebuilt = self.runtime.block_on(rebuild(&store, Timestamp(now))).unwrap();
+                assert_eq!(rebuilt, 2 * self.count);
+                self.world.index = Arc::new(index());
+            }
             _ => {}
         }
     }

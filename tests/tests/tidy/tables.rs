@@ -101,7 +101,7 @@ pub const TOOLS: &[Tool] = &[
     },
     // What records are found by: who wants a list says so in `query::lists::Filter`.
     Tool {
-        used: Used::Calls(&["records::index", "query::index"]),
+        used: Used::Calls(&["records::index", "query::index::Facets"]),
         rooms: &[
             "engine/query/src",
             "engine/processor/src/unit_of_work/mod.rs",

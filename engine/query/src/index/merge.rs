@@ -12,20 +12,17 @@ use store::{Batch, CommitError, Direction, Key, KeyRange, Store, StoreError, Ver
 use tokio::task::JoinSet;
 
 use super::{
-    Index,
     block::{Block, Packer},
     cursor::Cursor,
-    lock,
     segment::{ENTRIES, FIRSTS, Listed, Manifest, Segment, Table},
     state::take_in,
+    streams::{DUE_BYTES, Index, lock},
 };
 use crate::{
     reading::reading,
     stream::{self, Entry, Stream},
 };
 
-/// Bytes of changes after which they are merged: what a reader takes in after a start, and a good number of blocks.
-pub(super) const DUE_BYTES: usize = 128 << 10;
 /// Of one merge.
 const CHANGES_BYTES: usize = 2 * DUE_BYTES;
 const READ_AT_ONCE: usize = 32;

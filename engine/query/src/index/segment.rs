@@ -50,6 +50,11 @@ impl Manifest {
     }
 }
 
+/// The number of the last change of a stream that the index has without it.
+pub(crate) fn merged_to(store: &dyn Store, stream: Stream) -> Result<u64, StoreError> {
+    Ok(Manifest::read(store, stream)?.0.merged_to)
+}
+
 pub(super) struct Segment {
     pub(super) stream: Stream,
     pub(super) listed: Listed,

@@ -1,0 +1,118 @@
+//! The index made anew from the records, for a store of which something was lost: what an entry, a block or a change that is missing
+//! would have hidden is found again. Nobody else may write meanwhile.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use location::{pull::Resource, time::Timestamp};
+use records::{
+    record::{Body, Record},
+    schema::{EhrRecord, RESOURCES, Visitor, on, rules},
+};
+use store::{
+    Batch, CommitError, Direction, KeyRange, Store, feed_end,
+    keys::{self, Space},
+};
+
+use super::{Facets, merge::merge, segment::Manifest};
+use crate::{
+    reading::reading,
+    stream::{self, Change, Readers, Recorded, Stream, append},
+};
+
+/// Records of one commit, and keys.
+const RECORDS_AT_ONCE: usize = 200;
+const KEYS_AT_ONCE: usize = 500;
+
+/// Answers of how many records it made the index.
+pub async fn rebuild(store: &Arc<dyn Store>, now: Timestamp) -> Result<u64, CommitError> {
+    for space in [Space::IndexManifest, Space::IndexBlock] {
+        clear(store, space).await?;
+    }
+    // What happened until now is in the records.
+    let merged_to = reading(store, feed_end).await?;
+    let mut begun = BTreeSet::new();
+    let mut after = None;
+    while let Some((stream, _)) = reading(store, move |store| stream::next(store, after)).await? {
+        after = Some(stream);
+        let mut batch = Batch::new();
+        if let Some(stream) = Stream::from_number(stream) {
+            begin(&mut batch, &mut begun, stream, merged_to);
+        }
+        store.commit(batch).await?;
+    }
+    let mut records = 0;
+    for resource in RESOURCES {
+        let mut range = all_of(*resource);
+        loop {
+            let at = range.clone();
+            let page = reading(store, move |store| store.scan(at, Direction::Forward, RECORDS_AT_ONCE)).await?;
+            let Some((last, _)) = page.last() else { break };
+            range = range.after(last);
+            let (mut batch, mut changes) = (Batch::new(), BTreeMap::<Stream, Vec<Recorded>>::new());
+            for (key, value) in &page {
+                // One that cannot be read is for whoever asks for it to find.
+                let Some(facets) = on(*resource, Read(value)) else { continue };
+                let (Some((.., id)), Some(stream)) = (keys::parse_record(key), facets.stream()) else { continue };
+                let (removed, added) = facets.since(None);
+                let (change, readers) = (Change::Updated, Readers::Nobody);
+                let recorded = Recorded { at: now, resource: *resource, id, change, readers, removed, added };
+                changes.entry(stream).or_default().push(recorded);
+                records += 1;
+            }
+            for (stream, changes) in changes {
+                begin(&mut batch, &mut begun, stream, merged_to);
+                append(&mut batch, stream, &changes);
+            }
+            store.commit(batch).await?;
+        }
+    }
+    let index = Arc::default();
+    for stream in begun {
+        merge(&index, store, stream, 1, Duration::ZERO).await?;
+    }
+    Ok(records)
+}
+
+/// From here on a stream's changes are to be merged.
+fn begin(batch: &mut Batch, begun: &mut BTreeSet<Stream>, stream: Stream, merged_to: u64) {
+    if begun.insert(stream) {
+        let manifest = Manifest { merged_to, ..Manifest::default() };
+        batch.put(keys::index_manifest(stream.number()), manifest.to_bytes());
+    }
+}
+
+async fn clear(store: &Arc<dyn Store>, space: Space) -> Result<(), CommitError> {
+    loop {
+        let found = reading(store, move |store| store.scan_keys(space.range(), Direction::Forward, KEYS_AT_ONCE));
+        let found = found.await?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        for key in found {
+            batch.delete(key);
+        }
+        store.commit(batch).await?;
+    }
+}
+
+fn all_of(resource: Resource) -> KeyRange {
+    let tag = rules(resource).tag;
+    KeyRange::new(keys::record(tag, 0, 0), keys::records(tag, u32::MAX).end)
+}
+
+/// A record's bytes.
+struct Read<'a>(&'a [u8]);
+
+impl Visitor for Read<'_> {
+    type Output = Option<Facets>;
+
+    fn visit<T: Body<Ehr: Into<EhrRecord>>>(self) -> Option<Facets> {
+        let record: Record<T> = serde_json::from_slice(self.0).ok()?;
+        Some(Facets::of(&record))
+    }
+}
