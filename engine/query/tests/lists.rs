@@ -3,7 +3,14 @@
 #![allow(clippy::unwrap_used)]
 
 use records::record::Record;
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use location::{
     command::Placement,
@@ -25,7 +32,7 @@ use records::{
     document::{Document, Link},
     index::words,
 };
-use store::{Batch, Direction, MemoryStore, Store, keys};
+use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned, keys};
 
 const OWNER: u32 = 7;
 const NAMES: [&str; 6] = ["Ada", "Adam", "Zoë", "Åsa", "Bo Adler", "Mary-Ann"];
@@ -598,5 +605,92 @@ proptest! {
                 practice.both(list(Order::StartsAt, &[Filter::Patient(2)]), size, there, &during, &start, &keep);
             }
         }
+    }
+}
+
+/// Counts the values that are read.
+struct Counting {
+    store: Arc<MemoryStore>,
+    values: AtomicUsize,
+}
+
+impl Store for Counting {
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
+        self.values.fetch_add(1, Ordering::SeqCst);
+        self.store.read(key)
+    }
+
+    fn scan(&self, range: KeyRange, way: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        let found = self.store.scan(range, way, limit)?;
+        self.values.fetch_add(found.len().max(1), Ordering::SeqCst);
+        Ok(found)
+    }
+
+    fn scan_keys(&self, range: KeyRange, way: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        let found = self.store.scan_keys(range, way, limit)?;
+        self.values.fetch_add(found.len().max(1), Ordering::SeqCst);
+        Ok(found)
+    }
+
+    fn commit(&self, batch: Batch) -> CommitFuture {
+        self.store.commit(batch)
+    }
+
+    fn health(&self) -> Health {
+        self.store.health()
+    }
+}
+
+/// The values read for a page of a hundred, for each kind of filter, in a list of so many patients.
+async fn values_of_pages(count: u32) -> Vec<usize> {
+    let world = World { index: Arc::default(), ..World::new() };
+    for first in (1..=count).step_by(500) {
+        world.turn(|unit_of_work| {
+            for id in first..first + 500 {
+                let mut patient = patient(id, id as usize % NAMES.len(), id % 3 == 0, world.now + i64::from(id));
+                patient.last_name = format!("Smith{}", id % 5);
+                unit_of_work.put(&patient).unwrap();
+            }
+        });
+        world.merge().await;
+    }
+    let store = Counting { store: world.store.clone(), values: AtomicUsize::new(0) };
+    let middle = world.now + i64::from(count / 2);
+    let cases = [
+        (Order::Id, vec![]),
+        (Order::Id, vec![Filter::Inactive(true)]),
+        (Order::Id, vec![Filter::Phone("5550100003".to_owned())]),
+        (Order::Id, vec![Filter::Inactive(true), Filter::Phone("5550100003".to_owned())]),
+        (Order::Id, vec![Filter::Name("smith1".to_owned())]),
+        (Order::Id, vec![Filter::UpdatedSince(Timestamp(middle))]),
+        (Order::UpdatedAt, vec![]),
+        (Order::UpdatedAt, vec![Filter::UpdatedSince(Timestamp(middle))]),
+    ];
+    let values = cases.map(|(order, filters)| {
+        let query = ListQuery::new([OWNER], order).filtered(filters);
+        let lists = Lists { store: &store, index: &world.index };
+        let request = PageRequest {
+            at: PageAt::Start,
+            size: 100,
+            descending: false,
+            first_asked: Timestamp(world.now),
+            budget: 10_000,
+        };
+        let page = || lists.list::<Record<Patient>>(&query, &request, |_| true).unwrap();
+        // What is kept in memory is read by whoever asks first.
+        page();
+        let before = store.values.load(Ordering::SeqCst);
+        assert!(!page().rows.is_empty());
+        store.values.load(Ordering::SeqCst) - before
+    });
+    values.to_vec()
+}
+
+#[tokio::test]
+async fn a_page_costs_what_it_shows_and_not_what_the_list_holds() {
+    let (short, long) = (values_of_pages(1_000).await, values_of_pages(20_000).await);
+    for (case, (short, long)) in short.iter().zip(&long).enumerate() {
+        assert!(*long <= 600, "case {case}: {long} values for a page of 100");
+        assert!(*long <= short + 250, "case {case}: {short} values of 1,000 patients, {long} of 20,000");
     }
 }

@@ -91,6 +91,7 @@ pub enum Ask {
 #[rtype(result = "()")]
 pub(crate) enum Own {
     Do(Box<dyn Job>),
+    Snapshot,
     Described(Result<Description, Fault>),
     Idle,
 }
@@ -255,15 +256,12 @@ impl LocationActor {
                     if let Some(pulling) = pulling {
                         act.hear(pulling, ctx);
                     }
-                    let snapshot = act.processor.as_ref().is_some_and(Processor::snapshot_due);
-                    let done = match snapshot {
-                        true => act.take_snapshot(),
-                        false => Box::pin(async {}.into_actor(act)),
-                    };
-                    Box::pin(done.map(move |(), _, _| {
-                        job.finish(Ok(()));
-                        Ok(())
-                    }))
+                    // After the turn: what it has just asked for is not heard while another commit of the same turn is under way.
+                    if act.processor.as_ref().is_some_and(Processor::snapshot_due) {
+                        tell(ctx, Own::Snapshot);
+                    }
+                    job.finish(Ok(()));
+                    Box::pin(async { Ok(()) }.into_actor(act))
                 }
                 Err(CommitError::Conflict { key }) if tries > 0 => {
                     // Of another process that hosts this location memory knows nothing. A document that another location changed is read
@@ -499,6 +497,9 @@ impl Handler<Own> for LocationActor {
                     });
                 }
             })),
+            // Several may have asked for it.
+            Own::Snapshot if self.processor.as_ref().is_some_and(Processor::snapshot_due) => self.take_snapshot(),
+            Own::Snapshot => Box::pin(async {}.into_actor(self)),
             Own::Described(described) => self.described(described, ctx),
             Own::Idle => self.idle(ctx),
         })

@@ -15,7 +15,7 @@ use location::{
 };
 use query::{
     feed::{self, Reader},
-    stream::Change,
+    stream::{Change, Stream},
 };
 use records::{
     document::Document,
@@ -64,6 +64,8 @@ struct World {
     /// Whether a whole pass tells deletions by what it does not show.
     by_absence: bool,
     now: Timestamp,
+    /// Written by turns.
+    values: usize,
 }
 
 impl World {
@@ -84,8 +86,15 @@ impl World {
             secrets: Secrets::from_seed([7; 32]),
             index: Arc::default(),
         });
-        let mut world =
-            World { deps, store, processors: BTreeMap::new(), pages: BTreeMap::new(), by_absence, now: START };
+        let mut world = World {
+            deps,
+            store,
+            processors: BTreeMap::new(),
+            pages: BTreeMap::new(),
+            by_absence,
+            now: START,
+            values: 0,
+        };
         for location in [A, B] {
             world.load(location);
         }
@@ -114,6 +123,7 @@ impl World {
                 }
                 Err(error) => panic!("{error}"),
             };
+            self.values += turn.batch.writes().len() + turn.batch.appends().len();
             self.store.commit_now(std::mem::take(&mut turn.batch)).unwrap();
             return processor.finish(turn);
         }
@@ -492,4 +502,43 @@ async fn a_location_that_leaves_memory_writes_a_snapshot_only_when_one_is_due() 
         assert_eq!(world.processors[&A].machine.state, state);
         assert!(!state.calendar.is_empty());
     }
+}
+
+/// A first pull of patients and five times as many appointments, in pages of a hundred, with the merges of the index.
+#[tokio::test]
+async fn a_first_pull_writes_at_most_three_values_a_record() {
+    const PATIENTS: usize = 1_000;
+    let born = |n: usize| EhrPatient {
+        id: format!("P-{n}"),
+        first_name: format!("Ann{}", n % 37),
+        last_name: format!("Sample{}", n % 113),
+        date_of_birth: Some(format!("{}-02-03", 1940 + n % 60)),
+        cell_phone: Some(format!("+1555{n:07}")),
+        ..EhrPatient::default()
+    };
+    let records = |resource| match resource {
+        Resource::Patients => (0..PATIENTS).map(|n| EhrRecord::Patient(born(n))).collect::<Vec<_>>(),
+        _ => (0..5 * PATIENTS).map(|n| visit(&format!("A-{n}"), &format!("P-{}", n % PATIENTS))).collect(),
+    };
+    let mut world = World::new(true);
+    for resource in [Resource::Patients, Resource::Appointments] {
+        let all = records(resource);
+        let pages = all.chunks(100).enumerate().map(|(n, part)| {
+            let is_last = (n + 1) * 100 == all.len();
+            EhrPage { whole: true, records: part.to_vec(), cursor: n.to_string(), last: is_last, ..EhrPage::default() }
+        });
+        world.pages.insert((A, resource), pages.collect());
+    }
+    world.values = 0;
+    world.read(A).await;
+    let store: Arc<dyn Store> = world.store.clone();
+    for stream in [Stream::Institution(1), Stream::Location(A)] {
+        query::index::merge(&world.deps.index, &store, stream, 1, std::time::Duration::ZERO).await.unwrap();
+    }
+    let merged = store.scan_keys(Space::IndexBlock.range(), Direction::Forward, usize::MAX).unwrap().len();
+    let documents =
+        |kind: Kind| store.scan_keys(keys::records(kind.byte(), 0), Direction::Forward, 9_999).unwrap().len();
+    assert_eq!(documents(Kind::Of(Resource::Appointments)), 5 * PATIENTS);
+    let values = world.values + merged;
+    assert!(values <= 3 * 6 * PATIENTS, "{values} values for {} records, {merged} of them blocks", 6 * PATIENTS);
 }

@@ -67,7 +67,7 @@ fn a_foreign_database_is_refused() {
     db.flush().unwrap();
     drop(db);
     assert!(matches!(EmbeddedStore::open(config(dir.path())).err().unwrap(), StoreError::Layout { .. }));
-    fs::write(dir.path().join("format"), "practice-sync store\nformat 2\nengine sled\n").unwrap();
+    fs::write(dir.path().join("format"), "practice-sync store\nformat 3\nengine sled\n").unwrap();
     assert!(matches!(EmbeddedStore::open(config(dir.path())).err().unwrap(), StoreError::Damaged { .. }));
 }
 
