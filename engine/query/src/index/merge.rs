@@ -114,11 +114,7 @@ impl Index {
     fn segments(&self, store: &dyn Store, stream: Stream, of: &[Listed]) -> Result<Vec<Arc<Segment>>, StoreError> {
         let slot = lock(&self.slots).held.get(&stream).map(|held| held.slot.clone());
         let known = slot.map(|slot| slot.segments()).unwrap_or_default();
-        let open = |listed: &Listed| match known.iter().find(|known| known.listed == *listed) {
-            Some(known) => Ok(known.clone()),
-            None => Segment::open(store, stream, *listed).map(Arc::new),
-        };
-        of.iter().map(open).collect()
+        Segment::open_all(store, stream, of, &known)
     }
 }
 

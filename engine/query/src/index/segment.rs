@@ -63,7 +63,7 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    pub(super) fn open(store: &dyn Store, stream: Stream, listed: Listed) -> Result<Segment, StoreError> {
+    fn open(store: &dyn Store, stream: Stream, listed: Listed) -> Result<Segment, StoreError> {
         let of = |number| keys::index_block(stream.number(), listed.number, FIRSTS, number);
         let (mut firsts, mut range) = (Block::default(), KeyRange::new(of(0), of(u32::MAX)));
         loop {
@@ -78,6 +78,20 @@ impl Segment {
             return Err(StoreError::damaged(&of(0), "a segment that does not have all its blocks"));
         }
         Ok(Segment { stream, listed, firsts })
+    }
+
+    /// Those of a list; what is known already is not read again.
+    pub(super) fn open_all(
+        store: &dyn Store,
+        stream: Stream,
+        of: &[Listed],
+        known: &[Arc<Segment>],
+    ) -> Result<Vec<Arc<Segment>>, StoreError> {
+        let open = |listed: &Listed| match known.iter().find(|known| known.listed == *listed) {
+            Some(known) => Ok(known.clone()),
+            None => Segment::open(store, stream, *listed).map(Arc::new),
+        };
+        of.iter().map(open).collect()
     }
 
     pub(super) fn made(stream: Stream, listed: Listed, firsts: Block) -> Segment {

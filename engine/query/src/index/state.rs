@@ -32,11 +32,7 @@ impl State {
     /// Reads what was merged; `known` are segments that need not be read again.
     pub(super) fn load(store: &dyn Store, stream: Stream, known: &[Arc<Segment>]) -> Result<State, StoreError> {
         let (manifest, version) = Manifest::read(store, stream)?;
-        let open = |listed| match known.iter().find(|known| known.listed == listed) {
-            Some(known) => Ok(known.clone()),
-            None => Segment::open(store, stream, listed).map(Arc::new),
-        };
-        let segments = manifest.segments.iter().copied().map(open).collect::<Result<_, _>>()?;
+        let segments = Segment::open_all(store, stream, &manifest.segments, known)?;
         Ok(State { stream, version, segments, fresh: Vec::new(), applied: manifest.merged_to })
     }
 

@@ -16,7 +16,7 @@ pub struct PageRequest {
     pub size: usize,
     /// The list is shown in the opposite of its stored order.
     pub descending: bool,
-    /// When the list's first page was asked for: what changes later must not make a list by time of change endless.
+    /// When the list's first page was asked for: with the latest change first, what changed since comes at the end.
     pub first_asked: Timestamp,
     /// Records read for the page, whatever the filters leave of them.
     pub budget: usize,
