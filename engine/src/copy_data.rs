@@ -1,4 +1,4 @@
-//! A data directory copied into another one, whose store may be of another engine. While the copy is not whole, a file in the new
+//! A data directory copied into another one, whose store may be of another engine, or lie in a database. While the copy is not whole, a file in the new
 //! directory says so, and nobody serves from it; the old one is only read.
 
 use std::{
@@ -7,13 +7,21 @@ use std::{
     path::Path,
 };
 
+use setup::Setup;
 use store::{
-    EmbeddedStore, EngineKind, StoreConfig, StoreKey,
+    EmbeddedStore, EngineKind, Store, StoreConfig, StoreKey,
     copy::{self, Contents},
     files,
+    postgres::{
+        PostgresStore,
+        filling::{self, Begun},
+    },
 };
 
-use crate::data_dir::{DataDir, Incomplete, present, unreadable};
+use crate::{
+    data_dir::{DataDir, Incomplete, present, unreadable},
+    database,
+};
 
 /// How far it is: values done, of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,43 +45,139 @@ pub async fn copy_data(
     from: &Path,
     to: &Path,
     engine: EngineKind,
+    progress: impl FnMut(CopyStep),
+) -> Result<Contents, Incomplete> {
+    let (old, new) = (DataDir::new(from), DataDir::new(to));
+    let (key, source) = embedded_source(&old)?;
+    begin(from, &old, to, &new, &format!("{}, to {engine}", source.state))?;
+    let target = embedded_target(engine, &new, &key)?;
+    into_embedded(&source, target, &new, to, progress).await
+}
+
+/// The same into the database of a setup, whose data directory is `to`.
+pub async fn copy_to_database(
+    from: &Path,
+    setup: &Setup,
+    to: &Path,
     mut progress: impl FnMut(CopyStep),
 ) -> Result<Contents, Incomplete> {
     let (old, new) = (DataDir::new(from), DataDir::new(to));
+    let (key, source) = embedded_source(&old)?;
+    let (config, state) = (database::config(&setup.engine.database)?, format!("{}, to a database", source.state));
+    begin(from, &old, to, &new, &state)?;
+    if filling::begin(&config, &key, &state).await? == Begun::Occupied {
+        return Err(Incomplete::OccupiedDatabase);
+    }
+    let done = filling::count(&config).await?;
+    let open = || PostgresStore::open_to_fill(&config, &key, database::owners_of(setup));
+    transfer(&source, &open()?, done, &mut progress).await?;
+    // Opened again it knows the number its feed goes on from.
+    let copied = compare(&source, &open()?, to, &mut progress)?;
+    filling::end(&config).await?;
+    finish(&new, to)?;
+    Ok(copied)
+}
+
+/// The same from the database of a setup, whose data directory is `from`.
+pub async fn copy_from_database(
+    setup: &Setup,
+    from: &Path,
+    to: &Path,
+    engine: EngineKind,
+    progress: impl FnMut(CopyStep),
+) -> Result<Contents, Incomplete> {
+    let (old, new) = (DataDir::new(from), DataDir::new(to));
+    let config = database::config(&setup.engine.database)?;
+    let key = old.database_key(true, false)?;
+    let store = PostgresStore::open(&config, &key, database::owners_of(setup))?;
+    let (values, reached) = (filling::count(&config).await?, store.feed_end(None)?);
+    let state = format!("of a database of {values} values, its feed at {reached}");
+    let source = Source { store: Box::new(store), values, state };
+    begin(from, &old, to, &new, &format!("{}, to {engine}", source.state))?;
+    let target = embedded_target(engine, &new, &key)?;
+    into_embedded(&source, target, &new, to, progress).await
+}
+
+async fn into_embedded(
+    source: &Source,
+    target: EmbeddedStore,
+    new: &DataDir,
+    to: &Path,
+    mut progress: impl FnMut(CopyStep),
+) -> Result<Contents, Incomplete> {
+    let done = target.values()?;
+    transfer(source, &target, done, &mut progress).await?;
+    let copied = compare(source, &target, to, &mut progress)?;
+    drop(target);
+    finish(new, to)?;
+    Ok(copied)
+}
+
+/// What is copied.
+struct Source {
+    store: Box<dyn Store>,
+    values: u64,
+    /// Served in between it would have other contents: then what was copied of it is worth nothing.
+    state: String,
+}
+
+fn embedded_source(old: &DataDir) -> Result<(StoreKey, Source), Incomplete> {
     old.is_whole()?;
     let Some(of) = store::engine_of(&old.store)? else {
-        return Err(Incomplete::NothingToCopy(old.store));
+        return Err(Incomplete::NothingToCopy(old.store.clone()));
     };
     let key = StoreKey::load(&old.key)?;
-    let config =
-        |engine, dir: &Path| StoreConfig { engine, floor_bytes: ROOM_LEFT, ..StoreConfig::new(dir, key.clone()) };
-    let source = EmbeddedStore::open(config(of, &old.store))?;
-    // Served in between it would have other contents: then what was copied of it is worth nothing.
-    let state = format!("of {of} at group {}, to {engine}", source.groups());
-    begin(from, &old, to, &new, &state)?;
-    let target = EmbeddedStore::open(config(engine, &new.store))?;
+    let store = EmbeddedStore::open(embedded(of, &old.store, &key))?;
+    let (values, state) = (store.values()?, format!("of {of} at group {}", store.groups()));
+    Ok((key, Source { store: Box::new(store), values, state }))
+}
 
-    let (mut done, all) = (target.values(), source.values());
+fn embedded_target(engine: EngineKind, new: &DataDir, key: &StoreKey) -> Result<EmbeddedStore, Incomplete> {
+    Ok(EmbeddedStore::open(embedded(engine, &new.store, key))?)
+}
+
+fn embedded(engine: EngineKind, dir: &Path, key: &StoreKey) -> StoreConfig {
+    StoreConfig { engine, floor_bytes: ROOM_LEFT, ..StoreConfig::new(dir, key.clone()) }
+}
+
+async fn transfer(
+    source: &Source,
+    target: &dyn Store,
+    mut done: u64,
+    progress: &mut impl FnMut(CopyStep),
+) -> Result<(), Incomplete> {
+    let all = source.values;
     progress(CopyStep::Copying { done, all });
-    copy::copy(&source, &target, |values| {
+    copy::copy(&*source.store, target, |values| {
         done += values;
-        progress(CopyStep::Copying { done, all });
+        progress(CopyStep::Copying { done: done.min(all), all });
     })
     .await?;
-    let mut done = 0;
+    Ok(())
+}
+
+fn compare(
+    source: &Source,
+    target: &dyn Store,
+    to: &Path,
+    progress: &mut impl FnMut(CopyStep),
+) -> Result<Contents, Incomplete> {
+    let (mut done, all) = (0, source.values);
     let mut compared = |values| {
         done += values;
         progress(CopyStep::Comparing { done, all: 2 * all });
     };
-    let (was, is) = (copy::contents(&source, &mut compared)?, copy::contents(&target, &mut compared)?);
+    let (was, is) = (copy::contents(&*source.store, &mut compared)?, copy::contents(target, &mut compared)?);
     if was != is || was.values != all {
         return Err(Incomplete::CopyDiffers { dir: to.to_path_buf(), was: was.values, is: is.values });
     }
-    drop(target);
+    Ok(is)
+}
+
+fn finish(new: &DataDir, to: &Path) -> Result<(), Incomplete> {
     new.note()?;
     fs::remove_file(&new.copying).map_err(|source| unreadable(&new.copying, source))?;
-    files::sync_directory(to).map_err(|source| unreadable(to, source))?;
-    Ok(is)
+    files::sync_directory(to).map_err(|source| unreadable(to, source))
 }
 
 /// Makes the new directory ready to go on with, from the beginning where the old one is not as it was.

@@ -10,7 +10,7 @@ use std::{
 use query::index;
 use runtime::clock;
 use store::{
-    CommitError, EmbeddedStore, Store, StoreConfig, StoreError, StoreKey, files,
+    CommitError, Compacted, EmbeddedStore, Store, StoreConfig, StoreError, StoreKey, files,
     salvage::{self, Report},
 };
 
@@ -19,8 +19,7 @@ const STORE: &str = "store";
 const NOTE: &str = "store.made";
 /// While a copy is not whole.
 const COPYING: &str = "store.copying";
-const NOTE_SAYS: &str =
-    "A store was made here, in the folder store/. While this file is here, practice-sync does not start without it.";
+const NOTE_SAYS: &str = "A store was made here, in the folder store/ or in a database. While this file is here, practice-sync does not start without it.";
 
 #[derive(Debug, thiserror::Error)]
 pub enum Incomplete {
@@ -33,17 +32,37 @@ pub enum Incomplete {
         "the key file {key} is missing, and without it the store {store} cannot be read: put it back from its backup"
     )]
     NoKey { key: PathBuf, store: PathBuf },
+    #[error(
+        "there is no store in the database, though {note} says that one was made: restore the database from a backup, or start once with \
+         --accept-empty-store to begin anew without what it held"
+    )]
+    NoDatabase { note: PathBuf },
+    #[error(
+        "the key file {key} is missing, and without it the store in the database cannot be read: put it back from its backup, or from the \
+         data directory that the store was made in"
+    )]
+    NoDatabaseKey { key: PathBuf },
+    #[error(
+        "{store} holds a store on an embedded engine, and `store_engine` is \"postgres\": copy it with `practice-sync store copy --from DIR \
+         --to-config FILE`, or name an empty `data_dir`"
+    )]
+    EmbeddedStore { store: PathBuf },
     #[error("{0} is there already: name a directory that is not")]
     Occupied(PathBuf),
     #[error(
         "the copy in {0} is not whole: run the same `practice-sync store copy` again, which finishes it, or delete that directory"
     )]
     HalfCopied(PathBuf),
+    #[error(
+        "there is a store in the database already: name another database, or delete the tables practice_sync_* in it"
+    )]
+    OccupiedDatabase,
     #[error("there is no store in {0}")]
     NothingToCopy(PathBuf),
     #[error(
-        "the copy in {dir} differs from what was copied ({is} values of {was}, or other ones): delete that directory and copy again; should \
-         it happen twice, the disk or the memory of this machine is faulty"
+        "the copy in {dir} differs from what was copied ({is} values of {was}, or other ones), or what was copied was served meanwhile: \
+         stop all that serves from it, delete that directory and copy again; should it happen twice, the disk or the memory of this machine \
+         is faulty"
     )]
     CopyDiffers { dir: PathBuf, was: u64, is: u64 },
     #[error("{path}: {source}")]
@@ -91,6 +110,28 @@ impl DataDir {
         Ok(StoreKey::load_or_create(&self.key)?)
     }
 
+    /// The key of a store in a database: made with it, and the same for every process that serves from it.
+    pub(crate) fn database_key(&self, made: bool, accept_empty: bool) -> Result<StoreKey, Incomplete> {
+        self.is_whole()?;
+        if store::is_made(&self.store)? {
+            return Err(Incomplete::EmbeddedStore { store: self.store.clone() });
+        }
+        if made {
+            return match present(&self.key)? {
+                true => Ok(StoreKey::load(&self.key)?),
+                false => Err(Incomplete::NoDatabaseKey { key: self.key.clone() }),
+            };
+        }
+        if present(&self.note)? && !accept_empty {
+            return Err(Incomplete::NoDatabase { note: self.note.clone() });
+        }
+        Ok(StoreKey::load_or_create(&self.key)?)
+    }
+
+    pub(crate) fn make(&self) -> Result<(), Incomplete> {
+        fs::create_dir_all(&self.dir).map_err(|source| unreadable(&self.dir, source))
+    }
+
     /// The store is open: from now on it has to be there.
     pub(crate) fn note(&self) -> Result<(), Incomplete> {
         files::write_new(&self.note, NOTE_SAYS).map_err(|source| unreadable(&self.note, source))?;
@@ -125,6 +166,14 @@ pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> 
         other => StoreError::Unknown { why: other.to_string() },
     })?;
     Ok(report)
+}
+
+/// Makes the store's files anew, without what is not live in them. It may not be served meanwhile.
+pub fn compact_data(dir: &Path, progress: impl FnMut(u64, u64)) -> Result<Compacted, Incomplete> {
+    let data = DataDir::new(dir);
+    data.is_whole()?;
+    let key = StoreKey::load(&data.key)?;
+    Ok(store::compact(&StoreConfig::new(&data.store, key), progress)?)
 }
 
 pub(crate) fn present(path: &Path) -> Result<bool, Incomplete> {
@@ -176,6 +225,44 @@ mod tests {
             let refused = data.key(accept_empty).unwrap_err().to_string();
             assert!(refused.contains("store.key is missing") && refused.contains("backup"), "{refused}");
             assert!(!data.key.exists());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_store_is_made_anew_with_its_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = DataDir::new(dir.path());
+        assert!(compact_data(dir.path(), |_, _| {}).is_err(), "there is no store");
+        let config = StoreConfig { floor_bytes: 0, ..StoreConfig::new(&data.store, data.key(false).unwrap()) };
+        let store = EmbeddedStore::open(config.clone()).unwrap();
+        let mut batch = store::Batch::new();
+        batch.put(vec![1], vec![7]);
+        store.commit(batch).await.unwrap();
+        drop(store);
+        let mut told = Vec::new();
+        assert_eq!(compact_data(dir.path(), |values, of| told.push((values, of))).unwrap().values, 1);
+        assert_eq!(told, [(1, 1)]);
+        assert_eq!(EmbeddedStore::open(config).unwrap().get(&[1]).unwrap(), Some(vec![7]));
+        fs::write(&data.copying, "half a copy").unwrap();
+        assert!(matches!(compact_data(dir.path(), |_, _| {}), Err(Incomplete::HalfCopied(_))));
+    }
+
+    #[test]
+    fn a_database_that_is_gone_is_not_taken_for_a_new_one_nor_an_embedded_store_left_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = DataDir::new(dir.path());
+        let missing = data.database_key(true, false).unwrap_err().to_string();
+        assert!(missing.contains("store.key is missing") && missing.contains("made in"), "{missing}");
+        data.database_key(false, false).unwrap();
+        data.note().unwrap();
+        data.database_key(true, false).unwrap();
+        let gone = data.database_key(false, false).unwrap_err().to_string();
+        assert!(gone.contains("no store in the database") && gone.contains("--accept-empty-store"), "{gone}");
+        data.database_key(false, true).unwrap();
+        let (_dir, embedded) = with_store();
+        for made in [false, true] {
+            let refused = embedded.database_key(made, true).unwrap_err().to_string();
+            assert!(refused.contains("store copy") && refused.contains("--to-config"), "{refused}");
         }
     }
 

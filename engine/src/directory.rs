@@ -1,7 +1,7 @@
 //! Which locations are in memory: brings them in on first use or when due, and anew after a panic.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::HashMap,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -10,10 +10,8 @@ use std::{
 };
 
 use actix::{Actor, Addr, Arbiter, ArbiterHandle, dev::ToEnvelope, prelude::SendError};
-use location::{
-    ids::LocationId,
-    time::{Millis, Timestamp},
-};
+use location::ids::LocationId;
+use membership::Place;
 use processor::{
     actor::{Ask, Asked, LocationActor, QueueWatcher, Reply},
     disk_share::DiskShare,
@@ -25,20 +23,16 @@ use runtime::{
     clock::{self, Watch},
     metrics::Metrics,
 };
-use store::{
-    Direction, StoreError, due,
-    keys::{self, Space},
-};
-use tokio::sync::oneshot;
+use store::{StoreError, due, keys};
+use tokio::{sync::oneshot, task::JoinSet};
 
-use crate::connections::Connections;
+use crate::{cluster::Cluster, connections::Connections, resume::Resume};
 
-/// How often the due index is looked at.
+/// How often the due index is looked at, and how soon again while there is more to wake.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Locations woken per look: many due at once come in over several looks instead of all together.
 const WAKE_AT_ONCE: usize = 64;
-/// Keys of the index read at once.
-const PAGE: usize = 10_000;
 /// What callers are told when a mailbox is full.
 const RETRY_AFTER_SECONDS: u32 = 1;
 /// Times a request that was not begun is offered to a location that had to be brought in again.
@@ -52,11 +46,20 @@ pub(crate) struct Directory {
     next_arbiter: AtomicUsize,
     locations: Mutex<HashMap<LocationId, Addr<LocationActor>>>,
     shares: Mutex<HashMap<LocationId, Arc<DiskShare>>>,
+    /// None: all institutions are here.
+    cluster: Option<Arc<Cluster>>,
+    /// There may be more to bring in than the due index says.
+    gained: AtomicBool,
     stopping: AtomicBool,
 }
 
 impl Directory {
-    pub(crate) fn new(deps: Arc<Deps>, connections: Arc<Connections>, metrics: Arc<Metrics>) -> Arc<Directory> {
+    pub(crate) fn new(
+        deps: Arc<Deps>,
+        connections: Arc<Connections>,
+        metrics: Arc<Metrics>,
+        cluster: Option<Arc<Cluster>>,
+    ) -> Arc<Directory> {
         let threads = deps.setup.engine.actor_threads.max(1);
         Arc::new(Directory {
             deps,
@@ -66,6 +69,8 @@ impl Directory {
             next_arbiter: AtomicUsize::new(0),
             locations: Mutex::default(),
             shares: Mutex::default(),
+            cluster,
+            gained: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
         })
     }
@@ -77,6 +82,10 @@ impl Directory {
             return Ok(address.clone());
         }
         let setup = self.deps.setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?;
+        // With the locations locked: what is let go of cannot come in again meanwhile.
+        if !self.is_here(id) {
+            return Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS });
+        }
         let ehr = self.connections.of(setup).map_err(|error| {
             tracing::error!(%error, "the location cannot be connected to its EHR");
             EngineError::Internal
@@ -160,64 +169,48 @@ impl Directory {
         Err(EngineError::Internal)
     }
 
-    /// Wakes what was in memory when the process ended, and locations with an EHR that were never started.
-    pub(crate) fn resume(&self) -> Result<(), StoreError> {
-        let mut known = BTreeSet::new();
-        for (space, parse) in
-            [(Space::Active, keys::parse_active as fn(&[u8]) -> Option<u32>), (Space::Asleep, keys::parse_asleep)]
-        {
-            let mut range = space.range();
-            loop {
-                let page = self.deps.store.scan_keys(range.clone(), Direction::Forward, PAGE)?;
-                let more = page.len() == PAGE;
-                if let Some(last) = page.last() {
-                    range = range.after(last);
-                }
-                for id in page.iter().filter_map(|key| parse(key)) {
-                    known.insert(id);
-                    if space == Space::Active {
-                        self.attend(LocationId(id));
-                    }
-                }
-                if !more {
-                    break;
-                }
-            }
+    /// Brings in who is due, and then who has to be after a start or since the clock was set back. Answers whether there may be more.
+    fn wake(&self, resume: &mut Resume) -> Result<bool, StoreError> {
+        let (now, setup) = (clock::now(), &self.deps.setup);
+        // One in memory has a timer of its own, and one that was taken out of the configuration stays asleep.
+        let wanted = |id| self.is_here(LocationId(id)) && !self.is_in_memory(LocationId(id));
+        let due = due::due(&*self.deps.store, now.0, WAKE_AT_ONCE, wanted)?;
+        due.iter().for_each(|(_, id)| self.attend(LocationId(*id)));
+        let room = WAKE_AT_ONCE - due.len();
+        if room > 0 {
+            let found = resume.step(&*self.deps.store, setup, now, room)?.into_iter();
+            found.filter(|id| self.is_here(*id)).for_each(|id| self.attend(id));
         }
-        let fresh = self.deps.setup.locations.values().filter(|location| location.source.is_some());
-        for location in fresh.filter(|location| !known.contains(&location.id.0)) {
-            self.attend(location.id);
-        }
-        self.wake_overslept()
+        Ok(room == 0 || !resume.is_done())
     }
 
-    /// A location with an EHR never sleeps for longer than until its next read cycle: one that is to, fell asleep by a clock that was ahead.
-    fn wake_overslept(&self) -> Result<(), StoreError> {
-        let now = clock::now();
-        for (at, id) in due::later(&*self.deps.store, now.0, i64::MAX)? {
-            let setup = self.deps.setup.locations.get(&LocationId(id));
-            let longest = setup.filter(|setup| setup.source.is_some()).map(|setup| setup.pull.longest_pause());
-            if longest.is_some_and(|longest| Timestamp(at).since(now) > longest) {
-                self.attend(LocationId(id));
-            }
-        }
-        Ok(())
+    /// Its institution lives on this node.
+    pub(crate) fn is_here(&self, id: LocationId) -> bool {
+        let Some(setup) = self.deps.setup.locations.get(&id) else { return false };
+        self.cluster.as_ref().is_none_or(|cluster| cluster.place(setup.institution) == Place::Mine)
     }
 
-    /// Wakes who would sleep too long since the clock was set back; they find out by how much.
-    fn wake_set_back(&self, by: Millis) {
-        let now = clock::now();
-        match due::later(&*self.deps.store, now.0, now.plus(by).0) {
-            Ok(late) => late.into_iter().for_each(|(_, id)| self.attend(LocationId(id))),
-            Err(error) => tracing::error!(%error, "the due index could not be read"),
-        }
+    /// Institutions have come here: their locations may have work that was under way elsewhere.
+    pub(crate) fn gained(&self) {
+        self.gained.store(true, Ordering::SeqCst);
+    }
+
+    /// Lets the locations leave whose institutions live elsewhere.
+    pub(crate) async fn let_go(&self) {
+        let gone: Vec<_> = {
+            let mut locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
+            locations.extract_if(|id, _| !self.is_here(*id)).map(|(_, address)| address).collect()
+        };
+        leave(gone).await;
+    }
+
+    fn is_in_memory(&self, id: LocationId) -> bool {
+        let locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
+        locations.get(&id).is_some_and(|address| address.connected())
     }
 
     fn attend(&self, id: LocationId) {
-        // A location that was taken out of the configuration stays asleep.
-        if self.deps.setup.locations.contains_key(&id)
-            && let Err(error) = self.offer(id, Ask::Attend)
-        {
+        if let Err(error) = self.offer(id, Ask::Attend) {
             tracing::warn!(location = %id, %error, "a due location could not be started; retrying");
         }
     }
@@ -245,20 +238,24 @@ impl Directory {
         }
     }
 
-    /// Brings in what is due, until the directory stops.
+    /// Brings in what is to be in memory, a few at a time, until the directory stops.
     pub(crate) async fn watch(self: Arc<Self>) {
-        let mut watch = Watch::since(clock::now());
+        let (mut watch, mut resume) = (Watch::since(clock::now()), Resume::after_start());
         while !self.stopping.load(Ordering::SeqCst) {
             match watch.set_back(clock::now()) {
                 0 => {}
-                by => self.wake_set_back(by),
+                // They find out by how much.
+                by => resume.after_set_back(by),
             }
-            match due::due(&*self.deps.store, clock::now().0, WAKE_AT_ONCE) {
-                Ok(due) => due.into_iter().for_each(|(_, id)| self.attend(LocationId(id))),
-                Err(error) => tracing::error!(%error, "the due index could not be read"),
+            if self.gained.swap(false, Ordering::SeqCst) {
+                resume.again();
             }
+            let more = self.wake(&mut resume).unwrap_or_else(|error| {
+                tracing::error!(%error, "the times at which locations are due could not be read");
+                false
+            });
             self.revive();
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(if more { LOOK_AGAIN } else { LOOK_EVERY }).await;
         }
     }
 
@@ -267,22 +264,7 @@ impl Directory {
         self.stopping.store(true, Ordering::SeqCst);
         let locations: Vec<_> =
             self.locations.lock().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, address)| address).collect();
-        let mut leaving = Vec::new();
-        for address in locations {
-            let (done, left) = oneshot::channel();
-            // `send` waits for a place in the mailbox: what callers asked before is done before.
-            leaving.push(async move {
-                if address.send(Ask::Leave { done }).await.is_ok() {
-                    drop(left.await);
-                }
-            });
-        }
-        let all = async {
-            for one in leaving {
-                one.await;
-            }
-        };
-        if tokio::time::timeout(grace, all).await.is_err() {
+        if tokio::time::timeout(grace, leave(locations)).await.is_err() {
             tracing::warn!("some locations did not unload in time; they continue at the next start");
         }
         let arbiters = std::mem::take(&mut *self.arbiters.lock().unwrap_or_else(PoisonError::into_inner));
@@ -296,31 +278,17 @@ impl Directory {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use location::time::{HOUR, MINUTE};
-    use setup::EngineRules;
-    use store::{Batch, MemoryStore, Store};
-
-    use super::*;
-    use crate::tests::{PLACE, Practice, started, until};
-
-    /// It sleeps no longer than a location may; so a start leaves it alone.
-    #[actix::test]
-    async fn who_sleeps_longer_as_the_clock_was_set_back_is_woken() {
-        let (store, ehr) = (Arc::new(MemoryStore::new()), Arc::new(Practice::default()));
-        let (wake, mut batch) = (clock::now().plus(8 * MINUTE), Batch::new());
-        due::set_wake(&mut batch, PLACE.0, None, Some(wake.0));
-        batch.put(keys::asleep(PLACE.0), wake.0.to_be_bytes().to_vec());
-        store.commit(batch).await.unwrap();
-        let engine = started(store, &ehr, EngineRules::default()).await;
-        let awake = || ehr.described.load(Ordering::SeqCst) > 0;
-        tokio::time::sleep(2 * LOOK_EVERY).await;
-        engine.directory().wake_set_back(MINUTE);
-        assert!(!awake(), "it would sleep as long by a clock that is a minute ahead");
-        engine.directory().wake_set_back(HOUR);
-        until("its waking", async || awake()).await;
-        engine.stop().await;
+/// Asks actors to leave memory, and waits until they have.
+async fn leave(locations: Vec<Addr<LocationActor>>) {
+    let mut leaving = JoinSet::new();
+    for address in locations {
+        leaving.spawn(async move {
+            let (done, left) = oneshot::channel();
+            // `send` waits for a place in the mailbox: what callers asked before is done before.
+            if address.send(Ask::Leave { done }).await.is_ok() {
+                drop(left.await);
+            }
+        });
     }
+    leaving.join_all().await;
 }

@@ -22,6 +22,7 @@ use processor::{
     error::EngineError,
     history,
     id_pool::Pool,
+    long_work::LongWork,
     processor::Deps,
     reply::{FreeSlots, Saved},
     request::{Idempotent, Request},
@@ -42,7 +43,13 @@ use runtime::{
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::task::JoinHandle;
 
-use crate::{config_history, connections::Connections, directory::Directory, gate_news};
+use crate::{
+    cluster::{Cluster, NodeRules},
+    config_history,
+    connections::Connections,
+    directory::Directory,
+    gate_news, handover,
+};
 use setup::{Setup, zones};
 use store::{CommitError, Store, StoreError, counters::Ids, secrets::Secrets};
 use webhooks::{
@@ -88,13 +95,15 @@ pub struct Parts {
     pub views: Arc<dyn Views>,
     /// Who may be sent what.
     pub audience: Arc<dyn Audience>,
+    /// This process among those that share the store; none where nobody else uses it.
+    pub node: Option<NodeRules>,
 }
 
 impl Parts {
     pub fn new(store: Arc<dyn Store>, views: Arc<dyn Views>) -> Parts {
         let (adapters, in_process, own, audience) =
             (Adapters::new(), BTreeMap::new(), HashMap::new(), Arc::new(Everyone));
-        Parts { store, views, adapters, in_process, own, audience }
+        Parts { store, views, adapters, in_process, own, audience, node: None }
     }
 }
 
@@ -117,6 +126,7 @@ pub enum StartError {
 pub struct Engine {
     deps: Arc<Deps>,
     directory: Arc<Directory>,
+    cluster: Option<Arc<Cluster>>,
     connections: Arc<Connections>,
     webhooks: Arc<Webhooks>,
     webhook_log: DeliveryLog,
@@ -148,14 +158,15 @@ impl Engine {
             Arc::new(Connections::new(setup.clone(), adapters, network, in_process, parts.own, gateway.clone()));
         let change_counter = ChangeCounter::new(&setup);
         let (views, pool, history_days) = (parts.views, Pool::default(), setup.engine.history_days);
-        let index = Arc::new(Index::default());
+        let (index, long_work) = (Arc::new(Index::default()), LongWork::default());
         let shared = (store.clone(), index.clone());
-        let deps = Arc::new(Deps { change_counter, setup, store, ids, pool, outbox, views, secrets, index });
+        let deps = Arc::new(Deps { change_counter, setup, store, ids, pool, outbox, views, secrets, index, long_work });
         let (store, index) = shared;
         let metrics = Arc::new(Metrics::default());
-        let directory = Directory::new(deps.clone(), connections.clone(), metrics.clone());
-        directory.resume()?;
-        let tasks = vec![
+        let cluster = parts.node.map(|rules| Cluster::new(store.clone(), rules));
+        let directory = Directory::new(deps.clone(), connections.clone(), metrics.clone(), cluster.clone());
+        let beating = cluster.clone().map(|cluster| tokio::spawn(handover::run(cluster, directory.clone())));
+        let mut tasks = vec![
             tokio::spawn(directory.clone().watch()),
             tokio::spawn(index::run(index.clone(), store.clone())),
             tokio::spawn(retention::run(index, store.clone())),
@@ -163,11 +174,12 @@ impl Engine {
             tokio::spawn(gateway.clone().beat()),
             tokio::spawn(gate_news::tell(directory.clone(), gateway.clone(), gates)),
         ];
+        tasks.extend(beating);
         let (registry, clock, random) = (webhooks.clone(), Arc::new(clock::now), Arc::new(clock::random_u64));
         let sender = Sender { store, registry, egress, metrics: metrics.clone(), clock, random };
         let dispatcher =
             tokio::sync::Mutex::new(Some(Dispatcher::start(sender, doorbell).map_err(StartError::Threads)?));
-        Ok(Engine { deps, directory, connections, webhooks, webhook_log, metrics, gateway, dispatcher, tasks })
+        Ok(Engine { deps, directory, cluster, connections, webhooks, webhook_log, metrics, gateway, dispatcher, tasks })
     }
 
     /// Lets locations leave memory in order and ends deliveries. What is not done by then is done after the next start.
@@ -177,6 +189,9 @@ impl Engine {
 
     /// The same; what is not done after `grace` is left as it is.
     pub async fn stop_within(&self, grace: Duration) {
+        if let Some(cluster) = &self.cluster {
+            cluster.leave(grace).await;
+        }
         self.tasks.iter().for_each(JoinHandle::abort);
         self.gateway.stop();
         let dispatcher = self.dispatcher.lock().await.take();

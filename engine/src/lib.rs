@@ -8,15 +8,19 @@
 
 #![warn(unreachable_pub)]
 
+mod cluster;
 mod config_history;
 mod connections;
 mod copy_data;
 mod data_dir;
+mod database;
 mod directory;
 mod engine;
 mod gate_news;
+mod handover;
 mod open;
 mod reads;
+mod resume;
 pub mod simulated;
 #[cfg(test)]
 mod tests;
@@ -36,9 +40,11 @@ pub use query::{feed, idempotency, lists};
 pub use runtime::{clock, metrics};
 
 pub use crate::{
+    cluster::NodeRules,
     config_history::SetUp,
-    copy_data::{CopyStep, copy_data},
-    data_dir::{Incomplete, salvage_data},
+    copy_data::{CopyStep, copy_data, copy_from_database, copy_to_database},
+    data_dir::{Incomplete, compact_data, salvage_data},
+    database::{check_database, migrate_database, owners_of},
     engine::{Engine, Parts, StartError},
     open::{OpenError, Opened, open},
     reads::Shown,

@@ -1,4 +1,4 @@
-//! An engine on a data directory: the embedded store, the adapters of the setup, and the simulated EHRs that are handed in.
+//! An engine on a data directory: the store, there or in a database, the adapters of the setup, and the simulated EHRs that are handed in.
 
 use std::{
     io,
@@ -14,6 +14,7 @@ use webhooks::{subscriptions::Audience, views::Views};
 
 use crate::{
     data_dir::{DataDir, Incomplete},
+    database,
     engine::{Engine, Parts, StartError},
     simulated::{OpenSimulated, SimulatedEhrs},
 };
@@ -70,18 +71,11 @@ pub async fn open(
     let unusable = |source| OpenError::Directory { dir: dir.to_path_buf(), source };
     std::fs::create_dir_all(dir).map_err(unusable)?;
     let data = DataDir::new(dir);
-    let key = data.key(setup.engine.accept_empty_store)?;
-    let mut config = StoreConfig::new(&data.store, key);
-    config.engine = match setup.engine.store_engine {
-        StoreEngine::Sled => EngineKind::Sled,
-        StoreEngine::Fjall => EngineKind::Fjall,
+    let store: Arc<dyn Store> = match setup.engine.store_engine {
+        StoreEngine::Sled => Arc::new(embedded(&setup, &data, EngineKind::Sled)?),
+        StoreEngine::Fjall => Arc::new(embedded(&setup, &data, EngineKind::Fjall)?),
+        StoreEngine::Postgres => Arc::new(database::open(&setup, &data).await?),
     };
-    config.floor_bytes = setup.engine.store_floor_bytes;
-    config.cache_bytes = setup.engine.store_cache_bytes;
-    config.verify = setup.engine.store_verify;
-    config.audit = !config.verify;
-    let store: Arc<dyn Store> =
-        Arc::new(EmbeddedStore::open(config).map_err(|error| OpenError::of_store(error, &data.store))?);
     data.note()?;
 
     let cache = setup.engine.adapter_cache.clone().unwrap_or_else(|| dir.join("adapters"));
@@ -94,4 +88,18 @@ pub async fn open(
     parts.in_process = simulated.iter().map(|(id, ehr)| (*id, ehr.clone() as Arc<dyn Transport>)).collect();
     let engine = Arc::new(Engine::start(setup, parts).await?);
     Ok(Opened { engine, simulated })
+}
+
+fn embedded(setup: &Setup, data: &DataDir, engine: EngineKind) -> Result<EmbeddedStore, OpenError> {
+    let rules = &setup.engine;
+    let config = StoreConfig {
+        engine,
+        floor_bytes: rules.store_floor_bytes,
+        cache_bytes: rules.store_cache_bytes,
+        verify: rules.store_verify,
+        audit: !rules.store_verify,
+        compact_ratio: rules.store_compact_ratio,
+        ..StoreConfig::new(&data.store, data.key(rules.accept_empty_store)?)
+    };
+    EmbeddedStore::open(config).map_err(|error| OpenError::of_store(error, &data.store))
 }

@@ -20,7 +20,7 @@ use records::{
     record::{Body, Record},
 };
 use serde::{Deserialize, de::DeserializeOwned};
-use store::{Direction, feed_end, keys};
+use store::{Direction, keys};
 use webhooks::views::{RelatedRecords, ViewContext, ViewError};
 
 use crate::{
@@ -79,7 +79,10 @@ impl Engine {
         let reader = Reader { institution: setup.institution.0, source: setup.source, location: location.0 };
         let store = &*self.deps().store;
         match since {
-            None => Ok(Changes { entries: Vec::new(), next: feed_end(store).map_err(failed)?, more: false }),
+            None => {
+                let next = feed::end(store, reader.institution).map_err(failed)?;
+                Ok(Changes { entries: Vec::new(), next, more: false })
+            }
             Some(since) => {
                 feed::page(store, reader, since, resources, limit).map_err(failed)?.ok_or(EngineError::Expired)
             }

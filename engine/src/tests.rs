@@ -3,9 +3,10 @@
 
 use std::{
     collections::HashMap,
+    path::Path,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -25,25 +26,39 @@ use processor::{
     disk_share,
     error::{EngineError, Reject},
     id_pool::Pool,
+    long_work::LongWork,
     note_keys::description_key,
     processor::{Deps, Processor},
 };
+use query::lists::{ListQuery, Order, PageRequest};
 use records::{
     InsurancePlan,
-    ehr::{Description, Ehr, EhrFuture, EhrPatient, EhrRecord, Page, PullAbility, Receipt, Write},
+    ehr::{Description, Ehr, EhrFuture, EhrPatient, EhrRecord, Fault, Page, PullAbility, Receipt, Write},
+    record::Record,
     schema,
     sync_state::SyncState,
 };
 use runtime::clock;
 use serde_json::{Value, json};
 use setup::{EngineRules, Setup, testing};
-use store::{Batch, MemoryStore, Store, counters::Ids, memory::Fault as Broken, secrets::Secrets};
+use store::{
+    Batch, CommitFuture, Direction, EmbeddedStore, Health, Key, KeyRange, MemoryStore, Store, StoreConfig, StoreError,
+    Versioned,
+    counters::Ids,
+    keys::{self, Space},
+    memory::Fault as Broken,
+    secrets::Secrets,
+};
 use webhooks::{
     outbox::{Doorbell, Outbox},
     views::{RelatedRecords, ViewContext, ViewError, Views},
 };
 
-use crate::engine::{Engine, Parts};
+use crate::{
+    cluster::NodeRules,
+    data_dir::{DataDir, salvage_data},
+    engine::{Engine, Parts},
+};
 
 pub(crate) const PLACE: LocationId = LocationId(1);
 const SOURCE: u32 = 1;
@@ -61,13 +76,45 @@ impl Views for Mute {
     }
 }
 
-/// Takes every write, and shows a patient a page, without end where it is said so.
+/// Takes every write, and shows a patient a page.
 #[derive(Default)]
 pub(crate) struct Practice {
     pub described: AtomicUsize,
     pulled: AtomicUsize,
     pushed: AtomicUsize,
-    endless: bool,
+    /// It is asked again later, whatever it is asked for.
+    shut: AtomicBool,
+    /// One where none is said.
+    pages: usize,
+}
+
+/// A store whose commits take their time, as they do on a disk.
+struct Unhurried(MemoryStore);
+
+impl Store for Unhurried {
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
+        self.0.read(key)
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        self.0.scan(range, direction, limit)
+    }
+
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        self.0.scan_keys(range, direction, limit)
+    }
+
+    fn commit(&self, batch: Batch) -> CommitFuture {
+        let committed = self.0.commit(batch);
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            committed.await
+        })
+    }
+
+    fn health(&self) -> Health {
+        self.0.health()
+    }
 }
 
 fn description() -> Description {
@@ -87,12 +134,15 @@ impl Ehr for Practice {
     fn pull(&self, _: Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
         let page = self.pulled.fetch_add(1, Ordering::SeqCst);
         let patient = EhrPatient { id: format!("patient {page}"), last_name: "Many".into(), ..EhrPatient::default() };
-        let (cursor, last) = (page.to_string(), !self.endless);
+        let (cursor, last) = (page.to_string(), page + 1 >= self.pages);
         let records = vec![EhrRecord::Patient(patient)];
         Box::pin(async move { Ok(Page { records, cursor, last, ..Page::default() }) })
     }
 
     fn push(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Receipt> {
+        if self.shut.load(Ordering::SeqCst) {
+            return Box::pin(async { Err(Fault::RetryLater { reason: "shut".into(), after: None }) });
+        }
         let id = format!("written {}", self.pushed.fetch_add(1, Ordering::SeqCst));
         Box::pin(async { Ok(Receipt { id, version: None }) })
     }
@@ -107,7 +157,7 @@ fn setup(engine: EngineRules) -> Setup {
     Setup { engine, ..testing::setup([testing::institution(1)], [location], [testing::source(SOURCE, 1)]) }
 }
 
-pub(crate) async fn started(store: Arc<MemoryStore>, ehr: &Arc<Practice>, rules: EngineRules) -> Engine {
+pub(crate) async fn started(store: Arc<dyn Store>, ehr: &Arc<Practice>, rules: EngineRules) -> Engine {
     let own = HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]);
     Engine::start(setup(rules), Parts { own, ..Parts::new(store, Arc::new(Mute)) }).await.unwrap()
 }
@@ -141,6 +191,7 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
         views: Arc::new(Mute),
         secrets: Secrets::from_seed([7; 32]),
         index: Arc::default(),
+        long_work: LongWork::default(),
     });
     let mut processor = Processor::load(deps.clone(), PLACE).unwrap();
     store.commit_now(processor.describing(&description()).unwrap()).unwrap();
@@ -183,7 +234,7 @@ async fn a_clock_that_was_ahead_in_an_earlier_life_delays_nothing() {
 
 #[actix::test]
 async fn reading_without_end_is_slowed_and_says_so_while_all_else_goes_on() {
-    let ehr = Arc::new(Practice { endless: true, ..Practice::default() });
+    let ehr = Arc::new(Practice { pages: usize::MAX, ..Practice::default() });
     // A page more than the bucket holds, and nothing runs out of it while the test does.
     let rules = EngineRules { pull_burst_bytes: 1, pull_bytes_per_minute: 1, ..EngineRules::default() };
     let engine = started(Arc::new(MemoryStore::new()), &ehr, rules).await;
@@ -194,6 +245,17 @@ async fn reading_without_end_is_slowed_and_says_so_while_all_else_goes_on() {
     engine.send(PLACE, plan()).await.unwrap();
     until("the write", async || ehr.pushed.load(Ordering::SeqCst) == 1).await;
     assert!(ehr.pulled.load(Ordering::SeqCst) <= 2, "the second page was asked for while the first was being stored");
+    engine.stop().await;
+}
+
+/// Each page is a record of the journal, and a snapshot is due behind the 500th.
+#[actix::test]
+async fn a_reading_goes_on_behind_its_snapshots() {
+    let (ehr, store) =
+        (Arc::new(Practice { pages: 1_200, ..Practice::default() }), Arc::new(Unhurried(MemoryStore::new())));
+    let engine = started(store.clone(), &ehr, EngineRules::default()).await;
+    until("the end of the reading", async || engine.last_sync(PLACE).unwrap().is_some()).await;
+    assert!(store.get(&keys::snapshot(PLACE.0)).unwrap().is_some());
     engine.stop().await;
 }
 
@@ -217,4 +279,147 @@ async fn what_the_ehr_can_do_counts_once_it_is_stored() {
     let engine = started(store.clone(), &ehr, EngineRules::default()).await;
     until("the first read", async || ehr.pulled.load(Ordering::SeqCst) > 0).await;
     engine.stop().await;
+}
+
+/// As the log of the store would have lost it.
+async fn lose_the_index(store: &EmbeddedStore) {
+    for space in [Space::Feed, Space::IndexBlock, Space::IndexManifest] {
+        let mut batch = Batch::new();
+        for key in store.scan_keys(space.range(), Direction::Forward, usize::MAX).unwrap() {
+            batch.delete(key);
+        }
+        store.commit(batch).await.unwrap();
+    }
+}
+
+fn plans(engine: &Engine) -> Vec<Record<InsurancePlan>> {
+    let query = ListQuery::new([SOURCE], Order::UpdatedAt);
+    engine.list(&query, &PageRequest::whole(10), |_| true).unwrap().rows
+}
+
+#[actix::test]
+async fn a_salvaged_store_shows_in_its_lists_what_its_index_had_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+    std::fs::create_dir(&from).unwrap();
+    let open = |dir: &Path| {
+        let data = DataDir::new(dir);
+        let key = data.key(false).unwrap();
+        Arc::new(EmbeddedStore::open(StoreConfig::new(&data.store, key)).unwrap())
+    };
+    let (store, ehr) = (open(&from), Arc::new(Practice::default()));
+    let engine = started(store.clone(), &ehr, EngineRules::default()).await;
+    until("what the EHR can do", async || engine.description(PLACE).unwrap().is_some()).await;
+    engine.send(PLACE, plan()).await.unwrap();
+    assert_eq!(plans(&engine).len(), 1);
+    engine.stop().await;
+    drop(engine);
+    lose_the_index(&store).await;
+    let engine = started(store.clone(), &ehr, EngineRules::default()).await;
+    assert_eq!(plans(&engine), [], "without its index nothing is shown");
+    engine.stop().await;
+    drop(engine);
+    let open_elsewhere = Arc::downgrade(&store);
+    drop(store);
+    until("the end of all who read the store", async || open_elsewhere.strong_count() == 0).await;
+
+    salvage_data(&from, &to).await.unwrap();
+    let engine = started(open(&to), &ehr, EngineRules::default()).await;
+    let found = plans(&engine);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].body.name, "Family Plan");
+    engine.stop().await;
+}
+
+/// A store at the end of a cable that can be cut.
+struct Distant {
+    store: Arc<MemoryStore>,
+    cut: AtomicBool,
+}
+
+impl Distant {
+    fn to(store: &Arc<MemoryStore>) -> Arc<Distant> {
+        Arc::new(Distant { store: store.clone(), cut: AtomicBool::new(false) })
+    }
+
+    fn reached(&self) -> Result<&MemoryStore, StoreError> {
+        if self.cut.load(Ordering::SeqCst) { Err(StoreError::Busy) } else { Ok(&self.store) }
+    }
+}
+
+impl Store for Distant {
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
+        self.reached()?.read(key)
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        self.reached()?.scan(range, direction, limit)
+    }
+
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        self.reached()?.scan_keys(range, direction, limit)
+    }
+
+    fn commit(&self, batch: Batch) -> CommitFuture {
+        match self.reached() {
+            Ok(store) => store.commit(batch),
+            Err(error) => Box::pin(async { Err(error.into()) }),
+        }
+    }
+
+    fn health(&self) -> Health {
+        self.store.health()
+    }
+}
+
+/// One of the processes on a store.
+async fn node(store: &Arc<Distant>, ehr: &Arc<Practice>, name: &str) -> Engine {
+    let own = HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]);
+    let period = Duration::from_millis(400);
+    let rules = NodeRules { name: name.to_owned(), address: format!("{name}:7001"), period };
+    let parts = Parts { own, node: Some(rules), ..Parts::new(store.clone(), Arc::new(Mute)) };
+    Engine::start(setup(EngineRules::default()), parts).await.unwrap()
+}
+
+fn is_here(engine: &Engine) -> bool {
+    engine.directory().is_here(PLACE)
+}
+
+#[actix::test]
+async fn an_institution_lives_on_one_node_and_moves_when_that_leaves() {
+    let (store, ehr) = (Distant::to(&Arc::default()), Arc::new(Practice::default()));
+    let (north, south) = (node(&store, &ehr, "north").await, node(&store, &ehr, "south").await);
+    let settled = async || is_here(&north) != is_here(&south);
+    until("its place", settled).await;
+    let (here, there) = if is_here(&north) { (north, south) } else { (south, north) };
+    until("its first reading", async || here.last_sync(PLACE).unwrap().is_some()).await;
+    here.send(PLACE, plan()).await.unwrap();
+    assert!(matches!(there.send(PLACE, plan()).await, Err(EngineError::Busy { .. })), "it lives elsewhere");
+    here.stop().await;
+    until("its new place", async || is_here(&there)).await;
+    there.send(PLACE, plan()).await.unwrap();
+    assert_eq!(plans(&there).len(), 2);
+    there.stop().await;
+}
+
+#[actix::test]
+async fn what_a_node_left_undone_that_has_lost_the_store_is_done_by_another() {
+    let store = left_a_day_ahead(false).await;
+    let (lost, found) = (Distant::to(&store), Distant::to(&store));
+    // Its EHR takes nothing, so that the write waits.
+    let (closed, open) = (Arc::new(Practice::default()), Arc::new(Practice::default()));
+    closed.shut.store(true, Ordering::SeqCst);
+    let north = node(&lost, &closed, "north").await;
+    until("its place", async || is_here(&north)).await;
+    lost.cut.store(true, Ordering::SeqCst);
+    until("the end of its lease", async || !is_here(&north)).await;
+    let south = node(&found, &open, "south").await;
+    until("the write", async || open.pushed.load(Ordering::SeqCst) == 1).await;
+    assert!(is_here(&south) && !is_here(&north));
+    assert!(matches!(north.send(PLACE, plan()).await, Err(EngineError::Busy { .. })));
+    lost.cut.store(false, Ordering::SeqCst);
+    south.stop().await;
+    until("its return", async || is_here(&north)).await;
+    north.send(PLACE, plan()).await.unwrap();
+    north.stop().await;
 }

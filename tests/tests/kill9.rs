@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use postgres_server::{Cluster, Durability, is_left_out};
 use runtime::clock::random_u64;
 use sandbox_ehr::{
     Behaviours, Control, Profile,
@@ -153,20 +154,39 @@ fn unpleasant_ehr() -> EhrServer {
 
 #[actix::test]
 async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice_on_sled() {
-    nothing_acknowledged_is_lost_and_nothing_is_written_twice(EngineKind::Sled).await;
+    let chosen = |installation: Installation| installation.on_engine(EngineKind::Sled).unwrap();
+    nothing_acknowledged_is_lost_and_nothing_is_written_twice("sled", 50, chosen, None).await;
 }
 
 #[actix::test]
 async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice_on_fjall() {
-    nothing_acknowledged_is_lost_and_nothing_is_written_twice(EngineKind::Fjall).await;
+    let chosen = |installation: Installation| installation.on_engine(EngineKind::Fjall).unwrap();
+    nothing_acknowledged_is_lost_and_nothing_is_written_twice("fjall", 50, chosen, None).await;
 }
 
-async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(engine: EngineKind) {
-    let rounds = std::env::var("KILL9_ROUNDS").ok().map_or(50, |rounds| rounds.parse().unwrap());
+/// In every other round the database is ended and started again before the process is killed.
+#[actix::test]
+async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice_on_postgres() {
+    if is_left_out() {
+        return;
+    }
+    let mut cluster = Cluster::temporary(Durability::Synced).unwrap();
+    let url = cluster.database().unwrap();
+    let chosen = |installation: Installation| installation.on_database(&url).unwrap();
+    nothing_acknowledged_is_lost_and_nothing_is_written_twice("postgres", 12, chosen, Some(&mut cluster)).await;
+}
+
+async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(
+    engine: &str,
+    rounds: usize,
+    chosen: impl FnOnce(Installation) -> Installation,
+    mut database: Option<&mut Cluster>,
+) {
+    let rounds = std::env::var("KILL9_ROUNDS").ok().map_or(rounds, |rounds| rounds.parse().unwrap());
     let ehr = unpleasant_ehr();
     let dir = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
-    let installation = Installation::new(program, dir.path(), &ehr.url(), RULES).unwrap().on_engine(engine).unwrap();
+    let installation = chosen(Installation::new(program, dir.path(), &ehr.url(), RULES).unwrap());
 
     let process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
@@ -183,7 +203,8 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(engine: Engin
 
     let since = Instant::now();
     for round in 0..rounds {
-        kill_under_load(&installation, &ledger, round).await;
+        let ended = database.as_deref_mut().filter(|_| round % 2 == 1);
+        kill_under_load(&installation, &ledger, round, ended).await;
     }
     let took = since.elapsed();
 
@@ -208,7 +229,12 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(engine: Engin
     assert!(accepted.len() > rounds, "too few bookings to mean anything");
 }
 
-async fn kill_under_load(installation: &Installation, ledger: &Arc<Mutex<Ledger>>, round: usize) {
+async fn kill_under_load(
+    installation: &Installation,
+    ledger: &Arc<Mutex<Ledger>>,
+    round: usize,
+    ended: Option<&mut Cluster>,
+) {
     let process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
     let looked_at = to_look_at(&ledger.lock().unwrap(), round);
@@ -221,7 +247,22 @@ async fn kill_under_load(installation: &Installation, ledger: &Arc<Mutex<Ledger>
         clients.push(tokio::spawn(client(caller, ledger.clone(), round)));
     }
     let (least, most) = LIFE_MS;
-    tokio::time::sleep(Duration::from_millis(least + random_u64() % (most - least))).await;
+    let life = || Duration::from_millis(least + random_u64() % (most - least));
+    tokio::time::sleep(life()).await;
+    if let Some(cluster) = ended {
+        cluster.stop().unwrap();
+        tokio::time::sleep(life()).await;
+        cluster.run().unwrap();
+        let accepted = || ledger.lock().unwrap().accepted.len();
+        let (before, since) = (accepted(), Instant::now());
+        while accepted() == before {
+            assert!(
+                since.elapsed() < Duration::from_secs(30),
+                "the practice did not go on after the database was back"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
     process.kill().unwrap();
     for client in clients {
         client.await.unwrap();

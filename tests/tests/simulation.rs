@@ -1,5 +1,6 @@
 //! The whole engine but its sockets, in virtual time and with a lying EHR: many locations, clients, staff and crashes drawn from a seed.
-//! The same seed gives the same run. `SIM_SEED=n` reruns one seed with its full log, `SIM_SEEDS=n` says how many there are.
+//! The same seed gives the same run. `SIM_SEED=n` reruns one seed with its full log, `SIM_SEEDS=n` says how many there are. The same on
+//! PostgreSQL, where it is installed: `SIM_POSTGRES_SEED=n`, `SIM_POSTGRES_SEEDS=n`.
 #![allow(clippy::unwrap_used)]
 // A few thousand events in memory: their size does not matter, their names do.
 #![allow(clippy::large_enum_variant, clippy::enum_variant_names)]
@@ -10,6 +11,7 @@ mod simulation {
     pub mod calls;
     pub mod clients;
     pub mod directory;
+    pub mod disk;
     pub mod ehr;
     pub mod invariants;
     pub mod ledger;
@@ -24,15 +26,22 @@ mod simulation {
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use simulation::sim::Sim;
+use postgres_server::{Cluster, Durability, is_left_out};
+use simulation::{disk::Disk, sim::Sim};
+use store::{
+    StoreKey,
+    postgres::{self, PostgresConfig, PostgresStore, Tls},
+};
 
 const SEEDS: u64 = 200;
 const THREADS: usize = 2;
+/// On PostgreSQL, where each read and each commit goes to a server.
+const SEEDS_ON_POSTGRES: u64 = 3;
 
 /// How a run ended.
 struct Ended {
@@ -42,8 +51,12 @@ struct Ended {
 }
 
 fn run(seed: u64, aloud: bool, prepare: impl FnOnce(&mut Sim)) -> Ended {
-    let mut sim = Sim::new(seed, aloud);
+    let mut sim = Sim::new(seed, aloud, |_| Disk::in_memory());
     prepare(&mut sim);
+    ended(sim)
+}
+
+fn ended(mut sim: Sim) -> Ended {
     let broken = catch_unwind(AssertUnwindSafe(|| sim.run())).err().map(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words").to_owned()
@@ -106,4 +119,30 @@ fn an_ehr_that_breaks_its_contract_is_noticed() {
     let noticed =
         (2_000..2_020).any(|seed| run(seed, false, forgetful).broken.is_some_and(|why| why.contains("at most once")));
     assert!(noticed);
+}
+
+/// The first seeds, each on a database of its own, which each of two processes reaches by itself.
+#[test]
+fn every_promise_is_kept_on_postgres() {
+    if is_left_out() {
+        return;
+    }
+    let server = Cluster::temporary(Durability::Written).unwrap();
+    let (seeds, aloud) = match number("SIM_POSTGRES_SEED") {
+        Some(seed) => (seed..seed + 1, true),
+        None => (0..number("SIM_POSTGRES_SEEDS").unwrap_or(SEEDS_ON_POSTGRES), false),
+    };
+    for seed in seeds {
+        let in_database = |setup: &setup::Setup| {
+            let config = PostgresConfig { tls: Tls::Off, ..PostgresConfig::new(server.database().unwrap()) };
+            let key = StoreKey::new([7; 32]);
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(postgres::migrate(&config, &key)).unwrap();
+            let open = || PostgresStore::open(&config, &key, engine::owners_of(setup)).unwrap();
+            [Disk::of(Arc::new(open())), Disk::of(Arc::new(open()))]
+        };
+        let ended = ended(Sim::new(seed, aloud, in_database));
+        let log = &ended.sim.log;
+        assert!(ended.broken.is_none(), "seed {seed}, step {}: {}\n{}", log.steps, ended.broken.unwrap(), log.tail());
+    }
 }

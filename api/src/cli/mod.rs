@@ -39,7 +39,7 @@ enum Command {
     #[cfg(feature = "demo")]
     #[command(subcommand)]
     Adapter(adapter::Command),
-    /// Repair a damaged store, or copy one to another engine.
+    /// Repair a damaged store, copy one to another engine, or prepare the database of one.
     #[command(subcommand)]
     Store(store::Command),
     /// Print the API's OpenAPI document.

@@ -1,4 +1,4 @@
-//! `store salvage`, `store copy`
+//! `store salvage`, `store copy`, `store migrate`, `store check`, `store compact`
 
 use std::{
     path::{Path, PathBuf},
@@ -7,13 +7,15 @@ use std::{
 
 use clap::Subcommand;
 use engine::{
-    CopyStep,
+    CopyStep, Incomplete,
     store::{
-        EngineKind, keys,
+        Compacted, EngineKind,
+        copy::Contents,
+        keys,
         salvage::{Report, Salvaged},
     },
 };
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
 use crate::{
     config::Config,
@@ -37,37 +39,167 @@ pub(super) enum Command {
         #[arg(long, value_name = "NEWDIR")]
         to: PathBuf,
     },
-    /// Copy a data directory, its store to the named engine. The server must be stopped. Run again, it continues where it was interrupted.
+    /// Copy a data directory, its store to the named engine or into a database. The server must be stopped. Run again, it continues where
+    /// it was interrupted.
     Copy {
         /// The data directory to copy. It is not changed.
-        #[arg(long, value_name = "DIR")]
-        from: PathBuf,
+        #[arg(long, value_name = "DIR", conflicts_with = "from_config", required_unless_present = "from_config")]
+        from: Option<PathBuf>,
+        /// Instead of a data directory: a configuration whose store is in a database. It is not changed.
+        #[arg(long, value_name = "FILE", conflicts_with = "to_config")]
+        from_config: Option<PathBuf>,
         /// The new data directory.
-        #[arg(long, value_name = "NEWDIR")]
-        to: PathBuf,
+        #[arg(long, value_name = "NEWDIR", requires = "engine", required_unless_present = "to_config")]
+        to: Option<PathBuf>,
         /// The engine of the copy: "sled" or "fjall".
         #[arg(long)]
-        engine: EngineKind,
+        engine: Option<EngineKind>,
+        /// Instead of a new data directory: a configuration whose store is in a database. Its data_dir must be new.
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "engine"])]
+        to_config: Option<PathBuf>,
+    },
+    /// Create the tables of the store in the database of a configuration, or update them to this version.
+    Migrate {
+        /// The configuration file.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Check the database of a configuration: its version, its settings, and every value.
+    Check {
+        /// The configuration file.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Make the files of a store on sled anew, without the room of what was replaced and deleted. The server must be stopped.
+    Compact {
+        /// The configuration whose data directory holds the store.
+        #[arg(long, value_name = "FILE", conflicts_with = "data", required_unless_present = "data")]
+        config: Option<PathBuf>,
+        /// The data directory itself.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
     },
 }
 
 pub(super) fn run(command: Command) -> ExitCode {
     match command {
         Command::Salvage { config, data, to } => salvage(config, data, &to),
-        Command::Copy { from, to, engine } => copy(&from, &to, engine),
+        Command::Copy { from: Some(from), to: Some(to), engine: Some(engine), .. } => {
+            copy(to.clone(), EngineChosen::Embedded(engine), async |show| {
+                engine::copy_data(&from, &to, engine, show).await
+            })
+        }
+        Command::Copy { from: Some(from), to_config: Some(file), .. } => with(&file, |config| {
+            let (setup, to) = (config.setup, config.data_dir);
+            copy(to.clone(), EngineChosen::Database, async |show| {
+                engine::copy_to_database(&from, &setup, &to, show).await
+            })
+        }),
+        Command::Copy { from_config: Some(file), to: Some(to), engine: Some(engine), .. } => with(&file, |config| {
+            let (setup, from) = (config.setup, config.data_dir);
+            copy(to.clone(), EngineChosen::Embedded(engine), async |show| {
+                engine::copy_from_database(&setup, &from, &to, engine, show).await
+            })
+        }),
+        Command::Copy { .. } => fail("--from or --from-config, and --to with --engine or --to-config are needed"),
+        Command::Migrate { config } => with(&config, |config| migrate(&config)),
+        Command::Check { config } => with(&config, |config| check(&config)),
+        Command::Compact { config, data } => compact(config, data),
     }
 }
 
-fn copy(from: &Path, to: &Path, engine: EngineKind) -> ExitCode {
-    if let Err(problem) = crate::logging::start("warn") {
-        return fail(problem);
-    }
-    // Drawn on a terminal only.
+/// Drawn on a terminal only.
+fn bar() -> ProgressBar {
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template("{msg:9} {wide_bar} {human_pos} of {human_len} values, {eta}") {
         bar.set_style(style);
     }
-    let show = |step| {
+    bar
+}
+
+/// The data directory itself, or that of a configuration.
+fn data_dir(config: Option<PathBuf>, data: Option<PathBuf>) -> Result<PathBuf, String> {
+    match (data, config) {
+        (Some(data), _) => Ok(data),
+        (None, Some(config)) => match Config::load(&config) {
+            Ok(config) => Ok(config.data_dir),
+            Err(error) => Err(error.to_string()),
+        },
+        (None, None) => Err("--config or --data is missing".into()),
+    }
+}
+
+fn compact(config: Option<PathBuf>, data: Option<PathBuf>) -> ExitCode {
+    let data = match data_dir(config, data) {
+        Ok(data) => data,
+        Err(problem) => return fail(problem),
+    };
+    if let Err(problem) = crate::logging::start("warn") {
+        return fail(problem);
+    }
+    let bar = bar();
+    bar.set_message("copying");
+    let compacted = engine::compact_data(&data, |values, of| {
+        bar.set_length(of);
+        bar.set_position(values);
+    });
+    bar.finish_and_clear();
+    match compacted {
+        Ok(Compacted { values, before, after }) => {
+            let [before, after] = [before, after].map(HumanBytes);
+            say(format_args!("{values} values: the store's files had {before} and have {after}."));
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(error),
+    }
+}
+
+fn with(file: &Path, work: impl FnOnce(Config) -> ExitCode) -> ExitCode {
+    match Config::load(file) {
+        Ok(config) => work(config),
+        Err(error) => fail(error),
+    }
+}
+
+fn migrate(config: &Config) -> ExitCode {
+    let migrated = actix_web::rt::System::new().block_on(engine::migrate_database(&config.setup, &config.data_dir));
+    match migrated {
+        Ok((from, to)) if from == to => say(format_args!("The database has schema version {to} already.")),
+        Ok((from, to)) => say(format_args!("The database was migrated from schema version {from} to {to}.")),
+        Err(error) => return fail(error),
+    }
+    ExitCode::SUCCESS
+}
+
+fn check(config: &Config) -> ExitCode {
+    match actix_web::rt::System::new().block_on(engine::check_database(&config.setup, &config.data_dir)) {
+        Ok(checked) => {
+            say(format_args!("The store is sound: {checked}."));
+            for risk in &checked.risks {
+                say(format_args!("Risk: {risk}."));
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(error),
+    }
+}
+
+/// Of the copy.
+enum EngineChosen {
+    Embedded(EngineKind),
+    Database,
+}
+
+fn copy(
+    to: PathBuf,
+    engine: EngineChosen,
+    work: impl AsyncFnOnce(&mut dyn FnMut(CopyStep)) -> Result<Contents, Incomplete>,
+) -> ExitCode {
+    if let Err(problem) = crate::logging::start("warn") {
+        return fail(problem);
+    }
+    let bar = bar();
+    let mut show = |step| {
         let (what, done, all) = match step {
             CopyStep::Copying { done, all } => ("copying", done, all),
             CopyStep::Comparing { done, all } => ("comparing", done, all),
@@ -76,15 +208,17 @@ fn copy(from: &Path, to: &Path, engine: EngineKind) -> ExitCode {
         bar.set_length(all);
         bar.set_position(done);
     };
-    let copied = actix_web::rt::System::new().block_on(engine::copy_data(from, to, engine, show));
+    let copied = actix_web::rt::System::new().block_on(work(&mut show));
     bar.finish_and_clear();
     match copied {
         Ok(contents) => {
+            let (values, digest, to) = (contents.values, hex::encode(contents.digest), to.display());
+            let how = match engine {
+                EngineChosen::Embedded(engine) => format!("set `data_dir` to {to} and `store_engine` to \"{engine}\""),
+                EngineChosen::Database => "start with the configuration that names the database".to_owned(),
+            };
             say(format_args!(
-                "{} values were copied and compared, sha256 {}. To serve from the copy set `data_dir` to {} and `store_engine` to \"{engine}\".",
-                contents.values,
-                hex::encode(contents.digest),
-                to.display()
+                "{values} values were copied and compared, sha256 {digest}. To serve from the copy {how}."
             ));
             ExitCode::SUCCESS
         }
@@ -93,13 +227,9 @@ fn copy(from: &Path, to: &Path, engine: EngineKind) -> ExitCode {
 }
 
 fn salvage(config: Option<PathBuf>, data: Option<PathBuf>, to: &Path) -> ExitCode {
-    let data = match (data, config) {
-        (Some(data), _) => data,
-        (None, Some(config)) => match Config::load(&config) {
-            Ok(config) => config.data_dir,
-            Err(error) => return fail(error),
-        },
-        (None, None) => return fail("--config or --data is missing"),
+    let data = match data_dir(config, data) {
+        Ok(data) => data,
+        Err(problem) => return fail(problem),
     };
     if let Err(problem) = crate::logging::start("warn") {
         return fail(problem);

@@ -23,8 +23,9 @@ use toml::de::DeTable;
 
 use super::{
     contents::{Access, Config},
+    database,
     knobs::Knobs,
-    reader::{Placed, Problem, Problems, Section},
+    reader::{Placed, Problem, Problems, Section, credential},
 };
 use crate::{
     access::{
@@ -110,7 +111,7 @@ impl<'a> File<'a> {
     }
 
     fn engine(&self, root: &Section<'a, '_>) -> EngineRules {
-        let mut rules = EngineRules::default();
+        let mut rules = EngineRules { database: database::read(root, self.base), ..EngineRules::default() };
         if let Some(s) = root.table("engine") {
             s.knob("mailbox", 1..=100_000, &mut rules.mailbox);
             let mut idle = rules.idle_seconds as i64 * SECOND;
@@ -120,8 +121,10 @@ impl<'a> File<'a> {
             let engine = s.parsed("store_engine", |name| match name {
                 "sled" => Ok(StoreEngine::Sled),
                 "fjall" => Ok(StoreEngine::Fjall),
-                _ => Err("must be \"sled\" or \"fjall\"".into()),
+                "postgres" => Ok(StoreEngine::Postgres),
+                _ => Err("must be \"sled\", \"fjall\" or \"postgres\"".into()),
             });
+            database::check(engine.as_ref(), &rules, &s);
             rules.store_engine = engine.map_or(rules.store_engine, |engine| engine.value);
             s.knob("history_days", 1..=3_650, &mut rules.history_days);
             let (mut floor, mut cache) = (rules.store_floor_bytes >> 20, rules.store_cache_bytes >> 20);
@@ -138,6 +141,7 @@ impl<'a> File<'a> {
                 s.knob(name, 1..=1 << 20, &mut mib);
                 *bytes = mib << 20;
             }
+            s.knob("store_compact_ratio", 0..=1_000, &mut rules.store_compact_ratio);
             rules.store_verify = s.boolean("store_verify").unwrap_or(rules.store_verify);
             rules.webhook_development = s.boolean("webhook_development").unwrap_or(rules.webhook_development);
             rules.adapter_cache = s.text("adapter_cache").map(|placed| self.base.join(placed.value));
@@ -441,16 +445,6 @@ impl<'a> File<'a> {
             }
         }
         ids.iter().map(|id| LocationId(id.value as u32)).collect()
-    }
-}
-
-/// Given as it is or, to keep credentials out of the file, as the name of an environment variable.
-fn credential(text: &str) -> Result<String, String> {
-    match text.strip_prefix("env:") {
-        Some(variable) => {
-            std::env::var(variable).map_err(|_| format!("names the environment variable {variable}, which is not set"))
-        }
-        None => Ok(text.to_owned()),
     }
 }
 

@@ -3,10 +3,12 @@
 //!
 //! ```text
 //!  reader ◄── knobs ◄── file ◄── load     text → sections → settings of locations → whole file → from the disk
+//!          ◄── database ◄─┘                                 the table of the store's database
 //!                       contents          what it all becomes
 //! ```
 
 mod contents;
+mod database;
 mod file;
 mod knobs;
 mod load;

@@ -245,6 +245,16 @@ impl<'a, 't> Section<'a, 't> {
     }
 }
 
+/// Given as it is or, to keep credentials out of the file, as the name of an environment variable.
+pub(super) fn credential(text: &str) -> Result<String, String> {
+    match text.strip_prefix("env:") {
+        Some(variable) => {
+            std::env::var(variable).map_err(|_| format!("names the environment variable {variable}, which is not set"))
+        }
+        None => Ok(text.to_owned()),
+    }
+}
+
 fn within(value: &DeValue<'_>, range: &RangeInclusive<i64>) -> Result<i64, String> {
     let integer = value.as_integer().ok_or("must be an integer")?;
     let digits = integer.as_str().replace('_', "");

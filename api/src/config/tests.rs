@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
-use engine::setup::{EngineRules, LocationStatus, StoreEngine, login::Login};
+use engine::setup::{EngineRules, LocationStatus, StoreEngine, database::DatabaseTls, login::Login};
 use location::{ids::LocationId, settings::ConflictRule, time::MINUTE};
 
 use super::{knobs::Knobs, reader::Problem, *};
@@ -146,7 +146,46 @@ fn the_engine_of_the_store_is_a_choice() {
     assert_eq!(chosen("sled").unwrap().setup.engine.store_engine, StoreEngine::Sled);
     assert_eq!(chosen("fjall").unwrap().setup.engine.store_engine, StoreEngine::Fjall);
     let problem = chosen("rocks").err().unwrap().remove(0).to_string();
-    assert!(problem.contains("store_engine") && problem.contains("\"sled\" or \"fjall\""), "{problem}");
+    assert!(problem.contains("store_engine") && problem.contains("\"sled\", \"fjall\" or \"postgres\""), "{problem}");
+}
+
+#[test]
+fn a_store_in_a_database_needs_its_address() {
+    let with =
+        |database: &str| parse(&format!("[engine]\nstore_engine = \"postgres\"\n[postgres]\n{database}\n{PRACTICE}"));
+    let config =
+        with("url = \"postgresql://u:s3cret@db/x\"\nreaders = 7\nstatement_timeout = \"3s\"\nca_file = \"ca.pem\"")
+            .unwrap();
+    let rules = &config.setup.engine;
+    assert_eq!(rules.store_engine, StoreEngine::Postgres);
+    assert_eq!(rules.database.readers, 7);
+    assert_eq!(rules.database.statement_timeout, Duration::from_secs(3));
+    assert_eq!(rules.database.tls, DatabaseTls::Verify { ca: Some("/nowhere/ca.pem".into()) });
+    assert!(!format!("{config:?}", config = rules).contains("s3cret"));
+    let off = with("url = \"host=/run/postgresql dbname=x\"\ntls = \"off\"").unwrap();
+    assert_eq!(off.setup.engine.database.tls, DatabaseTls::Off);
+    for (database, told) in [
+        ("", "needs the address of the database: set `url` in [postgres]"),
+        ("url = \"mysql://db\"", "url"),
+        ("url = \"postgresql://u:s3cret@db:port/x\"", "must be an address such as"),
+        ("url = \"env:NO_SUCH_VARIABLE_HERE\"", "NO_SUCH_VARIABLE_HERE, which is not set"),
+        ("url = \"postgresql://db/x\"\nreaders = 0", "readers"),
+        ("url = \"postgresql://db/x\"\ntls = \"prefer\"", "must be \"verify\" or \"off\""),
+        ("url = \"postgresql://db/x\"\ntls = \"off\"\nca_file = \"ca.pem\"", "`ca_file` has no effect"),
+        ("url = \"postgresql://db/x\"\npool = 3", "unknown key `pool` in [postgres]"),
+    ] {
+        let problems: Vec<String> = with(database).err().unwrap().iter().map(ToString::to_string).collect();
+        assert!(problems.iter().any(|problem| problem.contains(told)), "{database}: {problems:?}");
+        assert!(!problems.iter().any(|problem| problem.contains("s3cret")), "{problems:?}");
+    }
+}
+
+#[test]
+fn whether_files_are_made_anew_is_a_choice() {
+    let chosen = |ratio: &str| parse(&format!("[engine]\nstore_compact_ratio = {ratio}\n{PRACTICE}"));
+    assert_eq!(parse(PRACTICE).unwrap().setup.engine.store_compact_ratio, 3);
+    assert_eq!(chosen("0").unwrap().setup.engine.store_compact_ratio, 0);
+    assert!(chosen("-1").err().unwrap().remove(0).to_string().contains("store_compact_ratio"));
 }
 
 #[test]

@@ -97,6 +97,8 @@ pub(crate) fn described(advice: &str, notices: Option<&str>) -> Option<String> {
 
 /// When a store that is full, or a queue, may take writes again.
 const RETRY_LATER: u64 = 30;
+/// A database that restarts, or fails over, is back by then more often than not.
+const STORE_SOON: u64 = 5;
 /// When an adapter that is being prepared may be ready.
 const ADAPTER_SOON: u64 = 5;
 
@@ -296,6 +298,10 @@ impl From<EngineError> for ApiError {
             EngineError::TooLarge => ApiError::Refused(
                 "The request changes too many records at once; split it into several requests.".into(),
             ),
+            EngineError::StoreAway => ApiError::Closed {
+                retry_after: STORE_SOON,
+                why: "The server's database cannot be reached; nothing was stored. Please try again soon.",
+            },
             EngineError::StoreFull => ApiError::Closed {
                 retry_after: RETRY_LATER,
                 why: "The server's storage is full or has failed; writes are refused. Please try again later.",

@@ -237,7 +237,10 @@ fn find(call: &Call, endpoint: EndpointId, id: Uuid) -> Result<Delivery, ApiErro
 
 fn unreadable(error: StoreError) -> ApiError {
     tracing::error!(%error, "a webhook delivery cannot be read");
-    ApiError::Internal
+    match error {
+        StoreError::Away { .. } => EngineError::StoreAway.into(),
+        _ => ApiError::Internal,
+    }
 }
 
 fn unknown(error: ApiError, id: Uuid) -> ApiError {

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use engine::webhooks::{
-    catalogue::ResourceType,
-    model::{Endpoint, EndpointId, Owner, Subscription},
-    registry::RegistryError,
-    subscriptions::Audience,
+use engine::{
+    store::{CommitError, StoreError, counters::IdError},
+    webhooks::{
+        catalogue::ResourceType,
+        model::{Endpoint, EndpointId, Owner, Subscription},
+        registry::RegistryError,
+        subscriptions::Audience,
+    },
 };
 use location::ids::InstitutionId;
 
@@ -76,6 +79,11 @@ impl From<RegistryError> for ApiError {
             RegistryError::NotFound => ApiError::NotFound("Webhook endpoint".into()),
             RegistryError::Duplicate { .. } | RegistryError::Rotating | RegistryError::KeyReused => {
                 ApiError::Conflict(sentence(&error.to_string()))
+            }
+            RegistryError::Store(StoreError::Away { .. })
+            | RegistryError::Ids(IdError::Commit(CommitError::Store(StoreError::Away { .. })))
+            | RegistryError::Commit(CommitError::Store(StoreError::Away { .. })) => {
+                ApiError::from(engine::EngineError::StoreAway)
             }
             RegistryError::Ids(_) | RegistryError::Commit(_) | RegistryError::Store(_) => {
                 ApiError::from(engine::EngineError::StoreFull)

@@ -2,7 +2,7 @@
 
 use location::{decision::Refusal, ids::LocationId, pull::Resource};
 use records::references::Missing;
-use store::{CommitError, StoreError, journal};
+use store::{CommitError, StoreError, counters::IdError, journal};
 use webhooks::views::ViewError;
 
 use crate::unmet::Unmet;
@@ -22,10 +22,13 @@ pub enum EngineError {
     Busy { retry_after: u32 },
     #[error("the store takes no writes at present")]
     StoreFull,
+    /// Nothing was written; the store tries to reach it by itself.
+    #[error("the database of the store cannot be reached")]
+    StoreAway,
     #[error("the location's schedule was not read to its end yet")]
     NotRead,
-    /// It may be there after a restart, or not.
-    #[error("whether it was stored is not known until the store is opened again")]
+    /// It may be there, or not.
+    #[error("whether it was stored is not known until it is read again")]
     OutcomeUnknown,
     /// However often it is asked for.
     #[error("it changes more than the store takes at once")]
@@ -120,12 +123,34 @@ impl LoadError {
     }
 }
 
+impl From<LoadError> for EngineError {
+    fn from(error: LoadError) -> EngineError {
+        match error {
+            LoadError::Store(error) | LoadError::Journal(journal::JournalError::Store(error)) => failed(error),
+            LoadError::Journal(_) | LoadError::Record { .. } => EngineError::Damaged,
+            LoadError::Unknown => EngineError::UnknownLocation,
+        }
+    }
+}
+
+/// Whoever waits for new ids.
+impl From<IdError> for EngineError {
+    fn from(error: IdError) -> EngineError {
+        match error {
+            IdError::Commit(error) => not_stored(&error),
+            IdError::Contended { .. } => EngineError::Busy { retry_after: 1 },
+            IdError::Exhausted { .. } | IdError::TooMany { .. } | IdError::Damaged { .. } => EngineError::StoreFull,
+        }
+    }
+}
+
 /// What a caller is told of a commit that failed: only what was certainly not written may be sent again without a look.
 pub fn not_stored(error: &CommitError) -> EngineError {
     match error {
         CommitError::Store(StoreError::Unknown { .. }) => EngineError::OutcomeUnknown,
         CommitError::Store(StoreError::TooLarge { .. }) => EngineError::TooLarge,
         CommitError::Store(StoreError::Busy) => EngineError::Busy { retry_after: 1 },
+        CommitError::Store(StoreError::Away { .. }) => EngineError::StoreAway,
         CommitError::Store(StoreError::NotAKey) => EngineError::Internal,
         CommitError::Conflict { .. } => EngineError::Busy { retry_after: 1 },
         CommitError::Full { .. } | CommitError::Store(_) => EngineError::StoreFull,
@@ -139,12 +164,14 @@ pub fn failed(error: StoreError) -> EngineError {
         StoreError::Damaged { .. } => EngineError::Damaged,
         StoreError::TooLarge { .. } | StoreError::NotAKey => EngineError::Internal,
         StoreError::Busy => EngineError::Busy { retry_after: 1 },
+        StoreError::Away { .. } => EngineError::StoreAway,
         StoreError::Io { .. }
         | StoreError::Refusing { .. }
         | StoreError::Unknown { .. }
         | StoreError::Locked { .. }
         | StoreError::WrongKey { .. }
         | StoreError::LostCommits { .. }
+        | StoreError::Database { .. }
         | StoreError::Layout { .. }
         | StoreError::KeyFile { .. } => EngineError::StoreFull,
     }
@@ -163,6 +190,7 @@ mod tests {
         let size = MAX_BATCH_KEYS + 1;
         let too_large = StoreError::TooLarge { what: "keys in a batch", size, limit: MAX_BATCH_KEYS };
         assert_eq!(told(too_large), EngineError::TooLarge);
+        assert_eq!(told(StoreError::Away { why: "cut".into() }), EngineError::StoreAway);
         assert_eq!(told(StoreError::Refusing { why: "closed".into() }), EngineError::StoreFull);
         assert_eq!(not_stored(&CommitError::Full { free: 1, floor: 2 }), EngineError::StoreFull);
     }

@@ -19,6 +19,7 @@ pub mod history;
 pub mod id_pool;
 mod identity;
 pub mod ingest;
+pub mod long_work;
 pub mod note_keys;
 mod notify;
 mod pass;

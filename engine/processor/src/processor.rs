@@ -31,6 +31,7 @@ use crate::{
     change_counter::ChangeCounter,
     error::{LoadError, Reject},
     id_pool::Pool,
+    long_work::LongWork,
     note_keys::{description_key, last_turn_key},
 };
 
@@ -49,6 +50,7 @@ pub struct Deps {
     pub secrets: Secrets,
     pub index: Arc<Index>,
     pub change_counter: ChangeCounter,
+    pub long_work: LongWork,
 }
 
 /// One record of the journal.

@@ -1,13 +1,13 @@
 //! The feed of changes: each record that was really changed, in the order of commits, kept for thirty days. A location's readers see
 //! what happened to its own records, its data source's and its institution's as one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use location::{
     pull::Resource,
     time::{DAY, Millis, Timestamp},
 };
-use store::{Batch, Direction, Store, StoreError, feed_end, keys};
+use store::{Batch, Direction, Store, StoreError, keys};
 
 pub use crate::stream::Change;
 use crate::{
@@ -74,7 +74,7 @@ pub fn page(
     limit: usize,
 ) -> Result<Option<Changes>, StoreError> {
     // What is visible up to here is complete: numbers rise in the order in which commits become visible.
-    let end = feed_end(store)?;
+    let end = end(store, reader.institution)?;
     let (mut entries, mut next, mut read) = (Vec::new(), since, 0);
     while next < end && entries.len() < limit && read < READ_AT_MOST {
         let Merged { changes, complete_to, looked_at } = merged(store, reader, next, end)?;
@@ -95,6 +95,11 @@ pub fn page(
         }
     }
     Ok(Some(Changes { entries: compacted(entries), next: next.max(since), more: next < end }))
+}
+
+/// The last number given to a change that readers of an institution may see.
+pub fn end(store: &dyn Store, institution: u32) -> Result<u64, StoreError> {
+    store.feed_end(Some(Stream::Institution(institution).number()))
 }
 
 fn wanted(resources: &[Resource], entry: &FeedEntry) -> bool {
@@ -169,22 +174,35 @@ pub(crate) fn prune(
 ) -> Result<bool, StoreError> {
     let merged_to = index::merged_to(store, stream)?;
     let found = store.scan(keys::feed_after(stream.number(), 0), Direction::Forward, limit)?;
-    let mut last = None;
+    let (mut last, mut pruned) = (None, BTreeMap::new());
     for (key, value) in &found {
-        let Some(number) = old(key, value, now)?.filter(|number| *number <= merged_to) else { break };
+        let Some((number, readers)) = old(key, value, now)?.filter(|(number, _)| *number <= merged_to) else { break };
         batch.delete(key.clone());
         last = Some((number, key));
+        pruned.extend(told_to(stream, &readers).map(|stream| (stream, number)));
     }
-    if let Some((number, _)) = last {
+    for (stream, number) in pruned {
         batch.put(keys::feed_pruned(stream.number()), number.to_be_bytes().to_vec());
     }
     Ok(found.len() == limit && found.last().map(|(key, _)| key) == last.map(|(_, key)| key))
 }
 
-/// The number of a change that is to go. Changes of one commit are of one age.
-fn old(key: &store::Key, value: &[u8], now: Timestamp) -> Result<Option<u64>, StoreError> {
-    let last = stream::parse(key, value)?.pop().filter(|(_, change)| is_old(change.at, now));
-    Ok(last.map(|(number, _)| number))
+/// The streams whose readers are told that changes of this stream were pruned. What has no data source is one stream of several
+/// institutions, whose numbers may be of different sequences: there it is told in the stream of each location that had a change.
+fn told_to(stream: Stream, readers: &BTreeSet<Readers>) -> impl Iterator<Item = Stream> {
+    let locations = readers.iter().filter_map(|readers| match readers {
+        Readers::Location(location) => Some(Stream::Location(*location)),
+        Readers::Source(_) | Readers::Nobody => None,
+    });
+    let several = stream == Stream::Source(0);
+    locations.filter(move |_| several).chain((!several).then_some(stream))
+}
+
+/// The number of changes that are to go, and who reads of them. Changes of one commit are of one age.
+fn old(key: &store::Key, value: &[u8], now: Timestamp) -> Result<Option<(u64, BTreeSet<Readers>)>, StoreError> {
+    let changes = stream::parse(key, value)?;
+    let last = changes.last().filter(|(_, change)| is_old(change.at, now));
+    Ok(last.map(|(number, _)| (*number, changes.iter().map(|(_, change)| change.readers).collect())))
 }
 
 pub(crate) fn is_old(at: Timestamp, now: Timestamp) -> bool {

@@ -66,7 +66,7 @@ pub enum Change {
 }
 
 /// Who reads of a change in the feed. Records of an institution may be of one of its data sources only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Readers {
     /// All locations of a data source.
     Source(u32),

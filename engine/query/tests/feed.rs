@@ -16,7 +16,7 @@ use query::{
     index::Index,
     retention as upkeep,
 };
-use records::{AppointmentType, Operatory, record::Record};
+use records::{AppointmentType, FeeSchedule, Operatory, record::Record};
 use store::{Batch, Direction, MemoryStore, Store, keys};
 
 type Told = (Vec<(Resource, u64, Change)>, u64, bool);
@@ -35,7 +35,11 @@ impl World {
     }
 
     fn turn(&self, location: u32, work: impl FnOnce(&mut UnitOfWork<'_>)) {
-        let home = Home { source: Some(1), location, now: Timestamp(self.now) };
+        self.turn_of(Some(1), location, work);
+    }
+
+    fn turn_of(&self, source: Option<u32>, location: u32, work: impl FnOnce(&mut UnitOfWork<'_>)) {
+        let home = Home { source, location, now: Timestamp(self.now) };
         let pool = Pool::default();
         let mut unit_of_work = UnitOfWork::new(&*self.store, &pool, &self.index, home);
         work(&mut unit_of_work);
@@ -194,4 +198,35 @@ fn what_is_older_than_thirty_days_is_pruned_and_cursors_from_then_expire() {
     assert_eq!(world.page(700, &[], 10).unwrap(), (vec![(TYPE, 1, Change::Created)], 702, false));
     let left = world.store.scan_keys(keys::Space::Feed.range(), Direction::Forward, 99).unwrap();
     assert_eq!(left.len(), 1);
+}
+
+/// What has no data source is one stream of several institutions: what was pruned of one location is not told to the other.
+#[test]
+fn a_location_without_a_data_source_is_told_of_its_own_pruning_only() {
+    let mut world = World::new();
+    let schedule = |id| {
+        Record::new(
+            id,
+            3,
+            Timestamp(0),
+            FeeSchedule { name: "standard".into(), active: Some(true), extra: Default::default() },
+        )
+    };
+    let readers = [9, 21].map(|location| Reader { institution: location / 7, source: None, location });
+    let make = |world: &World, location, id| world.turn_of(None, location, |unit| unit.put(&schedule(id)).unwrap());
+    make(&world, 9, 1);
+    make(&world, 21, 2);
+    make(&world, 21, 3);
+    world.now += KEPT - HOUR;
+    make(&world, 9, 4);
+    world.now += HOUR + MINUTE;
+    world.upkeep();
+    let told = |reader, since| {
+        let changes = page(&*world.store, reader, since, &[], 10).unwrap()?;
+        Some((changes.entries.iter().map(|entry| entry.id).collect::<Vec<_>>(), changes.next))
+    };
+    assert_eq!(told(readers[0], 0), None);
+    assert_eq!(told(readers[0], 1), Some((vec![4], 4)), "what it has not seen is all there");
+    assert_eq!(told(readers[1], 2), None);
+    assert_eq!(told(readers[1], 3), Some((vec![], 4)));
 }

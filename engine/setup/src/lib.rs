@@ -4,6 +4,7 @@
 
 #![warn(unreachable_pub)]
 
+pub mod database;
 pub mod guests;
 pub mod login;
 pub mod secret;
@@ -20,6 +21,7 @@ use location::{
 };
 
 use crate::{
+    database::Database,
     guests::{GuestLimits, HostLimits},
     login::Login,
 };
@@ -165,6 +167,7 @@ pub struct EngineRules {
     pub webhook_development: bool,
     pub webhooks: WebhookRules,
     pub store_engine: StoreEngine,
+    pub database: Database,
     /// Commits are refused while less than this is free on the store's disk.
     pub store_floor_bytes: u64,
     pub guests: GuestRules,
@@ -180,6 +183,8 @@ pub struct EngineRules {
     /// Read through every record at the start and compare with what was written: finds records that a damaged log lost without a
     /// trace, where gaps, seals and the watermark did not.
     pub store_verify: bool,
+    /// A start makes the store's files anew when they are so many times as large as what is live in them; 0: never.
+    pub store_compact_ratio: u32,
     /// Begins with an empty store where one was made before and is gone.
     pub accept_empty_store: bool,
 }
@@ -190,6 +195,7 @@ pub enum StoreEngine {
     #[default]
     Sled,
     Fjall,
+    Postgres,
 }
 
 /// What the calls of adapters may take.
@@ -222,6 +228,7 @@ impl Default for EngineRules {
             webhook_development: false,
             webhooks: WebhookRules::default(),
             store_engine: StoreEngine::default(),
+            database: Database::default(),
             store_floor_bytes: 512 << 20,
             guests: GuestRules::default(),
             pull_floor_bytes: 1_024 << 20,
@@ -233,6 +240,7 @@ impl Default for EngineRules {
             store_cache_bytes: 256 << 20,
             // Its cost grows with the store, and a start's should not.
             store_verify: false,
+            store_compact_ratio: 3,
             accept_empty_store: false,
         }
     }

@@ -65,8 +65,9 @@ impl Batch {
         self
     }
 
-    /// Adds a value to the end of a stream of the feed. Its number comes from one rising sequence over all streams, in the order of
-    /// commits: whoever has seen what is visible up to a number misses nothing by going on from there.
+    /// Adds a value to the end of a stream of the feed. Its number comes from a rising sequence, in the order of commits: whoever has
+    /// seen what is visible up to a number misses nothing by going on from there. There is one sequence over all streams, or one for
+    /// each owner (`home`), which all streams share that a batch with a value of that owner adds to.
     pub fn append(&mut self, stream: u64, value: Vec<u8>) -> &mut Self {
         self.append_many(stream, 1, value)
     }

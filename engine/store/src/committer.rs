@@ -2,126 +2,25 @@
 //! writes all in one go, syncs once and releases all. Values arrive sealed; here only their versions are compared.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread::{self, JoinHandle},
-    time::Instant,
+    sync::Arc,
+    thread::JoinHandle,
 };
-
-use tokio::sync::oneshot;
 
 use super::{
     audit::Replaced,
-    batch::{Append, Batch, Expect},
+    batch::Append,
     disk::{Disk, Floor},
     engine::Writer,
-    envelope::Envelope,
     error::{CommitError, StoreError},
+    group::Group,
+    jobs::{Job, Outcome, Queue, start_committer, waited},
     keys,
     range::Key,
     shared::Shared,
     version::Version,
     watermark::{WATERMARK_KEY, WatermarkFile, WatermarkRecord},
 };
-
-/// A group is small enough that nobody waits long for the others in it, and that sled hardly fills a segment between two syncs: it
-/// reuses the room of replaced records without knowing whether their successors are synced. A single batch may be larger.
-const GROUP_BYTES: usize = 256 << 10;
-const GROUP_BATCHES: usize = 1_024;
-
-pub(super) type Outcome = Result<(), CommitError>;
-
-/// A batch on its way: values sealed, weighed.
-pub(super) struct Job {
-    expects: Vec<(Key, Expect)>,
-    writes: Vec<(Key, Option<Vec<u8>>)>,
-    /// Sealed by the committer: a value is bound to its key, and the key has the number it is given there.
-    appends: Vec<Append>,
-    bytes: usize,
-    arrived: Instant,
-    reply: oneshot::Sender<Outcome>,
-}
-
-impl Job {
-    pub(crate) fn seal(envelope: &Envelope, batch: Batch, reply: oneshot::Sender<Outcome>) -> Result<Self, StoreError> {
-        let bytes = batch.weigh()?;
-        let mut sealer = envelope.sealer()?;
-        let writes = batch
-            .writes
-            .into_iter()
-            .map(|(key, value)| Ok((value.map(|value| sealer.seal(&key, &value)).transpose()?, key)))
-            .map(|sealed| sealed.map(|(value, key)| (key, value)))
-            .collect::<Result<_, StoreError>>()?;
-        Ok(Self { expects: batch.expects, writes, appends: batch.appends, bytes, arrived: Instant::now(), reply })
-    }
-}
-
-/// Batches that wait. Bounded, and never waited for: a full queue is an error.
-pub(super) struct Queue {
-    waiting: Mutex<Waiting>,
-    arrived: Condvar,
-    limit: usize,
-    limit_bytes: usize,
-}
-
-#[derive(Default)]
-struct Waiting {
-    jobs: VecDeque<Job>,
-    bytes: usize,
-    closed: bool,
-}
-
-impl Queue {
-    pub(crate) fn new(limit: usize, limit_bytes: usize) -> Self {
-        Self { waiting: Mutex::default(), arrived: Condvar::new(), limit, limit_bytes }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.lock().jobs.len()
-    }
-
-    pub(crate) fn push(&self, job: Job) -> Result<(), StoreError> {
-        let mut waiting = self.lock();
-        // An empty queue takes a batch of any legal size.
-        if waiting.jobs.len() >= self.limit || (waiting.bytes > 0 && waiting.bytes + job.bytes > self.limit_bytes) {
-            return Err(StoreError::Busy);
-        }
-        waiting.bytes += job.bytes;
-        waiting.jobs.push_back(job);
-        drop(waiting);
-        self.arrived.notify_one();
-        Ok(())
-    }
-
-    /// What waits is still written, then the thread ends.
-    pub(crate) fn close(&self) {
-        self.lock().closed = true;
-        self.arrived.notify_one();
-    }
-
-    fn next_group(&self) -> Option<Vec<Job>> {
-        let waiting = self.lock();
-        let mut waiting = self
-            .arrived
-            .wait_while(waiting, |waiting| waiting.jobs.is_empty() && !waiting.closed)
-            .unwrap_or_else(PoisonError::into_inner);
-        let (mut group, mut bytes) = (Vec::new(), 0);
-        while let Some(job) = waiting
-            .jobs
-            .pop_front_if(|job| group.is_empty() || (group.len() < GROUP_BATCHES && bytes + job.bytes <= GROUP_BYTES))
-        {
-            bytes += job.bytes;
-            group.push(job);
-        }
-        waiting.bytes -= bytes;
-        (!group.is_empty()).then_some(group)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 pub(super) struct Committer {
     pub shared: Arc<Shared>,
@@ -137,31 +36,17 @@ pub(super) struct Committer {
 
 impl Committer {
     pub(crate) fn start(mut self) -> Result<JoinHandle<()>, StoreError> {
-        let run = move || {
-            while let Some(group) = self.queue.next_group() {
-                self.commit(group);
-            }
-        };
-        thread::Builder::new()
-            .name("store-committer".into())
-            .spawn(run)
-            .map_err(StoreError::io("starting the committer"))
+        start_committer(self.queue.clone(), move |jobs| self.commit(jobs))
     }
 
-    fn commit(&mut self, jobs: Vec<Job>) {
-        let oldest = jobs.iter().map(|job| job.arrived).min();
+    fn commit(&mut self, jobs: &[Job]) -> Vec<Outcome> {
         // A panic in the engine must not leave callers waiting for ever, nor let later commits build on half a group.
-        let outcomes = catch_unwind(AssertUnwindSafe(|| self.outcomes(&jobs))).unwrap_or_else(|_| {
+        let outcomes = catch_unwind(AssertUnwindSafe(|| self.outcomes(jobs))).unwrap_or_else(|_| {
             let why = self.fail("the committer panicked".into());
             vec![Err(StoreError::Unknown { why }.into()); jobs.len()]
         });
-        if let Some(oldest) = oldest {
-            self.shared.note_commit(oldest.elapsed());
-        }
-        for (job, outcome) in jobs.into_iter().zip(outcomes) {
-            // Whoever dropped the future does not care.
-            let _ = job.reply.send(outcome);
-        }
+        self.shared.note_commit(waited(jobs));
+        outcomes
     }
 
     fn outcomes(&mut self, jobs: &[Job]) -> Vec<Outcome> {
@@ -258,41 +143,4 @@ struct Appended {
     records: Vec<(Key, Vec<u8>)>,
     replaced: Vec<(Key, Option<Version>)>,
     end: u64,
-}
-
-/// The batches that go to the disk together.
-#[derive(Default)]
-struct Group<'a> {
-    writes: BTreeMap<&'a [u8], Option<&'a [u8]>>,
-    /// The versions of what it may replace, as they are before the group.
-    before: BTreeMap<&'a [u8], Option<Version>>,
-    appends: Vec<&'a Append>,
-}
-
-impl<'a> Group<'a> {
-    fn is_empty(&self) -> bool {
-        self.writes.is_empty() && self.appends.is_empty()
-    }
-
-    /// Takes the batch in, or says why not and stays as it was.
-    fn admit(&mut self, writer: &mut dyn Writer, job: &'a Job) -> Outcome {
-        for (key, expect) in &job.expects {
-            let found = match self.writes.get(key.as_slice()) {
-                Some(value) => value.map(Version::of),
-                None => writer.version(key)?,
-            };
-            if !expect.is_met(found) {
-                return Err(CommitError::Conflict { key: key.clone() });
-            }
-        }
-        // What is looked up here finds damage while nothing is written yet.
-        for (key, _) in &job.writes {
-            if !self.before.contains_key(key.as_slice()) {
-                self.before.insert(key, writer.replacing(key)?);
-            }
-        }
-        self.writes.extend(job.writes.iter().map(|(key, value)| (key.as_slice(), value.as_deref())));
-        self.appends.extend(&job.appends);
-        Ok(())
-    }
 }

@@ -21,6 +21,10 @@ pub struct StoreConfig {
     pub verify: bool,
     /// The same beside the work, after the start: what is not there is reported by `Health::damage`, in the log too.
     pub audit: bool,
+    /// A start makes sled's files anew when they are so many times as large as what is live in them. 0: never.
+    pub compact_ratio: u32,
+    /// Smaller files are left alone.
+    pub compact_above_bytes: u64,
 }
 
 impl StoreConfig {
@@ -35,6 +39,8 @@ impl StoreConfig {
             queue: 16_384,
             verify: false,
             audit: false,
+            compact_ratio: 3,
+            compact_above_bytes: 64 << 20,
         }
     }
 }

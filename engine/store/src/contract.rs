@@ -19,6 +19,10 @@ pub trait Store: Send + Sync + 'static {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.read(key)?.map(|found| found.value))
     }
+    /// Several keys at once, in their order. A store that others share may answer each as of another moment.
+    fn read_many(&self, keys: &[Key]) -> Result<Vec<Option<Versioned>>, StoreError> {
+        keys.iter().map(|key| self.read(key)).collect()
+    }
     /// Ordered scan, at most `limit` pairs. One scan sees one state: all of a commit or nothing of it.
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError>;
     /// The keys alone: no value is read or decrypted.
@@ -27,16 +31,21 @@ pub trait Store: Send + Sync + 'static {
     /// their calls. The future resolves to `Ok` once every write is durable. Any error but `StoreError::Unknown` means that nothing
     /// was written.
     fn commit(&self, batch: Batch) -> CommitFuture;
+    /// The last number given in the sequence that a stream takes its numbers from; without a stream, in any sequence. 0 before the
+    /// first.
+    fn feed_end(&self, _stream: Option<u64>) -> Result<u64, StoreError> {
+        self.get(&keys::feed_end())?.map_or(Ok(0), |value| feed_number(&value))
+    }
     fn health(&self) -> Health;
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// Bytes left on the disk; `None` when they could not be read.
+    /// Bytes left on the disk, without end where it is not ours; `None` when they could not be read.
     pub free: Option<u64>,
     /// Commits are refused while less than this is free.
     pub floor: u64,
-    /// Why no commit is taken any more, until the store is reopened.
+    /// Why no commit is taken: until the store is reopened, or until its database is back.
     pub refusing: Option<String>,
     /// What is known to be lost or damaged; an operator has to restore it.
     pub damage: Option<String>,
@@ -50,11 +59,6 @@ impl Health {
     pub fn accepts_writes(&self) -> bool {
         self.refusing.is_none() && self.free.is_some_and(|free| free >= self.floor)
     }
-}
-
-/// The last number given in the feed; 0 before the first.
-pub fn feed_end(store: &dyn Store) -> Result<u64, StoreError> {
-    store.get(&keys::feed_end())?.map_or(Ok(0), |value| feed_number(&value))
 }
 
 pub(crate) fn feed_number(value: &[u8]) -> Result<u64, StoreError> {

@@ -5,8 +5,11 @@ use super::{
     contract::Store,
     error::StoreError,
     keys::{self, Space},
-    range::{Direction, Key, KeyRange},
+    range::{Direction, Key},
 };
+
+/// Keys read at once.
+const PAGE: usize = 1_000;
 
 /// In the batch of the decision that moved the time. `old` is what the location set before, so that it has one wake time only.
 pub fn set_wake(batch: &mut Batch, location: u32, old: Option<i64>, new: Option<i64>) {
@@ -21,15 +24,31 @@ pub fn set_wake(batch: &mut Batch, location: u32, old: Option<i64>, new: Option<
     }
 }
 
-/// Locations to wake at `now` or earlier, the most overdue first.
-pub fn due(store: &dyn Store, now: i64, limit: usize) -> Result<Vec<(i64, u32)>, StoreError> {
-    store.scan_keys(keys::wakes_due(now), Direction::Forward, limit)?.iter().map(parse).collect()
-}
-
-/// Locations to wake later than `now`, and until when: a clock that was set back shows them late.
-pub fn later(store: &dyn Store, now: i64, until: i64) -> Result<Vec<(i64, u32)>, StoreError> {
-    let range = KeyRange::new(keys::wakes_due(now).end, keys::wakes_due(until).end);
-    store.scan_keys(range, Direction::Forward, usize::MAX)?.iter().map(parse).collect()
+/// Locations to wake at `now` or earlier, the most overdue first, `limit` of those that are `wanted`. What nobody wants any more stays in
+/// the index and hides nobody behind it.
+pub fn due(
+    store: &dyn Store,
+    now: i64,
+    limit: usize,
+    wanted: impl Fn(u32) -> bool,
+) -> Result<Vec<(i64, u32)>, StoreError> {
+    let (mut range, mut found) = (keys::wakes_due(now), Vec::new());
+    loop {
+        let page = store.scan_keys(range.clone(), Direction::Forward, PAGE)?;
+        for key in &page {
+            let (at, location) = parse(key)?;
+            if wanted(location) {
+                found.push((at, location));
+            }
+            if found.len() == limit {
+                return Ok(found);
+            }
+        }
+        match page.last() {
+            Some(last) if page.len() == PAGE => range = range.after(last),
+            _ => return Ok(found),
+        }
+    }
 }
 
 /// When to look again.
@@ -61,14 +80,25 @@ mod tests {
             set(&store, location, None, Some(at));
         }
         assert_eq!(next_due(&store).unwrap(), Some(-7));
-        assert_eq!(due(&store, 499, 10).unwrap(), [(-7, 2), (100, 3)]);
-        assert_eq!(due(&store, 500, 10).unwrap(), [(-7, 2), (100, 3), (500, 1), (500, 4)]);
-        assert_eq!(due(&store, 500, 1).unwrap(), [(-7, 2)]);
-        assert_eq!(due(&store, i64::MAX, 10).unwrap().len(), 5);
-        assert!(due(&store, -8, 10).unwrap().is_empty());
-        assert_eq!(later(&store, 99, 499).unwrap(), [(100, 3)]);
-        assert_eq!(later(&store, 100, 500).unwrap(), [(500, 1), (500, 4)]);
-        assert_eq!(later(&store, 500, i64::MAX).unwrap(), [(i64::MAX, 5)]);
+        let due = |now, limit| due(&store, now, limit, |_| true).unwrap();
+        assert_eq!(due(499, 10), [(-7, 2), (100, 3)]);
+        assert_eq!(due(500, 10), [(-7, 2), (100, 3), (500, 1), (500, 4)]);
+        assert_eq!(due(500, 1), [(-7, 2)]);
+        assert_eq!(due(i64::MAX, 10).len(), 5);
+        assert!(due(-8, 10).is_empty());
+    }
+
+    #[test]
+    fn who_is_not_wanted_hides_nobody() {
+        let store = MemoryStore::new();
+        let overdue = PAGE as u32 + 64;
+        for location in 1..=overdue {
+            set(&store, location, None, Some(i64::from(location)));
+        }
+        let wanted = |location| location > overdue - 3;
+        let found = due(&store, i64::MAX, 2, wanted).unwrap();
+        assert_eq!(found, [overdue - 2, overdue - 1].map(|location| (i64::from(location), location)));
+        assert_eq!(due(&store, i64::MAX, 9, wanted).unwrap().len(), 3);
     }
 
     #[test]
@@ -77,7 +107,7 @@ mod tests {
         set(&store, 1, None, Some(10));
         set(&store, 1, Some(10), Some(10));
         set(&store, 1, Some(10), Some(20));
-        assert_eq!(due(&store, 99, 10).unwrap(), [(20, 1)]);
+        assert_eq!(due(&store, 99, 10, |_| true).unwrap(), [(20, 1)]);
         set(&store, 1, Some(20), None);
         assert_eq!(next_due(&store).unwrap(), None);
     }

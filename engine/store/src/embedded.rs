@@ -7,16 +7,18 @@ use tokio::sync::oneshot;
 
 use super::{
     batch::{Batch, MAX_BATCH_BYTES, check_key},
-    committer::{Committer, Job, Outcome, Queue},
+    committer::Committer,
+    compact,
     config::StoreConfig,
     contract::{CommitFuture, Health, Store},
     directory::Directory,
     disk::{Disk, Floor, RealDisk},
     engine::Opened,
-    engine_kind::EngineKind,
     envelope::Envelope,
     error::StoreError,
-    integrity, layout,
+    integrity,
+    jobs::{Job, Outcome, Queue},
+    keys, layout,
     range::{Direction, Key, KeyRange},
     shared::Shared,
     version::{Version, Versioned},
@@ -45,10 +47,7 @@ impl EmbeddedStore {
     pub fn open_on(config: StoreConfig, disk: impl FnOnce(RealDisk) -> Arc<dyn Disk>) -> Result<Self, StoreError> {
         let directory = Directory::claim(&config.dir)?;
         layout::claim(&directory.path, config.engine)?;
-        let Opened { medium, mut writer, sync } = match config.engine {
-            EngineKind::Sled => super::sled::open(&directory.path, config.cache_bytes)?,
-            EngineKind::Fjall => super::fjall::open(&directory.path, config.cache_bytes)?,
-        };
+        let Opened { medium, mut writer, sync } = compact::open(&config, &directory)?;
         directory.sync_names()?;
         let disk = disk(RealDisk::new(sync, &directory.path));
         let shared = Arc::new(Shared::new(medium, Envelope::new(&config.key)));
@@ -56,7 +55,8 @@ impl EmbeddedStore {
             WatermarkFile::open(&directory.path).map_err(StoreError::io("opening the watermark"))?;
         let found = integrity::last_group(&shared, &mut *writer, &directory, || disk.sync(), mark)?;
         if config.verify {
-            integrity::verify(&shared, found)?;
+            let bytes = integrity::verify(&shared, found)?;
+            compact::note(&config, found.values(), bytes);
         }
         let audited = config.audit && !config.verify;
         if audited {
@@ -75,13 +75,15 @@ impl EmbeddedStore {
             feed_end: shared.feed_end()?,
         };
         let committer = Some(committer.start()?);
-        let audit = audited.then(|| integrity::start_audit(shared.clone())).transpose()?;
+        let whole = move |values, bytes| compact::note(&config, values, bytes);
+        let audit = audited.then(|| integrity::start_audit(shared.clone(), whole)).transpose()?;
         Ok(Self { shared, queue, floor, disk, found, committer, audit, _directory: directory })
     }
 
-    /// How many values there were when it was opened.
-    pub fn values(&self) -> u64 {
-        self.found.values()
+    /// How many values there were when it was opened, without the number its feed has reached.
+    pub fn values(&self) -> Result<u64, StoreError> {
+        let numbered = self.get(&keys::feed_end())?.is_some();
+        Ok(self.found.values() - u64::from(numbered))
     }
 
     /// How many groups of commits had been written when it was opened: as long as it is the same, nothing has changed.

@@ -17,8 +17,16 @@ pub(super) trait Reads {
     fn sealed(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError>;
     fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError>;
-    /// Forward.
-    fn versions(&self, range: KeyRange, limit: usize) -> Result<Vec<(Key, Version)>, StoreError>;
+    /// Forward, without what need not be read for it.
+    fn outlines(&self, range: KeyRange, limit: usize) -> Result<Vec<Outline>, StoreError>;
+}
+
+/// What is known of a value that was not read whole.
+pub(super) struct Outline {
+    pub key: Key,
+    pub version: Version,
+    /// Of the key and the sealed value, about.
+    pub bytes: u64,
 }
 
 pub(super) trait Medium: Send + Sync + 'static {

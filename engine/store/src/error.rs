@@ -22,9 +22,15 @@ pub enum StoreError {
     Busy,
     #[error("the store refuses writes until it is reopened: {why}")]
     Refusing { why: String },
-    /// It may be there after a restart, or not: read again once the store is reopened.
-    #[error("a commit failed half way, its outcome is unknown until the store is reopened: {why}")]
+    /// It may be there or not: read again, on an embedded engine once the store is reopened.
+    #[error("a commit failed half way, its outcome is unknown until it is read again: {why}")]
     Unknown { why: String },
+    /// Nothing was written; it is tried again by itself.
+    #[error("the database of the store cannot be reached: {why}")]
+    Away { why: String },
+    /// An operator has to see to it.
+    #[error("the database of the store: {why}")]
+    Database { why: String },
     #[error("{size} {what} are too many, the limit is {limit}")]
     TooLarge { what: &'static str, size: usize, limit: usize },
     #[error("an empty key, or one that starts with a reserved byte")]
@@ -51,6 +57,10 @@ pub enum LayoutProblem {
         "is of the engine {found}, not {wanted}: set `store_engine = \"{found}\"`, or copy it with `practice-sync store copy --engine {wanted}`"
     )]
     OtherEngine { found: EngineKind, wanted: EngineKind },
+    #[error("is of the engine fjall, which gives room back by itself: there is nothing to compact")]
+    GivesBack,
+    #[error("is not there: name the directory that holds it")]
+    Missing,
     #[error("has a file `format` that cannot be read: restore it from a backup")]
     Unreadable,
 }

@@ -14,7 +14,7 @@ thread_local! {
 }
 
 /// Engines' own threads by the beginnings of their names.
-const OF_ENGINES: [&str; 2] = ["sled-", "fjall:"];
+const OF_ENGINES: [&str; 2] = ["sled-", "fjall:worker"];
 
 /// Whoever starts on a damaged log is told so in one sentence, not by a backtrace. Other panics are shown as before.
 pub(super) fn quiet_panics() {

@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     directory::Directory,
-    engine::Writer,
+    engine::{Outline, Writer},
     error::StoreError,
     range::{Direction, KeyRange},
     shared::Shared,
@@ -75,45 +75,67 @@ fn begin(
 }
 
 /// A damaged stretch of a log can take single records with it, or bring back older ones; each of them is sound by itself.
-pub(super) fn verify(shared: &Shared, last: WatermarkRecord) -> Result<(), StoreError> {
+/// Answers the bytes of all values.
+pub(super) fn verify(shared: &Shared, last: WatermarkRecord) -> Result<u64, StoreError> {
+    let mut bytes = 0;
     let mut found = WatermarkRecord::before_counting(last.group);
     let mut rest = KeyRange::prefix(&[]);
     let view = shared.medium.view();
     loop {
-        let page = view.versions(rest.clone(), 10_000)?;
-        page.iter().for_each(|(_, version)| found.replace(None, Some(*version)));
+        let page = view.outlines(rest.clone(), 10_000)?;
+        for Outline { version, bytes: its, .. } in &page {
+            found.replace(None, Some(*version));
+            bytes += its;
+        }
         match page.last() {
-            Some((key, _)) => rest = rest.after(key),
+            Some(Outline { key, .. }) => rest = rest.after(key),
             None => break,
         }
     }
-    found.is_all_of(last)
+    found.is_all_of(last).map(|()| bytes)
 }
 
-/// `Ok(true)`: there is more.
-fn step(shared: &Shared) -> Result<bool, StoreError> {
-    let Some((rest, view)) = shared.audit.next_page(|| shared.medium.view()) else { return Ok(false) };
+/// Of the values of the next page; once there is none, how many values there are.
+enum Step {
+    Bytes(u64),
+    Through { values: u64 },
+}
+
+fn step(shared: &Shared) -> Result<Step, StoreError> {
+    let Some((rest, view)) = shared.audit.next_page(|| shared.medium.view()) else {
+        return Ok(Step::Through { values: 0 });
+    };
+    let mut bytes = 0;
     let mut page = Vec::with_capacity(AT_ONCE);
     for (key, sealed) in view.scan(rest, Direction::Forward, AT_ONCE)? {
         page.push((key.clone(), Version::of(&sealed)));
+        bytes += (key.len() + sealed.len()) as u64;
         shared.envelope.open(&key, sealed)?;
     }
     match shared.audit.add(&page) {
-        Some(sums) => sums.found.is_all_of(sums.last).map(|()| false),
-        None => Ok(true),
+        Some(sums) => sums.found.is_all_of(sums.last).map(|()| Step::Through { values: sums.last.values() }),
+        None => Ok(Step::Bytes(bytes)),
     }
 }
 
-/// Runs until everything has been looked at, or the store is closed.
-pub(super) fn start_audit(shared: Arc<Shared>) -> Result<JoinHandle<()>, StoreError> {
+/// Runs until everything has been looked at, or the store is closed. `whole` is told the values and their bytes when nothing is missing.
+pub(super) fn start_audit(
+    shared: Arc<Shared>,
+    whole: impl FnOnce(u64, u64) + Send + 'static,
+) -> Result<JoinHandle<()>, StoreError> {
     let run = move || {
+        let mut all = 0;
         let found = loop {
             if shared.audit.stopped() {
                 return;
             }
             match step(&shared) {
-                Ok(true) => thread::sleep(PAUSE),
-                Ok(false) => {
+                Ok(Step::Bytes(bytes)) => {
+                    all += bytes;
+                    thread::sleep(PAUSE);
+                }
+                Ok(Step::Through { values }) => {
+                    whole(values, all);
                     return tracing::info!("the store was looked through: everything that was written is there");
                 }
                 Err(error) => break error,

@@ -97,6 +97,8 @@ spaces! {
     IndexBlock = 0x71 "index block",
     /// stream -> the segments of its index
     IndexManifest = 0x72 "index manifest",
+    /// 1, name, incarnation -> a node of a cluster; 0, epoch -> which of them are members
+    Membership = 0x78 "membership",
 }
 
 impl Space {
@@ -459,6 +461,21 @@ impl<'a> Parts<'a> {
     }
 }
 
+pub fn member_node(name: &str, incarnation: &[u8; 16]) -> Key {
+    let mut key = Build::new(Space::Membership).u8(1).bytes(name.as_bytes());
+    key.extend_from_slice(incarnation);
+    key
+}
+
+pub fn member_view(epoch: u64) -> Key {
+    Build::new(Space::Membership).u8(0).u64(epoch).key()
+}
+
+pub fn parse_member_view(key: &[u8]) -> Option<u64> {
+    let (tag, epoch) = Parts::parse(Space::Membership, key, |parts| Some((parts.u8()?, parts.u64()?)))?;
+    (tag == 0).then_some(epoch)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -499,6 +516,7 @@ mod tests {
             (Space::Numbered, numbered(&[7; 32])),
             (Space::IndexBlock, index_block(1, 2, 3, 4)),
             (Space::IndexManifest, index_manifest(1)),
+            (Space::Membership, member_view(1)),
             (Space::SandboxChange, sandbox_change(1, 2)),
             (Space::PairingCode, pairing_code(&[7; 32])),
             (Space::PairingCodeOf, pairing_code_of(1, -2, &[7; 32])),

@@ -6,9 +6,12 @@
 //!                         ◄── embedded ──► committer ──► engine (what an embedded engine must give)
 //!                                │             │            ◄── sled/ ──► disk
 //!                                │             │            ◄── fjall/ ──► disk
+//!                                │             ├─ jobs, group: batches that wait, and which of them hold (postgres/ too)
 //!                                │             └─ watermark, integrity, audit: is everything there?
+//!                                ├─ compact, weight: room given back
 //!                                └─ layout: which engine, which format · envelope: sealed values · guard: panics become errors
-//! on any store: keys (the table of contents), journal, counters, due, secrets, copy · damaged: sled/salvage, sled/mend
+//!                         ◄── postgres/ ──► database         several processes on one store
+//! on any store: keys (the table of contents), home (whose a key is), journal, counters, due, secrets, copy · damaged: sled/salvage, sled/mend
 //! ```
 //!
 //! README.md has the format on the disk, and what each engine is for.
@@ -18,6 +21,7 @@
 mod audit;
 mod batch;
 mod committer;
+mod compact;
 mod config;
 mod contract;
 pub mod copy;
@@ -32,18 +36,23 @@ mod envelope;
 mod error;
 pub mod files;
 mod fjall;
+mod group;
 mod guard;
+pub mod home;
 mod integrity;
+mod jobs;
 pub mod journal;
 pub mod keys;
 mod layout;
 pub mod memory;
+pub mod postgres;
 mod range;
 pub mod secrets;
 mod shared;
 mod sled;
 mod version;
 mod watermark;
+mod weight;
 
 #[cfg(test)]
 mod conformance;
@@ -54,8 +63,9 @@ mod testing;
 
 pub use self::sled::{Mended, salvage};
 pub use batch::{Append, Batch, Expect, MAX_BATCH_BYTES, MAX_BATCH_KEYS, MAX_KEY_BYTES, MAX_VALUE_BYTES};
+pub use compact::{Compacted, compact};
 pub use config::StoreConfig;
-pub use contract::{CommitFuture, Health, Store, feed_end};
+pub use contract::{CommitFuture, Health, Store};
 pub use disk::{Disk, RealDisk};
 pub use embedded::EmbeddedStore;
 pub use engine_kind::EngineKind;

@@ -37,6 +37,7 @@ struct State {
     faults: VecDeque<Fault>,
     full: bool,
     commits: u64,
+    reads: u64,
 }
 
 impl MemoryStore {
@@ -63,6 +64,11 @@ impl MemoryStore {
     /// How many batches were written.
     pub fn commits(&self) -> u64 {
         self.lock().commits
+    }
+
+    /// Values and ranges that were asked for.
+    pub fn reads(&self) -> u64 {
+        self.lock().reads
     }
 
     pub fn commit_now(&self, batch: Batch) -> Result<(), CommitError> {
@@ -92,7 +98,8 @@ impl MemoryStore {
         take: impl Fn((&Key, &Versioned)) -> T,
     ) -> Vec<T> {
         let Some(KeyRange { start, end }) = range.clamped() else { return Vec::new() };
-        let state = self.lock();
+        let mut state = self.lock();
+        state.reads += 1;
         let pairs = state.values.range(start..end);
         match direction {
             Direction::Forward => pairs.take(limit).map(take).collect(),
@@ -138,7 +145,9 @@ impl State {
 impl Store for MemoryStore {
     fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
         check_key(key)?;
-        Ok(self.lock().values.get(key).cloned())
+        let mut state = self.lock();
+        state.reads += 1;
+        Ok(state.values.get(key).cloned())
     }
 
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {

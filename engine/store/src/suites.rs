@@ -18,7 +18,7 @@ use super::{
     Batch, CommitError, Direction, EmbeddedStore, EngineKind, KeyRange, MemoryStore, Store, StoreConfig, StoreError,
     StoreKey,
     conformance::{Subject, conformance},
-    feed_end, keys,
+    keys,
     testing::{config, copy, puppet, put},
 };
 
@@ -315,7 +315,7 @@ async fn what_is_not_durable_is_not_seen_and_a_full_queue_is_busy(engine: Engine
     for _ in 0..50 {
         assert_eq!(store.get(b"a").unwrap(), Some(vec![1; 9_000]));
         assert_eq!(store.get(b"b").unwrap(), None);
-        assert_eq!(feed_end(&*store).unwrap(), 0);
+        assert_eq!(store.feed_end(Some(1)).unwrap(), 0);
         for direction in [Direction::Forward, Direction::Backward] {
             assert_eq!(store.scan(KeyRange::prefix(&[]), direction, 9).unwrap(), [(b"a".to_vec(), vec![1; 9_000])]);
         }
@@ -331,7 +331,7 @@ async fn what_is_not_durable_is_not_seen_and_a_full_queue_is_busy(engine: Engine
     }
     assert_eq!(store.get(b"a").unwrap(), Some(vec![2; 5]));
     assert_eq!(store.get(b"c").unwrap(), Some(vec![2]));
-    assert_eq!(feed_end(&*store).unwrap(), 1);
+    assert_eq!(store.feed_end(Some(1)).unwrap(), 1);
     assert_eq!(store.get(&keys::feed(1, 1)).unwrap(), Some(vec![2; 9_000]));
 }
 
@@ -362,7 +362,7 @@ async fn a_crash_leaves_a_feed_without_gaps(engine: EngineKind) {
         // The mark is copied at another moment than the log: it may be ahead of what the copy holds.
         fs::remove_file(crashed.path().join("tide")).unwrap();
         let left = EmbeddedStore::open(StoreConfig { verify: false, ..config(engine, crashed.path()) }).unwrap();
-        let end = feed_end(&left).unwrap();
+        let end = left.feed_end(None).unwrap();
         let found = left.scan_keys(keys::Space::Feed.range(), Direction::Forward, usize::MAX).unwrap();
         let mut numbers: Vec<u64> = found.iter().map(|key| keys::parse_feed(key).unwrap().1).collect();
         numbers.sort_unstable();

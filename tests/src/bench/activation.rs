@@ -119,6 +119,7 @@ async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Env>, Box<dyn Er
         views: RecordViews::shared(),
         secrets,
         index: Arc::default(),
+        long_work: Default::default(),
         change_counter: stamps,
     }))
 }

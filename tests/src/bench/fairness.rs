@@ -36,7 +36,7 @@ use crate::harness::{
 const RATE: u32 = 40;
 const CLIENTS: u32 = 8;
 /// How much slower the slowest of a hundred may get.
-const MOST: f64 = 1.25;
+const MOST: f64 = 1.1;
 /// Of the write-backs of a quiet machine.
 const LEAST: f64 = 0.95;
 const NEIGHBOUR: &str = "neighbour";

@@ -62,7 +62,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
         let start = Duration::from_secs_f64(said(&server, "start")?);
         std::thread::sleep(REST);
         let memory = resident(server.pid())?;
-        report.time(&format!("start: store and engine, {what}"), start, Aim::Below(Duration::from_secs(1)));
+        report.time(&format!("start: store and engine, {what}"), start, Aim::Below(Duration::from_millis(500)));
         report.megabytes("  memory of the whole process after 3 s", memory, Aim::BelowMegabytes(200.0));
         report.megabytes("  of it the configuration of all locations", said(&server, "setup")?, Aim::None);
     }

@@ -26,6 +26,8 @@ pub struct Load {
 /// What came of it after the warm-up.
 pub struct Outcome {
     pub per_second: f64,
+    /// With those of the warm-up.
+    pub answered: u64,
     /// Answers other than 200, by status, over the whole run.
     pub refused: BTreeMap<u16, u64>,
     pub median: Duration,
@@ -36,6 +38,7 @@ pub struct Outcome {
 
 #[derive(Default)]
 struct Tally {
+    answered: u64,
     times: Vec<Duration>,
     refused: BTreeMap<u16, u64>,
     last: Option<Instant>,
@@ -66,6 +69,7 @@ fn outcome(mut tally: Tally, begin: Instant) -> Outcome {
     let took = tally.last.map_or(Duration::ZERO, |last| last.duration_since(begin));
     Outcome {
         per_second: tally.times.len() as f64 / took.as_secs_f64().max(1e-9),
+        answered: tally.answered,
         median: at(50),
         slow: at(99),
         refused: tally.refused,
@@ -92,12 +96,16 @@ async fn client(
         let answered = Instant::now();
         if answer.status != 200 {
             *own.refused.entry(answer.status).or_default() += 1;
-        } else if answered >= begin {
+            continue;
+        }
+        own.answered += 1;
+        if answered >= begin {
             own.times.push(answered - sent);
             own.last = Some(answered);
         }
     }
     let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    all.answered += own.answered;
     all.times.append(&mut own.times);
     all.ran_out |= own.ran_out;
     all.last = all.last.max(own.last);

@@ -4,7 +4,6 @@ mod activation;
 mod adapter;
 mod bodies;
 mod bookings;
-mod cluster;
 mod fairness;
 mod floor;
 mod idle;
@@ -13,6 +12,7 @@ mod load;
 mod options;
 mod own_ehr;
 mod practices;
+mod processor_time;
 mod pull;
 mod reads;
 mod report;
@@ -85,10 +85,13 @@ fn serve(arguments: &[String]) -> Outcome {
         match arguments.as_slice() {
             ["echo"] => servers::echo::serve().await?,
             ["sink"] => servers::sink::serve().await?,
-            ["postgres", sockets, sessions] => servers::postgres::serve(sockets.as_ref(), sessions.parse()?).await?,
+            ["postgres", sockets, port, sessions] => {
+                servers::postgres::serve(sockets.as_ref(), port.parse()?, sessions.parse()?).await?
+            }
             ["bytes", file] => servers::bytes::serve(file.as_ref()).await?,
-            ["product", dir, locations, writes, kept] => {
-                servers::product::serve(dir.as_ref(), locations.parse()?, writes, kept.parse()?).await?;
+            ["product", dir, locations, writes, kept, database @ ..] => {
+                let database = database.first().copied();
+                servers::product::serve(dir.as_ref(), locations.parse()?, writes, kept.parse()?, database).await?;
             }
             ["configured", file] => servers::configured::serve(file.as_ref()).await?,
             ["gateway", dir, workstations] => {

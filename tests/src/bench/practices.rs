@@ -9,7 +9,10 @@ use location::{
     time::DAY,
 };
 use setup::{EngineRules, LocationSetup, Setup};
-use store::{EmbeddedStore, EngineKind, Store, StoreConfig, StoreError, StoreKey};
+use store::{
+    EmbeddedStore, EngineKind, Store, StoreConfig, StoreError, StoreKey,
+    postgres::{self, PostgresConfig, PostgresStore, Tls},
+};
 
 use crate::harness::fixtures;
 
@@ -54,4 +57,12 @@ pub fn store(dir: &Path) -> Result<Arc<dyn Store>, StoreError> {
     config.cache_bytes = rules.store_cache_bytes;
     config.floor_bytes = rules.store_floor_bytes;
     Ok(Arc::new(EmbeddedStore::open(config)?))
+}
+
+/// The same in an empty database, reached over loopback.
+pub async fn store_in_database(dir: &Path, url: &str, setup: &Setup) -> Result<Arc<dyn Store>, StoreError> {
+    let config = PostgresConfig { tls: Tls::Off, ..PostgresConfig::new(url) };
+    let key = StoreKey::load_or_create(&dir.join("store.key"))?;
+    postgres::migrate(&config, &key).await?;
+    Ok(Arc::new(PostgresStore::open(&config, &key, engine::owners_of(setup))?))
 }

@@ -32,7 +32,7 @@ use super::{
     idle::resident,
     options::{Options, Outcome},
     practices,
-    report::{Aim, Report},
+    report::{self, Aim, Report},
 };
 use crate::harness::{components, fixtures};
 
@@ -128,10 +128,10 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
             report.number(&format!("  of them {what}"), of_it as f64, "", Aim::None);
         }
         let rate = records as f64 / whole.as_secs_f64();
-        report.number("first pull, end to end", rate, "/s", Aim::AtLeast(100_000.0));
+        report.number("first pull, end to end", rate, "/s", report::at_least(25_000.0, 40_000.0));
         report.time("  it took", whole, Aim::None);
         report.time("  engine and store, without adapter and EHR", whole.saturating_sub(alone).saturating_sub(of_ehr), Aim::None);
-        report.megabytes("memory of the process at its peak, above what it had before", peak - before, Aim::BelowMegabytes(150.0));
+        report.megabytes("memory of the process at its peak, above what it had before", peak - before, Aim::BelowMegabytes(200.0));
 
         until(&engine, |state| state.next_cycle.is_some()).await?;
         store.flush()?;
@@ -160,7 +160,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
         if read != CHANGED as u64 {
             return Err(format!("{read} records instead of {CHANGED} were read again").into());
         }
-        report.time(&format!("a cycle with {CHANGED} changes among them"), delta, Aim::Below(Duration::from_millis(50)));
+        report.time(&format!("a cycle with {CHANGED} changes among them"), delta, Aim::Below(Duration::from_millis(10)));
         report.number("  requests it made", timed.requests.load(Ordering::Relaxed) as f64, "", Aim::None);
         engine.stop().await;
         let floor = floor::replay(&first_pull, &dir.path().join("bare"))?;

@@ -47,7 +47,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
         let read = runtime.block_on(product(options, dir.path(), &list, "0"))?;
         report_run(report, "  practice-sync, every page read anew", &read);
         report.number("  practice-sync / bare", kept.per_second / bare.per_second, "", Aim::AtLeast(0.6));
-        report.number("  the same, every page read anew", read.per_second / bare.per_second, "", Aim::None);
+        report.number("  the same, every page read anew", read.per_second / bare.per_second, "", Aim::AtLeast(0.3));
     }
     Ok(())
 }

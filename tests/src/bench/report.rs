@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+use store::EngineKind;
+
 use super::practices;
 
 /// What a figure should be.
@@ -14,8 +16,25 @@ pub enum Aim {
     Below(Duration),
     BelowMegabytes(f64),
     AtLeast(f64),
+    AtMost(f64),
     /// For comparison.
     None,
+}
+
+/// Aims that differ between engines.
+pub fn at_least(sled: f64, fjall: f64) -> Aim {
+    Aim::AtLeast(by_engine(sled, fjall))
+}
+
+pub fn at_most(sled: f64, fjall: f64) -> Aim {
+    Aim::AtMost(by_engine(sled, fjall))
+}
+
+fn by_engine(sled: f64, fjall: f64) -> f64 {
+    match practices::engine() {
+        EngineKind::Sled => sled,
+        EngineKind::Fjall => fjall,
+    }
 }
 
 pub struct Report {
@@ -54,6 +73,7 @@ impl Report {
     pub fn number(&mut self, what: &str, figure: f64, unit: &str, aim: Aim) {
         let met = match aim {
             Aim::AtLeast(limit) => Some(figure >= limit),
+            Aim::AtMost(limit) => Some(figure <= limit),
             _ => None,
         };
         let figure = if figure >= 100.0 { format!("{figure:.0}{unit}") } else { format!("{figure:.2}{unit}") };
@@ -69,6 +89,7 @@ impl Report {
             Aim::Below(limit) => format!("aim < {}", short(*limit)),
             Aim::BelowMegabytes(limit) => format!("aim < {limit:.0} MB"),
             Aim::AtLeast(limit) => format!("aim >= {limit}"),
+            Aim::AtMost(limit) => format!("aim <= {limit}"),
             Aim::None => String::new(),
         };
         let verdict = match met {

@@ -14,10 +14,12 @@ pub enum Suite {
     Chromium,
     Node,
     Python,
+    Postgres,
 }
 
 impl Suite {
-    pub const EVERY: [Suite; 5] = [Suite::FhirServer, Suite::GnuHealth, Suite::Chromium, Suite::Node, Suite::Python];
+    pub const EVERY: [Suite; 6] =
+        [Suite::FhirServer, Suite::GnuHealth, Suite::Chromium, Suite::Node, Suite::Python, Suite::Postgres];
 
     /// What [`VARIABLE`] calls it.
     pub fn name(self) -> &'static str {
@@ -27,6 +29,7 @@ impl Suite {
             Suite::Chromium => "chromium",
             Suite::Node => "node",
             Suite::Python => "python",
+            Suite::Postgres => "postgres",
         }
     }
 
@@ -37,6 +40,7 @@ impl Suite {
             Suite::Chromium => "the browser extension in Chromium",
             Suite::Node => "clients, receivers of webhooks and the extension's modules in JavaScript",
             Suite::Python => "schemathesis, clients and receivers of webhooks in Python",
+            Suite::Postgres => "the store on a PostgreSQL server, also in the crate `store`",
         }
     }
 
@@ -45,6 +49,7 @@ impl Suite {
             Suite::FhirServer | Suite::Node => NODE,
             Suite::GnuHealth | Suite::Python => PYTHON,
             Suite::Chromium => CHROMIUM,
+            Suite::Postgres => POSTGRES,
         }
     }
 
@@ -56,6 +61,7 @@ impl Suite {
             Suite::Chromium => &["browser"],
             Suite::Node => &["browser", "clients", "webhook_receivers"],
             Suite::Python => &["clients", "schemathesis", "webhook_receivers"],
+            Suite::Postgres => &["kill9", "postgres", "simulation"],
         }
     }
 
@@ -79,6 +85,7 @@ impl Suite {
 
 const NODE: &str = "Node.js 20 or newer with npm, and npm's registry when it runs for the first time";
 const PYTHON: &str = "Python 3.11 or newer with venv (Debian: python3-venv), and PyPI when it runs for the first time";
+const POSTGRES: &str = "PostgreSQL 15 or newer (Debian: postgresql)";
 const CHROMIUM: &str =
     "Chromium (Debian: chromium), Node.js 20 or newer with npm, and npm's registry when it runs for the first time";
 
@@ -136,9 +143,9 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_told_with_those_there_are() {
-        let error = read("node,postgres").expect_err("there is no such suite");
+        let error = read("node,oracle").expect_err("there is no such suite");
         assert!(
-            error.contains("`postgres`") && error.contains("fhir-server, gnuhealth, chromium, node, python"),
+            error.contains("`oracle`") && error.contains("fhir-server, gnuhealth, chromium, node, python, postgres"),
             "{error}"
         );
         assert!(read("fhir").is_err());

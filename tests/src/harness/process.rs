@@ -98,6 +98,22 @@ impl Installation {
         Ok(self)
     }
 
+    /// With its store in a database, which is reached without TLS.
+    pub fn on_database(self, url: &str) -> io::Result<Installation> {
+        let text = fs::read_to_string(&self.config)?;
+        let database = format!(
+            "[postgres]\nurl = \"{url}\"\ntls = \"off\"\nconnect_timeout = \"2s\"\nstatement_timeout = \"5s\"\n\
+             [engine]\nstore_engine = \"postgres\"\n"
+        );
+        fs::write(&self.config, text.replacen("[engine]\n", &database, 1))?;
+        Ok(self)
+    }
+
+    /// The configuration file.
+    pub fn config(&self) -> &Path {
+        &self.config
+    }
+
     /// Starts a process and waits until it is ready for traffic.
     pub async fn start(&self) -> io::Result<Process> {
         let mut command = Command::new(&self.program);

@@ -77,7 +77,7 @@ impl Sim {
         if !self.process.up {
             return;
         }
-        let due = due::due(&*self.store, self.now.0, 64).expect("the store reads");
+        let due = due::due(&*self.store, self.now.0, 64, |_| true).expect("the store reads");
         for (_, id) in due {
             self.attend(LocationId(id));
         }

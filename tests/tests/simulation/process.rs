@@ -24,15 +24,19 @@ use processor::{
     processor::{Deps, Processor},
 };
 use setup::Setup;
-use store::{
-    CommitError, MemoryStore, Store, StoreError, counters::Ids, journal, keys, memory::Fault, secrets::Secrets,
-};
+use store::{CommitError, Store, StoreError, counters::Ids, journal, keys, secrets::Secrets};
 use webhooks::{
     outbox::{Doorbell, Outbox},
     subscriptions::Subscriptions,
 };
 
-use super::{agenda::Happening, ask::Ask, invariants, sim::Sim};
+use super::{
+    agenda::Happening,
+    ask::Ask,
+    disk::{Disk, Fault},
+    invariants,
+    sim::Sim,
+};
 
 const TRIES: u32 = 20;
 
@@ -70,12 +74,12 @@ enum Death {
 }
 
 impl Process {
-    pub fn start(setup: Arc<Setup>, store: Arc<MemoryStore>) -> Process {
+    pub fn start(setup: Arc<Setup>, store: Arc<Disk>) -> Process {
         Process { deps: environment(setup, store), hosts: BTreeMap::new(), up: true }
     }
 }
 
-pub fn environment(setup: Arc<Setup>, store: Arc<MemoryStore>) -> Arc<Deps> {
+pub fn environment(setup: Arc<Setup>, store: Arc<Disk>) -> Arc<Deps> {
     let outbox = Outbox::new(Arc::new(Subscriptions::default()), Arc::new(Doorbell::default()));
     let ids = Arc::new(Ids::new(store.clone()));
     let stamps = processor::change_counter::ChangeCounter::new(&setup);
@@ -89,14 +93,15 @@ pub fn environment(setup: Arc<Setup>, store: Arc<MemoryStore>) -> Arc<Deps> {
         views: RecordViews::shared(),
         secrets: Secrets::from_seed([7; 32]),
         index: Arc::default(),
+        long_work: Default::default(),
     })
 }
 
-/// Nothing of the store in memory ever waits.
+/// Nothing of the store ever waits here.
 fn at_once<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
-        Poll::Pending => panic!("the store in memory made somebody wait"),
+        Poll::Pending => panic!("the store made somebody wait"),
     }
 }
 
@@ -271,7 +276,7 @@ impl Sim {
                 return Heard::Reply(reply);
             }
             let events = turn.events().to_vec();
-            match self.store.commit_now(std::mem::take(&mut turn.batch)) {
+            match self.rivals.commit_now(std::mem::take(&mut turn.batch)) {
                 Ok(()) => {}
                 Err(CommitError::Conflict { .. }) => continue,
                 Err(_) => return Heard::Busy,

@@ -13,11 +13,13 @@ use location::{
 };
 use processor::processor::Deps;
 use records::{self, ehr::EhrAppointment};
-use store::{Batch, MemoryStore, Store, journal, keys};
+use setup::Setup;
+use store::{Batch, Store, journal, keys};
 
 use super::{
     agenda::{Agenda, Happening},
     ask::Ask,
+    disk::Disk,
     ehr::{Ehr, Weather},
     invariants,
     ledger::Ledger,
@@ -40,10 +42,12 @@ pub struct Sim {
     pub log: Log,
     pub now: Timestamp,
     pub plan: Plan,
-    pub store: Arc<MemoryStore>,
+    pub store: Arc<Disk>,
     pub process: Process,
     /// Another process on the same store.
     pub rival: Arc<Deps>,
+    /// The store as that one reaches it.
+    pub rivals: Arc<Disk>,
     pub ehrs: BTreeMap<u32, Ehr>,
     pub agenda: Agenda,
     pub ledger: Ledger,
@@ -61,13 +65,14 @@ pub struct Sim {
 }
 
 impl Sim {
-    pub fn new(seed: u64, aloud: bool) -> Sim {
+    /// `disks` makes the store for the places that the seed has drawn, once for each of two processes.
+    pub fn new(seed: u64, aloud: bool, disks: impl FnOnce(&Setup) -> [Disk; 2]) -> Sim {
         let mut random = Random::new(seed);
         let (plan, ehrs) = Plan::draw(&mut random);
-        let store = Arc::new(MemoryStore::new());
+        let [store, rivals] = disks(&plan.setup).map(Arc::new);
         found_the_lone_location(&store, plan.start);
         let process = Process::start(plan.setup.clone(), store.clone());
-        let rival = environment(plan.setup.clone(), store.clone());
+        let rival = environment(plan.setup.clone(), rivals.clone());
         Sim {
             random,
             log: Log::new(aloud),
@@ -76,6 +81,7 @@ impl Sim {
             store,
             process,
             rival,
+            rivals,
             ehrs,
             agenda: Agenda::default(),
             ledger: Ledger::default(),
@@ -145,7 +151,7 @@ impl Sim {
             Happening::Operator => self.operator(),
             Happening::DiskFreed => {
                 self.say(|| "the disk has room again".to_owned());
-                self.store.set_full(false);
+                self.disk_full(false);
             }
             Happening::Restart => self.restart(),
             Happening::Look => self.look(),
@@ -258,7 +264,7 @@ impl Sim {
             (1, Some(id)) => self.kill_location(id, "between two turns"),
             (2, _) => {
                 self.say(|| "the disk is full".to_owned());
-                self.store.set_full(true);
+                self.disk_full(true);
                 let at = self.now.plus(self.random.between(SECOND..=10 * MINUTE));
                 self.agenda.plan(at, Happening::DiskFreed);
             }
@@ -269,12 +275,18 @@ impl Sim {
         self.agenda.plan(at, Happening::Trouble);
     }
 
+    fn disk_full(&self, full: bool) {
+        for disk in [&self.store, &self.rivals] {
+            disk.set_full(full);
+        }
+    }
+
     /// From here on nobody adds anything, and nothing goes wrong any more.
     fn come_to_rest(&mut self) {
         self.say(|| "all is calm".to_owned());
         self.calm = true;
         self.agenda.calm();
-        self.store.set_full(false);
+        self.disk_full(false);
         for ehr in self.ehrs.values_mut() {
             ehr.honest = true;
             ehr.weather = Weather::Fine;
@@ -297,7 +309,7 @@ pub fn document<T: records::document::Document>(sim: &Sim, scope: u32, id: u64) 
 }
 
 /// Nothing in the engine lets a location without EHR have hours yet but its journal: its first record is written by hand.
-fn found_the_lone_location(store: &MemoryStore, at: Timestamp) {
+fn found_the_lone_location(store: &Disk, at: Timestamp) {
     let hours = |id: u32, operatory: u64| WorkingHour {
         id: WorkingHourId(900_000 + id),
         provider: ProviderId(900_001),

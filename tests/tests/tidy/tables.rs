@@ -23,6 +23,7 @@ pub const ARROWS: &[Arrows] = &[
             "workstations",
             "adapter-host",
             "processor",
+            "membership",
         ],
     ),
     // Beside each other; the processor writes the outbox of the webhooks.
@@ -30,6 +31,7 @@ pub const ARROWS: &[Arrows] = &[
     ("webhooks", &["location", "records", "runtime", "setup", "store", "query"]),
     ("workstations", &["location", "records", "runtime", "setup", "store", "adapter-host"]),
     ("query", &["location", "records", "runtime", "store"]),
+    ("membership", &["store"]),
     ("adapter-host", &["location", "records", "runtime", "setup", "adapter-component"]),
     // The ground.
     ("setup", &["location", "records"]),
@@ -50,6 +52,7 @@ pub const ARROWS: &[Arrows] = &[
     ("gated-cloud-adapter", &["adapter-sdk"]),
     ("hostile-guest", &["adapter-sdk"]),
     ("cloud-ehr", &[]),
+    ("postgres-server", &[]),
     (
         "tests",
         &[
@@ -69,6 +72,7 @@ pub const ARROWS: &[Arrows] = &[
             "sandbox-host",
             "adapter-kit",
             "cloud-ehr",
+            "postgres-server",
         ],
     ),
 ];
@@ -79,6 +83,7 @@ pub const TOOLS: &[Tool] = &[
     Tool { used: Used::Crates(&["actix"]), rooms: &["engine/processor/src/actor", "engine/src/directory.rs"] },
     Tool { used: Used::Crates(&["sled"]), rooms: &["engine/store/src/sled"] },
     Tool { used: Used::Crates(&["fjall"]), rooms: &["engine/store/src/fjall"] },
+    Tool { used: Used::Crates(&["tokio_postgres", "tokio_rustls"]), rooms: &["engine/store/src/postgres"] },
     Tool { used: Used::Crates(&["wasmtime"]), rooms: &["engine/adapter-host/src"] },
     Tool {
         used: Used::Crates(&["reqwest", "hyper"]),
@@ -127,6 +132,7 @@ pub const TOOLS: &[Tool] = &[
         rooms: &[
             "engine/adapter-host",
             "engine/processor/src",
+            "engine/src/cluster.rs",
             "engine/runtime/src",
             "engine/store/src",
             "engine/workstations/src",

@@ -19,6 +19,8 @@ pub trait Job: Send {
     fn finish(&mut self, outcome: Result<(), EngineError>);
     /// What it writes counts as reading the EHR.
     fn reads(&self) -> bool;
+    /// Preparing it may take long.
+    fn is_long(&self) -> bool;
     fn describes(&self) -> bool;
 }
 
@@ -55,6 +57,10 @@ impl<R: Request> Job for Asked<R> {
 
     fn reads(&self) -> bool {
         self.request.reads()
+    }
+
+    fn is_long(&self) -> bool {
+        self.request.records() > 0
     }
 
     fn describes(&self) -> bool {

@@ -14,14 +14,14 @@ use std::{
 };
 
 use actix::{
-    Actor, ActorContext, ActorFutureExt, AsyncContext, AtomicResponse, Context, Handler, Message, SpawnHandle,
-    WrapFuture, fut::LocalBoxActorFuture,
+    Actor, ActorContext, ActorFuture, ActorFutureExt, AsyncContext, AtomicResponse, Context, Handler, Message,
+    SpawnHandle, WrapFuture, fut::LocalBoxActorFuture,
 };
 use location::{
     command::Command,
     event::Event,
     ids::LocationId,
-    slots::{SlotQuery, free_slots, next_available},
+    slots::{self, SlotQuery, next_available},
     time::{DAY, Millis, SECOND, Timestamp},
 };
 use records::{
@@ -37,7 +37,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     disk_share::{self, DiskShare},
-    error::{EngineError, Reject, not_stored},
+    error::{EngineError, LoadError, Reject, not_stored},
     processor::{Deps, Processor},
     reply::FreeSlots,
     standing,
@@ -51,6 +51,8 @@ const TRIES: u32 = 20;
 /// journal on a thread that healthy locations share.
 const DAMAGED_FOR: Duration = Duration::from_secs(300);
 const UNREADABLE_FOR: Duration = Duration::from_secs(1);
+/// A search for more is long work.
+const SLOTS_AT_ONCE: usize = 500;
 /// How far `next_available_date` looks.
 const HORIZON_DAYS: u16 = 180;
 
@@ -108,7 +110,7 @@ pub struct LocationActor {
     /// None while its records cannot be read: then every request is refused, and nothing is written.
     processor: Option<Processor>,
     /// Until when it is not tried to read them again.
-    unreadable_until: Option<Instant>,
+    unreadable: Option<(Instant, EngineError)>,
     timer: Option<(Timestamp, SpawnHandle)>,
     /// Times in a row the EHR did not say what it can do.
     undescribed: u32,
@@ -139,7 +141,7 @@ impl LocationActor {
             idle,
             share,
             processor: None,
-            unreadable_until: None,
+            unreadable: None,
             timer: None,
             undescribed: 0,
             describe: None,
@@ -149,11 +151,18 @@ impl LocationActor {
         }
     }
 
-    fn load(&mut self) {
+    fn load(&mut self) -> LocalBoxActorFuture<Self, ()> {
         let started = Instant::now();
         self.processor = None;
-        self.unreadable_until = None;
-        match Processor::load(self.deps.clone(), self.id) {
+        self.unreadable = None;
+        let (deps, id) = (self.deps.clone(), self.id);
+        let loading = self.deps.long_work.clone();
+        let loading = async move { loading.run(move || Processor::load(deps, id)).await };
+        Box::pin(loading.into_actor(self).map(move |loaded, act, _| act.loaded(loaded, started)))
+    }
+
+    fn loaded(&mut self, loaded: Result<Processor, LoadError>, started: Instant) {
+        match loaded {
             Ok(processor) => {
                 let (records, took) = (processor.machine.state.appointments.len(), started.elapsed());
                 tracing::debug!(location = %self.id, appointments = records, ?took, "location in memory");
@@ -167,21 +176,46 @@ impl LocationActor {
             }
             Err(error) if error.is_damage() => {
                 tracing::error!(location = %self.id, %error, "the location is read-only until an operator restores it");
-                self.unreadable_until = Some(Instant::now() + DAMAGED_FOR);
+                self.unreadable = Some((Instant::now() + DAMAGED_FOR, EngineError::Damaged));
             }
             Err(error) => {
                 tracing::error!(location = %self.id, %error, "the location could not be loaded");
-                self.unreadable_until = Some(Instant::now() + UNREADABLE_FOR);
+                self.unreadable = Some((Instant::now() + UNREADABLE_FOR, error.into()));
             }
         }
     }
 
-    /// One turn; before it another one where the clock was set back, which no decision may overlook.
-    fn turn(&mut self, mut job: Box<dyn Job>) -> Turn {
-        if self.processor.is_none() && self.unreadable_until.is_none_or(|until| until <= Instant::now()) {
+    /// Looks at the location where that may take long. It is away meanwhile, which only a turn or a start may ask for: they hold back
+    /// everything else that would need it.
+    fn aside<T: Send + 'static>(
+        &self,
+        processor: Processor,
+        look: impl FnOnce(&Processor) -> T + Send + 'static,
+    ) -> impl ActorFuture<Self, Output = T> + 'static {
+        let long_work = self.deps.long_work.clone();
+        let looked = async move {
+            let look = move || {
+                let seen = look(&processor);
+                (processor, seen)
+            };
+            long_work.run(look).await
+        };
+        looked.into_actor(self).map(|(processor, seen), act, _| {
+            act.processor = Some(processor);
+            seen
+        })
+    }
+
+    fn turn(&mut self, job: Box<dyn Job>) -> Turn {
+        if self.processor.is_none() && self.unreadable.as_ref().is_none_or(|(until, _)| *until <= Instant::now()) {
             // It could not be loaded before, or not after a failed commit: perhaps it can now.
-            self.load();
+            return Box::pin(self.load().then(|(), act, _| act.turn_by_the_clock(job)));
         }
+        self.turn_by_the_clock(job)
+    }
+
+    /// One turn; before it another one where the clock was set back, which no decision may overlook.
+    fn turn_by_the_clock(&mut self, mut job: Box<dyn Job>) -> Turn {
         let by = self.set_back();
         if by == 0 {
             return self.attempt(job, TRIES);
@@ -208,10 +242,24 @@ impl LocationActor {
 
     /// Decide, commit, evolve, act; again from the start when the documents changed meanwhile.
     fn attempt(&mut self, mut job: Box<dyn Job>, tries: u32) -> Turn {
-        let prepared = match &self.processor {
-            Some(processor) => job.prepare(processor, clock::cx()),
-            None => return self.refuse(job, EngineError::Damaged),
-        };
+        if !job.is_long() {
+            return match self.in_memory() {
+                Ok(processor) => {
+                    let prepared = job.prepare(processor, clock::cx());
+                    self.prepared(job, prepared, tries)
+                }
+                Err(why) => self.refuse(job, why),
+            };
+        }
+        let Some(processor) = self.processor.take() else { return self.refuse(job, self.why_unreadable()) };
+        let preparing = self.aside(processor, move |processor| {
+            let prepared = job.prepare(processor, clock::cx());
+            (job, prepared)
+        });
+        Box::pin(preparing.then(move |(job, prepared), act, _| act.prepared(job, prepared, tries)))
+    }
+
+    fn prepared(&mut self, mut job: Box<dyn Job>, prepared: Result<PendingCommit, Reject>, tries: u32) -> Turn {
         match prepared {
             Ok(commit) if commit.is_free() => {
                 Box::pin(async move { commit }.into_actor(self).map(move |commit, act, ctx| {
@@ -228,12 +276,20 @@ impl LocationActor {
                     Ok(()) => act.attempt(job, tries - 1),
                     Err(error) => {
                         tracing::error!(location = %act.id, %error, "new ids could not be reserved");
-                        act.refuse(job, EngineError::StoreFull)
+                        act.refuse(job, error.into())
                     }
                 }))
             }
             Err(reject) => self.refuse(job, reject.into()),
         }
+    }
+
+    fn in_memory(&self) -> Result<&Processor, EngineError> {
+        self.processor.as_ref().ok_or_else(|| self.why_unreadable())
+    }
+
+    fn why_unreadable(&self) -> EngineError {
+        self.unreadable.as_ref().map_or(EngineError::Damaged, |(_, why)| why.clone())
     }
 
     fn refuse(&self, mut job: Box<dyn Job>, error: EngineError) -> Turn {
@@ -267,7 +323,7 @@ impl LocationActor {
                     // Of another process that hosts this location memory knows nothing. A document that another location changed is read
                     // with the turn.
                     if journal::is_lock(&key) {
-                        act.load();
+                        return Box::pin(act.load().then(move |(), act, _| act.attempt(job, tries - 1)));
                     }
                     act.attempt(job, tries - 1)
                 }
@@ -277,8 +333,7 @@ impl LocationActor {
                 }
                 Err(error) => {
                     tracing::error!(location = %act.id, %error, "a commit failed");
-                    act.load();
-                    act.refuse(job, not_stored(&error))
+                    Box::pin(act.load().then(move |(), act, _| act.refuse(job, not_stored(&error))))
                 }
             }
         });
@@ -307,25 +362,37 @@ impl LocationActor {
     }
 
     fn take_snapshot(&mut self) -> LocalBoxActorFuture<Self, ()> {
-        let Some(processor) = &mut self.processor else { return Box::pin(async {}.into_actor(self)) };
-        let batch = match processor.snapshot() {
-            Ok(batch) => batch,
+        let Some(processor) = self.processor.take() else { return self.done() };
+        let taken = self.aside(processor, Processor::snapshot).then(|batch, act, _| match batch {
+            Ok(batch) => act
+                .deps
+                .store
+                .commit(batch)
+                .into_actor(act)
+                .map(|written, act, _| act.snapshot_written(written))
+                .boxed_local(),
             Err(error) => {
-                tracing::error!(location = %self.id, %error, "a snapshot could not be encoded");
-                processor.snapshot_missed();
-                return Box::pin(async {}.into_actor(self));
+                tracing::error!(location = %act.id, %error, "a snapshot could not be encoded");
+                act.processor.iter_mut().for_each(Processor::snapshot_missed);
+                act.done()
             }
-        };
-        let taken =
-            self.deps.store.commit(batch).into_actor(self).map(|result, act, _| match (result, &mut act.processor) {
-                (Ok(()), Some(processor)) => processor.snapshot_taken(),
-                (Err(error), processor) => {
-                    tracing::warn!(location = %act.id, %error, "a snapshot could not be written");
-                    processor.iter_mut().for_each(Processor::snapshot_missed);
-                }
-                (Ok(()), None) => {}
-            });
+        });
         Box::pin(taken)
+    }
+
+    fn snapshot_written(&mut self, written: Result<(), CommitError>) {
+        let Some(processor) = &mut self.processor else { return };
+        match written {
+            Ok(()) => processor.snapshot_taken(),
+            Err(error) => {
+                tracing::warn!(location = %self.id, %error, "a snapshot could not be written");
+                processor.snapshot_missed();
+            }
+        }
+    }
+
+    fn done(&self) -> LocalBoxActorFuture<Self, ()> {
+        Box::pin(async {}.into_actor(self))
     }
 
     /// One timer, for the next wake time.
@@ -347,31 +414,20 @@ impl LocationActor {
         self.timer = Some((at, handle));
     }
 
-    fn free_slots(&self, query: &SlotQuery) -> Result<FreeSlots, EngineError> {
-        let processor = self.processor.as_ref().ok_or(EngineError::Damaged)?;
-        let (machine, zone) = (&processor.machine, &processor.settings().zone);
-        if !machine.schedule_is_read() {
-            return Err(EngineError::NotRead);
+    fn find_slots(&mut self, query: Box<SlotQuery>, reply: Reply<FreeSlots>) -> LocalBoxActorFuture<Self, ()> {
+        if query.limit > SLOTS_AT_ONCE
+            && let Some(processor) = self.processor.take()
+        {
+            let found = self.aside(processor, move |processor| free_slots(processor, &query));
+            return Box::pin(found.map(move |found, _, _| drop(reply.send(found))));
         }
-        let closed = processor.closed_operatories().map_err(|error| {
-            tracing::error!(location = %self.id, %error, "operatories could not be read");
-            EngineError::Internal
-        })?;
-        let shut = |operatory| closed.contains(&operatory);
-        let hours = machine.hours().filter(|hour| !hour.operatory.is_some_and(shut));
-        let calendar = &machine.state.calendar;
-        let slots = free_slots(hours.clone(), calendar, zone, query);
-        let next_available_date = match slots.is_empty() {
-            true => next_available(hours.clone(), calendar, zone, query, HORIZON_DAYS),
-            false => None,
-        };
-        let any_hours = hours.clone().any(|hour| query.asks_for(hour));
-        let old_read = processor.source().and_then(|_| SyncState::late_since(machine, clock::now()));
-        Ok(FreeSlots { any_hours, slots, next_available_date, old_read })
+        let found = self.in_memory().and_then(|processor| free_slots(processor, &query));
+        drop(reply.send(found));
+        self.done()
     }
 
     fn sync_state(&self) -> Result<SyncState, EngineError> {
-        let processor = self.processor.as_ref().ok_or(EngineError::Damaged)?;
+        let processor = self.in_memory()?;
         let mut state = SyncState::of(&processor.machine, processor.description.as_ref(), clock::now());
         if state.reading.is_some() && self.share.wait(&self.deps.setup.engine, clock::now()) > 0 {
             state.read_reason.get_or_insert_with(|| disk_share::SLOWED.to_owned());
@@ -380,21 +436,23 @@ impl LocationActor {
     }
 
     fn leave(&mut self) -> LocalBoxActorFuture<Self, ()> {
-        let batch = match self.processor.as_ref().map(Processor::leave) {
-            Some(Ok(batch)) if !batch.is_empty() => batch,
-            Some(Err(error)) => {
-                tracing::error!(location = %self.id, %error, "the location was unloaded without a final commit");
-                return Box::pin(async {}.into_actor(self));
-            }
-            Some(Ok(_)) | None => return Box::pin(async {}.into_actor(self)),
-        };
-        let left = self.deps.store.commit(batch).into_actor(self).map(|result, act, _| {
-            if let Err(error) = result {
-                // It still stands in the store as being in memory: the next start wakes it.
-                tracing::warn!(location = %act.id, %error, "the location was unloaded without a final commit");
+        let Some(processor) = self.processor.take() else { return self.done() };
+        let left = self.aside(processor, Processor::leave).then(|batch, act, _| match batch {
+            Ok(batch) if batch.is_empty() => act.done(),
+            Ok(batch) => act.deps.store.commit(batch).into_actor(act).map(|left, act, _| act.left(left)).boxed_local(),
+            Err(error) => {
+                tracing::error!(location = %act.id, %error, "the location was unloaded without a final commit");
+                act.done()
             }
         });
         Box::pin(left)
+    }
+
+    fn left(&self, left: Result<(), CommitError>) {
+        if let Err(error) = left {
+            // It still stands in the store as being in memory: the next start wakes it.
+            tracing::warn!(location = %self.id, %error, "the location was unloaded without a final commit");
+        }
     }
 
     /// Nothing to do for a while: out of memory.
@@ -404,13 +462,35 @@ impl LocationActor {
         let busy = self.last_used.elapsed() < self.idle || wake.is_some_and(|at| at <= soon);
         if busy {
             tell_later(ctx, Own::Idle, self.idle);
-            return Box::pin(async {}.into_actor(self));
+            return self.done();
         }
         Box::pin(self.leave().map(|(), act, ctx| {
             act.processor = None;
             ctx.stop();
         }))
     }
+}
+
+fn free_slots(processor: &Processor, query: &SlotQuery) -> Result<FreeSlots, EngineError> {
+    let (machine, zone) = (&processor.machine, &processor.settings().zone);
+    if !machine.schedule_is_read() {
+        return Err(EngineError::NotRead);
+    }
+    let closed = processor.closed_operatories().map_err(|error| {
+        tracing::error!(location = %processor.setup.id, %error, "operatories could not be read");
+        EngineError::Internal
+    })?;
+    let shut = |operatory| closed.contains(&operatory);
+    let hours = machine.hours().filter(|hour| !hour.operatory.is_some_and(shut));
+    let calendar = &machine.state.calendar;
+    let slots = slots::free_slots(hours.clone(), calendar, zone, query);
+    let next_available_date = match slots.is_empty() {
+        true => next_available(hours.clone(), calendar, zone, query, HORIZON_DAYS),
+        false => None,
+    };
+    let any_hours = hours.clone().any(|hour| query.asks_for(hour));
+    let old_read = processor.source().and_then(|_| SyncState::late_since(machine, clock::now()));
+    Ok(FreeSlots { any_hours, slots, next_available_date, old_read })
 }
 
 /// Everything that may begin a turn comes through the mailbox. A message the context notifies itself of is not held back by the turn a
@@ -429,14 +509,16 @@ impl Actor for LocationActor {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         self.metrics.locations_active.add(1);
-        self.load();
-        self.describe(ctx);
-        self.set_timer(ctx);
-        if self.set_back() > 0 {
-            // Its timer is set by a clock that is gone.
-            tell(ctx, Own::Do(Asked::own(Command::Wake)));
-        }
-        tell_later(ctx, Own::Idle, self.idle);
+        let loaded = self.load().map(|(), act, ctx| {
+            act.describe(ctx);
+            act.set_timer(ctx);
+            if act.set_back() > 0 {
+                // Its timer is set by a clock that is gone.
+                tell(ctx, Own::Do(Asked::own(Command::Wake)));
+            }
+            tell_later(ctx, Own::Idle, act.idle);
+        });
+        ctx.wait(loaded);
     }
 
     fn stopped(&mut self, _: &mut Self::Context) {
@@ -458,19 +540,16 @@ impl Handler<Ask> for LocationActor {
                 }
                 Box::pin(self.turn(job).map(|_, _, _| ()))
             }
-            Ask::FreeSlots { query, reply } => {
-                let answer = self.free_slots(&query);
-                Box::pin(async move { drop(reply.send(answer)) }.into_actor(self))
-            }
+            Ask::FreeSlots { query, reply } => self.find_slots(query, reply),
             Ask::SyncState { reply } => {
                 let answer = self.sync_state();
                 Box::pin(async move { drop(reply.send(answer)) }.into_actor(self))
             }
             Ask::Writes { reply } => {
-                let answer = self.processor.as_ref().map(write_requests::unfinished).ok_or(EngineError::Damaged);
+                let answer = self.in_memory().map(write_requests::unfinished);
                 Box::pin(async move { drop(reply.send(answer)) }.into_actor(self))
             }
-            Ask::Attend => Box::pin(async {}.into_actor(self)),
+            Ask::Attend => self.done(),
             Ask::Leave { done } => Box::pin(self.leave().map(move |(), act, ctx| {
                 act.processor = None;
                 let _ = done.send(());
@@ -499,7 +578,7 @@ impl Handler<Own> for LocationActor {
             })),
             // Several may have asked for it.
             Own::Snapshot if self.processor.as_ref().is_some_and(Processor::snapshot_due) => self.take_snapshot(),
-            Own::Snapshot => Box::pin(async {}.into_actor(self)),
+            Own::Snapshot => self.done(),
             Own::Described(described) => self.described(described, ctx),
             Own::Idle => self.idle(ctx),
         })

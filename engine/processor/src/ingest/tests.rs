@@ -25,7 +25,7 @@ use records::{
 };
 use serde_json::Value;
 use setup::{LocationSetup, Setup, testing};
-use store::{MemoryStore, Store, counters::Ids, feed_end, keys::Space, secrets::Secrets};
+use store::{MemoryStore, Store, counters::Ids, keys::Space, secrets::Secrets};
 use webhooks::{
     egress::{Egress, Reach},
     outbox::{Doorbell, Outbox},
@@ -35,7 +35,7 @@ use webhooks::{
 };
 
 use super::*;
-use crate::{change_counter::ChangeCounter, id_pool::Pool, processor::Deps, request::Request};
+use crate::{change_counter::ChangeCounter, id_pool::Pool, long_work::LongWork, processor::Deps, request::Request};
 
 const START: Timestamp = Timestamp(1_795_255_200_000);
 const SOURCE: u32 = 1;
@@ -85,6 +85,7 @@ impl World {
             views: Arc::new(Mute),
             secrets: Secrets::from_seed([7; 32]),
             index: Arc::default(),
+            long_work: LongWork::default(),
         });
         let mut world = World {
             deps,
@@ -237,7 +238,7 @@ async fn a_visit_moved_to_another_location_stands_there() {
         world.show(A, visit("x", "pat"));
         world.read(A).await;
         assert_eq!((world.visit("x"), world.remembers(A, "x")), ((A, false), true));
-        let since = feed_end(&*world.store).unwrap();
+        let since = world.store.feed_end(None).unwrap();
         // Staff move it, and change nothing else of it.
         world.hide(A, "x");
         world.show(B, visit("x", "pat"));

@@ -50,6 +50,7 @@ use crate::{
     },
     id_pool::Pool,
     ingest::IngestPage,
+    long_work::LongWork,
     patients::PatientDetails,
     processor::Deps,
     reply::Saved,
@@ -229,6 +230,7 @@ impl World {
             views: views.clone(),
             secrets: Secrets::from_seed([7; 32]),
             index: Arc::default(),
+            long_work: LongWork::default(),
         });
         let ehrs = [1, 2].map(|source| (source, practice())).into_iter().collect();
         let (processors, now) = (BTreeMap::new(), START);
@@ -742,19 +744,22 @@ async fn a_booking_of_a_new_patient_is_three_commits_through_its_confirmation() 
             address: None,
         };
         let book = BookSlot { offer, idempotency_key: name.into(), patient, note: None, created_by: "client".into() };
-        let (commits, values) = (world.store.commits(), world.values);
+        let (commits, values, reads) = (world.store.commits(), world.values, world.store.reads());
         let (booked, calls) = world.turn(MAIN, &book).await;
+        let accepted = (world.values - values, world.store.reads() - reads);
         let requests = calls.into_iter().map(|call| world.answer(MAIN, call)).collect();
         world.follow(MAIN, requests).await;
         assert!(world.processors[&MAIN].machine.state.queue.is_empty());
         let stored = world.processors[&MAIN].appointment(booked.appointment.id).unwrap().unwrap();
         assert_eq!(stored.booking.clone().unwrap().writeback, Writeback::Confirmed);
-        counted.push((world.store.commits() - commits, world.values - values));
+        counted.push((accepted, world.store.commits() - commits, world.values - values));
     }
     // With the first one ids were reserved.
-    let (commits, values) = counted[1];
-    assert!(commits <= 3, "{counted:?} commits and values");
-    assert!(values <= 17, "{counted:?} commits and values");
+    let ((accepted, reads), commits, values) = counted[1];
+    assert!(accepted <= 8, "{counted:?}: values and reads of the booking, commits and values until it is confirmed");
+    assert!(reads <= 6, "{counted:?}");
+    assert!(commits <= 3, "{counted:?}");
+    assert!(values <= 17, "{counted:?}");
 }
 
 /// A call that starts with the decision carries the place of then: where the EHR may have it stays taken.

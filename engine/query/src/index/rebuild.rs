@@ -13,7 +13,7 @@ use records::{
     schema::{EhrRecord, RESOURCES, Visitor, on, rules},
 };
 use store::{
-    Batch, CommitError, Direction, KeyRange, Store, feed_end,
+    Batch, CommitError, Direction, KeyRange, Store,
     keys::{self, Space},
 };
 
@@ -32,15 +32,13 @@ pub async fn rebuild(store: &Arc<dyn Store>, now: Timestamp) -> Result<u64, Comm
     for space in [Space::IndexManifest, Space::IndexBlock] {
         clear(store, space).await?;
     }
-    // What happened until now is in the records.
-    let merged_to = reading(store, feed_end).await?;
     let mut begun = BTreeSet::new();
     let mut after = None;
     while let Some((stream, _)) = reading(store, move |store| stream::next(store, after)).await? {
         after = Some(stream);
         let mut batch = Batch::new();
         if let Some(stream) = Stream::from_number(stream) {
-            begin(&mut batch, &mut begun, stream, merged_to);
+            begin(store, &mut batch, &mut begun, stream).await?;
         }
         store.commit(batch).await?;
     }
@@ -64,7 +62,7 @@ pub async fn rebuild(store: &Arc<dyn Store>, now: Timestamp) -> Result<u64, Comm
                 records += 1;
             }
             for (stream, changes) in changes {
-                begin(&mut batch, &mut begun, stream, merged_to);
+                begin(store, &mut batch, &mut begun, stream).await?;
                 append(&mut batch, stream, &changes);
             }
             store.commit(batch).await?;
@@ -77,12 +75,19 @@ pub async fn rebuild(store: &Arc<dyn Store>, now: Timestamp) -> Result<u64, Comm
     Ok(records)
 }
 
-/// From here on a stream's changes are to be merged.
-fn begin(batch: &mut Batch, begun: &mut BTreeSet<Stream>, stream: Stream, merged_to: u64) {
+/// From here on a stream's changes are to be merged: what happened until now is in the records.
+async fn begin(
+    store: &Arc<dyn Store>,
+    batch: &mut Batch,
+    begun: &mut BTreeSet<Stream>,
+    stream: Stream,
+) -> Result<(), CommitError> {
     if begun.insert(stream) {
+        let merged_to = reading(store, move |store| store.feed_end(Some(stream.number()))).await?;
         let manifest = Manifest { merged_to, ..Manifest::default() };
         batch.put(keys::index_manifest(stream.number()), manifest.to_bytes());
     }
+    Ok(())
 }
 
 async fn clear(store: &Arc<dyn Store>, space: Space) -> Result<(), CommitError> {

@@ -9,9 +9,9 @@ use std::{
 
 use fjall::{Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
 
-use super::faults::fjall_error;
+use super::{faults::fjall_error, torn};
 use crate::{
-    engine::{Medium, Opened, Reads, Write, Writer},
+    engine::{Medium, Opened, Outline, Reads, Write, Writer},
     error::StoreError,
     files,
     guard::{guarded, quiet_panics},
@@ -40,6 +40,7 @@ pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Result<Opened, StoreError> {
     let own = dir.join("fjall");
     let make = || if own.try_exists()? { Ok(()) } else { create(dir, &own, cache_bytes) };
     make().map_err(StoreError::io(format!("making {}", own.display())))?;
+    torn::mend(&own)?;
     let (db, values) = guarded(|| open_own(&own, cache_bytes)).map_err(|error| fjall_error(WATERMARK_KEY, error))?;
     let shown = RwLock::new(Arc::new(db.snapshot()));
     let medium = Arc::new(Values { db, values, shown });
@@ -138,9 +139,11 @@ impl Reads for View<'_> {
         self.walk(range, direction, limit, |found| found.key().map(|key| key.to_vec()))
     }
 
-    fn versions(&self, range: KeyRange, limit: usize) -> Result<Vec<(Key, Version)>, StoreError> {
+    fn outlines(&self, range: KeyRange, limit: usize) -> Result<Vec<Outline>, StoreError> {
         self.walk(range, Direction::Forward, limit, |found| {
-            found.into_inner().map(|(key, sealed)| (key.to_vec(), Version::of(&sealed)))
+            let (key, sealed) = found.into_inner()?;
+            let bytes = (key.len() + sealed.len()) as u64;
+            Ok(Outline { key: key.to_vec(), version: Version::of(&sealed), bytes })
         })
     }
 }

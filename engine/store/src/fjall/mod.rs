@@ -5,6 +5,7 @@
 
 mod faults;
 mod medium;
+mod torn;
 
 #[cfg(test)]
 mod tests;

@@ -48,7 +48,7 @@ fn name(draft: &Path, dir: &Path) -> io::Result<()> {
     fs::remove_dir_all(draft)
 }
 
-fn wait_until_closed(log: &Path) -> io::Result<()> {
+pub(super) fn wait_until_closed(log: &Path) -> io::Result<()> {
     let (log, patience) = (File::open(log)?, Instant::now() + PATIENCE);
     loop {
         match log.try_lock() {

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
+    io,
     path::Path,
     sync::{Arc, mpsc},
     thread,
@@ -79,14 +80,10 @@ pub async fn salvage(from: &Path, key: &StoreKey, to: &Path, scratch: &Path) -> 
         // What cannot be read of it is part of the damage.
         Ok(_) | Err(_) => {}
     }
-    copy(from, scratch)?;
-    let mended = mend::mend(&scratch.join("db")).map_err(StoreError::io("mending the copy of the log"))?;
     let config = StoreConfig { cache_bytes: 64 << 20, floor_bytes: 0, ..StoreConfig::new(to, key.clone()) };
-    let log = Arc::new(open_log(scratch, config.cache_bytes)?);
-    let damaged = Arc::new(Damaged { envelope: Envelope::new(key), log: log.clone() });
     let mark = watermark::read_mark(&from.join("tide"));
-    // Without the record nobody knows what there was.
-    let last = integrity::read_record(&Shared::new(log, Envelope::new(key)), "").ok().flatten();
+    let MendedCopy { mended, log, last } = mended_copy(from, scratch, &config, mark)?;
+    let damaged = Arc::new(Damaged { envelope: Envelope::new(key), log });
     let sound = EmbeddedStore::open(config)?;
     let mut copier = Copier { to: &sound, batch: Batch::new(), bytes: 0, found: WatermarkRecord::default() };
     let mut report = Report { mended, groups: (last.map_or(0, WatermarkRecord::group), mark), ..Report::default() };
@@ -119,13 +116,54 @@ fn lock(from: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
-/// Without sled's snapshot of its page table: it is made again from the log.
-fn copy(from: &Path, scratch: &Path) -> Result<(), StoreError> {
-    let io = |error| StoreError::io(format!("copying {} to {}", from.display(), scratch.display()))(error);
-    fs::create_dir_all(scratch).map_err(io)?;
-    fs::copy(from.join("db"), scratch.join("db")).map_err(io)?;
-    if from.join("conf").exists() {
-        fs::copy(from.join("conf"), scratch.join("conf")).map_err(io)?;
+struct MendedCopy {
+    mended: Mended,
+    log: Arc<Log>,
+    /// Without the record nobody knows what there was.
+    last: Option<WatermarkRecord>,
+}
+
+impl MendedCopy {
+    fn group(&self) -> u64 {
+        self.last.map_or(0, WatermarkRecord::group)
+    }
+}
+
+/// sled makes the page table again from the log, and sees more of a damaged log than a snapshot of the table lets it see. But where the log
+/// ends with a segment sled comes up empty without a snapshot: what ends too early is tried again with those that are there.
+fn mended_copy(from: &Path, scratch: &Path, config: &StoreConfig, mark: u64) -> Result<MendedCopy, StoreError> {
+    let made_again = open_copy(from, &scratch.join("log"), false, config);
+    if made_again.as_ref().is_ok_and(|copy| copy.last.is_some() && copy.group() >= mark) {
+        return made_again;
+    }
+    let (worse, better) = match (made_again, open_copy(from, &scratch.join("log-and-table"), true, config)) {
+        (Ok(made_again), Ok(with_table)) if with_table.group() > made_again.group() => (made_again, with_table),
+        (Ok(made_again), Ok(with_table)) => (with_table, made_again),
+        (Err(_), Ok(with_table)) => return Ok(with_table),
+        (made_again, Err(_)) => return made_again,
+    };
+    // Left as it is: sled would write to it.
+    std::mem::forget(worse);
+    Ok(better)
+}
+
+fn open_copy(from: &Path, to: &Path, snapshots: bool, config: &StoreConfig) -> Result<MendedCopy, StoreError> {
+    copy(from, to, snapshots).map_err(StoreError::io(format!("copying {} to {}", from.display(), to.display())))?;
+    let mended = mend::mend(&to.join("db")).map_err(StoreError::io("mending the copy of the log"))?;
+    let log = Arc::new(open_log(to, config.cache_bytes)?);
+    let last = integrity::read_record(&Shared::new(log.clone(), Envelope::new(&config.key)), "").ok().flatten();
+    Ok(MendedCopy { mended, log, last })
+}
+
+fn copy(from: &Path, to: &Path, snapshots: bool) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let is_snapshot = name.to_string_lossy().starts_with("snap.");
+        if name == "db" || name == "conf" || snapshots && is_snapshot {
+            fs::copy(entry.path(), to.join(name))?;
+        }
     }
     Ok(())
 }

@@ -7,14 +7,13 @@ use sled::IVec;
 use super::{
     faults::sled_error,
     past::{Past, State},
-    pieces::{further_pieces, join, piece_key, version},
+    pieces::{PIECE_BYTES, further_pieces, join, piece_key, version},
 };
 use crate::{
-    engine::{Medium, Reads},
+    engine::{Medium, Outline, Reads},
     error::StoreError,
     guard::guarded,
     range::{Direction, Key, KeyRange},
-    version::Version,
 };
 
 /// Records read from sled before it is asked what was replaced meanwhile.
@@ -151,7 +150,10 @@ impl Reads for View<'_> {
         self.walk(range, direction, limit, |key, _| Ok(key))
     }
 
-    fn versions(&self, range: KeyRange, limit: usize) -> Result<Vec<(Key, Version)>, StoreError> {
-        self.walk(range, Direction::Forward, limit, |key, head| Ok((key, version(&head))))
+    fn outlines(&self, range: KeyRange, limit: usize) -> Result<Vec<Outline>, StoreError> {
+        self.walk(range, Direction::Forward, limit, |key, head| {
+            let bytes = (key.len() + head.len()) as u64 + u64::from(further_pieces(&head)) * PIECE_BYTES as u64;
+            Ok(Outline { version: version(&head), key, bytes })
+        })
     }
 }

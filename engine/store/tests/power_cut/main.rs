@@ -8,8 +8,8 @@
 //!                 └────────────── some states are worked on, and cut again ┘
 //! ```
 //!
-//! 240 states of each engine, or as many as fit into two and a half minutes; `POWER_CUT_STATES=n` wants so many at least.
-//! `POWER_CUT_SEED=n` begins elsewhere.
+//! 1,000 states of each engine, or as many as fit into two and a half minutes; `POWER_CUT_STATES=n` wants so many at least.
+//! `POWER_CUT_SEED=n` begins elsewhere. Which states a seed makes depends on nothing else but how the recorded threads took turns.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
@@ -29,13 +29,19 @@ use image::{Fate, Image};
 use random::Random;
 use recording::Operation;
 use store::EngineKind;
+use tempfile::TempDir;
 use workload::Counts;
 
 /// Of each engine.
-const STATES: u64 = 240;
+const STATES: u64 = 1_000;
 const TIME: Duration = Duration::from_secs(150);
-const STATES_OF_A_RECORDING: u64 = 60;
+const STATES_OF_A_RECORDING: u64 = 100;
 const STATES_OF_A_SECOND_RECORDING: u64 = 6;
+
+/// In memory where the machine has room for files there: syncs are what a state costs on a disk, and no power is really cut.
+fn new_folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
 
 /// A process that worked on a folder while it was recorded.
 struct Recorded {
@@ -56,9 +62,9 @@ impl Recorded {
     }
 }
 
-/// Works in a process of its own on the store below `folder`, and records it. `None` when the store is refused.
-fn record(shim: &Path, engine: EngineKind, folder: &Path, seed: u64) -> Option<Recorded> {
-    let beside = tempfile::tempdir().unwrap();
+/// Works in a process of its own on the store below `folder`, and records it.
+fn record(shim: &Path, engine: EngineKind, folder: &Path, seed: u64) -> Recorded {
+    let beside = new_folder();
     let (log, told) = (beside.path().join("log"), beside.path().join("acknowledged"));
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "the_process_that_is_recorded", "--nocapture"])
@@ -71,11 +77,8 @@ fn record(shim: &Path, engine: EngineKind, folder: &Path, seed: u64) -> Option<R
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() && workload::is_refused(engine, &said) {
-        return None;
-    }
     assert!(output.status.success(), "{engine}, seed {seed}: {said}");
-    Some(Recorded { operations: recording::read(&log), acknowledged: workload::read_acknowledged(&told) })
+    Recorded { operations: recording::read(&log), acknowledged: workload::read_acknowledged(&told) }
 }
 
 /// Does nothing but in the process that `record` starts.
@@ -103,74 +106,60 @@ fn a_power_cut_at_any_moment_loses_nothing_acknowledged_on_fjall() {
 fn at_any_moment(engine: EngineKind) {
     let number = |name| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
     let (wanted, first) = (number("POWER_CUT_STATES"), number("POWER_CUT_SEED").unwrap_or(1));
-    let tools = tempfile::tempdir().unwrap();
+    let tools = new_folder();
     let shim = recording::compile_shim(tools.path());
     let begun = Instant::now();
-    let mut looked_at = LookedAt::default();
+    let mut states = 0;
     for seed in first.. {
-        if looked_at.states >= wanted.unwrap_or(STATES) || wanted.is_none() && begun.elapsed() > TIME {
+        if states >= wanted.unwrap_or(STATES) || wanted.is_none() && begun.elapsed() > TIME {
             break;
         }
-        one_recording(&shim, engine, seed, &mut looked_at);
+        states += one_recording(&shim, engine, seed);
     }
-    let LookedAt { states, refused } = looked_at;
-    println!("{engine}: {states} states in {:.0} s, {refused} refused", begun.elapsed().as_secs_f64());
-    assert!(refused <= 2 + states / 50, "{refused} of {states} are refused");
-}
-
-#[derive(Default)]
-struct LookedAt {
-    states: u64,
-    /// Of them: the store was not opened (`workload::is_refused`).
-    refused: u64,
-}
-
-impl LookedAt {
-    fn add(&mut self, opened: bool) {
-        self.states += 1;
-        self.refused += u64::from(!opened);
-    }
+    println!("{engine}: {states} states in {:.0} s", begun.elapsed().as_secs_f64());
 }
 
 /// A test of the test: on a disk whose syncs do nothing, what was acknowledged is missed.
 #[test]
 fn a_disk_that_lies_is_noticed() {
-    let tools = tempfile::tempdir().unwrap();
+    let tools = new_folder();
     let shim = recording::compile_shim(tools.path());
-    let folder = tempfile::tempdir().unwrap();
+    let folder = new_folder();
     let mut before = Image::of(folder.path());
     before.ignores_syncs = true;
-    let recorded = record(&shim, EngineKind::Sled, folder.path(), 0).unwrap();
+    let recorded = record(&shim, EngineKind::Sled, folder.path(), 0);
     let noticed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         cut(before, &recorded, folder.path(), 20, &mut Random::new(0), |state, acknowledged, what| {
-            assert!(workload::look(EngineKind::Sled, state, &acknowledged, what));
+            workload::look(EngineKind::Sled, state, &acknowledged, what);
         });
     }));
     assert!(noticed.is_err());
 }
 
-fn one_recording(shim: &Path, engine: EngineKind, seed: u64, looked_at: &mut LookedAt) {
+/// How many states were looked at.
+fn one_recording(shim: &Path, engine: EngineKind, seed: u64) -> u64 {
     let mut random = Random::new(seed);
-    let folder = tempfile::tempdir().unwrap();
+    let folder = new_folder();
     let before = Image::of(folder.path());
-    let recorded = record(shim, engine, folder.path(), seed).unwrap();
-    let mut worked_on = Random::new(!seed);
+    let recorded = record(shim, engine, folder.path(), seed);
+    let (mut worked_on, mut states) = (Random::new(!seed), 0);
     cut(before, &recorded, folder.path(), STATES_OF_A_RECORDING, &mut random, |state, acknowledged, what| {
         let what = format!("{engine}, seed {seed}, {what}");
+        states += 1;
         if worked_on.below(20) > 0 {
-            looked_at.add(workload::look(engine, state, &acknowledged, &what));
+            workload::look(engine, state, &acknowledged, &what);
             return;
         }
         // The power goes again while a start mends what the first cut left, or after it.
         let before = Image::of(state);
-        let recorded = record(shim, engine, state, seed);
-        looked_at.add(recorded.is_some());
-        let Some(mut recorded) = recorded else { return };
+        let mut recorded = record(shim, engine, state, seed);
         recorded.acknowledged.push((0, acknowledged));
         cut(before, &recorded, state, STATES_OF_A_SECOND_RECORDING, &mut worked_on, |state, acknowledged, then| {
-            looked_at.add(workload::look(engine, state, &acknowledged, &format!("{what}, then {then}")));
+            states += 1;
+            workload::look(engine, state, &acknowledged, &format!("{what}, then {then}"));
         });
     });
+    states
 }
 
 /// Cuts the power at moments of chance, and hands each state out with what was acknowledged of it.
@@ -189,7 +178,7 @@ fn cut(
     for moment in 0..=operations.len() {
         while moments.next_if_eq(&moment).is_some() {
             let fate = [Fate::Lost, Fate::Kept, Fate::Mixed, Fate::Mixed][random.below(4) as usize];
-            let state = tempfile::tempdir().unwrap();
+            let state = new_folder();
             image.cut(fate, random, state.path());
             let written = moment.checked_sub(1).map_or(0, |last| operations[last].0);
             let what = format!("operation {moment} of {}, unsynced {fate:?}", operations.len());

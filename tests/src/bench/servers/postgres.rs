@@ -43,24 +43,24 @@ struct Pool {
     places: Semaphore,
 }
 
-pub fn config(socket_dir: &Path) -> Config {
+fn config(socket_dir: &Path, port: u16) -> Config {
     let mut config = Config::new();
-    config.host_path(socket_dir).user("postgres").dbname("postgres");
+    config.host_path(socket_dir).port(port).user("postgres").dbname("postgres");
     config
 }
 
-async fn connect(socket_dir: &Path) -> Result<Client, tokio_postgres::Error> {
-    let (client, connection) = config(socket_dir).connect(NoTls).await?;
+async fn connect(socket_dir: &Path, port: u16) -> Result<Client, tokio_postgres::Error> {
+    let (client, connection) = config(socket_dir, port).connect(NoTls).await?;
     tokio::spawn(connection);
     Ok(client)
 }
 
-pub async fn serve(socket_dir: &Path, sessions: usize) -> io::Result<()> {
-    let schema = connect(socket_dir).await.map_err(io::Error::other)?;
+pub async fn serve(socket_dir: &Path, port: u16, sessions: usize) -> io::Result<()> {
+    let schema = connect(socket_dir, port).await.map_err(io::Error::other)?;
     schema.batch_execute(SCHEMA).await.map_err(io::Error::other)?;
     let mut idle = Vec::new();
     for _ in 0..sessions {
-        idle.push(Session::open(socket_dir).await.map_err(io::Error::other)?);
+        idle.push(Session::open(socket_dir, port).await.map_err(io::Error::other)?);
     }
     let pool = Data::new(Pool { idle: Mutex::new(idle), places: Semaphore::new(sessions) });
     let book = || web::resource("/intent/booking/book").route(web::post().to(book));
@@ -72,8 +72,8 @@ pub async fn serve(socket_dir: &Path, sessions: usize) -> io::Result<()> {
 }
 
 impl Session {
-    async fn open(socket_dir: &Path) -> Result<Session, tokio_postgres::Error> {
-        let client = connect(socket_dir).await?;
+    async fn open(socket_dir: &Path, port: u16) -> Result<Session, tokio_postgres::Error> {
+        let client = connect(socket_dir, port).await?;
         let statements = Statements {
             known_key: client
                 .prepare(

@@ -29,15 +29,27 @@ use crate::{
 
 pub const API_KEY: &str = "psk_of_the_benchmark";
 
-pub async fn serve(dir: &Path, locations: u32, writes: &str, kept: u64) -> Result<(), Box<dyn Error>> {
+/// `database`: where its store is to be, instead of in the folder.
+pub async fn serve(
+    dir: &Path,
+    locations: u32,
+    writes: &str,
+    kept: u64,
+    database: Option<&str>,
+) -> Result<(), Box<dyn Error>> {
     let writes = match writes {
         "wait" => Writes::Wait,
         "at-once" => Writes::TakenAtOnce,
         other => return Err(format!("no such way with writes: {other}").into()),
     };
-    let mut parts = Parts::new(practices::store(dir)?, RecordViews::shared());
+    let setup = practices::setup(locations);
+    let store = match database {
+        Some(url) => practices::store_in_database(dir, url, &setup).await?,
+        None => practices::store(dir)?,
+    };
+    let mut parts = Parts::new(store, RecordViews::shared());
     parts.own = own(locations, writes);
-    let engine = Arc::new(Engine::start(practices::setup(locations), parts).await?);
+    let engine = Arc::new(Engine::start(setup, parts).await?);
     for id in 1..=locations {
         first_sync(&engine, LocationId(id)).await?;
     }

@@ -1,0 +1,58 @@
+//! The table `[postgres]`: the database of the store.
+
+use std::path::Path;
+
+use engine::{
+    setup::{
+        EngineRules, StoreEngine,
+        database::{Database, DatabaseTls},
+        secret::Secret,
+    },
+    store::postgres::PostgresConfig,
+};
+
+use location::time::{MINUTE, SECOND};
+
+use super::reader::{Placed, Section, credential};
+
+pub(super) fn read(root: &Section<'_, '_>, base: &Path) -> Database {
+    let mut database = Database::default();
+    let Some(s) = root.table("postgres") else { return database };
+    database.url = s.parsed("url", address).map(|url| url.value);
+    s.knob("readers", 1..=64, &mut database.readers);
+    s.std_duration("connect_timeout", 100..=MINUTE, &mut database.connect_timeout);
+    s.std_duration("statement_timeout", SECOND..=5 * MINUTE, &mut database.statement_timeout);
+    let ca = s.text("ca_file");
+    let verify = s.parsed("tls", |text| match text {
+        "verify" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("must be \"verify\" or \"off\"".into()),
+    });
+    database.tls = match (verify.is_none_or(|verify| verify.value), ca) {
+        (true, ca) => DatabaseTls::Verify { ca: ca.map(|file| base.join(file.value)) },
+        (false, None) => DatabaseTls::Off,
+        (false, Some(file)) => {
+            s.problems.add(file.at, "`ca_file` has no effect with tls = \"off\": remove one of them");
+            DatabaseTls::Off
+        }
+    };
+    database
+}
+
+/// A store in a database needs one.
+pub(super) fn check(engine: Option<&Placed<StoreEngine>>, rules: &EngineRules, s: &Section<'_, '_>) {
+    if let Some(engine) = engine.filter(|engine| engine.value == StoreEngine::Postgres)
+        && rules.database.url.is_none()
+    {
+        s.problems
+            .add(engine.at, "store_engine = \"postgres\" needs the address of the database: set `url` in [postgres]");
+    }
+}
+
+fn address(text: &str) -> Result<Secret, String> {
+    let url = credential(text)?;
+    match PostgresConfig::new(url.as_str()).is_readable() {
+        true => Ok(Secret::new(url)),
+        false => Err("must be an address such as postgresql://user:password@host:5432/database".into()),
+    }
+}

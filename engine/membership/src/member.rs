@@ -1,0 +1,232 @@
+//! One process among the nodes: what it makes of a look at the table, and what it writes there. It reads no clock and no store.
+
+use std::collections::BTreeMap;
+
+use store::Batch;
+
+use crate::{
+    rendezvous::owner,
+    table::{Look, Node, NodeId, Proposal, Row, View, delete_row, expect_view, put_row},
+};
+
+/// Milliseconds on a clock of this process that is never set, from any beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(pub u64);
+
+impl Moment {
+    fn since(self, earlier: Moment) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// How long a node may serve after it began a renewal.
+    pub period: u64,
+}
+
+impl Rules {
+    /// How long no renewal is seen of a node that counts as gone: a quarter more than it may serve, for clocks that run faster or slower.
+    fn gone_after(self) -> u64 {
+        self.period + self.period / 4
+    }
+}
+
+/// Where an institution is, as this process knows it at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    Mine,
+    /// The address of the node that has it.
+    Elsewhere(String),
+    /// It is moving, or this node has lost touch with the others. It will be somewhere soon.
+    Unsettled,
+}
+
+/// What a look has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// There is a new view. What is not this node's own any more has to be let go of; say so with `let_go`.
+    View { epoch: u64 },
+    /// What this node got by the view is its own from now on.
+    Settled,
+}
+
+#[derive(Clone, Copy)]
+struct Seen {
+    beats: u64,
+    /// When they were seen first, after the look.
+    at: Moment,
+    /// There were others before.
+    renewed: bool,
+}
+
+pub struct Member {
+    node: Node,
+    rules: Rules,
+    beats: u64,
+    view: View,
+    follows: u64,
+    leaves: bool,
+    /// It has let go of everything and its row is gone.
+    left: bool,
+    serves_until: Moment,
+    /// Everybody follows the view.
+    settled: bool,
+    /// The last view that was settled while this node was a member, and those since.
+    kept: Vec<View>,
+    seen: BTreeMap<NodeId, Seen>,
+}
+
+impl Member {
+    pub fn new(node: Node, rules: Rules) -> Member {
+        Member {
+            node,
+            rules,
+            beats: 0,
+            view: View::default(),
+            follows: 0,
+            leaves: false,
+            left: false,
+            serves_until: Moment::default(),
+            settled: false,
+            kept: Vec::new(),
+            seen: BTreeMap::new(),
+        }
+    }
+
+    pub fn place(&self, institution: u32, now: Moment) -> Place {
+        let Some(of) = owner(&self.view, institution).filter(|_| now < self.serves_until) else {
+            return Place::Unsettled;
+        };
+        if of.id != self.node.id {
+            return Place::Elsewhere(of.address.clone());
+        }
+        let is_mine = |view: &View| owner(view, institution).is_some_and(|of| of.id == self.node.id);
+        let kept = !self.kept.is_empty() && self.kept.iter().all(is_mine);
+        if self.settled || kept { Place::Mine } else { Place::Unsettled }
+    }
+
+    /// Takes in the table. `now` is after it was read: a renewal that is seen then was begun before.
+    pub fn looked(&mut self, look: &Look, now: Moment) -> Option<News> {
+        self.note_renewals(&look.rows, now);
+        if look.view.epoch > self.view.epoch {
+            self.adopt(&look.view);
+            return Some(News::View { epoch: self.view.epoch });
+        }
+        if !self.settled && self.is_member() && all_follow(&self.view, &look.rows) {
+            self.settled = true;
+            self.kept = vec![self.view.clone()];
+            return Some(News::Settled);
+        }
+        None
+    }
+
+    fn note_renewals(&mut self, rows: &[Row], now: Moment) {
+        self.seen.retain(|id, _| rows.iter().any(|row| row.node.id == *id));
+        for row in rows {
+            let before = self.seen.get(&row.node.id).copied();
+            if before.is_none_or(|before| before.beats != row.beats) {
+                let seen = Seen { beats: row.beats, at: now, renewed: before.is_some() };
+                self.seen.insert(row.node.id.clone(), seen);
+            }
+        }
+    }
+
+    fn adopt(&mut self, view: &View) {
+        self.view = view.clone();
+        self.settled = false;
+        if !self.is_member() {
+            self.kept.clear();
+        } else if !self.kept.is_empty() {
+            self.kept.push(view.clone());
+        }
+    }
+
+    /// Everything that is not this node's own under the view of `epoch` is let go of: nothing of it is served or under way.
+    pub fn let_go(&mut self, epoch: u64) {
+        self.follows = self.follows.max(epoch);
+    }
+
+    /// The next view, where the look shows that there has to be one.
+    pub fn proposal(&self, look: &Look, now: Moment) -> Option<Proposal> {
+        if look.view.epoch != self.view.epoch {
+            return None;
+        }
+        let row = |id: &NodeId| look.rows.iter().find(|row| row.node.id == *id);
+        let is_gone = |id: &NodeId| {
+            let silent = self.seen.get(id).is_none_or(|seen| now.since(seen.at) > self.rules.gone_after());
+            silent && *id != self.node.id
+        };
+        let stays = |node: &&Node| row(&node.id).is_some_and(|row| !row.leaves && !is_gone(&node.id));
+        let joins = |row: &&Row| {
+            let new = !self.view.has(&row.node.id) && !row.leaves && row.follows == self.view.epoch;
+            let renewed = self.seen.get(&row.node.id).is_some_and(|seen| seen.renewed);
+            new && renewed && !is_gone(&row.node.id)
+        };
+        let mut nodes: Vec<Node> = self.view.nodes.iter().filter(stays).cloned().collect();
+        nodes.extend(look.rows.iter().filter(joins).map(|row| row.node.clone()));
+        let gone: Vec<&Row> = look.rows.iter().filter(|row| is_gone(&row.node.id)).collect();
+        if nodes == self.view.nodes && gone.is_empty() {
+            return None;
+        }
+        let out = self.view.nodes.iter().map(|node| &node.id).filter(|id| !nodes.iter().any(|node| node.id == **id));
+        // One that follows the view it is not in any more has nothing left.
+        let still = |id: &&NodeId| row(id).is_some_and(|row| row.follows < self.view.epoch);
+        let leaving = out.chain(self.view.leaving.iter().filter(still));
+        let leaving = leaving.filter(|id| row(id).is_some() && !is_gone(id)).cloned().collect();
+        let gone = gone.into_iter().cloned().collect();
+        Some(Proposal { view: View { epoch: self.view.epoch + 1, nodes, leaving }, gone })
+    }
+
+    /// The renewal of its row, or its end. Say with `renewed` when it is durable. It conflicts where there is another view by now: who
+    /// counts as gone, or has lost something, has to look first.
+    pub fn renewal(&mut self) -> Batch {
+        let mut batch = Batch::new();
+        expect_view(&mut batch, self.view.epoch);
+        if self.may_end() {
+            delete_row(&mut batch, &self.node.id);
+        } else {
+            self.beats += 1;
+            let row = Row { node: self.node.clone(), beats: self.beats, follows: self.follows, leaves: self.leaves };
+            put_row(&mut batch, &row);
+        }
+        batch
+    }
+
+    /// `begun` is when the renewal was handed to the store, or earlier.
+    pub fn renewed(&mut self, begun: Moment) {
+        if self.may_end() {
+            self.left = true;
+        } else {
+            self.serves_until = self.serves_until.max(Moment(begun.0 + self.rules.period));
+        }
+    }
+
+    /// From now on it wants to be a member no more.
+    pub fn leave(&mut self) {
+        self.leaves = true;
+    }
+
+    pub fn has_left(&self) -> bool {
+        self.left
+    }
+
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    fn is_member(&self) -> bool {
+        self.view.has(&self.node.id)
+    }
+
+    fn may_end(&self) -> bool {
+        self.leaves && !self.is_member() && self.follows >= self.view.epoch
+    }
+}
+
+fn all_follow(view: &View, rows: &[Row]) -> bool {
+    let row = |id: &NodeId| rows.iter().find(|row| row.node.id == *id);
+    let members = view.nodes.iter().all(|node| row(&node.id).is_some_and(|row| row.follows >= view.epoch));
+    // Without a row it has left.
+    members && view.leaving.iter().all(|id| row(id).is_none_or(|row| row.follows >= view.epoch))
+}

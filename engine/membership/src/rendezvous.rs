@@ -1,0 +1,72 @@
+//! Rendezvous hashing: of all members the one with the highest score for an institution has it. When a node joins or leaves, only what it
+//! gets or had moves.
+
+use sha2::{Digest, Sha256};
+
+use crate::table::{Node, View};
+
+/// Nodes are told apart by their names, so that one that was restarted gets back what it had.
+fn score(node: &Node, institution: u32) -> u64 {
+    let mut hash = Sha256::new();
+    hash.update(institution.to_be_bytes());
+    hash.update(node.id.name.as_bytes());
+    let [a, b, c, d, e, f, g, h, ..]: [u8; 32] = hash.finalize().into();
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+}
+
+/// None where nobody is a member.
+pub(crate) fn owner(view: &View, institution: u32) -> Option<&Node> {
+    view.nodes.iter().max_by_key(|node| (score(node, institution), &node.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::table::NodeId;
+
+    const INSTITUTIONS: u32 = 100_000;
+
+    fn view(names: &[&str]) -> View {
+        let node = |name: &&str| {
+            let id = NodeId { name: (*name).to_owned(), incarnation: Uuid::nil() };
+            Node { id, address: format!("{name}:7001") }
+        };
+        View { epoch: 1, nodes: names.iter().map(node).collect(), leaving: Vec::new() }
+    }
+
+    fn owners(view: &View) -> Vec<&str> {
+        (0..INSTITUTIONS).map(|id| owner(view, id).expect("somebody is a member").id.name.as_str()).collect()
+    }
+
+    #[test]
+    fn only_what_a_node_gets_or_had_moves() {
+        let (three, four) = (view(&["a", "b", "c"]), view(&["a", "b", "c", "d"]));
+        let (of_three, of_four) = (owners(&three), owners(&four));
+        let moved = of_three.iter().zip(&of_four).filter(|(before, after)| before != after);
+        assert!(moved.clone().all(|(_, after)| *after == "d"), "only what the new node gets");
+        let moved = moved.count();
+        assert_eq!(moved, of_four.iter().filter(|owner| **owner == "d").count());
+        assert!((24_000..26_000).contains(&moved), "a quarter of {INSTITUTIONS}, not {moved}");
+    }
+
+    #[test]
+    fn every_node_has_its_share() {
+        let ten = view(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
+        let mut shares = BTreeMap::new();
+        owners(&ten).into_iter().for_each(|owner| *shares.entry(owner).or_insert(0) += 1);
+        assert_eq!(shares.len(), 10);
+        assert!(shares.values().all(|share| (9_500..10_500).contains(share)), "{shares:?}");
+    }
+
+    #[test]
+    fn a_restart_moves_nothing() {
+        let before = view(&["a", "b", "c"]);
+        let mut after = view(&["c", "b", "a"]);
+        after.nodes[1].id.incarnation = Uuid::max();
+        assert_eq!(owners(&before), owners(&after));
+    }
+}

@@ -1,0 +1,261 @@
+//! Nodes on one store, at random: they stop for any time between any two steps, lose the store, die, come back and leave, by clocks of any
+//! beginning. At no moment is an institution served by two.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use proptest::{
+    prelude::Rng,
+    test_runner::{RngAlgorithm, TestRng},
+};
+use store::{CommitError, MemoryStore};
+use uuid::Uuid;
+
+use super::*;
+use crate::table::Node;
+
+const PERIOD: u64 = 1_000;
+const INSTITUTIONS: u32 = 24;
+
+/// Where a node is in its round.
+enum Step {
+    Look,
+    Propose(Look),
+    Renew,
+}
+
+struct Process {
+    member: Member,
+    /// Its clock is ahead of true time by this.
+    ahead: u64,
+    step: Step,
+    /// When it does its next step.
+    at: u64,
+    /// It has something to let go of for this view, and will have by then.
+    letting_go: Option<(u64, u64)>,
+    cut_off_until: u64,
+}
+
+struct World {
+    store: MemoryStore,
+    now: u64,
+    processes: Vec<Process>,
+    random: TestRng,
+    incarnations: u128,
+}
+
+impl World {
+    fn new(seed: u8) -> World {
+        let random = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
+        World { store: MemoryStore::new(), now: 0, processes: Vec::new(), random, incarnations: 0 }
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.random.next_u64() % limit
+    }
+
+    fn index(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(length.max(1) as u64)).unwrap()
+    }
+
+    fn start(&mut self, name: &str) {
+        self.incarnations += 1;
+        let id = NodeId { name: name.to_owned(), incarnation: Uuid::from_u128(self.incarnations) };
+        let node = Node { id, address: format!("{name}:7001") };
+        let ahead = self.below(1_000_000);
+        let member = Member::new(node, Rules { period: PERIOD });
+        let process = Process { member, ahead, step: Step::Look, at: self.now, letting_go: None, cut_off_until: 0 };
+        self.processes.push(process);
+    }
+
+    /// One step of one process; how long until its next is chance: mostly little, now and then far more than a period.
+    fn step(&mut self, index: usize) {
+        let pause = match self.below(40) {
+            0 => self.below(4 * PERIOD),
+            _ => self.below(PERIOD / 8),
+        };
+        let (now, store) = (self.now, &self.store);
+        let process = &mut self.processes[index];
+        let moment = Moment(now + process.ahead);
+        process.at = now + pause;
+        if let Some((epoch, _)) = process.letting_go.take_if(|(_, by)| *by <= now) {
+            process.member.let_go(epoch);
+        }
+        if process.cut_off_until > now {
+            return process.step = Step::Look;
+        }
+        process.step = match std::mem::replace(&mut process.step, Step::Look) {
+            Step::Look => {
+                let look = look(store).unwrap();
+                if let Some(News::View { epoch }) = process.member.looked(&look, moment) {
+                    process.letting_go = Some((epoch, now + pause));
+                }
+                Step::Propose(look)
+            }
+            Step::Propose(look) => {
+                if let Some(proposal) = process.member.proposal(&look, moment)
+                    && let Some(batch) = proposal.batch(store).unwrap()
+                {
+                    match store.commit_now(batch) {
+                        Ok(()) | Err(CommitError::Conflict { .. }) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+                Step::Renew
+            }
+            Step::Renew => {
+                match store.commit_now(process.member.renewal()) {
+                    Ok(()) => process.member.renewed(moment),
+                    Err(CommitError::Conflict { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+                Step::Look
+            }
+        };
+    }
+
+    /// Runs until `end`, and looks at every moment something happens.
+    fn run(&mut self, end: u64) {
+        while let Some(index) = (0..self.processes.len()).min_by_key(|index| self.processes[*index].at) {
+            if self.processes[index].at > end {
+                break;
+            }
+            self.now = self.now.max(self.processes[index].at);
+            self.step(index);
+            self.check();
+            self.processes.retain(|process| !process.member.has_left());
+        }
+        self.now = end;
+    }
+
+    fn check(&self) {
+        for institution in 0..INSTITUTIONS {
+            let mut served = Vec::new();
+            for process in &self.processes {
+                let moment = Moment(self.now + process.ahead);
+                if process.member.place(institution, moment) == Place::Mine {
+                    served.push(process.member.view().epoch);
+                }
+            }
+            assert!(served.len() <= 1, "at {} institution {institution} is served under views {served:?}", self.now);
+        }
+    }
+
+    fn served(&self) -> usize {
+        let mine = |process: &&Process, id| process.member.place(id, Moment(self.now + process.ahead)) == Place::Mine;
+        (0..INSTITUTIONS).filter(|id| self.processes.iter().any(|process| mine(&process, *id))).count()
+    }
+}
+
+/// Cases of the property; `MEMBERSHIP_CASES` asks for more.
+fn cases() -> u8 {
+    std::env::var("MEMBERSHIP_CASES").map_or(60, |cases| cases.parse().unwrap())
+}
+
+#[test]
+fn an_institution_is_never_served_by_two() {
+    let (mut served, mut looks) = (0, 0);
+    for seed in 0..cases() {
+        let mut world = World::new(seed);
+        ["a", "b", "c"].into_iter().for_each(|name| world.start(name));
+        for round in 1..40 {
+            world.run(round * PERIOD / 2);
+            let count = world.processes.len();
+            let (one, name, long) = (world.index(count), world.index(5), world.below(3 * PERIOD));
+            match world.below(10) {
+                0 if count > 1 => drop(world.processes.swap_remove(one)),
+                _ if count == 0 => world.start("a"),
+                1 if count < 5 => world.start(["a", "b", "c", "d", "e"][name]),
+                2 if count > 1 => world.processes[one].member.leave(),
+                3 => world.processes[one].cut_off_until = world.now + long,
+                _ => {}
+            }
+            (served, looks) = (served + world.served(), looks + INSTITUTIONS as usize);
+        }
+    }
+    assert!(served * 3 > looks, "somebody has to serve them most of the time: {served} of {looks}");
+}
+
+/// Without chance: what it costs when nothing goes wrong.
+fn calm(names: &[&str]) -> World {
+    let mut world = World::new(7);
+    names.iter().for_each(|name| world.start(name));
+    world
+}
+
+impl World {
+    /// Every process looks, proposes and renews, all within a quarter of a period.
+    fn round(&mut self) {
+        for _ in 0..3 {
+            for index in 0..self.processes.len() {
+                self.step(index);
+                let process = &mut self.processes[index];
+                if let Some((epoch, _)) = process.letting_go.take() {
+                    process.member.let_go(epoch);
+                }
+                self.check();
+            }
+        }
+        self.processes.retain(|process| !process.member.has_left());
+        self.now += PERIOD / 4;
+    }
+
+    fn rounds_until(&mut self, done: impl Fn(&World) -> bool) -> u32 {
+        for round in 0..40 {
+            if done(self) {
+                return round;
+            }
+            self.round();
+        }
+        panic!("{} of {INSTITUTIONS} institutions are served after 40 rounds", self.served());
+    }
+}
+
+fn all_are_served(world: &World) -> bool {
+    world.served() == INSTITUTIONS as usize
+}
+
+#[test]
+fn a_node_that_joins_or_leaves_moves_what_has_to_move_and_the_rest_is_served_meanwhile() {
+    let mut world = calm(&["a", "b"]);
+    world.rounds_until(all_are_served);
+    let of = |world: &World, index: usize| {
+        let process = &world.processes[index];
+        let moment = Moment(world.now + process.ahead);
+        (0..INSTITUTIONS).filter(|id| process.member.place(*id, moment) == Place::Mine).collect::<BTreeSet<u32>>()
+    };
+    let (a, b) = (of(&world, 0), of(&world, 1));
+    world.start("c");
+    let mut fewest = INSTITUTIONS as usize;
+    for _ in 0..12 {
+        world.round();
+        fewest = fewest.min(world.served());
+    }
+    assert!(all_are_served(&world));
+    let c = of(&world, 2);
+    assert!(!c.is_empty() && of(&world, 0).is_subset(&a) && of(&world, 1).is_subset(&b));
+    assert_eq!(fewest, INSTITUTIONS as usize - c.len(), "what stayed was served without a pause");
+    world.processes[2].member.leave();
+    world.rounds_until(|world| world.processes.len() == 2);
+    world.rounds_until(all_are_served);
+    assert_eq!((of(&world, 0), of(&world, 1)), (a, b), "it is as it was");
+}
+
+#[test]
+fn what_a_dead_node_had_is_served_again_soon() {
+    let mut world = calm(&["a", "b", "c"]);
+    world.rounds_until(all_are_served);
+    world.processes.swap_remove(1);
+    assert!(!all_are_served(&world));
+    let rounds = world.rounds_until(all_are_served);
+    assert!((5..=9).contains(&rounds), "a period, a quarter, and the way of a view, not {rounds} rounds");
+}
+
+#[test]
+fn one_that_has_lost_the_store_serves_no_longer_than_a_period() {
+    let mut world = calm(&["a"]);
+    world.rounds_until(all_are_served);
+    world.now += PERIOD;
+    assert_eq!(world.served(), 0);
+    world.rounds_until(all_are_served);
+}

@@ -1,0 +1,77 @@
+//! Work that may take long, beside the threads of the actors: a page, a replay or a snapshot of one location holds up no other.
+
+use std::{future::pending, num::NonZero, sync::Arc, thread::available_parallelism};
+
+use tokio::{sync::Semaphore, task::spawn_blocking};
+
+/// As many pieces of work at once as there are processors; the others wait in the order they came.
+#[derive(Clone)]
+pub struct LongWork(Arc<Semaphore>);
+
+impl Default for LongWork {
+    fn default() -> LongWork {
+        LongWork(Arc::new(Semaphore::new(available_parallelism().map_or(1, NonZero::get))))
+    }
+}
+
+impl LongWork {
+    /// Its panic is that of whoever waits for it.
+    pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        let place = self.0.clone().acquire_owned().await.expect("the semaphore is never closed");
+        let working = spawn_blocking(move || {
+            let _place = place;
+            work()
+        });
+        match working.await {
+            Ok(done) => done,
+            Err(ended) => match ended.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime ends, and with it whoever waits.
+                Err(_) => pending().await,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::{
+        Barrier,
+        atomic::{AtomicUsize, Ordering},
+    };
+
+    use super::*;
+
+    #[actix::test]
+    async fn no_more_at_once_than_there_are_places() {
+        let (work, running, most) =
+            (LongWork(Arc::new(Semaphore::new(2))), Arc::new(AtomicUsize::new(0)), Arc::default());
+        let count = |running: Arc<AtomicUsize>, most: Arc<AtomicUsize>, met: Arc<Barrier>| {
+            move || {
+                most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                met.wait();
+                running.fetch_sub(1, Ordering::SeqCst);
+            }
+        };
+        // Two have to be there at once for one of them to end.
+        let met = Arc::new(Barrier::new(2));
+        let all = (0..8).map(|_| {
+            let (work, counted) = (work.clone(), count(running.clone(), Arc::clone(&most), met.clone()));
+            actix::spawn(async move { work.run(counted).await })
+        });
+        for one in all.collect::<Vec<_>>() {
+            one.await.unwrap();
+        }
+        assert_eq!(most.load(Ordering::SeqCst), 2);
+    }
+
+    #[actix::test]
+    async fn a_panic_reaches_who_waits_and_gives_the_place_back() {
+        let work = LongWork(Arc::new(Semaphore::new(1)));
+        let other = work.clone();
+        let ended = actix::spawn(async move { other.run(|| panic!("broken")).await }).await;
+        assert!(ended.unwrap_err().is_panic());
+        assert_eq!(work.run(|| 7).await, 7);
+    }
+}

@@ -1,0 +1,127 @@
+//! This process among the nodes of a cluster: its membership in the store, and where an institution is.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use location::ids::InstitutionId;
+use membership::{Look, Member, Moment, News, Node, NodeId, Place, Proposal, Rules, look};
+use runtime::clock;
+use store::{CommitError, Store, StoreError};
+use tokio::sync::Notify;
+
+/// Looks and renewals in a period: one that fails is tried again in time.
+const BEATS: u32 = 4;
+
+/// What the operator says of this node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeRules {
+    pub name: String,
+    /// Where the other nodes reach it.
+    pub address: String,
+    /// How long it may serve after it began to renew its row; a node that dies costs its institutions about one and a half of it.
+    pub period: Duration,
+}
+
+pub(crate) struct Cluster {
+    store: Arc<dyn Store>,
+    member: Mutex<Member>,
+    began: Instant,
+    period: Duration,
+    /// Something has changed that others wait for.
+    soon: Notify,
+}
+
+impl Cluster {
+    pub(crate) fn new(store: Arc<dyn Store>, rules: NodeRules) -> Arc<Cluster> {
+        let id = NodeId::new(rules.name, clock::random());
+        let period = u64::try_from(rules.period.as_millis()).unwrap_or(u64::MAX);
+        let member = Member::new(Node { id, address: rules.address }, Rules { period });
+        let (began, period, soon) = (Instant::now(), rules.period, Notify::new());
+        Arc::new(Cluster { store, member: Mutex::new(member), began, period, soon })
+    }
+
+    pub(crate) fn place(&self, institution: InstitutionId) -> Place {
+        let now = self.now();
+        self.member().place(institution.0, now)
+    }
+
+    pub(crate) fn has_left(&self) -> bool {
+        self.member().has_left()
+    }
+
+    /// Nothing of others under the view of `epoch` is in memory any more.
+    pub(crate) fn let_go(&self, epoch: u64) {
+        self.member().let_go(epoch);
+        self.soon.notify_one();
+    }
+
+    /// Until the next beat.
+    pub(crate) async fn pause(&self) {
+        tokio::select! {
+            () = tokio::time::sleep(self.period / BEATS) => {}
+            () = self.soon.notified() => {}
+        }
+    }
+
+    /// Has what this node has handed over, and waits until its membership has ended.
+    pub(crate) async fn leave(&self, grace: Duration) {
+        self.member().leave();
+        self.soon.notify_one();
+        let left = async {
+            while !self.has_left() {
+                tokio::time::sleep(self.period / BEATS / 4).await;
+            }
+        };
+        if tokio::time::timeout(grace, left).await.is_err() {
+            tracing::warn!("the other nodes could not be told in time that this one ends; they find out by themselves");
+        }
+    }
+
+    /// One look, and what follows from it.
+    pub(crate) async fn beat(&self) -> Result<Option<News>, CommitError> {
+        let look = self.reading(look).await?;
+        let news = self.member().looked(&look, self.now());
+        if let Some(proposal) = self.proposal(&look)
+            && let Some(batch) = self.reading(move |store| proposal.batch(store)).await?
+        {
+            match self.store.commit(batch).await {
+                // Its members are seen at the next look.
+                Ok(()) => self.soon.notify_one(),
+                Err(CommitError::Conflict { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let (begun, renewal) = (self.now(), self.member().renewal());
+        match self.store.commit(renewal).await {
+            Ok(()) => self.member().renewed(begun),
+            // There is another view, which the next look shows.
+            Err(CommitError::Conflict { .. }) => self.soon.notify_one(),
+            Err(error) => return Err(error),
+        }
+        Ok(news)
+    }
+
+    fn proposal(&self, look: &Look) -> Option<Proposal> {
+        let now = self.now();
+        self.member().proposal(look, now)
+    }
+
+    async fn reading<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let store = self.store.clone();
+        let read = tokio::task::spawn_blocking(move || read(&*store)).await;
+        read.unwrap_or_else(|ended| Err(StoreError::Refusing { why: ended.to_string() }))
+    }
+
+    fn member(&self) -> MutexGuard<'_, Member> {
+        self.member.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Moment {
+        Moment(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,164 @@
+//! The store on a database: reached as the setup says, under owners that follow from the setup.
+
+use std::{collections::HashMap, sync::Arc};
+
+use records::{
+    document::Kind,
+    record::Scope,
+    schema::{RESOURCES, rules},
+};
+use setup::{
+    Setup,
+    database::{Database, DatabaseTls},
+};
+use store::{
+    StoreError,
+    home::Home,
+    postgres::{self, Checked, Owners, PostgresConfig, PostgresStore, Tls},
+};
+
+use crate::data_dir::{DataDir, Incomplete};
+
+/// What no institution has.
+const NOBODY: u64 = 0;
+
+/// Which institution a location or a data source is of.
+struct OfSetup {
+    locations: HashMap<u32, u32>,
+    sources: HashMap<u32, u32>,
+}
+
+impl OfSetup {
+    fn new(setup: &Setup) -> Self {
+        let locations = setup.locations.values().map(|it| (it.id.0, it.institution.0)).collect();
+        let sources = setup.sources.values().map(|it| (it.id, it.institution.0)).collect();
+        Self { locations, sources }
+    }
+}
+
+impl Owners for OfSetup {
+    fn of_records(&self, kind: u8, scope: u32) -> Home {
+        if kind == Kind::Write.byte() {
+            return Home::Location(scope);
+        }
+        let resource = RESOURCES.iter().find(|resource| rules(**resource).tag == kind);
+        match resource.map(|resource| rules(*resource).scope) {
+            Some(Scope::Institution) => Home::Institution(scope),
+            Some(Scope::Source) => Home::Source(scope),
+            Some(Scope::Location) => Home::Location(scope),
+            // Their keys have no scope that is somebody's.
+            Some(Scope::Everywhere) | None => Home::Shared,
+        }
+    }
+
+    /// A place that the setup does not name, and data source 0, which stands for none, are nobody's.
+    fn owner(&self, home: Home) -> u64 {
+        match home {
+            Home::Location(id) => self.locations.get(&id).map_or(NOBODY, |id| u64::from(*id)),
+            Home::Source(id) => self.sources.get(&id).map_or(NOBODY, |id| u64::from(*id)),
+            Home::Institution(id) => id.into(),
+            Home::Records { .. } | Home::Shared => NOBODY,
+        }
+    }
+}
+
+pub(crate) fn config(database: &Database) -> Result<PostgresConfig, StoreError> {
+    let Some(url) = &database.url else {
+        return Err(StoreError::Database { why: "its address is missing: set `url` in [postgres]".into() });
+    };
+    Ok(PostgresConfig {
+        readers: database.readers,
+        connect_timeout: database.connect_timeout,
+        statement_timeout: database.statement_timeout,
+        tls: match &database.tls {
+            DatabaseTls::Off => Tls::Off,
+            DatabaseTls::Verify { ca } => Tls::Verify { ca: ca.clone() },
+        },
+        ..PostgresConfig::new(url.expose())
+    })
+}
+
+/// Whose values are whose, for a store in a database.
+pub fn owners_of(setup: &Setup) -> Arc<dyn Owners> {
+    Arc::new(OfSetup::new(setup))
+}
+
+/// Opens the store of the setup; in a database that has none makes one, unless one was made before.
+pub(crate) async fn open(setup: &Setup, data: &DataDir) -> Result<PostgresStore, Incomplete> {
+    let config = config(&setup.engine.database)?;
+    let made = postgres::is_made(&config).await?;
+    let key = data.database_key(made, setup.engine.accept_empty_store)?;
+    if !made {
+        postgres::migrate(&config, &key).await?;
+    }
+    Ok(PostgresStore::open(&config, &key, owners_of(setup))?)
+}
+
+/// Brings the database to the version of this program; answers from which one to which. Where there is no store yet, one is made.
+pub async fn migrate_database(setup: &Setup, data_dir: &std::path::Path) -> Result<(u32, u32), Incomplete> {
+    let data = DataDir::new(data_dir);
+    let config = config(&setup.engine.database)?;
+    let made = postgres::is_made(&config).await?;
+    data.make()?;
+    let key = data.database_key(made, false)?;
+    Ok(postgres::migrate(&config, &key).await?)
+}
+
+/// Looks at everything in the database.
+pub async fn check_database(setup: &Setup, data_dir: &std::path::Path) -> Result<Checked, Incomplete> {
+    let config = config(&setup.engine.database)?;
+    let key = DataDir::new(data_dir).database_key(true, false)?;
+    Ok(postgres::check(&config, &key).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use location::ids::{InstitutionId, LocationId};
+    use store::{home, keys};
+
+    use super::*;
+
+    fn owners() -> OfSetup {
+        OfSetup { locations: [(101, 7)].into(), sources: [(11, 7)].into() }
+    }
+
+    /// What a location's turn writes lies under its institution, but for what is found by an id alone.
+    #[test]
+    fn what_is_an_institutions_lies_under_it() {
+        let owners = owners();
+        let owner = |key: &[u8]| match home::of_key(key) {
+            Home::Records { kind, scope } => owners.owner(owners.of_records(kind, scope)),
+            home => owners.owner(home),
+        };
+        let (institution, source, location) = (InstitutionId(7), 11, LocationId(101));
+        for resource in RESOURCES {
+            let scope = rules(*resource).scope;
+            let of = scope.number(institution.0, Some(source), location.0);
+            let expected = if scope == Scope::Everywhere { NOBODY } else { 7 };
+            assert_eq!(owner(&keys::record(rules(*resource).tag, of, 5)), expected, "{resource:?}");
+            assert_eq!(owner(&keys::before(rules(*resource).tag, of, 5)), expected, "{resource:?}");
+        }
+        assert_eq!(owner(&keys::record(Kind::Write.byte(), 101, 5)), 7);
+        assert_eq!(owner(&keys::record(Kind::LastSync.byte(), 0, 101)), NOBODY);
+        for key in [keys::journal(101, 1), keys::wake(5, 101), keys::claim(7, &[0; 32]), keys::link(11, 1, b"a")] {
+            assert_eq!(owner(&key), 7);
+        }
+        for key in [keys::journal(102, 1), keys::link(0, 1, b"a"), keys::feed(1 << 32, 1), keys::counter("patient")] {
+            assert_eq!(owner(&key), NOBODY);
+        }
+    }
+
+    #[test]
+    fn the_streams_a_reader_merges_are_of_one_owner() {
+        let owners = owners();
+        let streams = [
+            query::stream::Stream::Location(101),
+            query::stream::Stream::Source(11),
+            query::stream::Stream::Institution(7),
+        ];
+        let of: BTreeSet<u64> = streams.iter().map(|stream| owners.owner(home::of_stream(stream.number()))).collect();
+        assert_eq!(of, [7].into());
+    }
+}

@@ -1,0 +1,37 @@
+//! What follows for the locations of this node when the members of the cluster change: what has moved away is let go of, what came is
+//! brought in.
+
+use std::sync::Arc;
+
+use membership::News;
+use tokio::sync::watch;
+
+use crate::{cluster::Cluster, directory::Directory};
+
+/// Keeps this node a member, until it has left.
+pub(crate) async fn run(cluster: Arc<Cluster>, directory: Arc<Directory>) {
+    let (views, view) = watch::channel(0);
+    let letting_go = tokio::spawn(let_go(cluster.clone(), directory.clone(), view));
+    while !cluster.has_left() {
+        match cluster.beat().await {
+            Ok(Some(News::View { epoch })) => {
+                tracing::info!(epoch, "the members of the cluster have changed");
+                views.send_replace(epoch);
+            }
+            Ok(Some(News::Settled)) => directory.gained(),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, "this node could not renew its place in the cluster"),
+        }
+        cluster.pause().await;
+    }
+    letting_go.abort();
+}
+
+/// View after view: says so when nothing of others is in memory any more. Renewals go on meanwhile.
+async fn let_go(cluster: Arc<Cluster>, directory: Arc<Directory>, mut views: watch::Receiver<u64>) {
+    while views.changed().await.is_ok() {
+        let epoch = *views.borrow_and_update();
+        directory.let_go().await;
+        cluster.let_go(epoch);
+    }
+}

@@ -1,0 +1,182 @@
+//! Room given back to the disk. sled's log keeps what was replaced and never shrinks: a start makes it anew where its files have grown far
+//! beyond what is live in them, and whoever stops the server may do so by hand. fjall does it by itself, beside the work.
+
+use std::time::{Duration, Instant};
+
+pub use super::sled::Compacted;
+use super::{
+    config::StoreConfig,
+    directory::Directory,
+    engine::Opened,
+    engine_kind::EngineKind,
+    envelope::Envelope,
+    error::{LayoutProblem, StoreError},
+    integrity, layout,
+    shared::Shared,
+    weight::{self, Weight},
+};
+
+/// The new log is larger than what is live in it.
+const ROOM: u64 = 2;
+const SAID_EVERY: Duration = Duration::from_secs(5);
+
+/// Makes the files of a store anew. It may not be in use.
+pub fn compact(config: &StoreConfig, progress: impl FnMut(u64, u64)) -> Result<Compacted, StoreError> {
+    let refused = |problem| StoreError::Layout { dir: config.dir.display().to_string(), problem };
+    match layout::engine_of(&config.dir)? {
+        Some(EngineKind::Sled) => {}
+        Some(EngineKind::Fjall) => return Err(refused(LayoutProblem::GivesBack)),
+        None => return Err(refused(LayoutProblem::Missing)),
+    }
+    let _directory = Directory::claim(&config.dir)?;
+    super::sled::compact(config, progress)
+}
+
+/// The engine, with files made anew where that is due. What cannot be made anew is opened as it is.
+pub(super) fn open(config: &StoreConfig, directory: &Directory) -> Result<Opened, StoreError> {
+    let opened = open_engine(config, directory)?;
+    if !is_due(config, directory, &opened)? {
+        return Ok(opened);
+    }
+    drop(opened);
+    let mut said = Instant::now();
+    let progress = |values, of| {
+        if said.elapsed() >= SAID_EVERY {
+            said = Instant::now();
+            tracing::info!(values, of, "compacting the store");
+        }
+    };
+    tracing::info!(dir = %directory.path.display(), "compacting the store: most of its files is not live (`store_compact_ratio`)");
+    match super::sled::compact(config, progress) {
+        Ok(Compacted { values, before, after }) => {
+            tracing::info!(values, before, after, "the store was compacted, bytes before and after")
+        }
+        Err(error) => tracing::error!(%error, "the store was not compacted"),
+    }
+    open_engine(config, directory)
+}
+
+fn open_engine(config: &StoreConfig, directory: &Directory) -> Result<Opened, StoreError> {
+    match config.engine {
+        EngineKind::Sled => super::sled::open(&directory.path, config.cache_bytes),
+        EngineKind::Fjall => super::fjall::open(&directory.path, config.cache_bytes),
+    }
+}
+
+fn is_due(config: &StoreConfig, directory: &Directory, opened: &Opened) -> Result<bool, StoreError> {
+    if config.engine != EngineKind::Sled || config.compact_ratio == 0 {
+        return Ok(false);
+    }
+    let io = |error| StoreError::io(format!("the store's directory {}", directory.name()))(error);
+    let files = weight::files_bytes(&directory.path).map_err(io)?;
+    let Some(weight) = Weight::read(&directory.path).filter(|_| files > config.compact_above_bytes) else {
+        return Ok(false);
+    };
+    let shared = Shared::new(opened.medium.clone(), Envelope::new(&config.key));
+    let Some(last) = integrity::read_record(&shared, &directory.name())? else { return Ok(false) };
+    if !weight.is_too_little(last.values(), files, config.compact_ratio) {
+        return Ok(false);
+    }
+    let needed = weight.of(last.values()).saturating_mul(ROOM).saturating_add(config.floor_bytes);
+    let free = fs4::available_space(&directory.path).map_err(io)?;
+    if free < needed {
+        tracing::warn!(
+            free,
+            needed,
+            "the store is not compacted: the disk has too little room for a copy of what is live"
+        );
+    }
+    Ok(free >= needed)
+}
+
+/// Everything was read, and added up. What small files hold nobody asks.
+pub(super) fn note(config: &StoreConfig, values: u64, bytes: u64) {
+    let dir = &config.dir;
+    let large = weight::files_bytes(dir).is_ok_and(|files| files > config.compact_above_bytes);
+    if config.engine == EngineKind::Sled
+        && large
+        && let Err(error) = weight::note(dir, values, bytes)
+    {
+        tracing::warn!(%error, "how much of the store is live was not noted: the next start does not compact it");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::path::Path;
+
+    use super::*;
+    use crate::{Batch, EmbeddedStore, Store, keys, testing};
+
+    fn config(dir: &Path, engine: EngineKind) -> StoreConfig {
+        StoreConfig { compact_above_bytes: 1 << 20, ..testing::config(engine, dir) }
+    }
+
+    async fn churn(config: &StoreConfig) {
+        let store = EmbeddedStore::open(config.clone()).unwrap();
+        for round in 0..40u8 {
+            let mut batch = Batch::new();
+            for n in 0..100u64 {
+                batch.put(keys::record(1, 1, n), vec![round; 2_000]);
+            }
+            store.commit(batch).await.unwrap();
+        }
+    }
+
+    fn is_as_it_was(config: &StoreConfig) {
+        let store = EmbeddedStore::open(config.clone()).unwrap();
+        assert_eq!(store.values().unwrap(), 100);
+        assert!((0..100).all(|n| store.get(&keys::record(1, 1, n)).unwrap() == Some(vec![39; 2_000])));
+    }
+
+    /// The first start behind it adds up what is live, the next one knows.
+    #[tokio::test]
+    async fn a_start_makes_a_log_anew_that_is_mostly_not_live() {
+        for verify in [true, false] {
+            let dir = tempfile::tempdir().unwrap();
+            let config = StoreConfig { verify, audit: !verify, ..config(dir.path(), EngineKind::Sled) };
+            churn(&config).await;
+            let large = weight::files_bytes(dir.path()).unwrap();
+            assert!(large > 2 << 20, "{large}");
+            {
+                let store = EmbeddedStore::open(config.clone()).unwrap();
+                while !verify && store.audited().is_none() {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            }
+            let weight = Weight::read(dir.path()).unwrap();
+            assert_eq!((weight.values, weight.compacted), (100, 0));
+            is_as_it_was(&StoreConfig { compact_ratio: 0, ..config.clone() });
+            assert_eq!(Weight::read(dir.path()).unwrap().compacted, 0, "switched off");
+            is_as_it_was(&StoreConfig { floor_bytes: u64::MAX, ..config.clone() });
+            assert_eq!(Weight::read(dir.path()).unwrap().compacted, 0, "the disk has no room for a copy");
+            is_as_it_was(&config);
+            let compacted = Weight::read(dir.path()).unwrap().compacted;
+            assert!(compacted > 0 && compacted < large, "{compacted} of {large}");
+            is_as_it_was(&config);
+            assert!(weight::files_bytes(dir.path()).unwrap() < large);
+        }
+    }
+
+    #[tokio::test]
+    async fn by_hand_a_store_of_sleds_that_is_not_in_use() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = config(dir.path(), EngineKind::Sled);
+        let missing = compact(&config, |_, _| {}).unwrap_err().to_string();
+        assert!(missing.contains("is not there"), "{missing}");
+        churn(&config).await;
+        {
+            let _store = EmbeddedStore::open(config.clone()).unwrap();
+            assert!(matches!(compact(&config, |_, _| {}), Err(StoreError::Locked { .. })));
+        }
+        let Compacted { values, before, after } = compact(&config, |_, _| {}).unwrap();
+        assert!(values == 100 && after < before, "{after} of {before}");
+        is_as_it_was(&config);
+        let other = tempfile::tempdir().unwrap();
+        let config = self::config(other.path(), EngineKind::Fjall);
+        churn(&config).await;
+        let refused = compact(&config, |_, _| {}).unwrap_err().to_string();
+        assert!(refused.contains("by itself"), "{refused}");
+    }
+}

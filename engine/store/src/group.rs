@@ -1,0 +1,66 @@
+//! Which batches of a group hold: each is judged by its preconditions against what the store has and the batches before it. Values are
+//! not looked at, only their versions.
+
+use std::collections::BTreeMap;
+
+use super::{
+    batch::Append,
+    engine::Writer,
+    error::{CommitError, StoreError},
+    jobs::{Job, Outcome},
+    version::Version,
+};
+
+/// What the store has before the group.
+pub(super) trait Found {
+    fn version(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError>;
+    /// The same, of a key that the group may write.
+    fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError>;
+}
+
+impl<T: Writer + ?Sized> Found for T {
+    fn version(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
+        Writer::version(self, key)
+    }
+
+    fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
+        Writer::replacing(self, key)
+    }
+}
+
+/// The batches that go to the disk together.
+#[derive(Default)]
+pub(super) struct Group<'a> {
+    pub writes: BTreeMap<&'a [u8], Option<&'a [u8]>>,
+    /// The versions of what it may replace, as they are before the group.
+    pub before: BTreeMap<&'a [u8], Option<Version>>,
+    pub appends: Vec<&'a Append>,
+}
+
+impl<'a> Group<'a> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.appends.is_empty()
+    }
+
+    /// Takes the batch in, or says why not and stays as it was.
+    pub(crate) fn admit<F: Found + ?Sized>(&mut self, found: &mut F, job: &'a Job) -> Outcome {
+        for (key, expect) in &job.expects {
+            let held = match self.writes.get(key.as_slice()) {
+                Some(value) => value.map(Version::of),
+                None => found.version(key)?,
+            };
+            if !expect.is_met(held) {
+                return Err(CommitError::Conflict { key: key.clone() });
+            }
+        }
+        // What is looked up here finds damage while nothing is written yet.
+        for (key, _) in &job.writes {
+            if !self.before.contains_key(key.as_slice()) {
+                self.before.insert(key, found.replacing(key)?);
+            }
+        }
+        self.writes.extend(job.writes.iter().map(|(key, value)| (key.as_slice(), value.as_deref())));
+        self.appends.extend(&job.appends);
+        Ok(())
+    }
+}

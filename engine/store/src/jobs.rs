@@ -1,0 +1,138 @@
+//! Batches on their way to a committer: sealed, weighed, and in the order of the calls.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use tokio::sync::oneshot;
+
+use super::{
+    batch::{Append, Batch, Expect},
+    envelope::Envelope,
+    error::{CommitError, StoreError},
+    range::Key,
+};
+
+/// A group is small enough that nobody waits long for the others in it, and that sled hardly fills a segment between two syncs: it
+/// reuses the room of replaced records without knowing whether their successors are synced. A single batch may be larger.
+const GROUP_BYTES: usize = 256 << 10;
+const GROUP_BATCHES: usize = 1_024;
+
+pub(super) type Outcome = Result<(), CommitError>;
+
+/// A batch on its way: values sealed, weighed.
+pub(super) struct Job {
+    pub expects: Vec<(Key, Expect)>,
+    pub writes: Vec<(Key, Option<Vec<u8>>)>,
+    /// Sealed when they are numbered: a value is bound to its key, and the key has the number.
+    pub appends: Vec<Append>,
+    bytes: usize,
+    pub arrived: Instant,
+    pub reply: oneshot::Sender<Outcome>,
+}
+
+impl Job {
+    pub(crate) fn seal(envelope: &Envelope, batch: Batch, reply: oneshot::Sender<Outcome>) -> Result<Self, StoreError> {
+        let bytes = batch.weigh()?;
+        let mut sealer = envelope.sealer()?;
+        let writes = batch
+            .writes
+            .into_iter()
+            .map(|(key, value)| Ok((value.map(|value| sealer.seal(&key, &value)).transpose()?, key)))
+            .map(|sealed| sealed.map(|(value, key)| (key, value)))
+            .collect::<Result<_, StoreError>>()?;
+        Ok(Self { expects: batch.expects, writes, appends: batch.appends, bytes, arrived: Instant::now(), reply })
+    }
+}
+
+/// The thread of a committer: group after group is committed and answered, until the queue is closed.
+pub(super) fn start_committer(
+    queue: Arc<Queue>,
+    mut commit: impl FnMut(&[Job]) -> Vec<Outcome> + Send + 'static,
+) -> Result<JoinHandle<()>, StoreError> {
+    let run = move || {
+        while let Some(jobs) = queue.next_group() {
+            let outcomes = commit(&jobs);
+            for (job, outcome) in jobs.into_iter().zip(outcomes) {
+                // Whoever dropped the future does not care.
+                let _ = job.reply.send(outcome);
+            }
+        }
+    };
+    thread::Builder::new().name("store-committer".into()).spawn(run).map_err(StoreError::io("starting the committer"))
+}
+
+/// Since the oldest of a group arrived.
+pub(super) fn waited(jobs: &[Job]) -> Duration {
+    jobs.iter().map(|job| job.arrived).min().map_or(Duration::ZERO, |oldest| oldest.elapsed())
+}
+
+/// Batches that wait. Bounded, and never waited for: a full queue is an error.
+pub(super) struct Queue {
+    waiting: Mutex<Waiting>,
+    arrived: Condvar,
+    limit: usize,
+    limit_bytes: usize,
+}
+
+#[derive(Default)]
+struct Waiting {
+    jobs: VecDeque<Job>,
+    bytes: usize,
+    closed: bool,
+}
+
+impl Queue {
+    pub(crate) fn new(limit: usize, limit_bytes: usize) -> Self {
+        Self { waiting: Mutex::default(), arrived: Condvar::new(), limit, limit_bytes }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lock().jobs.len()
+    }
+
+    pub(crate) fn push(&self, job: Job) -> Result<(), StoreError> {
+        let mut waiting = self.lock();
+        // An empty queue takes a batch of any legal size.
+        if waiting.jobs.len() >= self.limit || (waiting.bytes > 0 && waiting.bytes + job.bytes > self.limit_bytes) {
+            return Err(StoreError::Busy);
+        }
+        waiting.bytes += job.bytes;
+        waiting.jobs.push_back(job);
+        drop(waiting);
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    /// What waits is still written, then the thread ends.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.arrived.notify_one();
+    }
+
+    /// What waits, in its order, as much as makes a group. None once the queue is closed and empty.
+    pub(crate) fn next_group(&self) -> Option<Vec<Job>> {
+        let waiting = self.lock();
+        let mut waiting = self
+            .arrived
+            .wait_while(waiting, |waiting| waiting.jobs.is_empty() && !waiting.closed)
+            .unwrap_or_else(PoisonError::into_inner);
+        let (mut group, mut bytes) = (Vec::new(), 0);
+        while let Some(job) = waiting
+            .jobs
+            .pop_front_if(|job| group.is_empty() || (group.len() < GROUP_BATCHES && bytes + job.bytes <= GROUP_BYTES))
+        {
+            bytes += job.bytes;
+            group.push(job);
+        }
+        waiting.bytes -= bytes;
+        (!group.is_empty()).then_some(group)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

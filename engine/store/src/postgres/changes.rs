@@ -1,0 +1,178 @@
+//! What a group does to rows: which of them it locks before it is judged, and which it writes when it has been.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::{owners::Owned, schema::sequence_key};
+use crate::{
+    batch::{Append, Expect},
+    contract::feed_number,
+    envelope::Envelope,
+    error::StoreError,
+    group::{Found, Group},
+    home::{self, Home},
+    jobs::{Job, Outcome},
+    keys,
+    range::Key,
+    version::Version,
+};
+
+/// A row's place. Rows are locked and written in this order.
+pub(super) type Place = (i64, Key);
+
+/// Whose streams a batch adds to, and with them the sequences its values are numbered in.
+fn sequences(job: &Job, owners: &Owned) -> BTreeSet<i64> {
+    if job.appends.is_empty() {
+        return BTreeSet::new();
+    }
+    let keys = job.expects.iter().map(|(key, _)| key).chain(job.writes.iter().map(|(key, _)| key));
+    let touched = keys.map(|key| home::of_key(key)).filter(|home| *home != Home::Shared);
+    let streams = job.appends.iter().map(|append| home::of_stream(append.stream));
+    let shared = owners.shared();
+    let touched = touched.map(|home| owners.of(home)).filter(|owner| *owner != shared);
+    // A stream that several owners read is nobody's: each of them must find its numbers in order, so it is numbered in all sequences
+    // of the batch at once.
+    touched.chain(streams.map(|home| owners.of(home))).collect()
+}
+
+/// Every place that something is written for.
+pub(super) fn homes(jobs: &[Job]) -> impl Iterator<Item = Home> {
+    jobs.iter().flat_map(|job| {
+        let keys = job.writes.iter().map(|(key, _)| home::of_key(key));
+        keys.chain(job.appends.iter().map(|append| home::of_stream(append.stream)))
+    })
+}
+
+/// What must not change between the judgement and the commit: what is expected of keys, and the sequences.
+pub(super) fn to_lock(jobs: &[Job], owners: &Owned) -> BTreeSet<Place> {
+    let mut places = BTreeSet::new();
+    for job in jobs {
+        places.extend(job.expects.iter().map(|(key, _)| (owners.of_key(key), key.clone())));
+        places.extend(sequences(job, owners).into_iter().map(|owner| (owner, sequence_key(owner))));
+    }
+    places
+}
+
+/// The rows that were locked; what is not among them holds nothing.
+#[derive(Default)]
+pub(super) struct Locked {
+    versions: HashMap<Key, Version>,
+    /// By owner: the last numbers given.
+    sequences: HashMap<i64, u64>,
+}
+
+impl Locked {
+    pub(super) fn add(
+        &mut self,
+        owner: i64,
+        key: Key,
+        version: &[u8],
+        value: Option<Vec<u8>>,
+        envelope: &Envelope,
+    ) -> Result<(), StoreError> {
+        if let Some(sealed) = value {
+            self.sequences.insert(owner, feed_number(&envelope.open(&key, sealed)?)?);
+            return Ok(());
+        }
+        let version = version.try_into().map_err(|_| StoreError::damaged(&key, "a version of another length"))?;
+        self.versions.insert(key, Version(u128::from_be_bytes(version)));
+        Ok(())
+    }
+}
+
+impl Found for &Locked {
+    fn version(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
+        Ok(self.versions.get(key).copied())
+    }
+
+    /// Nobody asks what a write replaces.
+    fn replacing(&mut self, _: &[u8]) -> Result<Option<Version>, StoreError> {
+        Ok(None)
+    }
+}
+
+/// Rows to write, sealed.
+#[derive(Default)]
+pub(super) struct Changes {
+    /// They hold nothing, and must not hold anything when they are written.
+    pub insert: BTreeMap<Place, Vec<u8>>,
+    pub put: BTreeMap<Place, Vec<u8>>,
+    pub delete: BTreeSet<Place>,
+}
+
+impl Changes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.insert.is_empty() && self.put.is_empty() && self.delete.is_empty()
+    }
+}
+
+/// Judges the batches, each after those before it.
+pub(super) fn judge(
+    jobs: &[Job],
+    locked: &Locked,
+    owners: &Owned,
+    envelope: &Envelope,
+    base: u64,
+) -> Result<(Vec<Outcome>, Changes), StoreError> {
+    let (mut group, mut found) = (Group::default(), locked);
+    let outcomes: Vec<Outcome> = jobs.iter().map(|job| group.admit(&mut found, job)).collect();
+    let admitted: Vec<&Job> = jobs.iter().zip(&outcomes).filter(|(_, it)| it.is_ok()).map(|(job, _)| job).collect();
+    let expected: BTreeSet<&[u8]> = jobs.iter().flat_map(|job| &job.expects).map(|(key, _)| key.as_slice()).collect();
+
+    let mut changes = Changes::default();
+    for (key, sealed) in &group.writes {
+        let place = (owners.of_key(key), key.to_vec());
+        let absent = expected.contains(key) && !locked.versions.contains_key(*key);
+        match sealed {
+            Some(sealed) if absent => drop(changes.insert.insert(place, sealed.to_vec())),
+            Some(sealed) => drop(changes.put.insert(place, sealed.to_vec())),
+            None if absent => keep_absent(&mut changes, place),
+            None => drop(changes.delete.insert(place)),
+        }
+    }
+    for (key, expect) in admitted.iter().flat_map(|job| &job.expects) {
+        let rests_on_nothing = *expect == Expect::Absent && !locked.versions.contains_key(key);
+        if rests_on_nothing && !group.writes.contains_key(key.as_slice()) {
+            keep_absent(&mut changes, (owners.of_key(key), key.clone()));
+        }
+    }
+    number(&admitted, locked, owners, envelope, base, &mut changes)?;
+    Ok((outcomes, changes))
+}
+
+/// What is not there cannot be locked: a row that is made and taken away again keeps others from making it before the commit.
+fn keep_absent(changes: &mut Changes, place: Place) {
+    changes.insert.insert(place.clone(), Vec::new());
+    changes.delete.insert(place);
+}
+
+/// Gives each appended value the next numbers, in the order of the batches.
+fn number(
+    admitted: &[&Job],
+    locked: &Locked,
+    owners: &Owned,
+    envelope: &Envelope,
+    base: u64,
+    changes: &mut Changes,
+) -> Result<(), StoreError> {
+    let mut ends: BTreeMap<i64, u64> = BTreeMap::new();
+    let mut sealer = envelope.sealer()?;
+    for job in admitted {
+        let sequences = sequences(job, owners);
+        let last = |owner: &i64| ends.get(owner).or_else(|| locked.sequences.get(owner)).copied().unwrap_or(base);
+        let Some(mut end) = sequences.iter().map(last).max() else { continue };
+        for Append { stream, numbers, value } in &job.appends {
+            end += numbers;
+            let key = keys::feed(*stream, end);
+            let sealed = sealer.seal(&key, value)?;
+            changes.put.insert((owners.of_key(&key), key), sealed);
+        }
+        ends.extend(sequences.into_iter().map(|owner| (owner, end)));
+    }
+    for (owner, end) in ends {
+        let key = sequence_key(owner);
+        let sealed = sealer.seal(&key, &end.to_be_bytes())?;
+        let row = if locked.sequences.contains_key(&owner) { &mut changes.put } else { &mut changes.insert };
+        row.insert((owner, key), sealed);
+    }
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! Group commit: one thread takes every batch that waits, locks the rows their preconditions name, judges them, and writes those that
+//! hold in one transaction. Only when the database has said that it is committed, all are answered.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use tokio::{runtime::Handle, time::timeout};
+use tokio_postgres::{Error, Row, Statement, types::ToSql};
+
+use super::{
+    changes::{Changes, Locked, Place, homes, judge, to_lock},
+    database_error::{self, Trouble, is_answer, text},
+    owners::Owned,
+    pool::Slot,
+    schema::SEQUENCES,
+    session::Session,
+};
+use crate::{
+    envelope::Envelope,
+    error::{CommitError, StoreError},
+    jobs::{Job, Outcome, Queue, start_committer, waited},
+    version::Version,
+};
+
+/// Of a group that met another process. After the time of a statement callers are to try again themselves.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+
+pub(super) struct Committer {
+    pub queue: Arc<Queue>,
+    pub slot: Arc<Slot>,
+    pub owners: Arc<Owned>,
+    pub envelope: Arc<Envelope>,
+    /// The number that sequences go on from where they have given none.
+    pub base: u64,
+    pub runtime: Handle,
+    pub last_commit: Arc<AtomicU64>,
+}
+
+impl Committer {
+    pub(super) fn start(self) -> Result<JoinHandle<()>, StoreError> {
+        start_committer(self.queue.clone(), move |jobs| self.commit(jobs))
+    }
+
+    fn commit(&self, jobs: &[Job]) -> Vec<Outcome> {
+        // Callers must not wait for ever, nor the next group go on in the transaction of this one.
+        let outcomes = catch_unwind(AssertUnwindSafe(|| self.runtime.block_on(self.outcomes(jobs))));
+        let outcomes = outcomes.unwrap_or_else(|_| {
+            self.slot.close("the committer panicked");
+            vec![Err(StoreError::Unknown { why: "the committer panicked".into() }.into()); jobs.len()]
+        });
+        let took = u64::try_from(waited(jobs).as_nanos()).unwrap_or(u64::MAX);
+        self.last_commit.store(took, Ordering::Relaxed);
+        outcomes
+    }
+
+    async fn outcomes(&self, jobs: &[Job]) -> Vec<Outcome> {
+        let (mut pause, began) = (FIRST_PAUSE, Instant::now());
+        while began.elapsed() < self.slot.limit() {
+            match self.attempt(jobs).await {
+                Ok(outcomes) => return outcomes,
+                Err(Trouble::Again(why)) => tracing::debug!(why, "a group of commits met another process"),
+                Err(Trouble::Failed(error)) => {
+                    tracing::warn!(%error, batches = jobs.len(), "a group of commits failed");
+                    return vec![Err(CommitError::Store(error)); jobs.len()];
+                }
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        vec![Err(StoreError::Busy.into()); jobs.len()]
+    }
+
+    async fn attempt(&self, jobs: &[Job]) -> Result<Vec<Outcome>, Trouble> {
+        let session = self.slot.session().await.map_err(Trouble::Failed)?;
+        let unsettled = self.owners.unsettled(homes(jobs));
+        if !unsettled.is_empty() {
+            self.step(&session, self.owners.settle(&session, unsettled)).await?;
+        }
+        let places = to_lock(jobs, &self.owners);
+        let found = self.step(&session, lock(&session, &places)).await;
+        let locked = match found {
+            Ok(rows) => self.locked(rows),
+            Err(trouble) => {
+                self.roll_back(&session).await;
+                return Err(trouble);
+            }
+        };
+        let judged = locked.and_then(|locked| judge(jobs, &locked, &self.owners, &self.envelope, self.base));
+        match judged {
+            Ok((outcomes, changes)) if changes.is_empty() => {
+                self.roll_back(&session).await;
+                Ok(outcomes)
+            }
+            Ok((outcomes, changes)) => self.write(&session, &changes).await.map(|()| outcomes),
+            Err(error) => {
+                self.roll_back(&session).await;
+                Err(Trouble::Failed(error))
+            }
+        }
+    }
+
+    /// Something before the commit: whatever becomes of it, nothing is written.
+    async fn step<T>(
+        &self,
+        session: &Arc<Session>,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Trouble> {
+        match timeout(self.slot.limit() * 2, work).await {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(error)) => {
+                if !is_answer(&error) {
+                    self.slot.give_up(session, &text(&error));
+                }
+                Err(database_error::of(&error))
+            }
+            Err(_) => {
+                let why = "it did not answer in time";
+                self.slot.give_up(session, why);
+                Err(Trouble::away(why))
+            }
+        }
+    }
+
+    fn locked(&self, rows: Vec<Row>) -> Result<Locked, StoreError> {
+        let mut locked = Locked::default();
+        for row in rows {
+            locked.add(row.get(0), row.get(1), row.get(2), row.get(3), &self.envelope)?;
+        }
+        Ok(locked)
+    }
+
+    /// The statements and the commit travel together. A statement that the server refuses takes the transaction with it, whatever
+    /// follows; an answer that does not come leaves open whether the server got as far as the commit.
+    async fn write(&self, session: &Arc<Session>, changes: &Changes) -> Result<(), Trouble> {
+        let (client, statements) = (session.client(), &session.statements);
+        let (insert, put, delete) = (Rows::of(&changes.insert), Rows::of(&changes.put), Places::of(&changes.delete));
+        let written = async {
+            tokio::join!(
+                biased;
+                insert.run(session, &statements.insert),
+                put.run(session, &statements.put),
+                delete.run(session, &statements.delete),
+                client.batch_execute("COMMIT"),
+            )
+        };
+        let unknown = |why: String| {
+            self.slot.give_up(session, &why);
+            Trouble::Failed(StoreError::Unknown { why })
+        };
+        let Ok((inserted, put, deleted, committed)) = timeout(self.slot.limit() * 2, written).await else {
+            return Err(unknown("the database did not answer in time".into()));
+        };
+        let statements = [inserted, put, deleted];
+        if let Some(refused) = statements.iter().filter_map(|it| it.as_ref().err()).find(|error| is_answer(error)) {
+            if committed.is_err() {
+                self.slot.give_up(session, &text(refused));
+            }
+            return Err(database_error::of(refused));
+        }
+        if let Some(lost) = statements.iter().find_map(|it| it.as_ref().err()) {
+            return Err(unknown(text(lost)));
+        }
+        match committed {
+            Ok(()) => Ok(()),
+            // Refused for what others have done: nothing is written. All else a server may say after it has committed.
+            Err(error) if matches!(database_error::of(&error), Trouble::Again(_)) => {
+                self.roll_back(session).await;
+                Err(database_error::of(&error))
+            }
+            Err(error) => Err(unknown(text(&error))),
+        }
+    }
+
+    /// A connection that cannot even do that is given up, and its transaction ends with it.
+    async fn roll_back(&self, session: &Arc<Session>) {
+        if session.is_closed() {
+            return;
+        }
+        match timeout(self.slot.limit(), session.client().batch_execute("ROLLBACK")).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.slot.give_up(session, &text(&error)),
+            Err(_) => self.slot.give_up(session, "it did not answer in time"),
+        }
+    }
+}
+
+/// Begins the transaction. Both statements travel together.
+async fn lock(session: &Session, places: &BTreeSet<Place>) -> Result<Vec<Row>, Error> {
+    let (client, wanted) = (session.client(), Places::of(places));
+    let parameters: [&(dyn ToSql + Sync); 3] = [&wanted.owners, &wanted.keys, &SEQUENCES];
+    let (begun, rows) = tokio::join!(
+        biased;
+        client.batch_execute("BEGIN"),
+        client.query(&session.statements.lock, &parameters),
+    );
+    begun?;
+    rows
+}
+
+/// Columns of rows.
+struct Places<'a> {
+    owners: Vec<i64>,
+    keys: Vec<&'a [u8]>,
+}
+
+impl<'a> Places<'a> {
+    fn of(places: impl IntoIterator<Item = &'a Place>) -> Self {
+        let (owners, keys) = places.into_iter().map(|(owner, key)| (*owner, key.as_slice())).unzip();
+        Self { owners, keys }
+    }
+
+    async fn run(&self, session: &Session, statement: &Statement) -> Result<(), Error> {
+        if self.keys.is_empty() {
+            return Ok(());
+        }
+        session.client().execute(statement, &[&self.owners, &self.keys]).await.map(drop)
+    }
+}
+
+struct Rows<'a> {
+    places: Places<'a>,
+    values: Vec<&'a [u8]>,
+    versions: Vec<Vec<u8>>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(rows: &'a BTreeMap<Place, Vec<u8>>) -> Self {
+        let values: Vec<&[u8]> = rows.values().map(Vec::as_slice).collect();
+        let versions = values.iter().map(|sealed| Version::of(sealed).0.to_be_bytes().to_vec()).collect();
+        Self { places: Places::of(rows.keys()), values, versions }
+    }
+
+    async fn run(&self, session: &Session, statement: &Statement) -> Result<(), Error> {
+        if self.values.is_empty() {
+            return Ok(());
+        }
+        let parameters: [&(dyn ToSql + Sync); 4] =
+            [&self.places.owners, &self.places.keys, &self.values, &self.versions];
+        session.client().execute(statement, &parameters).await.map(drop)
+    }
+}

@@ -1,0 +1,80 @@
+//! A database that is being filled with the values of another store: nobody serves from it before it is whole.
+
+use tokio_postgres::Error;
+
+use super::{
+    config::PostgresConfig,
+    database_error::plain,
+    schema,
+    session::{Bare, Connector},
+};
+use crate::{
+    envelope::{Envelope, StoreKey},
+    error::StoreError,
+    keys,
+    range::FIRST_RESERVED,
+};
+
+/// Its value says what is being copied.
+const MARK: &[u8] = &[FIRST_RESERVED + 2];
+
+/// What of a database was found before it was filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// It was empty, or held the beginning of another copy, which is gone.
+    Anew,
+    /// The beginning of this copy.
+    GoesOn,
+    /// It holds values that no copy has put there. Nothing was changed.
+    Occupied,
+}
+
+/// Marks the database, whose store may not exist yet. `of` says what is copied, and in which state it is.
+pub async fn begin(config: &PostgresConfig, key: &StoreKey, of: &str) -> Result<Begun, StoreError> {
+    schema::migrate(config, key).await?;
+    let bare = Connector::new(config)?.bare().await?;
+    match mark(&bare, key).await? {
+        Some(found) if found == of => return Ok(Begun::GoesOn),
+        None if values(&bare).await.map_err(|error| plain(&error))? > 0 => return Ok(Begun::Occupied),
+        _ => {}
+    }
+    let sealed = Envelope::new(key).sealer()?.seal(MARK, of.as_bytes())?;
+    let anew = async {
+        bare.client.batch_execute("BEGIN").await?;
+        bare.client.execute("DELETE FROM practice_sync_values WHERE key <> $1", &[&schema::SEAL_KEY]).await?;
+        bare.client.execute("DELETE FROM practice_sync_homes", &[]).await?;
+        let put = "INSERT INTO practice_sync_values (owner, key, value, version) VALUES (0, $1, $2, '')";
+        bare.client.execute(put, &[&MARK, &sealed]).await?;
+        bare.client.batch_execute("COMMIT").await
+    };
+    anew.await.map_err(|error: Error| plain(&error))?;
+    Ok(Begun::Anew)
+}
+
+/// It is whole: from now on it may be served.
+pub async fn end(config: &PostgresConfig) -> Result<(), StoreError> {
+    let bare = Connector::new(config)?.bare().await?;
+    let ended = bare.client.execute("DELETE FROM practice_sync_values WHERE owner = 0 AND key = $1", &[&MARK]).await;
+    ended.map(drop).map_err(|error| plain(&error))
+}
+
+/// How many values there are, without the number that sequences begin at.
+pub async fn count(config: &PostgresConfig) -> Result<u64, StoreError> {
+    let bare = Connector::new(config)?.bare().await?;
+    values(&bare).await.map_err(|error| plain(&error))
+}
+
+async fn values(bare: &Bare) -> Result<u64, Error> {
+    let (reserved, begin) = ([FIRST_RESERVED], keys::feed_end());
+    let count = "SELECT count(*) FROM practice_sync_values WHERE key < $1 AND key <> $2";
+    let row = bare.client.query_one(count, &[&reserved.as_slice(), &begin]).await?;
+    Ok(row.get::<_, i64>(0).unsigned_abs())
+}
+
+/// What is being copied into it, if anything is.
+pub(super) async fn mark(bare: &Bare, key: &StoreKey) -> Result<Option<String>, StoreError> {
+    let read = "SELECT value FROM practice_sync_values WHERE owner = 0 AND key = $1";
+    let found = bare.client.query_opt(read, &[&MARK]).await.map_err(|error| plain(&error))?;
+    let opened = found.map(|row| Envelope::new(key).open(MARK, row.get(0))).transpose()?;
+    Ok(opened.map(|text| String::from_utf8_lossy(&text).into_owned()))
+}

@@ -1,0 +1,146 @@
+//! Reads, on any connection of the pool. One that was lost is replaced and the read sent again: a read may be repeated.
+
+use std::{
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
+    time::Duration,
+};
+
+use tokio::{runtime::Handle, time::timeout};
+use tokio_postgres::{Error, Row, Statement};
+
+use super::{
+    database_error::{is_answer, plain, text},
+    pool::Slot,
+    session::Session,
+    statements::Scan,
+};
+use crate::{
+    error::StoreError,
+    range::{Key, KeyRange},
+};
+
+/// Beyond the server's own limit.
+const GRACE: Duration = Duration::from_secs(1);
+
+pub(super) struct Readers {
+    slots: Vec<Arc<Slot>>,
+    next: AtomicUsize,
+    runtime: Handle,
+}
+
+impl Readers {
+    pub(super) fn new(slots: Vec<Arc<Slot>>, runtime: Handle) -> Self {
+        Self { slots, next: AtomicUsize::new(0), runtime }
+    }
+
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    pub(super) fn value(&self, owner: i64, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = key.to_vec();
+        let rows = self.rows(move |session| {
+            let key = key.clone();
+            async move { query(&session, &session.statements.read, Parameters::Value(owner, key)).await }
+        })?;
+        Ok(rows.first().map(|row| row.get(0)))
+    }
+
+    pub(super) fn values(&self, places: Vec<(i64, Key)>) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        let (owners, keys): (Vec<i64>, Vec<Key>) = places.into_iter().unzip();
+        let rows = self.rows(move |session| {
+            let parameters = Parameters::Values(owners.clone(), keys.clone());
+            async move { query(&session, &session.statements.read_many, parameters).await }
+        })?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    }
+
+    /// Rows of a key, and of a value where the scan asks for it.
+    pub(super) fn scan(
+        &self,
+        scan: Scan,
+        owner: Option<i64>,
+        range: KeyRange,
+        limit: usize,
+    ) -> Result<Vec<Row>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.rows(move |session| {
+            let parameters = Parameters::Range(range.clone(), limit, owner);
+            async move { query(&session, session.statements.scan(scan), parameters).await }
+        })
+    }
+
+    /// In turn, but for those that have no connection while others have one.
+    fn slot(&self) -> &Arc<Slot> {
+        let first = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut in_turn = (0..self.slots.len()).map(|n| &self.slots[(first.wrapping_add(n)) % self.slots.len()]);
+        in_turn.clone().find(|slot| slot.is_connected()).or_else(|| in_turn.next()).expect("there is one at least")
+    }
+
+    /// Why nothing can be read, while nothing can.
+    pub(super) fn away(&self) -> Option<String> {
+        self.slots.iter().map(|slot| slot.away()).reduce(|one, other| one.and(other)).flatten()
+    }
+
+    /// The caller waits, on a thread that may be of another runtime.
+    fn rows<F>(&self, work: impl Fn(Arc<Session>) -> F + Send + 'static) -> Result<Vec<Row>, StoreError>
+    where
+        F: Future<Output = Result<Vec<Row>, Error>> + Send + 'static,
+    {
+        let slot = self.slot().clone();
+        let (answer, answered) = mpsc::sync_channel(1);
+        self.runtime.spawn(async move {
+            // Whoever asked may be gone.
+            let _ = answer.send(on(&slot, work).await);
+        });
+        answered.recv().unwrap_or_else(|_| Err(StoreError::Away { why: "the store is being closed".into() }))
+    }
+}
+
+async fn on<F>(slot: &Slot, work: impl Fn(Arc<Session>) -> F) -> Result<Vec<Row>, StoreError>
+where
+    F: Future<Output = Result<Vec<Row>, Error>>,
+{
+    let mut again = true;
+    loop {
+        let session = slot.session().await?;
+        match timeout(slot.limit() + GRACE, work(session.clone())).await {
+            Ok(Ok(rows)) => return Ok(rows),
+            Ok(Err(error)) if is_answer(&error) && !session.is_closed() => return Err(plain(&error)),
+            Ok(Err(error)) => {
+                slot.give_up(&session, &text(&error));
+                if !std::mem::take(&mut again) {
+                    return Err(plain(&error));
+                }
+            }
+            Err(_) => {
+                let why = "it did not answer in time";
+                slot.give_up(&session, why);
+                return Err(StoreError::Away { why: why.into() });
+            }
+        }
+    }
+}
+
+enum Parameters {
+    Value(i64, Key),
+    Values(Vec<i64>, Vec<Key>),
+    Range(KeyRange, i64, Option<i64>),
+}
+
+async fn query(session: &Session, statement: &Statement, parameters: Parameters) -> Result<Vec<Row>, Error> {
+    let client = session.client();
+    match &parameters {
+        Parameters::Value(owner, key) => client.query(statement, &[owner, key]).await,
+        Parameters::Values(owners, keys) => client.query(statement, &[owners, keys]).await,
+        Parameters::Range(range, limit, None) => client.query(statement, &[&range.start, &range.end, limit]).await,
+        Parameters::Range(range, limit, Some(owner)) => {
+            client.query(statement, &[&range.start, &range.end, limit, owner]).await
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What must be in the database, and how it gets there: in steps, each once, by one process at a time.
+
+use std::fmt;
+
+use tokio_postgres::{Client, Error};
+
+use super::{
+    config::PostgresConfig,
+    database_error::plain,
+    session::{Bare, Connector},
+};
+use crate::{
+    envelope::{Envelope, StoreKey},
+    error::StoreError,
+    range::{FIRST_RESERVED, Key},
+};
+
+/// Step n makes version n. Never changed: they have been taken somewhere.
+const STEPS: &[&str] = &["\
+    CREATE TABLE practice_sync_values (
+        owner bigint NOT NULL,
+        key bytea NOT NULL,
+        value bytea NOT NULL,
+        version bytea NOT NULL,
+        PRIMARY KEY (owner, key)
+    );
+    CREATE INDEX practice_sync_values_by_key ON practice_sync_values (key);
+    CREATE TABLE practice_sync_homes (home bigint PRIMARY KEY, owner bigint NOT NULL);"];
+
+/// Its one row is the lock of migrations too: every database has rows, not every one has advisory locks.
+const MARK: &str = "\
+    CREATE TABLE IF NOT EXISTS practice_sync_schema (one integer PRIMARY KEY CHECK (one = 1), version integer NOT NULL);
+    INSERT INTO practice_sync_schema (one, version) VALUES (1, 0) ON CONFLICT (one) DO NOTHING;";
+
+/// Times it is tried while another process makes the same table.
+const TRIES: usize = 5;
+
+/// A value of our own, under nobody: only the right key opens it.
+pub(super) const SEAL_KEY: &[u8] = &[FIRST_RESERVED];
+const SEAL: &[u8] = b"practice-sync store";
+
+/// The last number that an owner's sequence gave.
+pub(super) fn sequence_key(owner: i64) -> Key {
+    [SEQUENCES, &owner.to_be_bytes()].concat()
+}
+
+/// The keys of all sequences begin with it.
+pub(super) const SEQUENCES: &[u8] = &[FIRST_RESERVED + 1];
+
+/// What a look at the database came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    pub version: u32,
+    pub values: u64,
+    /// Settings with which the database may lose what it has acknowledged.
+    pub risks: Vec<String>,
+}
+
+impl fmt::Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "schema version {}, {} values, all sealed with this key", self.version, self.values)
+    }
+}
+
+/// Whether a store was made in the database.
+pub async fn is_made(config: &PostgresConfig) -> Result<bool, StoreError> {
+    let bare = Connector::new(config)?.bare().await?;
+    Ok(version(&bare.client).await?.is_some_and(|version| version > 0))
+}
+
+/// Brings the database to this program's version; answers from which one to which.
+pub async fn migrate(config: &PostgresConfig, key: &StoreKey) -> Result<(u32, u32), StoreError> {
+    let bare = Connector::new(config)?.bare().await?;
+    let found = version(&bare.client).await?.unwrap_or(0);
+    known(found)?;
+    let mut marked = bare.client.batch_execute(MARK).await;
+    for _ in 1..TRIES {
+        // Two that make one table at the same time: the slower one is told so in various words.
+        if marked.as_ref().err().is_none_or(|error| error.code().is_none()) {
+            break;
+        }
+        marked = bare.client.batch_execute(MARK).await;
+    }
+    marked.map_err(|error| plain(&error))?;
+    steps(&bare.client).await.map_err(|error| plain(&error))?;
+    seal(&bare, config, key).await?;
+    Ok((found, STEPS.len() as u32))
+}
+
+async fn steps(client: &Client) -> Result<(), Error> {
+    client.batch_execute("BEGIN").await?;
+    let row = client.query_one("SELECT version FROM practice_sync_schema WHERE one = 1 FOR UPDATE", &[]).await?;
+    let version = usize::try_from(row.get::<_, i32>(0)).unwrap_or(0);
+    for (step, text) in STEPS.iter().enumerate().skip(version) {
+        tracing::info!(version = step + 1, "the database is brought to the next version of the store's schema");
+        client.batch_execute(text).await?;
+        let update = format!("UPDATE practice_sync_schema SET version = {} WHERE one = 1", step + 1);
+        client.batch_execute(&update).await?;
+    }
+    client.batch_execute("COMMIT").await
+}
+
+/// The database is of this version and of this key.
+pub(super) async fn fits(bare: &Bare, config: &PostgresConfig, key: &StoreKey) -> Result<(), StoreError> {
+    let found = version(&bare.client).await?.unwrap_or(0);
+    known(found)?;
+    if (found as usize) < STEPS.len() {
+        let why = match found {
+            0 => format!("there is no store in {}: make one with `practice-sync store migrate`", config.place()),
+            _ => format!(
+                "its schema has version {found}, this program needs {}: run `practice-sync store migrate`",
+                STEPS.len()
+            ),
+        };
+        return Err(StoreError::Database { why });
+    }
+    seal(bare, config, key).await
+}
+
+/// A database of a newer program is left alone.
+fn known(found: u32) -> Result<(), StoreError> {
+    if found as usize <= STEPS.len() {
+        return Ok(());
+    }
+    let why = format!("its schema has version {found}, this program knows {}: start a newer program", STEPS.len());
+    Err(StoreError::Database { why })
+}
+
+async fn version(client: &Client) -> Result<Option<u32>, StoreError> {
+    let asked = async {
+        let table = client.query_one("SELECT to_regclass('practice_sync_schema') IS NOT NULL", &[]).await?;
+        if !table.get::<_, bool>(0) {
+            return Ok(None);
+        }
+        let row = client.query_opt("SELECT version FROM practice_sync_schema WHERE one = 1", &[]).await?;
+        Ok(row.map(|row| row.get::<_, i32>(0).unsigned_abs()))
+    };
+    asked.await.map_err(|error: Error| plain(&error))
+}
+
+/// Only the key the store was made with opens its values. The first one to come says which that is.
+async fn seal(bare: &Bare, config: &PostgresConfig, key: &StoreKey) -> Result<(), StoreError> {
+    let envelope = Envelope::new(key);
+    let sealed = envelope.sealer()?.seal(SEAL_KEY, SEAL)?;
+    let found = async {
+        let put = "INSERT INTO practice_sync_values (owner, key, value, version) VALUES (0, $1, $2, '') \
+                   ON CONFLICT (owner, key) DO NOTHING";
+        bare.client.execute(put, &[&SEAL_KEY, &sealed]).await?;
+        let read = "SELECT value FROM practice_sync_values WHERE owner = 0 AND key = $1";
+        bare.client.query_one(read, &[&SEAL_KEY]).await
+    };
+    let found: Vec<u8> = found.await.map_err(|error| plain(&error))?.get(0);
+    match envelope.open(SEAL_KEY, found) {
+        Ok(opened) if opened == SEAL => Ok(()),
+        _ => Err(StoreError::WrongKey { dir: config.place() }),
+    }
+}
+
+/// Looks at everything: the schema, the settings, every value.
+pub async fn check(config: &PostgresConfig, key: &StoreKey) -> Result<Checked, StoreError> {
+    let bare = Connector::new(config)?.bare().await?;
+    fits(&bare, config, key).await?;
+    let envelope = Envelope::new(key);
+    let (mut values, mut after) = (0, (i64::MIN, Key::new()));
+    loop {
+        let page = "SELECT owner, key, value FROM practice_sync_values WHERE (owner, key) > ($1, $2) \
+                    ORDER BY owner, key LIMIT 1000";
+        let rows = bare.client.query(page, &[&after.0, &after.1]).await.map_err(|error| plain(&error))?;
+        let Some(last) = rows.last() else { break };
+        after = (last.get(0), last.get(1));
+        for row in &rows {
+            let key: Vec<u8> = row.get(1);
+            envelope.open(&key, row.get(2))?;
+            values += u64::from(key.first().is_some_and(|first| *first < FIRST_RESERVED));
+        }
+    }
+    Ok(Checked { version: STEPS.len() as u32, values, risks: risks(&bare.client).await })
+}
+
+/// A setting that the database does not have is no risk.
+async fn risks(client: &Client) -> Vec<String> {
+    let mut risks = Vec::new();
+    for (setting, what) in [
+        ("fsync", "the server may lose or damage everything when its machine loses power"),
+        ("full_page_writes", "the server may be damaged when its machine loses power"),
+        (
+            "synchronous_commit",
+            "commits of other programs may be lost; the store switches it on for its own connections",
+        ),
+    ] {
+        let asked = client.query_one(&format!("SELECT current_setting('{setting}', true)"), &[]).await;
+        if asked.is_ok_and(|row| row.get::<_, Option<&str>>(0) == Some("off")) {
+            risks.push(format!("{setting} is off: {what}"));
+        }
+    }
+    risks
+}

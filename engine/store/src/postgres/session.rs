@@ -1,0 +1,125 @@
+//! One connection, made ready.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{task::AbortHandle, time::timeout};
+use tokio_postgres::{Client, Config};
+
+use super::{
+    config::PostgresConfig,
+    database_error::{plain, text},
+    statements::Statements,
+    tls::Rustls,
+};
+use crate::error::StoreError;
+
+/// What the planner is kept from: a statement that was planned while the table was small must not read all of a large one. Databases
+/// that do not know these settings are used without them.
+const PLANS: &str = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Reads,
+    Commits,
+}
+
+#[derive(Clone)]
+pub(super) struct Connector {
+    config: Config,
+    tls: Rustls,
+    pub connect_timeout: Duration,
+    pub statement_timeout: Duration,
+}
+
+impl Connector {
+    pub(super) fn new(config: &PostgresConfig) -> Result<Self, StoreError> {
+        Ok(Self {
+            config: config.parsed()?,
+            tls: Rustls::new(&config.tls)?,
+            connect_timeout: config.connect_timeout,
+            statement_timeout: config.statement_timeout,
+        })
+    }
+
+    /// A connection without prepared statements: the tables may not be there yet.
+    pub(super) async fn bare(&self) -> Result<Bare, StoreError> {
+        let connecting = self.config.connect(self.tls.clone());
+        let connected = timeout(self.connect_timeout, connecting).await;
+        let away = |why| StoreError::Away { why };
+        let (client, connection) = connected
+            .map_err(|_| away("the connection was not made in time".into()))?
+            .map_err(|error| plain(&error))?;
+        let task = tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(error = text(&error), "a connection to the database ended");
+            }
+        });
+        Ok(Bare { client, task: task.abort_handle() })
+    }
+
+    pub(super) async fn session(&self, purpose: Purpose) -> Result<Arc<Session>, StoreError> {
+        let bare = self.bare().await?;
+        let ready = async {
+            let client = &bare.client;
+            client.batch_execute(&self.settings(purpose)).await?;
+            // A setting nobody knows is no reason to go without a database.
+            if let Err(error) = client.batch_execute(PLANS).await {
+                tracing::debug!(error = text(&error), "the planner keeps its settings");
+            }
+            let asked = client.query_one("SELECT current_setting('synchronous_commit', true)", &[]).await?;
+            if asked.get::<_, Option<&str>>(0) == Some("off") {
+                tracing::warn!("synchronous_commit is off in the database: it is switched on for these connections");
+                client.batch_execute("SET synchronous_commit = on").await?;
+            }
+            Statements::prepare(client).await
+        };
+        let ready = timeout(self.connect_timeout, ready).await;
+        let ready = ready.map_err(|_| StoreError::Away { why: "the connection was not made ready in time".into() })?;
+        let statements = ready.map_err(|error| plain(&error))?;
+        Ok(Arc::new(Session { bare, statements }))
+    }
+
+    /// A statement that commits is not cut off by the server: cut off while it waits for a standby it would count as done, and be
+    /// missing there. The client gives up on it instead, and does not know. What a client leaves behind that is gone ends by itself.
+    fn settings(&self, purpose: Purpose) -> String {
+        let limit = self.statement_timeout.as_millis();
+        let statement = if purpose == Purpose::Reads { limit } else { 0 };
+        format!(
+            "SET statement_timeout = {statement}; SET lock_timeout = {limit}; \
+             SET idle_in_transaction_session_timeout = {limit}; SET default_transaction_isolation = 'read committed'"
+        )
+    }
+}
+
+/// Ends with whoever holds it.
+pub(super) struct Bare {
+    pub client: Client,
+    task: AbortHandle,
+}
+
+impl Drop for Bare {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+pub(super) struct Session {
+    bare: Bare,
+    pub statements: Statements,
+}
+
+impl Session {
+    pub(super) fn client(&self) -> &Client {
+        &self.bare.client
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.bare.client.is_closed()
+    }
+
+    /// Nobody can use it any more; what is under way on it ends with an error.
+    pub(super) fn close(&self) {
+        self.bare.task.abort();
+    }
+}

@@ -1,0 +1,267 @@
+//! The store as the engine sees it.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::oneshot,
+};
+use tokio_postgres::Row;
+
+use super::{
+    committer::Committer,
+    config::PostgresConfig,
+    database_error::plain,
+    filling,
+    owners::{Owned, Owners},
+    pool::Slot,
+    reads::Readers,
+    schema::{SEQUENCES, fits, sequence_key},
+    session::{Connector, Purpose},
+    statements::Scan,
+};
+use crate::{
+    batch::{Batch, MAX_BATCH_BYTES, check_key},
+    contract::{CommitFuture, Health, Store, feed_number},
+    envelope::{Envelope, StoreKey},
+    error::StoreError,
+    home,
+    jobs::{Job, Outcome, Queue},
+    keys,
+    range::{Direction, Key, KeyRange},
+    version::{Version, Versioned},
+};
+
+/// Threads that wait for the database. Values are opened and sealed on those of the callers.
+const THREADS: usize = 2;
+
+pub struct PostgresStore {
+    envelope: Arc<Envelope>,
+    owners: Arc<Owned>,
+    readers: Readers,
+    queue: Arc<Queue>,
+    commits: Arc<Slot>,
+    last_commit: Arc<AtomicU64>,
+    base: u64,
+    committer: Option<JoinHandle<()>>,
+    /// Let go last.
+    runtime: Option<Runtime>,
+}
+
+impl PostgresStore {
+    /// The database must have a store of this version (`migrate`). May be called from within a runtime.
+    pub fn open(config: &PostgresConfig, key: &StoreKey, owners: Arc<dyn Owners>) -> Result<Self, StoreError> {
+        Self::open_when(config, key, owners, false)
+    }
+
+    /// For the copy that fills it (`filling`).
+    pub fn open_to_fill(config: &PostgresConfig, key: &StoreKey, owners: Arc<dyn Owners>) -> Result<Self, StoreError> {
+        Self::open_when(config, key, owners, true)
+    }
+
+    fn open_when(
+        config: &PostgresConfig,
+        key: &StoreKey,
+        owners: Arc<dyn Owners>,
+        filling: bool,
+    ) -> Result<Self, StoreError> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("store-postgres")
+            .enable_all()
+            .build()
+            .map_err(StoreError::io("starting the threads of the store"))?;
+        let connector = Connector::new(config)?;
+        let (sender, opened) = std::sync::mpsc::sync_channel(1);
+        let (asking, told, sealed) = (connector.clone(), config.clone(), key.clone());
+        runtime.spawn(async move {
+            // Whoever asked waits for it.
+            let _ = sender.send(homes(&asking, &told, &sealed, filling).await);
+        });
+        let opened = opened.recv().unwrap_or_else(|_| Err(StoreError::Away { why: "opening was broken off".into() }));
+        let rows = match opened {
+            Ok(rows) => rows,
+            Err(error) => {
+                runtime.shutdown_background();
+                return Err(error);
+            }
+        };
+        Self::start(config, key, &connector, Owned::new(owners, rows), runtime)
+    }
+
+    fn start(
+        config: &PostgresConfig,
+        key: &StoreKey,
+        connector: &Connector,
+        owners: Owned,
+        runtime: Runtime,
+    ) -> Result<Self, StoreError> {
+        let made = Arc::default();
+        let slot = |purpose| Arc::new(Slot::new(connector.clone(), purpose, Arc::clone(&made)));
+        let commits = slot(Purpose::Commits);
+        let reads: Vec<Arc<Slot>> = (0..config.readers.max(1)).map(|_| slot(Purpose::Reads)).collect();
+        for slot in reads.iter().chain([&commits]) {
+            runtime.spawn(Slot::keep(Arc::downgrade(slot)));
+        }
+        let queue = Arc::new(Queue::new(config.queue, MAX_BATCH_BYTES));
+        let mut store = Self {
+            envelope: Arc::new(Envelope::new(key)),
+            owners: Arc::new(owners),
+            readers: Readers::new(reads, runtime.handle().clone()),
+            queue,
+            commits,
+            last_commit: Arc::default(),
+            base: 0,
+            committer: None,
+            runtime: Some(runtime),
+        };
+        store.base = store.get(&keys::feed_end())?.map_or(Ok(0), |value| feed_number(&value))?;
+        let committer = Committer {
+            queue: store.queue.clone(),
+            slot: store.commits.clone(),
+            owners: store.owners.clone(),
+            envelope: store.envelope.clone(),
+            base: store.base,
+            runtime: store.readers.runtime().clone(),
+            last_commit: store.last_commit.clone(),
+        };
+        store.committer = Some(committer.start()?);
+        Ok(store)
+    }
+
+    fn opened(&self, key: &[u8], sealed: Vec<u8>) -> Result<Versioned, StoreError> {
+        let version = Version::of(&sealed);
+        Ok(Versioned { value: self.envelope.open(key, sealed)?, version })
+    }
+
+    fn rows(&self, range: KeyRange, direction: Direction, limit: usize, values: bool) -> Result<Vec<Row>, StoreError> {
+        let Some(range) = range.clamped().filter(|_| limit > 0) else { return Ok(Vec::new()) };
+        let owner = home::of_range(&range).map(|home| self.owners.of(home));
+        self.readers.scan(Scan { values, one_owner: owner.is_some(), direction }, owner, range, limit)
+    }
+
+    fn submit(&self, batch: Batch) -> Result<Option<oneshot::Receiver<Outcome>>, StoreError> {
+        if batch.is_empty() {
+            return Ok(None);
+        }
+        let (reply, outcome) = oneshot::channel();
+        self.queue.push(Job::seal(&self.envelope, batch, reply)?)?;
+        Ok(Some(outcome))
+    }
+
+    fn sequence(&self, owner: i64) -> Result<Option<u64>, StoreError> {
+        let key = sequence_key(owner);
+        let sealed = self.readers.value(owner, &key)?;
+        sealed.map(|sealed| feed_number(&self.envelope.open(&key, sealed)?)).transpose()
+    }
+
+    fn highest_sequence(&self) -> Result<u64, StoreError> {
+        let range = KeyRange::prefix(SEQUENCES);
+        let scan = Scan { values: true, one_owner: false, direction: Direction::Forward };
+        let mut highest = self.base;
+        for row in self.readers.scan(scan, None, range, usize::MAX)? {
+            let key: Key = row.get(0);
+            highest = highest.max(feed_number(&self.envelope.open(&key, row.get(1))?)?);
+        }
+        Ok(highest)
+    }
+}
+
+/// What is known of owners, of a database that fits.
+async fn homes(
+    connector: &Connector,
+    config: &PostgresConfig,
+    key: &StoreKey,
+    filling: bool,
+) -> Result<Vec<(i64, i64)>, StoreError> {
+    let bare = connector.bare().await?;
+    fits(&bare, config, key).await?;
+    if !filling && filling::mark(&bare, key).await?.is_some() {
+        let why = "a copy into it is not whole: run the same `practice-sync store copy` again, which finishes it";
+        return Err(StoreError::Database { why: why.into() });
+    }
+    let rows = bare.client.query("SELECT home, owner FROM practice_sync_homes", &[]).await;
+    Ok(rows.map_err(|error| plain(&error))?.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+impl Store for PostgresStore {
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
+        check_key(key)?;
+        let sealed = self.readers.value(self.owners.of_key(key), key)?;
+        sealed.map(|sealed| self.opened(key, sealed)).transpose()
+    }
+
+    fn read_many(&self, keys: &[Key]) -> Result<Vec<Option<Versioned>>, StoreError> {
+        keys.iter().try_for_each(|key| check_key(key))?;
+        let places = keys.iter().map(|key| (self.owners.of_key(key), key.clone())).collect();
+        let mut found = HashMap::new();
+        for (key, sealed) in self.readers.values(places)? {
+            let opened = self.opened(&key, sealed)?;
+            found.insert(key, opened);
+        }
+        Ok(keys.iter().map(|key| found.get(key).cloned()).collect())
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        let rows = self.rows(range, direction, limit, true)?;
+        rows.iter()
+            .map(|row| {
+                let key: Key = row.get(0);
+                Ok((key.clone(), self.envelope.open(&key, row.get(1))?))
+            })
+            .collect()
+    }
+
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        Ok(self.rows(range, direction, limit, false)?.iter().map(|row| row.get(0)).collect())
+    }
+
+    fn commit(&self, batch: Batch) -> CommitFuture {
+        let submitted = self.submit(batch);
+        Box::pin(async move {
+            let Some(outcome) = submitted? else { return Ok(()) };
+            outcome.await.unwrap_or_else(|_| Err(StoreError::Unknown { why: "the committer ended".into() }.into()))
+        })
+    }
+
+    fn feed_end(&self, stream: Option<u64>) -> Result<u64, StoreError> {
+        match stream {
+            Some(stream) => Ok(self.sequence(self.owners.of(home::of_stream(stream)))?.unwrap_or(self.base)),
+            None => self.highest_sequence(),
+        }
+    }
+
+    fn health(&self) -> Health {
+        Health {
+            free: Some(u64::MAX),
+            floor: 0,
+            refusing: self.commits.away().or_else(|| self.readers.away()),
+            damage: None,
+            waiting: self.queue.len(),
+            last_commit: Duration::from_nanos(self.last_commit.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        self.queue.close();
+        if let Some(committer) = self.committer.take()
+            && committer.join().is_err()
+        {
+            tracing::error!("the committer panicked");
+        }
+        if let Some(runtime) = self.runtime.take() {
+            // It may be dropped within another runtime, where nobody may wait.
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The suite on PostgreSQL, and what only a database and a network can do wrong.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use postgres_server::{Cluster, Commits, Durability, Proxy, is_left_out};
+
+use super::{Owners, PostgresConfig, PostgresStore, Tls, check, is_made, migrate};
+use crate::{
+    Batch, CommitError, Direction, Key, KeyRange, Store, StoreError, StoreKey,
+    conformance::{Subject, conformance},
+    home::Home,
+    journal, keys,
+};
+
+mod faults;
+mod rivals;
+mod schema;
+mod tls;
+
+const READERS: usize = 2;
+
+/// One server for all tests that leave it running.
+fn server() -> &'static Cluster {
+    static SERVER: OnceLock<Cluster> = OnceLock::new();
+    SERVER.get_or_init(|| Cluster::temporary(Durability::Written).unwrap())
+}
+
+/// Several owners: locations and data sources are of institution 1, 2 or 3, what nobody has of 0. Records are of locations.
+struct Thirds;
+
+impl Owners for Thirds {
+    fn of_records(&self, _: u8, scope: u32) -> Home {
+        Home::Location(scope)
+    }
+
+    fn owner(&self, home: Home) -> u64 {
+        match home {
+            Home::Location(id) | Home::Source(id) => u64::from(id % 3) + 1,
+            Home::Institution(id) => id.into(),
+            Home::Records { .. } | Home::Shared => 0,
+        }
+    }
+}
+
+/// Tables of its own on a server.
+fn own_tables(port: u16) -> PostgresConfig {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let schema = format!("test_{}", NEXT.fetch_add(1, Ordering::SeqCst));
+    let config = config(&format!("{}?options=-csearch_path%3D{schema}", Cluster::url(port)));
+    run(async {
+        let connector = super::session::Connector::new(&config).unwrap();
+        let bare = connector.bare().await.unwrap();
+        bare.client.batch_execute(&format!("CREATE SCHEMA {schema}")).await.unwrap();
+        migrate(&config, &key()).await.unwrap();
+    });
+    config
+}
+
+/// The same tables through another port.
+fn through(config: &PostgresConfig, from: u16, to: u16) -> PostgresConfig {
+    PostgresConfig { url: config.url.replace(&format!(":{from}/"), &format!(":{to}/")), ..config.clone() }
+}
+
+fn config(url: &str) -> PostgresConfig {
+    PostgresConfig {
+        tls: Tls::Off,
+        readers: READERS,
+        connect_timeout: Duration::from_secs(2),
+        statement_timeout: Duration::from_secs(5),
+        ..PostgresConfig::new(url)
+    }
+}
+
+fn key() -> StoreKey {
+    StoreKey::new([42; 32])
+}
+
+/// Also from within a runtime.
+fn run<T: Send>(work: impl Future<Output = T> + Send) -> T {
+    std::thread::scope(|scope| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        scope.spawn(move || runtime.block_on(work)).join().unwrap()
+    })
+}
+
+fn open(config: &PostgresConfig) -> Arc<PostgresStore> {
+    Arc::new(PostgresStore::open(config, &key(), Arc::new(Thirds)).unwrap())
+}
+
+fn put(key: Key, value: Vec<u8>) -> Batch {
+    let mut batch = Batch::new();
+    batch.put(key, value);
+    batch
+}
+
+fn everything() -> KeyRange {
+    KeyRange::prefix(&[])
+}
+
+struct OnPostgres {
+    config: PostgresConfig,
+    store: Arc<PostgresStore>,
+}
+
+impl Subject for OnPostgres {
+    fn fresh() -> Self {
+        let config = own_tables(server().port());
+        Self { store: open(&config), config }
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    fn reopen(self) -> Self {
+        let Self { config, store } = self;
+        drop(Arc::into_inner(store).expect("nobody else uses the store when it is reopened"));
+        Self { store: open(&config), config }
+    }
+
+    fn is_left_out() -> bool {
+        is_left_out()
+    }
+}
+
+conformance!(on_postgres, OnPostgres);

@@ -1,0 +1,237 @@
+//! A network that fails, and a server that is restarted.
+
+use super::*;
+
+/// A store that reaches its database through a proxy, and another one that reaches it directly.
+struct World {
+    proxy: Proxy,
+    store: Arc<PostgresStore>,
+    direct: Arc<PostgresStore>,
+}
+
+fn world() -> World {
+    let config = own_tables(server().port());
+    let proxy = Proxy::to(server().port()).unwrap();
+    let behind = through(&config, server().port(), proxy.port());
+    // Short, so that a test of a network that says nothing does not last.
+    let behind =
+        PostgresConfig { connect_timeout: Duration::from_secs(1), statement_timeout: Duration::from_secs(1), ..behind };
+    World { store: open(&behind), direct: open(&config), proxy }
+}
+
+/// Waits until the store works again, as callers do who are told to try later.
+async fn until_it_works(store: &Arc<PostgresStore>, key: Key) {
+    let until = Instant::now() + Duration::from_secs(30);
+    loop {
+        let committed = store.commit(put(key.clone(), vec![7])).await;
+        match committed.and_then(|()| Ok(store.get(&key)?)) {
+            Ok(found) => return assert_eq!(found, Some(vec![7])),
+            Err(error) => assert!(Instant::now() < until, "{error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+fn is_away<T: std::fmt::Debug>(outcome: Result<T, StoreError>) -> bool {
+    matches!(outcome, Err(StoreError::Away { .. }))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_is_away_is_said_and_found_again() {
+    if is_left_out() {
+        return;
+    }
+    let World { proxy, store, direct } = world();
+    store.commit(put(keys::snapshot(1), vec![1])).await.unwrap();
+    assert!(store.health().accepts_writes());
+    proxy.cut();
+    let refused = store.commit(put(keys::snapshot(1), vec![2])).await;
+    assert!(matches!(&refused, Err(CommitError::Store(StoreError::Away { .. }))), "{refused:?}");
+    assert!(is_away(store.read(&keys::snapshot(1))));
+    assert!(is_away(store.scan(everything(), Direction::Forward, 9)));
+    assert!(is_away(store.read_many(&[keys::snapshot(1)])));
+    assert!(!store.health().accepts_writes() && store.health().refusing.is_some());
+    assert_eq!(direct.get(&keys::snapshot(1)).unwrap(), Some(vec![1]), "nothing was written");
+    proxy.mend();
+    // By itself, without anybody who asks for something.
+    let until = Instant::now() + Duration::from_secs(30);
+    while !store.health().accepts_writes() {
+        assert!(Instant::now() < until, "{:?}", store.health());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    store.commit(put(keys::snapshot(1), vec![3])).await.unwrap();
+    assert_eq!(store.get(&keys::snapshot(1)).unwrap(), Some(vec![3]));
+}
+
+/// A connection that broke while nobody used it is nobody's trouble.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_was_lost_is_made_again_for_a_read() {
+    if is_left_out() {
+        return;
+    }
+    for _ in 0..5 {
+        let World { proxy, store, .. } = world();
+        store.commit(put(keys::snapshot(1), vec![1])).await.unwrap();
+        // Once on each of its connections.
+        for _ in 0..READERS {
+            assert_eq!(store.get(&keys::snapshot(1)).unwrap(), Some(vec![1]));
+        }
+        proxy.cut_once();
+        assert_eq!(store.get(&keys::snapshot(1)).unwrap(), Some(vec![1]));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_whose_answer_is_lost_is_unknown() {
+    if is_left_out() {
+        return;
+    }
+    let World { proxy, store, direct } = world();
+    until_it_works(&store, keys::snapshot(9)).await;
+    for (n, how) in [(1, Commits::LoseAnswer), (2, Commits::LoseRequest), (3, Commits::LoseAnswer)] {
+        proxy.spoil_next_commit(how);
+        let mut batch = put(keys::snapshot(n), vec![n as u8]);
+        batch.expect_absent(keys::snapshot(n)).append(3 << 32 | 1, vec![n as u8]);
+        let outcome = store.commit(batch).await;
+        assert!(matches!(&outcome, Err(CommitError::Store(StoreError::Unknown { .. }))), "{how:?} {outcome:?}");
+        // What comes next waits for whatever the server still makes of it.
+        let mut next = put(keys::snapshot(n + 10), vec![]);
+        next.append(3 << 32 | 1, vec![]);
+        while store.commit(next.clone()).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let written = (how == Commits::LoseAnswer).then(|| vec![n as u8]);
+        assert_eq!(direct.get(&keys::snapshot(n)).unwrap(), written, "{how:?}");
+    }
+    let numbers = direct.scan_keys(keys::feed_after(3 << 32 | 1, 0), Direction::Forward, 99).unwrap();
+    let numbers: Vec<u64> = numbers.iter().map(|key| keys::parse_feed(key).unwrap().1).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5]);
+}
+
+/// Neither a network that hands nothing on nor one that ends in one direction holds anybody up for longer than the limits say.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_network_that_says_nothing_is_given_up() {
+    if is_left_out() {
+        return;
+    }
+    let World { proxy, store, direct } = world();
+    until_it_works(&store, keys::snapshot(9)).await;
+    proxy.stall();
+    let read = {
+        let store = store.clone();
+        tokio::task::spawn_blocking(move || store.read(&keys::snapshot(9)))
+    };
+    let failed = store.commit(put(keys::snapshot(1), vec![1])).await;
+    assert!(matches!(&failed, Err(CommitError::Store(StoreError::Away { .. }))), "nothing was sent: {failed:?}");
+    assert!(is_away(read.await.unwrap()));
+    assert!(!store.health().accepts_writes());
+    // Once connecting has failed, callers are told so and do not try themselves.
+    for _ in 0..READERS {
+        let store = store.clone();
+        tokio::task::spawn_blocking(move || assert!(is_away(store.read(&keys::snapshot(9))))).await.unwrap();
+    }
+    let before = proxy.connections();
+    for _ in 0..1_000 {
+        assert!(is_away(store.read(&keys::snapshot(9))));
+    }
+    assert!(proxy.connections() - before < 100, "{before} and then {}", proxy.connections());
+    proxy.mend();
+    until_it_works(&store, keys::snapshot(2)).await;
+    proxy.half_close();
+    until_it_works(&store, keys::snapshot(3)).await;
+    proxy.delay(Duration::from_millis(30));
+    until_it_works(&store, keys::snapshot(4)).await;
+    assert_eq!(direct.get(&keys::snapshot(1)).unwrap(), None);
+    assert_eq!(direct.get(&keys::snapshot(4)).unwrap(), Some(vec![7]));
+}
+
+/// A process that is paused in the middle of a transaction keeps nobody waiting for ever: the server ends it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_locked_by_a_process_that_went_silent_are_free_again() {
+    if is_left_out() {
+        return;
+    }
+    let World { proxy, store, direct } = world();
+    store.commit(put(keys::snapshot(1), vec![1])).await.unwrap();
+    let seen = store.read(&keys::snapshot(1)).unwrap().unwrap().version;
+    // Long enough that the lock is taken and the answer is not heard.
+    proxy.delay(Duration::from_millis(300));
+    let mut batch = put(keys::snapshot(1), vec![2]);
+    batch.expect_unchanged(keys::snapshot(1), Some(seen));
+    let silent = store.commit(batch);
+    tokio::time::sleep(Duration::from_millis(450)).await;
+    proxy.stall();
+    let mut batch = put(keys::snapshot(1), vec![3]);
+    batch.expect_unchanged(keys::snapshot(1), Some(seen));
+    direct.commit(batch).await.unwrap();
+    let outcome = silent.await;
+    assert!(outcome.is_err(), "{outcome:?}");
+    proxy.mend();
+    assert_eq!(direct.get(&keys::snapshot(1)).unwrap(), Some(vec![3]));
+    until_it_works(&store, keys::snapshot(2)).await;
+}
+
+/// The server is ended at once, again and again, while commits go on: what was acknowledged is there, what failed is not, what is unknown
+/// may be; a journal has no gap.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_acknowledged_is_lost_when_the_server_is_restarted() {
+    if is_left_out() {
+        return;
+    }
+    let mut cluster = Cluster::temporary(Durability::Synced).unwrap();
+    let config = own_tables(cluster.port());
+    let store = open(&config);
+    let stop = Arc::new(AtomicU64::new(0));
+    let writers: Vec<_> = (0..4)
+        .map(|location| {
+            let (store, stop) = (store.clone(), stop.clone());
+            tokio::spawn(async move { write_until(&store, &stop, location).await })
+        })
+        .collect();
+    for _ in 0..3 {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        cluster.stop().unwrap();
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        cluster.run().unwrap();
+    }
+    until_it_works(&store, keys::snapshot(99)).await;
+    stop.store(1, Ordering::SeqCst);
+    let (mut acknowledged, mut failures) = (0, 0);
+    for (location, writer) in writers.into_iter().enumerate() {
+        let (written, failed) = writer.await.unwrap();
+        let loaded = journal::load(&*store, location as u32).unwrap();
+        let there: Vec<u64> =
+            loaded.tail.iter().map(|(_, value)| u64::from_be_bytes(value.as_slice().try_into().unwrap())).collect();
+        assert!(written.iter().all(|attempt| there.contains(attempt)), "location {location}");
+        assert!(there.is_sorted(), "in the order of the calls, none of them twice");
+        acknowledged += written.len();
+        failures += failed;
+    }
+    assert!(acknowledged > 0 && failures > 0, "{acknowledged} acknowledged, {failures} failed");
+}
+
+/// Numbers its attempts: those that were acknowledged, and how many failed.
+async fn write_until(store: &Arc<PostgresStore>, stop: &AtomicU64, location: u32) -> (Vec<u64>, u64) {
+    let (mut acknowledged, mut failed, mut attempt, mut seq) = (Vec::new(), 0, 0u64, 1);
+    while stop.load(Ordering::SeqCst) == 0 {
+        attempt += 1;
+        let mut batch = Batch::new();
+        journal::append(&mut batch, location, seq, attempt.to_be_bytes().to_vec());
+        batch.append(2 << 32 | u64::from(location), vec![]);
+        match store.commit(batch).await {
+            Ok(()) => {
+                acknowledged.push(attempt);
+                seq += 1;
+            }
+            Err(_) => {
+                failed += 1;
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                // As a location does: what is there is read again.
+                if let Ok(loaded) = journal::load(&**store, location) {
+                    seq = loaded.next_seq;
+                }
+            }
+        }
+    }
+    (acknowledged, failed)
+}

@@ -1,0 +1,48 @@
+//! Processor time of a server by the threads that took it. HTTP workers and locations are actix arbiters, which have one name; what HTTP
+//! alone takes is seen at the echo beside them.
+
+use std::{fs, io, time::Duration};
+
+use super::report::{Report, short};
+
+/// What the threads of a part are called.
+const PARTS: [(&str, &str); 2] =
+    [("HTTP and turns", "actix-rt|system"), ("commit, with what applies it", "store-committe")];
+
+pub struct Spent {
+    parts: [Duration; PARTS.len()],
+    /// Pages, replays, reads, webhooks, the index.
+    others: Duration,
+}
+
+impl Spent {
+    /// So far. Of threads that have ended nothing is known.
+    pub fn by(pid: u32) -> io::Result<Spent> {
+        let mut spent = Spent { parts: Default::default(), others: Duration::ZERO };
+        for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+            let thread = thread?.path();
+            let (Ok(name), Ok(stat)) =
+                (fs::read_to_string(thread.join("comm")), fs::read_to_string(thread.join("schedstat")))
+            else {
+                continue;
+            };
+            let nanos = stat.split(' ').next().and_then(|nanos| nanos.parse().ok());
+            let time = Duration::from_nanos(nanos.ok_or_else(|| io::Error::other("no processor time"))?);
+            match PARTS.iter().position(|(_, threads)| name.starts_with(threads)) {
+                Some(part) => spent.parts[part] += time,
+                None => spent.others += time,
+            }
+        }
+        Ok(spent)
+    }
+
+    /// What it took since `before`, for each of `count` pieces of work.
+    pub fn report(&self, before: &Spent, count: f64, report: &Report) {
+        let each = |now: Duration, before: Duration| short(now.saturating_sub(before).div_f64(count.max(1.0)));
+        let parts = PARTS.iter().zip(self.parts.iter().zip(before.parts));
+        let mut parts: Vec<String> =
+            parts.map(|((part, _), (now, before))| format!("{part} {}", each(*now, before))).collect();
+        parts.push(format!("all else {}", each(self.others, before.others)));
+        report.note(format!("  processor time of each: {}", parts.join(", ")));
+    }
+}

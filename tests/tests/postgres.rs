@@ -1,0 +1,307 @@
+//! The product with its store in a database: a practice that goes on when the database is back, and stores that move in and out.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use engine::{CopyStep, Incomplete};
+use postgres_server::{Cluster, Durability, is_left_out};
+use sandbox_ehr::Profile;
+use serde_json::Value;
+use setup::{
+    EngineRules, Setup,
+    database::{Database, DatabaseTls},
+    secret::Secret,
+};
+use store::{
+    Batch, Direction, EmbeddedStore, Store, StoreConfig, StoreKey, keys,
+    postgres::{
+        PostgresConfig, PostgresStore, Tls,
+        filling::{self, Begun},
+    },
+};
+use tests::harness::{
+    ehr_server::EhrServer,
+    fixtures,
+    http_client::Caller,
+    process::{self, Installation, LOCATIONS, SUBDOMAIN, booking, path},
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
+
+fn ehr() -> EhrServer {
+    let profile = Profile { booked_percent: 20, days_back: 0, days_ahead: 7, patients: 40, ..fixtures::profile(9) };
+    EhrServer::start(profile).unwrap()
+}
+
+/// What a client does that is told to try later.
+async fn until_booked(caller: &mut Caller, location: u32, body: &Value) -> Value {
+    let since = Instant::now();
+    loop {
+        match caller.post(&path("/intent/booking/book", location), body).await.unwrap() {
+            (200, answer) => return answer,
+            (503, answer) => assert!(since.elapsed() < Duration::from_secs(30), "{answer}"),
+            (status, answer) => panic!("{status} {answer}"),
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+async fn shown(caller: &mut Caller, answer: &Value) -> (u16, Value) {
+    let reference = answer["booking"]["booking_ref"].as_str().unwrap();
+    caller.get(&format!("/intent/booking/status?subdomain={SUBDOMAIN}&booking_ref={reference}")).await.unwrap()
+}
+
+#[actix::test]
+async fn a_database_that_is_away_is_503_and_the_practice_goes_on_when_it_is_back() {
+    if is_left_out() {
+        return;
+    }
+    let (ehr, dir) = (ehr(), tempfile::tempdir().unwrap());
+    let mut cluster = Cluster::temporary(Durability::Written).unwrap();
+    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), "").unwrap();
+    let installation = installation.on_database(&cluster.database().unwrap()).unwrap();
+    let _process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    let location = LOCATIONS[0].0;
+    let mut slots = process::offers(&mut caller, location).await.unwrap();
+    let mut next = |key: &str| booking(&slots.pop().unwrap(), key, 1, key);
+    let first = until_booked(&mut caller, location, &next("first")).await;
+    assert_eq!(shown(&mut caller, &first).await.0, 200);
+
+    cluster.stop().unwrap();
+    let second = next("second");
+    let url = format!("http://{}", installation.address);
+    // Another test of this process may have said it before.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::new();
+    for _ in 0..3 {
+        let (status, answer) = caller.post(&path("/intent/booking/book", location), &second).await.unwrap();
+        assert_eq!(status, 503, "{answer}");
+    }
+    assert_eq!(shown(&mut caller, &first).await.0, 503);
+    let asked = client
+        .get(format!("{url}{}", path("/patients", location)))
+        .header("authorization", caller.authorization())
+        .header("svc-api-version", "v3.0.0")
+        .header("user-agent", "tests/1.0")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(asked.status(), 503);
+    let later: u64 = asked.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=30).contains(&later), "{later}");
+    let ready = client.get(format!("{url}/readyz")).send().await.unwrap();
+    assert_eq!(ready.status(), 503);
+
+    cluster.run().unwrap();
+    let made = until_booked(&mut caller, location, &second).await;
+    assert_eq!(shown(&mut caller, &made).await.0, 200);
+    assert_eq!(shown(&mut caller, &first).await.0, 200);
+    let again = until_booked(&mut caller, location, &second).await;
+    assert_eq!(
+        (&again["replay"], &again["booking"]["booking_ref"]),
+        (&Value::Bool(true), &made["booking"]["booking_ref"])
+    );
+    let since = Instant::now();
+    while client.get(format!("{url}/readyz")).send().await.unwrap().status() != 200 {
+        assert!(since.elapsed() < Duration::from_secs(10));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(installation.panics().unwrap(), [""; 0]);
+}
+
+/// What a command printed, and whether it succeeded.
+fn command(arguments: &[&str]) -> (bool, String) {
+    let ended = Command::new(PROGRAM).args(arguments).output().unwrap();
+    let said = [ended.stdout, ended.stderr].concat();
+    (ended.status.success(), String::from_utf8_lossy(&said).into_owned())
+}
+
+fn succeeds(arguments: &[&str]) -> String {
+    let (succeeded, said) = command(arguments);
+    assert!(succeeded, "{arguments:?}: {said}");
+    said
+}
+
+fn refused(arguments: &[&str], told: &str) {
+    let (succeeded, said) = command(arguments);
+    assert!(!succeeded && said.contains(told), "{arguments:?}: {said}");
+}
+
+/// A practice is served on sled, then from a database, then on fjall; each of its bookings is there in the end.
+#[actix::test]
+async fn a_store_moves_into_a_database_and_out_of_it() {
+    if is_left_out() {
+        return;
+    }
+    let (ehr, dir) = (ehr(), tempfile::tempdir().unwrap());
+    let cluster = Cluster::temporary(Durability::Written).unwrap();
+    let url = cluster.database().unwrap();
+    let place = |name: &str| {
+        let folder = dir.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        Installation::new(Path::new(PROGRAM), &folder, &ehr.url(), "").unwrap()
+    };
+    let text = |path: PathBuf| path.to_str().unwrap().to_owned();
+    let data = |name: &str| text(dir.path().join(name).join("data"));
+    let mut bookings = Vec::new();
+    let location = LOCATIONS[0].0;
+
+    let on_sled = place("sled");
+    bookings.push(serve_and_book(&on_sled, location, &bookings).await);
+
+    let on_database = place("database").on_database(&url).unwrap();
+    let config = text(on_database.config().to_path_buf());
+    refused(&["store", "check", "--config", &config], "store.key is missing");
+    let into = ["store", "copy", "--from", &data("sled"), "--to-config", &config];
+    let said = succeeds(&into);
+    let digest = |said: &str| said.split("sha256 ").nth(1).unwrap()[..64].to_owned();
+    refused(&into, "is there already");
+    assert!(succeeds(&["store", "migrate", "--config", &config]).contains("version 1 already"));
+    let checked = succeeds(&["store", "check", "--config", &config]);
+    assert!(checked.contains("The store is sound") && checked.contains("fsync is off"), "{checked}");
+    // Straight out of it again: the same values.
+    let copy = text(dir.path().join("copy"));
+    let back = succeeds(&["store", "copy", "--from-config", &config, "--to", &copy, "--engine", "fjall"]);
+    assert_eq!(digest(&back), digest(&said));
+    bookings.push(serve_and_book(&on_database, location, &bookings).await);
+
+    let on_fjall = place("fjall").on_engine(store::EngineKind::Fjall).unwrap();
+    succeeds(&["store", "copy", "--from-config", &config, "--to", &data("fjall"), "--engine", "fjall"]);
+    bookings.push(serve_and_book(&on_fjall, location, &bookings).await);
+    assert_eq!(bookings.len(), 3);
+}
+
+/// Serves for as long as one booking takes, and shows those of before.
+async fn serve_and_book(installation: &Installation, location: u32, before: &[Value]) -> Value {
+    let process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    for it in before {
+        let (status, answer) = shown(&mut caller, it).await;
+        assert_eq!((status, &answer["booking"]["appointment_id"]), (200, &it["booking"]["appointment_id"]), "{answer}");
+    }
+    let slot = process::offers(&mut caller, location).await.unwrap().pop().unwrap();
+    let key = format!("number {}", before.len());
+    let made = until_booked(&mut caller, location, &booking(&slot, &key, before.len() as u64, &key)).await;
+    process.stop().unwrap();
+    made
+}
+
+/// Beside an embedded store, or without the database it was made in, nothing is begun anew by mistake.
+#[actix::test]
+async fn a_database_that_is_not_the_stores_is_refused_with_what_to_do() {
+    if is_left_out() {
+        return;
+    }
+    let (ehr, dir) = (ehr(), tempfile::tempdir().unwrap());
+    let cluster = Cluster::temporary(Durability::Written).unwrap();
+    let installation = || Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), "").unwrap();
+    drop(installation().start().await.unwrap());
+    let fails = async |url: &str, told: &str| {
+        let error = installation().on_database(url).unwrap().start().await.err().unwrap().to_string();
+        assert!(error.contains(told), "{error}");
+    };
+    fails(&cluster.database().unwrap(), "--to-config FILE").await;
+    std::fs::remove_dir_all(dir.path().join("data")).unwrap();
+    let url = cluster.database().unwrap();
+    installation().on_database(&url).unwrap().start().await.unwrap().stop().unwrap();
+    fails(&cluster.database().unwrap(), "there is no store in the database").await;
+    std::fs::write(dir.path().join("data/store.key"), "11".repeat(32)).unwrap();
+    fails(&url, "encrypted with another key").await;
+}
+
+/// Two and a half thousand values on an embedded engine.
+async fn embedded(dir: &Path) -> StoreKey {
+    std::fs::create_dir(dir).unwrap();
+    let key = StoreKey::load_or_create(&dir.join("store.key")).unwrap();
+    let mut batch = Batch::new();
+    for n in 0..2_500u64 {
+        batch.put(keys::journal((n % 7) as u32, n), vec![n as u8; (n % 300) as usize]);
+    }
+    batch.append(3 << 32 | 1, vec![1]).append(2 << 32 | 5, vec![2]);
+    write(dir, &key, batch).await;
+    key
+}
+
+async fn write(dir: &Path, key: &StoreKey, batch: Batch) {
+    let config = StoreConfig { floor_bytes: 0, ..StoreConfig::new(dir.join("store"), key.clone()) };
+    EmbeddedStore::open(config).unwrap().commit(batch).await.unwrap();
+}
+
+#[actix::test]
+async fn a_copy_into_a_database_that_was_broken_off_is_not_served_and_is_gone_on_with() {
+    if is_left_out() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+    let cluster = Cluster::temporary(Durability::Written).unwrap();
+    let url = cluster.database().unwrap();
+    let key = embedded(&from).await;
+    let database = Database { url: Some(Secret::new(&url)), tls: DatabaseTls::Off, ..Database::default() };
+    let engine_rules = EngineRules { database, ..EngineRules::default() };
+    let setup = Setup { engine: engine_rules, ..Setup::default() };
+    let open = || {
+        let config = PostgresConfig { tls: Tls::Off, ..PostgresConfig::new(&url) };
+        PostgresStore::open(&config, &key, engine::owners_of(&setup))
+    };
+    let broken_off = async || {
+        let (from, to, setup) = (from.clone(), to.clone(), setup.clone());
+        let halt = |step| assert!(!matches!(step, CopyStep::Copying { done: 1.., .. }), "power cut");
+        let copying = async move { engine::copy_to_database(&from, &setup, &to, halt).await.is_ok() };
+        assert!(actix::spawn(copying).await.unwrap_err().is_panic());
+        let refused = open().err().unwrap().to_string();
+        assert!(refused.contains("not whole") && refused.contains("store copy"), "{refused}");
+    };
+    let copied = async || {
+        let mut steps = Vec::new();
+        let copied = engine::copy_to_database(&from, &setup, &to, |step| steps.push(step)).await.unwrap();
+        (copied.values, steps[0])
+    };
+    broken_off().await;
+    assert_eq!(copied().await, (2_502, CopyStep::Copying { done: 1_000, all: 2_502 }), "not from the beginning");
+    let store = open().unwrap();
+    assert_eq!(store.scan_keys(keys::Space::Journal.range(), Direction::Forward, 9_999).unwrap().len(), 2_500);
+    // Sequences go on from where the one of the embedded store was, those of owners who had none among them.
+    let mut batch = Batch::new();
+    batch.append(3 << 32 | 1, vec![3]).append(3 << 32 | 9, vec![4]);
+    store.commit(batch).await.unwrap();
+    assert_eq!(store.feed_end(Some(3 << 32 | 9)).unwrap(), 4);
+    drop(store);
+
+    // What others have put there stays.
+    std::fs::remove_dir_all(&to).unwrap();
+    let occupied = engine::copy_to_database(&from, &setup, &to, |_| {}).await.unwrap_err();
+    assert!(matches!(occupied, Incomplete::OccupiedDatabase), "{occupied}");
+    assert_eq!(open().unwrap().feed_end(None).unwrap(), 4);
+}
+
+/// A store that was served while its copy lay half finished is copied from the beginning.
+#[actix::test]
+async fn the_beginning_of_another_copy_is_removed() {
+    if is_left_out() {
+        return;
+    }
+    let cluster = Cluster::temporary(Durability::Written).unwrap();
+    let config = PostgresConfig { tls: Tls::Off, ..PostgresConfig::new(cluster.database().unwrap()) };
+    let key = StoreKey::new([5; 32]);
+    let owners = || engine::owners_of(&Setup::default());
+    assert_eq!(filling::begin(&config, &key, "first").await.unwrap(), Begun::Anew);
+    let store = PostgresStore::open_to_fill(&config, &key, owners()).unwrap();
+    let mut batch = Batch::new();
+    batch.put(keys::snapshot(1), vec![1]);
+    store.commit(batch).await.unwrap();
+    drop(store);
+    assert_eq!(filling::begin(&config, &key, "first").await.unwrap(), Begun::GoesOn);
+    assert_eq!(filling::count(&config).await.unwrap(), 1);
+    assert_eq!(filling::begin(&config, &key, "second").await.unwrap(), Begun::Anew);
+    assert_eq!(filling::count(&config).await.unwrap(), 0);
+    filling::end(&config).await.unwrap();
+    PostgresStore::open(&config, &key, owners()).unwrap();
+}

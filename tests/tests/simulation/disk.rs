@@ -1,0 +1,102 @@
+//! The store under the simulation: in memory or in a database, with troubles of its own. Nobody waits for it: a commit is done, or has
+//! failed, when the call returns.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use store::{
+    Batch, CommitError, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned,
+};
+use tokio::runtime::{Builder, Runtime};
+
+/// What the next commit is to suffer.
+pub enum Fault {
+    /// Everything is written, yet the answer is `StoreError::Unknown`.
+    LoseAnswer,
+}
+
+pub struct Disk {
+    store: Arc<dyn Store>,
+    waiting: Runtime,
+    troubles: Mutex<Troubles>,
+}
+
+#[derive(Default)]
+struct Troubles {
+    faults: VecDeque<Fault>,
+    full: bool,
+}
+
+impl Disk {
+    /// Two ways to the same.
+    pub fn in_memory() -> [Disk; 2] {
+        let store = Arc::new(MemoryStore::new());
+        [Disk::of(store.clone()), Disk::of(store)]
+    }
+
+    pub fn of(store: Arc<dyn Store>) -> Disk {
+        let waiting = Builder::new_current_thread().build().expect("a runtime without a thread of its own");
+        Disk { store, waiting, troubles: Mutex::default() }
+    }
+
+    pub fn fail_next_commit(&self, fault: Fault) {
+        self.troubles().faults.push_back(fault);
+    }
+
+    /// While full, every commit is refused as such.
+    pub fn set_full(&self, full: bool) {
+        self.troubles().full = full;
+    }
+
+    pub fn commit_now(&self, batch: Batch) -> Result<(), CommitError> {
+        let fault = {
+            let mut troubles = self.troubles();
+            if troubles.full {
+                return Err(CommitError::Full { free: 0, floor: 1 });
+            }
+            troubles.faults.pop_front()
+        };
+        self.waiting.block_on(self.store.commit(batch))?;
+        match fault {
+            Some(Fault::LoseAnswer) => Err(StoreError::Unknown { why: "the answer was lost".into() }.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn troubles(&self) -> MutexGuard<'_, Troubles> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for Disk {
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
+        self.store.read(key)
+    }
+
+    fn read_many(&self, keys: &[Key]) -> Result<Vec<Option<Versioned>>, StoreError> {
+        self.store.read_many(keys)
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        self.store.scan(range, direction, limit)
+    }
+
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        self.store.scan_keys(range, direction, limit)
+    }
+
+    fn commit(&self, batch: Batch) -> CommitFuture {
+        Box::pin(std::future::ready(self.commit_now(batch)))
+    }
+
+    fn feed_end(&self, stream: Option<u64>) -> Result<u64, StoreError> {
+        self.store.feed_end(stream)
+    }
+
+    fn health(&self) -> Health {
+        let full = self.troubles().full;
+        Health { free: if full { Some(0) } else { Some(u64::MAX) }, floor: 1, ..self.store.health() }
+    }
+}
