@@ -3,9 +3,9 @@
 //! Folders are layers; each knows those to its left only:
 //!
 //! ```text
-//!  values ◄── http ◄── access ◄── records ◄┐                    ┌── openapi ◄── server ◄── service ◄── demo ◄── cli
-//!     ▲                                    ├ resources ◄ routes ┤                             │
-//!     └── views ◄──────────────────────────┘                    └── config ◄──────────────────┘
+//!  values ◄── http ◄── nodes ◄── access ◄── records ◄┐                    ┌── openapi ◄── server ◄── service ◄── demo ◄── cli
+//!     ▲                                              ├ resources ◄ routes ┤                             │
+//!     └── views ◄────────────────────────────────────┘                    └── config ◄──────────────────┘
 //! ```
 //!
 //! `routes::table` is the table of contents; `resources` holds one file per resource. `terminal`, `logging` and `memory` are for the commands. Public is what
@@ -21,6 +21,7 @@ mod demo;
 pub mod http;
 mod logging;
 mod memory;
+mod nodes;
 pub mod openapi;
 mod records;
 mod resources;

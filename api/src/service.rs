@@ -18,6 +18,7 @@ use tokio::{
 use crate::{
     access::{api::Api, directory::StatusChange, keys::KeyRing},
     config::Config,
+    nodes::{forward::Peers, rules::NodeListener},
     server,
     values::secret::{self, Secret},
     views::published::RecordViews,
@@ -30,11 +31,17 @@ pub struct Running {
     api: Data<Api>,
     server: JoinHandle<io::Result<()>>,
     handle: ServerHandle,
+    /// Of the listener for the other nodes.
+    internal: Option<ServerHandle>,
 }
 
 /// `simulated` opens the EHRs of data sources that live in this process.
 pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Running, String> {
     let listener = server::listen(config.http.listen).map_err(|error| format!("{}: {error}", config.http.listen))?;
+    let listening =
+        |node: &NodeListener| server::listen(node.listen).map_err(|error| format!("{}: {error}", node.listen));
+    let internal = config.node.as_ref().map(listening).transpose()?;
+    let peers = config.node.as_ref().map(|node| Peers::new(&node.secret)).transpose()?;
     let data_dir = &config.data_dir;
     std::fs::create_dir_all(data_dir).map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let keys = KeyRing::from(config.keys);
@@ -49,14 +56,20 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     let secret = config.secret.map_or_else(|| Secret::of_directory(data_dir), Ok);
     let secret = secret.map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let engine = opened.engine;
-    let api = Api::new(engine.clone(), keys, &secret, config.http).with_simulated(opened.simulated);
+    let api = Api::new(engine.clone(), keys, &secret, config.http).with_simulated(opened.simulated).with_peers(peers);
     let api = Data::new(api);
+    let internal = internal.map(|listener| server::start_internal(api.clone(), listener));
+    let internal = internal.transpose().map_err(|error| error.to_string())?.map(|server| {
+        let handle = server.handle();
+        actix_web::rt::spawn(server);
+        handle
+    });
     let (server, address) = server::start(api.clone(), listener).map_err(|error| error.to_string())?;
     tracing::info!(%address, "serving");
     // It runs from its first poll on: nobody should have to wait for `wait`.
     let handle = server.handle();
     let server = actix_web::rt::spawn(server);
-    Ok(Running { address, engine, api, server, handle })
+    Ok(Running { address, engine, api, server, handle, internal })
 }
 
 impl Running {
@@ -67,7 +80,7 @@ impl Running {
 
     /// Serves until a signal ends it, then lets the engine end in order.
     pub async fn wait(self) -> Result<(), String> {
-        let Running { engine, api, mut server, handle, .. } = self;
+        let Running { engine, api, mut server, handle, internal, .. } = self;
         let may_take = api.rules.shutdown_timeout;
         let ended = tokio::select! {
             ended = &mut server => Some(ended),
@@ -80,11 +93,16 @@ impl Running {
                 // Workstations stay for hours, and the server waits for whoever is connected.
                 engine.gateway().stop();
                 api.leaving.store(true, Ordering::Relaxed);
-                tokio::time::sleep(LAST_REQUESTS.min(may_take / 4)).await;
+                // The others take over what is here while this node still answers, and hands on what comes.
+                let last_requests = tokio::time::sleep(LAST_REQUESTS.min(may_take / 4));
+                tokio::join!(last_requests, engine.hand_over(may_take / 2));
                 handle.stop(true).await;
                 server.await
             }
         };
+        if let Some(internal) = internal {
+            internal.stop(true).await;
+        }
         let left = deadline.saturating_duration_since(Instant::now()).max(server::LAST_SECOND);
         if tokio::time::timeout(left, engine.stop_within(left * 3 / 4)).await.is_err() {
             tracing::warn!("stopped with unfinished work; it resumes after the next start");

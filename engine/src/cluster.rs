@@ -8,23 +8,27 @@ use std::{
 use location::ids::InstitutionId;
 use membership::{Look, Member, Moment, News, Node, NodeId, Place, Proposal, Rules, look};
 use runtime::clock;
+use setup::NodeRules;
 use store::{CommitError, Store, StoreError};
 use tokio::sync::Notify;
 
 /// Looks and renewals in a period: one that fails is tried again in time.
 const BEATS: u32 = 4;
 
-/// What the operator says of this node.
+/// What a node knows of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeRules {
+pub struct Nodes {
+    /// Of this one.
     pub name: String,
-    /// Where the other nodes reach it.
-    pub address: String,
-    /// How long it may serve after it began to renew its row; a node that dies costs its institutions about one and a half of it.
-    pub period: Duration,
+    /// Rises whenever members come or go.
+    pub view: u64,
+    pub members: Vec<String>,
+    /// It is a member that has renewed its place in time.
+    pub is_serving: bool,
 }
 
 pub(crate) struct Cluster {
+    name: String,
     store: Arc<dyn Store>,
     member: Mutex<Member>,
     began: Instant,
@@ -35,16 +39,27 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn new(store: Arc<dyn Store>, rules: NodeRules) -> Arc<Cluster> {
-        let id = NodeId::new(rules.name, clock::random());
+        let (name, id) = (rules.name.clone(), NodeId::new(rules.name, clock::random()));
         let period = u64::try_from(rules.period.as_millis()).unwrap_or(u64::MAX);
         let member = Member::new(Node { id, address: rules.address }, Rules { period });
         let (began, period, soon) = (Instant::now(), rules.period, Notify::new());
-        Arc::new(Cluster { store, member: Mutex::new(member), began, period, soon })
+        Arc::new(Cluster { name, store, member: Mutex::new(member), began, period, soon })
     }
 
     pub(crate) fn place(&self, institution: InstitutionId) -> Place {
         let now = self.now();
         self.member().place(institution.0, now)
+    }
+
+    pub(crate) fn nodes(&self) -> Nodes {
+        let now = self.now();
+        let member = self.member();
+        Nodes {
+            name: self.name.clone(),
+            view: member.view().epoch,
+            members: member.view().nodes.iter().map(|node| node.id.name.clone()).collect(),
+            is_serving: member.is_serving(now),
+        }
     }
 
     pub(crate) fn has_left(&self) -> bool {

@@ -13,6 +13,8 @@ use records::ehr::Ehr;
 use setup::{DataSource, LocationSetup, Setup, guests::GuestLimits, secret::Secret, settings};
 use workstations::{Gateway, GatewayLocation};
 
+use crate::{cluster::Cluster, fence::Fence};
+
 /// Base URL of a data source that lives in this process.
 pub(crate) const IN_PROCESS: &str = "sandbox:";
 /// What an in-process EHR is addressed by: the adapter host knows only HTTP addresses.
@@ -29,6 +31,8 @@ pub(crate) struct Connections {
     /// Simulations and benchmarks bring their own EHR.
     own: HashMap<LocationId, Arc<dyn Ehr>>,
     gateway: Arc<Gateway>,
+    /// None: all institutions are here.
+    cluster: Option<Arc<Cluster>>,
     made: Mutex<HashMap<LocationId, Arc<dyn Ehr>>>,
 }
 
@@ -52,9 +56,14 @@ impl Connections {
         in_process: BTreeMap<u32, Arc<dyn Transport>>,
         own: HashMap<LocationId, Arc<dyn Ehr>>,
         gateway: Arc<Gateway>,
+        cluster: Option<Arc<Cluster>>,
     ) -> Connections {
         let (authorized, made) = (Mutex::default(), Mutex::default());
-        Connections { setup, adapters, network, in_process, authorized, own, gateway, made }
+        Connections { setup, adapters, network, in_process, authorized, own, gateway, cluster, made }
+    }
+
+    pub(crate) fn gateway(&self) -> &Gateway {
+        &self.gateway
     }
 
     /// The workstations of a location whose EHR is reached through such.
@@ -86,7 +95,7 @@ impl Connections {
     /// The location's EHR, made on first use; none where the location has none.
     pub(crate) fn of(&self, location: &LocationSetup) -> Result<Option<Arc<dyn Ehr>>, ConnectError> {
         if let Some(own) = self.own.get(&location.id) {
-            return Ok(Some(own.clone()));
+            return Ok(Some(self.fenced(location, own.clone())));
         }
         let Some(source) = location.source else { return Ok(None) };
         if let Some(made) = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(&location.id) {
@@ -94,14 +103,29 @@ impl Connections {
         }
         let source =
             self.setup.sources.get(&source).ok_or(ConnectError::NoSource { location: location.id, id: source })?;
-        let ehr = self.connect(location, source)?;
+        let ehr = self.fenced(location, self.connect(location, source)?);
         self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(location.id, ehr.clone());
         Ok(Some(ehr))
     }
 
+    fn fence(&self, location: &LocationSetup) -> Option<Fence> {
+        self.cluster.clone().map(|cluster| Fence::new(cluster, location.institution))
+    }
+
+    fn fenced(&self, location: &LocationSetup, ehr: Arc<dyn Ehr>) -> Arc<dyn Ehr> {
+        match self.fence(location) {
+            Some(fence) => fence.around(ehr),
+            None => ehr,
+        }
+    }
+
     /// A location's own way to its data source.
-    fn network(&self, source: &DataSource) -> Arc<dyn Transport> {
-        let own = Arc::new(self.network.apart());
+    fn network(&self, location: &LocationSetup, source: &DataSource) -> Arc<dyn Transport> {
+        let apart: Arc<dyn Transport> = Arc::new(self.network.apart());
+        let own = match self.fence(location) {
+            Some(fence) => fence.before(apart),
+            None => apart,
+        };
         let Some(login) = &source.login else { return own };
         let mut authorized = self.authorized.lock().unwrap_or_else(PoisonError::into_inner);
         let first = || Arc::new(Authorized::new(own.clone(), login.clone()));
@@ -114,7 +138,7 @@ impl Connections {
             let served = self.in_process.get(&source.id);
             (served.ok_or(ConnectError::NotServed { location: id, id: source.id })?.clone(), IN_PROCESS_URL)
         } else {
-            (self.network(source), &source.base_url)
+            (self.network(location, source), &source.base_url)
         };
         let name = id.to_string();
         let foreign_id = location.foreign_id.as_deref().unwrap_or_default();

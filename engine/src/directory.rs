@@ -163,7 +163,12 @@ impl Directory {
             let (reply, answer) = oneshot::channel();
             self.offer(id, make(reply))?;
             if let Ok(answer) = answer.await {
-                return answer;
+                // Its memory is the truth as long as it lives here.
+                return if self.is_here(id) {
+                    answer
+                } else {
+                    Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })
+                };
             }
         }
         Err(EngineError::Internal)
@@ -193,15 +198,20 @@ impl Directory {
     /// Institutions have come here: their locations may have work that was under way elsewhere.
     pub(crate) fn gained(&self) {
         self.gained.store(true, Ordering::SeqCst);
+        self.connections.gateway().tell_all();
     }
 
-    /// Lets the locations leave whose institutions live elsewhere.
+    /// Lets the locations leave whose institutions live elsewhere, with all that was kept in memory of them.
     pub(crate) async fn let_go(&self) {
         let gone: Vec<_> = {
             let mut locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
             locations.extract_if(|id, _| !self.is_here(*id)).map(|(_, address)| address).collect()
         };
         leave(gone).await;
+        self.metrics.locations.retain(|id| self.is_here(id));
+        self.connections.gateway().let_go(|id| self.is_here(id));
+        // What others change from now on is not counted here.
+        self.deps.change_counter.all_changed();
     }
 
     fn is_in_memory(&self, id: LocationId) -> bool {

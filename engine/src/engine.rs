@@ -9,12 +9,13 @@ use std::{
 use adapter_host::{AdapterRegistry as Adapters, HttpTransport, Standing, Transport};
 use location::{
     command::{Closed, Command, Hold, Placement},
-    ids::{AppointmentId, LocationId},
+    ids::{AppointmentId, InstitutionId, LocationId},
     pull::Resource,
     slots::SlotQuery,
     time::Timestamp,
     zone::Zone,
 };
+use membership::Place;
 use processor::{
     actor::Ask,
     change_counter::ChangeCounter,
@@ -44,7 +45,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio::task::JoinHandle;
 
 use crate::{
-    cluster::{Cluster, NodeRules},
+    cluster::{Cluster, Nodes},
     config_history,
     connections::Connections,
     directory::Directory,
@@ -68,6 +69,9 @@ use workstations::Gateway;
 /// How long locations may take to leave memory, and deliveries to end, when the engine stops.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// What concerns all nodes lies where this institution would: there is none of this id.
+pub const EVERYBODY: InstitutionId = InstitutionId(0);
+
 /// How an adapter of the configuration stands.
 fn adapter_state(name: &str, standing: Standing) -> AdapterState {
     let state = |status| AdapterState { name: name.to_owned(), status, version: None, sha256: None, reason: None };
@@ -80,6 +84,12 @@ fn adapter_state(name: &str, standing: Standing) -> AdapterState {
         },
         Standing::Refused(reason) => AdapterState { reason: Some(reason.to_string()), ..state(AdapterStatus::Refused) },
     }
+}
+
+/// Whether this process does what one of the nodes has to do for all.
+fn upkeep(cluster: &Option<Arc<Cluster>>) -> impl Fn() -> bool + Send + Sync + 'static {
+    let cluster = cluster.clone();
+    move || cluster.as_ref().is_none_or(|cluster| cluster.place(EVERYBODY) == Place::Mine)
 }
 
 /// What an engine is started from besides its setup.
@@ -95,15 +105,13 @@ pub struct Parts {
     pub views: Arc<dyn Views>,
     /// Who may be sent what.
     pub audience: Arc<dyn Audience>,
-    /// This process among those that share the store; none where nobody else uses it.
-    pub node: Option<NodeRules>,
 }
 
 impl Parts {
     pub fn new(store: Arc<dyn Store>, views: Arc<dyn Views>) -> Parts {
         let (adapters, in_process, own, audience) =
             (Adapters::new(), BTreeMap::new(), HashMap::new(), Arc::new(Everyone));
-        Parts { store, views, adapters, in_process, own, audience, node: None }
+        Parts { store, views, adapters, in_process, own, audience }
     }
 }
 
@@ -153,9 +161,16 @@ impl Engine {
         let webhook_log = DeliveryLog { store: store.clone(), registry: webhooks.clone(), outbox: outbox.clone() };
         let network = Arc::new(HttpTransport::new().map_err(|error| StartError::Http(error.to_string()))?);
         let (gateway, gates) = Gateway::new(setup.clone(), store.clone(), secrets.clone(), &parts.adapters);
-        let (adapters, in_process) = (parts.adapters, parts.in_process);
-        let connections =
-            Arc::new(Connections::new(setup.clone(), adapters, network, in_process, parts.own, gateway.clone()));
+        let cluster = setup.engine.node.clone().map(|rules| Cluster::new(store.clone(), rules));
+        let connections = Arc::new(Connections::new(
+            setup.clone(),
+            parts.adapters,
+            network,
+            parts.in_process,
+            parts.own,
+            gateway.clone(),
+            cluster.clone(),
+        ));
         let change_counter = ChangeCounter::new(&setup);
         let (views, pool, history_days) = (parts.views, Pool::default(), setup.engine.history_days);
         let (index, long_work) = (Arc::new(Index::default()), LongWork::default());
@@ -163,14 +178,13 @@ impl Engine {
         let deps = Arc::new(Deps { change_counter, setup, store, ids, pool, outbox, views, secrets, index, long_work });
         let (store, index) = shared;
         let metrics = Arc::new(Metrics::default());
-        let cluster = parts.node.map(|rules| Cluster::new(store.clone(), rules));
         let directory = Directory::new(deps.clone(), connections.clone(), metrics.clone(), cluster.clone());
         let beating = cluster.clone().map(|cluster| tokio::spawn(handover::run(cluster, directory.clone())));
         let mut tasks = vec![
             tokio::spawn(directory.clone().watch()),
             tokio::spawn(index::run(index.clone(), store.clone())),
-            tokio::spawn(retention::run(index, store.clone())),
-            tokio::spawn(history::run(store.clone(), history_days)),
+            tokio::spawn(retention::run(index, store.clone(), upkeep(&cluster))),
+            tokio::spawn(history::run(store.clone(), history_days, upkeep(&cluster))),
             tokio::spawn(gateway.clone().beat()),
             tokio::spawn(gate_news::tell(directory.clone(), gateway.clone(), gates)),
         ];
@@ -187,11 +201,16 @@ impl Engine {
         self.stop_within(GRACE).await;
     }
 
-    /// The same; what is not done after `grace` is left as it is.
-    pub async fn stop_within(&self, grace: Duration) {
+    /// Hands what is here to the other nodes, which takes it over while this one still answers.
+    pub async fn hand_over(&self, grace: Duration) {
         if let Some(cluster) = &self.cluster {
             cluster.leave(grace).await;
         }
+    }
+
+    /// Like `stop`; what is not done after `grace` is left as it is.
+    pub async fn stop_within(&self, grace: Duration) {
+        self.hand_over(grace).await;
         self.tasks.iter().for_each(JoinHandle::abort);
         self.gateway.stop();
         let dispatcher = self.dispatcher.lock().await.take();
@@ -209,6 +228,16 @@ impl Engine {
 
     pub(crate) fn directory(&self) -> &Directory {
         &self.directory
+    }
+
+    /// Which node an institution lives on; alone, it is this process.
+    pub fn place(&self, institution: InstitutionId) -> Place {
+        self.cluster.as_ref().map_or(Place::Mine, |cluster| cluster.place(institution))
+    }
+
+    /// What this node knows of the cluster; none where it is alone.
+    pub fn nodes(&self) -> Option<Nodes> {
+        self.cluster.as_ref().map(|cluster| cluster.nodes())
     }
 
     pub fn setup(&self) -> &Setup {
@@ -241,6 +270,11 @@ impl Engine {
         let health = self.deps.store.health();
         if !health.accepts_writes() {
             return Err(health.refusing.unwrap_or_else(|| "the disk is nearly full".to_owned()));
+        }
+        if self.nodes().is_some_and(|nodes| !nodes.is_serving) {
+            return Err(
+                "this node has no place among the others: it joins, leaves, or cannot reach the database".to_owned()
+            );
         }
         Ok(())
     }

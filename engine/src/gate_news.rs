@@ -27,7 +27,10 @@ pub(crate) async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates
     loop {
         gates.wait().await;
         for location in gates.answer() {
-            let Some(gated) = gateway.location_gateway(location) else { continue };
+            // It is told when it comes here.
+            let Some(gated) = gateway.location_gateway(location).filter(|_| directory.is_here(location)) else {
+                continue;
+            };
             let Ok(place) = places.clone().acquire_owned().await else { return };
             let (directory, gates, retries) = (directory.clone(), gates.clone(), retries.clone());
             tokio::spawn(async move {

@@ -16,6 +16,7 @@ mod data_dir;
 mod database;
 mod directory;
 mod engine;
+mod fence;
 mod gate_news;
 mod handover;
 mod open;
@@ -27,6 +28,7 @@ mod tests;
 mod write_request_calls;
 
 pub use ::{adapter_host, records, setup, store, webhooks, workstations};
+pub use membership::Place;
 pub use processor::{
     commands,
     error::EngineError,
@@ -40,12 +42,12 @@ pub use query::{feed, idempotency, lists};
 pub use runtime::{clock, metrics};
 
 pub use crate::{
-    cluster::NodeRules,
+    cluster::Nodes,
     config_history::SetUp,
     copy_data::{CopyStep, copy_data, copy_from_database, copy_to_database},
     data_dir::{Incomplete, compact_data, salvage_data},
     database::{check_database, migrate_database, owners_of},
-    engine::{Engine, Parts, StartError},
+    engine::{EVERYBODY, Engine, Parts, StartError},
     open::{OpenError, Opened, open},
     reads::Shown,
 };

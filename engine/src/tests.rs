@@ -40,7 +40,7 @@ use records::{
 };
 use runtime::clock;
 use serde_json::{Value, json};
-use setup::{EngineRules, Setup, testing};
+use setup::{EngineRules, NodeRules, Setup, testing};
 use store::{
     Batch, CommitFuture, Direction, EmbeddedStore, Health, Key, KeyRange, MemoryStore, Store, StoreConfig, StoreError,
     Versioned,
@@ -55,7 +55,6 @@ use webhooks::{
 };
 
 use crate::{
-    cluster::NodeRules,
     data_dir::{DataDir, salvage_data},
     engine::{Engine, Parts},
 };
@@ -377,8 +376,8 @@ async fn node(store: &Arc<Distant>, ehr: &Arc<Practice>, name: &str) -> Engine {
     let own = HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]);
     let period = Duration::from_millis(400);
     let rules = NodeRules { name: name.to_owned(), address: format!("{name}:7001"), period };
-    let parts = Parts { own, node: Some(rules), ..Parts::new(store.clone(), Arc::new(Mute)) };
-    Engine::start(setup(EngineRules::default()), parts).await.unwrap()
+    let parts = Parts { own, ..Parts::new(store.clone(), Arc::new(Mute)) };
+    Engine::start(setup(EngineRules { node: Some(rules), ..EngineRules::default() }), parts).await.unwrap()
 }
 
 fn is_here(engine: &Engine) -> bool {

@@ -18,6 +18,7 @@ use crate::{
     http::{
         metrics::RequestMetrics, proxies, rate_limit::RateLimits, rejected_callers::RejectedCallers, rules::HttpRules,
     },
+    nodes::{admission::from_node, forward::Peers},
     values::{cursor::Cursors, secret::Secret, slot_token::SlotTokens, token::Tokens},
 };
 
@@ -38,6 +39,8 @@ pub struct Api {
     pub seats: Arc<Semaphore>,
     /// The server is about to stop: answers close their connections.
     pub leaving: AtomicBool,
+    /// The other nodes; none where this process is alone.
+    pub(crate) peers: Option<Peers>,
     keys: KeyRing,
 }
 
@@ -54,6 +57,7 @@ impl Api {
             page_cache: PageCache::new(rules.list_cache_bytes),
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
             leaving: AtomicBool::new(false),
+            peers: None,
             keys: keys.into(),
             simulated: SimulatedEhrs::new(),
             engine,
@@ -63,6 +67,10 @@ impl Api {
 
     pub(crate) fn with_simulated(self, simulated: SimulatedEhrs) -> Api {
         Api { simulated, ..self }
+    }
+
+    pub(crate) fn with_peers(self, peers: Option<Peers>) -> Api {
+        Api { peers, ..self }
     }
 
     pub fn keys(&self) -> Arc<Keys> {
@@ -83,8 +91,11 @@ impl Api {
         taken
     }
 
-    /// Whose call it is, behind the proxies that are trusted. None: it came over no network.
+    /// Whose call it is, behind the proxies that are trusted and the node it came to. None: it came over no network.
     pub(crate) fn client(&self, request: &HttpRequest) -> Option<IpAddr> {
+        if let Some(handed_on) = from_node(request) {
+            return handed_on.client;
+        }
         let peer = request.peer_addr()?.ip();
         Some(proxies::client(&self.rules.trusted_proxies, peer, request.headers()))
     }

@@ -7,6 +7,7 @@ use engine::setup::Setup;
 use crate::{
     access::{directory::Statuses, keys::ApiKey},
     http::rules::HttpRules,
+    nodes::rules::NodeListener,
     values::secret::Secret,
 };
 
@@ -20,6 +21,8 @@ pub struct Config {
     /// None: one is made in the data directory at the first start.
     pub secret: Option<Secret>,
     pub log: String,
+    /// Where other nodes call; none where this process is alone.
+    pub node: Option<NodeListener>,
 }
 
 /// What of a file takes effect while the service runs.

@@ -25,6 +25,7 @@ use super::{
     contents::{Access, Config},
     database,
     knobs::Knobs,
+    node,
     reader::{Placed, Problem, Problems, Section, credential},
 };
 use crate::{
@@ -34,7 +35,7 @@ use crate::{
     },
     http::{cors, proxies, rules::HttpRules},
     routes::table,
-    values::{kinds, limits::INT32, secret::Secret},
+    values::{kinds, limits::INT32},
 };
 
 pub(super) fn read(text: &str, base: &Path) -> Result<Config, Vec<Problem>> {
@@ -91,12 +92,14 @@ impl<'a> File<'a> {
     fn read(mut self, root: &Section<'a, '_>) -> (Config, Statuses) {
         let data_dir = root.text("data_dir").map_or_else(|| PathBuf::from("data"), |placed| placed.value.into());
         let log = root.text("log").map_or_else(|| "info".to_owned(), |placed| placed.value);
-        let secret =
-            root.parsed("token_secret", |text| Secret::parse(text).ok_or("must hold 64 hexadecimal digits".into()));
+        let secret = root.parsed("token_secret", node::secret).map(|placed| placed.value);
         let mut http = HttpRules::default();
         root.table("http").iter().for_each(|s| read_http(s, &mut http));
         root.table("rate_limits").iter().for_each(|s| read_rate_limits(s, &mut http));
         self.setup.engine = self.engine(root);
+        let node = node::read(root, &self.setup.engine, secret.as_ref());
+        let (node_rules, node) = node.unzip();
+        self.setup.engine.node = node_rules;
         let knobs = root.table("defaults").map_or_else(Knobs::default, |s| Knobs::default().with(&s));
         let institutions = root.tables("institutions");
         // A list that is not one names nothing, and nothing is gone for that.
@@ -105,8 +108,7 @@ impl<'a> File<'a> {
             self.institution(&section, knobs);
         }
         let keys = root.tables("keys").iter().filter_map(|s| self.key(s)).collect();
-        let secret = secret.map(|placed| placed.value);
-        let config = Config { setup: self.setup, http, keys, data_dir: self.base.join(data_dir), secret, log };
+        let config = Config { setup: self.setup, http, keys, data_dir: self.base.join(data_dir), secret, log, node };
         (config, self.statuses)
     }
 

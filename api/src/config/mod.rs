@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!  reader ◄── knobs ◄── file ◄── load     text → sections → settings of locations → whole file → from the disk
-//!          ◄── database ◄─┘                                 the table of the store's database
+//!          ◄── database ◄─┤                                 the table of the store's database
+//!          ◄── node ◄─────┘                                 the table of a node among others
 //!                       contents          what it all becomes
 //! ```
 
@@ -12,6 +13,7 @@ mod database;
 mod file;
 mod knobs;
 mod load;
+mod node;
 mod reader;
 #[cfg(test)]
 mod tests;

@@ -57,12 +57,15 @@ fn the_printed_examples_are_accepted() {
             .is_some_and(|(key, _)| key.bytes().all(|b| b.is_ascii_lowercase() || b"_0123456789".contains(&b)))
     };
     let uncommented = |line: &str| {
-        let example = line.strip_prefix("# ").filter(|rest| key(rest) || rest.starts_with("[["));
-        example.unwrap_or(line).replace("env:EHR_TOKEN", "secret").replace("env:EHR_PASSWORD", "secret")
+        let example = line.strip_prefix("# ").filter(|rest| key(rest) || rest.starts_with("[[") || *rest == "[node]");
+        let line = example.unwrap_or(line).replace("env:EHR_TOKEN", "secret").replace("env:EHR_PASSWORD", "secret");
+        // A node needs a store that others share.
+        line.replace("env:NODE_SECRET", &"0".repeat(64)).replace("= \"sled\"", "= \"postgres\"")
     };
     let text = DEFAULT.lines().map(uncommented).collect::<Vec<_>>().join("\n");
     let config = Config::parse(&text, dir.path()).unwrap_or_else(|problems| panic!("{problems:?}"));
     assert_eq!(config.keys[0].organisation, "my company");
+    assert_eq!(config.setup.engine.node.map(|node| node.name), Some("a".to_owned()));
     assert_eq!(config.setup.sources[&1].headers, [("Authorization".to_owned(), "secret".to_owned())]);
     assert_eq!(config.setup.locations[&LocationId(1)].adapter_config["clinic"], "7");
 
@@ -72,6 +75,7 @@ fn the_printed_examples_are_accepted() {
         "[http]",
         "[rate_limits]",
         "[engine]",
+        "[node]",
         "[webhooks]",
         "[defaults.booking]",
         "[defaults.write]",
@@ -80,7 +84,7 @@ fn the_printed_examples_are_accepted() {
         "[defaults.workstation]",
     ] {
         let found = problems(&format!("{section}\nno_such_key = 1"));
-        let known = found[0].split("known are: ").nth(1).unwrap();
+        let known = found.iter().find_map(|it| it.split("known are: ").nth(1)).unwrap();
         for key in known.split(", ") {
             let printed = text.lines().any(|line| {
                 line.starts_with(&format!("{key} = "))
@@ -89,6 +93,29 @@ fn the_printed_examples_are_accepted() {
             });
             assert!(printed, "{section} {key} is not printed");
         }
+    }
+}
+
+#[test]
+fn a_node_needs_what_all_nodes_share() {
+    let node = || {
+        let secret = "0".repeat(64);
+        problems(&format!(
+            "[node]\nname = \"a\"\naddress = \"http://10.0.0.5:8081\"\nlisten = \"10.0.0.5:8081\"\nsecret = \"{secret}\""
+        ))
+    };
+    let found = node();
+    assert!(found.iter().any(|it| it.contains("store_engine = \"postgres\"")), "{found:?}");
+    assert!(found.iter().any(|it| it.contains("`token_secret`")), "{found:?}");
+    let found = problems(
+        "[node]\nname = \"a b\"\naddress = \"10.0.0.5:8081\"\nlisten = \"here\"\nsecret = \"short\"\nperiod = \"1s\"",
+    );
+    for key in ["name", "address", "listen", "secret", "period"] {
+        assert!(found.iter().any(|it| it.contains(&format!("`{key}` must"))), "{key}: {found:?}");
+    }
+    let found = problems("[node]");
+    for key in ["name", "address", "listen", "secret"] {
+        assert!(found.iter().any(|it| it.contains(&format!("`{key}` is missing in [node]"))), "{key}: {found:?}");
     }
 }
 

@@ -7,6 +7,7 @@ use actix_web::{
     body::{BodyStream, to_bytes_limited},
     dev::Payload,
     http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap},
+    web::Bytes,
 };
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
@@ -30,8 +31,8 @@ pub(crate) struct BodyRules {
     pub timeout: Duration,
 }
 
-/// The body, or null when there is none.
-pub(crate) async fn read(headers: &HeaderMap, payload: Payload, rules: BodyRules) -> Result<Value, ApiError> {
+/// The body as it came.
+pub(crate) async fn collect(headers: &HeaderMap, payload: Payload, rules: BodyRules) -> Result<Bytes, ApiError> {
     if headers.contains_key(CONTENT_ENCODING) {
         return Err(ApiError::MediaType("Content-Encoding is not supported; send the body as it is.".into()));
     }
@@ -43,7 +44,12 @@ pub(crate) async fn read(headers: &HeaderMap, payload: Payload, rules: BodyRules
     let collecting = to_bytes_limited(BodyStream::new(payload), rules.max_bytes);
     let collected = tokio::time::timeout(rules.timeout, collecting).await.map_err(|_| ApiError::Timeout)?;
     let complete = collected.map_err(|_| too_large())?;
-    let bytes = complete.map_err(|_| ApiError::bad("The body ended before it was complete."))?;
+    complete.map_err(|_| ApiError::bad("The body ended before it was complete."))
+}
+
+/// The body, or null when there is none.
+pub(crate) async fn read(headers: &HeaderMap, payload: Payload, rules: BodyRules) -> Result<Value, ApiError> {
+    let bytes = collect(headers, payload, rules).await?;
     if bytes.is_empty() {
         return Ok(Value::Null);
     }

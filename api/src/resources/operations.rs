@@ -36,6 +36,9 @@ pub(crate) async fn readyz(request: HttpRequest) -> HttpResult {
         those.map(|adapter| json!({ "name": adapter.name, "reason": adapter.reason })).collect()
     };
     let mut ready = json!({ "status": "ready" });
+    if let Some(nodes) = engine.nodes() {
+        ready["node"] = json!({ "name": nodes.name, "view": nodes.view, "members": nodes.members });
+    }
     if let Some(alarm) = engine.alarm() {
         ready["alarm"] = alarm.into();
     }
@@ -59,6 +62,20 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
     family(&mut text, "build_info", "gauge", "Always 1; the label names the version.");
     sample(&mut text, &format!("build_info{{version=\"{version}\"}}"), 1);
     answers(&mut text, &api.metrics);
+    if let Some((nodes, peers)) = api.engine.nodes().zip(api.peers.as_ref()) {
+        let (forwarded, failed) = peers.counts();
+        let of_node = [
+            ("node_members", "gauge", "Nodes that are members, as this one knows.", nodes.members.len() as u64),
+            ("node_serving", "gauge", "1 while this node has a place among the others.", u64::from(nodes.is_serving)),
+            ("node_view", "counter", "Times that members came or went.", nodes.view),
+            ("forwarded_total", "counter", "Calls handed on to the node that has the institution.", forwarded),
+            ("forwarded_failed_total", "counter", "Calls handed on that got no answer.", failed),
+        ];
+        for (name, kind, help, value) in of_node {
+            family(&mut text, name, kind, help);
+            sample(&mut text, name, value);
+        }
+    }
     let engine = [
         ("locations_active", "gauge", "Locations in memory.", numbers.locations_active),
         ("commits_total", "counter", "Durable commits.", numbers.commits),

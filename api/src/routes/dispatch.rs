@@ -10,7 +10,12 @@ use actix_web::{
     web::{self, Bytes, Data, Payload, ServiceConfig},
 };
 
-use super::route::{Handler, Route};
+use engine::Place;
+
+use super::{
+    placing::{self, Placed},
+    route::{Handler, Route},
+};
 use crate::{
     access::{api::Api, cached::Lookup, call::Call},
     http::{context::RequestContext, endpoint::Access, errors::ApiError, version_header},
@@ -53,7 +58,10 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     let route = of_method.find(|route| route.versions.contains(&version)).copied().ok_or_else(elsewhere)?;
     here_is(route);
     let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
-    let mut payload = payload.into_inner();
+    let (institution, mut payload) = match placing::place(&api, route, &request, payload.into_inner()).await? {
+        Placed::Here(institution, payload) => (institution, payload),
+        Placed::Answered(answer) => return Ok(answer),
+    };
     for _ in 0..READ_UNDER_RIGHTS {
         let generation = api.page_cache.generation();
         let call = Call::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
@@ -62,7 +70,14 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
             Lookup::Miss(vacancy) => answer(route, call).await.map(|answer| api.page_cache.fill(vacancy, answer)),
             Lookup::Uncached => answer(route, call).await,
         };
-        if route.method != Method::GET || generation == api.page_cache.generation() {
+        if route.method != Method::GET {
+            return answer;
+        }
+        // What was read here is true while the institution is here.
+        if institution.is_some_and(|institution| api.engine.place(institution) != Place::Mine) {
+            break;
+        }
+        if generation == api.page_cache.generation() {
             return answer;
         }
     }

@@ -3,8 +3,10 @@
 //! ```text
 //!  route ◄── dispatch ◄── table
 //!  (a row)   (request → row → call → answer)   (all rows)
+//!               └──► placing   (which node answers)
 //! ```
 
 pub mod dispatch;
+mod placing;
 pub mod route;
 pub mod table;

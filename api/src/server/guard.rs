@@ -1,6 +1,7 @@
 //! Around every request: its id, the User-Agent rule, panics, counting, and a log line without anything a client wrote.
 
 use std::{
+    cell::OnceCell,
     future::{Future, poll_fn},
     panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
@@ -22,12 +23,20 @@ use actix_web::{
 
 use crate::{
     access::api::Api,
-    http::{context::RequestContext, cors, errors::ApiError, rate_limit::RateLimitState},
+    http::{
+        context::{REQUEST_ID, RequestContext},
+        cors,
+        errors::ApiError,
+        rate_limit::RateLimitState,
+    },
+    nodes::{
+        admission::{self, InternalListener},
+        forward::PROOF,
+    },
     routes::table,
     values::limits::MAX_REQUEST_ID,
 };
 
-pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Of the limit the caller is nearest to.
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const RATE_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
@@ -40,8 +49,17 @@ pub async fn guard(
     let started = Instant::now();
     let id = request_id(request.headers());
     let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
-    let context = Rc::new(RequestContext::default());
+    let context = Rc::new(RequestContext { id: OnceCell::from(id.clone()), ..RequestContext::default() });
     request.extensions_mut().insert(context.clone());
+    let mut proof = None;
+    if request.app_data::<InternalListener>().is_some() {
+        let Some(admitted) = api.peers.as_ref().and_then(|peers| admission::admit(peers, &request)) else {
+            tracing::warn!("a call to the internal listener came without the secret of the nodes");
+            return Ok(request.into_response(HttpResponse::Forbidden().finish()));
+        };
+        request.extensions_mut().insert(admitted.call);
+        proof = Some(admitted.answer);
+    }
     let client = api.client(request.request());
     let origin = cors::allowed(&api.rules.cors_origins, &request);
     let mut answer = if origin.is_some() && cors::is_preflight(&request) {
@@ -57,9 +75,15 @@ pub async fn guard(
     };
     headers.insert(REQUEST_ID, id.clone());
     head(headers, context.standing.get());
-    origin.into_iter().for_each(|origin| cors::open(headers, origin));
     let took = started.elapsed();
-    api.metrics.count(context.endpoint.get(), status.as_u16(), took);
+    match proof {
+        Some(proof) => drop(headers.insert(PROOF, proof)),
+        // What another node handed on is counted there, and read from there.
+        None => {
+            origin.into_iter().for_each(|origin| cors::open(headers, origin));
+            api.metrics.count(context.endpoint.get(), status.as_u16(), took);
+        }
+    }
     if status == StatusCode::TOO_MANY_REQUESTS {
         api.metrics.limited(context.standing.get().filter(|standing| standing.remaining == 0).map(|it| it.per));
     }

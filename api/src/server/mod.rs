@@ -13,13 +13,18 @@ use actix_web::{
     web::{self, Data},
 };
 
-use crate::{access::api::Api, openapi, resources::documentation::Documents, routes::table, server::guard::guard};
+use crate::{
+    access::api::Api, nodes::admission::InternalListener, openapi, resources::documentation::Documents, routes::table,
+    server::guard::guard,
+};
 
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1_024;
 /// How long a connection that is to be closed may still send what no one reads. actix's clock ticks every half second: with
 /// less than that a connection could stay open for good.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longer than the other nodes keep an idle connection.
+const INTERNAL_KEEP_ALIVE: Duration = Duration::from_secs(60);
 
 pub fn app(
     api: Data<Api>,
@@ -75,6 +80,21 @@ pub(crate) const LAST_SECOND: Duration = Duration::from_secs(1);
 /// What requests under way get of the time a stop may take: beside the engine's second there is the one in which clients hear of it.
 fn for_requests(shutdown_timeout: Duration) -> Duration {
     shutdown_timeout.saturating_sub(2 * LAST_SECOND)
+}
+
+/// Where the other nodes call: the same endpoints, for whoever proves to be one.
+pub(crate) fn start_internal(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
+    let (workers, shutdown) = (api.rules.workers, for_requests(api.rules.shutdown_timeout).as_secs());
+    let server = HttpServer::new(move || app(api.clone()).app_data(InternalListener))
+        .workers(workers)
+        .backlog(BACKLOG)
+        .keep_alive(KeepAlive::Timeout(INTERNAL_KEEP_ALIVE))
+        .client_disconnect_timeout(DISCONNECT_TIMEOUT)
+        .shutdown_timeout(shutdown)
+        .disable_signals()
+        .listen(listener)?
+        .run();
+    Ok(server)
 }
 
 pub fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {

@@ -148,6 +148,8 @@ pub enum Command {
         /// How far the clock went back, in milliseconds.
         by: Millis,
     },
+    /// Another process may have begun the calls that are under way, by a clock of its own.
+    TakenOver,
     /// An operator: start a read cycle and try waiting writes now.
     SyncNow,
     /// How the workstation gate stands. Said again where it is open, the staff approved what waits.

@@ -445,6 +445,11 @@ pub enum Event {
         /// What ended before this is forgotten.
         before: Timestamp,
     },
+    /// Calls of another process may still be under way until then, whatever its clock said.
+    CallsOutlast {
+        /// When each of them has ended.
+        until: Timestamp,
+    },
 }
 
 impl Event {

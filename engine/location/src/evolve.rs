@@ -314,6 +314,7 @@ impl State {
                 self.try_at_once(at);
             }
             Event::ClockSetBack { by } => self.set_back(at, *by),
+            Event::CallsOutlast { until } => self.queue.outlast(*until),
             Event::GateTurned { gate } => {
                 if self.gate.is_none_or(|known| known.gate != *gate) {
                     self.gate = Some(GateSince { gate: *gate, since: at });

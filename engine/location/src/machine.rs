@@ -63,11 +63,20 @@ impl Location {
             Command::DropWrite { write, failed } => self.drop_write(*write, *failed),
             Command::Wake => self.wake(cx),
             Command::ClockSetBack { by } => Decision::of(Reply::Done, vec![Event::ClockSetBack { by: *by }]),
+            Command::TakenOver => self.taken_over(cx),
             Command::SyncNow => Decision::of(Reply::Done, vec![Event::SyncRequested]),
             Command::AcceptDeletions { resource } => self.accept_deletions(*resource),
             Command::Described { outcome } => self.described(cx, outcome),
             Command::Gate(gate) => self.gate_stands(cx, *gate),
         }
+    }
+
+    /// A call that another process began is not over before it has had all its time by the clock here: that it is looked up, and perhaps
+    /// sent again, waits for that.
+    fn taken_over(&self, cx: Cx) -> Decision {
+        let until = cx.now.plus(self.settings.write.call_deadline + self.settings.place_wait);
+        let under_way = self.state.queue.ends_before(until);
+        Decision::of(Reply::Done, under_way.then_some(Event::CallsOutlast { until }).into_iter().collect())
     }
 
     /// Applies what happened. Cannot fail.

@@ -211,6 +211,11 @@ impl Member {
         self.left
     }
 
+    /// It is a member that has renewed its place in time.
+    pub fn is_serving(&self, now: Moment) -> bool {
+        self.is_member() && now < self.serves_until
+    }
+
     pub fn view(&self) -> &View {
         &self.view
     }

@@ -38,9 +38,13 @@ struct Dated {
     at: Timestamp,
 }
 
-pub async fn run(store: Arc<dyn Store>, days: u32) {
+/// While `is_ours` says so: of several processes on one store one does it.
+pub async fn run(store: Arc<dyn Store>, days: u32, is_ours: impl Fn() -> bool) {
     loop {
         tokio::time::sleep(EVERY).await;
+        if !is_ours() {
+            continue;
+        }
         if let Err(error) = all(&store, clock::now(), days, PAUSE).await {
             tracing::warn!(%error, "the history was pruned in part; the rest follows in an hour");
         }

@@ -19,9 +19,13 @@ const STEP: usize = 500;
 const PAUSE: Duration = Duration::from_millis(20);
 const EVERY: Duration = Duration::from_secs(3_600);
 
-pub async fn run(index: Arc<Index>, store: Arc<dyn Store>) {
+/// While `is_ours` says so: of several processes on one store one does it.
+pub async fn run(index: Arc<Index>, store: Arc<dyn Store>, is_ours: impl Fn() -> bool) {
     loop {
         tokio::time::sleep(EVERY).await;
+        if !is_ours() {
+            continue;
+        }
         if let Err(error) = all(&index, &store, clock::now(), PAUSE).await {
             tracing::warn!(%error, "retention stopped early; it continues in an hour");
         }

@@ -69,6 +69,11 @@ impl Locations {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(location, standing);
     }
 
+    /// Forgets those that another process knows better.
+    pub fn retain(&self, keep: impl Fn(LocationId) -> bool) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|location, _| keep(*location));
+    }
+
     /// Their part of the numbers.
     fn add_to(&self, numbers: &mut Numbers, now: Timestamp) {
         let age = |since: Timestamp| u64::try_from(now.since(since) / SECOND).unwrap_or(0);
@@ -155,5 +160,7 @@ mod tests {
         assert_eq!((numbers.writes_queued, numbers.writes_parked), (5, 3));
         assert_eq!((numbers.oldest_write_seconds, numbers.oldest_read_seconds), (90, 30));
         assert_eq!((numbers.locations_not_reading, numbers.locations_not_writing), (1, 1));
+        metrics.locations.retain(|location| location == LocationId(1));
+        assert_eq!(metrics.numbers(Timestamp(100 * SECOND)).writes_queued, 2);
     }
 }

@@ -187,6 +187,19 @@ pub struct EngineRules {
     pub store_compact_ratio: u32,
     /// Begins with an empty store where one was made before and is gone.
     pub accept_empty_store: bool,
+    /// This process among those that share the store; none where nobody else uses it.
+    pub node: Option<NodeRules>,
+}
+
+/// What the operator says of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeRules {
+    /// No other has it.
+    pub name: String,
+    /// Where the other nodes reach it: `http://10.0.0.5:8081`.
+    pub address: String,
+    /// How long it may serve after it began to renew its row; a node that dies costs its institutions about one and a half of it.
+    pub period: Duration,
 }
 
 /// What the store is made of; `engine/store/README.md` says what each is for.
@@ -242,6 +255,7 @@ impl Default for EngineRules {
             store_verify: false,
             store_compact_ratio: 3,
             accept_empty_store: false,
+            node: None,
         }
     }
 }

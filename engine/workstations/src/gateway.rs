@@ -209,6 +209,23 @@ impl Gateway {
         }
     }
 
+    /// Ends the connections of locations that are served elsewhere from now on: their workstations come back, and are led there.
+    pub fn let_go(&self, is_here: impl Fn(LocationId) -> bool) {
+        let gone = self.locations.values().filter(|gated| !is_here(gated.location));
+        gone.for_each(|gated| gated.end_all(ByeReason::Shutdown));
+    }
+
+    /// Every location is told how its gate stands: some may not know, as another process had them.
+    pub fn tell_all(&self) {
+        self.locations.values().for_each(|gated| gated.tell_location());
+    }
+
+    /// Which location a workstation is of, by the first frame it sends.
+    pub fn location_of(&self, hello: &str) -> Result<LocationId, ByeReason> {
+        let FromWorkstation::Hello(hello) = FromWorkstation::parse(hello)? else { return Err(ByeReason::Protocol) };
+        Ok(self.known(&hello.token)?.1.location)
+    }
+
     /// Ends every connection, and lets nobody in any more.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);

@@ -284,6 +284,22 @@ impl Queue {
         }
     }
 
+    /// Whether a call is under way that ends before.
+    pub fn ends_before(&self, at: Timestamp) -> bool {
+        self.calling.first().is_some_and(|(until, _)| *until < at)
+    }
+
+    /// No call that is under way ends before.
+    pub fn outlast(&mut self, at: Timestamp) {
+        for id in self.calling.iter().map(|(_, id)| *id).collect::<Vec<_>>() {
+            self.update(id, |write| {
+                if let WriteState::Calling { until, .. } = &mut write.state {
+                    *until = at.max(*until);
+                }
+            });
+        }
+    }
+
     /// Takes a write out.
     pub fn remove(&mut self, id: WriteId) -> Option<Write> {
         let ordering_key = self.writes.get(&id)?.ordering_key;

@@ -27,6 +27,24 @@ at 06:00:05
 wake
 > find w0 2 *
 
+story a call that another process began has all its time by the clock here
+book a1 op1 prov1 2026-12-05T10:00 30m patient p1 -> booked a1
+wake
+> push w0 1 *
+restart
+# The clock here is two minutes ahead.
+after 2m
+taken_over
++ calls_outlast 08:02:30
+at 08:02:29
+wake
+expect wake 08:02:30
+at 08:02:30
+wake
++ unknown w0 *
++ breaker_failure w0
+taken_over
+
 story a call, the breaker, holds and read cycles too
 settings threshold=1 pulls=appointments
 hold h1 op2 prov2 10:00 30m -> held until 08:05

@@ -299,6 +299,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::DeletionsAccepted { resource } => format!("deletions_accepted {}", name(*resource)),
         Event::CycleFinished { next } => format!("cycle_finished next {}", at(next)),
         Event::ClockSetBack { by } => format!("clock_set_back {}", show_length(*by)),
+        Event::CallsOutlast { until } => format!("calls_outlast {}", at(until)),
         Event::SyncRequested => "sync_requested".into(),
         Event::GateTurned { gate } => format!("gate {}", show_gate(*gate)),
         Event::Pruned { before } => format!("pruned before {}", at(before)),

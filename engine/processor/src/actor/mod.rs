@@ -119,6 +119,8 @@ pub struct LocationActor {
     watch: Watch,
     /// By how much the clock was set back, until the location knows.
     set_back: Millis,
+    /// Another process may have begun the calls that were under way when it was loaded.
+    taken_over: bool,
     last_used: Instant,
 }
 
@@ -147,6 +149,7 @@ impl LocationActor {
             describe: None,
             watch: Watch::since(clock::now()),
             set_back: 0,
+            taken_over: false,
             last_used: Instant::now(),
         }
     }
@@ -172,6 +175,7 @@ impl LocationActor {
                 }
                 // The last thing that happened lies in the future: since then the clock was set back.
                 (self.watch, self.set_back) = (Watch::since(processor.machine.state.latest), 0);
+                self.taken_over = self.deps.setup.engine.node.is_some();
                 self.processor = Some(processor);
             }
             Err(error) if error.is_damage() => {
@@ -214,18 +218,27 @@ impl LocationActor {
         self.turn_by_the_clock(job)
     }
 
-    /// One turn; before it another one where the clock was set back, which no decision may overlook.
-    fn turn_by_the_clock(&mut self, mut job: Box<dyn Job>) -> Turn {
+    /// One turn; before it another one where the clock was set back, or where calls of another process may be under way, which no
+    /// decision may overlook.
+    fn turn_by_the_clock(&mut self, job: Box<dyn Job>) -> Turn {
         let by = self.set_back();
-        if by == 0 {
-            return self.attempt(job, TRIES);
+        if by > 0 {
+            tracing::warn!(location = %self.id, seconds = by / SECOND, "the clock was set back; due times are moved back by the same amount");
+            return self.turn_after(Command::ClockSetBack { by }, job, |act| act.set_back = 0);
         }
-        tracing::warn!(location = %self.id, seconds = by / SECOND, "the clock was set back; due times are moved back by the same amount");
-        let caught_up = self.attempt(Asked::own(Command::ClockSetBack { by }), TRIES);
-        Box::pin(caught_up.then(move |done, act, _| match done {
+        if self.taken_over && self.processor.is_some() {
+            return self.turn_after(Command::TakenOver, job, |act| act.taken_over = false);
+        }
+        self.attempt(job, TRIES)
+    }
+
+    /// The turn of `first`, and if nothing was in its way, `done` and the turn of the job.
+    fn turn_after(&mut self, first: Command, mut job: Box<dyn Job>, done: fn(&mut Self)) -> Turn {
+        let known = self.attempt(Asked::own(first), TRIES);
+        Box::pin(known.then(move |known, act, _| match known {
             Ok(()) => {
-                act.set_back = 0;
-                act.attempt(job, TRIES)
+                done(act);
+                act.turn_by_the_clock(job)
             }
             Err(error) => {
                 job.finish(Err(error.clone()));

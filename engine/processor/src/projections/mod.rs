@@ -147,6 +147,7 @@ pub(crate) fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut Uni
         | Event::DeletionsAccepted { .. }
         | Event::SyncRequested
         | Event::ClockSetBack { .. }
+        | Event::CallsOutlast { .. }
         | Event::GateTurned { .. }
         | Event::Pruned { .. } => {}
     }

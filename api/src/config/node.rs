@@ -1,0 +1,63 @@
+//! The table `[node]`: this process among others that serve from the same database.
+
+use std::net::SocketAddr;
+
+use engine::setup::{EngineRules, NodeRules, StoreEngine};
+use location::time::{MINUTE, Millis, SECOND};
+
+use super::reader::{Placed, Section, credential};
+use crate::{nodes::rules::NodeListener, values::secret::Secret};
+
+/// How long a node serves after it began to renew its place, unless the file says otherwise.
+const PERIOD: Millis = 10 * SECOND;
+
+/// The node, and where the others call it.
+pub(super) fn read(
+    root: &Section<'_, '_>,
+    rules: &EngineRules,
+    token_secret: Option<&Secret>,
+) -> Option<(NodeRules, NodeListener)> {
+    let s = root.table("node")?;
+    let name = s.required("name", s.parsed("name", name));
+    let address = s.required("address", s.parsed("address", address));
+    let socket = |text: &str| text.parse::<SocketAddr>().map_err(|_| "must be an address such as 10.0.0.5:8081".into());
+    let listen = s.required("listen", s.parsed("listen", socket));
+    let secret = s.required("secret", s.parsed("secret", secret));
+    let mut period = PERIOD;
+    s.duration("period", 2 * SECOND..=5 * MINUTE, &mut period);
+    if rules.store_engine != StoreEngine::Postgres {
+        s.problems.add(
+            s.at,
+            "[node] needs a store that several processes share: set store_engine = \"postgres\" in [engine]",
+        );
+    }
+    if token_secret.is_none() {
+        s.problems
+            .add(s.at, "[node] needs `token_secret` in the file, the same on all nodes: a token of one is used at all");
+    }
+    let period = std::time::Duration::from_millis(period.unsigned_abs());
+    let (name, address): (Placed<String>, Placed<String>) = (name?, address?);
+    let rules = NodeRules { name: name.value, address: address.value, period };
+    Some((rules, NodeListener { listen: listen?.value, secret: secret?.value }))
+}
+
+/// 64 hexadecimal digits, or where they stand.
+pub(super) fn secret(text: &str) -> Result<Secret, String> {
+    Secret::parse(&credential(text)?).ok_or("must hold 64 hexadecimal digits".into())
+}
+
+fn name(text: &str) -> Result<String, String> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    let valid = (1..=63).contains(&text.len()) && text.bytes().all(allowed);
+    if valid { Ok(text.to_owned()) } else { Err("must be 1 to 63 letters, digits, `-`, `_` or `.`".into()) }
+}
+
+fn address(text: &str) -> Result<String, String> {
+    let url = reqwest::Url::parse(text).ok();
+    let plain =
+        |url: &reqwest::Url| url.scheme() == "http" && url.has_host() && url.path() == "/" && url.query().is_none();
+    match url.filter(plain) {
+        Some(url) => Ok(url.as_str().trim_end_matches('/').to_owned()),
+        None => Err("must be where the other nodes reach `listen`, such as \"http://10.0.0.5:8081\"".into()),
+    }
+}

@@ -1,0 +1,169 @@
+//! A call that another node answers: handed on once, with whose call it is and its id, and its answer handed back as it comes.
+
+use std::{
+    net::IpAddr,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use actix_web::{
+    HttpRequest, HttpResponse,
+    body::SizedStream,
+    http::{
+        Method, StatusCode,
+        header::{
+            CONNECTION, CONTENT_LENGTH, DATE, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING,
+            UPGRADE,
+        },
+    },
+    web::Bytes,
+};
+
+use super::proof::{Called, Proof, Proofs};
+use crate::{
+    http::{context::REQUEST_ID, errors::ApiError},
+    values::secret::Secret,
+};
+
+pub(crate) const PROOF: HeaderName = HeaderName::from_static("x-node-proof");
+/// Whose call it is.
+pub(super) const CLIENT: HeaderName = HeaderName::from_static("x-node-client");
+
+/// Between two nodes of one network; one that does not take a connection in this time is gone.
+const CONNECT: Duration = Duration::from_secs(1);
+/// Less than the other node keeps an idle connection.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// Of one connection, or of this hop: not the call's.
+const OF_THE_HOP: [HeaderName; 8] =
+    [CONNECTION, CONTENT_LENGTH, DATE, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE, HeaderName::from_static("keep-alive")];
+
+/// The way to the other nodes.
+pub(crate) struct Peers {
+    proofs: Proofs,
+    client: reqwest::Client,
+    forwarded: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// A call to hand on.
+pub(crate) struct Forwarded<'a> {
+    pub request: &'a HttpRequest,
+    pub id: HeaderValue,
+    pub client: Option<IpAddr>,
+    pub body: Bytes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotForwarded {
+    /// The other node has nothing of it.
+    NotSent,
+    /// What it made of it is not known.
+    NoAnswer,
+}
+
+impl Peers {
+    pub(crate) fn new(secret: &Secret) -> Result<Peers, String> {
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .http1_only()
+            .tcp_nodelay(true)
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CONNECT)
+            .pool_idle_timeout(IDLE)
+            .build();
+        let client = client.map_err(|error| format!("no HTTP client for the other nodes: {error}"))?;
+        let (forwarded, failed) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(Peers { proofs: Proofs::new(secret), client, forwarded, failed })
+    }
+
+    /// Calls handed on, and those of them that got no answer.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.forwarded.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn proofs(&self) -> &Proofs {
+        &self.proofs
+    }
+
+    /// `node`: its address, as it says itself.
+    pub(crate) async fn forward(&self, node: &str, call: &Forwarded<'_>) -> Result<HttpResponse, NotForwarded> {
+        self.forwarded.fetch_add(1, Ordering::Relaxed);
+        let answered = self.answer(node, call).await;
+        if let Err(why) = &answered {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(node, ?why, "another node did not answer a call that was handed on");
+        }
+        answered
+    }
+
+    async fn answer(&self, node: &str, call: &Forwarded<'_>) -> Result<HttpResponse, NotForwarded> {
+        let request = call.request;
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        let proof = self.proofs.of_call(&Called { method: request.method().as_str(), path, client: call.client });
+        let method = reqwest::Method::from_bytes(request.method().as_str().as_bytes());
+        let method = method.map_err(|_| NotForwarded::NotSent)?;
+        let mut sending = self.client.request(method, format!("{node}{path}"));
+        for (name, value) in request.headers().iter().filter(|(name, _)| !OF_THE_HOP.contains(name)) {
+            sending = sending.header(name.as_str(), value.as_bytes());
+        }
+        let mut own = reqwest::header::HeaderMap::new();
+        let mut set = |name: &HeaderName, value: &str| {
+            let name = reqwest::header::HeaderName::from_bytes(name.as_str().as_bytes());
+            if let (Ok(name), Ok(value)) = (name, reqwest::header::HeaderValue::from_str(value)) {
+                own.insert(name, value);
+            }
+        };
+        set(&PROOF, &proof.text());
+        set(&CLIENT, &call.client.map(|client| client.to_string()).unwrap_or_default());
+        set(&REQUEST_ID, call.id.to_str().unwrap_or_default());
+        // In the place of what a client calls so.
+        let sent = sending.headers(own).body(call.body.clone()).send().await;
+        let answer = sent.map_err(|error| match error.is_connect() {
+            true => NotForwarded::NotSent,
+            false => NotForwarded::NoAnswer,
+        })?;
+        let proven = answer.headers().get(PROOF.as_str()).and_then(|text| Proof::parse(text.to_str().ok()?));
+        if !proven.is_some_and(|proven| self.proofs.is_of_answer(&proven, &proof)) {
+            tracing::error!(node, "what answers at the address of another node does not have the secret of the nodes");
+            return Err(NotForwarded::NoAnswer);
+        }
+        Ok(handed_back(request.method(), answer))
+    }
+}
+
+/// The answer of another node as this one's.
+fn handed_back(method: &Method, answer: reqwest::Response) -> HttpResponse {
+    let status = StatusCode::from_u16(answer.status().as_u16()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut headers = HeaderMap::new();
+    for (name, value) in answer.headers() {
+        let name = HeaderName::from_bytes(name.as_str().as_bytes());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(value.as_bytes()))
+            && !OF_THE_HOP.contains(&name)
+            && name != PROOF
+        {
+            headers.append(name, value);
+        }
+    }
+    let length = answer.headers().get(CONTENT_LENGTH.as_str()).and_then(|length| length.to_str().ok()?.parse().ok());
+    let mut response = HttpResponse::build(status);
+    let mut response = match length {
+        // Its body does not come, and its length is said all the same.
+        Some(length) if method == Method::HEAD => response.no_chunking(length).finish(),
+        Some(length) => response.body(SizedStream::new(length, answer.bytes_stream())),
+        None => response.streaming(answer.bytes_stream()),
+    };
+    for (name, value) in headers {
+        response.headers_mut().append(name, value);
+    }
+    response
+}
+
+impl From<NotForwarded> for ApiError {
+    fn from(why: NotForwarded) -> ApiError {
+        match why {
+            NotForwarded::NotSent => ApiError::Unavailable { retry_after: 1 },
+            NotForwarded::NoAnswer => engine::EngineError::OutcomeUnknown.into(),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! How nodes know each other: who calls, and who answers, proves to have the secret. A proof is for one call, by a number that is used
+//! once, so that what answers at a node's address cannot repeat what it heard.
+
+use std::net::IpAddr;
+
+use crate::values::secret::{Key, Secret, random};
+
+/// What a caller proves.
+pub(super) struct Called<'a> {
+    pub method: &'a str,
+    /// With its query.
+    pub path: &'a str,
+    /// Whose call it hands on.
+    pub client: Option<IpAddr>,
+}
+
+#[derive(Clone)]
+pub(super) struct Proofs {
+    calls: Key,
+    answers: Key,
+}
+
+/// A proof as it stands in a header: the number, and what only who has the secret can say of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Proof {
+    nonce: [u8; 16],
+    tag: [u8; 32],
+}
+
+impl Proofs {
+    pub(super) fn new(secret: &Secret) -> Proofs {
+        Proofs { calls: secret.key("calls of nodes"), answers: secret.key("answers of nodes") }
+    }
+
+    pub(super) fn of_call(&self, call: &Called<'_>) -> Proof {
+        let nonce = random();
+        Proof { nonce, tag: self.calls.tag(&[&call.bytes(nonce)]) }
+    }
+
+    pub(super) fn is_of_call(&self, proof: &Proof, call: &Called<'_>) -> bool {
+        self.calls.verifies(&[&call.bytes(proof.nonce)], &proof.tag)
+    }
+
+    /// Whoever was called has the secret too.
+    pub(super) fn of_answer(&self, to: &Proof) -> Proof {
+        Proof { nonce: to.nonce, tag: self.answers.tag(&[&to.nonce, &to.tag]) }
+    }
+
+    pub(super) fn is_of_answer(&self, proof: &Proof, to: &Proof) -> bool {
+        proof.nonce == to.nonce && self.answers.verifies(&[&to.nonce, &to.tag], &proof.tag)
+    }
+}
+
+impl Called<'_> {
+    /// Each part behind its length: what stands in one cannot be taken for another.
+    fn bytes(&self, nonce: [u8; 16]) -> Vec<u8> {
+        let client = self.client.map(|client| client.to_string()).unwrap_or_default();
+        let mut bytes = nonce.to_vec();
+        for part in [self.method, self.path, &client] {
+            bytes.extend((part.len() as u64).to_be_bytes());
+            bytes.extend(part.as_bytes());
+        }
+        bytes
+    }
+}
+
+impl Proof {
+    pub(super) fn text(&self) -> String {
+        format!("{}.{}", hex::encode(self.nonce), hex::encode(self.tag))
+    }
+
+    pub(super) fn parse(text: &str) -> Option<Proof> {
+        let (nonce, tag) = text.split_once('.')?;
+        let mut proof = Proof { nonce: [0; 16], tag: [0; 32] };
+        hex::decode_to_slice(nonce, &mut proof.nonce).ok()?;
+        hex::decode_to_slice(tag, &mut proof.tag).ok()?;
+        Some(proof)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn called<'a>(method: &'a str, path: &'a str, client: &str) -> Called<'a> {
+        Called { method, path, client: client.parse().ok() }
+    }
+
+    #[test]
+    fn a_proof_is_for_one_call_and_one_secret() {
+        let (ours, theirs) = (Proofs::new(&Secret::from_bytes([1; 32])), Proofs::new(&Secret::from_bytes([2; 32])));
+        let call = called("GET", "/patients?subdomain=a", "192.0.2.1");
+        let proof = Proof::parse(&ours.of_call(&call).text()).unwrap();
+        assert!(ours.is_of_call(&proof, &call));
+        assert!(!theirs.is_of_call(&proof, &call));
+        for other in [
+            called("POST", "/patients?subdomain=a", "192.0.2.1"),
+            called("GET", "/patients?subdomain=b", "192.0.2.1"),
+            called("GET", "/patients?subdomain=a", "192.0.2.2"),
+            called("GET/", "patients?subdomain=a", "192.0.2.1"),
+        ] {
+            assert!(!ours.is_of_call(&proof, &other));
+        }
+        assert!(ours.of_call(&call) != proof, "a number that is used once");
+    }
+
+    #[test]
+    fn an_answer_proves_that_it_is_the_answer_to_this_call() {
+        let (ours, theirs) = (Proofs::new(&Secret::from_bytes([1; 32])), Proofs::new(&Secret::from_bytes([2; 32])));
+        let call = called("GET", "/", "");
+        let (one, another) = (ours.of_call(&call), ours.of_call(&call));
+        let answer = Proof::parse(&ours.of_answer(&one).text()).unwrap();
+        assert!(ours.is_of_answer(&answer, &one));
+        assert!(!ours.is_of_answer(&answer, &another));
+        assert!(!ours.is_of_answer(&theirs.of_answer(&one), &one));
+        assert!(!ours.is_of_answer(&one, &one), "who repeats the call proves nothing");
+    }
+
+    #[test]
+    fn what_is_no_proof_is_not_read() {
+        for text in ["", ".", "00.00", "zz"] {
+            assert!(Proof::parse(text).is_none(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Whose a request is, before anything of it is read: the node that has the institution does all the rest, from the token on.
+
+use std::{rc::Rc, time::Duration};
+
+use actix_web::{
+    HttpMessage, HttpRequest, HttpResponse,
+    dev::Payload,
+    http::{Method, header::HeaderValue},
+    web::Bytes,
+};
+use engine::{EVERYBODY, Place};
+use location::ids::{InstitutionId, LocationId};
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    access::api::Api,
+    http::{
+        body::{self, BodyRules},
+        context::RequestContext,
+        endpoint::Endpoint,
+        errors::ApiError,
+        query::Params,
+    },
+    nodes::{
+        admission::from_node,
+        forward::{Forwarded, NotForwarded, Peers},
+    },
+};
+
+/// How long a request waits for an institution that is moving. A node that leaves in order has handed over within this time.
+const PATIENCE: Duration = Duration::from_secs(3);
+const LOOK_AGAIN: Duration = Duration::from_millis(25);
+/// What a node that has lost an institution may still answer.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+const RETRY_AFTER: u64 = 1;
+
+/// Who answers a request.
+pub(super) enum Placed {
+    /// This node; the institution has to be here still when a reading is answered.
+    Here(Option<InstitutionId>, Payload),
+    Answered(HttpResponse),
+}
+
+/// Waits for the place of what the request is for, and hands it on where that is another node.
+pub(super) async fn place(
+    api: &Api,
+    endpoint: &Endpoint,
+    request: &HttpRequest,
+    payload: Payload,
+) -> Result<Placed, ApiError> {
+    let Some(peers) = &api.peers else { return Ok(Placed::Here(None, payload)) };
+    let Some(institution) = institution(api, endpoint, request) else { return Ok(Placed::Here(None, payload)) };
+    let since = Instant::now();
+    let (mut payload, mut body) = (Some(payload), None);
+    loop {
+        match api.engine.place(institution) {
+            Place::Mine => {
+                let payload = payload.or(body.map(Payload::from)).unwrap_or(Payload::None);
+                return Ok(Placed::Here(Some(institution), payload));
+            }
+            // Once: who handed it on was wrong, or this node is.
+            Place::Elsewhere(_) if from_node(request).is_some() => {}
+            Place::Elsewhere(node) => {
+                if let Some(payload) = payload.take() {
+                    let rules = BodyRules { max_bytes: api.rules.max_body, timeout: api.rules.body_timeout };
+                    body = Some(body::collect(request.headers(), payload, rules).await?);
+                }
+                match hand_on(api, peers, &node, institution, request, body.clone().unwrap_or_default()).await {
+                    Ok(answer) => return Ok(Placed::Answered(answer)),
+                    Err(NotForwarded::NotSent) => {}
+                    // Asking changes nothing.
+                    Err(NotForwarded::NoAnswer) if endpoint.method == Method::GET => {}
+                    Err(unknown) => return Err(unknown.into()),
+                }
+            }
+            Place::Unsettled => {}
+        }
+        if since.elapsed() > PATIENCE {
+            return Err(ApiError::Unavailable { retry_after: RETRY_AFTER });
+        }
+        sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// None: any node answers it, from the store.
+fn institution(api: &Api, endpoint: &Endpoint, request: &HttpRequest) -> Option<InstitutionId> {
+    // Endpoints and subscriptions are changed by one node at a time, and pairing codes guessed at one.
+    if ["/webhook_endpoints", "/workstations/pair"].iter().any(|of_all| endpoint.path.starts_with(of_all)) {
+        return Some(EVERYBODY);
+    }
+    let query = Params::parse(request.query_string()).ok()?;
+    if let Some(subdomain) = query.text("subdomain") {
+        return api.directory.institution(subdomain).map(|institution| institution.id);
+    }
+    let of_location = endpoint.path.starts_with("/locations/{id}/");
+    let location = of_location.then(|| request.match_info().get("id")?.parse().ok()).flatten()?;
+    Some(api.engine.setup().locations.get(&LocationId(location))?.institution)
+}
+
+async fn hand_on(
+    api: &Api,
+    peers: &Peers,
+    node: &str,
+    institution: InstitutionId,
+    request: &HttpRequest,
+    body: Bytes,
+) -> Result<HttpResponse, NotForwarded> {
+    let id = request.extensions().get::<Rc<RequestContext>>().and_then(|context| context.id.get().cloned());
+    let id = id.unwrap_or_else(|| HeaderValue::from_static(""));
+    let call = Forwarded { request, id, client: api.client(request), body };
+    tokio::select! {
+        answer = peers.forward(node, &call) => answer,
+        () = lost(api, node, institution) => Err(NotForwarded::NoAnswer),
+    }
+}
+
+/// The institution is no longer on that node, and what was under way there has had time to end.
+async fn lost(api: &Api, node: &str, institution: InstitutionId) {
+    let mut since = None;
+    loop {
+        sleep(LOOK_AGAIN * 10).await;
+        match api.engine.place(institution) {
+            Place::Elsewhere(other) if other == node => since = None,
+            _ if since.get_or_insert_with(Instant::now).elapsed() > LAST_ANSWERS => return,
+            _ => {}
+        }
+    }
+}
