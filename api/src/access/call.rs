@@ -27,6 +27,7 @@ use crate::{
         paging,
         query::Params,
     },
+    nodes::admission::from_node,
     values::{
         cursor::Cursors,
         expected::Expected,
@@ -51,6 +52,8 @@ pub struct Call {
     pub locations: Arc<Locations>,
     /// Whose call it is, behind the proxies that are trusted.
     pub client: Option<IpAddr>,
+    /// It is part of a call to another node.
+    pub counted: bool,
     /// Of the rights it was received under, see `PageCache`.
     pub generation: u64,
     /// What it was shown.
@@ -97,8 +100,9 @@ impl Call {
         {
             return Err(ApiError::grant_missing(grant));
         }
+        let counted = from_node(request).is_some_and(|call| call.counted);
         // Codes that are guessed have a limit of their own.
-        if endpoint.access != Access::Code {
+        if endpoint.access != Access::Code && !counted {
             let checked = api.rate_limits.admit(&key.hash, &endpoint.method_and_path()).await;
             if let Some(context) = request.extensions().get::<Rc<RequestContext>>() {
                 context.standing.set(checked.as_ref().map_or_else(|exceeded| Some(exceeded.standing), |it| *it));
@@ -132,6 +136,7 @@ impl Call {
             idempotency_key,
             locations,
             client,
+            counted,
             generation,
             trail: Trail::default(),
             warning: None,
@@ -163,6 +168,7 @@ impl Call {
             idempotency_key: None,
             locations: Arc::default(),
             client: None,
+            counted: false,
             generation: 0,
             trail: Trail::default(),
             warning: None,

@@ -1,15 +1,15 @@
 //! The version a request asks for (specification 9).
 
-use actix_web::http::header::{ACCEPT, HeaderMap};
+use actix_web::http::header::{ACCEPT, HeaderMap, HeaderName};
 
 use super::errors::ApiError;
 use crate::values::{reasons::Reason, versions::Version};
 
-const HEADER: &str = "svc-api-version";
+pub(crate) const VERSION: HeaderName = HeaderName::from_static("svc-api-version");
 
 /// No version, or one that is not known: as if there were no such resource.
 pub(crate) fn asked_for(headers: &HeaderMap) -> Result<Version, ApiError> {
-    let (asked, otherwise) = match headers.get(HEADER) {
+    let (asked, otherwise) = match headers.get(VERSION) {
         Some(value) => (value.to_str().ok().and_then(|name| Version::named(name.trim())), Reason::VersionUnknown),
         None => {
             let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
@@ -43,14 +43,14 @@ mod tests {
 
     #[test]
     fn versions_and_their_aliases() {
-        assert_eq!(asked(HEADER, "v3.0.0"), Some(Version::V3_0_0));
-        assert_eq!(asked(HEADER, "v20240412"), Some(Version::V3_0_0));
-        assert_eq!(asked(HEADER, "v3.1.0"), Some(Version::V3_1_0));
-        assert_eq!(asked(HEADER, "v2"), Some(Version::V2_2_2));
+        assert_eq!(asked("svc-api-version", "v3.0.0"), Some(Version::V3_0_0));
+        assert_eq!(asked("svc-api-version", "v20240412"), Some(Version::V3_0_0));
+        assert_eq!(asked("svc-api-version", "v3.1.0"), Some(Version::V3_1_0));
+        assert_eq!(asked("svc-api-version", "v2"), Some(Version::V2_2_2));
         assert_eq!(asked("accept", "text/html, application/vnd.Svc+json;version=2"), Some(Version::V2_2_2));
         assert_eq!(asked("accept", "application/vnd.Svc+json; version=2"), Some(Version::V2_2_2));
         for unknown in ["", "3.0.0", "v3", "V3.0.0", "v3.0.0, v2", "v9"] {
-            assert_eq!(asked(HEADER, unknown), None, "{unknown}");
+            assert_eq!(asked("svc-api-version", unknown), None, "{unknown}");
         }
         for unknown in ["application/json", "application/vnd.Svc+json;version=3", "application/vnd.Svc+json", "*/*"] {
             assert_eq!(asked("accept", unknown), None, "{unknown}");

@@ -9,7 +9,7 @@ use actix_web::{
 };
 
 use super::{
-    forward::{CLIENT, PROOF, Peers},
+    forward::{CLIENT, COUNTED, PROOF, Peers},
     proof::{Called, Proof},
 };
 
@@ -18,6 +18,8 @@ use super::{
 pub(crate) struct FromNode {
     /// Whose call it is.
     pub client: Option<IpAddr>,
+    /// It is part of one that the limits of its key have counted there.
+    pub counted: bool,
 }
 
 /// None: it came from a client.
@@ -47,7 +49,10 @@ pub(crate) fn admit(peers: &Peers, request: &ServiceRequest) -> Option<Admitted>
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
     let called = Called { method: request.method().as_str(), path, client };
     let answer = proofs.is_of_call(&proof, &called).then(|| proofs.of_answer(&proof))?;
-    Some(Admitted { call: FromNode { client }, answer: HeaderValue::from_str(&answer.text()).ok()? })
+    Some(Admitted {
+        call: FromNode { client, counted: headers.contains_key(COUNTED) },
+        answer: HeaderValue::from_str(&answer.text()).ok()?,
+    })
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use actix_web::{
-    HttpRequest, HttpResponse,
+    HttpResponse,
     body::SizedStream,
     http::{
         Method, StatusCode,
@@ -29,6 +29,9 @@ pub(crate) const PROOF: HeaderName = HeaderName::from_static("x-node-proof");
 /// Whose call it is.
 pub(super) const CLIENT: HeaderName = HeaderName::from_static("x-node-client");
 
+/// A part of a call that was counted already.
+pub(crate) const COUNTED: HeaderName = HeaderName::from_static("x-node-counted");
+
 /// Between two nodes of one network; one that does not take a connection in this time is gone.
 const CONNECT: Duration = Duration::from_secs(1);
 /// Less than the other node keeps an idle connection.
@@ -46,10 +49,14 @@ pub(crate) struct Peers {
     failed: AtomicU64,
 }
 
-/// A call to hand on.
-pub(crate) struct Forwarded<'a> {
-    pub request: &'a HttpRequest,
-    pub id: HeaderValue,
+/// A call to another node.
+pub(crate) struct NodeCall<'a> {
+    pub method: &'a Method,
+    /// With its query.
+    pub path: &'a str,
+    pub headers: &'a HeaderMap,
+    pub id: &'a str,
+    /// Whose call it is.
     pub client: Option<IpAddr>,
     pub body: Bytes,
 }
@@ -87,7 +94,21 @@ impl Peers {
     }
 
     /// `node`: its address, as it says itself.
-    pub(crate) async fn forward(&self, node: &str, call: &Forwarded<'_>) -> Result<HttpResponse, NotForwarded> {
+    pub(crate) async fn forward(&self, node: &str, call: &NodeCall<'_>) -> Result<HttpResponse, NotForwarded> {
+        Ok(handed_back(call.method, self.call(node, call).await?))
+    }
+
+    /// The body of what another node answers with 200.
+    pub(crate) async fn ask(&self, node: &str, call: &NodeCall<'_>) -> Result<Bytes, NotForwarded> {
+        let answer = self.call(node, call).await?;
+        if answer.status() != reqwest::StatusCode::OK {
+            tracing::warn!(node, status = answer.status().as_u16(), "another node did not answer its part");
+            return Err(NotForwarded::NotSent);
+        }
+        answer.bytes().await.map_err(|_| NotForwarded::NoAnswer)
+    }
+
+    async fn call(&self, node: &str, call: &NodeCall<'_>) -> Result<reqwest::Response, NotForwarded> {
         self.forwarded.fetch_add(1, Ordering::Relaxed);
         let answered = self.answer(node, call).await;
         if let Err(why) = &answered {
@@ -97,14 +118,12 @@ impl Peers {
         answered
     }
 
-    async fn answer(&self, node: &str, call: &Forwarded<'_>) -> Result<HttpResponse, NotForwarded> {
-        let request = call.request;
-        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-        let proof = self.proofs.of_call(&Called { method: request.method().as_str(), path, client: call.client });
-        let method = reqwest::Method::from_bytes(request.method().as_str().as_bytes());
-        let method = method.map_err(|_| NotForwarded::NotSent)?;
+    async fn answer(&self, node: &str, call: &NodeCall<'_>) -> Result<reqwest::Response, NotForwarded> {
+        let NodeCall { method, path, headers, id, client, body } = call;
+        let proof = self.proofs.of_call(&Called { method: method.as_str(), path, client: *client });
+        let method = reqwest::Method::from_bytes(method.as_str().as_bytes()).map_err(|_| NotForwarded::NotSent)?;
         let mut sending = self.client.request(method, format!("{node}{path}"));
-        for (name, value) in request.headers().iter().filter(|(name, _)| !OF_THE_HOP.contains(name)) {
+        for (name, value) in headers.iter().filter(|(name, _)| !OF_THE_HOP.contains(name)) {
             sending = sending.header(name.as_str(), value.as_bytes());
         }
         let mut own = reqwest::header::HeaderMap::new();
@@ -115,10 +134,10 @@ impl Peers {
             }
         };
         set(&PROOF, &proof.text());
-        set(&CLIENT, &call.client.map(|client| client.to_string()).unwrap_or_default());
-        set(&REQUEST_ID, call.id.to_str().unwrap_or_default());
+        set(&CLIENT, &client.map(|client| client.to_string()).unwrap_or_default());
+        set(&REQUEST_ID, id);
         // In the place of what a client calls so.
-        let sent = sending.headers(own).body(call.body.clone()).send().await;
+        let sent = sending.headers(own).body(body.clone()).send().await;
         let answer = sent.map_err(|error| match error.is_connect() {
             true => NotForwarded::NotSent,
             false => NotForwarded::NoAnswer,
@@ -128,7 +147,7 @@ impl Peers {
             tracing::error!(node, "what answers at the address of another node does not have the secret of the nodes");
             return Err(NotForwarded::NoAnswer);
         }
-        Ok(handed_back(request.method(), answer))
+        Ok(answer)
     }
 }
 

@@ -11,3 +11,4 @@ pub(crate) mod admission;
 pub(crate) mod forward;
 mod proof;
 pub(crate) mod rules;
+pub(crate) mod socket;

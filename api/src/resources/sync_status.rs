@@ -2,17 +2,36 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use location::ids::LocationId;
+use actix_web::{
+    http::{
+        Method,
+        header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT},
+    },
+    web::Bytes,
+};
+use engine::Place;
+use location::{ids::LocationId, time::MINUTE};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::{
     access::{
         call::Call,
         tenancy::{OpenLocation, Tenant},
     },
-    http::errors::{ApiError, HttpResult},
+    http::{
+        errors::{ApiError, HttpResult},
+        version_header::VERSION,
+    },
+    nodes::forward::{COUNTED, NodeCall},
     values::kinds::{id, name_of},
     views::sync_status::{Health, SourceStatus, view},
 };
+
+/// A query of so many ids is well within what a request line may hold.
+const ASKED_AT_ONCE: usize = 50;
+/// When a location that is moving is somewhere.
+const RETRY_MOVED: u64 = 1;
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (tenants, (read, write, only)) = call.in_tenants(|input| {
@@ -21,11 +40,78 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
             (input.query.optional("read_status", status()), input.query.optional("write_status", status()));
         Some((read, write, BTreeSet::from_iter(input.query.list("location_ids", id()))))
     })?;
-    let shared = gather(&call, &tenants, &only).await?;
+    let asked_for = match only.is_empty() {
+        true => tenants.iter().flat_map(|tenant| call.open_locations(tenant)).collect(),
+        false => only.iter().map(|id| named(&call, &tenants, LocationId(*id))).collect::<Result<_, _>>()?,
+    };
+    let (here, elsewhere) = places(&call, asked_for)?;
+    let shared = gather(&call, here).await?;
     let wanted = |asked: Option<&str>, standing: &Health| asked.is_none_or(|color| color == standing.color());
-    let shared = shared.iter().filter(|((_, _), it)| wanted(read, &it.read) && wanted(write, &it.write));
-    let rows: Vec<_> = shared.map(|(_, it)| view(call.api.engine.setup(), it)).collect();
+    let shared = shared.values().filter(|it| wanted(read, &it.read) && wanted(write, &it.write));
+    if elsewhere.is_empty() {
+        return Ok(call.list(&shared.map(|it| view(call.api.engine.setup(), it)).collect::<Vec<_>>()));
+    }
+    let mut rows = shared.map(|it| written(view(call.api.engine.setup(), it))).collect::<Result<Vec<_>, _>>()?;
+    for (node, locations) in elsewhere {
+        rows.extend(ask(&call, &node, &locations, read, write).await?);
+    }
     Ok(call.list(&rows))
+}
+
+/// What is here, and what other nodes have. Data sources are not torn apart: their locations are of one institution.
+fn places(call: &Call, all: Vec<OpenLocation>) -> Result<(Vec<OpenLocation>, BTreeMap<String, Vec<u32>>), ApiError> {
+    let (mut here, mut elsewhere) = (Vec::new(), BTreeMap::<String, Vec<u32>>::new());
+    for location in all {
+        match call.api.engine.place(location.institution.id) {
+            Place::Mine => here.push(location),
+            Place::Elsewhere(node) if !call.counted => {
+                elsewhere.entry(node).or_default().push(location.setup.id.0);
+            }
+            Place::Elsewhere(_) | Place::Unsettled => return Err(ApiError::Unavailable { retry_after: RETRY_MOVED }),
+        }
+    }
+    Ok((here, elsewhere))
+}
+
+/// The part that another node knows, as it answers it.
+async fn ask(
+    call: &Call,
+    node: &str,
+    locations: &[u32],
+    read: Option<&str>,
+    write: Option<&str>,
+) -> Result<Vec<Box<RawValue>>, ApiError> {
+    let peers = call.api.peers.as_ref().ok_or(ApiError::Internal)?;
+    let token = call.api.tokens.mint(call.key.id(), call.api.engine.now(), MINUTE);
+    let mut headers = HeaderMap::new();
+    let value = |text: &str| HeaderValue::from_str(text).map_err(|_| ApiError::Internal);
+    headers.insert(AUTHORIZATION, value(&format!("Bearer {token}"))?);
+    headers.insert(VERSION, value(call.version.name())?);
+    headers.insert(USER_AGENT, HeaderValue::from_static("practice-sync-node"));
+    headers.insert(COUNTED, HeaderValue::from_static("1"));
+    let mut rows = Vec::new();
+    for some in locations.chunks(ASKED_AT_ONCE) {
+        let mut query: Vec<String> = some.iter().map(|id| format!("location_ids[]={id}")).collect();
+        query.extend(read.map(|color| format!("read_status={color}")));
+        query.extend(write.map(|color| format!("write_status={color}")));
+        let path = format!("/sync_status?{}", query.join("&"));
+        let (method, client, body) = (&Method::GET, call.client, Bytes::new());
+        let asked = NodeCall { method, path: &path, headers: &headers, id: "", client, body };
+        let answer = peers.ask(node, &asked).await.map_err(|_| ApiError::Unavailable { retry_after: RETRY_MOVED })?;
+        let answer: Answer = serde_json::from_slice(&answer).map_err(|_| ApiError::Internal)?;
+        rows.extend(answer.data);
+    }
+    Ok(rows)
+}
+
+/// What another node answers.
+#[derive(Deserialize)]
+struct Answer {
+    data: Vec<Box<RawValue>>,
+}
+
+fn written(row: impl Serialize) -> Result<Box<RawValue>, ApiError> {
+    serde_json::value::to_raw_value(&row).map_err(|_| ApiError::Internal)
 }
 
 /// A location of one of the institutions.
@@ -38,15 +124,7 @@ fn named(call: &Call, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation
 
 type Key = (Option<u32>, u32);
 
-async fn gather(
-    call: &Call,
-    tenants: &[Tenant],
-    only: &BTreeSet<u32>,
-) -> Result<BTreeMap<Key, SourceStatus>, ApiError> {
-    let locations: Vec<OpenLocation> = match only.is_empty() {
-        true => tenants.iter().flat_map(|tenant| call.open_locations(tenant)).collect(),
-        false => only.iter().map(|id| named(call, tenants, LocationId(*id))).collect::<Result<_, _>>()?,
-    };
+async fn gather(call: &Call, locations: Vec<OpenLocation>) -> Result<BTreeMap<Key, SourceStatus>, ApiError> {
     let mut shared: BTreeMap<Key, SourceStatus> = BTreeMap::new();
     for location in locations {
         let state = call.api.engine.sync_state(location.setup.id).await?;

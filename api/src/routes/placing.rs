@@ -2,12 +2,7 @@
 
 use std::{rc::Rc, time::Duration};
 
-use actix_web::{
-    HttpMessage, HttpRequest, HttpResponse,
-    dev::Payload,
-    http::{Method, header::HeaderValue},
-    web::Bytes,
-};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, dev::Payload, http::Method, web::Bytes};
 use engine::{EVERYBODY, Place};
 use location::ids::{InstitutionId, LocationId};
 use tokio::time::{Instant, sleep};
@@ -23,7 +18,7 @@ use crate::{
     },
     nodes::{
         admission::from_node,
-        forward::{Forwarded, NotForwarded, Peers},
+        forward::{NodeCall, NotForwarded, Peers},
     },
 };
 
@@ -105,9 +100,11 @@ async fn hand_on(
     request: &HttpRequest,
     body: Bytes,
 ) -> Result<HttpResponse, NotForwarded> {
-    let id = request.extensions().get::<Rc<RequestContext>>().and_then(|context| context.id.get().cloned());
-    let id = id.unwrap_or_else(|| HeaderValue::from_static(""));
-    let call = Forwarded { request, id, client: api.client(request), body };
+    let context = request.extensions().get::<Rc<RequestContext>>().cloned();
+    let id = context.as_ref().and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
+    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    let (method, headers, client) = (request.method(), request.headers(), api.client(request));
+    let call = NodeCall { method, path, headers, id, client, body };
     tokio::select! {
         answer = peers.forward(node, &call) => answer,
         () = lost(api, node, institution) => Err(NotForwarded::NoAnswer),

@@ -1,7 +1,7 @@
 //! All workstations of an engine: pairing, connections, one heartbeat for all of them.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::IpAddr,
     sync::{
         Arc,
@@ -202,10 +202,35 @@ impl Gateway {
     pub async fn beat(self: Arc<Self>) {
         let mut seconds = tokio::time::interval(Duration::from_secs(1));
         seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let shared = self.setup.engine.node.is_some();
         for second in 0.. {
             seconds.tick().await;
+            if shared && second % HEARTBEAT.as_secs() == 0 {
+                let this = self.clone();
+                drop(self.shared.runtime.spawn_blocking(move || this.end_void()));
+            }
             let (now, wall) = (Instant::now(), clock::now());
             self.locations.values().for_each(|gated| gated.beat(second, now, wall));
+        }
+    }
+
+    /// Ends the connections of workstations that were paired anew with another location, which another process may have done.
+    pub(super) fn end_void(&self) {
+        for gated in self.locations.values() {
+            let connected = gated.connected();
+            if connected.is_empty() {
+                continue;
+            }
+            match self.devices.at(gated.location) {
+                Ok(paired) => {
+                    let paired: BTreeSet<Uuid> = paired.into_iter().map(|(id, _)| id).collect();
+                    let gone = connected.into_iter().filter(|id| !paired.contains(id));
+                    gone.for_each(|id| gated.end(id, ByeReason::Replaced));
+                }
+                Err(error) => {
+                    tracing::warn!(location = %gated.location, %error, "paired workstations could not be read")
+                }
+            }
         }
     }
 

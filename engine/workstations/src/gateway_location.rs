@@ -252,6 +252,11 @@ impl GatewayLocation {
         }
     }
 
+    /// The workstations that are connected.
+    pub fn connected(&self) -> Vec<Uuid> {
+        self.lock().connections.values().map(|connection| connection.workstation).collect()
+    }
+
     /// How a workstation stands here, if it is connected, and whether it holds the lease.
     pub fn session_state(&self, workstation: Uuid) -> Option<(Option<SessionState>, bool)> {
         let inner = self.lock();

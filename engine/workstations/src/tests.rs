@@ -68,6 +68,35 @@ async fn a_request_goes_through_the_workstation_that_holds_the_lease() {
 }
 
 #[tokio::test]
+async fn workstations_leave_a_location_that_is_served_elsewhere() {
+    let gateway = gateway(&store());
+    let token = paired(&gateway, HERE, 1).await;
+    let mut fake = Fake::at_work(&gateway, &token).await;
+    fake.lease().await;
+    gateway.let_go(|location| location == HERE);
+    assert!(open(&gateway));
+    gateway.let_go(|location| location != HERE);
+    assert_eq!(fake.bye().await, ByeReason::Shutdown);
+    assert!(!open(&gateway));
+}
+
+#[tokio::test]
+async fn a_workstation_that_another_process_paired_with_another_location_leaves() {
+    let store = store();
+    let (here, elsewhere) = (gateway(&store), gateway(&store));
+    let token = paired(&here, HERE, 1).await;
+    let mut fake = Fake::at_work(&here, &token).await;
+    fake.lease().await;
+    here.end_void();
+    assert!(open(&here), "it is paired");
+    paired(&elsewhere, THERE, 1).await;
+    assert!(open(&here), "nobody said so here");
+    here.end_void();
+    assert_eq!(fake.bye().await, ByeReason::Replaced);
+    assert!(!open(&here));
+}
+
+#[tokio::test]
 async fn each_kind_of_failure_means_what_it_says() {
     let gateway = gateway(&store());
     let token = paired(&gateway, HERE, 1).await;

@@ -3,7 +3,7 @@
 
 mod frame_limits;
 
-use std::{pin::Pin, rc::Rc, sync::Arc, time::Duration};
+use std::{net::IpAddr, pin::Pin, rc::Rc, sync::Arc, time::Duration};
 
 use actix_web::{
     FromRequest, HttpRequest, dev,
@@ -13,10 +13,13 @@ use actix_web::{
 };
 use actix_ws::{AggregatedMessage, AggregatedMessageStream, CloseCode, CloseReason};
 use bytestring::ByteString;
-use engine::workstations::{
-    ByeReason, Gateway, Messages, Session, ToWorkstation,
-    limits::{FRAME_BYTES, FRAMES, HELLO},
-    protocol::SUBPROTOCOL,
+use engine::{
+    Place,
+    workstations::{
+        ByeReason, Messages, Session, ToWorkstation,
+        limits::{FRAME_BYTES, FRAMES, HELLO},
+        protocol::SUBPROTOCOL,
+    },
 };
 use futures_core::Stream;
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
@@ -24,12 +27,14 @@ use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 use crate::{
     access::api::Api,
     http::errors::{ApiError, HttpResult},
+    nodes::{admission::from_node, socket::NodeSocket},
     resources::workstation_socket::frame_limits::{Gauge, Walled},
     values::reasons::Reason,
 };
 
 type BoxedPayloadStream = Pin<Box<dyn Stream<Item = Result<Bytes, PayloadError>>>>;
 
+const PATH: &str = "/workstations/connect";
 /// Longest `hello`: a token and a version. Whoever sends it is not known yet.
 const HELLO_BYTES: u64 = 4_096;
 /// How long a workstation may leave unread what no buffer has room for.
@@ -53,8 +58,16 @@ pub(crate) async fn connect(request: HttpRequest, payload: Payload) -> HttpResul
         .map_err(|error| ApiError::bad(format!("The request is not a valid WebSocket handshake: {error}.")))?;
     let frames = frames.max_frame_size(FRAME_BYTES).aggregate_continuations().max_continuation_size(FRAME_BYTES);
     let socket = Socket { out, frames, gauge };
-    actix_web::rt::spawn(socket.serve(api.engine.gateway().clone(), seat));
+    let of_client = Came { handed_on: from_node(&request).is_some(), client: api.client(&request) };
+    actix_web::rt::spawn(socket.serve(api, of_client, seat));
     Ok(response)
+}
+
+/// How a connection came here.
+struct Came {
+    /// By another node, which was told that the location is here.
+    handed_on: bool,
+    client: Option<IpAddr>,
 }
 
 /// Browsers name the page a WebSocket is opened from, and no page is asked for permission: web pages are kept out here.
@@ -68,6 +81,32 @@ fn in_our_words(headers: &HeaderMap) -> Result<(), ApiError> {
     let mut offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL).filter_map(|names| names.to_str().ok());
     let ours = offered.any(|names| names.split(',').any(|name| name.trim() == SUBPROTOCOL));
     if ours { Ok(()) } else { Err(ApiError::bad(format!("Sec-WebSocket-Protocol must name {SUBPROTOCOL}."))) }
+}
+
+/// Who has the workstation's location.
+enum Begun {
+    Here(Session, Messages),
+    Elsewhere(NodeSocket),
+}
+
+/// The location of a workstation is known by its first frame. While that moves, and where a node was wrong about it, the workstation is
+/// sent away, and comes back.
+async fn begin(api: &Api, came: &Came, hello: &str) -> Result<Begun, ByeReason> {
+    let gateway = api.engine.gateway();
+    if let Some(peers) = &api.peers {
+        let location = gateway.location_of(hello)?;
+        let institution = api.engine.setup().locations.get(&location).ok_or(ByeReason::Shutdown)?.institution;
+        match api.engine.place(institution) {
+            Place::Mine => {}
+            Place::Elsewhere(node) if !came.handed_on => {
+                let socket = peers.socket(&node, PATH, SUBPROTOCOL, came.client, FRAME_BYTES).await;
+                let mut socket = socket.ok_or(ByeReason::Shutdown)?;
+                return if socket.send(hello).await { Ok(Begun::Elsewhere(socket)) } else { Err(ByeReason::Shutdown) };
+            }
+            Place::Elsewhere(_) | Place::Unsettled => return Err(ByeReason::Shutdown),
+        }
+    }
+    gateway.connect(hello).map(|(session, messages)| Begun::Here(session, messages))
 }
 
 struct Socket {
@@ -84,17 +123,18 @@ enum Incoming {
 }
 
 impl Socket {
-    async fn serve(mut self, gateway: Arc<Gateway>, _seat: OwnedSemaphorePermit) {
+    async fn serve(mut self, api: Data<Api>, came: Came, _seat: OwnedSemaphorePermit) {
         let begun = match timeout(HELLO, self.hear()).await {
-            Ok(Incoming::Text(hello)) => gateway.connect(&hello),
+            Ok(Incoming::Text(hello)) => begin(&api, &came, &hello).await,
             Ok(Incoming::Gone) => return,
             Ok(Incoming::Wrong(reason)) => Err(reason),
             Err(_) => Err(ByeReason::Protocol),
         };
         let mut out = self.out.clone();
+        self.gauge.max_message.set(FRAME_BYTES as u64);
         match begun {
-            Ok((session, messages)) => {
-                self.gauge.max_message.set(FRAME_BYTES as u64);
+            Ok(Begun::Elsewhere(node)) => self.hand_on(node, &mut out).await,
+            Ok(Begun::Here(session, messages)) => {
                 // Whichever ends first ends both: the engine has nothing more to say, or nobody is there to hear it.
                 tokio::select! {
                     () = send_all(messages, &mut out) => {}
@@ -105,6 +145,29 @@ impl Socket {
         }
         // Closed already where the other end closed.
         drop(timeout(UNREAD, out.close(Some(CloseReason::from(CloseCode::Normal)))).await);
+    }
+
+    /// Both ways, until one end has nothing more to say.
+    async fn hand_on(&mut self, mut node: NodeSocket, out: &mut actix_ws::Session) {
+        loop {
+            tokio::select! {
+                said = node.hear() => {
+                    let Some(text) = said else { break };
+                    if !matches!(timeout(UNREAD, out.text(text)).await, Ok(Ok(()))) {
+                        break;
+                    }
+                }
+                heard = self.hear() => match heard {
+                    Incoming::Text(frame) if timeout(UNREAD, node.send(&frame)).await == Ok(true) => {}
+                    Incoming::Wrong(reason) => {
+                        _ = send(&ToWorkstation::Bye { reason }, out).await;
+                        break;
+                    }
+                    Incoming::Text(_) | Incoming::Gone => break,
+                },
+            }
+        }
+        node.close().await;
     }
 
     /// Until the other end is gone. What was wrong is for the gateway to say.
