@@ -12,6 +12,7 @@ use actix_web::{dev::ServerHandle, rt::task::JoinHandle, web::Data};
 use engine::{Engine, simulated::OpenSimulated};
 use tokio::{
     signal::unix::{SignalKind, signal},
+    sync::watch,
     time::Instant,
 };
 
@@ -64,6 +65,9 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
         actix_web::rt::spawn(server);
         handle
     });
+    if let Some(said) = api.engine.said() {
+        actix_web::rt::spawn(tell_others(api.clone(), said));
+    }
     let (server, address) = server::start(api.clone(), listener).map_err(|error| error.to_string())?;
     tracing::info!(%address, "serving");
     // It runs from its first poll on: nobody should have to wait for `wait`.
@@ -108,6 +112,16 @@ impl Running {
             tracing::warn!("stopped with unfinished work; it resumes after the next start");
         }
         served.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+    }
+}
+
+/// What this node says of the members the others learn at once, so that what moves is away for a moment only.
+async fn tell_others(api: Data<Api>, mut said: watch::Receiver<Vec<String>>) {
+    while said.changed().await.is_ok() {
+        let others = said.borrow_and_update().clone();
+        if let Some(peers) = &api.peers {
+            peers.tell_to_look(&others).await;
+        }
     }
 }
 

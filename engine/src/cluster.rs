@@ -10,7 +10,7 @@ use membership::{Look, Member, Moment, News, Node, NodeId, Place, Proposal, Rule
 use runtime::clock;
 use setup::NodeRules;
 use store::{CommitError, Store, StoreError};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// Looks and renewals in a period: one that fails is tried again in time.
 const BEATS: u32 = 4;
@@ -33,8 +33,12 @@ pub(crate) struct Cluster {
     member: Mutex<Member>,
     began: Instant,
     period: Duration,
-    /// Something has changed that others wait for.
+    /// There is something to look at, or to say, before the next beat.
     soon: Notify,
+    /// What of its row the others were told last.
+    told: Mutex<Option<(u64, bool)>>,
+    /// Where the other nodes are, whenever this one has said something that they wait for.
+    said: watch::Sender<Vec<String>>,
 }
 
 impl Cluster {
@@ -42,8 +46,8 @@ impl Cluster {
         let (name, id) = (rules.name.clone(), NodeId::new(rules.name, clock::random()));
         let period = u64::try_from(rules.period.as_millis()).unwrap_or(u64::MAX);
         let member = Member::new(Node { id, address: rules.address }, Rules { period });
-        let (began, period, soon) = (Instant::now(), rules.period, Notify::new());
-        Arc::new(Cluster { name, store, member: Mutex::new(member), began, period, soon })
+        let (began, period, soon, said) = (Instant::now(), rules.period, Notify::new(), watch::Sender::default());
+        Arc::new(Cluster { name, store, member: Mutex::new(member), began, period, soon, told: Mutex::default(), said })
     }
 
     pub(crate) fn place(&self, institution: InstitutionId) -> Place {
@@ -70,6 +74,22 @@ impl Cluster {
     pub(crate) fn let_go(&self, epoch: u64) {
         self.member().let_go(epoch);
         self.soon.notify_one();
+    }
+
+    /// Another node has said something: look at once.
+    pub(crate) fn look(&self) {
+        self.soon.notify_one();
+    }
+
+    /// Changes whenever this node has said something that others wait for; holds where they are.
+    pub(crate) fn said(&self) -> watch::Receiver<Vec<String>> {
+        self.said.subscribe()
+    }
+
+    fn say(&self, look: &Look) {
+        let own = self.name.as_str();
+        let others = look.rows.iter().map(|row| &row.node).filter(|node| node.id.name != own);
+        self.said.send_replace(others.map(|node| node.address.clone()).collect());
     }
 
     /// Until the next beat.
@@ -103,14 +123,25 @@ impl Cluster {
         {
             match self.store.commit(batch).await {
                 // Its members are seen at the next look.
-                Ok(()) => self.soon.notify_one(),
+                Ok(()) => {
+                    self.soon.notify_one();
+                    self.say(&look);
+                }
                 Err(CommitError::Conflict { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        let (begun, renewal) = (self.now(), self.member().renewal());
+        let (begun, renewal, told) = {
+            let mut member = self.member();
+            (self.now(), member.renewal(), member.told())
+        };
         match self.store.commit(renewal).await {
-            Ok(()) => self.member().renewed(begun),
+            Ok(()) => {
+                self.member().renewed(begun);
+                if self.told.lock().unwrap_or_else(PoisonError::into_inner).replace(told) != Some(told) {
+                    self.say(&look);
+                }
+            }
             // There is another view, which the next look shows.
             Err(CommitError::Conflict { .. }) => self.soon.notify_one(),
             Err(error) => return Err(error),

@@ -42,7 +42,7 @@ use runtime::{
     metrics::{Metrics, Numbers},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::task::JoinHandle;
+use tokio::{sync::watch, task::JoinHandle};
 
 use crate::{
     cluster::{Cluster, Nodes},
@@ -238,6 +238,16 @@ impl Engine {
     /// What this node knows of the cluster; none where it is alone.
     pub fn nodes(&self) -> Option<Nodes> {
         self.cluster.as_ref().map(|cluster| cluster.nodes())
+    }
+
+    /// Another node has said something that concerns the members: this one looks at once, and not with its next beat.
+    pub fn look(&self) {
+        self.cluster.iter().for_each(|cluster| cluster.look());
+    }
+
+    /// Changes whenever this node has said something that the others wait for; holds their addresses. None where it is alone.
+    pub fn said(&self) -> Option<watch::Receiver<Vec<String>>> {
+        self.cluster.as_ref().map(|cluster| cluster.said())
     }
 
     pub fn setup(&self) -> &Setup {

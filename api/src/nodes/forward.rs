@@ -13,11 +13,14 @@ use actix_web::{
         Method, StatusCode,
         header::{
             CONNECTION, CONTENT_LENGTH, DATE, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING,
-            UPGRADE,
+            UPGRADE, USER_AGENT,
         },
     },
     web::Bytes,
 };
+
+use futures_util::future::join_all;
+use tokio::time::timeout;
 
 use super::proof::{Called, Proof, Proofs};
 use crate::{
@@ -31,6 +34,11 @@ pub(super) const CLIENT: HeaderName = HeaderName::from_static("x-node-client");
 
 /// A part of a call that was counted already.
 pub(crate) const COUNTED: HeaderName = HeaderName::from_static("x-node-counted");
+
+/// Nodes name themselves to each other.
+pub(crate) const AGENT: &str = "practice-sync-node";
+/// Where a node is told to look who the members are.
+pub(crate) const LOOK: &str = "/node/look";
 
 /// Between two nodes of one network; one that does not take a connection in this time is gone.
 const CONNECT: Duration = Duration::from_secs(1);
@@ -96,6 +104,15 @@ impl Peers {
     /// `node`: its address, as it says itself.
     pub(crate) async fn forward(&self, node: &str, call: &NodeCall<'_>) -> Result<HttpResponse, NotForwarded> {
         Ok(handed_back(call.method, self.call(node, call).await?))
+    }
+
+    /// Tells other nodes to look who the members are, before they would by themselves. One that does not hear it looks later.
+    pub(crate) async fn tell_to_look(&self, nodes: &[String]) {
+        let headers = HeaderMap::from_iter([(USER_AGENT, HeaderValue::from_static(AGENT))]);
+        let call =
+            NodeCall { method: &Method::POST, path: LOOK, headers: &headers, id: "", client: None, body: Bytes::new() };
+        let telling = nodes.iter().map(|node| timeout(CONNECT, self.answer(node, &call)));
+        drop(join_all(telling).await);
     }
 
     /// The body of what another node answers with 200.

@@ -11,7 +11,7 @@ use tokio_tungstenite::{
 };
 
 use super::{
-    forward::{CLIENT, PROOF, Peers},
+    forward::{AGENT, CLIENT, PROOF, Peers},
     proof::{Called, Proof},
 };
 
@@ -61,7 +61,7 @@ async fn open(
         (PROOF, proof.text()),
         (CLIENT, client),
         (SEC_WEBSOCKET_PROTOCOL, subprotocol.to_owned()),
-        (USER_AGENT, "practice-sync-node".to_owned()),
+        (USER_AGENT, AGENT.to_owned()),
     ];
     for (name, value) in headers {
         let name = tokio_tungstenite::tungstenite::http::HeaderName::from_bytes(name.as_str().as_bytes());

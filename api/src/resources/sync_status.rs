@@ -23,7 +23,7 @@ use crate::{
         errors::{ApiError, HttpResult},
         version_header::VERSION,
     },
-    nodes::forward::{COUNTED, NodeCall},
+    nodes::forward::{AGENT, COUNTED, NodeCall},
     values::kinds::{id, name_of},
     views::sync_status::{Health, SourceStatus, view},
 };
@@ -87,7 +87,7 @@ async fn ask(
     let value = |text: &str| HeaderValue::from_str(text).map_err(|_| ApiError::Internal);
     headers.insert(AUTHORIZATION, value(&format!("Bearer {token}"))?);
     headers.insert(VERSION, value(call.version.name())?);
-    headers.insert(USER_AGENT, HeaderValue::from_static("practice-sync-node"));
+    headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
     headers.insert(COUNTED, HeaderValue::from_static("1"));
     let mut rows = Vec::new();
     for some in locations.chunks(ASKED_AT_ONCE) {

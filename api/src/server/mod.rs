@@ -5,7 +5,7 @@ pub mod guard;
 use std::{io, net::SocketAddr, sync::atomic::Ordering, time::Duration};
 
 use actix_web::{
-    App, Error, HttpServer,
+    App, Error, HttpResponse, HttpServer,
     body::{BoxBody, MessageBody},
     dev::{Server, ServiceFactory, ServiceRequest, ServiceResponse},
     http::{ConnectionType, KeepAlive},
@@ -14,7 +14,11 @@ use actix_web::{
 };
 
 use crate::{
-    access::api::Api, nodes::admission::InternalListener, openapi, resources::documentation::Documents, routes::table,
+    access::api::Api,
+    nodes::{admission::InternalListener, forward::LOOK},
+    openapi,
+    resources::documentation::Documents,
+    routes::table,
     server::guard::guard,
 };
 
@@ -85,7 +89,7 @@ fn for_requests(shutdown_timeout: Duration) -> Duration {
 /// Where the other nodes call: the same endpoints, for whoever proves to be one.
 pub(crate) fn start_internal(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
     let (workers, shutdown) = (api.rules.workers, for_requests(api.rules.shutdown_timeout).as_secs());
-    let server = HttpServer::new(move || app(api.clone()).app_data(InternalListener))
+    let server = HttpServer::new(move || app(api.clone()).app_data(InternalListener).route(LOOK, web::post().to(look)))
         .workers(workers)
         .backlog(BACKLOG)
         .keep_alive(KeepAlive::Timeout(INTERNAL_KEEP_ALIVE))
@@ -95,6 +99,12 @@ pub(crate) fn start_internal(api: Data<Api>, listener: std::net::TcpListener) ->
         .listen(listener)?
         .run();
     Ok(server)
+}
+
+/// The members of the cluster have changed, or are about to.
+async fn look(api: Data<Api>) -> HttpResponse {
+    api.engine.look();
+    HttpResponse::NoContent().finish()
 }
 
 pub fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {

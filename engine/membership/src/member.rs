@@ -193,6 +193,11 @@ impl Member {
         batch
     }
 
+    /// What of its row others wait for.
+    pub fn told(&self) -> (u64, bool) {
+        (self.follows, self.leaves)
+    }
+
     /// `begun` is when the renewal was handed to the store, or earlier.
     pub fn renewed(&mut self, begun: Moment) {
         if self.may_end() {
