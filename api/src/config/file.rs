@@ -214,6 +214,13 @@ impl<'a> File<'a> {
                            give the address of its EHR, or make its `environment` \"sandbox\"";
             self.problems.add(base_url.at, problem);
         }
+        if let Some(base_url) =
+            base_url.as_ref().filter(|base_url| self.setup.engine.node.is_some() && base_url.value == "sandbox:")
+        {
+            let problem =
+                "`base_url` \"sandbox:\" is an EHR within one process, which the nodes of [node] cannot share";
+            self.problems.add(base_url.at, problem);
+        }
         let headers = s.table("headers").map_or_else(Vec::new, |s| self.headers(&s));
         let oauth = s.table("oauth").and_then(|s| self.oauth(&s)).map(Login::from);
         let session = s.table("tryton_session").zip(base_url.as_ref());

@@ -20,8 +20,7 @@ pub(super) fn read(
     let s = root.table("node")?;
     let name = s.required("name", s.parsed("name", name));
     let address = s.required("address", s.parsed("address", address));
-    let socket = |text: &str| text.parse::<SocketAddr>().map_err(|_| "must be an address such as 10.0.0.5:8081".into());
-    let listen = s.required("listen", s.parsed("listen", socket));
+    let listen = s.required("listen", s.parsed("listen", listen));
     let secret = s.required("secret", s.parsed("secret", secret));
     let mut period = PERIOD;
     s.duration("period", 2 * SECOND..=5 * MINUTE, &mut period);
@@ -46,14 +45,21 @@ pub(super) fn secret(text: &str) -> Result<Secret, String> {
     Secret::parse(&credential(text)?).ok_or("must hold 64 hexadecimal digits".into())
 }
 
+// All nodes may have the same file: what tells them apart may stand in their environment.
+
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    credential(text)?.parse().map_err(|_| "must be an address such as 10.0.0.5:8081".into())
+}
+
 fn name(text: &str) -> Result<String, String> {
+    let text = credential(text)?;
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     let valid = (1..=63).contains(&text.len()) && text.bytes().all(allowed);
-    if valid { Ok(text.to_owned()) } else { Err("must be 1 to 63 letters, digits, `-`, `_` or `.`".into()) }
+    if valid { Ok(text) } else { Err("must be 1 to 63 letters, digits, `-`, `_` or `.`".into()) }
 }
 
 fn address(text: &str) -> Result<String, String> {
-    let url = reqwest::Url::parse(text).ok();
+    let url = reqwest::Url::parse(&credential(text)?).ok();
     let plain =
         |url: &reqwest::Url| url.scheme() == "http" && url.has_host() && url.path() == "/" && url.query().is_none();
     match url.filter(plain) {
