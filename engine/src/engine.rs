@@ -173,7 +173,7 @@ impl Engine {
         ));
         let change_counter = ChangeCounter::new(&setup);
         let (views, pool, history_days) = (parts.views, Pool::default(), setup.engine.history_days);
-        let (index, long_work) = (Arc::new(Index::default()), LongWork::default());
+        let (index, long_work) = (Arc::new(Index::default()), LongWork::on(&*store));
         let shared = (store.clone(), index.clone());
         let deps = Arc::new(Deps { change_counter, setup, store, ids, pool, outbox, views, secrets, index, long_work });
         let (store, index) = shared;

@@ -1,23 +1,47 @@
-//! Work that may take long, beside the threads of the actors: a page, a replay or a snapshot of one location holds up no other.
+//! Work that may take long, beside the threads of the actors: a page, a replay or a snapshot of one location holds up no other. On a
+//! store on another machine every turn is such work, as it waits for what it reads.
 
 use std::{future::pending, num::NonZero, sync::Arc, thread::available_parallelism};
 
+use store::Store;
 use tokio::{sync::Semaphore, task::spawn_blocking};
+
+/// Turns at once on a store whose reads are waited for: most of them wait.
+const WAITING_TURNS: usize = 32;
 
 /// As many pieces of work at once as there are processors; the others wait in the order they came.
 #[derive(Clone)]
-pub struct LongWork(Arc<Semaphore>);
+pub struct LongWork {
+    places: Arc<Semaphore>,
+    takes_turns: bool,
+}
 
 impl Default for LongWork {
     fn default() -> LongWork {
-        LongWork(Arc::new(Semaphore::new(available_parallelism().map_or(1, NonZero::get))))
+        LongWork::at_once(available_parallelism().map_or(1, NonZero::get))
     }
 }
 
 impl LongWork {
+    pub fn on(store: &dyn Store) -> LongWork {
+        match store.is_remote() {
+            true => LongWork { takes_turns: true, ..LongWork::at_once(WAITING_TURNS) },
+            false => LongWork::default(),
+        }
+    }
+
+    fn at_once(places: usize) -> LongWork {
+        LongWork { places: Arc::new(Semaphore::new(places)), takes_turns: false }
+    }
+
+    /// Whether each turn is long work.
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.takes_turns
+    }
+
     /// Its panic is that of whoever waits for it.
     pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
-        let place = self.0.clone().acquire_owned().await.expect("the semaphore is never closed");
+        let place = self.places.clone().acquire_owned().await.expect("the semaphore is never closed");
         let working = spawn_blocking(move || {
             let _place = place;
             work()
@@ -45,8 +69,7 @@ mod tests {
 
     #[actix::test]
     async fn no_more_at_once_than_there_are_places() {
-        let (work, running, most) =
-            (LongWork(Arc::new(Semaphore::new(2))), Arc::new(AtomicUsize::new(0)), Arc::default());
+        let (work, running, most) = (LongWork::at_once(2), Arc::new(AtomicUsize::new(0)), Arc::default());
         let count = |running: Arc<AtomicUsize>, most: Arc<AtomicUsize>, met: Arc<Barrier>| {
             move || {
                 most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
@@ -68,7 +91,7 @@ mod tests {
 
     #[actix::test]
     async fn a_panic_reaches_who_waits_and_gives_the_place_back() {
-        let work = LongWork(Arc::new(Semaphore::new(1)));
+        let work = LongWork::at_once(1);
         let other = work.clone();
         let ended = actix::spawn(async move { other.run(|| panic!("broken")).await }).await;
         assert!(ended.unwrap_err().is_panic());

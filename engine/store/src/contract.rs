@@ -36,6 +36,10 @@ pub trait Store: Send + Sync + 'static {
     fn feed_end(&self, _stream: Option<u64>) -> Result<u64, StoreError> {
         self.get(&keys::feed_end())?.map_or(Ok(0), |value| feed_number(&value))
     }
+    /// Whether each read waits for another machine: whoever reads much is better on a thread that may wait.
+    fn is_remote(&self) -> bool {
+        false
+    }
     fn health(&self) -> Health;
 }
 

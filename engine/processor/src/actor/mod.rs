@@ -255,7 +255,7 @@ impl LocationActor {
 
     /// Decide, commit, evolve, act; again from the start when the documents changed meanwhile.
     fn attempt(&mut self, mut job: Box<dyn Job>, tries: u32) -> Turn {
-        if !job.is_long() {
+        if !job.is_long() && !self.deps.long_work.takes_turns() {
             return match self.in_memory() {
                 Ok(processor) => {
                     let prepared = job.prepare(processor, clock::cx());

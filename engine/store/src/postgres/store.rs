@@ -193,6 +193,10 @@ async fn homes(
 }
 
 impl Store for PostgresStore {
+    fn is_remote(&self) -> bool {
+        true
+    }
+
     fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
         check_key(key)?;
         let sealed = self.readers.value(self.owners.of_key(key), key)?;
