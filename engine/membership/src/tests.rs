@@ -259,3 +259,19 @@ fn one_that_has_lost_the_store_serves_no_longer_than_a_period() {
     assert_eq!(world.served(), 0);
     world.rounds_until(all_are_served);
 }
+
+/// How many institutions there are is nobody's cost: where one is follows from the view.
+#[test]
+fn a_beat_is_one_scan_and_one_value() {
+    let mut world = calm(&["a", "b", "c"]);
+    world.rounds_until(all_are_served);
+    let reads = world.store.reads();
+    let seen = look(&world.store).unwrap();
+    assert_eq!(world.store.reads() - reads, 1);
+    let now = Moment(world.now);
+    let member = &mut world.processes[0].member;
+    assert!(member.looked(&seen, now).is_none() && member.proposal(&seen, now).is_none(), "nothing has changed");
+    let renewal = member.renewal();
+    assert_eq!((renewal.writes().len(), renewal.expects().len(), renewal.appends().len()), (1, 1, 0));
+    assert!(renewal.written_bytes() < 300, "{} bytes", renewal.written_bytes());
+}
