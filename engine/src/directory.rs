@@ -198,6 +198,7 @@ impl Directory {
     /// Institutions have come here: their locations may have work that was under way elsewhere.
     pub(crate) fn gained(&self) {
         self.gained.store(true, Ordering::SeqCst);
+        self.count_institutions();
         self.connections.gateway().tell_all();
     }
 
@@ -210,8 +211,15 @@ impl Directory {
         leave(gone).await;
         self.metrics.locations.retain(|id| self.is_here(id));
         self.connections.gateway().let_go(|id| self.is_here(id));
+        self.count_institutions();
         // What others change from now on is not counted here.
         self.deps.change_counter.all_changed();
+    }
+
+    fn count_institutions(&self) {
+        let Some(cluster) = &self.cluster else { return };
+        let here = self.deps.setup.institutions.keys().filter(|id| cluster.place(**id) == Place::Mine).count();
+        self.metrics.institutions_here.set(here as u64);
     }
 
     fn is_in_memory(&self, id: LocationId) -> bool {

@@ -298,6 +298,7 @@ impl Engine {
     pub fn metrics(&self) -> Numbers {
         let subscriptions = self.webhooks.subscriptions();
         let workstations = self.gateway.count();
+        let health = self.deps.store.health();
         Numbers {
             store_damaged: u64::from(self.alarm().is_some()),
             workstations_connected: workstations.connected,
@@ -306,7 +307,9 @@ impl Engine {
             webhooks_waiting: subscriptions.backlogs.waiting(),
             webhooks_overflowed: subscriptions.backlogs.overflowed(),
             webhook_endpoints_failing: subscriptions.failing() as u64,
-            store_free_bytes: self.deps.store.health().free.unwrap_or(0),
+            store_free_bytes: health.free.unwrap_or(0),
+            store_commit_micros: health.last_commit.as_micros().try_into().unwrap_or(u64::MAX),
+            store_batches_waiting: health.waiting as u64,
             ..self.metrics.numbers(clock::now())
         }
     }

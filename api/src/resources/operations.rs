@@ -68,6 +68,7 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
             ("node_members", "gauge", "Nodes that are members, as this one knows.", nodes.members.len() as u64),
             ("node_serving", "gauge", "1 while this node has a place among the others.", u64::from(nodes.is_serving)),
             ("node_view", "counter", "Times that members came or went.", nodes.view),
+            ("node_institutions", "gauge", "Institutions that live on this node.", numbers.institutions_here),
             ("forwarded_total", "counter", "Calls handed on to the node that has the institution.", forwarded),
             ("forwarded_failed_total", "counter", "Calls handed on that got no answer.", failed),
         ];
@@ -130,11 +131,14 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
             numbers.store_damaged,
         ),
         ("store_free_bytes", "gauge", "Free space on the store's disk.", numbers.store_free_bytes),
+        ("store_batches_waiting", "gauge", "Batches that wait to be committed.", numbers.store_batches_waiting),
     ];
     for (name, kind, help, value) in engine {
         family(&mut text, name, kind, help);
         sample(&mut text, name, value);
     }
+    family(&mut text, "store_commit_seconds", "gauge", "Duration of the last group of commits.");
+    sample(&mut text, "store_commit_seconds", numbers.store_commit_micros as f64 / 1e6);
     Ok(HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")).body(text))
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct LocationSyncView {
     read_waits: Option<String>,
     /// Null without a health record system.
     adapter: Option<AdapterView>,
+    /// The node that serves the location; null if one process serves all.
+    node: Option<String>,
     /// Null where the health record system needs no workstation.
     gate: Option<GateView>,
     /// Progress by resource of the running or the last cycle.
@@ -89,7 +91,7 @@ pub(crate) struct ResourceProgress {
 }
 
 impl LocationSyncView {
-    fn of(location_id: LocationId, state: SyncState, now: Timestamp) -> LocationSyncView {
+    fn of(location_id: LocationId, state: SyncState, node: Option<String>, now: Timestamp) -> LocationSyncView {
         let resources: std::collections::BTreeSet<Resource> =
             state.progress.keys().chain(&state.guarded).copied().collect();
         let progress = |resource: &Resource| {
@@ -118,6 +120,7 @@ impl LocationSyncView {
             gate: GateView::of(location_id, &state, now),
             read_waits: state.read_waits,
             adapter: state.adapter.map(AdapterView::of),
+            node,
         }
     }
 }
@@ -152,5 +155,7 @@ fn location(call: &mut Call) -> Result<LocationId, ApiError> {
 
 async fn view(call: &Call, location: LocationId) -> HttpResult {
     let state = call.api.engine.sync_state(location).await?;
-    Ok(call.show(LocationSyncView::of(location, state, call.api.engine.now())))
+    // It answered.
+    let node = call.api.engine.nodes().map(|nodes| nodes.name);
+    Ok(call.show(LocationSyncView::of(location, state, node, call.api.engine.now())))
 }

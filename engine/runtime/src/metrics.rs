@@ -25,6 +25,10 @@ impl Counter {
         self.0.fetch_sub(n, Ordering::Relaxed);
     }
 
+    pub fn set(&self, n: u64) {
+        self.0.store(n, Ordering::Relaxed);
+    }
+
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -42,6 +46,8 @@ pub struct Metrics {
     /// Writes that ended without the EHR having them.
     pub writes_failed: Counter,
     pub locations: Locations,
+    /// Institutions that live on this node, where there are several.
+    pub institutions_here: Counter,
     pub webhooks_delivered: Counter,
     pub webhooks_failed: Counter,
 }
@@ -113,6 +119,10 @@ pub struct Numbers {
     pub webhooks_overflowed: u64,
     pub webhook_endpoints_failing: u64,
     pub store_free_bytes: u64,
+    /// How long the last group of commits took, in microseconds, and what waits for the next.
+    pub store_commit_micros: u64,
+    pub store_batches_waiting: u64,
+    pub institutions_here: u64,
     /// 1 when values are known to be lost or damaged.
     pub store_damaged: u64,
     pub workstations_connected: u64,
@@ -133,6 +143,7 @@ impl Metrics {
             adapter_calls: self.adapter_calls.get(),
             adapter_faults: self.adapter_faults.get(),
             writes_failed: self.writes_failed.get(),
+            institutions_here: self.institutions_here.get(),
             webhooks_delivered: self.webhooks_delivered.get(),
             webhooks_failed: self.webhooks_failed.get(),
             ..Numbers::default()
