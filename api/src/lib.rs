@@ -21,7 +21,7 @@ mod demo;
 pub mod http;
 mod logging;
 mod memory;
-mod nodes;
+pub mod nodes;
 pub mod openapi;
 mod records;
 mod resources;

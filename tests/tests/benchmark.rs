@@ -22,6 +22,11 @@ fn bookings() {
 }
 
 #[test]
+fn nodes() {
+    section("nodes", &["24 institutions"]);
+}
+
+#[test]
 fn slots() {
     section("slots", &["a full calendar", "an empty calendar"]);
 }

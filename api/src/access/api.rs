@@ -69,7 +69,7 @@ impl Api {
         Api { simulated, ..self }
     }
 
-    pub(crate) fn with_peers(self, peers: Option<Peers>) -> Api {
+    pub fn with_peers(self, peers: Option<Peers>) -> Api {
         Api { peers, ..self }
     }
 

@@ -50,7 +50,7 @@ const OF_THE_HOP: [HeaderName; 8] =
     [CONNECTION, CONTENT_LENGTH, DATE, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE, HeaderName::from_static("keep-alive")];
 
 /// The way to the other nodes.
-pub(crate) struct Peers {
+pub struct Peers {
     proofs: Proofs,
     client: reqwest::Client,
     forwarded: AtomicU64,
@@ -78,7 +78,7 @@ pub(crate) enum NotForwarded {
 }
 
 impl Peers {
-    pub(crate) fn new(secret: &Secret) -> Result<Peers, String> {
+    pub fn new(secret: &Secret) -> Result<Peers, String> {
         // What nodes say is plain, but no client is made without.
         engine::webhooks::egress::install_crypto();
         let client = reqwest::Client::builder()

@@ -8,7 +8,7 @@
 //! Nodes know each other by a secret they share (`proof`); what they send each other is not encrypted.
 
 pub(crate) mod admission;
-pub(crate) mod forward;
+pub mod forward;
 mod proof;
 pub(crate) mod rules;
 pub(crate) mod socket;

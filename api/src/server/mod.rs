@@ -87,7 +87,7 @@ fn for_requests(shutdown_timeout: Duration) -> Duration {
 }
 
 /// Where the other nodes call: the same endpoints, for whoever proves to be one.
-pub(crate) fn start_internal(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
+pub fn start_internal(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
     let (workers, shutdown) = (api.rules.workers, for_requests(api.rules.shutdown_timeout).as_secs());
     let server = HttpServer::new(move || app(api.clone()).app_data(InternalListener).route(LOOK, web::post().to(look)))
         .workers(workers)

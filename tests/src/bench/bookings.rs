@@ -76,7 +76,7 @@ pub fn report_run(report: &mut Report, what: &str, run: &Run) {
     }
 }
 
-fn load(options: &Options) -> Load {
+pub fn load(options: &Options) -> Load {
     Load {
         connections: options.connections,
         warm_up: Duration::from_secs(options.warm_up),
@@ -138,7 +138,7 @@ async fn product(
     arguments.extend(database);
     let server = Server::start(&arguments)?;
     let caller = Caller::sign_in(server.address, API_KEY).await?;
-    let offers = offers(server.address, &caller, options).await?;
+    let offers = offers(server.address, &caller, options, |_| SUBDOMAIN.to_owned()).await?;
     let authorization = caller.authorization().to_owned();
     let requests: Requests = Arc::new(move |number| {
         let (location, token) = offers.get(number)?;
@@ -179,6 +179,7 @@ pub async fn offers(
     address: SocketAddr,
     caller: &Caller,
     options: &Options,
+    subdomain: fn(u32) -> String,
 ) -> Result<Vec<(u32, String)>, Box<dyn Error>> {
     let (locations, each) = (u32::try_from(options.locations)?, options.bookings.div_ceil(options.locations));
     let mut searchers = JoinSet::new();
@@ -187,7 +188,8 @@ pub async fn offers(
         searchers.spawn(async move {
             let mut found = Vec::new();
             for location in (1 + first..=locations).step_by(SEARCHERS as usize) {
-                found.push((location, of_location(&mut caller, location, each).await?));
+                let place = format!("subdomain={}&location_id={location}", subdomain(location));
+                found.push((location, of_location(&mut caller, &place, each).await?));
             }
             Ok::<_, String>(found)
         });
@@ -205,13 +207,12 @@ pub async fn offers(
     Ok(in_turn)
 }
 
-async fn of_location(caller: &mut Caller, location: u32, count: usize) -> Result<Vec<String>, String> {
-    let place = format!("subdomain={SUBDOMAIN}&location_id={location}");
+async fn of_location(caller: &mut Caller, place: &str, count: usize) -> Result<Vec<String>, String> {
     let (_, answer) = caller.get(&format!("/operatories?{place}&per_page=100")).await.map_err(|e| e.to_string())?;
     let operatories: Vec<u64> =
         answer["data"].as_array().into_iter().flatten().filter_map(|it| it["id"].as_u64()).collect();
     if operatories.len() != OPERATORIES {
-        return Err(format!("operatories of {location}: {answer}"));
+        return Err(format!("operatories of {place}: {answer}"));
     }
     let mut tokens = Vec::new();
     for day in 1.. {
@@ -221,7 +222,7 @@ async fn of_location(caller: &mut Caller, location: u32, count: usize) -> Result
             let found = caller.post(&format!("/intent/booking/search?{place}"), &asked).await;
             let (status, found) = found.map_err(|e| e.to_string())?;
             let slots = found["slots"].as_array().filter(|slots| status == 200 && slots.len() == OFFERS);
-            let slots = slots.ok_or_else(|| format!("offers of {location} on {start}: {status} {found:.300}"))?;
+            let slots = slots.ok_or_else(|| format!("offers of {place} on {start}: {status} {found:.300}"))?;
             tokens.extend(slots.iter().filter_map(|slot| Some(slot["slot_token"].as_str()?.to_owned())));
             if tokens.len() >= count {
                 return Ok(tokens);

@@ -9,6 +9,7 @@ mod floor;
 mod idle;
 mod lists;
 mod load;
+mod nodes;
 mod options;
 mod own_ehr;
 mod practices;
@@ -57,11 +58,13 @@ fn run(options: &Options) -> Outcome {
         Section::Workstations,
         Section::Fairness,
         Section::Bookings,
+        Section::Nodes,
     ];
     let asked = if options.sections.is_empty() { &all[..] } else { &options.sections };
     for section in asked {
         match section {
             Section::Bookings => bookings::run(options, &mut report)?,
+            Section::Nodes => nodes::run(options, &mut report)?,
             Section::Slots => slots::run(&mut report)?,
             Section::Activation => activation::run(options, &mut report)?,
             Section::Idle => idle::run(options, &mut report)?,
@@ -89,9 +92,10 @@ fn serve(arguments: &[String]) -> Outcome {
                 servers::postgres::serve(sockets.as_ref(), port.parse()?, sessions.parse()?).await?
             }
             ["bytes", file] => servers::bytes::serve(file.as_ref()).await?,
-            ["product", dir, locations, writes, kept, database @ ..] => {
-                let database = database.first().copied();
-                servers::product::serve(dir.as_ref(), locations.parse()?, writes, kept.parse()?, database).await?;
+            ["product", dir, locations, writes, kept, more @ ..] => {
+                let (database, node) = (more.first().copied(), more.get(1).copied());
+                servers::product::serve(dir.as_ref(), locations.parse()?, writes, kept.parse()?, database, node)
+                    .await?;
             }
             ["configured", file] => servers::configured::serve(file.as_ref()).await?,
             ["gateway", dir, workstations] => {

@@ -68,6 +68,8 @@ pub struct Options {
 pub(super) enum Section {
     /// Durable bookings per second over HTTP, beside an echo and PostgreSQL.
     Bookings,
+    /// The same on one node and on three, and what it costs to hand a call on.
+    Nodes,
     /// Free slots of a month.
     Slots,
     /// Bringing a location into memory.

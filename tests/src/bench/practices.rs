@@ -43,6 +43,20 @@ pub fn setup(locations: u32) -> Setup {
     setup
 }
 
+/// Of the institution of one location.
+pub fn subdomain(location: u32) -> String {
+    format!("{SUBDOMAIN}-{location}")
+}
+
+/// Each location an institution of its own.
+pub fn setup_apart(locations: u32) -> Setup {
+    let mut setup = Setup::default();
+    for id in 1..=locations {
+        add_institution(&mut setup, InstitutionId(id), &subdomain(id), id, 1);
+    }
+    setup
+}
+
 /// What the benchmark's stores are made of: `BENCH_STORE`, or the default.
 pub fn engine() -> EngineKind {
     let named = std::env::var("BENCH_STORE").ok();

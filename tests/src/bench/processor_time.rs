@@ -36,6 +36,10 @@ impl Spent {
         Ok(spent)
     }
 
+    pub fn total(&self) -> Duration {
+        self.parts.iter().sum::<Duration>() + self.others
+    }
+
     /// What it took since `before`, for each of `count` pieces of work.
     pub fn report(&self, before: &Spent, count: f64, report: &Report) {
         let each = |now: Duration, before: Duration| short(now.saturating_sub(before).div_f64(count.max(1.0)));

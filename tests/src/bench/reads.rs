@@ -63,7 +63,9 @@ async fn fill(options: &Options, dir: &Path) -> Result<Vec<List>, Box<dyn Error>
     let mut caller = Caller::sign_in(server.address, API_KEY).await?;
     let few = Options { locations: 1, bookings: APPOINTMENTS, ..options.clone() };
     let place = format!("subdomain={SUBDOMAIN}&location_id=1");
-    for (number, (_, token)) in offers(server.address, &caller, &few).await?.into_iter().enumerate() {
+    for (number, (_, token)) in
+        offers(server.address, &caller, &few, |_| SUBDOMAIN.to_owned()).await?.into_iter().enumerate()
+    {
         let patient = json!({"first_name": "Ada", "last_name": format!("Booked{number}"), "date_of_birth": "1990-01-01",
             "phone_number": format!("+1 555 {number:07}")});
         let body = json!({"slot_token": token, "idempotency_key": number.to_string(), "patient": patient});

@@ -1,6 +1,6 @@
 //! The product: its routes, its engine, its store; only the EHRs are the benchmark's own.
 
-use std::{error::Error, net::SocketAddr, path::Path, sync::Arc};
+use std::{error::Error, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use actix_web::web::Data;
 use api::{
@@ -9,40 +9,60 @@ use api::{
         keys::{ApiKey, Grants, hash},
     },
     http::rules::{HttpRules, RateRules},
+    nodes::forward::Peers,
     server,
     values::secret::Secret,
     views::published::RecordViews,
 };
-use engine::{Engine, Parts};
-use location::ids::LocationId;
-use setup::Environment;
+use engine::{Engine, Parts, Place};
+use location::ids::InstitutionId;
+use setup::{Environment, NodeRules};
 
 use super::{WORKERS, ready};
-use crate::{
-    bench::{
-        activation::{first_sync, own},
-        own_ehr::Writes,
-        practices,
-    },
-    harness::fixtures,
+use crate::bench::{
+    activation::{first_sync, own},
+    own_ehr::Writes,
+    practices,
 };
+
+/// Until this node has its place, and every institution is somewhere.
+async fn settle(engine: &Engine) {
+    let moving = || engine.setup().institutions.keys().any(|id| engine.place(*id) == Place::Unsettled);
+    while engine.nodes().is_some_and(|nodes| !nodes.is_serving) || moving() {
+        actix_rt::time::sleep(Duration::from_millis(20)).await;
+    }
+}
 
 pub const API_KEY: &str = "psk_of_the_benchmark";
 
-/// `database`: where its store is to be, instead of in the folder.
+/// `database`: where its store is to be, instead of in the folder. `node`: its name and the port of its internal listener, as one of
+/// several on that database; each location is an institution then.
 pub async fn serve(
     dir: &Path,
     locations: u32,
     writes: &str,
     kept: u64,
     database: Option<&str>,
+    node: Option<&str>,
 ) -> Result<(), Box<dyn Error>> {
     let writes = match writes {
         "wait" => Writes::Wait,
         "at-once" => Writes::TakenAtOnce,
         other => return Err(format!("no such way with writes: {other}").into()),
     };
-    let setup = practices::setup(locations);
+    let node = node.and_then(|node| node.split_once(':'));
+    let mut setup = if node.is_some() { practices::setup_apart(locations) } else { practices::setup(locations) };
+    setup.engine.node = node.map(|(name, port)| NodeRules {
+        name: name.to_owned(),
+        address: format!("http://127.0.0.1:{port}"),
+        period: Duration::from_secs(4),
+    });
+    let institutions: Vec<InstitutionId> = setup.institutions.keys().copied().collect();
+    // Before others know of this node.
+    let listen = |port: &str| -> Result<_, Box<dyn Error>> {
+        Ok(server::listen(SocketAddr::from(([127, 0, 0, 1], port.parse()?)))?)
+    };
+    let internal = node.map(|(_, port)| listen(port)).transpose()?;
     let store = match database {
         Some(url) => practices::store_in_database(dir, url, &setup).await?,
         None => practices::store(dir)?,
@@ -50,21 +70,29 @@ pub async fn serve(
     let mut parts = Parts::new(store, RecordViews::shared());
     parts.own = own(locations, writes);
     let engine = Arc::new(Engine::start(setup, parts).await?);
-    for id in 1..=locations {
-        first_sync(&engine, LocationId(id)).await?;
-    }
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
     let rules = HttpRules { workers: WORKERS, rate_limits: rates, list_cache_bytes: kept, ..HttpRules::default() };
     let key = ApiKey {
         name: "benchmark".to_owned(),
         hash: hash(API_KEY),
         environment: Environment::Sandbox,
-        institutions: vec![fixtures::INSTITUTION],
+        institutions,
         locations: None,
         grants: Grants::default(),
         organisation: "benchmark".to_owned(),
     };
-    let api = Data::new(Api::new(engine, vec![key], &Secret::from_bytes([7; 32]), rules));
+    let peers = node.map(|_| Peers::new(&Secret::from_bytes([9; 32]))).transpose()?;
+    let api = Api::new(engine.clone(), vec![key], &Secret::from_bytes([7; 32]), rules).with_peers(peers);
+    let api = Data::new(api);
+    if let Some(internal) = internal {
+        actix_rt::spawn(server::start_internal(api.clone(), internal)?);
+    }
+    settle(&engine).await;
+    for (id, location) in &engine.setup().locations {
+        if engine.place(location.institution) == Place::Mine {
+            first_sync(&engine, *id).await?;
+        }
+    }
     let listener = server::listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
     let (server, address) = server::start(api, listener)?;
     // The server runs from its first poll on.

@@ -1,0 +1,159 @@
+//! Bookings on one node and on three, on one PostgreSQL, and what it costs to hand a call on.
+
+use std::{
+    error::Error,
+    fs,
+    net::{SocketAddr, TcpListener},
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use postgres_server::{Cluster, Durability};
+
+use super::{
+    bodies::{booking, request},
+    bookings::{load, offers},
+    load::{Load, Outcome as Run, Requests},
+    options::{Options, Outcome},
+    practices::subdomain,
+    processor_time::Spent,
+    report::{Aim, Report, median, short},
+    servers::{Server, product::API_KEY},
+};
+use crate::harness::http_client::Caller;
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+/// Institutions, each with one location.
+const INSTITUTIONS: usize = 24;
+/// Calls by each of the two ways.
+const CALLS: usize = 400;
+
+pub fn run(options: &Options, report: &mut Report) -> Outcome {
+    report.section(
+        "nodes",
+        format!(
+            "{} connections in a closed loop, {} s after {} s of warm-up; {INSTITUTIONS} institutions with a location each; each call to a \
+             node by chance; nodes, PostgreSQL and load generator on the same machine",
+            options.connections, options.seconds, options.warm_up
+        ),
+    );
+    if let Some(missing) = postgres_server::missing() {
+        report.note(format!("SKIPPED, {missing}"));
+        return Ok(());
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let one = runtime.block_on(bookings(options, 1, report))?;
+    let three = runtime.block_on(bookings(options, 3, report))?;
+    report.number("processor time of a booking, three nodes / one", three / one, "", Aim::AtMost(1.3));
+    Ok(())
+}
+
+/// Processor time of a booking, in all nodes and the database.
+async fn bookings(options: &Options, nodes: usize, report: &mut Report) -> Result<f64, Box<dyn Error>> {
+    let dir = tempfile::Builder::new().prefix("bench-nodes").tempdir_in(&options.dir)?;
+    let cluster = Cluster::start(dir.path(), Durability::Synced)?;
+    let database = cluster.database()?;
+    let mut servers = Vec::new();
+    for name in &NAMES[..nodes] {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let (folder, locations, node) = (
+            dir.path().to_str().ok_or("a folder whose name is no text")?,
+            INSTITUTIONS.to_string(),
+            format!("{name}:{port}"),
+        );
+        servers.push(Server::start(&["product", folder, &locations, "wait", "0", &database, &node])?);
+    }
+    let addresses: Vec<SocketAddr> = servers.iter().map(|server| server.address).collect();
+    let caller = Caller::sign_in(addresses[0], API_KEY).await?;
+    let few = Options { locations: INSTITUTIONS, ..options.clone() };
+    let offers = Arc::new(offers(addresses[0], &caller, &few, |id| subdomain(id.into())).await?);
+    if nodes > 1 {
+        forwarding(&caller, &addresses, report).await?;
+    }
+    let before = spent(&servers, &cluster)?;
+    let authorization = caller.authorization().to_owned();
+    let mut running = tokio::task::JoinSet::new();
+    for (index, address) in addresses.into_iter().enumerate() {
+        let (offers, authorization) = (offers.clone(), authorization.clone());
+        let requests: Requests = Arc::new(move |number| {
+            let number = number * nodes + index;
+            let (location, token) = offers.get(number)?;
+            let query = format!("subdomain={}&location_id={location}", subdomain((*location).into()));
+            Some(request(&booking(number, token.clone()), &query, &authorization))
+        });
+        let load = Load { connections: options.connections.div_ceil(nodes), ..load(options) };
+        running.spawn(load.run(address, requests));
+    }
+    let mut runs = Vec::new();
+    while let Some(run) = running.join_next().await {
+        runs.push(run??);
+    }
+    let answered: u64 = runs.iter().map(|run| run.answered).sum();
+    let each = (spent(&servers, &cluster)? - before).as_secs_f64() / answered.max(1) as f64;
+    let per_second: f64 = runs.iter().map(|run: &Run| run.per_second).sum();
+    report.number(&format!("bookings, nodes: {nodes}"), per_second, "/s", Aim::None);
+    for run in runs.iter().filter(|run| !run.refused.is_empty()) {
+        report.note(format!("  NOT ANSWERED WITH 200, by status: {:?}", run.refused));
+    }
+    report.note(format!("  processor time of each, in nodes and database: {}", short(Duration::from_secs_f64(each))));
+    Ok(each)
+}
+
+/// The same call, to the node that has the institution and to one that hands it on.
+async fn forwarding(caller: &Caller, addresses: &[SocketAddr], report: &mut Report) -> Outcome {
+    let (mut right, mut wrong) = (Vec::new(), Vec::new());
+    let path = format!("/operatories?subdomain={}&location_id=1", subdomain(1));
+    for address in addresses {
+        let before = forwarded(*address).await?;
+        let mut there = caller.another(*address).await?;
+        let mut times = Vec::with_capacity(CALLS);
+        for _ in 0..CALLS {
+            let since = Instant::now();
+            let (status, answer) = there.get(&path).await?;
+            times.push(since.elapsed());
+            if status != 200 {
+                return Err(format!("{status} {answer}").into());
+            }
+        }
+        match forwarded(*address).await? - before {
+            0 => right.extend(times),
+            _ => wrong.extend(times),
+        }
+    }
+    let cost = median(wrong).saturating_sub(median(right));
+    report.time("a call that is handed on takes longer by", cost, Aim::Below(Duration::from_micros(150)));
+    Ok(())
+}
+
+/// Calls that a node has handed on.
+async fn forwarded(node: SocketAddr) -> Result<u64, Box<dyn Error>> {
+    let mut connection = crate::harness::http_client::Connection::open(node).await?;
+    let answer = connection.send(&crate::harness::http_client::request("GET", "/metrics", &[], &[])).await?;
+    let text = String::from_utf8_lossy(&answer.body).into_owned();
+    let line = text.lines().find_map(|line| line.strip_prefix("practice_sync_forwarded_total "));
+    Ok(line.ok_or("no count of calls handed on")?.parse()?)
+}
+
+fn spent(servers: &[Server], cluster: &Cluster) -> Result<Duration, Box<dyn Error>> {
+    let nodes = servers.iter().map(|server| Ok(Spent::by(server.pid())?.total()));
+    let nodes: Duration = nodes.sum::<Result<_, std::io::Error>>()?;
+    Ok(nodes + of_database(&cluster.sockets().join("data"))?)
+}
+
+/// Of the server and those it has started: each session is a process.
+fn of_database(data: &Path) -> Result<Duration, Box<dyn Error>> {
+    let server: u32 = fs::read_to_string(data.join("postmaster.pid"))?.lines().next().ok_or("no pid")?.parse()?;
+    let mut spent = Spent::by(server)?.total();
+    for process in fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Ok(stat) = fs::read_to_string(process.path().join("stat")) else { continue };
+        // The name, in parentheses, may hold anything; the state and the parent follow it.
+        let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse::<u32>().ok());
+        if parent == Some(server) {
+            // It may have ended meanwhile.
+            spent += Spent::by(pid).map_or(Duration::ZERO, |spent| spent.total());
+        }
+    }
+    Ok(spent)
+}
