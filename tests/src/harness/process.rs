@@ -169,12 +169,14 @@ impl Process {
     /// As an operator stops it; how long it took.
     pub fn stop(mut self) -> io::Result<Duration> {
         let since = Instant::now();
-        let asked = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &self.0.id().to_string()]).status()?;
-        if !asked.success() {
-            return Err(io::Error::other("kill does not work"));
-        }
+        self.signal("TERM")?;
         self.0.wait()?;
         Ok(since.elapsed())
+    }
+
+    pub fn signal(&self, name: &str) -> io::Result<()> {
+        let sent = Command::new("sh").args(["-c", "kill -$1 $0", &self.0.id().to_string(), name]).status()?;
+        if sent.success() { Ok(()) } else { Err(io::Error::other("kill does not work")) }
     }
 
     /// `kill -9`: nothing is flushed, nothing is said.
