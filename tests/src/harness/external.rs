@@ -61,7 +61,7 @@ impl Suite {
             Suite::Chromium => &["browser"],
             Suite::Node => &["browser", "clients", "webhook_receivers"],
             Suite::Python => &["clients", "schemathesis", "webhook_receivers"],
-            Suite::Postgres => &["kill9", "postgres", "simulation"],
+            Suite::Postgres => &["kill9", "nodes", "postgres", "simulation"],
         }
     }
 
