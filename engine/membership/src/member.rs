@@ -95,13 +95,19 @@ impl Member {
     }
 
     pub fn place(&self, institution: u32, now: Moment) -> Place {
-        let Some(of) = owner(&self.view, institution).filter(|_| now < self.serves_until) else {
+        self.place_of(&institution.to_be_bytes(), now)
+    }
+
+    /// The same of anything else that lives on one node at a time. Its name is longer than the four bytes of an institution's number, so
+    /// that both are placed without regard to each other.
+    pub fn place_of(&self, placed: &[u8], now: Moment) -> Place {
+        let Some(of) = owner(&self.view, placed).filter(|_| now < self.serves_until) else {
             return Place::Unsettled;
         };
         if of.id != self.node.id {
             return Place::Elsewhere(of.address.clone());
         }
-        let is_mine = |view: &View| owner(view, institution).is_some_and(|of| of.id == self.node.id);
+        let is_mine = |view: &View| owner(view, placed).is_some_and(|of| of.id == self.node.id);
         let kept = !self.kept.is_empty() && self.kept.iter().all(is_mine);
         if self.settled || kept { Place::Mine } else { Place::Unsettled }
     }
@@ -113,12 +119,19 @@ impl Member {
             self.adopt(&look.view);
             return Some(News::View { epoch: self.view.epoch });
         }
-        if !self.settled && self.is_member() && all_follow(&self.view, &look.rows) {
+        if self.settles(look) {
             self.settled = true;
             self.kept = vec![self.view.clone()];
             return Some(News::Settled);
         }
         None
+    }
+
+    /// Whether the look shows that what this node got by the view is its own: whatever has to be done before it serves that is done before
+    /// the look is taken in.
+    pub fn settles(&self, look: &Look) -> bool {
+        let same = look.view.epoch == self.view.epoch;
+        same && !self.settled && self.is_member() && all_follow(&self.view, &look.rows)
     }
 
     fn note_renewals(&mut self, rows: &[Row], now: Moment) {

@@ -1,4 +1,4 @@
-//! Rendezvous hashing: of all members the one with the highest score for an institution has it. When a node joins or leaves, only what it
+//! Rendezvous hashing: of all members the one with the highest score for an institution, or whatever else is placed, has it. When a node joins or leaves, only what it
 //! gets or had moves.
 
 use sha2::{Digest, Sha256};
@@ -6,17 +6,17 @@ use sha2::{Digest, Sha256};
 use crate::table::{Node, View};
 
 /// Nodes are told apart by their names, so that one that was restarted gets back what it had.
-fn score(node: &Node, institution: u32) -> u64 {
+fn score(node: &Node, placed: &[u8]) -> u64 {
     let mut hash = Sha256::new();
-    hash.update(institution.to_be_bytes());
+    hash.update(placed);
     hash.update(node.id.name.as_bytes());
     let [a, b, c, d, e, f, g, h, ..]: [u8; 32] = hash.finalize().into();
     u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// None where nobody is a member.
-pub(crate) fn owner(view: &View, institution: u32) -> Option<&Node> {
-    view.nodes.iter().max_by_key(|node| (score(node, institution), &node.id))
+pub(crate) fn owner<'v>(view: &'v View, placed: &[u8]) -> Option<&'v Node> {
+    view.nodes.iter().max_by_key(|node| (score(node, placed), &node.id))
 }
 
 #[cfg(test)]
@@ -39,7 +39,9 @@ mod tests {
     }
 
     fn owners(view: &View) -> Vec<&str> {
-        (0..INSTITUTIONS).map(|id| owner(view, id).expect("somebody is a member").id.name.as_str()).collect()
+        (0..INSTITUTIONS)
+            .map(|id| owner(view, &id.to_be_bytes()).expect("somebody is a member").id.name.as_str())
+            .collect()
     }
 
     #[test]
