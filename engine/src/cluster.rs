@@ -11,6 +11,7 @@ use runtime::clock;
 use setup::NodeRules;
 use store::{CommitError, Store, StoreError};
 use tokio::sync::{Notify, watch};
+use webhooks::{model::EndpointId, placement::Placement, registry::EndpointRegistry};
 
 /// Looks and renewals in a period: one that fails is tried again in time.
 const BEATS: u32 = 4;
@@ -115,8 +116,12 @@ impl Cluster {
     }
 
     /// One look, and what follows from it.
-    pub(crate) async fn beat(&self) -> Result<Option<News>, CommitError> {
+    pub(crate) async fn beat(&self, webhooks: &EndpointRegistry) -> Result<Option<News>, CommitError> {
         let look = self.reading(look).await?;
+        if self.member().settles(&look) {
+            // Before the first message about what comes here.
+            webhooks.arrive().await?;
+        }
         let news = self.member().looked(&look, self.now());
         if let Some(proposal) = self.proposal(&look)
             && let Some(batch) = self.reading(move |store| proposal.batch(store)).await?
@@ -169,5 +174,20 @@ impl Cluster {
 
     fn now(&self) -> Moment {
         Moment(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+impl Placement for Cluster {
+    fn is_here(&self, endpoint: EndpointId) -> bool {
+        let (now, placed) = (self.now(), format!("webhook endpoint {endpoint}"));
+        self.member().place_of(placed.as_bytes(), now) == Place::Mine
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn is_gone(&self, name: &str) -> Result<bool, StoreError> {
+        Ok(!look(&*self.store)?.rows.iter().any(|row| row.node.id.name == name))
     }
 }

@@ -60,6 +60,7 @@ use webhooks::{
     egress::{Egress, Reach, SetupError},
     load_error::LoadError as WebhookLoadError,
     outbox::{Doorbell, Outbox},
+    placement,
     registry::EndpointRegistry as Webhooks,
     subscriptions::{Audience, Everyone},
     views::Views,
@@ -155,7 +156,10 @@ impl Engine {
         let reach = if setup.engine.webhook_development { Reach::PublicAndLoopback } else { Reach::Public };
         let egress = Arc::new(Egress::new(reach)?);
         let rules = setup.engine.webhooks;
-        let webhooks = Webhooks::load(store.clone(), ids.clone(), egress.clone(), rules, parts.audience)?;
+        let cluster = parts.node.map(|rules| Cluster::new(store.clone(), rules));
+        let nodes = cluster.clone().map(|cluster| cluster as Arc<dyn placement::Placement>);
+        let (ids_too, egress_too) = (ids.clone(), egress.clone());
+        let webhooks = Webhooks::load_among(store.clone(), ids_too, egress_too, rules, parts.audience, nodes)?;
         let doorbell = Arc::new(Doorbell::default());
         let outbox = Outbox::new(webhooks.subscriptions().clone(), doorbell.clone());
         let webhook_log = DeliveryLog { store: store.clone(), registry: webhooks.clone(), outbox: outbox.clone() };
@@ -179,7 +183,6 @@ impl Engine {
         let (store, index) = shared;
         let metrics = Arc::new(Metrics::default());
         let directory = Directory::new(deps.clone(), connections.clone(), metrics.clone(), cluster.clone());
-        let beating = cluster.clone().map(|cluster| tokio::spawn(handover::run(cluster, directory.clone())));
         let mut tasks = vec![
             tokio::spawn(directory.clone().watch()),
             tokio::spawn(index::run(index.clone(), store.clone())),
@@ -188,11 +191,13 @@ impl Engine {
             tokio::spawn(gateway.clone().beat()),
             tokio::spawn(gate_news::tell(directory.clone(), gateway.clone(), gates)),
         ];
-        tasks.extend(beating);
         let (registry, clock, random) = (webhooks.clone(), Arc::new(clock::now), Arc::new(clock::random_u64));
         let sender = Sender { store, registry, egress, metrics: metrics.clone(), clock, random };
-        let dispatcher =
-            tokio::sync::Mutex::new(Some(Dispatcher::start(sender, doorbell).map_err(StartError::Threads)?));
+        let dispatcher = Dispatcher::start(sender, doorbell).map_err(StartError::Threads)?;
+        let run =
+            |cluster| tokio::spawn(handover::run(cluster, directory.clone(), webhooks.clone(), dispatcher.moves()));
+        tasks.extend(cluster.clone().map(run));
+        let dispatcher = tokio::sync::Mutex::new(Some(dispatcher));
         Ok(Engine { deps, directory, cluster, connections, webhooks, webhook_log, metrics, gateway, dispatcher, tasks })
     }
 

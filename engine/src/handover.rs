@@ -1,24 +1,33 @@
-//! What follows for the locations of this node when the members of the cluster change: what has moved away is let go of, what came is
-//! brought in.
+//! What follows for the locations and webhook endpoints of this node when the members of the cluster change: what has moved away is let go
+//! of, what came is brought in.
 
 use std::sync::Arc;
 
 use membership::News;
 use tokio::sync::watch;
+use webhooks::{dispatcher::Moves, registry::EndpointRegistry};
 
 use crate::{cluster::Cluster, directory::Directory};
 
 /// Keeps this node a member, until it has left.
-pub(crate) async fn run(cluster: Arc<Cluster>, directory: Arc<Directory>) {
+pub(crate) async fn run(
+    cluster: Arc<Cluster>,
+    directory: Arc<Directory>,
+    webhooks: Arc<EndpointRegistry>,
+    endpoints: Moves,
+) {
     let (views, view) = watch::channel(0);
-    let letting_go = tokio::spawn(let_go(cluster.clone(), directory.clone(), view));
+    let letting_go = tokio::spawn(let_go(cluster.clone(), directory.clone(), endpoints.clone(), view));
     while !cluster.has_left() {
-        match cluster.beat().await {
+        match cluster.beat(&webhooks).await {
             Ok(Some(News::View { epoch })) => {
                 tracing::info!(epoch, "the members of the cluster have changed");
                 views.send_replace(epoch);
             }
-            Ok(Some(News::Settled)) => directory.gained(),
+            Ok(Some(News::Settled)) => {
+                directory.gained();
+                endpoints.came();
+            }
             Ok(None) => {}
             Err(error) => tracing::warn!(%error, "this node could not renew its place in the cluster"),
         }
@@ -27,11 +36,11 @@ pub(crate) async fn run(cluster: Arc<Cluster>, directory: Arc<Directory>) {
     letting_go.abort();
 }
 
-/// View after view: says so when nothing of others is in memory any more. Renewals go on meanwhile.
-async fn let_go(cluster: Arc<Cluster>, directory: Arc<Directory>, mut views: watch::Receiver<u64>) {
+/// View after view: says so when nothing of others is in memory, or being sent, any more. Renewals go on meanwhile.
+async fn let_go(cluster: Arc<Cluster>, directory: Arc<Directory>, endpoints: Moves, mut views: watch::Receiver<u64>) {
     while views.changed().await.is_ok() {
         let epoch = *views.borrow_and_update();
-        directory.let_go().await;
+        tokio::join!(directory.let_go(), endpoints.let_go());
         cluster.let_go(epoch);
     }
 }

@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -15,7 +15,7 @@ use location::{
     command::{Command, Cx, Failure},
     decision::Call,
     event::CallKind,
-    ids::{AppointmentId, LocationId},
+    ids::{AppointmentId, InstitutionId, LocationId},
     pull::Resource,
     time::{DAY, MINUTE},
 };
@@ -49,8 +49,15 @@ use store::{
     memory::Fault as Broken,
     secrets::Secrets,
 };
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
 use webhooks::{
+    model::Owner,
     outbox::{Doorbell, Outbox},
+    registry::NewSubscription,
+    sign::SecretKey,
     views::{RelatedRecords, ViewContext, ViewError, Views},
 };
 
@@ -421,4 +428,138 @@ async fn what_a_node_left_undone_that_has_lost_the_store_is_done_by_another() {
     until("its return", async || is_here(&north)).await;
     north.send(PLACE, plan()).await.unwrap();
     north.stop().await;
+}
+
+/// Shows one patient, under another name each time it is asked once it is open.
+struct Renamed {
+    open: Arc<AtomicBool>,
+    pulled: AtomicUsize,
+}
+
+/// Pages of a reading.
+const NAMES: usize = 4;
+
+impl Ehr for Renamed {
+    fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
+        Box::pin(async { Ok(description()) })
+    }
+
+    fn pull(&self, _: Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
+        Box::pin(async {
+            while !self.open.load(Ordering::SeqCst) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            let page = self.pulled.fetch_add(1, Ordering::SeqCst);
+            let patient = EhrPatient { id: "one".into(), last_name: format!("Name {page}"), ..EhrPatient::default() };
+            let (cursor, last) = (page.to_string(), page + 1 >= NAMES);
+            Ok(Page { records: vec![EhrRecord::Patient(patient)], cursor, last, ..Page::default() })
+        })
+    }
+
+    fn push(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Receipt> {
+        Box::pin(async { Err(Fault::RetryLater { reason: "shut".into(), after: None }) })
+    }
+
+    fn find(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Option<Receipt>> {
+        Box::pin(async { Ok(None) })
+    }
+}
+
+/// Shows who and under which name.
+struct Names;
+
+impl Views for Names {
+    fn record(
+        &self,
+        context: &ViewContext<'_>,
+        _: Resource,
+        stored: &[u8],
+        _: &dyn RelatedRecords,
+    ) -> Result<Value, ViewError> {
+        let record: Value = serde_json::from_slice(stored).map_err(|_| ViewError::Damaged)?;
+        Ok(json!({"id": context.location.institution, "last_name": record["body"]["last_name"]}))
+    }
+
+    fn sync_status(&self, _: &ViewContext<'_>, _: &SyncState) -> Result<Value, ViewError> {
+        Err(ViewError::Damaged)
+    }
+}
+
+/// Bodies of messages in the order in which they arrive, at an address.
+async fn receiver() -> (String, Arc<Mutex<Vec<Value>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (url, received) = (format!("http://{}/hook", listener.local_addr().unwrap()), Arc::new(Mutex::default()));
+    let log: Arc<Mutex<Vec<Value>>> = received.clone();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let log = log.clone();
+            tokio::spawn(async move {
+                let mut read = Vec::new();
+                while stream.read_buf(&mut read).await.is_ok_and(|bytes| bytes > 0) {
+                    let Some(head) = read.windows(4).position(|it| it == b"\r\n\r\n") else { continue };
+                    let Ok(body) = serde_json::from_slice(&read[head + 4..]) else { continue };
+                    log.lock().unwrap().push(body);
+                    read.clear();
+                    stream.write_all(b"HTTP/1.1 200 x\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+                }
+            });
+        }
+    });
+    (url, received)
+}
+
+#[actix::test]
+async fn messages_about_institutions_on_two_nodes_arrive_once_and_in_order() {
+    const PRACTICES: u32 = 8;
+    let (store, open, period) =
+        (Arc::new(MemoryStore::new()), Arc::new(AtomicBool::new(false)), Duration::from_millis(400));
+    let ids = || 1..=PRACTICES;
+    let node = async |name: &str| {
+        let rules = EngineRules { webhook_development: true, ..EngineRules::default() };
+        let locations = ids().map(|id| testing::location(LocationId(id), id, id));
+        let practices =
+            testing::setup(ids().map(testing::institution), locations, ids().map(|id| testing::source(id, id)));
+        let ehr = |_| Arc::new(Renamed { open: open.clone(), pulled: AtomicUsize::new(0) }) as Arc<dyn Ehr>;
+        let own = ids().map(|id| (LocationId(id), ehr(id))).collect();
+        let node = Some(NodeRules { name: name.to_owned(), address: format!("{name}:7001"), period });
+        let parts = Parts { own, node, ..Parts::new(store.clone(), Arc::new(Names)) };
+        Engine::start(Setup { engine: rules, ..practices }, parts).await.unwrap()
+    };
+    let (north, south) = (node("north").await, node("south").await);
+    let here = |engine: &Engine| ids().filter(|id| engine.directory().is_here(LocationId(*id))).count();
+    until("their places", async || here(&north) + here(&south) == 8 && here(&north) > 0 && here(&south) > 0).await;
+
+    let ((url, received), owner, now) = (receiver().await, Owner("org".to_owned()), clock::now());
+    let secret = SecretKey::from_entropy([7; 32]);
+    let made = north.webhooks().create_endpoint(&owner, &url, true, secret, None, now).await.unwrap();
+    for (id, event) in ids().flat_map(|id| [(id, "patient_created"), (id, "patient_updated")]) {
+        // The one that did not make the endpoint, too.
+        let registry = if id % 2 == 0 { south.webhooks() } else { north.webhooks() };
+        let (institution_id, api_version) = (InstitutionId(id), "v3.0.0");
+        let new = NewSubscription {
+            institution_id,
+            location_id: None,
+            resource_type: "Patient",
+            event,
+            active: true,
+            api_version,
+        };
+        if registry.endpoint(&owner, made.record.id).is_err() {
+            until("what the other node made", async || registry.endpoint(&owner, made.record.id).is_ok()).await;
+        }
+        registry.create_subscription(&owner, made.record.id, new, None, now).await.unwrap();
+    }
+    open.store(true, Ordering::SeqCst);
+    until("all messages", async || received.lock().unwrap().len() == NAMES * PRACTICES as usize).await;
+    // None comes twice, not even later.
+    north.stop().await;
+    south.stop().await;
+    let received = received.lock().unwrap();
+    assert_eq!(received.len(), NAMES * PRACTICES as usize);
+    for id in ids() {
+        let of_practice = received.iter().filter(|message| message["institution_id"] == id);
+        let sequence: Vec<u64> = of_practice.map(|message| message["sequence"].as_u64().unwrap()).collect();
+        assert_eq!(sequence.len(), NAMES);
+        assert!(sequence.is_sorted(), "{sequence:?}");
+    }
 }

@@ -78,6 +78,14 @@ impl Batch {
         self
     }
 
+    /// Both together.
+    pub fn add(&mut self, other: Batch) -> &mut Self {
+        self.expects.extend(other.expects);
+        self.writes.extend(other.writes);
+        self.appends.extend(other.appends);
+        self
+    }
+
     pub fn expect_absent(&mut self, key: Key) -> &mut Self {
         self.expect(key, Expect::Absent)
     }

@@ -48,7 +48,7 @@ fn says(space: Space) -> Says {
         | Space::Lease => Says::Location(BEHIND_SPACE),
         Space::Wake => Says::Location(BEHIND_TIME),
         Space::Link | Space::SandboxChange => Says::Source(BEHIND_SPACE),
-        Space::Claim | Space::PatientMatch => Says::Institution(BEHIND_SPACE),
+        Space::Claim | Space::PatientMatch | Space::WebhookHeard => Says::Institution(BEHIND_SPACE),
         Space::Record | Space::Before => Says::Records(BEHIND_SPACE),
         Space::Feed | Space::FeedPruned | Space::IndexBlock | Space::IndexManifest => Says::Stream(BEHIND_SPACE),
         Space::Counter
@@ -66,6 +66,8 @@ fn says(space: Space) -> Says {
         | Space::Overflow
         | Space::DeliveryData
         | Space::DeliveryCount
+        | Space::WebhookChanges
+        | Space::DeliveryStripes
         | Space::PairingCode
         | Space::Workstation
         | Space::Membership
@@ -128,7 +130,8 @@ mod tests {
     use super::*;
     use crate::{Direction, keys};
 
-    /// Every builder of keys. Those of webhooks name endpoints, which are an institution's no more than another's.
+    /// Every builder of keys. Those of webhooks are built elsewhere; most name endpoints, which are an
+    /// institution's no more than another's.
     #[test]
     fn every_key_says_whose_it_is() {
         let (location, source, institution) = (Home::Location(7), Home::Source(7), Home::Institution(7));
@@ -170,7 +173,7 @@ mod tests {
             assert_eq!(of_key(&key[..1]), Home::Shared, "{space:?}, cut short");
         }
         for space in Space::ALL {
-            let webhooks = (Space::Endpoint as u8..=Space::DeliveryCount as u8).contains(&(*space as u8));
+            let webhooks = (Space::Endpoint as u8..=Space::DeliveryStripes as u8).contains(&(*space as u8));
             assert_eq!(known.iter().any(|(it, ..)| it == space), !webhooks, "{space:?}");
             assert_eq!(of_range(&space.range()), webhooks_or_shared(*space), "{space:?}");
         }

@@ -81,6 +81,12 @@ spaces! {
     DeliveryData = 0x59 "webhook delivery data",
     /// stripe, first of some endpoints -> how many deliveries to each of them changes of that stripe left waiting
     DeliveryCount = 0x5A "webhook delivery count",
+    /// nothing -> how many changes of endpoints and subscriptions there were
+    WebhookChanges = 0x5B "webhook changes",
+    /// institution -> the number of the last of them that says who hears of it
+    WebhookHeard = 0x5C "webhook heard",
+    /// block of stripes -> the node that counts in them
+    DeliveryStripes = 0x5D "webhook delivery stripes",
     /// digest of a pairing code -> the location it pairs with, and how often still
     PairingCode = 0x60 "pairing code",
     /// location, expiry, digest of a pairing code -> nothing
@@ -528,7 +534,7 @@ mod tests {
             (Space::Link, link(1, 2, b"EHR-7")),
             (Space::Claim, claim(1, &[7; 32])),
         ];
-        let webhooks = 10;
+        let webhooks = 13;
         assert_eq!(keys.len() + webhooks, Space::ALL.len());
         for (space, key) in keys {
             assert_eq!(Space::of(&key), Some(space));

@@ -42,6 +42,8 @@ pub(crate) enum AfterAttempt {
     Ended,
     /// It is to be looked at again.
     Pending,
+    /// Its endpoint is another node's by now, and nothing was sent.
+    Elsewhere,
 }
 
 impl Sender {
@@ -60,6 +62,8 @@ impl Sender {
         let mut after = before.clone();
         let answer = match self.active_endpoint(&before) {
             Some(endpoint) => match shown.read(&*self.store, &before) {
+                // This process may have stood still since it began.
+                Ok(_) if !self.registry.subscriptions().is_here(due.endpoint) => return Ok(AfterAttempt::Elsewhere),
                 Ok(data) => {
                     let outcome = self.send(&endpoint, before.body(&data), before.id, attempted).await;
                     Some(self.note(&mut after, attempted, outcome))

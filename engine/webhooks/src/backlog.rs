@@ -12,13 +12,14 @@ use std::{
 use location::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use setup::WebhookRules;
-use store::{Batch, Direction, KeyRange, Store};
+use store::{Batch, CommitError, Direction, Store};
 
 use super::{
     counts::{CountChange, Counts},
     keys,
     load_error::LoadError,
     model::EndpointId,
+    placement::Placement,
 };
 
 /// Events of which an endpoint got no message because too many waited already.
@@ -71,18 +72,36 @@ impl Default for Backlogs {
 }
 
 impl Backlogs {
-    pub(super) fn load(store: &dyn Store, limit: usize) -> Result<Backlogs, LoadError> {
-        let (counts, waiting) = Counts::load(store)?;
+    /// `shared`: other nodes count too, and `refresh` says what.
+    pub(super) fn load(store: &dyn Store, limit: usize, shared: bool) -> Result<Backlogs, LoadError> {
+        let (counts, waiting) = if shared { (Counts::unclaimed(), BTreeMap::new()) } else { Counts::load(store)? };
         let waiting = waiting.into_iter().filter(|(_, waiting)| *waiting != 0);
         let mut of: HashMap<EndpointId, Backlog> =
             waiting.map(|(endpoint, waiting)| (endpoint, Backlog { waiting, overflow: None })).collect();
-        let range: KeyRange = keys::overflows();
-        for (key, value) in store.scan(range, Direction::Forward, usize::MAX)? {
-            if let Some(endpoint) = keys::parse_overflow(&key) {
-                of.entry(endpoint).or_default().overflow = Some(serde_json::from_slice(&value)?);
-            }
+        for (endpoint, overflow) in overflows(store)? {
+            of.entry(endpoint).or_default().overflow = Some(overflow);
         }
         Ok(Backlogs { limit, of: Mutex::new(of), counts: Arc::new(counts), ..Backlogs::default() })
+    }
+
+    /// Claims what this node counts in, where other nodes count too.
+    pub(super) async fn claim(&self, store: &dyn Store, placement: &dyn Placement) -> Result<(), CommitError> {
+        self.counts.claim(store, placement).await
+    }
+
+    /// Takes in what others have counted and left out.
+    pub(super) fn refresh(&self, store: &dyn Store) -> Result<(), LoadError> {
+        let (sums, overflows) = (self.counts.sums(store)?, overflows(store)?);
+        let mut of = self.lock();
+        of.clear();
+        // With the backlogs locked: no change is in one of them alone.
+        for (endpoint, waiting) in sums().into_iter().filter(|(_, waiting)| *waiting != 0) {
+            of.insert(endpoint, Backlog { waiting, overflow: None });
+        }
+        for (endpoint, overflow) in overflows {
+            of.entry(endpoint).or_default().overflow = Some(overflow);
+        }
+        Ok(())
     }
 
     /// A change of what waits, to go into a batch.
@@ -92,8 +111,8 @@ impl Backlogs {
 
     /// The batch is durable.
     pub(super) fn changed(&self, change: &CountChange) {
-        change.committed();
         let mut of = self.lock();
+        change.committed();
         for (endpoint, by) in change.by() {
             let backlog = of.entry(*endpoint).or_default();
             backlog.waiting += by;
@@ -158,4 +177,14 @@ impl Backlogs {
     fn lock(&self) -> MutexGuard<'_, HashMap<EndpointId, Backlog>> {
         self.of.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn overflows(store: &dyn Store) -> Result<Vec<(EndpointId, Overflow)>, LoadError> {
+    let mut overflows = Vec::new();
+    for (key, value) in store.scan(keys::overflows(), Direction::Forward, usize::MAX)? {
+        if let Some(endpoint) = keys::parse_overflow(&key) {
+            overflows.push((endpoint, serde_json::from_slice(&value)?));
+        }
+    }
+    Ok(overflows)
 }

@@ -26,7 +26,10 @@ impl Sender {
             let page = self.store.scan_keys(range.clone(), Direction::Forward, PAGE)?;
             let Some(last) = page.last() else { return Ok(moved) };
             range = range.after(last);
-            let late = page.iter().filter_map(|key| keys::parse_due(key)).filter(|(_, at, _)| *at > now);
+            let known = self.registry.subscriptions();
+            // Others see to theirs.
+            let here = page.iter().filter_map(|key| keys::parse_due(key)).filter(|(of, ..)| known.is_here(*of));
+            let late = here.filter(|(_, at, _)| *at > now);
             let mut changes = Vec::new();
             for (endpoint, at, id) in late {
                 let stored = self.store.get(&keys::delivery(id))?;

@@ -3,52 +3,123 @@
 //! Changes are committed side by side by locations, owners and the dispatcher; none of them waits for another, and none may overwrite
 //! what another wrote. So each has a stripe of counts to itself while it is on its way, and what waits for an endpoint is the sum over
 //! all stripes. There are as many stripes as changes were ever on their way at once.
+//!
+//! Where nodes share the store, each claims a block of stripes, and every change of its counts insists on the claim. A block whose node
+//! is gone is taken over with what its stripes hold: whoever had it can write there no more, and claims another one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use store::{Batch, Direction, Store};
+use runtime::clock;
+use store::{Batch, CommitError, Direction, KeyRange, Store, StoreError, Version};
+use uuid::Builder;
 
-use super::{keys, load_error::LoadError, model::EndpointId};
+use super::{
+    keys,
+    load_error::LoadError,
+    model::EndpointId,
+    placement::{Placement, RACES},
+};
 
 /// Values read at once at the start.
 const PAGE: usize = 1_000;
+/// So many blocks there are before those of nodes that are gone are taken over: a node that begins may not be in the membership table yet.
+const FRESH_BLOCKS: u32 = 16;
 
 #[derive(Default)]
 pub(super) struct Counts(Mutex<Stripes>);
 
 #[derive(Default)]
 struct Stripes {
-    /// What each stripe added less what it took away, as it is durable.
-    of: Vec<BTreeMap<EndpointId, i64>>,
-    free: BTreeSet<usize>,
+    /// What each stripe of this process added less what it took away, as it is durable.
+    of: BTreeMap<u32, BTreeMap<EndpointId, i64>>,
+    free: BTreeSet<u32>,
+    whose: Whose,
+}
+
+/// Which stripes are this process's.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Whose {
+    /// All: nobody else uses the store.
+    #[default]
+    All,
+    /// None yet. What is counted now conflicts.
+    Unclaimed,
+    /// Those of a block, as long as the claim stands.
+    Block { block: u16, claim: Version },
+}
+
+impl Stripes {
+    fn next(&self) -> u32 {
+        let first = match self.whose {
+            Whose::Block { block, .. } => keys::first_stripe(block),
+            Whose::All | Whose::Unclaimed => 0,
+        };
+        self.of.last_key_value().map_or(first, |(last, _)| last + 1)
+    }
 }
 
 impl Counts {
     /// With the sum for each endpoint.
     pub(super) fn load(store: &dyn Store) -> Result<(Counts, BTreeMap<EndpointId, i64>), LoadError> {
-        let (mut stripes, mut sums) = (Stripes::default(), BTreeMap::new());
-        let mut range = keys::counts();
-        loop {
-            let page = store.scan(range.clone(), Direction::Forward, PAGE)?;
-            let Some((last, _)) = page.last() else { break };
-            range = range.after(last);
-            for (key, value) in &page {
-                let Some(stripe) = keys::parse_count(key) else { continue };
-                let counts: BTreeMap<EndpointId, i64> = serde_json::from_slice(value)?;
-                for (endpoint, count) in &counts {
-                    *sums.entry(*endpoint).or_default() += count;
-                }
-                while stripes.of.len() <= stripe {
-                    stripes.free.insert(stripes.of.len());
-                    stripes.of.push(BTreeMap::new());
-                }
-                stripes.of[stripe].extend(counts);
+        let of = read(store, keys::counts())?;
+        let (sums, free) = (sums(of.values()), of.keys().copied().collect());
+        Ok((Counts(Mutex::new(Stripes { of, free, whose: Whose::All })), sums))
+    }
+
+    /// One of several that count. It has no stripes before it claims some.
+    pub(super) fn unclaimed() -> Counts {
+        Counts(Mutex::new(Stripes { whose: Whose::Unclaimed, ..Stripes::default() }))
+    }
+
+    /// Claims a block of stripes, unless it has one and the claim stands.
+    pub(super) async fn claim(&self, store: &dyn Store, placement: &dyn Placement) -> Result<(), CommitError> {
+        let whose = self.lock().whose;
+        if let Whose::Block { block, claim } = whose
+            && store.read(&keys::stripes(block))?.is_some_and(|found| found.version == claim)
+        {
+            return Ok(());
+        }
+        for _ in 0..RACES {
+            let (block, before) = free_block(store, placement)?;
+            let key = keys::stripes(block);
+            // Told from every other claim of a node of that name.
+            let unique = Builder::from_random_bytes(clock::random()).into_uuid();
+            let value = claim_of(&placement.name(), &unique.to_string());
+            let mut batch = Batch::new();
+            batch.expect_unchanged(key.clone(), before).put(key.clone(), value.clone());
+            match store.commit(batch).await {
+                Err(CommitError::Conflict { .. }) => continue,
+                committed => committed?,
+            }
+            if let Some(found) = store.read(&key)?.filter(|found| found.value == value) {
+                let range = KeyRange::new(
+                    keys::count(keys::first_stripe(block), EndpointId(0)),
+                    keys::count(keys::first_stripe(block) | u32::from(u16::MAX), EndpointId(i32::MAX)),
+                );
+                let of = read(store, range).map_err(|_| StoreError::damaged(&key, "counts nobody can read"))?;
+                let (free, whose) = (of.keys().copied().collect(), Whose::Block { block, claim: found.version });
+                *self.lock() = Stripes { of, free, whose };
+                return Ok(());
             }
         }
-        Ok((Counts(Mutex::new(stripes)), sums))
+        Err(StoreError::Busy.into())
+    }
+
+    /// What waits, with what others count.
+    pub(super) fn sums(&self, store: &dyn Store) -> Result<impl FnOnce() -> BTreeMap<EndpointId, i64>, LoadError> {
+        let mut all = read(store, keys::counts())?;
+        Ok(move || {
+            let stripes = self.lock();
+            match stripes.whose {
+                Whose::All => all.clear(),
+                Whose::Unclaimed => {}
+                Whose::Block { block, .. } => all.retain(|stripe, _| keys::block_of(*stripe) != block),
+            }
+            sums(all.values().chain(stripes.of.values()))
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Stripes> {
@@ -56,10 +127,59 @@ impl Counts {
     }
 }
 
+fn claim_of(name: &str, unique: &str) -> Vec<u8> {
+    format!("{unique} {name}").into_bytes()
+}
+
+fn name_of(claim: &[u8]) -> Option<&str> {
+    std::str::from_utf8(claim).ok()?.split_once(' ').map(|(_, name)| name)
+}
+
+/// A block that an earlier process of this name had, or nobody has, or whose node is gone; and what says so.
+fn free_block(store: &dyn Store, placement: &dyn Placement) -> Result<(u16, Option<Version>), StoreError> {
+    let mut gone = None;
+    for block in 1..=u16::MAX {
+        let Some(found) = store.read(&keys::stripes(block))? else {
+            return Ok(if u32::from(block) > FRESH_BLOCKS { gone.unwrap_or((block, None)) } else { (block, None) });
+        };
+        match name_of(&found.value) {
+            Some(name) if name == placement.name() => return Ok((block, Some(found.version))),
+            Some(name) if gone.is_none() && placement.is_gone(name)? => gone = Some((block, Some(found.version))),
+            _ => {}
+        }
+    }
+    gone.ok_or(StoreError::Busy)
+}
+
+fn read(store: &dyn Store, mut range: KeyRange) -> Result<BTreeMap<u32, BTreeMap<EndpointId, i64>>, LoadError> {
+    let mut stripes: BTreeMap<u32, BTreeMap<EndpointId, i64>> = BTreeMap::new();
+    loop {
+        let page = store.scan(range.clone(), Direction::Forward, PAGE)?;
+        let Some((last, _)) = page.last() else { return Ok(stripes) };
+        range = range.after(last);
+        for (key, value) in &page {
+            let Some(stripe) = keys::parse_count(key) else { continue };
+            let counts: BTreeMap<EndpointId, i64> = serde_json::from_slice(value)?;
+            stripes.entry(stripe).or_default().extend(counts);
+        }
+    }
+}
+
+fn sums<'s>(stripes: impl Iterator<Item = &'s BTreeMap<EndpointId, i64>>) -> BTreeMap<EndpointId, i64> {
+    let mut sums = BTreeMap::new();
+    for (endpoint, count) in stripes.flatten() {
+        *sums.entry(*endpoint).or_default() += count;
+    }
+    sums
+}
+
 /// A change of counts on its way: in a batch that may still come to nothing, in which case it is dropped.
 pub(super) struct CountChange {
     counts: Arc<Counts>,
-    stripe: usize,
+    stripe: u32,
+    whose: Whose,
+    /// The batch insists on the claim.
+    insists: bool,
     by: BTreeMap<EndpointId, i64>,
     /// Endpoints whose counts the batch does not have yet.
     unsaid: BTreeSet<EndpointId>,
@@ -69,11 +189,14 @@ impl CountChange {
     pub(super) fn begin(counts: &Arc<Counts>) -> CountChange {
         let mut stripes = counts.lock();
         let stripe = stripes.free.pop_first().unwrap_or_else(|| {
-            stripes.of.push(BTreeMap::new());
-            stripes.of.len() - 1
+            let next = stripes.next();
+            stripes.of.insert(next, BTreeMap::new());
+            next
         });
+        let whose = stripes.whose;
         drop(stripes);
-        CountChange { counts: counts.clone(), stripe, by: BTreeMap::new(), unsaid: BTreeSet::new() }
+        let (by, unsaid) = (BTreeMap::new(), BTreeSet::new());
+        CountChange { counts: counts.clone(), stripe, whose, insists: false, by, unsaid }
     }
 
     pub(super) fn add(&mut self, endpoint: EndpointId, deliveries: i64) {
@@ -86,7 +209,17 @@ impl CountChange {
     /// Writes what was added since the last time into the batch. Endpoints with ids next to each other share a value.
     pub(super) fn put(&mut self, batch: &mut Batch) {
         let stripes = self.counts.lock();
-        let durable = &stripes.of[self.stripe];
+        if !self.unsaid.is_empty() && !std::mem::replace(&mut self.insists, true) {
+            match self.whose {
+                Whose::All => {}
+                // There is no such block.
+                Whose::Unclaimed => drop(batch.expect_present(keys::stripes(0))),
+                Whose::Block { block, claim } => drop(batch.expect_unchanged(keys::stripes(block), Some(claim))),
+            }
+        }
+        let nothing = BTreeMap::new();
+        // Once the block is lost the batch conflicts.
+        let durable = stripes.of.get(&self.stripe).filter(|_| stripes.whose == self.whose).unwrap_or(&nothing);
         while let Some(endpoint) = self.unsaid.first() {
             let together = keys::counted_together(*endpoint);
             let mut counts: BTreeMap<EndpointId, i64> =
@@ -112,7 +245,10 @@ impl CountChange {
     pub(super) fn committed(&self) {
         debug_assert!(self.unsaid.is_empty(), "what was counted is in the batch");
         let mut stripes = self.counts.lock();
-        let durable = &mut stripes.of[self.stripe];
+        if stripes.whose != self.whose {
+            return;
+        }
+        let durable = stripes.of.entry(self.stripe).or_default();
         for (endpoint, by) in &self.by {
             let count = durable.entry(*endpoint).or_default();
             *count += by;
@@ -126,7 +262,10 @@ impl CountChange {
 /// The stripe is free for the next change.
 impl Drop for CountChange {
     fn drop(&mut self) {
-        self.counts.lock().free.insert(self.stripe);
+        let mut stripes = self.counts.lock();
+        if stripes.whose == self.whose {
+            stripes.free.insert(self.stripe);
+        }
     }
 }
 

@@ -25,6 +25,11 @@ impl DeliveryIds {
         DeliveryIds(AtomicU64::new(last.map_or(0, number)))
     }
 
+    /// The same in a process that has given some itself.
+    pub(super) fn go_on_after(&self, last: Uuid) {
+        self.0.fetch_max(number(last), Ordering::Relaxed);
+    }
+
     /// The first of an event. `random` tells it from ids given while the clock stood there before.
     pub fn next(&self, at: Timestamp, random: Uuid) -> Uuid {
         let wanted = at.0.max(0).unsigned_abs() << COUNTED;

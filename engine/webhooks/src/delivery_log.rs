@@ -84,35 +84,42 @@ impl DeliveryLog {
     ) -> Result<Made<Delivery>, RegistryError> {
         // Of two requests with one Idempotency-Key the second sees the answer of the first.
         let _turn = self.registry.turn().await;
-        let claim = match self.registry.seen(once, now)? {
-            Ok(claim) => claim,
-            Err(earlier) => return Ok(earlier),
-        };
-        let endpoint = self.active(owner, id)?;
-        let data = json!({ TEST_RESOURCE: {"id": endpoint.id, "target_url": endpoint.target_url} });
-        let delivery = Delivery {
-            id: self.registry.subscriptions().delivery_ids.next(now, random),
-            endpoint_id: endpoint.id,
-            subscription_id: None,
-            institution_id: None,
-            subdomain: None,
-            location_id: None,
-            resource_type: None,
-            event_name: TEST_EVENT.to_owned(),
-            event_time: now,
-            record: String::new(),
-            attempts: 0,
-            attempted_at: None,
-            delivery_errors: Vec::new(),
-            first_attempt_at: None,
-            state: State::Pending { next_attempt_at: now },
-        };
-        let mut batch = Batch::new();
-        delivery.insert(&mut batch);
-        batch.put(keys::data(delivery.id), data.to_string().into_bytes());
-        claim.put(&delivery, now, &mut batch)?;
-        self.commit(batch, endpoint.id, 1).await?;
-        Ok(Made { record: delivery, replay: false })
+        for _ in 0..RACES {
+            let claim = match self.registry.seen(once, now)? {
+                Ok(claim) => claim,
+                Err(earlier) => return Ok(earlier),
+            };
+            let endpoint = self.active(owner, id)?;
+            let data = json!({ TEST_RESOURCE: {"id": endpoint.id, "target_url": endpoint.target_url} });
+            let delivery = Delivery {
+                id: self.registry.subscriptions().delivery_ids.next(now, random),
+                endpoint_id: endpoint.id,
+                subscription_id: None,
+                institution_id: None,
+                subdomain: None,
+                location_id: None,
+                resource_type: None,
+                event_name: TEST_EVENT.to_owned(),
+                event_time: now,
+                record: String::new(),
+                attempts: 0,
+                attempted_at: None,
+                delivery_errors: Vec::new(),
+                first_attempt_at: None,
+                state: State::Pending { next_attempt_at: now },
+            };
+            let mut batch = Batch::new();
+            delivery.insert(&mut batch);
+            batch.put(keys::data(delivery.id), data.to_string().into_bytes());
+            claim.put(&delivery, now, &mut batch)?;
+            match self.commit(batch, endpoint.id, 1).await {
+                Ok(()) => return Ok(Made { record: delivery, replay: false }),
+                // Another node took the key.
+                Err(CommitError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(StoreError::Busy.into())
     }
 
     /// Sends a delivery again, or at once if it waits for its next attempt.

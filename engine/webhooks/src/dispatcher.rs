@@ -8,20 +8,8 @@ use std::{
     time::Duration,
 };
 
-use location::time::{Millis, SECOND, Timestamp};
-use runtime::clock::Watch;
-use store::{Batch, CommitError, Direction, StoreError};
-use tokio::{
-    runtime::{Builder, Runtime},
-    sync::watch,
-    task::{self, JoinError, JoinHandle, JoinSet},
-    time::{sleep, timeout},
-};
-use uuid::Uuid;
-
 use super::{
     attempt::{AfterAttempt, Sender},
-    delivery_id::first_of,
     endpoint_queues::{EndpointQueues, EndpointState, Found, catch_up_offset},
     keys::{self, Due},
     limits,
@@ -30,12 +18,47 @@ use super::{
     outcomes::Outcomes,
     shown::Shown,
 };
+use location::time::{Millis, SECOND, Timestamp};
+use runtime::clock::Watch;
+use store::{CommitError, Direction, StoreError};
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::{mpsc, oneshot, watch},
+    task::{self, JoinError, JoinHandle, JoinSet},
+    time::{MissedTickBehavior, interval, sleep, timeout},
+};
 
 /// A running dispatcher. Stops when told to, or when this is dropped.
 pub struct Dispatcher {
     stop: watch::Sender<bool>,
     run: JoinHandle<()>,
+    moves: Moves,
     _threads: Threads,
+}
+
+/// Tells a dispatcher that endpoints move between nodes.
+#[derive(Clone)]
+pub struct Moves(mpsc::UnboundedSender<Move>);
+
+enum Move {
+    Gone(oneshot::Sender<()>),
+    Came,
+}
+
+impl Moves {
+    /// Waits until no message is under way to an endpoint that is not here any more.
+    pub async fn let_go(&self) {
+        let (ended, end) = oneshot::channel();
+        // A dispatcher that has stopped sends nothing.
+        if self.0.send(Move::Gone(ended)).is_ok() && timeout(limits::LET_GO_TIMEOUT, end).await.is_err() {
+            tracing::warn!("outcomes of webhook deliveries to endpoints that move wait for the store");
+        }
+    }
+
+    /// Endpoints have come here.
+    pub fn came(&self) {
+        drop(self.0.send(Move::Came));
+    }
 }
 
 impl Dispatcher {
@@ -44,8 +67,13 @@ impl Dispatcher {
         let runtime =
             Builder::new_multi_thread().worker_threads(threads).thread_name("webhooks").enable_all().build()?;
         let (stop, stopped) = watch::channel(false);
-        let run = runtime.spawn(async { DispatchLoop::new(sender, doorbell).run(stopped).await });
-        Ok(Dispatcher { stop, run, _threads: Threads(Some(runtime)) })
+        let (moves, moved) = mpsc::unbounded_channel();
+        let run = runtime.spawn(async { DispatchLoop::new(sender, doorbell).run(stopped, moved).await });
+        Ok(Dispatcher { stop, run, moves: Moves(moves), _threads: Threads(Some(runtime)) })
+    }
+
+    pub fn moves(&self) -> Moves {
+        self.moves.clone()
     }
 
     /// Begins no further attempt and waits for those under way. What is not done by then is sent again after the next start.
@@ -76,9 +104,13 @@ enum TaskOutcome {
     Pruned {
         more: bool,
     },
+    Looked(Look),
     /// The endpoints with something due earlier.
     SetBack(Result<BTreeSet<EndpointId>, StoreError>),
 }
+
+/// Endpoints with something to send, and when the first of it is due.
+type Look = Result<BTreeMap<EndpointId, Timestamp>, CommitError>;
 
 struct DispatchLoop {
     sender: Arc<Sender>,
@@ -92,6 +124,12 @@ struct DispatchLoop {
     started: Timestamp,
     prune_at: Option<Timestamp>,
     watch: Watch,
+    /// A look at the store is under way.
+    looking: bool,
+    /// What the next look finds has come from other nodes.
+    came: bool,
+    /// Whoever waits for the end of messages to endpoints of others.
+    letting_go: Vec<oneshot::Sender<()>>,
 }
 
 impl DispatchLoop {
@@ -108,10 +146,13 @@ impl DispatchLoop {
             started,
             prune_at: Some(started),
             watch: Watch::since(started),
+            looking: false,
+            came: false,
+            letting_go: Vec::new(),
         }
     }
 
-    async fn run(mut self, mut stopped: watch::Receiver<bool>) {
+    async fn run(mut self, mut stopped: watch::Receiver<bool>, mut moved: mpsc::UnboundedReceiver<Move>) {
         while let Err(error) = self.find_queues().await {
             tracing::warn!(%error, "webhooks wait for the store");
             tokio::select! {
@@ -120,6 +161,8 @@ impl DispatchLoop {
             }
         }
         self.keep_pauses(self.started, 0);
+        let (mut looks, shared) = (interval(limits::LOOK_EVERY), self.sender.registry.subscriptions().shared.is_some());
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let now = (self.sender.clock)();
             match self.watch.set_back(now) {
@@ -145,6 +188,8 @@ impl DispatchLoop {
                         self.queues.ready(endpoint);
                     }
                 }
+                Some(moved) = moved.recv() => self.moved(moved),
+                _ = looks.tick(), if shared => self.look(),
                 () = sleep(pause) => {}
             }
         }
@@ -153,26 +198,89 @@ impl DispatchLoop {
 
     /// Every endpoint with something to send, at the time of the first of it.
     async fn find_queues(&mut self) -> Result<(), CommitError> {
-        let (mut range, mut counted) = (keys::all_due(), self.sender.registry.subscriptions().backlogs.counted());
-        while let Some(key) = self.sender.store.scan_keys(range.clone(), Direction::Forward, 1)?.first() {
-            let Some((endpoint, at, _)) = keys::parse_due(key) else {
-                tracing::error!("a key of the webhook due index cannot be read");
-                range = range.after(key);
-                continue;
-            };
+        let known = self.sender.registry.subscriptions();
+        if known.shared.is_some() {
+            // None is here before this node is a member, and what others count is theirs.
+            return Ok(());
+        }
+        let mut counted = known.backlogs.counted();
+        for (endpoint, at) in self.sender.first_due()? {
             counted.remove(&endpoint);
             if at < self.started {
                 self.queues.delay_catch_up(endpoint, self.started.plus(catch_up_offset(endpoint)));
             } else {
                 self.queues.ready_at(endpoint, at);
             }
-            range.start = keys::due_of(endpoint).end;
         }
         self.sender.forget_counts(counted).await
     }
 
+    fn moved(&mut self, moved: Move) {
+        match moved {
+            Move::Came => {
+                self.came = true;
+                self.look();
+            }
+            Move::Gone(ended) => {
+                for endpoint in self.queues.known() {
+                    if !self.is_here(endpoint) {
+                        self.queues.let_go(endpoint);
+                    }
+                }
+                self.letting_go.push(ended);
+                self.tell_let_go();
+            }
+        }
+    }
+
+    /// To be called when an attempt has ended.
+    fn tell_let_go(&mut self) {
+        if self.letting_go.is_empty() || self.attempts.values().any(|due| !self.is_here(due.endpoint)) {
+            return;
+        }
+        // One that waits no more does not care.
+        for ended in self.letting_go.drain(..) {
+            let _ = ended.send(());
+        }
+    }
+
+    fn is_here(&self, endpoint: EndpointId) -> bool {
+        self.sender.registry.subscriptions().is_here(endpoint)
+    }
+
+    /// Looks what other nodes have changed and left for endpoints that are here. Should they ring one day, this is the look that a lost
+    /// call waits for.
+    fn look(&mut self) {
+        if !std::mem::replace(&mut self.looking, true) {
+            let sender = self.sender.clone();
+            self.tasks.spawn(async move { TaskOutcome::Looked(sender.look().await) });
+        }
+    }
+
+    fn looked(&mut self, look: Look, now: Timestamp) {
+        self.looking = false;
+        let found = match look {
+            Ok(found) => found,
+            Err(error) => return tracing::warn!(%error, "what other nodes left for webhooks waits for the store"),
+        };
+        let came = std::mem::take(&mut self.came);
+        for (endpoint, at) in found {
+            if !self.is_here(endpoint) {
+                continue;
+            }
+            if came && !self.queues.knows(endpoint) {
+                self.queues.came(endpoint, at, now);
+            } else {
+                self.queues.ready_at(endpoint, at);
+            }
+        }
+    }
+
     /// Begins attempts for the endpoint, or finds out when the next one is.
     fn turn(&mut self, endpoint: EndpointId, now: Timestamp) {
+        if !self.is_here(endpoint) {
+            return self.queues.let_go(endpoint);
+        }
         let kind = match self.sender.registry.subscriptions().endpoint(endpoint) {
             Some(known) if known.failing_since.is_some() => EndpointState::Failing,
             _ => EndpointState::Healthy,
@@ -231,7 +339,7 @@ impl DispatchLoop {
     fn begin_found(&mut self, endpoint: EndpointId, kind: EndpointState, now: Timestamp) -> bool {
         while self.queues.capacity(endpoint, kind) > 0 {
             let Some(Found { at, delivery, record }) = self.queues.take_found(endpoint) else { return true };
-            let late = at < self.started;
+            let late = at < self.queues.came_at(endpoint).unwrap_or(self.started);
             if let Some(wait) = self.queues.catch_up_wait(endpoint, now).filter(|_| late) {
                 self.queues.forget_found(endpoint);
                 self.queues.ready_at(endpoint, wait);
@@ -270,9 +378,12 @@ impl DispatchLoop {
                 match result {
                     Ok(AfterAttempt::Ended) => self.queues.ready_unless_drained(due.endpoint),
                     Ok(AfterAttempt::Pending) => self.queues.ready(due.endpoint),
+                    Ok(AfterAttempt::Elsewhere) => self.queues.let_go(due.endpoint),
                     Err(error) => self.wait_for_store(due.endpoint, &error, now),
                 }
+                self.tell_let_go();
             }
+            TaskOutcome::Looked(look) => self.looked(look, now),
             TaskOutcome::SetBack(Ok(endpoints)) => {
                 endpoints.into_iter().for_each(|endpoint| self.queues.ready(endpoint))
             }
@@ -293,8 +404,9 @@ impl DispatchLoop {
                 tracing::error!(delivery = %due.delivery, %error, "a webhook attempt panicked");
                 self.queues.forget_found(due.endpoint);
                 self.queues.ready_at(due.endpoint, now.plus(limits::MAX_SLEEP));
+                self.tell_let_go();
             }
-            None => self.prune_at = Some(now.plus(limits::PRUNE_EVERY)),
+            None => (self.prune_at, self.looking) = (Some(now.plus(limits::PRUNE_EVERY)), false),
         }
     }
 
@@ -329,6 +441,11 @@ impl DispatchLoop {
 
     fn prune(&mut self, now: Timestamp) {
         if self.prune_at.is_some_and(|at| at <= now) {
+            if !self.is_here(EndpointId::NOBODY) {
+                // Should two nodes take it for theirs, one of them conflicts.
+                self.prune_at = Some(now.plus(limits::PRUNE_EVERY));
+                return;
+            }
             self.prune_at = None;
             let sender = self.sender.clone();
             self.tasks.spawn(async move {
@@ -350,52 +467,24 @@ impl DispatchLoop {
 }
 
 impl Sender {
-    /// Counts of endpoints for which nothing waits: a damaged store may have lost either.
-    async fn forget_counts(&self, wrong: BTreeMap<EndpointId, i64>) -> Result<(), CommitError> {
-        if wrong.is_empty() {
-            return Ok(());
-        }
-        tracing::warn!(endpoints = wrong.len(), "messages to webhook endpoints were counted that do not exist");
-        let backlogs = &self.registry.subscriptions().backlogs;
-        let (mut batch, mut count) = (Batch::new(), backlogs.change());
-        wrong.into_iter().for_each(|(endpoint, waiting)| count.add(endpoint, -waiting));
-        count.put(&mut batch);
-        self.store.commit(batch).await?;
-        backlogs.changed(&count);
-        Ok(())
+    /// Takes in what other nodes have changed, and finds what waits.
+    async fn look(&self) -> Look {
+        self.registry.refresh().await?;
+        Ok(self.first_due()?)
     }
 
-    /// Forgets deliveries that ended before, and tells whether there are more of them.
-    async fn prune(&self, before: Timestamp) -> Result<bool, CommitError> {
-        let old = self.store.scan(keys::finished_before(before), Direction::Forward, limits::SWEEP)?;
-        if old.is_empty() {
-            return Ok(false);
+    /// Every endpoint with something to send, at the time of the first of it.
+    fn first_due(&self) -> Result<BTreeMap<EndpointId, Timestamp>, StoreError> {
+        let (mut range, mut found) = (keys::all_due(), BTreeMap::new());
+        while let Some(key) = self.store.scan_keys(range.clone(), Direction::Forward, 1)?.first() {
+            let Some((endpoint, at, _)) = keys::parse_due(key) else {
+                tracing::error!("a key of the webhook due index cannot be read");
+                range = range.after(key);
+                continue;
+            };
+            found.insert(endpoint, at);
+            range.start = keys::due_of(endpoint).end;
         }
-        let mut batch = Batch::new();
-        let mut gone: BTreeMap<Uuid, BTreeSet<Uuid>> = BTreeMap::new();
-        for (key, endpoint) in &old {
-            if let Some((_, delivery)) = keys::parse_finished(key) {
-                gone.entry(first_of(delivery)).or_default().insert(delivery);
-                batch.delete(keys::delivery(delivery));
-                let logged = keys::parse_endpoint(endpoint).map(|endpoint| keys::logged(endpoint, delivery));
-                if let Some(logged) = logged {
-                    batch.delete(logged);
-                }
-            }
-            batch.expect_present(key.clone()).delete(key.clone());
-        }
-        // An event gets no further deliveries: with its last one goes what it shows.
-        for (first, gone) in gone {
-            let beside = self.store.scan_keys(keys::deliveries_beside(first), Direction::Forward, gone.len() + 1)?;
-            if beside.iter().filter_map(|key| keys::parse_delivery(key)).all(|id| gone.contains(&id)) {
-                batch.delete(keys::data(first));
-            }
-        }
-        match self.store.commit(batch).await {
-            Ok(()) => Ok(old.len() == limits::SWEEP),
-            // One of them is being sent again.
-            Err(CommitError::Conflict { .. }) => Ok(true),
-            Err(error) => Err(error),
-        }
+        Ok(found)
     }
 }

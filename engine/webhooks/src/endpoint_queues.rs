@@ -15,6 +15,8 @@ struct EndpointQueue {
     ready: bool,
     /// Waiting in `timers`.
     timer: Option<Timestamp>,
+    /// Since when the endpoint is here, where it came from another node. What was due before is caught up on.
+    came: Option<Timestamp>,
     /// No attempt that was missed in downtime is made up for before.
     no_catch_up_before: Option<Timestamp>,
     /// What the last look at the store found due and what has not begun since, in order.
@@ -125,6 +127,7 @@ impl EndpointQueues {
         for queue in self.queues.values_mut() {
             queue.timer = queue.timer.map(|at| at.minus(by));
             queue.no_catch_up_before = queue.no_catch_up_before.map(|at| at.minus(by));
+            queue.came = queue.came.map(|at| at.minus(by));
             (queue.found, queue.found_all) = (VecDeque::new(), false);
         }
     }
@@ -202,6 +205,38 @@ impl EndpointQueues {
         let ended = self.queues.get_mut(&endpoint).and_then(|queue| queue.under_way.remove(&delivery));
         self.under_way -= usize::from(ended.is_some());
         self.failing_under_way -= usize::from(ended.is_some_and(|in_flight| in_flight.kind == EndpointState::Failing));
+    }
+
+    /// An endpoint has come from another node, with something to send from `at` on.
+    pub(crate) fn came(&mut self, endpoint: EndpointId, at: Timestamp, now: Timestamp) {
+        self.queues.entry(endpoint).or_default().came = Some(now);
+        if at < now {
+            self.delay_catch_up(endpoint, now.plus(catch_up_offset(endpoint)));
+        } else {
+            self.ready_at(endpoint, at);
+        }
+    }
+
+    pub(crate) fn came_at(&self, endpoint: EndpointId) -> Option<Timestamp> {
+        self.queues.get(&endpoint)?.came
+    }
+
+    pub(crate) fn knows(&self, endpoint: EndpointId) -> bool {
+        self.queues.contains_key(&endpoint)
+    }
+
+    pub(crate) fn known(&self) -> Vec<EndpointId> {
+        self.queues.keys().copied().collect()
+    }
+
+    /// The endpoint is another node's. What is under way ends.
+    pub(crate) fn let_go(&mut self, endpoint: EndpointId) {
+        let Some(queue) = self.queues.get_mut(&endpoint) else { return };
+        if let Some(at) = queue.timer.take() {
+            self.timers.remove(&(at, endpoint));
+        }
+        (queue.found, queue.found_all, queue.came, queue.no_catch_up_before) = (VecDeque::new(), false, None, None);
+        self.forget_idle(endpoint);
     }
 
     fn forget_idle(&mut self, endpoint: EndpointId) {

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use location::time::Timestamp;
+use location::{ids::InstitutionId, time::Timestamp};
 use store::{Key, KeyRange, keys::Space};
 use uuid::Uuid;
 
@@ -21,6 +21,9 @@ const FINISHED: u8 = Space::DeliveryFinished as u8;
 const LOG: u8 = Space::DeliveryLog as u8;
 const OVERFLOW: u8 = Space::Overflow as u8;
 const COUNT: u8 = Space::DeliveryCount as u8;
+const CHANGES: u8 = Space::WebhookChanges as u8;
+const STRIPES: u8 = Space::DeliveryStripes as u8;
+const HEARD: u8 = Space::WebhookHeard as u8;
 
 /// Endpoints whose counts are one value: few values for an event to many endpoints, and small ones.
 const COUNTED_TOGETHER: i32 = 64;
@@ -150,18 +153,40 @@ pub(crate) fn counted_together(endpoint: EndpointId) -> RangeInclusive<EndpointI
 }
 
 /// `first`: of those that are counted together.
-pub(crate) fn count(stripe: usize, first: EndpointId) -> Key {
-    key(COUNT, &[&(stripe as u32).to_be_bytes(), &first.0.to_be_bytes()])
+pub(crate) fn count(stripe: u32, first: EndpointId) -> Key {
+    key(COUNT, &[&stripe.to_be_bytes(), &first.0.to_be_bytes()])
 }
 
 /// The stripe.
-pub(crate) fn parse_count(key: &[u8]) -> Option<usize> {
+pub(crate) fn parse_count(key: &[u8]) -> Option<u32> {
     let (stripe, _first) = key.strip_prefix(&[COUNT])?.split_first_chunk()?;
-    Some(u32::from_be_bytes(*stripe) as usize)
+    Some(u32::from_be_bytes(*stripe))
 }
 
 pub(crate) fn counts() -> KeyRange {
     KeyRange::prefix(&[COUNT])
+}
+
+/// Who counts in a block of stripes.
+pub(crate) fn stripes(block: u16) -> Key {
+    key(STRIPES, &[&block.to_be_bytes()])
+}
+
+/// The upper half of a stripe's number is its block.
+pub(crate) fn first_stripe(block: u16) -> u32 {
+    u32::from(block) << 16
+}
+
+pub(crate) fn block_of(stripe: u32) -> u16 {
+    (stripe >> 16) as u16
+}
+
+pub(crate) fn changes() -> Key {
+    key(CHANGES, &[])
+}
+
+pub(crate) fn changes_of(institution: InstitutionId) -> Key {
+    key(HEARD, &[&institution.0.to_be_bytes()])
 }
 
 /// What `finished` keys hold: enough to find the entry of the log.

@@ -29,6 +29,11 @@ macro_rules! ids {
 
 ids!(EndpointId, SubscriptionId);
 
+impl EndpointId {
+    /// No endpoint's. Its node does what is done once for all endpoints.
+    pub const NOBODY: EndpointId = EndpointId(0);
+}
+
 /// Whose endpoint it is: the organisation or key that registered it. Nobody else can see it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -7,16 +7,18 @@ use location::{
     time::Timestamp,
 };
 use serde_json::{Map, Value};
-use store::Batch;
+use store::{Batch, StoreError};
 use uuid::Uuid;
 
 use super::{
     backlog::{Backlogs, Overflow},
     catalogue::{Event, EventName},
     counts::CountChange,
+    decided::Decided,
     delivery::{Delivery, State},
-    delivery_id::{MAX_OF_ONE_EVENT, nth_of},
+    delivery_id::{MAX_OF_ONE_EVENT, made_at, nth_of},
     keys,
+    limits::MOST_CLOCKS_APART,
     model::{EndpointId, Subscription},
     subscriptions::{Recipients, Subscriptions},
 };
@@ -45,6 +47,8 @@ pub struct Enqueued {
     count: Option<CountChange>,
     /// Events of which they get no message.
     dropped: BTreeMap<EndpointId, Overflow>,
+    /// By which subscriptions, where other nodes may change them.
+    decided: Option<Decided>,
 }
 
 impl Enqueued {
@@ -86,6 +90,13 @@ pub struct Outbox {
 impl Outbox {
     pub fn new(subscriptions: Arc<Subscriptions>, doorbell: Arc<Doorbell>) -> Outbox {
         Outbox { subscriptions, doorbell }
+    }
+
+    /// Before what is told of an institution is gathered, also where nobody is told: where nodes share the store the batch conflicts when
+    /// who hears of the institution has changed, and the turn that begins again knows it.
+    pub fn begin(&self, institution: InstitutionId, batch: &mut Batch) -> Result<Enqueued, StoreError> {
+        let decided = Decided::put(&self.subscriptions, institution, batch)?;
+        Ok(Enqueued { decided, ..Enqueued::default() })
     }
 
     /// Whether anybody might be told anything of an institution.
@@ -137,13 +148,22 @@ impl Outbox {
                     attempted_at: None,
                     delivery_errors: Vec::new(),
                     first_attempt_at: None,
-                    state: State::Pending { next_attempt_at: event.time },
+                    state: State::Pending { next_attempt_at: self.first_attempt(first, event.time) },
                 };
                 delivery.insert(batch);
                 enqueued.add(&self.subscriptions.backlogs, endpoint, 1);
             }
         }
         enqueued.put_counts(batch);
+    }
+
+    /// When a message is due. Where the clock of the node that a record was on before is ahead of this one's, it is not before the messages
+    /// about that record that still wait: ids go on above theirs.
+    fn first_attempt(&self, id: Uuid, event_time: Timestamp) -> Timestamp {
+        match self.subscriptions.shared {
+            Some(_) => made_at(id).min(event_time.plus(MOST_CLOCKS_APART)),
+            None => event_time,
+        }
     }
 
     /// Says that endpoints are not told of an event, so that their owners can know and ask the feed of changes.
@@ -164,6 +184,9 @@ impl Outbox {
 
     /// The batch is durable: sending may begin.
     pub fn committed(&self, enqueued: Enqueued) {
+        if let Some(decided) = enqueued.decided {
+            decided.committed();
+        }
         for (endpoint, dropped) in enqueued.dropped {
             self.subscriptions.backlogs.overflowed_by(endpoint, dropped);
         }

@@ -114,18 +114,19 @@ impl Outcomes {
         attempted: Timestamp,
     ) -> bool {
         let backlogs = &self.registry.subscriptions().backlogs;
-        let (mut batch, mut count) = (Batch::new(), backlogs.change());
-        change.put(&mut batch, &mut count);
-        count.put(&mut batch);
         loop {
-            match self.registry.commit_attempt(change.endpoint, answer, attempted, batch.clone()).await {
-                Ok(()) => break,
-                Err(CommitError::Conflict { .. }) => return false,
+            let (mut batch, mut count) = (Batch::new(), backlogs.change());
+            change.put(&mut batch, &mut count);
+            count.put(&mut batch);
+            match self.registry.commit_attempt(change.endpoint, answer, attempted, batch).await {
+                Ok(()) => {
+                    backlogs.changed(&count);
+                    return true;
+                }
+                Err(CommitError::Conflict { key }) if key == change.due => return false,
                 Err(error) => wait_for_store(&error).await,
             }
         }
-        backlogs.changed(&count);
-        true
     }
 }
 

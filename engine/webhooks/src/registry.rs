@@ -1,6 +1,7 @@
-//! Registration of endpoints and subscriptions. The only writer of both: one change at a time, in the store first, then in memory.
+//! Registration of endpoints and subscriptions. The only writer of both: one change at a time, in the store first, then in memory. Where
+//! another node was faster, what it changed is taken in and the change is decided anew.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use location::{
     ids::{InstitutionId, LocationId},
@@ -10,7 +11,7 @@ use query::idempotency::{self, IdempotencyKey, InBatch, Lookup};
 use serde::{Serialize, de::DeserializeOwned};
 use setup::WebhookRules;
 use store::{
-    Batch, CommitError, Direction, KeyRange, Store, StoreError,
+    Batch, CommitError, Direction, Store, StoreError,
     counters::{Counter, IdError, Ids},
 };
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -23,13 +24,12 @@ use super::{
     keys, limits,
     load_error::LoadError,
     model::{Endpoint, EndpointId, NextSecret, Owner, Subscription, SubscriptionId},
+    placement::{Placement, RACES},
     schedule::{self, AttemptOutcome, HealthChange},
+    shared::Shared,
     sign::SecretKey,
     subscriptions::{Audience, Changed, Subscriptions},
 };
-
-/// Records read at once while loading.
-const PAGE: usize = 1_000;
 
 const ENDPOINT_IDS: Counter<'static> = Counter::int32("webhook endpoint");
 const SUBSCRIPTION_IDS: Counter<'static> = Counter::int32("webhook subscription");
@@ -64,7 +64,8 @@ pub enum RegistryError {
     Commit(CommitError),
 }
 
-/// Of what a change insists on, only the claim of an Idempotency-Key can be changed by others: some other request took the key.
+/// Of what a change insists on beside the count of changes, which is decided anew, only the claim of an Idempotency-Key can be changed by
+/// others: some other request took the key.
 impl From<CommitError> for RegistryError {
     fn from(error: CommitError) -> RegistryError {
         match error {
@@ -113,7 +114,7 @@ pub struct EndpointRegistry {
 }
 
 impl EndpointRegistry {
-    /// Reads all endpoints and subscriptions into memory.
+    /// Reads all endpoints and subscriptions into memory. Nobody else uses the store.
     pub fn load(
         store: Arc<dyn Store>,
         ids: Arc<Ids>,
@@ -121,17 +122,47 @@ impl EndpointRegistry {
         rules: WebhookRules,
         audience: Arc<dyn Audience>,
     ) -> Result<Arc<EndpointRegistry>, LoadError> {
+        EndpointRegistry::load_among(store, ids, egress, rules, audience, None)
+    }
+
+    /// The same in one of several processes that share the store.
+    pub fn load_among(
+        store: Arc<dyn Store>,
+        ids: Arc<Ids>,
+        egress: Arc<Egress>,
+        rules: WebhookRules,
+        audience: Arc<dyn Audience>,
+        placement: Option<Arc<dyn Placement>>,
+    ) -> Result<Arc<EndpointRegistry>, LoadError> {
         let last = store.scan_keys(keys::deliveries(), Direction::Backward, 1)?;
         let delivery_ids = DeliveryIds::after(last.first().and_then(|key| keys::parse_delivery(key)));
-        let backlogs = Backlogs::load(&*store, rules.queue)?;
-        let subscriptions = Arc::new(Subscriptions::new(backlogs, delivery_ids, audience));
-        each(&*store, keys::endpoints(), |endpoint| {
-            subscriptions.apply(Changed { endpoint: Some(endpoint), ..Changed::default() });
-        })?;
-        each(&*store, keys::subscriptions(), |subscription| {
-            subscriptions.apply(Changed { subscriptions: vec![subscription], ..Changed::default() });
-        })?;
+        let backlogs = Backlogs::load(&*store, rules.queue, placement.is_some())?;
+        let shared = placement.map(|placement| Shared::new(store.clone(), placement));
+        let subscriptions = Arc::new(Subscriptions::new(backlogs, delivery_ids, audience, shared));
+        subscriptions.load(&*store)?;
         Ok(Arc::new(EndpointRegistry { store, egress, ids, subscriptions, rules, turn: Arc::default() }))
+    }
+
+    /// Endpoints or institutions come here, and the nodes that had them have let go of them: ids of deliveries go on above those that they
+    /// gave, and this node counts for itself.
+    pub async fn arrive(&self) -> Result<(), CommitError> {
+        let last = self.store.scan_keys(keys::deliveries(), Direction::Backward, 1)?;
+        if let Some(last) = last.first().and_then(|key| keys::parse_delivery(key)) {
+            self.subscriptions.delivery_ids.go_on_after(last);
+        }
+        self.refresh().await
+    }
+
+    /// Takes in what other nodes have changed and counted.
+    pub(super) async fn refresh(&self) -> Result<(), CommitError> {
+        let Some(shared) = &self.subscriptions.shared else { return Ok(()) };
+        self.subscriptions.refresh()?;
+        let backlogs = &self.subscriptions.backlogs;
+        backlogs.claim(&*self.store, &*shared.placement).await?;
+        backlogs.refresh(&*self.store).map_err(|error| match error {
+            LoadError::Store(error) => error.into(),
+            LoadError::Record(_) => StoreError::damaged(&keys::counts().start, "counts nobody can read").into(),
+        })
     }
 
     pub fn rules(&self) -> &WebhookRules {
@@ -153,29 +184,31 @@ impl EndpointRegistry {
         now: Timestamp,
     ) -> Result<Made<Endpoint>, RegistryError> {
         self.egress.check_url(target_url)?;
-        let turn = self.turn().await;
-        let claim = match self.seen(once, now)? {
-            Ok(claim) => claim,
-            Err(earlier) => return Ok(earlier),
+        let id = EndpointId(self.next_id(ENDPOINT_IDS).await?);
+        let decide = |batch: &mut Batch| {
+            let claim = match self.seen(once, now)? {
+                Ok(claim) => claim,
+                Err(earlier) => return Ok((None, earlier)),
+            };
+            within("webhook endpoints of one owner", self.endpoints(owner).len(), limits::MAX_ENDPOINTS_PER_OWNER)?;
+            let endpoint = Endpoint {
+                id,
+                owner: owner.clone(),
+                target_url: target_url.to_owned(),
+                secret_key: secret_key.clone(),
+                next_secret: None,
+                active,
+                created_at: now,
+                updated_at: now,
+                failing_since: None,
+                last_failed: None,
+            };
+            batch.expect_absent(keys::endpoint(endpoint.id));
+            claim.put(&endpoint, now, batch)?;
+            let changed = Changed { endpoint: Some(endpoint.clone()), ..Changed::default() };
+            Ok((Some(changed), Made { record: endpoint, replay: false }))
         };
-        within("webhook endpoints of one owner", self.endpoints(owner).len(), limits::MAX_ENDPOINTS_PER_OWNER)?;
-        let mut batch = Batch::new();
-        let endpoint = Endpoint {
-            id: EndpointId(self.next_id(ENDPOINT_IDS).await?),
-            owner: owner.clone(),
-            target_url: target_url.to_owned(),
-            secret_key,
-            next_secret: None,
-            active,
-            created_at: now,
-            updated_at: now,
-            failing_since: None,
-            last_failed: None,
-        };
-        batch.expect_absent(keys::endpoint(endpoint.id));
-        claim.put(&endpoint, now, &mut batch)?;
-        self.commit(turn, batch, Changed { endpoint: Some(endpoint.clone()), ..Changed::default() }).await?;
-        Ok(Made { record: endpoint, replay: false })
+        self.change(decide).await
     }
 
     /// The new secret signs beside the earlier one for a while, and alone after it. The answer holds it.
@@ -188,27 +221,28 @@ impl EndpointRegistry {
         once: Option<&IdempotencyKey>,
         now: Timestamp,
     ) -> Result<Made<Endpoint>, RegistryError> {
-        let turn = self.turn().await;
-        let claim = match self.seen(once, now)? {
-            Ok(claim) => claim,
-            Err(earlier) => return Ok(earlier),
+        let decide = |batch: &mut Batch| {
+            let claim = match self.seen(once, now)? {
+                Ok(claim) => claim,
+                Err(earlier) => return Ok((None, earlier)),
+            };
+            let before = self.endpoint(owner, id)?;
+            if overlap > 0 && before.rotating_until(now).is_some() {
+                return Err(RegistryError::Rotating);
+            }
+            let mut endpoint = (*before).clone();
+            endpoint.updated_at = now;
+            if overlap > 0 {
+                endpoint.secret_key = before.secrets(now).0.clone();
+                endpoint.next_secret =
+                    Some(NextSecret { secret_key: secret_key.clone(), alone_from: now.plus(overlap) });
+            } else {
+                (endpoint.secret_key, endpoint.next_secret) = (secret_key.clone(), None);
+            }
+            claim.put(&endpoint, now, batch)?;
+            Ok((Some(self.taken_over(&endpoint, now)), Made { record: endpoint, replay: false }))
         };
-        let before = self.endpoint(owner, id)?;
-        if overlap > 0 && before.rotating_until(now).is_some() {
-            return Err(RegistryError::Rotating);
-        }
-        let mut endpoint = (*before).clone();
-        endpoint.updated_at = now;
-        if overlap > 0 {
-            endpoint.secret_key = before.secrets(now).0.clone();
-            endpoint.next_secret = Some(NextSecret { secret_key, alone_from: now.plus(overlap) });
-        } else {
-            (endpoint.secret_key, endpoint.next_secret) = (secret_key, None);
-        }
-        let mut batch = Batch::new();
-        claim.put(&endpoint, now, &mut batch)?;
-        self.commit(turn, batch, self.taken_over(&endpoint, now)).await?;
-        Ok(Made { record: endpoint, replay: false })
+        self.change(decide).await
     }
 
     /// Only what is given changes. One that is active again has not failed yet; its subscriptions stay as they are, unless its owner
@@ -224,23 +258,24 @@ impl EndpointRegistry {
         if let Some(url) = target_url {
             self.egress.check_url(url)?;
         }
-        let turn = self.turn().await;
-        let mut endpoint = (*self.endpoint(owner, id)?).clone();
-        if let Some(url) = target_url {
-            url.clone_into(&mut endpoint.target_url);
-        }
-        if active == Some(true) && !endpoint.active {
-            (endpoint.failing_since, endpoint.last_failed) = (None, None);
-        }
-        endpoint.active = active.unwrap_or(endpoint.active);
-        endpoint.updated_at = now;
-        let (mut batch, mut changed) = (Batch::new(), self.taken_over(&endpoint, now));
-        if active == Some(true) {
-            batch.delete(keys::overflow(id));
-            changed.overflow_forgotten = Some(id);
-        }
-        self.commit(turn, batch, changed).await?;
-        Ok(endpoint)
+        let decide = |batch: &mut Batch| {
+            let mut endpoint = (*self.endpoint(owner, id)?).clone();
+            if let Some(url) = target_url {
+                url.clone_into(&mut endpoint.target_url);
+            }
+            if active == Some(true) && !endpoint.active {
+                (endpoint.failing_since, endpoint.last_failed) = (None, None);
+            }
+            endpoint.active = active.unwrap_or(endpoint.active);
+            endpoint.updated_at = now;
+            let mut changed = self.taken_over(&endpoint, now);
+            if active == Some(true) {
+                batch.delete(keys::overflow(id));
+                changed.overflow_forgotten = Some(id);
+            }
+            Ok((Some(changed), endpoint))
+        };
+        self.change(decide).await
     }
 
     /// An endpoint that its owner changes, without what nobody of them may hear at present: whoever may hear that again did not see the
@@ -255,15 +290,15 @@ impl EndpointRegistry {
 
     /// With its subscriptions. What waits to be delivered is not sent any more.
     pub async fn delete_endpoint(self: &Arc<Self>, owner: &Owner, id: EndpointId) -> Result<(), RegistryError> {
-        let turn = self.turn().await;
-        self.endpoint(owner, id)?;
-        let mut batch = Batch::new();
-        batch.delete(keys::endpoint(id)).delete(keys::overflow(id));
-        let gone_subscriptions = self.subscriptions.subscriptions_of(id);
-        gone_subscriptions.iter().for_each(|subscription| forget(subscription, &mut batch));
-        let (gone_endpoint, overflow_forgotten) = (Some(id), Some(id));
-        let changed = Changed { gone_endpoint, gone_subscriptions, overflow_forgotten, ..Changed::default() };
-        Ok(self.commit(turn, batch, changed).await?)
+        let decide = |batch: &mut Batch| {
+            self.endpoint(owner, id)?;
+            batch.delete(keys::endpoint(id)).delete(keys::overflow(id));
+            let gone_subscriptions = self.subscriptions.subscriptions_of(id);
+            gone_subscriptions.iter().for_each(|subscription| forget(subscription, batch));
+            let (gone_endpoint, overflow_forgotten) = (Some(id), Some(id));
+            Ok((Some(Changed { gone_endpoint, gone_subscriptions, overflow_forgotten, ..Changed::default() }), ()))
+        };
+        self.change(decide).await
     }
 
     /// Only what is given changes; a subscription may move to another endpoint of the same owner.
@@ -275,27 +310,27 @@ impl EndpointRegistry {
         active: Option<bool>,
         now: Timestamp,
     ) -> Result<Subscription, RegistryError> {
-        let turn = self.turn().await;
-        let before = self.subscription(owner, endpoint_id, id)?;
-        let mut after = (*before).clone();
-        after.active = active.unwrap_or(before.active);
-        after.updated_at = now;
-        let mut batch = Batch::new();
-        let mut gone_subscriptions = Vec::new();
-        if let Some(target) = new_endpoint.filter(|target| *target != endpoint_id) {
-            self.endpoint(owner, target).map_err(|_| RegistryError::NoTarget(target))?;
-            let there = self.subscriptions.subscriptions_of(target);
-            not_twice(&there, &before)?;
-            within("subscriptions of one webhook endpoint", there.len(), limits::MAX_SUBSCRIPTIONS_PER_ENDPOINT)?;
-            after.webhook_endpoint_id = target;
-            forget(&before, &mut batch);
-            batch.expect_present(keys::endpoint(target));
-            batch.put(keys::subscribed(&after), Vec::new());
-            gone_subscriptions.push(before);
-        }
-        let changed = Changed { subscriptions: vec![after.clone()], gone_subscriptions, ..Changed::default() };
-        self.commit(turn, batch, changed).await?;
-        Ok(after)
+        let decide = |batch: &mut Batch| {
+            let before = self.subscription(owner, endpoint_id, id)?;
+            let mut after = (*before).clone();
+            after.active = active.unwrap_or(before.active);
+            after.updated_at = now;
+            let mut gone_subscriptions = Vec::new();
+            if let Some(target) = new_endpoint.filter(|target| *target != endpoint_id) {
+                self.endpoint(owner, target).map_err(|_| RegistryError::NoTarget(target))?;
+                let there = self.subscriptions.subscriptions_of(target);
+                not_twice(&there, &before)?;
+                within("subscriptions of one webhook endpoint", there.len(), limits::MAX_SUBSCRIPTIONS_PER_ENDPOINT)?;
+                after.webhook_endpoint_id = target;
+                forget(&before, batch);
+                batch.expect_present(keys::endpoint(target));
+                batch.put(keys::subscribed(&after), Vec::new());
+                gone_subscriptions.push(before);
+            }
+            let changed = Changed { subscriptions: vec![after.clone()], gone_subscriptions, ..Changed::default() };
+            Ok((Some(changed), after))
+        };
+        self.change(decide).await
     }
 
     pub async fn delete_subscription(
@@ -304,12 +339,31 @@ impl EndpointRegistry {
         endpoint_id: EndpointId,
         id: SubscriptionId,
     ) -> Result<(), RegistryError> {
-        let turn = self.turn().await;
-        let gone = self.subscription(owner, endpoint_id, id)?;
-        let mut batch = Batch::new();
-        forget(&gone, &mut batch);
-        let changed = Changed { gone_subscriptions: vec![gone], ..Changed::default() };
-        Ok(self.commit(turn, batch, changed).await?)
+        let decide = |batch: &mut Batch| {
+            let gone = self.subscription(owner, endpoint_id, id)?;
+            forget(&gone, batch);
+            Ok((Some(Changed { gone_subscriptions: vec![gone], ..Changed::default() }), ()))
+        };
+        self.change(decide).await
+    }
+
+    /// Decides and commits; anew where another node was faster. Where there is nothing to change nothing is committed.
+    async fn change<T>(
+        self: &Arc<Self>,
+        decide: impl Fn(&mut Batch) -> Result<(Option<Changed>, T), RegistryError>,
+    ) -> Result<T, RegistryError> {
+        for _ in 0..RACES {
+            let turn = self.turn().await;
+            let (mut batch, changes) = self.subscriptions.change()?;
+            let (changed, answer) = decide(&mut batch)?;
+            let Some(changed) = changed else { return Ok(answer) };
+            match self.commit(turn, batch, changed, changes).await {
+                Ok(()) => return Ok(answer),
+                Err(CommitError::Conflict { key }) if key == keys::changes() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(StoreError::Busy.into())
     }
 
     /// Held by whoever changes something, from what they read to their commit.
@@ -344,33 +398,35 @@ impl EndpointRegistry {
         now: Timestamp,
     ) -> Result<Made<Subscription>, RegistryError> {
         let topic = catalogue::parse(new.resource_type, new.event)?;
-        let turn = self.turn().await;
-        let claim = match self.seen(once, now)? {
-            Ok(claim) => claim,
-            Err(earlier) => return Ok(earlier),
+        let id = SubscriptionId(self.next_id(SUBSCRIPTION_IDS).await?);
+        let decide = |batch: &mut Batch| {
+            let claim = match self.seen(once, now)? {
+                Ok(claim) => claim,
+                Err(earlier) => return Ok((None, earlier)),
+            };
+            self.endpoint(owner, endpoint_id)?;
+            let existing = self.subscriptions.subscriptions_of(endpoint_id);
+            let subscription = Subscription {
+                id,
+                webhook_endpoint_id: endpoint_id,
+                institution_id: new.institution_id,
+                event: topic.event,
+                outcome: topic.outcome,
+                location_id: new.location_id,
+                active: new.active,
+                api_version: new.api_version.to_owned(),
+                created_at: now,
+                updated_at: now,
+            };
+            not_twice(&existing, &subscription)?;
+            within("subscriptions of one webhook endpoint", existing.len(), limits::MAX_SUBSCRIPTIONS_PER_ENDPOINT)?;
+            let pair = keys::subscribed(&subscription);
+            batch.expect_present(keys::endpoint(endpoint_id)).expect_absent(pair.clone()).put(pair, Vec::new());
+            claim.put(&subscription, now, batch)?;
+            let changed = Changed { subscriptions: vec![subscription.clone()], ..Changed::default() };
+            Ok((Some(changed), Made { record: subscription, replay: false }))
         };
-        self.endpoint(owner, endpoint_id)?;
-        let existing = self.subscriptions.subscriptions_of(endpoint_id);
-        let mut subscription = Subscription {
-            id: SubscriptionId(0),
-            webhook_endpoint_id: endpoint_id,
-            institution_id: new.institution_id,
-            event: topic.event,
-            outcome: topic.outcome,
-            location_id: new.location_id,
-            active: new.active,
-            api_version: new.api_version.to_owned(),
-            created_at: now,
-            updated_at: now,
-        };
-        not_twice(&existing, &subscription)?;
-        within("subscriptions of one webhook endpoint", existing.len(), limits::MAX_SUBSCRIPTIONS_PER_ENDPOINT)?;
-        subscription.id = SubscriptionId(self.next_id(SUBSCRIPTION_IDS).await?);
-        let (mut batch, pair) = (Batch::new(), keys::subscribed(&subscription));
-        batch.expect_present(keys::endpoint(endpoint_id)).expect_absent(pair.clone()).put(pair, Vec::new());
-        claim.put(&subscription, now, &mut batch)?;
-        self.commit(turn, batch, Changed { subscriptions: vec![subscription.clone()], ..Changed::default() }).await?;
-        Ok(Made { record: subscription, replay: false })
+        self.change(decide).await
     }
 
     pub fn endpoints(&self, owner: &Owner) -> Vec<Arc<Endpoint>> {
@@ -410,13 +466,21 @@ impl EndpointRegistry {
         id: EndpointId,
         answer: AttemptOutcome,
         attempted: Timestamp,
-        batch: Batch,
+        outcome: Batch,
     ) -> Result<(), CommitError> {
         let health = |endpoint: &Endpoint| schedule::health(endpoint.failing(), answer, attempted);
-        let turn = self.turn().await;
-        let changed = self.subscriptions.endpoint(id).map(|endpoint| (health(&endpoint), (*endpoint).clone()));
-        let changed = changed.map(|(health, endpoint)| self.changed_by(health, endpoint, attempted));
-        self.commit(turn, batch, changed.unwrap_or_default()).await
+        for _ in 0..RACES {
+            let turn = self.turn().await;
+            let (mut batch, changes) = self.subscriptions.change()?;
+            batch.add(outcome.clone());
+            let changed = self.subscriptions.endpoint(id).map(|endpoint| (health(&endpoint), (*endpoint).clone()));
+            let changed = changed.map(|(health, endpoint)| self.changed_by(health, endpoint, attempted));
+            match self.commit(turn, batch, changed.unwrap_or_default(), changes).await {
+                Err(CommitError::Conflict { key }) if key == keys::changes() => {}
+                committed => return committed,
+            }
+        }
+        Err(StoreError::Busy.into())
     }
 
     fn changed_by(&self, health: HealthChange, mut endpoint: Endpoint, at: Timestamp) -> Changed {
@@ -445,6 +509,7 @@ impl EndpointRegistry {
         turn: OwnedMutexGuard<()>,
         mut batch: Batch,
         changed: Changed,
+        changes: u64,
     ) -> Result<(), CommitError> {
         if let Some(endpoint) = &changed.endpoint {
             batch.put(keys::endpoint(endpoint.id), to_bytes(endpoint));
@@ -452,11 +517,19 @@ impl EndpointRegistry {
         for subscription in &changed.subscriptions {
             batch.put(keys::subscription(subscription.webhook_endpoint_id, subscription.id), to_bytes(subscription));
         }
+        let heard_otherwise = match &self.subscriptions.shared {
+            Some(_) => self.subscriptions.heard_otherwise(&changed),
+            None => BTreeSet::new(),
+        };
+        for institution in &heard_otherwise {
+            batch.put(keys::changes_of(*institution), changes.to_be_bytes().to_vec());
+        }
         let this = self.clone();
         let commit = tokio::spawn(async move {
             let committed = this.store.commit(batch).await;
             if committed.is_ok() {
-                this.subscriptions.apply(changed);
+                this.subscriptions.apply(changed, changes);
+                this.subscriptions.shared.iter().for_each(|shared| shared.forget(heard_otherwise.iter().copied()));
             }
             drop(turn);
             committed
@@ -493,15 +566,4 @@ fn within(what: &'static str, present: usize, limit: usize) -> Result<(), Regist
 
 fn to_bytes(record: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(record).expect("plain data makes JSON")
-}
-
-fn each<T: DeserializeOwned>(store: &dyn Store, mut range: KeyRange, mut take: impl FnMut(T)) -> Result<(), LoadError> {
-    loop {
-        let page = store.scan(range.clone(), Direction::Forward, PAGE)?;
-        let Some((last, _)) = page.last() else { return Ok(()) };
-        range = range.after(last);
-        for (_, value) in &page {
-            take(serde_json::from_slice(value)?);
-        }
-    }
 }

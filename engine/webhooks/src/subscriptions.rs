@@ -7,13 +7,22 @@ use std::{
 };
 
 use location::ids::{InstitutionId, LocationId};
+use serde::de::DeserializeOwned;
+use store::{Batch, Direction, KeyRange, Store, StoreError};
 
 use super::{
     backlog::Backlogs,
     catalogue::{Event, EventName, ResourceType},
     delivery_id::DeliveryIds,
+    keys,
+    load_error::LoadError,
     model::{Endpoint, EndpointId, Owner, Subscription, SubscriptionId},
+    placement::RACES,
+    shared::Shared,
 };
+
+/// Records read at once while loading.
+const PAGE: usize = 1_000;
 
 /// Who may hear of what, as of now: what an owner could subscribe to once may be taken away later.
 pub trait Audience: Send + Sync {
@@ -41,12 +50,14 @@ pub struct Subscriptions {
     audience: Arc<dyn Audience>,
     pub backlogs: Backlogs,
     pub(super) delivery_ids: DeliveryIds,
+    /// None: nobody else uses the store.
+    pub(super) shared: Option<Shared>,
 }
 
 /// None, which everyone may hear.
 impl Default for Subscriptions {
     fn default() -> Subscriptions {
-        Subscriptions::new(Backlogs::default(), DeliveryIds::default(), Arc::new(Everyone))
+        Subscriptions::new(Backlogs::default(), DeliveryIds::default(), Arc::new(Everyone), None)
     }
 }
 
@@ -55,6 +66,8 @@ struct Index {
     endpoints: BTreeMap<EndpointId, Arc<Endpoint>>,
     subscriptions: BTreeMap<SubscriptionId, Arc<Subscription>>,
     by_institution: HashMap<InstitutionId, Vec<SubscriptionId>>,
+    /// How many changes it holds, where nodes count them.
+    changes: u64,
 }
 
 /// None: all of the institution.
@@ -81,8 +94,84 @@ pub(super) struct Changed {
 }
 
 impl Subscriptions {
-    pub(super) fn new(backlogs: Backlogs, delivery_ids: DeliveryIds, audience: Arc<dyn Audience>) -> Subscriptions {
-        Subscriptions { index: RwLock::default(), audience, backlogs, delivery_ids }
+    /// Without endpoints and subscriptions, which `load` reads.
+    pub(super) fn new(
+        backlogs: Backlogs,
+        delivery_ids: DeliveryIds,
+        audience: Arc<dyn Audience>,
+        shared: Option<Shared>,
+    ) -> Subscriptions {
+        Subscriptions { index: RwLock::default(), audience, backlogs, delivery_ids, shared }
+    }
+
+    /// Reads all of them: as they were at one moment, also where other nodes change them meanwhile.
+    pub(super) fn load(&self, store: &dyn Store) -> Result<(), LoadError> {
+        for _ in 0..RACES {
+            let changes = || self.shared.as_ref().map_or(Ok((0, None)), Shared::changes);
+            let before = changes()?;
+            let index = Index { changes: before.0, ..Index::read(store)? };
+            if changes()? == before {
+                let mut known = self.index.write().unwrap_or_else(PoisonError::into_inner);
+                if index.changes >= known.changes {
+                    *known = index;
+                }
+                return Ok(());
+            }
+        }
+        Err(StoreError::Busy.into())
+    }
+
+    /// Takes in what other nodes have changed, up to so many changes or more.
+    pub(super) fn at_least(&self, changes: u64) -> Result<(), StoreError> {
+        match &self.shared {
+            Some(shared) if self.read().changes < changes => self.load(&*shared.store).map_err(|error| match error {
+                LoadError::Store(error) => error,
+                LoadError::Record(_) => {
+                    StoreError::damaged(&keys::changes(), "an endpoint or subscription nobody can read")
+                }
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes in what other nodes have changed.
+    pub(super) fn refresh(&self) -> Result<(), StoreError> {
+        let Some(shared) = &self.shared else { return Ok(()) };
+        self.at_least(shared.changes()?.0)
+    }
+
+    /// A batch for a change decided by what is in memory from now on; it conflicts where another node is faster.
+    pub(super) fn change(&self) -> Result<(Batch, u64), StoreError> {
+        let mut batch = Batch::new();
+        let Some(shared) = &self.shared else { return Ok((batch, 0)) };
+        for _ in 0..RACES {
+            let (changes, version) = shared.changes()?;
+            self.at_least(changes)?;
+            if self.read().changes == changes {
+                let next = changes + 1;
+                batch.expect_unchanged(keys::changes(), version).put(keys::changes(), next.to_be_bytes().to_vec());
+                return Ok((batch, next));
+            }
+        }
+        Err(StoreError::Busy)
+    }
+
+    /// Whether this process sends to the endpoint.
+    pub(super) fn is_here(&self, endpoint: EndpointId) -> bool {
+        self.shared.as_ref().is_none_or(|shared| shared.placement.is_here(endpoint))
+    }
+
+    /// Of which institutions others hear after a change than before.
+    pub(super) fn heard_otherwise(&self, changed: &Changed) -> BTreeSet<InstitutionId> {
+        let of = |endpoint| self.subscriptions_of(endpoint).into_iter().map(|it| it.institution_id);
+        let switched = changed.endpoint.as_ref().filter(|after| {
+            let before = self.endpoint(after.id);
+            before.is_some_and(|before| before.active != after.active)
+        });
+        let endpoints = switched.map(|endpoint| endpoint.id).into_iter().chain(changed.gone_endpoint);
+        let subscriptions = changed.subscriptions.iter().map(|it| it.institution_id);
+        let gone = changed.gone_subscriptions.iter().map(|it| it.institution_id);
+        endpoints.flat_map(of).chain(subscriptions).chain(gone).collect()
     }
 
     /// Active subscriptions of active endpoints whose owners may hear, oldest first.
@@ -155,11 +244,38 @@ impl Subscriptions {
         self.read().subscriptions.values().filter(|s| s.webhook_endpoint_id == endpoint).cloned().collect()
     }
 
-    pub(super) fn apply(&self, changed: Changed) {
+    /// The change is durable. `changes`: how many there are with it, where nodes count them.
+    pub(super) fn apply(&self, changed: Changed, changes: u64) {
         let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(endpoint) = changed.overflow_forgotten {
             self.backlogs.forget_overflow(endpoint);
         }
+        // Else it was read from the store already, maybe with later ones.
+        if self.shared.is_none() || index.changes < changes {
+            index.changes = changes;
+            index.apply(changed);
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Index> {
+        self.index.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Index {
+    fn read(store: &dyn Store) -> Result<Index, LoadError> {
+        let mut index = Index::default();
+        each(store, keys::endpoints(), |endpoint| {
+            index.apply(Changed { endpoint: Some(endpoint), ..Changed::default() });
+        })?;
+        each(store, keys::subscriptions(), |subscription| {
+            index.apply(Changed { subscriptions: vec![subscription], ..Changed::default() });
+        })?;
+        Ok(index)
+    }
+
+    fn apply(&mut self, changed: Changed) {
+        let index = self;
         if let Some(id) = changed.gone_endpoint {
             index.endpoints.remove(&id);
         }
@@ -179,8 +295,15 @@ impl Subscriptions {
             }
         }
     }
+}
 
-    fn read(&self) -> RwLockReadGuard<'_, Index> {
-        self.index.read().unwrap_or_else(PoisonError::into_inner)
+fn each<T: DeserializeOwned>(store: &dyn Store, mut range: KeyRange, mut take: impl FnMut(T)) -> Result<(), LoadError> {
+    loop {
+        let page = store.scan(range.clone(), Direction::Forward, PAGE)?;
+        let Some((last, _)) = page.last() else { return Ok(()) };
+        range = range.after(last);
+        for (_, value) in &page {
+            take(serde_json::from_slice(value)?);
+        }
     }
 }

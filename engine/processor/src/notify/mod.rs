@@ -53,10 +53,11 @@ pub(crate) fn told(
     batch: &mut Batch,
     room: Room,
 ) -> Result<(Enqueued, usize), Reject> {
+    let enqueued = processor.deps.outbox.begin(processor.institution.id, batch)?;
     if !processor.deps.outbox.has_subscribers(processor.institution.id) {
-        return Ok((Enqueued::default(), 0));
+        return Ok((enqueued, 0));
     }
-    let mut publisher = Publisher { processor, cx, unit, batch, room, enqueued: Enqueued::default() };
+    let mut publisher = Publisher { processor, cx, unit, batch, room, enqueued };
     publisher.sync_status(events)?;
     for event in events {
         publisher.outcome(event)?;

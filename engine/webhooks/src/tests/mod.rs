@@ -5,6 +5,7 @@ mod counting;
 mod dispatching;
 mod enqueueing;
 mod managing;
+mod nodes;
 mod registering;
 mod senders;
 
@@ -35,6 +36,7 @@ use super::{
     keys, limits,
     model::{EndpointId, Owner, Subscription},
     outbox::{CommittedEvent, Doorbell, Enqueued, Outbox},
+    placement::Placement,
     registry::{EndpointRegistry, NewSubscription, RegistryError},
     sign::SecretKey,
     subscriptions::Audience,
@@ -85,9 +87,20 @@ impl World {
     }
 
     fn with_rules(store: Arc<MemoryStore>, clock: HandClock, rules: WebhookRules) -> World {
+        World::among(store, clock, rules, None)
+    }
+
+    /// One of the processes on a store.
+    fn among(
+        store: Arc<MemoryStore>,
+        clock: HandClock,
+        rules: WebhookRules,
+        placement: Option<Arc<dyn Placement>>,
+    ) -> World {
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
         let (ids, audience) = (Arc::new(Ids::new(store.clone())), Arc::new(Keys::default()));
-        let registry = EndpointRegistry::load(store.clone(), ids, egress, rules, audience.clone()).unwrap();
+        let registry =
+            EndpointRegistry::load_among(store.clone(), ids, egress, rules, audience.clone(), placement).unwrap();
         let doorbell = Arc::new(Doorbell::default());
         let outbox = Outbox::new(registry.subscriptions().clone(), doorbell.clone());
         let (metrics, next) = (Arc::default(), AtomicU64::new(42));
@@ -160,7 +173,7 @@ impl World {
     fn enqueue_for(&self, id: u64, batch: &mut Batch, institution: InstitutionId, name: EventName) -> Enqueued {
         let data = json!({"appointment": {"id": id, "note": "Zahnärztin 🦷"}});
         let data: &Map<_, _> = data.as_object().unwrap();
-        let (time, mut enqueued) = (self.clock.now(), Enqueued::default());
+        let (time, mut enqueued) = (self.clock.now(), self.outbox.begin(institution, batch).unwrap());
         let event = CommittedEvent { institution, subdomain: "smile", location: None, name, time, data };
         for to in self.outbox.recipients(institution, name) {
             self.outbox.enqueue(&to.subscriptions, batch, &event, Uuid::new_v4, &mut enqueued);
