@@ -156,7 +156,7 @@ impl Engine {
         let reach = if setup.engine.webhook_development { Reach::PublicAndLoopback } else { Reach::Public };
         let egress = Arc::new(Egress::new(reach)?);
         let rules = setup.engine.webhooks;
-        let cluster = parts.node.map(|rules| Cluster::new(store.clone(), rules));
+        let cluster = setup.engine.node.clone().map(|rules| Cluster::new(store.clone(), rules));
         let nodes = cluster.clone().map(|cluster| cluster as Arc<dyn placement::Placement>);
         let (ids_too, egress_too) = (ids.clone(), egress.clone());
         let webhooks = Webhooks::load_among(store.clone(), ids_too, egress_too, rules, parts.audience, nodes)?;
@@ -165,7 +165,6 @@ impl Engine {
         let webhook_log = DeliveryLog { store: store.clone(), registry: webhooks.clone(), outbox: outbox.clone() };
         let network = Arc::new(HttpTransport::new().map_err(|error| StartError::Http(error.to_string()))?);
         let (gateway, gates) = Gateway::new(setup.clone(), store.clone(), secrets.clone(), &parts.adapters);
-        let cluster = setup.engine.node.clone().map(|rules| Cluster::new(store.clone(), rules));
         let connections = Arc::new(Connections::new(
             setup.clone(),
             parts.adapters,

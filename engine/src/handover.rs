@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use membership::News;
 use tokio::sync::watch;
-use webhooks::{dispatcher::Moves, registry::EndpointRegistry};
+use webhooks::{moves::Moves, registry::EndpointRegistry};
 
 use crate::{cluster::Cluster, directory::Directory};
 

@@ -515,14 +515,14 @@ async fn messages_about_institutions_on_two_nodes_arrive_once_and_in_order() {
         (Arc::new(MemoryStore::new()), Arc::new(AtomicBool::new(false)), Duration::from_millis(400));
     let ids = || 1..=PRACTICES;
     let node = async |name: &str| {
-        let rules = EngineRules { webhook_development: true, ..EngineRules::default() };
+        let node = Some(NodeRules { name: name.to_owned(), address: format!("{name}:7001"), period });
+        let rules = EngineRules { webhook_development: true, node, ..EngineRules::default() };
         let locations = ids().map(|id| testing::location(LocationId(id), id, id));
         let practices =
             testing::setup(ids().map(testing::institution), locations, ids().map(|id| testing::source(id, id)));
         let ehr = |_| Arc::new(Renamed { open: open.clone(), pulled: AtomicUsize::new(0) }) as Arc<dyn Ehr>;
         let own = ids().map(|id| (LocationId(id), ehr(id))).collect();
-        let node = Some(NodeRules { name: name.to_owned(), address: format!("{name}:7001"), period });
-        let parts = Parts { own, node, ..Parts::new(store.clone(), Arc::new(Names)) };
+        let parts = Parts { own, ..Parts::new(store.clone(), Arc::new(Names)) };
         Engine::start(Setup { engine: rules, ..practices }, parts).await.unwrap()
     };
     let (north, south) = (node("north").await, node("south").await);

@@ -1,7 +1,7 @@
 //! Three nodes on one database, each as its own process, behind no load balancer but these tests: any node takes any call. Nodes are
 //! killed, paused, cut off from the database and stopped in order while clients book through all of them, and the EHRs lose replies and
-//! recognise nothing. In the end every booking that was acknowledged is there once: in our lists and in the EHR, its key answers with it, and
-//! no place is booked twice. `NODES_ROUNDS` says how often something happens.
+//! recognise nothing. In the end every booking that was acknowledged is there once: in our lists and in the EHR, its key answers with it, no
+//! place is booked twice, and the subscriber was told of each, of one record in order. `NODES_ROUNDS` says how often something happens.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -34,6 +34,7 @@ use tests::harness::{
     http_client::Caller,
     poll::until,
     process::{API_KEY, Installation, OPERATOR_KEY, Process, booking},
+    webhook_receiver::WebhookReceiver,
 };
 use tokio::time::{sleep, timeout};
 
@@ -560,6 +561,8 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice_by_three_node
         ledger.lock().unwrap().slots.extend(offers.into_iter().map(|token| (location, token)));
     }
     ledger.lock().unwrap().slots.sort_by_cached_key(|_| random_u64());
+    let receiver = WebhookReceiver::start(|_| true).unwrap();
+    subscribe(&nodes, &receiver).await;
     let addresses: Vec<SocketAddr> = nodes.nodes.iter().map(|node| node.installation.address).collect();
     let ended = Arc::new(AtomicBool::new(false));
     let clients: Vec<_> =
@@ -618,13 +621,65 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice_by_three_node
         let keys: BTreeSet<&str> = of_location.map(|(attempt, ..)| attempt.key.as_str()).collect();
         assert_written_once(ehr, location, &keys);
     }
+    let told: BTreeSet<u64> = ledger.accepted.values().map(|(_, _, appointment)| *appointment).collect();
+    let again = assert_told(&receiver, &told).await;
     nodes.no_panics().await;
     eprintln!(
-        "nodes: {rounds} rounds in {took:?}; {} bookings acknowledged, {} calls 503, {} without answer",
+        "nodes: {rounds} rounds in {took:?}; {} bookings acknowledged, {} calls 503, {} without answer; {again} messages came again",
         ledger.accepted.len(),
         ledger.refused,
         ledger.unanswered
     );
+}
+
+/// One endpoint for all institutions, each subscribed through a node by chance.
+async fn subscribe(nodes: &Nodes, receiver: &WebhookReceiver) {
+    let mut caller = nodes.sign_in(0).await;
+    let (status, made) = caller.post("/webhook_endpoints", &json!({"target_url": receiver.url})).await.unwrap();
+    assert_eq!(status, 201, "{made}");
+    for location in 1..=INSTITUTIONS {
+        let mut caller = nodes.sign_in(random_u64() as usize % NAMES.len()).await;
+        for event in ["appointment_insertion", "appointment_updated"] {
+            let path = format!(
+                "/webhook_endpoints/{}/webhook_subscriptions?subdomain={}",
+                made["data"]["id"],
+                subdomain(location)
+            );
+            let (status, answer) =
+                caller.post(&path, &json!({"resource_type": "Appointment", "event": event})).await.unwrap();
+            assert_eq!(status, 201, "{answer}");
+        }
+    }
+}
+
+/// The subscriber was told of each appointment, by messages that have one id however often they came; what came first of those about one
+/// appointment was made first. Answers how many messages came more than once.
+async fn assert_told(receiver: &WebhookReceiver, appointments: &BTreeSet<u64>) -> usize {
+    let since = Instant::now();
+    loop {
+        let messages = receiver.messages();
+        let mut of_record: BTreeMap<u64, Vec<(u64, String)>> = BTreeMap::new();
+        for message in &messages {
+            let body: Value = serde_json::from_slice(&message.body).unwrap();
+            let shown = &body["data"]["appointment"];
+            let shown = if shown.is_null() { &body["data"]["appointments"][0] } else { shown };
+            let (id, sequence) = (shown["id"].as_u64().unwrap(), body["sequence"].as_u64().unwrap());
+            let told = of_record.entry(id).or_default();
+            let delivery = message.headers["delivery-id"].clone();
+            if !told.iter().any(|(_, before)| *before == delivery) {
+                told.push((sequence, delivery));
+            }
+        }
+        if appointments.iter().all(|id| of_record.contains_key(id)) {
+            for (id, told) in &of_record {
+                assert!(told.is_sorted(), "messages about appointment {id} came out of order: {told:?}");
+            }
+            return messages.len() - of_record.values().map(Vec::len).sum::<usize>();
+        }
+        let missing = appointments.iter().filter(|id| !of_record.contains_key(id)).count();
+        assert!(since.elapsed() < PATIENCE, "{missing} bookings were never told of");
+        sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// The EHR has one appointment for each booking, none for anything else, no two in one place at one time, and no patient twice.

@@ -8,24 +8,26 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    attempt::{AfterAttempt, Sender},
-    endpoint_queues::{EndpointQueues, EndpointState, Found, catch_up_offset},
-    keys::{self, Due},
-    limits,
-    model::EndpointId,
-    outbox::Doorbell,
-    outcomes::Outcomes,
-    shown::Shown,
-};
 use location::time::{Millis, SECOND, Timestamp};
 use runtime::clock::Watch;
 use store::{CommitError, Direction, StoreError};
 use tokio::{
     runtime::{Builder, Runtime},
     sync::{mpsc, oneshot, watch},
-    task::{self, JoinError, JoinHandle, JoinSet},
+    task::{self, AbortHandle, JoinError, JoinHandle, JoinSet},
     time::{MissedTickBehavior, interval, sleep, timeout},
+};
+
+use super::{
+    attempt::{AfterAttempt, Sender},
+    endpoint_queues::{EndpointQueues, EndpointState, Found, catch_up_offset},
+    keys::{self, Due},
+    limits,
+    model::EndpointId,
+    moves::{Move, Moves},
+    outbox::Doorbell,
+    outcomes::Outcomes,
+    shown::Shown,
 };
 
 /// A running dispatcher. Stops when told to, or when this is dropped.
@@ -36,31 +38,6 @@ pub struct Dispatcher {
     _threads: Threads,
 }
 
-/// Tells a dispatcher that endpoints move between nodes.
-#[derive(Clone)]
-pub struct Moves(mpsc::UnboundedSender<Move>);
-
-enum Move {
-    Gone(oneshot::Sender<()>),
-    Came,
-}
-
-impl Moves {
-    /// Waits until no message is under way to an endpoint that is not here any more.
-    pub async fn let_go(&self) {
-        let (ended, end) = oneshot::channel();
-        // A dispatcher that has stopped sends nothing.
-        if self.0.send(Move::Gone(ended)).is_ok() && timeout(limits::LET_GO_TIMEOUT, end).await.is_err() {
-            tracing::warn!("outcomes of webhook deliveries to endpoints that move wait for the store");
-        }
-    }
-
-    /// Endpoints have come here.
-    pub fn came(&self) {
-        drop(self.0.send(Move::Came));
-    }
-}
-
 impl Dispatcher {
     pub fn start(sender: Sender, doorbell: Arc<Doorbell>) -> io::Result<Dispatcher> {
         let threads = available_parallelism().map_or(1, usize::from).min(limits::MOST_THREADS);
@@ -69,7 +46,7 @@ impl Dispatcher {
         let (stop, stopped) = watch::channel(false);
         let (moves, moved) = mpsc::unbounded_channel();
         let run = runtime.spawn(async { DispatchLoop::new(sender, doorbell).run(stopped, moved).await });
-        Ok(Dispatcher { stop, run, moves: Moves(moves), _threads: Threads(Some(runtime)) })
+        Ok(Dispatcher { stop, run, moves: Moves::new(moves), _threads: Threads(Some(runtime)) })
     }
 
     pub fn moves(&self) -> Moves {
@@ -105,6 +82,8 @@ enum TaskOutcome {
         more: bool,
     },
     Looked(Look),
+    /// Messages to endpoints of others have had their time.
+    LetGo,
     /// The endpoints with something due earlier.
     SetBack(Result<BTreeSet<EndpointId>, StoreError>),
 }
@@ -119,7 +98,7 @@ struct DispatchLoop {
     doorbell: Arc<Doorbell>,
     queues: EndpointQueues,
     tasks: JoinSet<TaskOutcome>,
-    attempts: HashMap<task::Id, Due>,
+    attempts: HashMap<task::Id, (Due, AbortHandle)>,
     /// What was due before is caught up on.
     started: Timestamp,
     prune_at: Option<Timestamp>,
@@ -229,13 +208,17 @@ impl DispatchLoop {
                 }
                 self.letting_go.push(ended);
                 self.tell_let_go();
+                self.tasks.spawn(async {
+                    sleep(limits::LET_GO).await;
+                    TaskOutcome::LetGo
+                });
             }
         }
     }
 
     /// To be called when an attempt has ended.
     fn tell_let_go(&mut self) {
-        if self.letting_go.is_empty() || self.attempts.values().any(|due| !self.is_here(due.endpoint)) {
+        if self.letting_go.is_empty() || self.attempts.values().any(|(due, _)| !self.is_here(due.endpoint)) {
             return;
         }
         // One that waits no more does not care.
@@ -360,7 +343,7 @@ impl DispatchLoop {
         self.queues.begun(due.endpoint, due.delivery, record, kind);
         let (sender, outcomes, shown) = (self.sender.clone(), self.outcomes.clone(), self.shown.clone());
         let task = self.tasks.spawn(async move { TaskOutcome::Attempt(sender.attempt(due, &outcomes, &shown).await) });
-        self.attempts.insert(task.id(), due);
+        self.attempts.insert(task.id(), (due, task));
     }
 
     fn joined(&mut self, done: Result<(task::Id, TaskOutcome), JoinError>) {
@@ -384,6 +367,10 @@ impl DispatchLoop {
                 self.tell_let_go();
             }
             TaskOutcome::Looked(look) => self.looked(look, now),
+            TaskOutcome::LetGo => {
+                let others = self.attempts.values().filter(|(due, _)| !self.is_here(due.endpoint));
+                others.for_each(|(_, attempt)| attempt.abort());
+            }
             TaskOutcome::SetBack(Ok(endpoints)) => {
                 endpoints.into_iter().for_each(|endpoint| self.queues.ready(endpoint))
             }
@@ -400,6 +387,11 @@ impl DispatchLoop {
     fn panicked(&mut self, error: &JoinError) {
         let now = (self.sender.clock)();
         match self.ended(error.id()) {
+            // Whoever has the endpoint now sends it again, under its id.
+            Some(due) if error.is_cancelled() => {
+                self.queues.let_go(due.endpoint);
+                self.tell_let_go();
+            }
             Some(due) => {
                 tracing::error!(delivery = %due.delivery, %error, "a webhook attempt panicked");
                 self.queues.forget_found(due.endpoint);
@@ -411,7 +403,7 @@ impl DispatchLoop {
     }
 
     fn ended(&mut self, task: task::Id) -> Option<Due> {
-        let due = self.attempts.remove(&task)?;
+        let (due, _) = self.attempts.remove(&task)?;
         self.queues.ended(due.endpoint, due.delivery);
         Some(due)
     }

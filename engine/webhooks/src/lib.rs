@@ -46,6 +46,7 @@ mod keys;
 pub mod limits;
 pub mod load_error;
 pub mod model;
+pub mod moves;
 pub mod outbox;
 mod outcomes;
 pub mod payload;

@@ -67,9 +67,10 @@ pub const CATCH_UP_SPREAD: Millis = 2 * SECOND;
 pub const MAX_SLEEP: Millis = MINUTE;
 /// Before an outcome that the store refused is offered to it again.
 pub const STORE_RETRY: Duration = Duration::from_secs(1);
-/// How long letting go of endpoints waits for messages under way: as long as one takes, and its outcome. What is not recorded by then
-/// waits for the store, and nothing of it is being sent.
-pub const LET_GO_TIMEOUT: Duration = TOTAL_TIMEOUT.saturating_add(Duration::from_secs(5));
+/// What a message to an endpoint that moves to another node may still take, before it is cut off.
+pub const LET_GO: Duration = Duration::from_secs(1);
+/// How long letting go waits for all of them.
+pub const LET_GO_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a node looks for what others have changed, and have left for its endpoints.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How far the clocks of nodes may be apart with messages about a record still in order when it moves; a message waits so long at most

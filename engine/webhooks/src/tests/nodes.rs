@@ -1,6 +1,6 @@
 //! Two processes on one store.
 
-use std::sync::atomic::AtomicUsize;
+use std::{sync::atomic::AtomicUsize, time::Instant};
 
 use store::{CommitError, StoreError};
 
@@ -63,7 +63,7 @@ impl World {
         self.store.commit(batch).await.map(|()| self.outbox.committed(enqueued))
     }
 
-    fn moves(&self) -> crate::dispatcher::Moves {
+    fn moves(&self) -> crate::moves::Moves {
         self.dispatcher.as_ref().unwrap().moves()
     }
 }
@@ -183,6 +183,31 @@ async fn an_endpoint_moves_and_each_message_arrives_once_and_in_order() {
         assert!(sequence.is_sorted(), "{sequence:?}");
         assert_eq!(sequence.len(), MESSAGES as usize / 4);
     }
+}
+
+#[tokio::test]
+async fn a_receiver_that_takes_its_time_holds_no_move_up() {
+    let asked = AtomicUsize::new(0);
+    let receiver = Receiver::start(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
+        0 => Answer::Slow(limits::TOTAL_TIMEOUT),
+        _ => Answer::Status(200),
+    })
+    .await;
+    let (here, there, place) = nodes().await;
+    here.subscribed(&receiver.url()).await;
+    let (here, there) = (here.sending(), there.sending());
+    here.happens(1).await;
+    receiver.wait_for(1).await;
+    place.store(NOWHERE, Ordering::SeqCst);
+    let begun = Instant::now();
+    here.moves().let_go().await;
+    assert!(begun.elapsed() < limits::TOTAL_TIMEOUT / 2, "{:?}", begun.elapsed());
+    place.store(1, Ordering::SeqCst);
+    there.moves().came();
+    there.wait_until_delivered(1).await;
+    let ids: Vec<String> = receiver.received().iter().map(|it| it.headers["delivery-id"].clone()).collect();
+    assert_eq!(ids.len(), 2);
+    assert_eq!(ids[0], ids[1], "it comes again, under its id");
 }
 
 /// It stood still between its look at what is due and the attempt, and its lease has run out meanwhile.
