@@ -2,6 +2,8 @@
 
 mod calls;
 mod job;
+#[cfg(test)]
+mod tests;
 
 pub use job::{Asked, Job, Reply};
 
@@ -211,11 +213,18 @@ impl LocationActor {
     }
 
     fn turn(&mut self, job: Box<dyn Job>) -> Turn {
+        self.loaded_first(|act| act.turn_by_the_clock(job))
+    }
+
+    /// Whatever is asked of it: where it could not be loaded before, or not after a failed commit, perhaps it can now.
+    fn loaded_first<T: 'static>(
+        &mut self,
+        then: impl FnOnce(&mut Self) -> LocalBoxActorFuture<Self, T> + 'static,
+    ) -> LocalBoxActorFuture<Self, T> {
         if self.processor.is_none() && self.unreadable.as_ref().is_none_or(|(until, _)| *until <= Instant::now()) {
-            // It could not be loaded before, or not after a failed commit: perhaps it can now.
-            return Box::pin(self.load().then(|(), act, _| act.turn_by_the_clock(job)));
+            return Box::pin(self.load().then(|(), act, _| then(act)));
         }
-        self.turn_by_the_clock(job)
+        then(self)
     }
 
     /// One turn; before it another one where the clock was set back, or where calls of another process may be under way, which no
@@ -553,15 +562,15 @@ impl Handler<Ask> for LocationActor {
                 }
                 Box::pin(self.turn(job).map(|_, _, _| ()))
             }
-            Ask::FreeSlots { query, reply } => self.find_slots(query, reply),
-            Ask::SyncState { reply } => {
-                let answer = self.sync_state();
-                Box::pin(async move { drop(reply.send(answer)) }.into_actor(self))
-            }
-            Ask::Writes { reply } => {
-                let answer = self.in_memory().map(write_requests::unfinished);
-                Box::pin(async move { drop(reply.send(answer)) }.into_actor(self))
-            }
+            Ask::FreeSlots { query, reply } => self.loaded_first(|act| act.find_slots(query, reply)),
+            Ask::SyncState { reply } => self.loaded_first(|act| {
+                drop(reply.send(act.sync_state()));
+                act.done()
+            }),
+            Ask::Writes { reply } => self.loaded_first(|act| {
+                drop(reply.send(act.in_memory().map(write_requests::unfinished)));
+                act.done()
+            }),
             Ask::Attend => self.done(),
             Ask::Leave { done } => Box::pin(self.leave().map(move |(), act, ctx| {
                 act.processor = None;

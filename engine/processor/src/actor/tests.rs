@@ -1,0 +1,143 @@
+//! Actors over a store that cannot be read for a while.
+#![allow(clippy::unwrap_used)]
+
+use actix::Addr;
+use location::{pull::Resource, zone::Date};
+use serde_json::Value;
+use setup::testing;
+use store::{
+    Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned, counters::Ids,
+    keys, secrets::Secrets,
+};
+use webhooks::{
+    egress::{Egress, Reach},
+    outbox::{Doorbell, Outbox},
+    registry::EndpointRegistry,
+    subscriptions::Everyone,
+    views::{RelatedRecords, ViewContext, ViewError, Views},
+};
+
+use super::*;
+use crate::{change_counter::ChangeCounter, id_pool::Pool, long_work::LongWork};
+
+/// Nobody listens.
+struct Mute;
+
+impl Views for Mute {
+    fn record(&self, _: &ViewContext<'_>, _: Resource, _: &[u8], _: &dyn RelatedRecords) -> Result<Value, ViewError> {
+        Err(ViewError::Damaged)
+    }
+
+    fn sync_status(&self, _: &ViewContext<'_>, _: &SyncState) -> Result<Value, ViewError> {
+        Err(ViewError::Damaged)
+    }
+}
+
+/// No journal can be read while it is away.
+#[derive(Default)]
+struct Leaving {
+    store: MemoryStore,
+    away: AtomicBool,
+}
+
+impl Store for Leaving {
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
+        self.store.read(key)
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        if self.away.load(Ordering::SeqCst) && keys::parse_journal(&range.start).is_some() {
+            return Err(StoreError::Away { why: "a test".into() });
+        }
+        self.store.scan(range, direction, limit)
+    }
+
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        self.store.scan_keys(range, direction, limit)
+    }
+
+    fn commit(&self, batch: Batch) -> CommitFuture {
+        self.store.commit(batch)
+    }
+
+    fn health(&self) -> Health {
+        self.store.health()
+    }
+}
+
+/// A location without EHR.
+fn start(store: &Arc<Leaving>) -> Addr<LocationActor> {
+    let here = setup::LocationSetup { source: None, ..testing::location(LocationId(1), 1, 1) };
+    let setup = Arc::new(testing::setup([testing::institution(1)], [here], []));
+    let ids = Arc::new(Ids::new(store.clone()));
+    let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
+    let registry =
+        EndpointRegistry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
+    let deps = Arc::new(Deps {
+        change_counter: ChangeCounter::new(&setup),
+        setup,
+        store: store.clone(),
+        ids,
+        pool: Pool::default(),
+        outbox: Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default())),
+        views: Arc::new(Mute),
+        secrets: Secrets::from_seed([7; 32]),
+        index: Arc::default(),
+        long_work: LongWork::default(),
+    });
+    let idle = Duration::from_secs(3_600);
+    LocationActor::new(LocationId(1), deps, None, None, Arc::default(), idle, Arc::default()).start()
+}
+
+async fn ask<T>(actor: &Addr<LocationActor>, make: impl FnOnce(Reply<T>) -> Ask) -> Result<T, EngineError> {
+    let (reply, answer) = oneshot::channel();
+    actor.send(make(reply)).await.unwrap();
+    answer.await.unwrap()
+}
+
+/// Whatever is asked first of a location that could not be loaded loads it, when it is time to try again.
+async fn comes_back<T>(make: impl Fn(Reply<T>) -> Ask) {
+    let store = Arc::new(Leaving::default());
+    store.away.store(true, Ordering::SeqCst);
+    let actor = start(&store);
+    assert_eq!(ask(&actor, &make).await.err(), Some(EngineError::StoreAway));
+    store.away.store(false, Ordering::SeqCst);
+    for _ in 0..600 {
+        if ask(&actor, &make).await.is_ok() {
+            return;
+        }
+        actix::clock::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("it was not loaded");
+}
+
+#[actix::test]
+async fn a_search_loads_it() {
+    let query = SlotQuery {
+        from: Date(20_000),
+        days: 1,
+        length: SECOND,
+        interval: None,
+        appointment_type: None,
+        providers: Vec::new(),
+        operatories: Vec::new(),
+        source: None,
+        hours: None,
+        join_blocks: false,
+        overlapping_operatory_slots: false,
+        appointments_per_timeslot: 1,
+        not_before: Timestamp(0),
+        limit: 1,
+    };
+    comes_back(|reply| Ask::FreeSlots { query: Box::new(query.clone()), reply }).await;
+}
+
+#[actix::test]
+async fn a_look_at_how_reading_stands_loads_it() {
+    comes_back(|reply| Ask::SyncState { reply }).await;
+}
+
+#[actix::test]
+async fn a_list_of_its_writes_loads_it() {
+    comes_back(|reply| Ask::Writes { reply }).await;
+}
