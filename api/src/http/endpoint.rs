@@ -34,6 +34,8 @@ pub struct Endpoint {
     pub failure_view: Option<SchemaOf>,
     /// Whatever body comes is left unread.
     pub body_unread: bool,
+    /// It changes nothing, and may be much work.
+    pub reads: bool,
     /// What it shows changes without any record of the institution changing.
     pub fresh: bool,
     /// What the summary has no room for.
@@ -70,6 +72,7 @@ pub enum Success {
 impl Endpoint {
     pub(crate) fn new(method: Method, path: &'static str, access: Access) -> Endpoint {
         Endpoint {
+            reads: method == Method::GET,
             method,
             path,
             summary: "",

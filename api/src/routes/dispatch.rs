@@ -90,7 +90,7 @@ const READ_UNDER_RIGHTS: usize = 3;
 /// Reading is the work of processor and disk, and may be much: threads of its own do it, so that those who wait for an answer of another
 /// sort, a probe of the process for one, do not wait for it.
 async fn answer(route: &'static Route, call: Call) -> Result<HttpResponse, Error> {
-    if route.method != Method::GET {
+    if !route.reads {
         return route.answer(call).ok_or(ApiError::Internal)?.await;
     }
     let runtime = tokio::runtime::Handle::current();
@@ -119,7 +119,7 @@ impl Finished {
         let (status, headers) = (head.status(), head.headers().clone());
         match body.try_into_bytes() {
             Ok(body) => Finished { status, headers, body },
-            // No GET with a token answers with a stream.
+            // No reading with a token answers with a stream.
             Err(_) => Finished::of(ApiError::Internal.error_response()),
         }
     }
@@ -154,4 +154,32 @@ fn allowed(here: &[&'static Route], version: Option<Version>) -> String {
         }
     }
     methods.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::thread;
+
+    use super::*;
+    use crate::{http::describe::Notes, routes::route};
+
+    async fn thread_of(route: Route) -> String {
+        let route: &'static Route = Box::leak(Box::new(route));
+        let answer = answer(route, Call::describing(route, Version::V3_0_0, Notes::default())).await.unwrap();
+        String::from_utf8(answer.into_body().try_into_bytes().unwrap().to_vec()).unwrap()
+    }
+
+    /// Tells where it runs.
+    async fn here(_: Call) -> Result<HttpResponse, ApiError> {
+        Ok(HttpResponse::Ok().body(format!("{:?}", thread::current().id())))
+    }
+
+    #[actix_web::test]
+    async fn what_reads_is_not_the_work_of_the_web_worker() {
+        let worker = format!("{:?}", thread::current().id());
+        assert_ne!(thread_of(route::get("/", here)).await, worker);
+        assert_ne!(thread_of(route::post("/", here).reading()).await, worker);
+        assert_eq!(thread_of(route::post("/", here)).await, worker);
+    }
 }

@@ -192,6 +192,11 @@ impl Route {
         self.with(|it| it.operation = Some(name))
     }
 
+    /// Changes nothing, whatever its method says.
+    pub(crate) fn reading(self) -> Route {
+        self.with(|it| it.reads = true)
+    }
+
     /// Takes a body of any sort and does not look at it.
     pub(crate) fn leaving_body(self) -> Route {
         self.with(|it| it.body_unread = true)

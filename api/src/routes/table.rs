@@ -385,6 +385,7 @@ fn booking_intent() -> Vec<Route> {
                  /intent/booking/book, or first with POST /intent/booking/hold if the caller needs time.",
             )
             .fails_as::<BookingRefusal>(&[503])
+            .reading()
             .named("search_slots"),
         post(hold, booking::hold::create)
             .answers::<SlotHold>("Hold a slot", "4.8")
