@@ -6,6 +6,7 @@ use std::{
     io::{self, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     path::Path,
+    process::Command,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -118,4 +119,44 @@ async fn a_stop_takes_no_longer_than_it_may_whatever_receivers_do() {
     tokio::task::spawn_blocking(move || mute.accept()).await.unwrap().unwrap();
     let took = tokio::task::spawn_blocking(|| process.stop()).await.unwrap().unwrap();
     assert!(took < STOP * 3, "{took:?}");
+}
+
+/// What a command of the product said; it succeeded.
+fn succeeds(arguments: &[&str]) -> String {
+    let ended = Command::new(env!("CARGO_BIN_EXE_practice-sync-under-test")).args(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned();
+    assert!(ended.status.success(), "{arguments:?}: {said}");
+    said
+}
+
+/// The ids and names of all patients, while a process serves.
+async fn patients(installation: &Installation) -> Vec<String> {
+    let process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    let list = format!("{}&per_page=100", process::path("/patients", process::LOCATIONS[0].0));
+    let (status, listed) = caller.get(&list).await.unwrap();
+    assert_eq!(status, 200, "{listed}");
+    process.stop().unwrap();
+    let patients = listed["data"].as_array().unwrap().iter();
+    patients.map(|it| format!("{} {}", it["id"], it["last_name"])).collect()
+}
+
+#[actix::test]
+async fn a_store_is_made_anew_and_salvaged_by_hand_and_holds_what_it_held() {
+    let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
+    let installation = installation(dir.path(), &ehr, &[]);
+    let before = patients(&installation).await;
+    assert!(before.len() >= 10, "{before:?}");
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+
+    succeeds(&["store", "compact", "--data", &path("data")]);
+    assert_eq!(patients(&installation).await, before);
+
+    let config = installation.config().to_str().unwrap();
+    succeeds(&["store", "salvage", "--config", config, "--to", &path("salvaged")]);
+    let text = fs::read_to_string(config).unwrap();
+    fs::write(config, text.replacen(&path("data"), &path("salvaged"), 1)).unwrap();
+    fs::remove_dir_all(dir.path().join("data")).unwrap();
+    assert_eq!(patients(&installation).await, before);
 }
