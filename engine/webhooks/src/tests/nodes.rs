@@ -210,7 +210,7 @@ async fn a_receiver_that_takes_its_time_holds_no_move_up() {
     assert_eq!(ids[0], ids[1], "it comes again, under its id");
 }
 
-/// It stood still between its look at what is due and the attempt, and its lease has run out meanwhile.
+/// It knows of a message, and begins none.
 #[tokio::test]
 async fn a_node_that_has_lost_an_endpoint_sends_nothing_to_it() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
