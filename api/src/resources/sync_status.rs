@@ -58,9 +58,12 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     Ok(call.list(&rows))
 }
 
+/// By the node that has them.
+type Elsewhere = BTreeMap<String, Vec<u32>>;
+
 /// What is here, and what other nodes have. Data sources are not torn apart: their locations are of one institution.
-fn places(call: &Call, all: Vec<OpenLocation>) -> Result<(Vec<OpenLocation>, BTreeMap<String, Vec<u32>>), ApiError> {
-    let (mut here, mut elsewhere) = (Vec::new(), BTreeMap::<String, Vec<u32>>::new());
+fn places(call: &Call, all: Vec<OpenLocation>) -> Result<(Vec<OpenLocation>, Elsewhere), ApiError> {
+    let (mut here, mut elsewhere) = (Vec::new(), Elsewhere::new());
     for location in all {
         match call.api.engine.place(location.institution.id) {
             Place::Mine => here.push(location),

@@ -67,7 +67,7 @@ async fn bookings(options: &Options, nodes: usize, report: &mut Report) -> Resul
     let addresses: Vec<SocketAddr> = servers.iter().map(|server| server.address).collect();
     let caller = Caller::sign_in(addresses[0], API_KEY).await?;
     let few = Options { locations: INSTITUTIONS, ..options.clone() };
-    let offers = Arc::new(offers(addresses[0], &caller, &few, |id| subdomain(id.into())).await?);
+    let offers = Arc::new(offers(addresses[0], &caller, &few, subdomain).await?);
     if nodes > 1 {
         forwarding(&caller, &addresses, report).await?;
     }
@@ -79,7 +79,7 @@ async fn bookings(options: &Options, nodes: usize, report: &mut Report) -> Resul
         let requests: Requests = Arc::new(move |number| {
             let number = number * nodes + index;
             let (location, token) = offers.get(number)?;
-            let query = format!("subdomain={}&location_id={location}", subdomain((*location).into()));
+            let query = format!("subdomain={}&location_id={location}", subdomain(*location));
             Some(request(&booking(number, token.clone()), &query, &authorization))
         });
         let load = Load { connections: options.connections.div_ceil(nodes), ..load(options) };

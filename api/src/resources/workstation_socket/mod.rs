@@ -86,7 +86,7 @@ fn in_our_words(headers: &HeaderMap) -> Result<(), ApiError> {
 /// Who has the workstation's location.
 enum Begun {
     Here(Session, Messages),
-    Elsewhere(NodeSocket),
+    Elsewhere(Box<NodeSocket>),
 }
 
 /// The location of a workstation is known by its first frame. While that moves, and where a node was wrong about it, the workstation is
@@ -101,7 +101,11 @@ async fn begin(api: &Api, came: &Came, hello: &str) -> Result<Begun, ByeReason> 
             Place::Elsewhere(node) if !came.handed_on => {
                 let socket = peers.socket(&node, PATH, SUBPROTOCOL, came.client, FRAME_BYTES).await;
                 let mut socket = socket.ok_or(ByeReason::Shutdown)?;
-                return if socket.send(hello).await { Ok(Begun::Elsewhere(socket)) } else { Err(ByeReason::Shutdown) };
+                return if socket.send(hello).await {
+                    Ok(Begun::Elsewhere(Box::new(socket)))
+                } else {
+                    Err(ByeReason::Shutdown)
+                };
             }
             Place::Elsewhere(_) | Place::Unsettled => return Err(ByeReason::Shutdown),
         }
@@ -133,7 +137,7 @@ impl Socket {
         let mut out = self.out.clone();
         self.gauge.max_message.set(FRAME_BYTES as u64);
         match begun {
-            Ok(Begun::Elsewhere(node)) => self.hand_on(node, &mut out).await,
+            Ok(Begun::Elsewhere(node)) => self.hand_on(*node, &mut out).await,
             Ok(Begun::Here(session, messages)) => {
                 // Whichever ends first ends both: the engine has nothing more to say, or nobody is there to hear it.
                 tokio::select! {

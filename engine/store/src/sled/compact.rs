@@ -297,7 +297,8 @@ mod tests {
                 assert!(found == before, "{steps} steps");
                 store.commit(put(vec![round + 1], vec![1])).await.unwrap();
             }
-            assert_eq!(size(dir.path()) < large, steps >= COUNTS, "{steps} steps");
+            // sled itself may cut an empty end off a log that it opens.
+            assert_eq!(size(dir.path()) < large / 2, steps >= COUNTS, "{steps} steps");
         }
     }
 
