@@ -595,7 +595,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice_by_three_node
         let answer = book(&mut caller, attempt.location, &attempt.body).await;
         ledger.lock().unwrap().accept(attempt, &answer);
     }
-    let ledger = ledger.lock().unwrap();
+    let ledger = std::mem::take(&mut *ledger.lock().unwrap());
     for (attempt, reference, appointment) in ledger.accepted.values() {
         let status =
             format!("/intent/booking/status?subdomain={}&booking_ref={reference}", subdomain(attempt.location));
