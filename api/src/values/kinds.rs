@@ -41,18 +41,17 @@ pub struct Kind<T> {
 impl<T: 'static> Kind<T> {
     pub(crate) fn new(
         schema: impl Fn() -> Value + 'static,
-        example: impl Into<Value>,
+        example: impl Into<Value> + Clone + 'static,
         read: impl Fn(Raw<'_>) -> Parsed<T> + 'static,
     ) -> Kind<T> {
-        let example = example.into();
-        let shape = move || Shape { schema: schema(), example: example.clone(), apart: false, chosen: false };
+        let shape = move || Shape { schema: schema(), example: example.clone().into(), apart: false, chosen: false };
         Kind { read: Box::new(read), shape: Box::new(shape) }
     }
 
     /// Of what is a string in JSON.
     pub(crate) fn of_text(
         schema: impl Fn() -> Value + 'static,
-        example: impl Into<Value>,
+        example: impl Into<Value> + Clone + 'static,
         read: impl Fn(&str) -> Parsed<T> + 'static,
     ) -> Kind<T> {
         Kind::new(schema, example, move |raw| read(raw.text()?))
@@ -95,9 +94,10 @@ impl<T: 'static> Kind<T> {
         Kind { read: self.read, shape: Box::new(move || Shape { apart: true, ..shape() }) }
     }
 
-    pub(crate) fn example_of(self, example: impl Into<Value>) -> Kind<T> {
-        let (shape, example) = (self.shape, example.into());
-        Kind { read: self.read, shape: Box::new(move || Shape { example: example.clone(), chosen: true, ..shape() }) }
+    pub(crate) fn example_of(self, example: impl Into<Value> + Clone + 'static) -> Kind<T> {
+        let shape = self.shape;
+        let shape = move || Shape { example: example.clone().into(), chosen: true, ..shape() };
+        Kind { read: self.read, shape: Box::new(shape) }
     }
 }
 
@@ -427,16 +427,20 @@ pub(crate) fn zone() -> Kind<Tz> {
 // Objects, in bodies only. What is in them is read by path.
 
 pub(crate) fn object() -> Kind<()> {
-    json_object().map(|_| ())
+    of_objects(|_| ())
 }
 
 /// Whatever the client keeps in it.
 pub(crate) fn json_object() -> Kind<Map<String, Value>> {
+    of_objects(Map::clone)
+}
+
+fn of_objects<T: 'static>(take: impl Fn(&Map<String, Value>) -> T + 'static) -> Kind<T> {
     Kind::new(
         || json!({"type": "object"}),
-        json!({}),
-        |raw| match raw {
-            Raw::Json(Value::Object(object)) => Ok(object.clone()),
+        Map::new(),
+        move |raw| match raw {
+            Raw::Json(Value::Object(object)) => Ok(take(object)),
             _ => Err("must be an object".into()),
         },
     )

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use chrono::{DateTime, Offset, TimeZone, Utc};
+use chrono::{DateTime, Offset, SecondsFormat, TimeZone, Utc};
 use chrono_tz::Tz;
 use location::{time::Timestamp, zone::Date};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -33,12 +33,12 @@ impl JsonSchema for At {
 }
 
 pub fn utc(t: Timestamp) -> String {
-    instant(t).format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+    instant(t).to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 /// `2026-12-01T09:30:00.000-05:00`
 pub fn with_zone(t: Timestamp, zone: Tz) -> String {
-    instant(t).with_timezone(&zone).format("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
+    instant(t).with_timezone(&zone).to_rfc3339_opts(SecondsFormat::Millis, false)
 }
 
 /// The zone's offset at that instant: `-05:00`.
@@ -82,6 +82,7 @@ mod tests {
         assert_eq!(utc(winter), "2026-12-01T14:30:00.000Z");
         assert_eq!(with_zone(winter, zone), "2026-12-01T09:30:00.000-05:00");
         assert_eq!(offset(at("2026-07-01T14:30:00Z"), zone), "-04:00");
+        assert_eq!(with_zone(winter, Tz::UTC), "2026-12-01T14:30:00.000+00:00");
         assert_eq!(for_people(winter, zone), "Tue, Dec 1 2026, 9:30 AM EST");
         let (date, minutes) = local(winter, zone);
         assert_eq!((date.to_string().as_str(), minutes), ("2026-12-01", 9 * 60 + 30));
