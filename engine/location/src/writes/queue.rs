@@ -188,9 +188,9 @@ impl Queue {
         self.deadlines.iter().find(|(_, id)| self.writes[id].waits_unknown()).map(|(at, _)| *at)
     }
 
-    /// When the oldest unfinished write was queued.
+    /// When the oldest unfinished write was queued: ids are given in the order of time.
     pub fn oldest(&self) -> Option<Timestamp> {
-        self.writes.values().map(|write| write.queued_at).min()
+        self.writes.first_key_value().map(|(_, write)| write.queued_at)
     }
 
     /// Unfinished writes of one patient, in order.

@@ -8,7 +8,7 @@ use records::{
     document::Document,
     index::{OrderBy, Term},
 };
-use store::{Direction, Store, StoreError, keys, prefix_end};
+use store::{Direction, Key, Store, StoreError, keys, prefix_end};
 
 use super::{
     filter::Criterion,
@@ -94,10 +94,11 @@ impl<'a> List<'a> {
             if positions.is_empty() {
                 break;
             }
-            for position in positions {
-                let key = keys::record(self.kind, self.scope, position.id);
-                let Some(value) = self.store.get(&key)? else { continue };
-                rows.extend(take(&key, value)?.map(|row| (position, row)));
+            let record = |position: &Position| keys::record(self.kind, self.scope, position.id);
+            let keys: Vec<Key> = positions.iter().map(record).collect();
+            for ((position, key), found) in positions.into_iter().zip(&keys).zip(self.store.read_many(&keys)?) {
+                let Some(found) = found else { continue };
+                rows.extend(take(key, found.value)?.map(|row| (position, row)));
             }
         }
         Ok(rows)
