@@ -32,8 +32,8 @@ pub(crate) const PROOF: HeaderName = HeaderName::from_static("x-node-proof");
 /// Whose call it is.
 pub(super) const CLIENT: HeaderName = HeaderName::from_static("x-node-client");
 
-/// A part of a call that was counted already.
-pub(crate) const COUNTED: HeaderName = HeaderName::from_static("x-node-counted");
+/// On a part of a call that was counted already.
+pub(super) const COUNTED: HeaderName = HeaderName::from_static("x-node-counted");
 
 /// Nodes name themselves to each other.
 pub(crate) const AGENT: &str = "practice-sync-node";
@@ -66,6 +66,8 @@ pub(crate) struct NodeCall<'a> {
     pub id: &'a str,
     /// Whose call it is.
     pub client: Option<IpAddr>,
+    /// It is part of a call that was counted already.
+    pub counted: bool,
     pub body: Bytes,
 }
 
@@ -111,8 +113,8 @@ impl Peers {
     /// Tells other nodes to look who the members are, before they would by themselves. One that does not hear it looks later.
     pub(crate) async fn tell_to_look(&self, nodes: &[String]) {
         let headers = HeaderMap::from_iter([(USER_AGENT, HeaderValue::from_static(AGENT))]);
-        let call =
-            NodeCall { method: &Method::POST, path: LOOK, headers: &headers, id: "", client: None, body: Bytes::new() };
+        let (client, counted, body) = (None, false, Bytes::new());
+        let call = NodeCall { method: &Method::POST, path: LOOK, headers: &headers, id: "", client, counted, body };
         let telling = nodes.iter().map(|node| timeout(CONNECT, self.answer(node, &call)));
         drop(join_all(telling).await);
     }
@@ -138,11 +140,13 @@ impl Peers {
     }
 
     async fn answer(&self, node: &str, call: &NodeCall<'_>) -> Result<reqwest::Response, NotForwarded> {
-        let NodeCall { method, path, headers, id, client, body } = call;
+        let NodeCall { method, path, headers, id, client, counted, body } = call;
         let proof = self.proofs.of_call(&Called { method: method.as_str(), path, client: *client });
         let method = reqwest::Method::from_bytes(method.as_str().as_bytes()).map_err(|_| NotForwarded::NotSent)?;
         let mut sending = self.client.request(method, format!("{node}{path}"));
-        for (name, value) in headers.iter().filter(|(name, _)| !OF_THE_HOP.contains(name)) {
+        // What only nodes say is never a client's word.
+        let travels = |name: &HeaderName| !OF_THE_HOP.contains(name) && ![PROOF, CLIENT, COUNTED].contains(name);
+        for (name, value) in headers.iter().filter(|(name, _)| travels(name)) {
             sending = sending.header(name.as_str(), value.as_bytes());
         }
         let mut own = reqwest::header::HeaderMap::new();
@@ -155,6 +159,9 @@ impl Peers {
         set(&PROOF, &proof.text());
         set(&CLIENT, &client.map(|client| client.to_string()).unwrap_or_default());
         set(&REQUEST_ID, id);
+        if *counted {
+            set(&COUNTED, "1");
+        }
         // In the place of what a client calls so.
         let sent = sending.headers(own).body(body.clone()).send().await;
         let answer = sent.map_err(|error| match error.is_connect() {
@@ -202,6 +209,58 @@ impl From<NotForwarded> for ApiError {
         match why {
             NotForwarded::NotSent => ApiError::Unavailable { retry_after: 1 },
             NotForwarded::NoAnswer => engine::EngineError::OutcomeUnknown.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
+    use super::*;
+
+    /// A client that could say what nodes say would choose its address and be counted by no limit.
+    #[actix_web::test]
+    async fn what_only_nodes_say_is_not_taken_from_a_client() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let node = format!("http://{}", listener.local_addr().unwrap());
+        let heard = actix_web::rt::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let (mut text, mut bytes) = (String::new(), [0; 4_096]);
+            while !text.contains("\r\n\r\n") {
+                let read = stream.read(&mut bytes).await.unwrap();
+                text.push_str(std::str::from_utf8(&bytes[..read]).unwrap());
+            }
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+            text.to_lowercase()
+        });
+        let mut headers = HeaderMap::new();
+        for name in [PROOF, CLIENT, COUNTED] {
+            headers.insert(name, HeaderValue::from_static("from-the-client"));
+        }
+        headers.insert(USER_AGENT, HeaderValue::from_static("an-application"));
+        let (client, body) = (Some(IpAddr::from([192, 0, 2, 7])), Bytes::new());
+        let call = NodeCall {
+            method: &Method::GET,
+            path: "/patients",
+            headers: &headers,
+            id: "its-id",
+            client,
+            counted: false,
+            body,
+        };
+        let peers = Peers::new(&Secret::from_bytes([7; 32])).unwrap();
+        // Whoever answers does not have the secret.
+        assert_eq!(peers.forward(&node, &call).await.err(), Some(NotForwarded::NoAnswer));
+        let heard = heard.await.unwrap();
+        assert!(!heard.contains("from-the-client") && !heard.contains("x-node-counted"), "{heard}");
+        for said in ["x-node-client: 192.0.2.7", "x-node-proof: ", "x-request-id: its-id", "user-agent: an-application"]
+        {
+            assert!(heard.contains(said), "{said}: {heard}");
         }
     }
 }

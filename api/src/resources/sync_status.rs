@@ -23,7 +23,7 @@ use crate::{
         errors::{ApiError, HttpResult},
         version_header::VERSION,
     },
-    nodes::forward::{AGENT, COUNTED, NodeCall},
+    nodes::forward::{AGENT, NodeCall},
     values::kinds::{id, name_of},
     views::sync_status::{Health, SourceStatus, view},
 };
@@ -91,7 +91,6 @@ async fn ask(
     headers.insert(AUTHORIZATION, value(&format!("Bearer {token}"))?);
     headers.insert(VERSION, value(call.version.name())?);
     headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-    headers.insert(COUNTED, HeaderValue::from_static("1"));
     let mut rows = Vec::new();
     for some in locations.chunks(ASKED_AT_ONCE) {
         let mut query: Vec<String> = some.iter().map(|id| format!("location_ids[]={id}")).collect();
@@ -99,7 +98,7 @@ async fn ask(
         query.extend(write.map(|color| format!("write_status={color}")));
         let path = format!("/sync_status?{}", query.join("&"));
         let (method, client, body) = (&Method::GET, call.client, Bytes::new());
-        let asked = NodeCall { method, path: &path, headers: &headers, id: "", client, body };
+        let asked = NodeCall { method, path: &path, headers: &headers, id: "", client, counted: true, body };
         let answer = peers.ask(node, &asked).await.map_err(|_| ApiError::Unavailable { retry_after: RETRY_MOVED })?;
         let answer: Answer = serde_json::from_slice(&answer).map_err(|_| ApiError::Internal)?;
         rows.extend(answer.data);

@@ -104,7 +104,7 @@ async fn hand_on(
     let id = context.as_ref().and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
     let (method, headers, client) = (request.method(), request.headers(), api.client(request));
-    let call = NodeCall { method, path, headers, id, client, body };
+    let call = NodeCall { method, path, headers, id, client, counted: false, body };
     tokio::select! {
         answer = peers.forward(node, &call) => answer,
         () = lost(api, node, institution) => Err(NotForwarded::NoAnswer),
