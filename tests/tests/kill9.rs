@@ -23,7 +23,7 @@ use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
     http_client::Caller,
-    process::{self, Installation, LOCATIONS, SUBDOMAIN, booking, path},
+    process::{self, HASTY, Installation, LOCATIONS, SUBDOMAIN, booking, path},
     webhook_receiver::WebhookReceiver,
 };
 
@@ -36,26 +36,6 @@ const LIFE_MS: (u64, u64) = (50, 450);
 const SAMPLE: usize = 10;
 /// Different patients; they come again, also at both locations at once.
 const PEOPLE: u64 = 400;
-const RULES: &str = r#"
-[defaults.write]
-concurrency = 8
-call_deadline = "2s"
-backoff_base = "100ms"
-backoff_cap = "1s"
-settle = "100ms"
-breaker_threshold = 100
-breaker_pause = "1s"
-breaker_pause_cap = "1s"
-[defaults.pull]
-every = "10s"
-jitter_percent = 50
-call_deadline = "2s"
-retry_base = "100ms"
-retry_cap = "1s"
-[defaults.quota]
-per_minute = 1000000
-burst = 100000
-"#;
 
 /// A booking as its client knows it.
 #[derive(Clone)]
@@ -186,7 +166,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(
     let ehr = unpleasant_ehr();
     let dir = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
-    let installation = chosen(Installation::new(program, dir.path(), &ehr.url(), RULES).unwrap());
+    let installation = chosen(Installation::new(program, dir.path(), &ehr.url(), HASTY).unwrap());
 
     let process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();

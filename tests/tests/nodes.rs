@@ -33,7 +33,7 @@ use tests::harness::{
     fixtures,
     http_client::Caller,
     poll::until,
-    process::{API_KEY, Installation, OPERATOR_KEY, Process, booking},
+    process::{API_KEY, HASTY, Installation, OPERATOR_KEY, Process, booking},
     webhook_receiver::WebhookReceiver,
 };
 use tokio::time::{sleep, timeout};
@@ -136,25 +136,7 @@ secret = "{secret}"
 period = "{period}s"
 [adapters]
 sandbox = "{component}"
-[defaults.write]
-concurrency = 8
-call_deadline = "2s"
-backoff_base = "100ms"
-backoff_cap = "1s"
-settle = "100ms"
-breaker_threshold = 100
-breaker_pause = "1s"
-breaker_pause_cap = "1s"
-[defaults.pull]
-every = "10s"
-jitter_percent = 50
-call_deadline = "2s"
-retry_base = "100ms"
-retry_cap = "1s"
-[defaults.quota]
-per_minute = 1000000
-burst = 100000
-{practices}
+{HASTY}{practices}
 {tests}
 {operator}
 "#,

@@ -32,6 +32,8 @@ pub mod reply;
 pub mod request;
 mod standing;
 mod sweep;
+#[cfg(test)]
+mod testing;
 pub mod turn;
 pub mod unit_of_work;
 pub mod unmet;

@@ -25,6 +25,27 @@ pub const SUBDOMAIN: &str = "demo-dental";
 /// Id, foreign id, zone, and whether bookings must name an operatory.
 pub const LOCATIONS: [(u32, &str, &str, bool); 2] =
     [(101, "main-street", "America/New_York", false), (102, "lakeside", "America/Chicago", true)];
+/// Tables of the configuration file with which little time passes between a write that failed and the next try.
+pub const HASTY: &str = r#"
+[defaults.write]
+concurrency = 8
+call_deadline = "2s"
+backoff_base = "100ms"
+backoff_cap = "1s"
+settle = "100ms"
+breaker_threshold = 100
+breaker_pause = "1s"
+breaker_pause_cap = "1s"
+[defaults.pull]
+every = "10s"
+jitter_percent = 50
+call_deadline = "2s"
+retry_base = "100ms"
+retry_cap = "1s"
+[defaults.quota]
+per_minute = 1000000
+burst = 100000
+"#;
 /// How long a start may take before it counts as failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 

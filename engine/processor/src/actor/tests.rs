@@ -2,36 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use actix::Addr;
-use location::{pull::Resource, zone::Date};
-use serde_json::Value;
+use location::zone::Date;
 use setup::testing;
-use store::{
-    Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned, counters::Ids,
-    keys, secrets::Secrets,
-};
-use webhooks::{
-    egress::{Egress, Reach},
-    outbox::{Doorbell, Outbox},
-    registry::EndpointRegistry,
-    subscriptions::Everyone,
-    views::{RelatedRecords, ViewContext, ViewError, Views},
-};
+use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned, keys};
 
 use super::*;
-use crate::{change_counter::ChangeCounter, id_pool::Pool, long_work::LongWork};
-
-/// Nobody listens.
-struct Mute;
-
-impl Views for Mute {
-    fn record(&self, _: &ViewContext<'_>, _: Resource, _: &[u8], _: &dyn RelatedRecords) -> Result<Value, ViewError> {
-        Err(ViewError::Damaged)
-    }
-
-    fn sync_status(&self, _: &ViewContext<'_>, _: &SyncState) -> Result<Value, ViewError> {
-        Err(ViewError::Damaged)
-    }
-}
+use crate::testing::{Mute, deps};
 
 /// No journal can be read while it is away.
 #[derive(Default)]
@@ -69,22 +45,7 @@ impl Store for Leaving {
 fn start(store: &Arc<Leaving>) -> Addr<LocationActor> {
     let here = setup::LocationSetup { source: None, ..testing::location(LocationId(1), 1, 1) };
     let setup = Arc::new(testing::setup([testing::institution(1)], [here], []));
-    let ids = Arc::new(Ids::new(store.clone()));
-    let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
-    let registry =
-        EndpointRegistry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
-    let deps = Arc::new(Deps {
-        change_counter: ChangeCounter::new(&setup),
-        setup,
-        store: store.clone(),
-        ids,
-        pool: Pool::default(),
-        outbox: Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default())),
-        views: Arc::new(Mute),
-        secrets: Secrets::from_seed([7; 32]),
-        index: Arc::default(),
-        long_work: LongWork::default(),
-    });
+    let (deps, _) = deps(store.clone(), setup, Arc::new(Mute));
     let idle = Duration::from_secs(3_600);
     LocationActor::new(LocationId(1), deps, None, None, Arc::default(), idle, Arc::default()).start()
 }

@@ -21,39 +21,21 @@ use records::{
     document::Document,
     ehr::{Description, EhrAppointment, EhrPatient, EhrRecord, Page as EhrPage, PullAbility},
     record::Record,
-    sync_state::SyncState,
 };
-use serde_json::Value;
 use setup::{LocationSetup, Setup, testing};
-use store::{MemoryStore, Store, counters::Ids, keys::Space, secrets::Secrets};
-use webhooks::{
-    egress::{Egress, Reach},
-    outbox::{Doorbell, Outbox},
-    registry::EndpointRegistry,
-    subscriptions::Everyone,
-    views::{RelatedRecords, ViewContext, ViewError, Views},
-};
+use store::{MemoryStore, Store, keys::Space};
 
 use super::*;
-use crate::{change_counter::ChangeCounter, id_pool::Pool, long_work::LongWork, processor::Deps, request::Request};
+use crate::{
+    processor::Deps,
+    request::Request,
+    testing::{Mute, deps},
+};
 
 const START: Timestamp = Timestamp(1_795_255_200_000);
 const SOURCE: u32 = 1;
 const A: u32 = 1;
 const B: u32 = 2;
-
-/// Nobody listens.
-struct Mute;
-
-impl Views for Mute {
-    fn record(&self, _: &ViewContext<'_>, _: Resource, _: &[u8], _: &dyn RelatedRecords) -> Result<Value, ViewError> {
-        Err(ViewError::Damaged)
-    }
-
-    fn sync_status(&self, _: &ViewContext<'_>, _: &SyncState) -> Result<Value, ViewError> {
-        Err(ViewError::Damaged)
-    }
-}
 
 struct World {
     deps: Arc<Deps>,
@@ -71,22 +53,7 @@ struct World {
 impl World {
     fn new(by_absence: bool) -> World {
         let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup()));
-        let ids = Arc::new(Ids::new(store.clone()));
-        let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
-        let registry =
-            EndpointRegistry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
-        let deps = Arc::new(Deps {
-            change_counter: ChangeCounter::new(&setup),
-            setup,
-            store: store.clone(),
-            ids,
-            pool: Pool::default(),
-            outbox: Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default())),
-            views: Arc::new(Mute),
-            secrets: Secrets::from_seed([7; 32]),
-            index: Arc::default(),
-            long_work: LongWork::default(),
-        });
+        let (deps, _) = deps(store.clone(), setup, Arc::new(Mute));
         let mut world = World {
             deps,
             store,

@@ -28,33 +28,28 @@ use records::{
 use serde::Serialize;
 use serde_json::{Map, json};
 use setup::{LocationSetup, Setup, testing};
-use store::{Direction, KeyRange, MemoryStore, Store, counters::Ids, secrets::Secrets};
+use store::{Direction, KeyRange, MemoryStore, Store};
 use webhooks::{
     delivery::Delivery,
     delivery_id::first_of,
-    egress::{Egress, Reach},
     model::{EndpointId, Owner},
-    outbox::{Doorbell, Outbox},
     registry::{EndpointRegistry, NewSubscription},
     sign::SecretKey,
-    subscriptions::Everyone,
     views::ViewError,
 };
 
 use super::*;
 use crate::{
-    change_counter::ChangeCounter,
     commands::{
         AppointmentChange, BookSlot, ChangeAppointment, ChangePatient, CreateAppointment, CreatePatient, CreateRecord,
         Offer, PatientChange,
     },
-    id_pool::Pool,
     ingest::IngestPage,
-    long_work::LongWork,
     patients::PatientDetails,
     processor::Deps,
     reply::Saved,
     request::Request,
+    testing::deps,
 };
 
 /// What the location asks of itself.
@@ -215,23 +210,8 @@ impl World {
 
     async fn with(write: WriteRules) -> World {
         let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup(write)));
-        let ids = Arc::new(Ids::new(store.clone()));
-        let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
-        let registry =
-            EndpointRegistry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
         let views = Arc::new(Plain::default());
-        let deps = Arc::new(Deps {
-            change_counter: ChangeCounter::new(&setup),
-            setup,
-            store: store.clone(),
-            ids,
-            pool: Pool::default(),
-            outbox: Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default())),
-            views: views.clone(),
-            secrets: Secrets::from_seed([7; 32]),
-            index: Arc::default(),
-            long_work: LongWork::default(),
-        });
+        let (deps, registry) = deps(store.clone(), setup, views.clone());
         let ehrs = [1, 2].map(|source| (source, practice())).into_iter().collect();
         let (processors, now) = (BTreeMap::new(), START);
         let mut world = World { deps, store, registry, views, processors, ehrs, now, heard: 0, values: 0 };
