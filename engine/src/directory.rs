@@ -10,7 +10,10 @@ use std::{
 };
 
 use actix::{Actor, Addr, Arbiter, ArbiterHandle, dev::ToEnvelope, prelude::SendError};
-use location::ids::LocationId;
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::Timestamp,
+};
 use membership::Place;
 use processor::{
     actor::{Ask, Asked, LocationActor, QueueWatcher, Reply},
@@ -26,7 +29,12 @@ use runtime::{
 use store::{StoreError, due, keys};
 use tokio::{sync::oneshot, task::JoinSet};
 
-use crate::{cluster::Cluster, connections::Connections, resume::Resume};
+use crate::{
+    cluster::Cluster,
+    connections::Connections,
+    here::{Here, Moved},
+    resume::Resume,
+};
 
 /// How often the due index is looked at, and how soon again while there is more to wake.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -48,6 +56,7 @@ pub(crate) struct Directory {
     shares: Mutex<HashMap<LocationId, Arc<DiskShare>>>,
     /// None: all institutions are here.
     cluster: Option<Arc<Cluster>>,
+    here: Here,
     /// There may be more to bring in than the due index says.
     gained: AtomicBool,
     stopping: AtomicBool,
@@ -70,6 +79,7 @@ impl Directory {
             locations: Mutex::default(),
             shares: Mutex::default(),
             cluster,
+            here: Here::default(),
             gained: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
         })
@@ -198,7 +208,7 @@ impl Directory {
     /// Institutions have come here: their locations may have work that was under way elsewhere.
     pub(crate) fn gained(&self) {
         self.gained.store(true, Ordering::SeqCst);
-        self.count_institutions();
+        self.note_institutions();
         self.connections.gateway().tell_all();
     }
 
@@ -211,15 +221,23 @@ impl Directory {
         leave(gone).await;
         self.metrics.locations.retain(|id| self.is_here(id));
         self.connections.gateway().let_go(|id| self.is_here(id));
-        self.count_institutions();
+        self.note_institutions();
         // What others change from now on is not counted here.
         self.deps.change_counter.all_changed();
     }
 
-    fn count_institutions(&self) {
+    fn note_institutions(&self) {
         let Some(cluster) = &self.cluster else { return };
-        let here = self.deps.setup.institutions.keys().filter(|id| cluster.place(**id) == Place::Mine).count();
-        self.metrics.institutions_here.set(here as u64);
+        let here = self.deps.setup.institutions.keys().copied().filter(|id| cluster.place(*id) == Place::Mine);
+        let Moved { here, came, left } = self.here.note(here, clock::now());
+        self.metrics.institutions_here.set(here);
+        self.metrics.institutions_came.add(came);
+        self.metrics.institutions_left.add(left);
+    }
+
+    /// Since when an institution lives on this node; none where one process serves all.
+    pub(crate) fn here_since(&self, institution: InstitutionId) -> Option<Timestamp> {
+        self.here.since(institution)
     }
 
     fn is_in_memory(&self, id: LocationId) -> bool {

@@ -239,6 +239,11 @@ impl Engine {
         self.cluster.as_ref().map_or(Place::Mine, |cluster| cluster.place(institution))
     }
 
+    /// Since when an institution lives on this node; none where one process serves all.
+    pub fn here_since(&self, institution: InstitutionId) -> Option<Timestamp> {
+        self.directory.here_since(institution)
+    }
+
     /// What this node knows of the cluster; none where it is alone.
     pub fn nodes(&self) -> Option<Nodes> {
         self.cluster.as_ref().map(|cluster| cluster.nodes())

@@ -19,6 +19,7 @@ mod engine;
 mod fence;
 mod gate_news;
 mod handover;
+mod here;
 mod open;
 mod reads;
 mod resume;

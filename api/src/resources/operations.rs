@@ -69,6 +69,8 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
             ("node_serving", "gauge", "1 while this node has a place among the others.", u64::from(nodes.is_serving)),
             ("node_view", "counter", "Times that members came or went.", nodes.view),
             ("node_institutions", "gauge", "Institutions that live on this node.", numbers.institutions_here),
+            ("node_came_total", "counter", "Institutions that moved to this node.", numbers.institutions_came),
+            ("node_left_total", "counter", "Institutions that moved away from this node.", numbers.institutions_left),
             ("forwarded_total", "counter", "Calls handed on to the node that has the institution.", forwarded),
             ("forwarded_failed_total", "counter", "Calls handed on that got no answer.", failed),
         ];

@@ -41,6 +41,8 @@ pub(crate) struct LocationSyncView {
     adapter: Option<AdapterView>,
     /// The node that serves the location; null if one process serves all.
     node: Option<String>,
+    /// Since when it serves the location; null if one process serves all.
+    node_since: Option<At>,
     /// Null where the health record system needs no workstation.
     gate: Option<GateView>,
     /// Progress by resource of the running or the last cycle.
@@ -91,7 +93,7 @@ pub(crate) struct ResourceProgress {
 }
 
 impl LocationSyncView {
-    fn of(location_id: LocationId, state: SyncState, node: Option<String>, now: Timestamp) -> LocationSyncView {
+    fn of(location_id: LocationId, state: SyncState, now: Timestamp) -> LocationSyncView {
         let resources: std::collections::BTreeSet<Resource> =
             state.progress.keys().chain(&state.guarded).copied().collect();
         let progress = |resource: &Resource| {
@@ -120,7 +122,8 @@ impl LocationSyncView {
             gate: GateView::of(location_id, &state, now),
             read_waits: state.read_waits,
             adapter: state.adapter.map(AdapterView::of),
-            node,
+            node: None,
+            node_since: None,
         }
     }
 }
@@ -156,6 +159,9 @@ fn location(call: &mut Call) -> Result<LocationId, ApiError> {
 async fn view(call: &Call, location: LocationId) -> HttpResult {
     let state = call.api.engine.sync_state(location).await?;
     // It answered.
-    let node = call.api.engine.nodes().map(|nodes| nodes.name);
-    Ok(call.show(LocationSyncView::of(location, state, node, call.api.engine.now())))
+    let engine = &call.api.engine;
+    let institution = engine.setup().locations.get(&location).map(|setup| setup.institution);
+    let node = engine.nodes().map(|nodes| nodes.name);
+    let node_since = institution.and_then(|institution| engine.here_since(institution)).map(At);
+    Ok(call.show(LocationSyncView { node, node_since, ..LocationSyncView::of(location, state, engine.now()) }))
 }

@@ -48,6 +48,9 @@ pub struct Metrics {
     pub locations: Locations,
     /// Institutions that live on this node, where there are several.
     pub institutions_here: Counter,
+    /// Those that moved to this node, and away from it.
+    pub institutions_came: Counter,
+    pub institutions_left: Counter,
     pub webhooks_delivered: Counter,
     pub webhooks_failed: Counter,
 }
@@ -123,6 +126,8 @@ pub struct Numbers {
     pub store_commit_micros: u64,
     pub store_batches_waiting: u64,
     pub institutions_here: u64,
+    pub institutions_came: u64,
+    pub institutions_left: u64,
     /// 1 when values are known to be lost or damaged.
     pub store_damaged: u64,
     pub workstations_connected: u64,
@@ -144,6 +149,8 @@ impl Metrics {
             adapter_faults: self.adapter_faults.get(),
             writes_failed: self.writes_failed.get(),
             institutions_here: self.institutions_here.get(),
+            institutions_came: self.institutions_came.get(),
+            institutions_left: self.institutions_left.get(),
             webhooks_delivered: self.webhooks_delivered.get(),
             webhooks_failed: self.webhooks_failed.get(),
             ..Numbers::default()

@@ -1,0 +1,52 @@
+//! Which institutions live on this node, and since when.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use location::{ids::InstitutionId, time::Timestamp};
+
+#[derive(Default)]
+pub(crate) struct Here(Mutex<BTreeMap<InstitutionId, Timestamp>>);
+
+/// What one look at all institutions has changed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Moved {
+    pub(crate) here: u64,
+    pub(crate) came: u64,
+    pub(crate) left: u64,
+}
+
+impl Here {
+    /// Takes in which institutions are here now. One that was here before has been here all the time.
+    pub(crate) fn note(&self, here: impl Iterator<Item = InstitutionId>, now: Timestamp) -> Moved {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::take(&mut *known);
+        known.extend(here.map(|id| (id, before.get(&id).copied().unwrap_or(now))));
+        let stayed = before.keys().filter(|id| known.contains_key(id)).count() as u64;
+        Moved { here: known.len() as u64, came: known.len() as u64 - stayed, left: before.len() as u64 - stayed }
+    }
+
+    pub(crate) fn since(&self, institution: InstitutionId) -> Option<Timestamp> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&institution).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_keeps_its_time_and_what_comes_again_gets_a_new_one() {
+        let (here, ids) = (Here::default(), |ids: &[u32]| ids.iter().copied().map(InstitutionId).collect::<Vec<_>>());
+        let look = |these: &[u32], now| here.note(ids(these).into_iter(), Timestamp(now));
+        assert_eq!(look(&[1, 2], 10), Moved { here: 2, came: 2, left: 0 });
+        assert_eq!(look(&[2, 3], 20), Moved { here: 2, came: 1, left: 1 });
+        assert_eq!(look(&[1, 2, 3], 30), Moved { here: 3, came: 1, left: 0 });
+        assert_eq!(
+            [1, 2, 3, 4].map(|id| here.since(InstitutionId(id))),
+            [Some(30), Some(10), Some(20), None].map(|at| at.map(Timestamp))
+        );
+    }
+}
