@@ -239,6 +239,11 @@ impl Engine {
         self.cluster.as_ref().map_or(Place::Mine, |cluster| cluster.place(institution))
     }
 
+    /// Whether each read waits for another machine, which may be away.
+    pub fn reads_wait(&self) -> bool {
+        self.deps.store.is_remote()
+    }
+
     /// Since when an institution lives on this node; none where one process serves all.
     pub fn here_since(&self, institution: InstitutionId) -> Option<Timestamp> {
         self.directory.here_since(institution)

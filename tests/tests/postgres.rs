@@ -8,7 +8,7 @@ use std::{
 };
 
 use engine::{CopyStep, Incomplete};
-use postgres_server::{Cluster, Durability, is_left_out};
+use postgres_server::{Cluster, Durability, Proxy, is_left_out};
 use sandbox_ehr::Profile;
 use serde_json::Value;
 use setup::{
@@ -116,6 +116,47 @@ async fn a_database_that_is_away_is_503_and_the_practice_goes_on_when_it_is_back
 }
 
 /// What a command printed, and whether it succeeded.
+/// Whoever changes something reads before, too: no thread that answers others waits for the database.
+#[actix::test]
+async fn a_probe_of_the_process_is_answered_while_every_call_waits_for_the_database() {
+    if is_left_out() {
+        return;
+    }
+    let (ehr, dir) = (ehr(), tempfile::tempdir().unwrap());
+    let cluster = Cluster::temporary(Durability::Written).unwrap();
+    let way = Proxy::to(cluster.port()).unwrap();
+    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), "").unwrap();
+    let installation = installation.on_database(&Cluster::url(way.port())).unwrap();
+    let _process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    let location = LOCATIONS[0].0;
+    let slot = process::offers(&mut caller, location).await.unwrap().pop().unwrap();
+    let made = until_booked(&mut caller, location, &booking(&slot, "probed", 1, "probed")).await;
+
+    way.stall();
+    let cancel = serde_json::json!({"booking_ref": made["booking"]["booking_ref"]});
+    let mut waiting = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let (cancel, mut caller) = (cancel.clone(), caller.another(installation.address).await.unwrap());
+        waiting.spawn_local(async move { caller.post(&path("/intent/booking/cancel", location), &cancel).await });
+    }
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::new();
+    for _ in 0..20 {
+        let probe = client.get(format!("http://{}/healthz", installation.address)).send();
+        let answer = tokio::time::timeout(Duration::from_secs(3), probe).await;
+        assert_eq!(answer.expect("the probe waits for the database").unwrap().status(), 200);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(waiting.try_join_next().is_none(), "the calls should wait meanwhile");
+    way.mend();
+    while let Some(answer) = waiting.join_next().await {
+        let (status, answer) = answer.unwrap().unwrap();
+        assert!(matches!(status, 200 | 503), "{status} {answer}");
+    }
+}
+
 fn command(arguments: &[&str]) -> (bool, String) {
     let ended = Command::new(PROGRAM).args(arguments).output().unwrap();
     let said = [ended.stdout, ended.stderr].concat();

@@ -88,9 +88,9 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
 const READ_UNDER_RIGHTS: usize = 3;
 
 /// Reading is the work of processor and disk, and may be much: threads of its own do it, so that those who wait for an answer of another
-/// sort, a probe of the process for one, do not wait for it.
+/// sort, a probe of the process for one, do not wait for it. Where the store is another machine's, whoever writes reads there too.
 async fn answer(route: &'static Route, call: Call) -> Result<HttpResponse, Error> {
-    if !route.reads {
+    if !route.reads && !call.api.engine.reads_wait() {
         return route.answer(call).ok_or(ApiError::Internal)?.await;
     }
     let runtime = tokio::runtime::Handle::current();

@@ -67,10 +67,8 @@ impl Processor {
         let Some(born) = details.date_of_birth else { return Ok(Vec::new()) };
         let born = born.to_string();
         let mut ids = Vec::new();
-        for name in [folded(&details.last_name), plain(&details.last_name)] {
-            if let Some(key) = self.match_key(&name, &born) {
-                ids.extend(self.matches(&key, unit)?);
-            }
+        for key in self.match_keys(details) {
+            ids.extend(self.matches(&key, unit)?);
         }
         ids.sort_unstable();
         ids.dedup();
@@ -82,6 +80,14 @@ impl Processor {
         let same = |patient: &Record<records::Patient>| same_name(&patient.last_name, &details.last_name);
         patients.retain(|patient| patient.date_of_birth.as_ref() == Some(&born) && same(patient));
         Ok(patients)
+    }
+
+    /// The lists that those stand in who may be meant.
+    pub fn match_keys(&self, details: &PatientDetails) -> impl Iterator<Item = Key> {
+        let born = details.date_of_birth.map(|born| born.to_string());
+        let mut names = vec![folded(&details.last_name), plain(&details.last_name)];
+        names.dedup();
+        names.into_iter().filter_map(move |name| self.match_key(&name, born.as_deref()?))
     }
 
     fn matches(&self, key: &Key, unit: &mut UnitOfWork<'_>) -> Result<Vec<u32>, Reject> {

@@ -73,6 +73,7 @@ impl Request for BookSlot {
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Booked), Reject> {
         let digest = key_digest(&self.idempotency_key);
         let claim_key = keys::claim(at.institution.id.0, &digest);
+        unit.foresee(at.match_keys(&self.patient).chain([claim_key.clone()]))?;
         let claim: Option<Claim> = unit.guarded(claim_key.clone())?.map(|bytes| decode(&bytes)).transpose()?;
         let claimed_by = claim.filter(|claim| cx.now < claim.expires).map(|claim| claim.location);
         let matched = at.matching_patient(&self.patient, unit)?;

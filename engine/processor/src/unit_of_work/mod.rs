@@ -130,6 +130,16 @@ impl<'a> UnitOfWork<'a> {
         Ok(self.expected(&key).flatten())
     }
 
+    /// Reads several values at once that `guarded` will be asked for: where the store is another machine's, that is one way there and not
+    /// several.
+    pub fn foresee(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), StoreError> {
+        let unread = |key: &Key| !self.written.contains_key(key) && !self.expected.contains_key(key);
+        let keys: Vec<Key> = keys.into_iter().filter(unread).collect();
+        let found = self.store.read_many(&keys)?;
+        self.expected.extend(keys.into_iter().zip(found));
+        Ok(())
+    }
+
     /// As it was read, where the commit insists on it.
     fn expected(&self, key: &Key) -> Option<Option<Vec<u8>>> {
         self.expected.get(key).map(|found| found.as_ref().map(|found| found.value.clone()))
