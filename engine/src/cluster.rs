@@ -26,6 +26,8 @@ pub struct Nodes {
     pub members: Vec<String>,
     /// It is a member that has renewed its place in time.
     pub is_serving: bool,
+    /// Another process of its name is a member, and it is not.
+    pub is_kept_out: bool,
 }
 
 pub(crate) struct Cluster {
@@ -64,6 +66,7 @@ impl Cluster {
             view: member.view().epoch,
             members: member.view().nodes.iter().map(|node| node.id.name.clone()).collect(),
             is_serving: member.is_serving(now),
+            is_kept_out: member.is_kept_out(),
         }
     }
 

@@ -295,7 +295,12 @@ impl Engine {
         if !health.accepts_writes() {
             return Err(health.refusing.unwrap_or_else(|| "the disk is nearly full".to_owned()));
         }
-        if self.nodes().is_some_and(|nodes| !nodes.is_serving) {
+        let nodes = self.nodes();
+        if let Some(nodes) = nodes.as_ref().filter(|nodes| nodes.is_kept_out) {
+            let name = &nodes.name;
+            return Err(format!("another process is the node {name}: each needs a name of its own, in `node.name`"));
+        }
+        if nodes.is_some_and(|nodes| !nodes.is_serving) {
             return Err(
                 "this node has no place among the others: it joins, leaves, or cannot reach the database".to_owned()
             );

@@ -177,16 +177,22 @@ impl Member {
             new && renewed && !is_gone(&row.node.id)
         };
         let mut nodes: Vec<Node> = self.view.nodes.iter().filter(stays).cloned().collect();
-        nodes.extend(look.rows.iter().filter(joins).map(|row| row.node.clone()));
         let gone: Vec<&Row> = look.rows.iter().filter(|row| is_gone(&row.node.id)).collect();
-        if nodes == self.view.nodes && gone.is_empty() {
-            return None;
-        }
         let out = self.view.nodes.iter().map(|node| &node.id).filter(|id| !nodes.iter().any(|node| node.id == **id));
         // One that follows the view it is not in any more has nothing left.
         let still = |id: &&NodeId| row(id).is_some_and(|row| row.follows < self.view.epoch);
         let leaving = out.chain(self.view.leaving.iter().filter(still));
-        let leaving = leaving.filter(|id| row(id).is_some() && !is_gone(id)).cloned().collect();
+        let leaving: Vec<NodeId> = leaving.filter(|id| row(id).is_some() && !is_gone(id)).cloned().collect();
+        for row in look.rows.iter().filter(joins) {
+            // What a node does in the store it does under its name: two at a time would do it twice.
+            let named = |id: &NodeId| id.name == row.node.id.name;
+            if !nodes.iter().any(|node| named(&node.id)) && !leaving.iter().any(named) {
+                nodes.push(row.node.clone());
+            }
+        }
+        if nodes == self.view.nodes && gone.is_empty() {
+            return None;
+        }
         let gone = gone.into_iter().cloned().collect();
         Some(Proposal { view: View { epoch: self.view.epoch + 1, nodes, leaving }, gone })
     }
@@ -232,6 +238,16 @@ impl Member {
     /// It is a member that has renewed its place in time.
     pub fn is_serving(&self, now: Moment) -> bool {
         self.is_member() && now < self.serves_until
+    }
+
+    pub fn name(&self) -> &str {
+        &self.node.id.name
+    }
+
+    /// Another process has this one's name and is a member.
+    pub fn is_kept_out(&self) -> bool {
+        let own = &self.node.id;
+        self.view.nodes.iter().any(|node| node.id.name == own.name && node.id != *own)
     }
 
     pub fn view(&self) -> &View {

@@ -129,6 +129,11 @@ impl World {
     }
 
     fn check(&self) {
+        let serves = |process: &&Process| process.member.is_serving(Moment(self.now + process.ahead));
+        let mut names = BTreeSet::new();
+        for process in self.processes.iter().filter(serves) {
+            assert!(names.insert(process.member.name()), "at {} two serve as {}", self.now, process.member.name());
+        }
         for institution in 0..INSTITUTIONS {
             let mut served = Vec::new();
             for process in &self.processes {
@@ -258,6 +263,25 @@ fn one_that_has_lost_the_store_serves_no_longer_than_a_period() {
     world.now += PERIOD;
     assert_eq!(world.served(), 0);
     world.rounds_until(all_are_served);
+}
+
+#[test]
+fn a_second_process_of_a_name_serves_when_the_first_has_ended() {
+    let mut world = calm(&["a", "b"]);
+    world.rounds_until(all_are_served);
+    world.start("a");
+    for _ in 0..12 {
+        world.round();
+    }
+    let kept_out: Vec<bool> = world.processes.iter().map(|process| process.member.is_kept_out()).collect();
+    assert_eq!((kept_out.as_slice(), all_are_served(&world)), (&[false, false, true][..], true));
+    world.processes[0].member.leave();
+    world.rounds_until(|world| world.processes.len() == 2);
+    let serves = |process: &Process, now| process.member.is_serving(Moment(now + process.ahead));
+    world.rounds_until(|world| {
+        world.processes.iter().all(|process| serves(process, world.now)) && all_are_served(world)
+    });
+    assert!(world.processes.iter().all(|process| !process.member.is_kept_out()));
 }
 
 /// How many institutions there are is nobody's cost: where one is follows from the view.
