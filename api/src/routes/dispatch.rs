@@ -70,18 +70,28 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
             Lookup::Miss(vacancy) => answer(route, call).await.map(|answer| api.page_cache.fill(vacancy, answer)),
             Lookup::Uncached => answer(route, call).await,
         };
+        // What was read here is true while the institution is here, and so is what was refused for what was read. What was written was
+        // committed as one that has its place.
+        let reads = route.method == Method::GET || is_refusal(&answer);
+        if reads && institution.is_some_and(|institution| api.engine.place(institution) != Place::Mine) {
+            break;
+        }
         if route.method != Method::GET {
             return answer;
-        }
-        // What was read here is true while the institution is here.
-        if institution.is_some_and(|institution| api.engine.place(institution) != Place::Mine) {
-            break;
         }
         if generation == api.page_cache.generation() {
             return answer;
         }
     }
     Err(ApiError::Unavailable { retry_after: 1 }.into())
+}
+
+fn is_refusal(answer: &Result<HttpResponse, Error>) -> bool {
+    let status = match answer {
+        Ok(answer) => answer.status(),
+        Err(error) => error.as_response_error().status_code(),
+    };
+    status.is_client_error()
 }
 
 /// What was read while the rights of keys changed is not given out, but read again under those there are now: so many times.
