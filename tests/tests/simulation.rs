@@ -19,7 +19,6 @@ mod simulation {
     pub mod log;
     pub mod plan;
     pub mod process;
-    pub mod random;
     pub mod sim;
 }
 

@@ -4,7 +4,7 @@ use std::{
     io::{self, Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -23,9 +23,15 @@ pub enum Commits {
     LoseRequest,
 }
 
+struct Joined {
+    client: TcpStream,
+    server: TcpStream,
+}
+
 #[derive(Default)]
 struct State {
-    connections: Vec<(TcpStream, TcpStream)>,
+    /// As long as one of the two directions is open.
+    connections: Vec<Weak<Joined>>,
     /// New ones are closed at once.
     refusing: bool,
     /// Nothing is handed on, and nobody is told.
@@ -82,8 +88,8 @@ impl Proxy {
 
     /// The way to the server ends, that to the client does not: each of the two sees another state of the connection.
     pub fn half_close(&self) {
-        for (_, server) in &self.state().connections {
-            let _ = server.shutdown(Shutdown::Write);
+        for joined in self.state().connections.iter().filter_map(Weak::upgrade) {
+            let _ = joined.server.shutdown(Shutdown::Write);
         }
     }
 
@@ -127,9 +133,9 @@ impl Drop for Proxy {
 
 impl State {
     fn cut(&mut self) {
-        for (client, server) in self.connections.drain(..) {
-            let _ = client.shutdown(Shutdown::Both);
-            let _ = server.shutdown(Shutdown::Both);
+        for joined in self.connections.drain(..).filter_map(|joined| joined.upgrade()) {
+            let _ = joined.client.shutdown(Shutdown::Both);
+            let _ = joined.server.shutdown(Shutdown::Both);
         }
     }
 }
@@ -151,17 +157,22 @@ fn join(client: TcpStream, server_port: u16, shared: &Arc<Mutex<State>>) -> io::
     for socket in [&client, &server] {
         socket.set_nodelay(true)?;
     }
-    lock(shared).connections.push((client.try_clone()?, server.try_clone()?));
+    let joined = Arc::new(Joined { client, server });
+    {
+        let mut state = lock(shared);
+        state.connections.retain(|joined| joined.strong_count() > 0);
+        state.connections.push(Arc::downgrade(&joined));
+    }
     // The answer to a commit is to be lost on this connection.
     let mute = Arc::new(AtomicBool::new(false));
-    let (from, to, state, silent) = (client.try_clone()?, server.try_clone()?, shared.clone(), mute.clone());
-    thread::spawn(move || requests(from, to, &state, &silent));
+    let (both, state, silent) = (joined.clone(), shared.clone(), mute.clone());
+    thread::spawn(move || requests(&both.client, &both.server, &state, &silent));
     let state = shared.clone();
-    thread::spawn(move || answers(server, client, &state, &mute));
+    thread::spawn(move || answers(&joined.server, &joined.client, &state, &mute));
     Ok(())
 }
 
-fn requests(mut client: TcpStream, mut server: TcpStream, state: &Mutex<State>, mute: &AtomicBool) {
+fn requests(mut client: &TcpStream, mut server: &TcpStream, state: &Mutex<State>, mute: &AtomicBool) {
     let mut buffer = vec![0; 256 << 10];
     while let Ok(length @ 1..) = client.read(&mut buffer) {
         let bytes = &buffer[..length];
@@ -181,7 +192,7 @@ fn requests(mut client: TcpStream, mut server: TcpStream, state: &Mutex<State>, 
     let _ = client.shutdown(Shutdown::Both);
 }
 
-fn answers(mut server: TcpStream, mut client: TcpStream, state: &Mutex<State>, mute: &AtomicBool) {
+fn answers(mut server: &TcpStream, mut client: &TcpStream, state: &Mutex<State>, mute: &AtomicBool) {
     let mut buffer = vec![0; 256 << 10];
     while let Ok(length @ 1..) = server.read(&mut buffer) {
         pause(state);

@@ -21,7 +21,7 @@
 //! | `fixtures.rs` | the demo's institution, locations and sources |
 //! | `components.rs` | adapters, built when their sources changed |
 //! | `external.rs`, `packages.rs` | suites that need more than Rust, and what they install into `target/` |
-//! | `poll.rs` | waits until something is so |
+//! | `random.rs`, `poll.rs` | chance that follows from a seed; waits until something is so |
 
 pub mod chromium;
 pub mod components;
@@ -34,6 +34,7 @@ pub mod in_process;
 pub mod packages;
 pub mod poll;
 pub mod process;
+pub mod random;
 pub mod session_gate;
 pub mod webhook_receiver;
 pub mod workstation;

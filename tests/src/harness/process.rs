@@ -55,6 +55,7 @@ pub struct Installation {
     config: PathBuf,
     /// What all its processes said.
     log: PathBuf,
+    environment: Vec<(String, String)>,
     pub address: SocketAddr,
 }
 
@@ -108,7 +109,14 @@ impl Installation {
         let address = free_address()?;
         let config = dir.join("practice-sync.toml");
         fs::write(&config, configuration(address))?;
-        Ok(Installation { program: program.to_path_buf(), config, log: dir.join("log"), address })
+        let (program, log) = (program.to_path_buf(), dir.join("log"));
+        Ok(Installation { program, config, log, environment: Vec::new(), address })
+    }
+
+    /// With one more variable in the environment of its processes.
+    pub fn with_variable(mut self, name: &str, value: String) -> Installation {
+        self.environment.push((name.to_owned(), value));
+        self
     }
 
     /// On another engine than the one a configuration names by default.
@@ -135,13 +143,18 @@ impl Installation {
         &self.config
     }
 
-    /// Starts a process and waits until it is ready for traffic.
-    pub async fn start(&self) -> io::Result<Process> {
+    /// Starts a process.
+    pub fn launch(&self) -> io::Result<Process> {
         let mut command = Command::new(&self.program);
         command.arg("serve").arg("--config").arg(&self.config).stdin(Stdio::null()).stdout(Stdio::null());
         let log = fs::OpenOptions::new().create(true).append(true).open(&self.log)?;
-        command.stderr(log).env_remove("RUST_LOG");
-        let mut process = Process(command.spawn()?);
+        command.stderr(log).env_remove("RUST_LOG").envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.spawn().map(Process)
+    }
+
+    /// Starts a process and waits until it is ready for traffic.
+    pub async fn start(&self) -> io::Result<Process> {
+        let mut process = self.launch()?;
         let since = Instant::now();
         loop {
             if let Some(status) = process.0.try_wait()? {

@@ -1,4 +1,4 @@
-//! The one source of chance in a run: everything that happens follows from its seed.
+//! The one source of chance in a run: what it decides follows from its seed.
 
 use std::ops::RangeInclusive;
 

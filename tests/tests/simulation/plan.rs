@@ -17,7 +17,8 @@ use records::ehr::{
 };
 use setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup};
 
-use super::{ehr::Ehr, random::Random};
+use super::ehr::Ehr;
+use tests::harness::random::Random;
 
 /// Clocks change in one of the zones at each of these: New York, Berlin and London in spring and autumn of 2026.
 const CHANGES: [(i64, &[Tz]); 4] = [

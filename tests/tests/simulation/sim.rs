@@ -27,8 +27,8 @@ use super::{
     log::Log,
     plan::{ALONE, Plan},
     process::{Process, environment},
-    random::Random,
 };
+use tests::harness::random::Random;
 
 /// Happenings between two looks at all there is of one location.
 const SWEEP_EVERY: u64 = 100;

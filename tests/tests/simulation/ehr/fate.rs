@@ -4,7 +4,7 @@ use location::time::{MINUTE, Millis, SECOND, Timestamp};
 use records::ehr::Fault;
 
 use super::{Ehr, Weather};
-use crate::simulation::random::Random;
+use tests::harness::random::Random;
 
 pub struct Fate {
     /// When it takes effect; none: never.

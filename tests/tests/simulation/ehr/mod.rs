@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use location::{ids::LocationId, intent::WriteIntent};
 use records::ehr::{EhrAppointment, EhrRecord, Fault, Receipt, Resource, Write};
 
-use super::random::Random;
+use tests::harness::random::Random;
 
 /// How an EHR can be reached at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

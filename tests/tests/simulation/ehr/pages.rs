@@ -4,7 +4,7 @@ use location::ids::LocationId;
 use records::ehr::{Page, Resource};
 
 use super::{Ehr, Row};
-use crate::simulation::random::Random;
+use tests::harness::random::Random;
 
 impl Ehr {
     pub fn page(

@@ -7,10 +7,8 @@ use location::{
 use records::ehr::{EhrAppointment, EhrRecord, Resource};
 
 use super::{Ehr, stand_at};
-use crate::simulation::{
-    plan::{PERSONS, patient_of, person, seconds},
-    random::Random,
-};
+use crate::simulation::plan::{PERSONS, patient_of, person, seconds};
+use tests::harness::random::Random;
 
 impl Ehr {
     /// One thing somebody does; the line for the log.

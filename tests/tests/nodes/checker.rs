@@ -1,0 +1,370 @@
+//! What clients asked and were told, held against what is there in the end: the schedule, the EHR, the ledger, the messages. It knows
+//! nothing of how the product works.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An operatory and a time, in seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub location: u32,
+    pub operatory: u64,
+    pub start: i64,
+    pub end: i64,
+}
+
+impl Place {
+    fn meets(&self, other: &Place) -> bool {
+        let same = (self.location, self.operatory) == (other.location, other.operatory);
+        same && self.start < other.end && other.start < self.end
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    Book { key: String, place: Place },
+    Move { appointment: u64, to: Place },
+    Confirm { appointment: u64 },
+    Cancel { appointment: u64 },
+    Pay { key: String, cents: u64 },
+    Hold,
+    Release,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// The record, and what else names it.
+    Accepted {
+        id: u64,
+        name: String,
+    },
+    Refused(u16),
+    /// 503, or no answer: it is known later whether it was done.
+    Nothing,
+}
+
+/// Times are of one clock, in any unit.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub asked: Asked,
+    pub began: u128,
+    pub ended: u128,
+    pub answered: Answered,
+}
+
+/// How an appointment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Visit {
+    pub place: Place,
+    pub confirmed: bool,
+    pub cancelled: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Message {
+    pub delivery: String,
+    pub sequence: u64,
+    pub appointment: u64,
+    pub visit: Visit,
+}
+
+/// What is there in the end.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// In our lists, by id.
+    pub ours: BTreeMap<u64, Visit>,
+    /// In the EHRs, by the key that was sent as the note.
+    pub in_ehr: Vec<(String, Visit)>,
+    /// Keys and cents.
+    pub payments: Vec<(String, u64)>,
+    pub payments_in_ehr: Vec<(String, u64)>,
+    /// In the order in which they came.
+    pub messages: Vec<Message>,
+}
+
+/// What is wrong, in words. Nothing: every promise was kept.
+pub fn findings(history: &[Call], outcome: &Outcome) -> Vec<String> {
+    let wanted = wanted(history);
+    [
+        keys_have_one_answer(history),
+        no_place_was_given_twice(history),
+        who_is_refused_lost_to_somebody(history),
+        visits_are_there_once(&wanted, outcome),
+        payments_are_there_once(history, outcome),
+        messages_are_in_order(&wanted, outcome),
+    ]
+    .concat()
+}
+
+/// An accepted booking, as the calls about it that were accepted leave it.
+struct Wanted {
+    key: String,
+    visit: Visit,
+}
+
+fn wanted(history: &[Call]) -> BTreeMap<u64, Wanted> {
+    let mut wanted: BTreeMap<u64, Wanted> = BTreeMap::new();
+    for (key, place, id, _) in booked(history) {
+        let visit = Visit { place, confirmed: false, cancelled: false };
+        wanted.entry(id).or_insert(Wanted { key: key.to_owned(), visit });
+    }
+    let mut changes: Vec<&Call> = history.iter().filter(|call| is_accepted(call)).collect();
+    changes.sort_by_key(|call| call.began);
+    for call in changes {
+        let mut change = |id: &u64, make: &dyn Fn(&mut Visit)| {
+            wanted.get_mut(id).into_iter().for_each(|wanted| make(&mut wanted.visit));
+        };
+        match &call.asked {
+            Asked::Move { appointment, to } => change(appointment, &|visit| visit.place = *to),
+            Asked::Confirm { appointment } => change(appointment, &|visit| visit.confirmed = true),
+            Asked::Cancel { appointment } => change(appointment, &|visit| visit.cancelled = true),
+            _ => {}
+        }
+    }
+    wanted
+}
+
+fn is_accepted(call: &Call) -> bool {
+    matches!(call.answered, Answered::Accepted { .. })
+}
+
+/// Key, place, id of the appointment, and when it was known.
+fn booked(history: &[Call]) -> impl Iterator<Item = (&str, Place, u64, u128)> {
+    history.iter().filter_map(|call| match (&call.asked, &call.answered) {
+        (Asked::Book { key, place }, Answered::Accepted { id, .. }) => Some((key.as_str(), *place, *id, call.ended)),
+        _ => None,
+    })
+}
+
+fn keys_have_one_answer(history: &[Call]) -> Vec<String> {
+    let mut answers: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for call in history.iter().filter(|call| call.answered != Answered::Nothing) {
+        if let Asked::Book { key, .. } | Asked::Pay { key, .. } = &call.asked {
+            answers.entry(key).or_default().insert(format!("{:?}", call.answered));
+        }
+    }
+    let several = answers.into_iter().filter(|(_, answers)| answers.len() > 1);
+    several.map(|(key, answers)| format!("the key {key} has several answers: {answers:?}")).collect()
+}
+
+/// A booking surely has its place from when it was acknowledged until somebody begins to cancel or to move it.
+fn no_place_was_given_twice(history: &[Call]) -> Vec<String> {
+    let left = |id: u64, after: u128| {
+        let leaves = |call: &&Call| match &call.asked {
+            Asked::Cancel { appointment } | Asked::Move { appointment, .. } => {
+                *appointment == id && call.began >= after
+            }
+            _ => false,
+        };
+        history.iter().filter(leaves).map(|call| call.began).min().unwrap_or(u128::MAX)
+    };
+    let mut held: BTreeMap<(u64, Place), (u128, u128)> = BTreeMap::new();
+    let moved = history.iter().filter_map(|call| match (&call.asked, &call.answered) {
+        (Asked::Move { appointment, to }, Answered::Accepted { .. }) => Some((*to, *appointment, call.ended)),
+        _ => None,
+    });
+    for (place, id, since) in booked(history).map(|(_, place, id, since)| (place, id, since)).chain(moved) {
+        let until = left(id, since);
+        let known = held.entry((id, place)).or_insert((since, until));
+        *known = (known.0.min(since), known.1.min(until));
+    }
+    let held: Vec<_> = held.into_iter().collect();
+    let mut found = Vec::new();
+    for (at, ((one, place), (since, until))) in held.iter().enumerate() {
+        for ((other, there), (from, to)) in &held[at + 1..] {
+            if one != other && place.meets(there) && from < until && since < to {
+                found.push(format!("appointments {one} and {other} both had {place:?}"));
+            }
+        }
+    }
+    found
+}
+
+fn who_is_refused_lost_to_somebody(history: &[Call]) -> Vec<String> {
+    let taken: Vec<Place> = booked(history).map(|(_, place, ..)| place).collect();
+    let refused = history.iter().filter_map(|call| match (&call.asked, &call.answered) {
+        (Asked::Book { key, place }, Answered::Refused(status)) => Some((key, place, status)),
+        _ => None,
+    });
+    refused
+        .filter(|(_, place, _)| !taken.iter().any(|taken| taken.meets(place)))
+        .map(|(key, place, status)| format!("{key} was refused with {status}, and nobody has {place:?}"))
+        .collect()
+}
+
+fn visits_are_there_once(wanted: &BTreeMap<u64, Wanted>, outcome: &Outcome) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, Wanted { key, visit }) in wanted {
+        match outcome.ours.get(id) {
+            None => found.push(format!("{key}, appointment {id}, is lost")),
+            Some(shown) if shown != visit => found.push(format!("{key} is shown as {shown:?}, not {visit:?}")),
+            Some(_) => {}
+        }
+        let there: Vec<&Visit> =
+            outcome.in_ehr.iter().filter(|(note, _)| note == key).map(|(_, there)| there).collect();
+        match there.as_slice() {
+            // What was cancelled before it was sent is never sent.
+            [] if visit.cancelled => {}
+            [one] if visit.cancelled && one.cancelled => {}
+            [one] if *one == visit => {}
+            other => found.push(format!("{key} should be in the EHR once, as {visit:?}; there is {other:?}")),
+        }
+    }
+    let keys: BTreeSet<&str> = wanted.values().map(|wanted| wanted.key.as_str()).collect();
+    let nobodys = outcome.in_ehr.iter().filter(|(note, _)| !keys.contains(note.as_str()));
+    found.extend(nobodys.map(|(note, _)| format!("nobody was told of {note}, which is in the EHR")));
+    let live: Vec<(&str, Place)> =
+        outcome.in_ehr.iter().filter(|(_, it)| !it.cancelled).map(|(note, it)| (note.as_str(), it.place)).collect();
+    for (at, (one, place)) in live.iter().enumerate() {
+        for (other, there) in &live[at + 1..] {
+            if place.meets(there) {
+                found.push(format!("{one} and {other} are both at {place:?} in the EHR"));
+            }
+        }
+    }
+    found
+}
+
+fn payments_are_there_once(history: &[Call], outcome: &Outcome) -> Vec<String> {
+    let accepted = history.iter().filter_map(|call| match &call.asked {
+        Asked::Pay { key, cents } if is_accepted(call) => Some((key.clone(), *cents)),
+        _ => None,
+    });
+    let accepted: BTreeSet<(String, u64)> = accepted.collect();
+    let mut found = Vec::new();
+    for (place, there) in [("our list", &outcome.payments), ("the EHR", &outcome.payments_in_ehr)] {
+        for payment in &accepted {
+            let times = there.iter().filter(|other| *other == payment).count();
+            if times != 1 {
+                found.push(format!("payment {payment:?} is in {place} {times} times"));
+            }
+        }
+        let nobodys = there.iter().filter(|payment| !accepted.contains(payment));
+        found.extend(nobodys.map(|payment| format!("nobody was told of payment {payment:?}, which is in {place}")));
+    }
+    found
+}
+
+/// Of one record later messages have greater numbers, and the last one tells how it is. A message that comes again has its id.
+fn messages_are_in_order(wanted: &BTreeMap<u64, Wanted>, outcome: &Outcome) -> Vec<String> {
+    let (mut seen, mut last) = (BTreeSet::new(), BTreeMap::<u64, (u64, Visit)>::new());
+    let mut found = Vec::new();
+    for message in outcome.messages.iter().filter(|message| seen.insert(&message.delivery)) {
+        let told = (message.sequence, message.visit);
+        if let Some((before, _)) = last.insert(message.appointment, told).filter(|(before, _)| *before >= told.0) {
+            found.push(format!("appointment {}: message {} came after {before}", message.appointment, told.0));
+        }
+    }
+    for (id, Wanted { key, visit }) in wanted {
+        match last.get(id) {
+            None => found.push(format!("the subscriber was never told of {key}, appointment {id}")),
+            Some((_, told)) if told != visit => {
+                found.push(format!("the subscriber was last told that {key} is {told:?}, not {visit:?}"));
+            }
+            Some(_) => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: Place = Place { location: 1, operatory: 7, start: 100, end: 200 };
+    const THERE: Place = Place { start: 300, end: 400, ..HERE };
+
+    fn call(began: u128, ended: u128, asked: Asked, answered: Answered) -> Call {
+        Call { asked, began, ended, answered }
+    }
+
+    fn book(key: &str, place: Place) -> Asked {
+        Asked::Book { key: key.into(), place }
+    }
+
+    fn pay(key: &str, cents: u64) -> Asked {
+        Asked::Pay { key: key.into(), cents }
+    }
+
+    fn id(id: u64) -> Answered {
+        Answered::Accepted { id, name: format!("bkg-{id}") }
+    }
+
+    fn visit(place: Place) -> Visit {
+        Visit { place, confirmed: false, cancelled: false }
+    }
+
+    fn message(delivery: &str, sequence: u64, visit: Visit) -> Message {
+        Message { delivery: delivery.into(), sequence, appointment: 1, visit }
+    }
+
+    /// A booking that was moved, confirmed and paid, and a rival that was refused.
+    fn fine() -> (Vec<Call>, Outcome) {
+        let history = vec![
+            call(0, 5, book("a", HERE), Answered::Nothing),
+            call(1, 9, book("rival", HERE), Answered::Refused(409)),
+            call(6, 10, book("a", HERE), id(1)),
+            call(11, 12, Asked::Move { appointment: 1, to: THERE }, Answered::Nothing),
+            call(13, 14, Asked::Move { appointment: 1, to: THERE }, id(1)),
+            call(15, 16, Asked::Confirm { appointment: 1 }, id(1)),
+            call(17, 18, pay("p", 1250), id(4)),
+            call(19, 20, book("a", HERE), id(1)),
+        ];
+        let now = Visit { confirmed: true, ..visit(THERE) };
+        let outcome = Outcome {
+            ours: [(1, now)].into(),
+            in_ehr: vec![("a".into(), now)],
+            payments: vec![("p".into(), 1250)],
+            payments_in_ehr: vec![("p".into(), 1250)],
+            messages: vec![
+                message("m1", 1, visit(HERE)),
+                message("m1", 1, visit(HERE)),
+                message("m2", 2, visit(THERE)),
+                message("m3", 3, now),
+            ],
+        };
+        (history, outcome)
+    }
+
+    fn found(spoil: impl FnOnce(&mut Vec<Call>, &mut Outcome)) -> String {
+        let (mut history, mut outcome) = fine();
+        spoil(&mut history, &mut outcome);
+        findings(&history, &outcome).join("; ")
+    }
+
+    #[test]
+    fn kept_promises_are_no_finding() {
+        assert_eq!(found(|_, _| {}), "");
+        // Whoever comes after the move has the place; cancelled before it was sent, it is not in the EHR.
+        let later = found(|history, outcome| {
+            history
+                .extend([call(21, 22, book("b", HERE), id(2)), call(23, 24, Asked::Cancel { appointment: 2 }, id(2))]);
+            let cancelled = Visit { cancelled: true, ..visit(HERE) };
+            outcome.ours.insert(2, cancelled);
+            outcome.messages.push(Message { appointment: 2, ..message("m4", 4, cancelled) });
+        });
+        assert_eq!(later, "");
+    }
+
+    #[test]
+    fn every_broken_promise_is_one() {
+        let says = |found: String, what: &str| assert!(found.contains(what), "{what}: {found:?}");
+        says(found(|history, _| history[7].answered = id(2)), "the key a has several answers");
+        says(found(|history, _| history.push(call(8, 9, book("b", HERE), id(2)))), "1 and 2 both had");
+        let overlapping = Place { start: 350, end: 450, ..HERE };
+        says(found(|history, _| history.push(call(30, 31, book("b", overlapping), id(2)))), "1 and 2 both had");
+        says(found(|history, _| history[1].asked = book("rival", Place { operatory: 8, ..HERE })), "nobody has");
+        says(found(|_, outcome| outcome.ours.clear()), "a, appointment 1, is lost");
+        says(found(|_, outcome| outcome.ours.get_mut(&1).unwrap().place = HERE), "a is shown as");
+        says(found(|_, outcome| outcome.in_ehr.clear()), "a should be in the EHR once");
+        says(found(|_, outcome| outcome.in_ehr.push(outcome.in_ehr[0].clone())), "a should be in the EHR once");
+        says(found(|_, outcome| outcome.in_ehr[0].1.confirmed = false), "a should be in the EHR once");
+        says(found(|_, outcome| outcome.in_ehr.push(("rival".into(), visit(HERE)))), "nobody was told of rival");
+        says(found(|_, outcome| outcome.in_ehr.push(("b".into(), visit(THERE)))), "a and b are both at");
+        says(found(|_, outcome| outcome.payments.clear()), "is in our list 0 times");
+        says(found(|_, outcome| outcome.payments_in_ehr.push(("p".into(), 1250))), "is in the EHR 2 times");
+        says(found(|_, outcome| outcome.payments_in_ehr[0].1 = 1251), "nobody was told of payment");
+        says(found(|_, outcome| outcome.messages.swap(0, 2)), "message 1 came after 2");
+        says(found(|_, outcome| outcome.messages.clear()), "never told of a");
+        says(found(|_, outcome| drop(outcome.messages.pop())), "last told that a is");
+    }
+}

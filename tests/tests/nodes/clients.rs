@@ -1,0 +1,338 @@
+//! Clients of a practice, at any node: they book, hold, release, move, confirm, cancel and pay, ask again until they are told, and write
+//! down what they asked and heard.
+
+use std::{
+    collections::BTreeSet,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use location::zone::Date;
+use serde_json::{Value, json};
+use tests::harness::{
+    fixtures,
+    http_client::Caller,
+    poll::until,
+    process::{API_KEY, booking},
+    random::Random,
+};
+use tokio::time::{sleep, timeout};
+
+use crate::{
+    checker::{Answered, Asked, Call, Place},
+    cluster::{at, subdomain},
+};
+
+/// How long a call may take: longer than a node waits for what is moving.
+const CALL: Duration = Duration::from_secs(12);
+/// What two busy processors may need.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A free time of an operatory and a provider.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    pub token: String,
+    pub place: Place,
+    provider: u64,
+}
+
+/// What all clients share.
+pub struct World {
+    /// Nodes that may be asked.
+    pub addresses: Mutex<Vec<SocketAddr>>,
+    pub offers: Mutex<Vec<Offer>>,
+    history: Mutex<Vec<Call>>,
+    began: Instant,
+    pub ended: AtomicBool,
+    stories: AtomicUsize,
+}
+
+fn locked<T>(held: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl World {
+    pub fn new(addresses: Vec<SocketAddr>, offers: Vec<Offer>) -> World {
+        World {
+            addresses: Mutex::new(addresses),
+            offers: Mutex::new(offers),
+            history: Mutex::default(),
+            began: Instant::now(),
+            ended: AtomicBool::new(false),
+            stories: AtomicUsize::new(0),
+        }
+    }
+
+    pub fn accepted(&self) -> usize {
+        locked(&self.history).iter().filter(|call| matches!(call.answered, Answered::Accepted { .. })).count()
+    }
+
+    pub fn history(&self) -> Vec<Call> {
+        locked(&self.history).clone()
+    }
+
+    /// Two free times of one operatory and provider, or one.
+    fn take(&self) -> Option<(Offer, Option<Offer>)> {
+        let mut offers = locked(&self.offers);
+        let one = offers.pop()?;
+        let fits = |other: &Offer| {
+            let (a, b) = (one.place, other.place);
+            (a.location, a.operatory, one.provider, a.end - a.start)
+                == (b.location, b.operatory, other.provider, b.end - b.start)
+        };
+        let other = offers.iter().rposition(fits).map(|at| offers.remove(at));
+        Some((one, other))
+    }
+}
+
+/// What a client does, one after the other.
+#[derive(Clone, Copy, Debug)]
+enum Story {
+    Book,
+    BookHeld,
+    HoldAndRelease,
+    Rivals,
+    Move,
+    Confirm,
+    Cancel,
+    Pay,
+}
+
+const STORIES: [Story; 8] = [
+    Story::Book,
+    Story::BookHeld,
+    Story::HoldAndRelease,
+    Story::Rivals,
+    Story::Move,
+    Story::Confirm,
+    Story::Cancel,
+    Story::Pay,
+];
+
+#[derive(Clone)]
+struct Booked {
+    reference: String,
+    appointment: u64,
+    patient: u64,
+}
+
+/// Until it is told to end, or nothing is free any more.
+pub async fn client(world: Arc<World>, mut random: Random) {
+    while !world.ended.load(Ordering::SeqCst) {
+        let Some((one, other)) = world.take() else { return };
+        let number = world.stories.fetch_add(1, Ordering::SeqCst);
+        let story = *random.pick(&STORIES).unwrap();
+        Teller { world: &world, random: &mut random, location: one.place.location, number }
+            .tell(story, one, other)
+            .await;
+        sleep(Duration::from_millis(random.next() % 40)).await;
+    }
+}
+
+struct Teller<'a> {
+    world: &'a World,
+    random: &'a mut Random,
+    location: u32,
+    number: usize,
+}
+
+impl Teller<'_> {
+    async fn tell(&mut self, story: Story, one: Offer, other: Option<Offer>) {
+        let key = format!("nodes-{}", self.number);
+        match (story, other) {
+            (Story::Rivals, _) => self.rivals(&one).await,
+            (Story::HoldAndRelease, _) => {
+                self.hold(&one).await;
+                self.release(&one).await;
+                // It is free at once, for anybody.
+                self.book(&key, &one).await;
+            }
+            (Story::BookHeld, _) => {
+                self.hold(&one).await;
+                self.book(&key, &one).await;
+            }
+            (Story::Move, Some(other)) => {
+                let booked = self.book(&key, &one).await;
+                self.change_place(&booked, other.place).await;
+            }
+            (Story::Confirm, _) => {
+                let booked = self.book(&key, &one).await;
+                let asked = Asked::Confirm { appointment: booked.appointment };
+                self.change(asked, &booked, json!({"appt": {"confirmed": true}})).await;
+            }
+            (Story::Cancel, _) => {
+                let booked = self.book(&key, &one).await;
+                let body = json!({"booking_ref": booked.reference});
+                let (asked, path) =
+                    (Asked::Cancel { appointment: booked.appointment }, at("/intent/booking/cancel", self.location));
+                self.insist(asked, "POST", &path, &body).await.unwrap();
+            }
+            (Story::Pay, _) => {
+                let booked = self.book(&key, &one).await;
+                self.pay(&key, &booked).await;
+            }
+            (Story::Book | Story::Move, _) => drop(self.book(&key, &one).await),
+        }
+    }
+
+    /// Two want the same time, under keys of their own, at the same moment.
+    async fn rivals(&mut self, offer: &Offer) {
+        let (first, second) = (format!("nodes-{}", self.number), format!("nodes-{}-rival", self.number));
+        let mut chance = Random::new(self.random.next());
+        let mut rival = Teller { world: self.world, random: &mut chance, location: self.location, number: self.number };
+        let both = tokio::join!(self.tries_to_book(&first, offer), rival.tries_to_book(&second, offer));
+        let refused = [both.0, both.1].into_iter().filter_map(Result::err).collect::<Vec<u16>>();
+        assert_eq!(refused, [409], "of {first} and {second} one is refused");
+    }
+
+    async fn book(&mut self, key: &str, offer: &Offer) -> Booked {
+        let booked = self.tries_to_book(key, offer).await;
+        booked.unwrap_or_else(|status| panic!("{key} was refused with {status}"))
+    }
+
+    async fn tries_to_book(&mut self, key: &str, offer: &Offer) -> Result<Booked, u16> {
+        let body = booking(&offer.token, key, self.random.next() % 400, key);
+        let asked = Asked::Book { key: key.to_owned(), place: offer.place };
+        let answer = self.insist(asked.clone(), "POST", &at("/intent/booking/book", self.location), &body).await?;
+        if self.random.chance(300) {
+            // Whoever asks again is told the same.
+            self.insist(asked, "POST", &at("/intent/booking/book", self.location), &body).await?;
+        }
+        let made = &answer["booking"];
+        let reference = made["booking_ref"].as_str().unwrap().to_owned();
+        let number = |name: &str| made[name].as_u64().unwrap_or_else(|| panic!("{name}: {answer}"));
+        Ok(Booked { reference, appointment: number("appointment_id"), patient: number("patient_id") })
+    }
+
+    async fn hold(&mut self, offer: &Offer) {
+        let body = json!({"slot_token": offer.token});
+        self.insist(Asked::Hold, "POST", &at("/intent/booking/hold", self.location), &body).await.unwrap();
+    }
+
+    async fn release(&mut self, offer: &Offer) {
+        let path = format!("{}&slot_token={}", at("/intent/booking/hold", self.location), offer.token);
+        self.insist(Asked::Release, "DELETE", &path, &Value::Null).await.unwrap();
+    }
+
+    async fn change_place(&mut self, booked: &Booked, to: Place) {
+        let times = json!({"start_time": instant_text(to.start), "end_time": instant_text(to.end)});
+        let asked = Asked::Move { appointment: booked.appointment, to };
+        self.change(asked, booked, json!({"appt": times})).await;
+    }
+
+    async fn change(&mut self, asked: Asked, booked: &Booked, body: Value) {
+        let path = format!("/appointments/{}?subdomain={}", booked.appointment, subdomain(self.location));
+        let changed = self.insist(asked, "PATCH", &path, &body).await;
+        changed.unwrap_or_else(|status| panic!("{body} was refused with {status}"));
+    }
+
+    async fn pay(&mut self, key: &str, booked: &Booked) {
+        let cents = 1 + self.random.next() % 100_000;
+        let amount = format!("{}.{:02}", cents / 100, cents % 100);
+        let key = format!("{key}-paid");
+        let payment =
+            json!({"patient_id": booked.patient, "amount": amount, "currency": "USD", "transaction_id": &key});
+        let asked = Asked::Pay { key, cents };
+        let path = at("/payments", self.location);
+        self.insist(asked, "POST", &path, &json!({ "payment": payment })).await.unwrap();
+    }
+
+    /// Asks, each time at a node by chance, until it is told; what it was told if it was refused.
+    async fn insist(&mut self, asked: Asked, method: &str, path: &str, body: &Value) -> Result<Value, u16> {
+        let since = Instant::now();
+        loop {
+            let node = *self.random.pick(&locked(&self.world.addresses)).unwrap();
+            let began = self.world.began.elapsed().as_nanos();
+            let answer = timeout(CALL, ask(node, method, path, body)).await;
+            let ended = self.world.began.elapsed().as_nanos();
+            let (answered, told) = match answer {
+                Ok(Ok((200..=299, answer))) => (accepted(&answer), Some(Ok(answer))),
+                Ok(Ok((503, _))) | Ok(Err(_)) | Err(_) => (Answered::Nothing, None),
+                Ok(Ok((409, _))) => (Answered::Refused(409), Some(Err(409))),
+                // The EHR does not have it yet: nothing was done, and it is worth asking again.
+                Ok(Ok((400, answer))) if is_not_written_yet(&answer) => {
+                    sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+                Ok(Ok((status, answer))) => panic!("{asked:?}: {status} {answer}"),
+            };
+            locked(&self.world.history).push(Call { asked: asked.clone(), began, ended, answered });
+            if let Some(told) = told {
+                return told;
+            }
+            assert!(since.elapsed() < PATIENCE, "{asked:?} was never answered");
+            sleep(Duration::from_millis(self.random.next() % 60)).await;
+        }
+    }
+}
+
+fn is_not_written_yet(answer: &Value) -> bool {
+    matches!(answer["reason"].as_str(), Some("appointment_not_synced" | "patient_not_synced"))
+}
+
+async fn ask(node: SocketAddr, method: &str, path: &str, body: &Value) -> std::io::Result<(u16, Value)> {
+    let mut caller = Caller::sign_in(node, API_KEY).await?;
+    match method {
+        "POST" => caller.post(path, body).await,
+        "PATCH" => caller.patch(path, body).await,
+        _ => caller.delete(path).await,
+    }
+}
+
+/// What the answer names: a booking, an appointment or a payment. A hold has no name.
+fn accepted(answer: &Value) -> Answered {
+    let (booking, data) = (&answer["booking"], &answer["data"]);
+    let name = booking["booking_ref"].as_str().unwrap_or_default().to_owned();
+    let ids = [&booking["appointment_id"], &data["appt"]["id"], &data["id"], &data["payment"]["id"]];
+    Answered::Accepted { id: ids.into_iter().find_map(Value::as_u64).unwrap_or_default(), name }
+}
+
+pub fn instant_text(at: i64) -> String {
+    chrono::DateTime::from_timestamp(at, 0).unwrap().to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
+}
+
+/// Seconds since 1970 of a time on the wire.
+pub fn seconds(text: &Value) -> i64 {
+    chrono::DateTime::parse_from_rfc3339(text.as_str().unwrap_or_else(|| panic!("{text} is no time")))
+        .unwrap()
+        .timestamp()
+}
+
+/// Offers of a location that do not overlap.
+pub async fn offers(caller: &mut Caller, location: u32, days: i32) -> Vec<Offer> {
+    let (_, answer) = caller.get(&format!("{}&per_page=100", at("/operatories", location))).await.unwrap();
+    let today = Date(fixtures::today());
+    let mut offers = Vec::new();
+    for operatory in answer["data"].as_array().unwrap() {
+        for day in (1..days).step_by(3) {
+            let start = today.add_days(day).to_string();
+            let asked = json!({"operatory_ids": [operatory["id"]], "start_date": start, "days": 3, "limit": 100});
+            let (status, found) = caller.post(&at("/intent/booking/search", location), &asked).await.unwrap();
+            assert_eq!(status, 200, "{found}");
+            let mut starts = BTreeSet::new();
+            let slots = found["slots"].as_array().unwrap().iter();
+            offers.extend(slots.filter(|slot| starts.insert(slot["start_iso"].to_string())).map(|slot| {
+                let start = seconds(&slot["start_iso"]);
+                let end = start + 60 * slot["duration_minutes"].as_i64().unwrap();
+                let place = Place { location, operatory: slot["operatory_id"].as_u64().unwrap(), start, end };
+                let provider = slot["provider_id"].as_u64().unwrap();
+                Offer { token: slot["slot_token"].as_str().unwrap().to_owned(), place, provider }
+            }));
+        }
+    }
+    offers
+}
+
+/// Books, however often it has to ask.
+pub async fn book(caller: &mut Caller, location: u32, body: &Value) -> Value {
+    until("a booking", async || match caller.post(&at("/intent/booking/book", location), body).await.unwrap() {
+        (200, answer) => Some(answer),
+        (503, _) => None,
+        (status, answer) => panic!("{status} {answer}"),
+    })
+    .await
+}

@@ -1,0 +1,31 @@
+//! A process whose clock is wrong: what it is told of the time of day is moved, what it is told of time that passes is not.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use tests::harness::process::Installation;
+
+/// Its processes will think that it is so many seconds later than it is.
+pub fn set_apart(installation: Installation, folder: &Path, seconds: i64) -> Installation {
+    let library = shim(folder).to_str().expect("a name that is text").to_owned();
+    installation.with_variable("LD_PRELOAD", library).with_variable("SECONDS_AHEAD", seconds.to_string())
+}
+
+/// The library to preload, compiled once for a folder.
+fn shim(folder: &Path) -> PathBuf {
+    let library = folder.join("libclock.so");
+    if library.exists() {
+        return library;
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/nodes/clock_shim.rs");
+    let compiled = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+        .args(["--edition", "2024", "-O", "-C", "panic=abort", "--crate-type", "cdylib", "-o"])
+        .arg(&library)
+        .arg(source)
+        .output()
+        .expect("rustc can be started");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    library
+}

@@ -1,0 +1,228 @@
+//! Nodes on one database, each as its own process, and a proxy between each of them and the database.
+
+use std::{
+    fs,
+    net::{SocketAddr, TcpListener},
+    path::Path,
+    process::Command,
+    time::Duration,
+};
+
+use postgres_server::{Cluster, Durability, Proxy};
+use sandbox_ehr::{Behaviours, Control, Profile};
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+use tests::harness::{
+    components,
+    ehr_server::EhrServer,
+    fixtures,
+    http_client::Caller,
+    poll::until,
+    process::{API_KEY, HASTY, Installation, OPERATOR_KEY, Process},
+};
+
+use crate::clock;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
+/// Those that run from the beginning, and those that may come later.
+pub const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+pub const FIRST: usize = 3;
+/// Each has one location, and an EHR of its own.
+pub const INSTITUTIONS: u32 = 5;
+/// Short, so that others take over soon.
+pub const PERIOD: Duration = Duration::from_secs(2);
+
+pub struct Node {
+    pub installation: Installation,
+    pub internal: SocketAddr,
+    pub database: Proxy,
+    pub process: Option<Process>,
+}
+
+pub struct Nodes {
+    pub nodes: Vec<Node>,
+    pub cluster: Cluster,
+    pub ehrs: Vec<EhrServer>,
+    _dir: TempDir,
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+pub fn subdomain(location: u32) -> String {
+    format!("practice-{location}")
+}
+
+pub fn at(route: &str, location: u32) -> String {
+    format!("{route}?subdomain={}&location_id={location}", subdomain(location))
+}
+
+fn key(name: &str, key: &str, grants: &str) -> String {
+    let hash = hex::encode(Sha256::digest(key));
+    let all: Vec<String> = (1..=INSTITUTIONS).map(subdomain).collect();
+    format!(
+        "[[keys]]\nname = \"{name}\"\nsha256 = \"{hash}\"\nenvironment = \"sandbox\"\ninstitutions = {all:?}\ngrants = [{grants}]\n"
+    )
+}
+
+/// All nodes have the same file but for `[node]` and what is a machine's own.
+fn configuration(
+    dir: &Path,
+    address: SocketAddr,
+    internal: SocketAddr,
+    name: &str,
+    url: &str,
+    ehrs: &[EhrServer],
+) -> String {
+    let practices: String = (1..=INSTITUTIONS)
+        .zip(ehrs)
+        .map(|(id, ehr)| {
+            format!(
+                "[[institutions]]\nid = {id}\nsubdomain = \"{subdomain}\"\nname = \"Practice\"\nenvironment = \"sandbox\"\n\
+                 [[institutions.sources]]\nid = {id}\nname = \"EHR\"\nadapter = \"sandbox\"\nbase_url = \"{url}\"\n\
+                 [[institutions.locations]]\nid = {id}\nname = \"Main Street\"\nzone = \"America/New_York\"\nsource = {id}\n\
+                 foreign_id = \"main-street\"\n",
+                subdomain = subdomain(id),
+                url = ehr.url(),
+            )
+        })
+        .collect();
+    format!(
+        r#"data_dir = "{data}"
+log = "info"
+token_secret = "{secret}"
+[http]
+listen = "{address}"
+slot_token = "12h"
+refused_per_minute = 0
+[rate_limits]
+per_second = 0
+per_minute = 0
+[rate_limits.endpoints]
+"POST /intent/booking/search" = 0
+[postgres]
+url = "{url}"
+tls = "off"
+connect_timeout = "1s"
+statement_timeout = "3s"
+[engine]
+store_engine = "postgres"
+adapter_cache = "{cache}"
+webhook_development = true
+[node]
+name = "{name}"
+address = "http://{internal}"
+listen = "{internal}"
+secret = "{secret}"
+period = "{period}s"
+[adapters]
+sandbox = "{component}"
+{HASTY}{practices}
+{tests}
+{operator}
+"#,
+        data = dir.join("data").display(),
+        secret = "7".repeat(64),
+        cache = components::root().join("target").join("adapters").join("compiled").display(),
+        component = components::component("sandbox").display(),
+        period = PERIOD.as_secs(),
+        tests = key("tests", API_KEY, r#""financial", "beta""#),
+        operator = key("operator", OPERATOR_KEY, r#""operator""#),
+    )
+}
+
+impl Nodes {
+    /// All that may ever be, of which none runs. `clocks`: how many seconds those of some nodes are ahead.
+    pub fn new(behaviours: &Behaviours, clocks: &[(&str, i64)]) -> Nodes {
+        let ehr = |seed: u32| {
+            let profile = Profile {
+                booked_percent: 20,
+                days_back: 0,
+                days_ahead: 7,
+                patients: 20,
+                ..fixtures::profile(seed.into())
+            };
+            let ehr = EhrServer::start(profile).unwrap();
+            ehr.ehr().control(Control::Behave(behaviours.clone())).unwrap();
+            ehr
+        };
+        let ehrs: Vec<EhrServer> = (1..=INSTITUTIONS).map(ehr).collect();
+        let cluster = Cluster::temporary(Durability::Written).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let nodes = NAMES.map(|name| {
+            let own = dir.path().join(name);
+            fs::create_dir_all(own.join("data")).unwrap();
+            let database = Proxy::to(cluster.port()).unwrap();
+            let internal = SocketAddr::from(([127, 0, 0, 1], free_port()));
+            let url = Cluster::url(database.port());
+            let configured = |address| configuration(&own, address, internal, name, &url, &ehrs);
+            let installation = Installation::configured(Path::new(PROGRAM), &own, configured).unwrap();
+            let ahead = clocks.iter().find(|(of, _)| *of == name).map(|(_, seconds)| *seconds);
+            let installation = match ahead {
+                Some(seconds) => clock::set_apart(installation, dir.path(), seconds),
+                None => installation,
+            };
+            Node { installation, internal, database, process: None }
+        });
+        let nodes = Nodes { nodes: nodes.into(), cluster, ehrs, _dir: dir };
+        // One makes the store, and all have its key.
+        let first = &nodes.nodes[0];
+        let made =
+            Command::new(PROGRAM).args(["store", "migrate", "--config"]).arg(first.installation.config()).output();
+        assert!(made.as_ref().unwrap().status.success(), "{made:?}");
+        let key = |node: &Node| node.installation.config().with_file_name("data").join("store.key");
+        for node in &nodes.nodes[1..] {
+            fs::copy(key(first), key(node)).unwrap();
+        }
+        nodes
+    }
+
+    pub async fn start(&mut self, node: usize) {
+        let process = self.nodes[node].installation.start().await.unwrap();
+        self.nodes[node].process = Some(process);
+    }
+
+    /// The first of them serve.
+    pub async fn started(behaviours: &Behaviours, clocks: &[(&str, i64)]) -> Nodes {
+        let mut nodes = Nodes::new(behaviours, clocks);
+        for node in 0..FIRST {
+            nodes.start(node).await;
+        }
+        let mut caller = nodes.sign_in(0).await;
+        for location in 1..=INSTITUTIONS {
+            until("the first reading", async || {
+                let (status, answer) =
+                    caller.get(&format!("/sync_status?subdomain={}", subdomain(location))).await.unwrap();
+                (status == 200 && answer["data"][0]["read_status"] == "green").then_some(())
+            })
+            .await;
+        }
+        nodes
+    }
+
+    pub async fn sign_in(&self, node: usize) -> Caller {
+        self.nodes[node].installation.sign_in().await.unwrap()
+    }
+
+    /// Which node serves a location, as an operator is told by any of them.
+    pub async fn owner(&self, through: usize, location: u32) -> usize {
+        let mut operator = self.nodes[through].installation.sign_in_operator().await.unwrap();
+        until("the node of a location", async || {
+            let (_, answer) = operator.get(&format!("/locations/{location}/sync")).await.ok()?;
+            NAMES.iter().position(|name| answer["data"]["node"] == *name)
+        })
+        .await
+    }
+
+    pub fn signal(&self, node: usize, signal: &str) {
+        self.nodes[node].process.as_ref().unwrap().signal(signal).unwrap();
+    }
+
+    pub async fn no_panics(&self) {
+        // Some may never have come.
+        for node in self.nodes.iter().filter(|node| node.installation.log().is_ok()) {
+            assert_eq!(node.installation.panics().unwrap(), [""; 0]);
+        }
+    }
+}
