@@ -42,6 +42,12 @@ pub enum Unfit {
     TooManyFunctions,
     #[error("one of its functions has more than {FUNCTION_BYTES} bytes")]
     LargeFunction,
+    #[error("its signature is not valid: it was changed after it was signed")]
+    Signature,
+    #[error("it is signed by a key that is not one of `guests.signers`")]
+    ForeignSigner,
+    #[error("it is not signed, and `guests.signers` asks for it: use `practice-sync adapter sign`")]
+    NotSigned,
 }
 
 /// What a component is and needs.

@@ -3,6 +3,8 @@
 
 mod component;
 mod manifest;
+pub mod sections;
+pub mod signature;
 
 pub use component::{
     COMPONENT_BYTES, CONTRACT_PACKAGE, CONTRACT_VERSION, Facts, MANIFEST_SECTION, Unfit, facts, outer, verdict,

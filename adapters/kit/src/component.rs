@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
-use adapter_component::{COMPONENT_BYTES, Facts, MANIFEST_SECTION, Unfit, facts, outer};
-use wasmparser::{Payload, Validator, WasmFeatures};
+use adapter_component::{
+    COMPONENT_BYTES, Facts, MANIFEST_SECTION, Unfit, facts, sections,
+    signature::{self, SIGNATURE_SECTION, Signer},
+};
+use wasmparser::{Validator, WasmFeatures};
 
 use crate::{KitError, Manifest, files};
 
@@ -17,6 +20,8 @@ pub struct Report {
     pub exports: Vec<String>,
     pub bytes: u64,
     pub sha256: String,
+    /// Whose valid signature it carries.
+    pub signer: Result<Option<Signer>, Unfit>,
 }
 
 /// Makes a component of a core module that was built against the SDK.
@@ -26,17 +31,12 @@ pub fn encode(module: &[u8]) -> Result<Vec<u8>, String> {
     encoder.validate(true).encode().map_err(|e| format!("{e:#}"))
 }
 
-/// Puts the manifest into a component, instead of one it already holds. For components built without [`crate::build`], too.
+/// Puts the manifest into a component, instead of one it already holds; a signature is not one of the new component, and goes. For components built without [`crate::build`], too.
 pub fn pack(component: &[u8], manifest: &Manifest) -> Result<Vec<u8>, String> {
-    let mut packed = without_manifest(component)?;
+    let unsigned = sections::without(component, SIGNATURE_SECTION).map_err(|unfit| unfit.to_string())?;
+    let mut packed = sections::without(&unsigned, MANIFEST_SECTION).map_err(|unfit| unfit.to_string())?;
     let content = serde_json::to_vec(manifest).map_err(|e| e.to_string())?;
-    let mut section = Vec::new();
-    leb128(&mut section, MANIFEST_SECTION.len());
-    section.extend_from_slice(MANIFEST_SECTION.as_bytes());
-    section.extend_from_slice(&content);
-    packed.push(0);
-    leb128(&mut packed, section.len());
-    packed.extend_from_slice(&section);
+    sections::append(&mut packed, MANIFEST_SECTION, &content);
     Ok(packed)
 }
 
@@ -51,42 +51,8 @@ fn inspect(bytes: &[u8]) -> Result<Report, String> {
     Validator::new_with_features(WasmFeatures::default()).validate_all(bytes).map_err(|e| e.to_string())?;
     let (contract, manifest) = (facts.contract().map(str::to_owned), facts.manifest());
     let Facts { imports, exports, .. } = facts;
-    Ok(Report { manifest, contract, imports, exports, bytes: bytes.len() as u64, sha256: files::sha256(bytes) })
-}
-
-fn without_manifest(component: &[u8]) -> Result<Vec<u8>, String> {
-    let mut kept = component.to_vec();
-    let payloads = outer(component).map_err(|unfit| unfit.to_string())?;
-    let held = payloads.into_iter().find_map(|payload| match payload {
-        Payload::CustomSection(section) if section.name() == MANIFEST_SECTION => Some(section.range()),
-        _ => None,
-    });
-    if let Some(content) = held {
-        let (from, to) = (content.start as usize, content.end as usize);
-        // The range is the section's content; its id byte and its size, as many bytes as the size takes, lie before it.
-        let mut head = vec![0];
-        leb128(&mut head, to - from);
-        let start = from - head.len();
-        if component[start..from] != head {
-            return Err("its manifest section has an unusual form".into());
-        }
-        kept.drain(start..to);
-        // Another tool may have left more than one.
-        return without_manifest(&kept);
-    }
-    Ok(kept)
-}
-
-fn leb128(out: &mut Vec<u8>, mut value: usize) {
-    loop {
-        let byte = (value & 0x7f) as u8;
-        value >>= 7;
-        if value == 0 {
-            out.push(byte);
-            return;
-        }
-        out.push(byte | 0x80);
-    }
+    let (sha256, signer) = (files::sha256(bytes), signature::signer(bytes));
+    Ok(Report { manifest, contract, imports, exports, bytes: bytes.len() as u64, sha256, signer })
 }
 
 #[cfg(test)]
@@ -108,7 +74,7 @@ mod tests {
         let once = pack(EMPTY, &manifest(&"n".repeat(90))).unwrap();
         let again = pack(&once, &manifest("other")).unwrap();
         assert_eq!(again, pack(EMPTY, &manifest("other")).unwrap());
-        assert_eq!(without_manifest(&once).unwrap(), EMPTY);
+        assert_eq!(sections::without(&once, MANIFEST_SECTION).unwrap(), EMPTY);
     }
 
     #[test]

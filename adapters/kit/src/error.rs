@@ -26,6 +26,8 @@ pub enum KitError {
     NoLibrary { command: String },
     #[error("{}: not an adapter component: {reason}", path.display())]
     NotAnAdapter { path: PathBuf, reason: String },
+    #[error("{}: {reason}", path.display())]
+    Key { path: PathBuf, reason: String },
     #[error("{} exists and is not empty", .0.display())]
     NotEmpty(PathBuf),
     #[error("the adapter SDK is not at {}: give its path", .0.display())]

@@ -9,14 +9,16 @@ mod files;
 mod find;
 mod progress;
 mod scaffold;
+mod sign;
 mod stamp;
 mod toolchain;
 
-pub use adapter_component::{CONTRACT_PACKAGE, MANIFEST_FILE, MANIFEST_SECTION, Manifest, Unfit};
+pub use adapter_component::{CONTRACT_PACKAGE, MANIFEST_FILE, MANIFEST_SECTION, Manifest, Unfit, signature::Signer};
 pub use build::{Built, build};
 pub use component::{Report, check, encode, pack};
 pub use error::KitError;
 pub use find::TOOLCHAIN_VARIABLE;
 pub use progress::Progress;
 pub use scaffold::{scaffold, sdk_path};
+pub use sign::{new_key, pack_file, public_key, sign, verify};
 pub use toolchain::Toolchain;

@@ -1,4 +1,4 @@
-//! `adapter build`, `adapter check`, `adapter new`
+//! `adapter build`, `check`, `new`, `pack`, `new-key`, `sign`, `verify`
 
 use std::{
     fmt::Display,
@@ -6,7 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-use adapter_kit::{KitError, Report};
+use adapter_kit::{KitError, Report, Signer};
 use clap::Subcommand;
 use engine::{
     adapter_host::{Host, plain},
@@ -26,6 +26,26 @@ pub(super) enum Command {
     },
     /// Check whether the server can load a component. The exit code is 1 if it cannot.
     Check { file: PathBuf },
+    /// Put a manifest into a component that was built elsewhere, in any language. A signature it had is removed.
+    Pack {
+        file: PathBuf,
+        #[arg(long, value_name = "FILE")]
+        manifest: PathBuf,
+        /// The new file. Default: FILE itself.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Make a private key for signing in a new file, and show its public key for `guests.signers`.
+    NewKey { file: PathBuf },
+    /// Sign a component: servers with `guests.signers` use only what a key of theirs has signed.
+    Sign {
+        file: PathBuf,
+        /// A private key of Ed25519 as PKCS #8 in PEM.
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+    },
+    /// Show whose valid signature a component carries. The exit code is 1 if it carries none.
+    Verify { file: PathBuf },
     /// Create an adapter's crate in an empty or new folder. The folder name becomes the name of the adapter.
     New { dir: PathBuf },
 }
@@ -35,6 +55,15 @@ pub(super) fn run(command: Command) -> ExitCode {
         Command::Build { dir, out } => build(&dir, &out.unwrap_or_else(|| dir.join("dist"))),
         Command::Check { file } => return check(&file),
         Command::New { dir } => new(&dir),
+        Command::Pack { file, manifest, out } => pack(&file, &manifest, &out.unwrap_or_else(|| file.clone())),
+        Command::NewKey { file } => adapter_kit::new_key(&file).map(say_signer),
+        Command::Sign { file, key } => adapter_kit::sign(&file, &key).map(say_signer),
+        Command::Verify { file } => {
+            return adapter_kit::verify(&file).map_or_else(unfit, |signer| {
+                say_signer(signer);
+                ExitCode::SUCCESS
+            });
+        }
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
@@ -43,6 +72,16 @@ fn build(dir: &Path, out: &Path) -> Result<(), KitError> {
     let built = adapter_kit::build(dir, out, &mut |progress| say(progress))?;
     say(format_args!("{}  {} bytes  sha256 {}", built.component.display(), built.bytes, built.sha256));
     Ok(())
+}
+
+fn pack(file: &Path, manifest: &Path, out: &Path) -> Result<(), KitError> {
+    let (bytes, sha256) = adapter_kit::pack_file(file, manifest, out)?;
+    say(format_args!("{}  {bytes} bytes  sha256 {sha256}", out.display()));
+    Ok(())
+}
+
+fn say_signer(signer: Signer) {
+    say(format_args!("signer    {}", adapter_kit::public_key(signer)));
 }
 
 /// What the component is, as far as it can be read, and then whether a server takes it.
@@ -64,12 +103,17 @@ fn show(report: &Report) {
         Ok(manifest) => format!("{} {}", manifest.id, manifest.version),
         Err(unfit) => unfit.to_string(),
     };
+    let signer = match &report.signer {
+        Ok(signer) => signer.map_or_else(|| "none".to_owned(), adapter_kit::public_key),
+        Err(unfit) => unfit.to_string(),
+    };
     let contract = report.contract.as_deref().unwrap_or("none");
     for (what, text) in [
         ("contract", contract),
         ("adapter ", &adapter),
         ("imports ", &report.imports.join(", ")),
         ("exports ", &report.exports.join(", ")),
+        ("signer  ", &signer),
     ] {
         say(format_args!("{what}  {}", plain(text, SHOWN)));
     }

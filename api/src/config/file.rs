@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use engine::{
     setup::{
         DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup, StoreEngine,
@@ -156,6 +157,7 @@ impl<'a> File<'a> {
             s.std_duration("wait", 0..=5 * MINUTE, &mut guests.wait);
             s.std_duration("compile", SECOND..=HOUR, &mut guests.host.compile);
             s.std_duration("processor", 50..=MINUTE, &mut guests.processor);
+            guests.host.signers = s.texts_as("signers", signer).unwrap_or_default();
             s.std_duration("pull_processor", 50..=5 * MINUTE, &mut guests.pull_processor);
         }
         if let Some(s) = root.table("webhooks") {
@@ -566,4 +568,12 @@ fn key_hash(text: &str) -> Result<[u8; 32], String> {
     let read = hex::decode_to_slice(text, &mut hash);
     read.map(|()| hash)
         .map_err(|_| "must be the SHA-256 of an API key: 64 hexadecimal digits (see `config new-key`)".into())
+}
+
+/// The public half of a key that `adapter new-key` makes.
+fn signer(text: &str) -> Result<[u8; 32], String> {
+    let key = BASE64_STANDARD.decode(text).ok().and_then(|key| key.try_into().ok());
+    key.ok_or_else(|| {
+        "must be a public key as `practice-sync adapter new-key` shows it: 44 characters of base64".to_owned()
+    })
 }

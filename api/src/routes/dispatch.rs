@@ -62,13 +62,16 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
         Placed::Here(institution, payload) => (institution, payload),
         Placed::Answered(answer) => return Ok(answer),
     };
+    let beside = route.reads || api.engine.reads_wait();
     for _ in 0..READ_UNDER_RIGHTS {
         let generation = api.page_cache.generation();
         let call = Call::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
         let answer = match call.cached_page(request.path(), request.query_string()) {
             Lookup::Hit(answer) => Ok(answer),
-            Lookup::Miss(vacancy) => answer(route, call).await.map(|answer| api.page_cache.fill(vacancy, answer)),
-            Lookup::Uncached => answer(route, call).await,
+            Lookup::Miss(vacancy) => {
+                answer(route, call, beside).await.map(|answer| api.page_cache.fill(vacancy, answer))
+            }
+            Lookup::Uncached => answer(route, call, beside).await,
         };
         // What was read here is true while the institution is here, and so is what was refused for what was read. What was written was
         // committed as one that has its place.
@@ -99,8 +102,8 @@ const READ_UNDER_RIGHTS: usize = 3;
 
 /// Reading is the work of processor and disk, and may be much: threads of its own do it, so that those who wait for an answer of another
 /// sort, a probe of the process for one, do not wait for it. Where the store is another machine's, whoever writes reads there too.
-async fn answer(route: &'static Route, call: Call) -> Result<HttpResponse, Error> {
-    if !route.reads && !call.api.engine.reads_wait() {
+async fn answer(route: &'static Route, call: Call, beside: bool) -> Result<HttpResponse, Error> {
+    if !beside {
         return route.answer(call).ok_or(ApiError::Internal)?.await;
     }
     let runtime = tokio::runtime::Handle::current();
@@ -174,9 +177,10 @@ mod tests {
     use super::*;
     use crate::{http::describe::Notes, routes::route};
 
-    async fn thread_of(route: Route) -> String {
-        let route: &'static Route = Box::leak(Box::new(route));
-        let answer = answer(route, Call::describing(route, Version::V3_0_0, Notes::default())).await.unwrap();
+    async fn thread_of(beside: bool) -> String {
+        let route: &'static Route = Box::leak(Box::new(route::get("/", here)));
+        let call = Call::describing(route, Version::V3_0_0, Notes::default());
+        let answer = answer(route, call, beside).await.unwrap();
         String::from_utf8(answer.into_body().try_into_bytes().unwrap().to_vec()).unwrap()
     }
 
@@ -186,10 +190,10 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn what_reads_is_not_the_work_of_the_web_worker() {
+    async fn what_waits_is_not_the_work_of_the_web_worker() {
         let worker = format!("{:?}", thread::current().id());
-        assert_ne!(thread_of(route::get("/", here)).await, worker);
-        assert_ne!(thread_of(route::post("/", here).reading()).await, worker);
-        assert_eq!(thread_of(route::post("/", here)).await, worker);
+        assert_ne!(thread_of(true).await, worker);
+        assert_eq!(thread_of(false).await, worker);
+        assert!(route::get("/", here).reads && route::post("/", here).reading().reads && !route::post("/", here).reads);
     }
 }

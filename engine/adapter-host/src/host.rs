@@ -9,7 +9,10 @@ use std::{
     time::Instant,
 };
 
-use adapter_component::{COMPONENT_BYTES, Unfit};
+use adapter_component::{
+    COMPONENT_BYTES, Unfit,
+    signature::{self, Signer},
+};
 use setup::guests::HostLimits;
 use sha2::{Digest, Sha256};
 use tokio::{sync::Semaphore, task::JoinHandle};
@@ -66,7 +69,8 @@ impl Host {
         let turns = Turns::new(limits.threads);
         let compiling = Arc::new(Semaphore::new(compilers(&limits)));
         let compile_time = limits.compile;
-        let shared = HostShared { engine, linker, cache, threads, places, turns, compiling, compile_time };
+        let signers = limits.signers.into_iter().map(Signer).collect();
+        let shared = HostShared { engine, linker, cache, threads, places, turns, compiling, compile_time, signers };
         Ok(Host(Arc::new(shared)))
     }
 
@@ -131,6 +135,7 @@ impl Host {
         let bytes = read_bounded(path)?;
         let manifest = adapter_component::verdict(&bytes)?;
         let shared = &self.0;
+        signature::signed_by_one_of(&bytes, &shared.signers)?;
         let compile = |error: wasmtime::Error| LoadError::Compile(format!("{error:#}"));
         let (component, from_cache) = match &shared.cache {
             Some(cache) => cache.component(&shared.engine, &bytes),

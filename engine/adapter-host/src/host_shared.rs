@@ -2,6 +2,7 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
+use adapter_component::signature::Signer;
 use tokio::{
     runtime::{Builder, Runtime},
     sync::Semaphore,
@@ -28,6 +29,8 @@ pub(super) struct HostShared {
     /// Components that may be compiled at one time. Its permits outlive a load that ran out of time: the work goes on to its end.
     pub compiling: Arc<Semaphore>,
     pub compile_time: Duration,
+    /// Whose components are used; empty: everybody's.
+    pub signers: Vec<Signer>,
 }
 
 /// The threads guests run on. Dropping them never waits: the last owner may be an actor.

@@ -54,6 +54,8 @@ pub struct HostLimits {
     pub threads: usize,
     /// Most memory any connection may grant a guest.
     pub memory: usize,
+    /// Ed25519 public keys. Where there are any, only components that one of them has signed are used.
+    pub signers: Vec<[u8; 32]>,
 }
 
 impl Default for HostLimits {
@@ -66,6 +68,7 @@ impl Default for HostLimits {
             compile: Duration::from_secs(120),
             threads: cores.min(8),
             memory: 1024 * MIB,
+            signers: Vec::new(),
         }
     }
 }
