@@ -2,7 +2,7 @@
 
 use adapter_sdk::{
     Fault, Receipt,
-    http::{self, Call, Error, Request, Response},
+    http::{self, Call, Error, Header, Method, Request, Response},
     warn,
 };
 use serde_json::Value;
@@ -198,8 +198,8 @@ pub fn receipt_of(resource: &Value) -> Receipt {
 }
 
 fn get(path: &str) -> Result<Response, Error> {
-    let headers = vec![("accept".into(), MEDIA_TYPE.into())];
-    http::request(&Request { method: "GET".into(), path: path.into(), headers, body: None })
+    let headers = vec![Header::new("accept", MEDIA_TYPE)];
+    http::request(&Request { method: Method::Get, path: path.into(), headers, body: None })
 }
 
 pub(crate) fn call(call: Call) -> Result<Response, Fault> {

@@ -41,7 +41,8 @@ pub fn page(settings: &Settings, parts: &[Part], types: &[&str], cursor: Cursor,
     let mut whole = cursor.shows_all();
     while items.len() < limit {
         let room = u32::try_from(limit - items.len()).unwrap_or(u32::MAX);
-        let Walked { records, cursor: after, last, whole: shown, .. } = walk::walk(settings, parts, cursor, room)?;
+        let walked = walk::walk(settings, parts, cursor, room)?;
+        let Walked { records, skipped, cursor: after, last, whole: shown, .. } = walked;
         // What the setting names is called as it says.
         let found = records.into_iter().filter_map(of_catalogue);
         for item in found.filter(|item| !settings.history.iter().any(|set| history::configured(set).id == item.id)) {
@@ -52,6 +53,10 @@ pub fn page(settings: &Settings, parts: &[Part], types: &[&str], cursor: Cursor,
             }
         }
         (cursor, whole) = (after, shown);
+        if !skipped.is_empty() {
+            // Which item an entry is of that cannot be read, nobody can say.
+            (cursor.partial, whole) = (true, false);
+        }
         // How much a link brings is the server's: nothing else fits beside it.
         if last || cursor.spot.at != At::Start {
             let records = items.into_values().map(Record::HistoryItem).collect();

@@ -23,7 +23,7 @@ pub mod time;
 pub mod walk;
 pub mod writes;
 
-use adapter_sdk::{Adapter, Description, Fault, Page, Receipt, Resource, Write, WriteKind};
+use adapter_sdk::{Adapter, Description, Fault, Hosting, Page, PatientField, Receipt, Resource, Write, WriteKind};
 
 use capability::Offer;
 use settings::Settings;
@@ -42,11 +42,11 @@ impl Adapter for Fhir {
         Ok(Description {
             name: "FHIR R4".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            hosting: "cloud".into(),
+            hosting: Hosting::Cloud,
             pulls: streams::offered(&offer, &settings),
             new_patients: writes.contains(&WriteKind::CreatePatient),
             writes,
-            unkept_patient_fields: vec!["extra".into()],
+            unkept_patient_fields: vec![PatientField::Extra],
             operatories: true,
             ..Description::default()
         })

@@ -6,7 +6,10 @@ pub mod insurance;
 pub mod money;
 pub mod talk;
 
-use adapter_sdk::{Record, records};
+use adapter_sdk::{
+    Record,
+    records::{self, ExtraValue, Gender},
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -207,7 +210,7 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmap
         checked_out_at: took_part.and_then(|period| instant(&period.end)),
         write_key: write_key(&a.identifier, settings),
         version: a.meta.version_id.clone(),
-        extra: vec![("status".into(), a.status.clone())],
+        extra: vec![ExtraValue::new("status", a.status.clone())],
         id: a.id,
     }))
 }
@@ -224,11 +227,11 @@ pub fn write_key(identifiers: &[Identifier], settings: &Settings) -> Option<Stri
     identifiers.iter().filter(ours).find(created).and_then(|i| i.value.clone())
 }
 
-fn gender(code: &str) -> Option<String> {
+fn gender(code: &str) -> Option<Gender> {
     match code {
-        "male" => Some("Male".into()),
-        "female" => Some("Female".into()),
-        "other" => Some("Other".into()),
+        "male" => Some(Gender::Male),
+        "female" => Some(Gender::Female),
+        "other" => Some(Gender::Other),
         _ => None,
     }
 }

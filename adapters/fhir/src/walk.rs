@@ -1,11 +1,12 @@
 //! A walk over resource types, page after page: what several streams have in common.
 
-use adapter_sdk::{Fault, Page, Record, clock, warn};
+use adapter_sdk::{Fault, Page, Record, SkippedRecord, clock, warn};
 use serde_json::Value;
 
 use crate::{
     client::{self, Searched},
     cursor::Cursor,
+    fit,
     map::{Unmapped, history},
     paging::{At, Spot},
     requests,
@@ -26,6 +27,8 @@ pub struct Part {
 /// A page of a walk, with the cursor after it.
 pub struct Walked {
     pub records: Vec<Record>,
+    /// Those that are there and cannot be read.
+    pub skipped: Vec<SkippedRecord>,
     pub deleted: Vec<String>,
     pub cursor: Cursor,
     /// The pass is complete.
@@ -37,8 +40,8 @@ pub struct Walked {
 
 impl Walked {
     pub fn page(self) -> Page {
-        let Walked { records, deleted, cursor, last, whole, estimate } = self;
-        Page { records, deleted, cursor: cursor.to_string(), last, whole, estimate }
+        let Walked { records, skipped, deleted, cursor, last, whole, estimate } = self;
+        Page { records, skipped, deleted, cursor: cursor.to_string(), last, whole, estimate }
     }
 }
 
@@ -57,7 +60,8 @@ pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
             warn!("{}: the server no longer knows its link to the next page", part.resource_type);
             let whole = cursor.shows_all();
             let cursor = Cursor { spot: Spot { base: None, ..cursor.spot.again() }, ..cursor };
-            return Ok(Walked { records: vec![], deleted: vec![], cursor, last: false, whole, estimate: None });
+            let (records, skipped, deleted) = (vec![], vec![], vec![]);
+            return Ok(Walked { records, skipped, deleted, cursor, last: false, whole, estimate: None });
         }
         other => other?,
     };
@@ -67,22 +71,23 @@ pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
     if let Some(enrich) = part.enrich {
         enrich(settings, &mut resources)?;
     }
-    let (mut records, mut deleted) = (Vec::new(), Vec::new());
+    let (mut records, mut skipped, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
+    let typed = history::TYPES.contains(&part.resource_type);
     for resource in resources {
-        let (id, resource_type) = (client::text(&resource, "id").to_owned(), part.resource_type);
+        let id = client::text(&resource, "id").to_owned();
+        let id = if typed { format!("{}/{id}", part.resource_type) } else { id };
         match (part.map)(resource, settings) {
             Ok(record) => records.push(record),
-            Err(why) => {
-                warn!("{resource_type} {id} is left out: {why}");
-                match why {
-                    // It is there, whatever it is.
-                    Unmapped::Unreadable(_) => cursor.partial = true,
-                    // It may have been shown before.
-                    Unmapped::NoRecord(_) => {
-                        let typed = history::TYPES.contains(&resource_type);
-                        deleted.push(if typed { format!("{resource_type}/{id}") } else { id });
-                    }
-                }
+            // It is there, whatever it is.
+            Err(Unmapped::Unreadable(why)) if fit::is_id(&id) => skipped.push(SkippedRecord::new(id, why)),
+            Err(Unmapped::Unreadable(why)) => {
+                warn!("a {} is left out: {why}", part.resource_type);
+                cursor.partial = true;
+            }
+            // It may have been shown before.
+            Err(Unmapped::NoRecord(why)) => {
+                warn!("{} {id} is no record: {why}", part.resource_type);
+                deleted.push(id);
             }
         }
     }
@@ -91,5 +96,5 @@ pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
     let more = step.next.is_none() && cursor.part + 1 < parts.len();
     let last = step.next.is_none() && !more;
     let cursor = if more { cursor.next_part(step.steady, now) } else { cursor.after(step.next, step.steady, now) };
-    Ok(Walked { records, deleted, cursor, last, whole, estimate })
+    Ok(Walked { records, skipped, deleted, cursor, last, whole, estimate })
 }

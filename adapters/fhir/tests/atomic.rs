@@ -8,8 +8,8 @@ use std::{cell::RefCell, rc::Rc};
 
 use adapter_sdk::{
     Adapter, AppointmentChange, Fault, Receipt, Resource, Write, WriteKind,
-    http::{Error, Request, Response},
-    records::{Appointment, CommunicationLog},
+    http::{Error, Method, Request, Response},
+    records::{Appointment, CommunicationDirection, CommunicationLog, CommunicationMode},
     testing::Host,
 };
 use atomic_server::{Asked, AtomicServer};
@@ -45,10 +45,11 @@ impl Practice {
                 return Err(lost);
             }
             let body = request.body.clone().unwrap_or_default();
-            let headers = request.headers.clone();
-            let asked = Asked { method: &request.method, path: &request.path, headers, body: &body };
+            let headers = request.headers.iter().cloned().map(Into::into).collect();
+            let asked = Asked { method: request.method.as_str(), path: &request.path, headers, body: &body };
             let answer = server.borrow_mut().handle(NOW, "ehr.example", &asked);
-            Ok(Response { status: answer.status, headers: answer.headers, body: answer.body })
+            let headers = answer.headers.into_iter().map(Into::into).collect();
+            Ok(Response { status: answer.status, headers, body: answer.body })
         })
         .run(work)
     }
@@ -130,7 +131,7 @@ fn a_slot_that_is_taken_meanwhile_leaves_nothing_behind() {
     let a = practice.booking();
     let mut done = false;
     practice.meanwhile(move |server, request| {
-        if request.method == "POST" && !done {
+        if request.method == Method::Post && !done {
             done = true;
             let at = instant_of(START).unwrap();
             let slots = server.all("Slot").into_iter();
@@ -157,13 +158,14 @@ fn a_lost_transaction_is_unknown_and_written_once() {
         let a = practice.booking();
         let mut done = false;
         practice.meanwhile(move |server, request| {
-            if request.method != "POST" || done {
+            if request.method != Method::Post || done {
                 return None;
             }
             done = true;
             if carried_out {
                 let body = request.body.clone().unwrap();
-                let asked = Asked { method: "POST", path: "/", headers: request.headers.clone(), body: &body };
+                let headers = request.headers.iter().cloned().map(Into::into).collect();
+                let asked = Asked { method: "POST", path: "/", headers, body: &body };
                 assert_eq!(server.handle(NOW, "ehr.example", &asked).status, 200);
             }
             Some(Error::NoAnswer("broke off".into()))
@@ -224,8 +226,8 @@ fn it_describes_what_the_server_states() {
         id: String::new(),
         patient: practice.booking().patient.unwrap(),
         note: "Reminded".into(),
-        mode: "text".into(),
-        direction: "sent".into(),
+        mode: CommunicationMode::Text,
+        direction: CommunicationDirection::Sent,
         occurred_at: NOW,
         extra: Vec::new(),
     };

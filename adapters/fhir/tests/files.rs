@@ -6,7 +6,7 @@ mod server;
 use adapter_sdk::{
     Adapter, Record, Resource, WriteKind,
     log::Level,
-    records::{self, HistoryCategory},
+    records::{self, CommunicationDirection, CommunicationMode, HistoryCategory, InsuranceType, Relation},
 };
 use fhir_adapter::{Fhir, time::instant_of};
 use serde_json::{Value, json};
@@ -78,11 +78,11 @@ fn plans_and_coverages() {
     assert_eq!(plan.address.unwrap().line1.as_deref(), Some("5 Payer Road"));
     let coverages = coverages(Resource::Coverages);
     let (first, second) = (&coverages[0], &coverages[1]);
-    assert_eq!((first.relation.as_str(), first.priority, first.active), ("child", Some(1), true));
+    assert_eq!((first.relation, first.priority, first.active), (Relation::Child, Some(1), true));
     assert!(first.subscriber.is_some() && first.subscriber_number.as_deref() == Some("S-1"));
-    assert_eq!(first.insurance_type.as_deref(), Some("dental"));
+    assert_eq!(first.insurance_type, Some(InsuranceType::Dental));
     assert_eq!(first.expiration_date.as_deref(), Some("2026-12-31"), "of an instant the date");
-    assert_eq!((second.relation.as_str(), second.active), ("life_partner", false));
+    assert_eq!((second.relation, second.active), (Relation::LifePartner, false));
     assert_eq!(second.subscriber_name.as_deref(), Some("Ana O’Brien"));
     assert_eq!((&second.subscriber, second.subscriber_date_of_birth.as_deref()), (&None, Some("1960-01-02")));
     assert!(coverages.iter().all(|coverage| coverage.plan == plan.id));
@@ -133,9 +133,9 @@ fn alerts_and_talks() {
     assert_eq!((alerts[1].note.as_str(), alerts[1].disabled_at), ("May fall", instant_of("2026-11-20T05:00:00Z")));
     let talks = talks(Resource::CommunicationLogs);
     assert_eq!((talks.len(), talks[0].note.as_str()), (2, "Erinnerung\nzweiter Teil"));
-    assert_eq!((talks[0].mode.as_str(), talks[0].direction.as_str()), ("email", "sent"));
+    assert_eq!((talks[0].mode, talks[0].direction), (CommunicationMode::Email, CommunicationDirection::Sent));
     assert_eq!(Some(talks[0].occurred_at), instant_of("2026-11-20T15:00:00Z"));
-    assert_eq!((talks[1].mode.as_str(), talks[1].direction.as_str()), ("text", "received"));
+    assert_eq!((talks[1].mode, talks[1].direction), (CommunicationMode::Text, CommunicationDirection::Received));
     assert_eq!(talks[0].patient, talks[1].patient, "who sent it is who it is of");
 }
 

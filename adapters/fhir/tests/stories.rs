@@ -5,8 +5,8 @@ mod server;
 
 use adapter_sdk::{
     Adapter, AppointmentChange, Fault, Page, Receipt, Record, Resource, Write,
-    http::{Error, Response},
-    records::{Address, Appointment, Patient},
+    http::{Error, Header, Method, Response},
+    records::{Address, Appointment, ExtraValue, Gender, Patient},
 };
 use fhir_adapter::{Fhir, faults, time::instant_of};
 use serde_json::{Value, json};
@@ -101,15 +101,12 @@ fn records_are_read_in_every_script_and_state() {
     let patients = pass(&server, Resource::Patients, None, 10).records;
     let Record::Patient(zoe) = &patients[0] else { panic!("not a patient") };
     assert_eq!((zoe.first_name.as_str(), zoe.middle_name.as_deref()), ("Zoë", Some("Ann")));
-    assert_eq!((zoe.last_name.as_str(), zoe.gender.as_deref()), ("Łopata-O’Brien", Some("Female")));
+    assert_eq!((zoe.last_name.as_str(), zoe.gender), ("Łopata-O’Brien", Some(Gender::Female)));
     assert_eq!((zoe.chart_id.as_deref(), zoe.preferred_language.as_deref()), (Some("C-0"), Some("fr")));
     assert_eq!(zoe.provider, Some(server.id("Practitioner", 0)));
     assert_eq!(zoe.address.as_ref().unwrap().line2.as_deref(), Some("Apt 2"));
     let Record::Patient(olga) = &patients[5] else { panic!("not a patient") };
-    assert_eq!(
-        (olga.last_name.as_str(), olga.date_of_birth.as_deref(), olga.gender.as_deref()),
-        ("Петрова", None, None)
-    );
+    assert_eq!((olga.last_name.as_str(), olga.date_of_birth.as_deref(), olga.gender), ("Петрова", None, None));
     assert!(olga.inactive);
 
     let states: Vec<(bool, bool, bool, bool)> = pass(&server, Resource::Appointments, None, 10)
@@ -270,7 +267,7 @@ fn a_slot_we_marked_is_free_once_no_appointment_stands_on_it() {
 fn a_slot_taken_meanwhile_is_noticed_and_nothing_is_left_behind() {
     let mut done = false;
     let server = Server::new().meanwhile(move |resources, request| {
-        if request.method == "PUT" && request.path.starts_with("/Slot/") && !done {
+        if request.method == Method::Put && request.path.starts_with("/Slot/") && !done {
             done = true;
             let second = resources.iter_mut().find(|s| s["start"] == "2026-12-02T10:00:00-05:00").unwrap();
             (second["status"], second["meta"]["versionId"]) = (json!("busy"), json!("other"));
@@ -306,8 +303,8 @@ fn a_lost_answer_is_unknown_only_once_the_appointment_may_be_written() {
 #[test]
 fn a_refused_appointment_frees_its_slots() {
     let outcome: Value = serde_json::from_str(include_str!("fixtures/refused.json")).unwrap();
-    let server =
-        Server::new().meanwhile(move |_, request| (request.method == "POST").then(|| Ok(json_answer(400, &outcome))));
+    let server = Server::new()
+        .meanwhile(move |_, request| (request.method == Method::Post).then(|| Ok(json_answer(400, &outcome))));
     let Err(Fault::Rejected(reason)) = create(&server, "k1", &booking(&server, 60)) else { panic!("not rejected") };
     assert!(reason.contains("Constraint app-2 not met") && reason.contains("(Appointment.status)"), "{reason}");
     assert_eq!(slots(&server, "busy"), Vec::<String>::new());
@@ -319,7 +316,7 @@ fn servers_without_slots_are_tolerated() {
     let without = Server::new();
     without.0.borrow_mut().resources.retain(|r| r["resourceType"] != "Slot");
     let read_only = Server::new().meanwhile(|_, r| {
-        (r.method == "PUT" && r.path.starts_with("/Slot")).then(|| Ok(refused(405, "not-supported")))
+        (r.method == Method::Put && r.path.starts_with("/Slot")).then(|| Ok(refused(405, "not-supported")))
     });
     for (server, minutes) in [(without, 60), (Server::new(), 45), (read_only, 60)] {
         let booked = create(&server, "k", &booking(&server, minutes)).unwrap();
@@ -339,7 +336,7 @@ fn a_change_in_between_is_read_again_unless_a_version_was_named() {
         let mut a = booking(&server, 60);
         let booked = create(&server, "k1", &a).unwrap();
         let server = server.meanwhile(move |resources, request| {
-            if request.method == "PUT" && request.path.starts_with("/Appointment/") && !done {
+            if request.method == Method::Put && request.path.starts_with("/Appointment/") && !done {
                 done = true;
                 let last = resources.last_mut().unwrap();
                 (last["comment"], last["meta"]["versionId"]) = (json!("staff was here"), json!("other"));
@@ -362,14 +359,14 @@ fn a_patient_is_created_once_with_everything_fhir_has_a_place_for() {
         middle_name: Some("Ильинична".into()),
         last_name: "O’Brien-Łopata".into(),
         date_of_birth: Some("1990-02-28".into()),
-        gender: Some("Female".into()),
+        gender: Some(Gender::Female),
         email: Some("o@mail.example".into()),
         cell_phone: Some("+1 312 555 0199".into()),
         ssn: Some("078-05-1120".into()),
         address: Some(Address { line1: Some("1 Élm".into()), country: Some("US".into()), ..Address::default() }),
         provider: Some(server.id("Practitioner", 1)),
         unsubscribed_sms: true,
-        extra: vec![("shoe size".into(), "40".into())],
+        extra: vec![ExtraValue::new("shoe size", "40")],
         ..Patient::default()
     };
     let push = || server.run_with(&[], || Fhir::push("p1".into(), Write::CreatePatient(patient.clone())));
@@ -392,9 +389,10 @@ fn a_patient_is_created_once_with_everything_fhir_has_a_place_for() {
 #[test]
 fn answers_without_a_body_are_understood_and_others_are_unknown() {
     let bare = |headers: &[(&str, &str)]| {
-        let headers: Vec<(String, String)> = headers.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
+        let headers: Vec<Header> = headers.iter().map(|(name, value)| Header::new(*name, *value)).collect();
         let server = Server::new().meanwhile(move |_, request| {
-            (request.method == "POST").then(|| Ok(Response { status: 201, headers: headers.clone(), body: Vec::new() }))
+            (request.method == Method::Post)
+                .then(|| Ok(Response { status: 201, headers: headers.clone(), body: Vec::new() }))
         });
         let patient = Patient { last_name: "X".into(), ..Patient::default() };
         server.run(|| Fhir::push("p".into(), Write::CreatePatient(patient)))
@@ -477,7 +475,7 @@ fn a_refused_change_leaves_the_appointment_on_its_slots() {
         let server = Server::new();
         let (a, moved) = booked_and_moved(&server);
         let server = server.meanwhile(move |_, request| {
-            let put = request.method == "PUT" && request.path.starts_with("/Appointment/");
+            let put = request.method == Method::Put && request.path.starts_with("/Appointment/");
             put.then(|| Ok(refused(refusal, "invalid")))
         });
         for write in [Write::RescheduleAppointment(change(&moved)), Write::CancelAppointment(change(&a))] {
@@ -492,7 +490,7 @@ fn a_refused_change_leaves_the_appointment_on_its_slots() {
     let (_, mut moved) = booked_and_moved(&server);
     moved.version = server.all("Appointment").pop().unwrap()["meta"]["versionId"].as_str().map(str::to_owned);
     let server = server.meanwhile(move |resources, request| {
-        if request.method == "PUT" && request.path.starts_with("/Appointment/") && !done {
+        if request.method == Method::Put && request.path.starts_with("/Appointment/") && !done {
             done = true;
             resources.last_mut().unwrap()["meta"]["versionId"] = json!("other");
         }
@@ -518,7 +516,7 @@ fn slots_are_given_back_once_the_appointment_is_written() {
 
     // Somebody takes one of the slots while the appointment is cancelled: it is theirs.
     let server = server.meanwhile(|resources, request| {
-        if request.method == "PUT" && request.path.starts_with("/Appointment/") {
+        if request.method == Method::Put && request.path.starts_with("/Appointment/") {
             let theirs = resources.iter_mut().find(|s| s["start"] == "2026-12-02T11:00:00-05:00").unwrap();
             theirs["meta"]["versionId"] = json!("theirs");
         }
@@ -546,7 +544,7 @@ fn a_lost_answer_leaves_no_slot_busy_that_the_appointment_has_left() {
         let server = Server::new();
         let (a, moved) = booked_and_moved(&server);
         let lose = move |resources: &mut Vec<Value>, request: &adapter_sdk::http::Request| {
-            if request.method != "PUT" || !request.path.starts_with(lost) {
+            if request.method != Method::Put || !request.path.starts_with(lost) {
                 return None;
             }
             let body: Value = serde_json::from_slice(request.body.as_deref().unwrap()).unwrap();

@@ -1,7 +1,7 @@
 //! Writing appointments. The application's forms are not idempotent: whoever writes looks before, by the reference that carries the write
 //! key or at the appointment itself.
 
-use adapter_sdk::{Fault, Receipt, clock, records::Appointment as Wanted, warn};
+use adapter_sdk::{Fault, Receipt, clock, http::Method, records::Appointment as Wanted, warn};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -20,7 +20,7 @@ pub fn create(client: &Client, key: &str, a: &Wanted) -> Result<Receipt, Fault> 
         return Ok(earlier);
     }
     let path = format!("/api/{}", APPOINTMENTS.name);
-    let made = client.change("POST", &path, APPOINTMENTS.names, &requests::appointment(key, a))?;
+    let made = client.change(Method::Post, &path, APPOINTMENTS.names, &requests::appointment(key, a))?;
     receipt_of(made.map_err(|code| faults::of_refusal(&code))?)
 }
 
@@ -57,7 +57,7 @@ pub fn note(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
 /// What is cancelled or gone already is as cancelled as it was to be.
 pub fn cancel(client: &Client, a: &Wanted, reason: Option<&str>) -> Result<Receipt, Fault> {
     let path = requests::record(APPOINTMENTS.name, &a.id);
-    match client.change("PATCH", &path, APPOINTMENTS.names, &requests::cancelled(reason))? {
+    match client.change(Method::Patch, &path, APPOINTMENTS.names, &requests::cancelled(reason))? {
         Ok(row) => receipt_of(row),
         Err(code) if matches!(code.as_str(), "cancelled" | "not_found") => {
             Ok(Receipt { id: a.id.clone(), version: None })
@@ -109,7 +109,7 @@ pub fn has_arrived(held: &Appointment, a: &Wanted) -> bool {
 
 fn changed(client: &Client, a: &Wanted, fields: &Map<String, Value>) -> Result<Receipt, Fault> {
     let path = requests::record(APPOINTMENTS.name, &a.id);
-    let row = client.change("PATCH", &path, APPOINTMENTS.names, fields)?;
+    let row = client.change(Method::Patch, &path, APPOINTMENTS.names, fields)?;
     receipt_of(row.map_err(|code| faults::of_refusal(&code))?)
 }
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use adapter_sdk::{
     Fault, gate,
-    http::{Request, Response},
+    http::{Method, Request, Response},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -66,7 +66,7 @@ impl Client {
     /// Sends a form: the record as it is then, or the application's word for why not.
     pub fn change(
         &self,
-        method: &str,
+        method: Method,
         path: &str,
         names: Names,
         fields: &Map<String, Value>,

@@ -14,7 +14,8 @@ pub mod responses;
 pub mod settings;
 
 use adapter_sdk::{
-    Adapter, Deletions, Description, Fault, Page, PullAbility, Receipt, Resource, Write, WriteKind, warn,
+    Adapter, Deletions, Description, Fault, Hosting, MaxLength, Page, PatientField, PullAbility, Receipt, Resource,
+    SkippedRecord, Write, WriteKind,
 };
 
 use client::{Client, Listed};
@@ -47,8 +48,13 @@ const WRITES: [WriteKind; 8] = [
     WriteKind::NoteAppointment,
 ];
 
-/// Of a patient, named as in the API.
-const UNKEPT: [&str; 5] = ["ssn", "work_phone_extension", "billing_type", "premedication", "extra"];
+const UNKEPT: [PatientField; 5] = [
+    PatientField::Ssn,
+    PatientField::WorkPhoneExtension,
+    PatientField::BillingType,
+    PatientField::Premedication,
+    PatientField::Extra,
+];
 
 impl Adapter for GatedCloud {
     /// Asks nobody: a location is set up before anyone has logged in.
@@ -57,11 +63,11 @@ impl Adapter for GatedCloud {
         Ok(Description {
             name: "Demo Cloud EHR".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            hosting: "cloud".into(),
+            hosting: Hosting::Cloud,
             pulls: PULLS.map(ability).to_vec(),
             writes: WRITES.to_vec(),
-            unkept_patient_fields: UNKEPT.map(String::from).to_vec(),
-            max_lengths: vec![("appointment.note".into(), 4_000)],
+            unkept_patient_fields: UNKEPT.to_vec(),
+            max_lengths: vec![MaxLength::new("appointment.note", 4_000)],
             new_patients: true,
             operatories: true,
             requests_per_minute: Settings::read()?.requests_per_minute,
@@ -127,15 +133,16 @@ impl Adapter for GatedCloud {
 }
 
 fn page(kind: Kind, at: Cursor, listed: Listed) -> Result<Page, Fault> {
-    let mut records = Vec::with_capacity(listed.items.len());
+    let (mut records, mut skipped) = (Vec::with_capacity(listed.items.len()), Vec::new());
     for item in listed.items {
         match (kind.record)(item)? {
             Ok(record) => records.push(record),
-            Err(id) => warn!("{} {id} is left out: it contradicts itself", kind.name),
+            Err(id) => skipped.push(SkippedRecord::new(id, "it contradicts itself")),
         }
     }
     Ok(Page {
         records,
+        skipped,
         deleted: listed.removed,
         whole: at.whole(),
         estimate: at.whole().then_some(listed.total),

@@ -2,7 +2,7 @@
 
 use adapter_sdk::{
     Fault, Record, Resource,
-    records::{self, Address, HourKind, Weekday},
+    records::{self, Address, ExtraValue, Gender, HourKind, Weekday},
 };
 use serde_json::Value;
 
@@ -65,13 +65,12 @@ fn patient(own: Value) -> Result<Result<Record, String>, Fault> {
     })))
 }
 
-fn gender(sex: &str) -> String {
+fn gender(sex: &str) -> Gender {
     match sex {
-        "female" => "Female",
-        "male" => "Male",
-        _ => "Other",
+        "female" => Gender::Female,
+        "male" => Gender::Male,
+        _ => Gender::Other,
     }
-    .into()
 }
 
 fn provider(own: Value) -> Result<Result<Record, String>, Fault> {
@@ -169,7 +168,7 @@ fn appointment(own: Value) -> Result<Result<Record, String>, Fault> {
         checked_out_at: a.left_at,
         write_key: a.reference,
         version: Some(a.revision.to_string()),
-        extra: a.cancel_reason.map(|reason| ("cancel_reason".into(), reason)).into_iter().collect(),
+        extra: a.cancel_reason.map(|reason| ExtraValue::new("cancel_reason", reason)).into_iter().collect(),
     })))
 }
 

@@ -1,6 +1,6 @@
 //! Writing patients.
 
-use adapter_sdk::{Fault, PatientChange, Receipt, records::Patient as Wanted, warn};
+use adapter_sdk::{Fault, PatientChange, Receipt, http::Method, records::Patient as Wanted, warn};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -18,14 +18,14 @@ pub fn create(client: &Client, key: &str, p: &Wanted) -> Result<Receipt, Fault> 
     say_what_is_lost(p);
     let mut fields = requests::patient(p);
     fields.insert("reference".into(), key.into());
-    sent(client, "POST", &format!("/api/{}", PATIENTS.name), &fields)
+    sent(client, Method::Post, &format!("/api/{}", PATIENTS.name), &fields)
 }
 
 /// Sent twice it says the same.
 pub fn update(client: &Client, change: &PatientChange) -> Result<Receipt, Fault> {
     say_what_is_lost(&change.patient);
     let fields = change.fields(requests::patient);
-    sent(client, "PATCH", &requests::record(PATIENTS.name, &change.patient.id), &fields)
+    sent(client, Method::Patch, &requests::record(PATIENTS.name, &change.patient.id), &fields)
 }
 
 pub fn find(client: &Client, key: &str) -> Result<Option<Receipt>, Fault> {
@@ -53,7 +53,7 @@ fn say_what_is_lost(p: &Wanted) {
     }
 }
 
-fn sent(client: &Client, method: &str, path: &str, fields: &Map<String, Value>) -> Result<Receipt, Fault> {
+fn sent(client: &Client, method: Method, path: &str, fields: &Map<String, Value>) -> Result<Receipt, Fault> {
     let row = client.change(method, path, PATIENTS.names, fields)?;
     let held: Patient = typed(row.map_err(|code| faults::of_refusal(&code))?).map_err(Fault::unknown)?;
     Ok(receipt(&held))

@@ -1,8 +1,8 @@
 //! The calls: paths, headers, and what changes say, under own names.
 
 use adapter_sdk::{
-    http::{Request, encode},
-    records::{Appointment, Patient},
+    http::{Header, Method, Request, encode},
+    records::{Appointment, Gender, Patient},
     time::instant_text,
 };
 use serde_json::{Map, Value};
@@ -21,19 +21,19 @@ pub struct Form {
 }
 
 pub fn read(path: &str) -> Request {
-    let headers = vec![("accept".into(), "application/json".into())];
-    Request { method: "GET".into(), path: path.into(), headers, body: None }
+    let headers = vec![Header::new("accept", "application/json")];
+    Request { method: Method::Get, path: path.into(), headers, body: None }
 }
 
-pub fn change(method: &str, path: &str, form: &Form, body: &Value) -> Request {
+pub fn change(method: Method, path: &str, form: &Form, body: &Value) -> Request {
     let headers = [
         ("accept", "application/json"),
         ("content-type", "application/json"),
         ("x-csrf-token", &form.csrf),
         ("x-markup", form.markup.word()),
     ];
-    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    Request { method: method.into(), path: path.into(), headers, body: Some(body.to_string().into_bytes()) }
+    let headers = headers.map(|(name, value)| Header::new(name, value)).to_vec();
+    Request { method, path: path.into(), headers, body: Some(body.to_string().into_bytes()) }
 }
 
 pub fn changes(kind: &str, mark: Option<&str>, limit: u32) -> String {
@@ -59,7 +59,7 @@ pub fn patient(p: &Patient) -> Map<String, Value> {
         ("middle_name", text(&p.middle_name)),
         ("last_name", text(&Some(p.last_name.clone()))),
         ("born", text(&p.date_of_birth)),
-        ("sex", p.gender.as_deref().map_or(Value::Null, |gender| sex(gender).into())),
+        ("sex", p.gender.map_or(Value::Null, |gender| sex(gender).into())),
         ("email", text(&p.email)),
         ("mobile", text(&mobile)),
         ("home_phone", text(&p.home_phone)),
@@ -149,11 +149,11 @@ fn place(a: &Appointment) -> Map<String, Value> {
     all
 }
 
-fn sex(gender: &str) -> &'static str {
+fn sex(gender: Gender) -> &'static str {
     match gender {
-        "Female" => "female",
-        "Male" => "male",
-        _ => "other",
+        Gender::Female => "female",
+        Gender::Male => "male",
+        Gender::Other => "other",
     }
 }
 

@@ -2,7 +2,7 @@
 //! transaction is undone.
 
 use adapter_sdk::{
-    Fault,
+    Fault, RetryLater,
     http::{Response, fault_of_status},
 };
 use serde_json::Value;
@@ -77,7 +77,9 @@ pub fn of_status(answer: &Response, reads: bool) -> Fault {
         404 => Fault::retry_later("the base URL names no database of the EHR", None),
         429 => match fault_of_status(answer, reads) {
             // The EHR itself names no time.
-            Fault::RetryLater((why, after)) => Fault::retry_later(why, after.or(Some(LOCKED_SECONDS))),
+            Fault::RetryLater(RetryLater { reason, seconds }) => {
+                Fault::retry_later(reason, seconds.or(Some(LOCKED_SECONDS)))
+            }
             other => other,
         },
         _ => fault_of_status(answer, reads),
@@ -87,7 +89,7 @@ pub fn of_status(answer: &Response, reads: bool) -> Fault {
 /// Part of a write is done: whatever stops the rest, the whole is neither written nor not written.
 pub fn half_done(fault: Fault) -> Fault {
     match fault {
-        Fault::RetryLater((why, _)) => Fault::unknown(why),
+        Fault::RetryLater(retry) => Fault::unknown(retry.reason),
         other => other,
     }
 }
@@ -232,7 +234,10 @@ mod tests {
         assert!(matches!(of_status(&status(401), true), Fault::Unauthorized(_)));
         assert!(matches!(of_status(&status(403), true), Fault::Unsupported(_)));
         assert!(matches!(of_status(&status(404), false), Fault::RetryLater(_)));
-        assert!(matches!(of_status(&status(429), false), Fault::RetryLater((_, Some(LOCKED_SECONDS)))));
+        assert!(matches!(
+            of_status(&status(429), false),
+            Fault::RetryLater(RetryLater { seconds: Some(LOCKED_SECONDS), .. })
+        ));
         assert!(matches!(of_status(&status(500), false), Fault::Unknown(_)));
         assert!(matches!(of_status(&status(502), true), Fault::RetryLater(_)));
     }

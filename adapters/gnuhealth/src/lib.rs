@@ -19,7 +19,10 @@ pub mod write_key;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use adapter_sdk::{Adapter, Deletions, Description, Fault, Page, PullAbility, Receipt, Resource, Write, WriteKind};
+use adapter_sdk::{
+    Adapter, Deletions, Description, Fault, Hosting, Page, PatientField, PullAbility, Receipt, Resource, Write,
+    WriteKind,
+};
 use serde::Deserialize;
 
 use booking::Change;
@@ -48,8 +51,14 @@ const WRITES: [(WriteKind, &str); 14] = [
     (WriteKind::CreatePayment, "account.invoice.payment.method"),
 ];
 
-/// Of a patient, named as in the API.
-const UNKEPT: [&str; 6] = ["ssn", "work_phone_extension", "billing_type", "premedication", "non_patient", "extra"];
+const UNKEPT: [PatientField; 6] = [
+    PatientField::Ssn,
+    PatientField::WorkPhoneExtension,
+    PatientField::BillingType,
+    PatientField::Premedication,
+    PatientField::NonPatient,
+    PatientField::Extra,
+];
 
 impl Adapter for GnuHealth {
     fn describe() -> Result<Description, Fault> {
@@ -68,14 +77,14 @@ impl Adapter for GnuHealth {
         Ok(Description {
             name: "GNU Health".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            hosting: "onprem".into(),
+            hosting: Hosting::Onprem,
             pulls: pulls.map(ability).collect(),
             writes: WRITES
                 .iter()
                 .filter(|(_, model)| there.iter().any(|m| m == model))
                 .map(|(kind, _)| *kind)
                 .collect(),
-            unkept_patient_fields: UNKEPT.map(String::from).to_vec(),
+            unkept_patient_fields: UNKEPT.to_vec(),
             new_patients: true,
             // An appointment names a professional and no room.
             operatories: false,

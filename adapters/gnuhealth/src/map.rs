@@ -2,7 +2,10 @@
 
 use adapter_sdk::{
     Record, clock,
-    records::{self, HistoryCategory, HourKind, Money},
+    records::{
+        self, CommunicationDirection, CommunicationMode, ExtraValue, Gender, HistoryCategory, HourKind, InsuranceType,
+        Money, ProcedureStatus, Relation,
+    },
     time::{date_of, instant_of},
     warn,
 };
@@ -76,11 +79,11 @@ fn given_names(name: &str) -> (String, Option<String>) {
     }
 }
 
-fn gender(code: Option<&str>) -> Option<String> {
+fn gender(code: Option<&str>) -> Option<Gender> {
     match code? {
-        "m" | "f-m" => Some("Male".into()),
-        "f" | "m-f" => Some("Female".into()),
-        "nb" | "other" => Some("Other".into()),
+        "m" | "f-m" => Some(Gender::Male),
+        "f" | "m-f" => Some(Gender::Female),
+        "nb" | "other" => Some(Gender::Other),
         _ => None,
     }
 }
@@ -150,7 +153,7 @@ pub fn appointment(row: Value, settings: &Settings) -> Mapped {
     for (name, value) in
         [("number", row.name.as_deref()), ("visit_type", row.visit_type.as_deref()), ("reason", footer.get("reason"))]
     {
-        extra.extend(value.map(|value| (name.to_owned(), value.to_owned())));
+        extra.extend(value.map(|value| ExtraValue::new(name, value)));
     }
     shown(Record::Appointment(records::Appointment {
         id: row.id.to_string(),
@@ -201,7 +204,7 @@ pub fn working_hour(row: Value, _: &Settings) -> Mapped {
 
 pub fn pathology(row: Value, _: &Settings) -> Mapped {
     let row: Pathology = read(row)?;
-    let extra = row.code.clone().map(|code| ("code".to_owned(), code)).into_iter().collect();
+    let extra = row.code.clone().map(|code| ExtraValue::new("code", code)).into_iter().collect();
     let id = format!("gnuhealth.pathology,{}", row.id);
     let category = category_of(&row);
     shown(Record::HistoryItem(records::HistoryItem { id, category, name: row.name, extra }))
@@ -223,7 +226,7 @@ pub fn medicament(row: Value, _: &Settings) -> Mapped {
 
 pub fn condition(row: Value, _: &Settings) -> Mapped {
     let row: Condition = read(row)?;
-    let diagnosed = row.diagnosed_date.map(|date| ("diagnosed".to_owned(), date.text()));
+    let diagnosed = row.diagnosed_date.map(|date| ExtraValue::new("diagnosed", date.text()));
     shown(Record::PatientHistoryItem(records::PatientHistoryItem {
         id: format!("gnuhealth.patient.disease,{}", row.id),
         patient: row.patient.ok_or("it has no patient")?.to_string(),
@@ -285,7 +288,7 @@ pub fn coverage(row: Value, _: &Settings) -> Mapped {
         id: row.id.to_string(),
         patient: patient.to_string(),
         plan,
-        relation: footer.word("relation", &RELATIONS).unwrap_or_else(|| "self".into()),
+        relation: footer.get("relation").and_then(Relation::of).unwrap_or(Relation::Oneself),
         priority: footer.get("priority").and_then(|text| text.parse().ok()).filter(|rank| (1..=1_000).contains(rank)),
         subscriber: footer.id("subscriber"),
         subscriber_name: footer.get("subscriber-name").map(str::to_owned),
@@ -293,10 +296,15 @@ pub fn coverage(row: Value, _: &Settings) -> Mapped {
         subscriber_number: row.number,
         effective_date: row.member_since.map(|date| date.text()),
         expiration_date: row.member_exp.map(|date| date.text()),
-        insurance_type: footer.word("type", &["dental", "medical", "vision"]),
+        insurance_type: footer.get("type").and_then(insurance_type),
         active: row.status.as_deref() != Some("expired"),
         extra: Vec::new(),
     }))
+}
+
+/// Of the words we write there: staff can write anything.
+fn insurance_type(word: &str) -> Option<InsuranceType> {
+    Some(InsuranceType::from(word.to_owned())).filter(|kind| !matches!(kind, InsuranceType::Other(_)))
 }
 
 pub fn communication_log(row: Value, _: &Settings) -> Mapped {
@@ -304,12 +312,13 @@ pub fn communication_log(row: Value, _: &Settings) -> Mapped {
     let patient = row.resource.as_deref().and_then(|resource| resource.strip_prefix("gnuhealth.patient,"));
     let Text { note, footer } = Text::of(row.message.as_deref());
     let at = footer.get("at").and_then(instant_of).or(row.create_date.and_then(|at| at.instant()));
+    let direction = footer.get("direction").and_then(CommunicationDirection::of);
     shown(Record::CommunicationLog(records::CommunicationLog {
         id: row.id.to_string(),
         patient: patient.ok_or("it is about no patient")?.to_owned(),
         note: note.unwrap_or_default(),
-        mode: footer.word("mode", &["email", "mail", "phone", "in_person", "text"]).unwrap_or_else(|| "none".into()),
-        direction: footer.word("direction", &["received"]).unwrap_or_else(|| "sent".into()),
+        mode: footer.get("mode").and_then(CommunicationMode::of).unwrap_or(CommunicationMode::None),
+        direction: direction.unwrap_or(CommunicationDirection::Sent),
         occurred_at: at.ok_or("it has no date")?,
         extra: Vec::new(),
     }))
@@ -352,7 +361,7 @@ pub fn procedure(row: Value, _: &Settings) -> Mapped {
         appointment: None,
         code: Some(row.procedure.code),
         name: Some(row.procedure.name),
-        status: Some(if done { "completed" } else { "planned" }.into()),
+        status: Some(if done { ProcedureStatus::Completed } else { ProcedureStatus::Planned }),
         teeth: row.tooth.into_iter().collect(),
         surface: Some(surface).filter(|surface| !surface.is_empty()),
         fee: None,
@@ -368,19 +377,6 @@ pub fn payment_type(row: Value, _: &Settings) -> Mapped {
     let id = id.to_string();
     shown(Record::PaymentType(records::PaymentType { id, name, active, extra: Vec::new() }))
 }
-
-const RELATIONS: [&str; 10] = [
-    "self",
-    "spouse",
-    "child",
-    "employee",
-    "handicap_dep",
-    "signif_other",
-    "injured_plaintiff",
-    "life_partner",
-    "dependent",
-    "other",
-];
 
 /// The contract writes amounts in digits, and currencies by their codes.
 fn plain(amount: &Decimal) -> Result<String, String> {
@@ -410,7 +406,7 @@ pub fn charge(row: Value, _: &Settings) -> Mapped {
         description: row.description.or(Some(lines.join("; ")).filter(|text| !text.is_empty())),
         fee,
         charged_at: row.invoice_date.map(|date| date.text()),
-        extra: row.number.map(|number| ("number".to_owned(), number)).into_iter().collect(),
+        extra: row.number.map(|number| ExtraValue::new("number", number)).into_iter().collect(),
     }))
 }
 
@@ -466,11 +462,11 @@ mod tests {
         let message = "x\n[practice-sync ps-1; mode=fax; direction=over; at=2026-12-01T10:00:00Z]";
         let log = shown(communication_log, json!({"id": 1, "resource": "gnuhealth.patient,5", "message": message}));
         let Record::CommunicationLog(log) = log else { panic!("{log:?}") };
-        assert_eq!((log.mode.as_str(), log.direction.as_str()), ("none", "sent"));
+        assert_eq!((log.mode, log.direction), (CommunicationMode::None, CommunicationDirection::Sent));
         let notes = "[practice-sync ps-1; relation=cousin; priority=0; subscriber=; subscriber-born=may; type=pets]";
         let covered = shown(coverage, json!({"id": 1, "patient": 5, "company": 2, "notes": notes}));
         let Record::Coverage(covered) = covered else { panic!("{covered:?}") };
-        assert_eq!((covered.relation.as_str(), covered.priority, covered.subscriber), ("self", None, None));
+        assert_eq!((covered.relation, covered.priority, covered.subscriber), (Relation::Oneself, None, None));
         assert_eq!((covered.subscriber_date_of_birth, covered.insurance_type), (None, None));
         let line = |credit: &str, currency: &str| {
             let amount = |text: &str| json!({"__class__": "Decimal", "decimal": text});

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use adapter_sdk::{Fault, Page, Record, Resource, clock, warn};
+use adapter_sdk::{Fault, Page, Record, Resource, SkippedRecord, clock, warn};
 use serde_json::{Value, json};
 
 use crate::{
@@ -56,8 +56,13 @@ fn of_parts(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
             // A whole pass tells what is gone by not showing it.
             Ok(Shown::Gone(id)) if !cursor.is_whole() => page.deleted.push(id),
             Ok(Shown::Gone(_) | Shown::Nothing) => (),
+            // Where several models make up a resource, its ids name them.
+            Err(why) if id > 0 && parts.len() > 1 => {
+                page.skipped.push(SkippedRecord::new(format!("{},{id}", part.model), why));
+            }
+            Err(why) if id > 0 => page.skipped.push(SkippedRecord::new(id.to_string(), why)),
             Err(why) => {
-                warn!("{} {id} is left out: {why}", part.model);
+                warn!("a row of {} is left out: {why}", part.model);
                 left_out = true;
             }
         }
@@ -124,8 +129,9 @@ fn working_hours(settings: &Settings, cursor: Cursor, limit: u32) -> Result<Page
         match map::working_hour(row, settings) {
             Ok(Shown::Record(record)) => page.records.push(*record),
             Ok(Shown::Gone(_) | Shown::Nothing) => (),
+            Err(why) if id > 0 => page.skipped.push(SkippedRecord::new(id.to_string(), why)),
             Err(why) => {
-                warn!("the free appointment {id} is left out: {why}");
+                warn!("a free appointment is left out: {why}");
                 left_out = true;
             }
         }

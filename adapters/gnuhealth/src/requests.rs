@@ -3,8 +3,8 @@
 use adapter_sdk::{
     Fault,
     records::{
-        Address, Appointment, CommunicationLog, Coverage, HistoryCategory, InsurancePlan, Patient, PatientHistoryItem,
-        Payment,
+        Address, Appointment, CommunicationLog, Coverage, Gender, HistoryCategory, InsurancePlan, InsuranceType,
+        Patient, PatientHistoryItem, Payment, Relation,
     },
     time::instant_text,
 };
@@ -317,10 +317,10 @@ fn facts(patient: &Patient) -> Map<String, Value> {
         Some(middle) => format!("{}{MIDDLE}{middle}", patient.first_name),
         None => patient.first_name.clone(),
     };
-    let gender = patient.gender.as_deref().map(|gender| match gender {
-        "Male" => "m",
-        "Female" => "f",
-        _ => "other",
+    let gender = patient.gender.map(|gender| match gender {
+        Gender::Male => "m",
+        Gender::Female => "f",
+        Gender::Other => "other",
     });
     let mut facts = object(json!({
         "name": name, "lastname": patient.last_name, "gender": gender, "ref": patient.chart_id,
@@ -393,12 +393,12 @@ pub fn insurance(key: &str, c: &Coverage, party: i64, company: i64, plan: Option
     let number = c.subscriber_number.as_deref().filter(|number| !number.is_empty());
     let number = number.ok_or_else(|| Fault::rejected("the EHR needs the number of the subscriber"))?;
     let notes = Text::new(None, key)
-        .with("relation", Some(c.relation.as_str()).filter(|relation| *relation != "self"))
+        .with("relation", Some(c.relation.word()).filter(|_| c.relation != Relation::Oneself))
         .with("priority", c.priority.map(|priority| priority.to_string()).as_deref())
         .with("subscriber", c.subscriber.as_deref())
         .with("subscriber-name", c.subscriber_name.as_deref())
         .with("subscriber-born", c.subscriber_date_of_birth.as_deref())
-        .with("type", c.insurance_type.as_deref());
+        .with("type", c.insurance_type.as_ref().map(InsuranceType::word));
     Ok(json!({
         "party": party, "company": company, "plan_id": plan, "number": number, "insurance_type": "private",
         "member_since": c.effective_date.as_deref().and_then(Date::of),
@@ -441,8 +441,8 @@ fn state(item: &PatientHistoryItem) -> Map<String, Value> {
 
 pub fn note(key: &str, log: &CommunicationLog) -> Result<Value, Fault> {
     let text = Text::new(Some(&log.note), key)
-        .with("mode", Some(&log.mode))
-        .with("direction", Some(&log.direction))
+        .with("mode", Some(log.mode.word()))
+        .with("direction", Some(log.direction.word()))
         .with("at", Some(&instant_text(log.occurred_at)));
     let resource = format!("gnuhealth.patient,{}", patient_number(&log.patient)?);
     Ok(json!({"resource": resource, "message": text.to_string()}))

@@ -75,11 +75,6 @@ impl Footer {
         self.pairs.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str())
     }
 
-    /// A value that is one of the contract's words: staff can write anything.
-    pub fn word(&self, name: &str, words: &[&str]) -> Option<String> {
-        self.get(name).filter(|word| words.contains(word)).map(str::to_owned)
-    }
-
     /// A value that can be an id.
     pub fn id(&self, name: &str) -> Option<String> {
         let fits = |id: &&str| (1..=200).contains(&id.len()) && !id.chars().any(char::is_control);

@@ -52,7 +52,7 @@ fn cargo_text(id: &str, sdk: &Path) -> String {
 
 const SOURCE: &str = r#"//! One EHR behind the adapter contract. Every call runs in a fresh instance: nothing is remembered between calls.
 
-use adapter_sdk::{Adapter, Description, Fault, Page, Receipt, Resource, Write, export_adapter};
+use adapter_sdk::{Adapter, Description, Fault, Hosting, Page, Receipt, Resource, Write, export_adapter};
 
 struct Ehr;
 
@@ -61,7 +61,7 @@ impl Adapter for Ehr {
         Ok(Description {
             name: env!("CARGO_PKG_NAME").into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            hosting: "cloud".into(),
+            hosting: Hosting::Cloud,
             // Name here what `pull` and `push` can do.
             ..Default::default()
         })

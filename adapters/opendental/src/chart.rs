@@ -2,7 +2,10 @@
 
 use adapter_sdk::{
     Record,
-    records::{self, HistoryCategory},
+    records::{
+        self, CommunicationDirection, CommunicationMode, HistoryCategory, IntervalUnit, ProcedureStatus,
+        TreatmentPlanStatus,
+    },
 };
 use serde_json::Value;
 
@@ -116,19 +119,22 @@ pub fn of_medication(row: &MedicationPat) -> Result<records::PatientHistoryItem,
 pub fn commlog(_: &Client, row: Value) -> Result<Shown, Trouble> {
     let log: Commlog = typed(row)?;
     let mode = match log.mode.as_str() {
-        "Email" | "Email and Text" | "EmailAndText" => "email",
-        "Mail" => "mail",
-        "Phone" | "Phone and Text" | "PhoneAndText" => "phone",
-        "In Person" | "InPerson" => "in_person",
-        "Text" => "text",
-        _ => "none",
+        "Email" | "Email and Text" | "EmailAndText" => CommunicationMode::Email,
+        "Mail" => CommunicationMode::Mail,
+        "Phone" | "Phone and Text" | "PhoneAndText" => CommunicationMode::Phone,
+        "In Person" | "InPerson" => CommunicationMode::InPerson,
+        "Text" => CommunicationMode::Text,
+        _ => CommunicationMode::None,
     };
     Ok(Shown::one(Record::CommunicationLog(records::CommunicationLog {
         id: id(log.commlog_num)?,
         patient: id(log.pat_num)?,
         note: write_key::read(&log.note).text.unwrap_or_default(),
-        mode: mode.into(),
-        direction: if log.sent_or_received.0 == "Received" { "received" } else { "sent" }.into(),
+        mode,
+        direction: match log.sent_or_received.as_str() {
+            "Received" => CommunicationDirection::Received,
+            _ => CommunicationDirection::Sent,
+        },
         occurred_at: time::instant(&log.comm_date_time).ok_or_else(|| "it has no time".to_owned())?,
         extra: extra([("type", log.type_name.some())]),
     })))
@@ -158,11 +164,11 @@ pub fn procedure_code(_: &Client, row: Value) -> Result<Shown, Trouble> {
 pub fn procedure(client: &Client, row: Value) -> Result<Shown, Trouble> {
     let p: Procedure = typed(row)?;
     let status = match p.proc_status.as_str() {
-        "TP" if p.apt_num.0 > 0 => "scheduled",
-        "TP" => "planned",
-        "C" | "EC" | "EO" => "completed",
-        "R" => "referred",
-        "TPi" => "inactive",
+        "TP" if p.apt_num.0 > 0 => ProcedureStatus::Scheduled,
+        "TP" => ProcedureStatus::Planned,
+        "C" | "EC" | "EO" => ProcedureStatus::Completed,
+        "R" => ProcedureStatus::Referred,
+        "TPi" => ProcedureStatus::Inactive,
         "D" => return Ok(Shown::gone(p.proc_num.id())),
         // A condition of a tooth is nothing that was or will be done.
         _ => return Ok(Shown::default()),
@@ -175,7 +181,7 @@ pub fn procedure(client: &Client, row: Value) -> Result<Shown, Trouble> {
         appointment: p.apt_num.id(),
         code: p.code.some(),
         name: p.name.some(),
-        status: Some(status.into()),
+        status: Some(status),
         teeth: teeth.map(str::trim).filter(|tooth| !tooth.is_empty()).map(str::to_owned).collect(),
         surface: p.surf.some(),
         fee: Some(price(&p).money(&client.settings.currency)),
@@ -203,15 +209,15 @@ pub fn treatment_plan(client: &Client, row: Value) -> Result<Shown, Trouble> {
         client.all::<TreatPlanAttach>("/treatplanattaches", &asked)?.iter().map(|row| row.proc_num).collect()
     };
     let status = match plan.status.as_str() {
-        "Inactive" => "not_applicable",
-        _ if plan.is_signed.0 => "accepted",
-        _ => "proposed",
+        "Inactive" => TreatmentPlanStatus::NotApplicable,
+        _ if plan.is_signed.0 => TreatmentPlanStatus::Accepted,
+        _ => TreatmentPlanStatus::Proposed,
     };
     Ok(Shown::one(Record::TreatmentPlan(records::TreatmentPlan {
         id: key,
         name: plan.heading.some(),
         patient: plan.pat_num.id(),
-        status: Some(status.into()),
+        status: Some(status),
         procedures: procedures.into_iter().filter_map(Num::id).take(MOST).collect(),
         extra: extra([("status", plan.status.some())]),
     })))
@@ -226,13 +232,13 @@ pub fn recall_type(_: &Client, row: Value) -> Result<Shown, Trouble> {
         name: name(&kind.description, kind.recall_type_num),
         description: None,
         interval_number: number,
-        interval_unit: unit.into(),
+        interval_unit: unit,
         extra: Vec::new(),
     })))
 }
 
 /// `1y6m20d`: months where there are years and months; the days that a date of return leaves are not told apart from it.
-fn interval(text: &str) -> Option<(u32, &'static str)> {
+fn interval(text: &str) -> Option<(u32, IntervalUnit)> {
     let (mut years, mut months, mut weeks, mut days) = (0, 0, 0, 0);
     let mut number = String::new();
     for sign in text.trim().chars() {
@@ -252,10 +258,10 @@ fn interval(text: &str) -> Option<(u32, &'static str)> {
         }
     }
     let interval = match (years, months, weeks, days) {
-        (years @ 1.., 0, _, _) => (years, "year"),
-        (years, months, _, _) if years > 0 || months > 0 => (years * 12 + months, "month"),
-        (_, _, weeks @ 1.., _) => (weeks, "week"),
-        (_, _, _, days) => (days, "day"),
+        (years @ 1.., 0, _, _) => (years, IntervalUnit::Year),
+        (years, months, _, _) if years > 0 || months > 0 => (years * 12 + months, IntervalUnit::Month),
+        (_, _, weeks @ 1.., _) => (weeks, IntervalUnit::Week),
+        (_, _, _, days) => (days, IntervalUnit::Day),
     };
     Some(interval).filter(|(number, _)| (1..=LONGEST).contains(number))
 }
@@ -282,11 +288,11 @@ mod tests {
     #[test]
     fn intervals_have_one_unit() {
         for (text, expected) in [
-            ("6m1d", Some((6, "month"))),
-            ("1y", Some((1, "year"))),
-            ("1y6m20d", Some((18, "month"))),
-            ("0y0m3w0d", Some((3, "week"))),
-            ("10d", Some((10, "day"))),
+            ("6m1d", Some((6, IntervalUnit::Month))),
+            ("1y", Some((1, IntervalUnit::Year))),
+            ("1y6m20d", Some((18, IntervalUnit::Month))),
+            ("0y0m3w0d", Some((3, IntervalUnit::Week))),
+            ("10d", Some((10, IntervalUnit::Day))),
             ("", None),
             ("soon", None),
             ("0d", None),

@@ -173,6 +173,7 @@ fn collect(value: &Value, name: &str, into: &mut Vec<String>, fields: &mut Vec<S
 
 #[cfg(test)]
 mod tests {
+    use adapter_sdk::RetryLater;
     use serde_json::json;
 
     use super::*;
@@ -201,7 +202,11 @@ mod tests {
         assert_eq!(plain, Fault::rejected("Open Dental: Operatory not found"));
         // A proxy's page and an empty answer are nobody's refusal.
         for unexplained in ["<html>Zoë", "", " {\"message\": \"Zoë\"}"] {
-            let Fault::RetryLater((why, None)) = of_answer(&answer(404, unexplained), true, None) else { panic!() };
+            let Fault::RetryLater(RetryLater { reason: why, seconds: None }) =
+                of_answer(&answer(404, unexplained), true, None)
+            else {
+                panic!()
+            };
             assert!(!why.contains("Zoë"), "{why}");
             assert!(matches!(of_answer(&answer(400, unexplained), false, None), Fault::Unknown(_)));
         }

@@ -128,7 +128,7 @@ pub fn find_deleted_coverage(client: &Client, id: &str) -> Found {
 }
 
 fn subscriber(c: &records::Coverage) -> Result<(String, String), Fault> {
-    let own = (c.relation == "self").then(|| c.patient.clone());
+    let own = (c.relation == records::Relation::Oneself).then(|| c.patient.clone());
     let subscriber = c.subscriber.clone().or(own);
     let subscriber = subscriber.ok_or_else(|| Fault::rejected("Open Dental needs a subscriber who is a patient"))?;
     let number = c.subscriber_number.clone().filter(|number| !number.trim().is_empty());

@@ -1,6 +1,9 @@
 //! The API's rows of insurance, fees and the ledger as the contract's records.
 
-use adapter_sdk::{Record, records};
+use adapter_sdk::{
+    Record,
+    records::{self, AdjustmentAction, Relation},
+};
 use serde_json::Value;
 
 use crate::{
@@ -75,7 +78,7 @@ pub fn coverages(client: &Client, row: Value) -> Result<Shown, Trouble> {
             id: id(patient.pat_plan_num)?,
             patient: id(patient.pat_num)?,
             plan: id(subscription.plan_num)?,
-            relation: relation(&patient.relationship).into(),
+            relation: relation(&patient.relationship),
             priority: u32::try_from(patient.ordinal.0).ok().filter(|ordinal| (1..=1_000).contains(ordinal)),
             subscriber: subscription.subscriber.id(),
             subscriber_name: None,
@@ -91,18 +94,18 @@ pub fn coverages(client: &Client, row: Value) -> Result<Shown, Trouble> {
     Ok(shown)
 }
 
-fn relation(text: &str) -> &'static str {
+fn relation(text: &str) -> Relation {
     match text {
-        "Self" => "self",
-        "Spouse" => "spouse",
-        "Child" => "child",
-        "Employee" => "employee",
-        "HandicapDep" => "handicap_dep",
-        "SignifOther" => "signif_other",
-        "InjuredPlantiff" | "InjuredPlaintiff" => "injured_plaintiff",
-        "LifePartner" => "life_partner",
-        "Dependent" => "dependent",
-        _ => "other",
+        "Self" => Relation::Oneself,
+        "Spouse" => Relation::Spouse,
+        "Child" => Relation::Child,
+        "Employee" => Relation::Employee,
+        "HandicapDep" => Relation::HandicapDep,
+        "SignifOther" => Relation::SignifOther,
+        "InjuredPlantiff" | "InjuredPlaintiff" => Relation::InjuredPlaintiff,
+        "LifePartner" => Relation::LifePartner,
+        "Dependent" => Relation::Dependent,
+        _ => Relation::Other,
     }
 }
 
@@ -139,15 +142,15 @@ pub fn payment_type(_: &Client, row: Value) -> Result<Shown, Trouble> {
 pub fn adjustment_type(_: &Client, row: Value) -> Result<Shown, Trouble> {
     let def: Definition = typed(row)?;
     let action = match def.item_value.as_str() {
-        "+" => "debit",
-        "-" => "credit",
-        _ => "unknown",
+        "+" => AdjustmentAction::Debit,
+        "-" => AdjustmentAction::Credit,
+        _ => AdjustmentAction::Unknown,
     };
     Ok(Shown::one(Record::AdjustmentType(records::AdjustmentType {
         id: id(def.def_num)?,
         name: name(&def.item_name, def.def_num),
         active: !def.is_hidden.0,
-        action: action.into(),
+        action,
         extra: Vec::new(),
     })))
 }

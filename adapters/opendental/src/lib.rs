@@ -22,7 +22,9 @@ pub mod time;
 pub mod values;
 pub mod write_key;
 
-use adapter_sdk::{Adapter, Description, Fault, Page, Receipt, Resource, Write, WriteKind};
+use adapter_sdk::{
+    Adapter, Description, Fault, Hosting, MaxLength, Page, PatientField, Receipt, Resource, Write, WriteKind,
+};
 
 use client::Client;
 use responses::Row;
@@ -57,14 +59,14 @@ impl Adapter for OpenDental {
         Ok(Description {
             name: "Open Dental".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            hosting: "onprem".into(),
+            hosting: Hosting::Onprem,
             pulls: streams::abilities(),
             writes: WRITES.to_vec(),
-            unkept_patient_fields: vec!["premedication".into(), "extra".into()],
+            unkept_patient_fields: vec![PatientField::Premedication, PatientField::Extra],
             max_lengths: vec![
-                ("insurance_plan.name".into(), 255),
-                ("insurance_plan.group_number".into(), 25),
-                ("patient.chart_id".into(), requests::CHART_NUMBER as u32),
+                MaxLength::new("insurance-plan.name", 255),
+                MaxLength::new("insurance-plan.group-number", 25),
+                MaxLength::new("patient.chart-id", requests::CHART_NUMBER as u32),
             ],
             new_patients: true,
             operatories: true,

@@ -1,6 +1,6 @@
 //! Lists by pages, as a pull shows them: by offset, overlapping by one row, so that a row deleted in between does not hide another.
 
-use adapter_sdk::{Fault, Page, Record, clock, warn};
+use adapter_sdk::{Fault, Page, Record, SkippedRecord, clock, warn};
 use serde_json::Value;
 
 use crate::{
@@ -31,6 +31,8 @@ pub struct List {
     /// The parameter that shows only what changed since.
     pub since: Option<Since>,
     pub query: fn(&Settings, &Cursor) -> Vec<(&'static str, String)>,
+    /// What stands before a row's key in the id of its record; none where a row is not one record.
+    pub record: Option<&'static str>,
     /// Rows of a page: few where each is looked up further.
     pub rows: u32,
     pub show: fn(&Client, Value) -> Result<Shown, Trouble>,
@@ -151,12 +153,18 @@ impl List {
         let (mut done, mut last) = (0, None);
         for row in rows {
             let id = self.id_of(&row);
+            let mut skipped = Vec::new();
             let Shown { records, deleted } = match (self.show)(client, row) {
                 Ok(shown) => shown,
                 Err(Trouble::Fault(fault)) => return Err(fault),
                 Err(Trouble::Row(why)) => {
-                    warn!("{} {} is left out: {why}", self.path, id.unwrap_or(0));
-                    cursor.left_out = true;
+                    match self.record.zip(id) {
+                        Some((before, key)) => skipped.push(SkippedRecord::new(format!("{before}{key}"), why)),
+                        None => {
+                            warn!("{} {} is left out: {why}", self.path, id.unwrap_or(0));
+                            cursor.left_out = true;
+                        }
+                    }
                     Shown::default()
                 }
                 Err(Trouble::NoPlace(why)) => {
@@ -164,10 +172,12 @@ impl List {
                     Shown::gone(id.map(|id| id.to_string()))
                 }
             };
-            let (room, unseen) = (limit - page.records.len(), records.len().saturating_sub(cursor.shown));
-            if unseen > room && !page.records.is_empty() {
+            let room = limit.saturating_sub(page.records.len() + page.skipped.len());
+            let unseen = records.len().saturating_sub(cursor.shown) + skipped.len();
+            if unseen > room && !(page.records.is_empty() && page.skipped.is_empty()) {
                 return Ok((cursor.further(done, last, 0), false));
             }
+            page.skipped.extend(skipped);
             page.records.extend(records.into_iter().skip(cursor.shown).take(room));
             if unseen > room {
                 let shown = cursor.shown + room;

@@ -76,7 +76,7 @@ pub fn patient(_: &Client, row: Value) -> Result<Shown, Trouble> {
         middle_name: p.middle_i.some(),
         last_name: p.l_name.some().unwrap_or_default(),
         date_of_birth: time::day(&p.birthdate),
-        gender: Some(p.gender.0.clone()).filter(|name| matches!(name.as_str(), "Male" | "Female" | "Other")),
+        gender: gender(&p.gender),
         email: p.email.some(),
         cell_phone: p.wireless_phone.some(),
         home_phone: p.hm_phone.some(),
@@ -145,6 +145,15 @@ pub fn appointment(client: &Client, row: Value) -> Result<Shown, Trouble> {
     })))
 }
 
+fn gender(word: &str) -> Option<records::Gender> {
+    match word {
+        "Male" => Some(records::Gender::Male),
+        "Female" => Some(records::Gender::Female),
+        "Other" => Some(records::Gender::Other),
+        _ => None,
+    }
+}
+
 /// What a cancellation appends to a note before its reason.
 pub const CANCELLED: &str = "Cancelled: ";
 
@@ -210,7 +219,7 @@ pub fn id(key: Num) -> Result<String, String> {
 }
 
 pub fn extra<const N: usize>(pairs: [(&str, Option<String>); N]) -> records::Extra {
-    pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    pairs.into_iter().filter_map(|(name, value)| Some(records::ExtraValue::new(name, value?))).collect()
 }
 
 /// What a record is called; its key where it has no name.

@@ -1,6 +1,10 @@
 //! Queries, and bodies of writes. What is not known is not named: the API leaves it as it is.
 
-use adapter_sdk::{Fault, records, warn};
+use adapter_sdk::{
+    Fault,
+    records::{self, CommunicationDirection, CommunicationMode, Gender, Relation},
+    warn,
+};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -84,7 +88,7 @@ pub fn patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> 
         ("FName", p.first_name.as_str().into()),
         ("MiddleI", optional(&p.middle_name)),
         ("PatStatus", status(p).map_or(Value::Null, Value::from)),
-        ("Gender", p.gender.as_deref().and_then(gender).map_or(Value::Null, Value::from)),
+        ("Gender", p.gender.map(gender).map_or(Value::Null, Value::from)),
         ("Birthdate", optional(&p.date_of_birth)),
         ("SSN", p.ssn.as_deref().map_or(Value::Null, |ssn| digits(ssn).into())),
         ("Address", optional(&address.line1)),
@@ -204,13 +208,17 @@ pub fn confirmation(confirmed: bool) -> Value {
 }
 
 pub fn commlog(settings: &Settings, key: &str, log: &records::CommunicationLog) -> Value {
-    let mode = match log.mode.as_str() {
-        "email" => "Email",
-        "mail" => "Mail",
-        "phone" => "Phone",
-        "in_person" => "In Person",
-        "text" => "Text",
-        _ => "None",
+    let mode = match log.mode {
+        CommunicationMode::Email => "Email",
+        CommunicationMode::Mail => "Mail",
+        CommunicationMode::Phone => "Phone",
+        CommunicationMode::InPerson => "In Person",
+        CommunicationMode::Text => "Text",
+        CommunicationMode::None => "None",
+    };
+    let direction = match log.direction {
+        CommunicationDirection::Sent => "Sent",
+        CommunicationDirection::Received => "Received",
     };
     object([
         ("PatNum", number(&Some(log.patient.clone()))),
@@ -218,7 +226,7 @@ pub fn commlog(settings: &Settings, key: &str, log: &records::CommunicationLog) 
         ("CommDateTime", time::text(log.occurred_at).into()),
         ("commType", settings.commlog_type.as_deref().map_or(Value::Null, Value::from)),
         ("Mode_", mode.into()),
-        ("SentOrReceived", if log.direction == "received" { "Received" } else { "Sent" }.into()),
+        ("SentOrReceived", direction.into()),
     ])
 }
 
@@ -266,18 +274,18 @@ pub fn is_subscription(row: &InsSub, c: &records::Coverage, subscriber: &str, su
 }
 
 pub fn coverage(c: &records::Coverage, subscription: &str) -> Result<Value, Fault> {
-    let relationship = match c.relation.as_str() {
-        "self" => "Self",
-        "spouse" => "Spouse",
-        "child" => "Child",
-        "employee" => "Employee",
-        "handicap_dep" => "HandicapDep",
-        "signif_other" => "SignifOther",
+    let relationship = match c.relation {
+        Relation::Oneself => "Self",
+        Relation::Spouse => "Spouse",
+        Relation::Child => "Child",
+        Relation::Employee => "Employee",
+        Relation::HandicapDep => "HandicapDep",
+        Relation::SignifOther => "SignifOther",
         // As the documentation spells it.
-        "injured_plaintiff" => "InjuredPlantiff",
-        "life_partner" => "LifePartner",
-        "dependent" => "Dependent",
-        other => return Err(Fault::rejected(format!("Open Dental has no relationship `{other}` to a subscriber"))),
+        Relation::InjuredPlaintiff => "InjuredPlantiff",
+        Relation::LifePartner => "LifePartner",
+        Relation::Dependent => "Dependent",
+        Relation::Other => return Err(Fault::rejected("Open Dental has no relationship `other` to a subscriber")),
     };
     Ok(object([
         ("PatNum", number(&Some(c.patient.clone()))),
@@ -354,12 +362,11 @@ fn status(p: &records::Patient) -> Option<&'static str> {
     }
 }
 
-fn gender(name: &str) -> Option<&'static str> {
-    match name {
-        "Male" => Some("Male"),
-        "Female" => Some("Female"),
-        "Other" => Some("Unknown"),
-        _ => None,
+fn gender(gender: Gender) -> &'static str {
+    match gender {
+        Gender::Male => "Male",
+        Gender::Female => "Female",
+        Gender::Other => "Unknown",
     }
 }
 
@@ -435,7 +442,7 @@ mod tests {
             first_name: "Zoë".into(),
             last_name: "Łopata".into(),
             date_of_birth: Some("1990-02-28".into()),
-            gender: Some("Other".into()),
+            gender: Some(Gender::Other),
             primary_phone: Some("+1 312 555 0100".into()),
             work_phone: Some("555".into()),
             work_phone_extension: Some("7".into()),

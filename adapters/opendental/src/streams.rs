@@ -89,6 +89,7 @@ pub fn of(resource: Resource) -> Option<Feed> {
             const {
                 &[Part::Rows(List {
                     since: Some(Since::Time("SecDateTEdit")),
+                    record: None,
                     rows: LOOKED_UP,
                     ..plain("/inssubs", "InsSubNum", ledger::coverages)
                 })]
@@ -98,9 +99,9 @@ pub fn of(resource: Resource) -> Option<Feed> {
         HistoryItems => (
             const {
                 &[
-                    Part::Rows(plain("/allergydefs", "AllergyDefNum", chart::allergy_def)),
-                    Part::Rows(plain("/diseasedefs", "DiseaseDefNum", chart::disease_def)),
-                    Part::Rows(plain("/medications", "MedicationNum", chart::medication)),
+                    Part::Rows(items(chart::ALLERGY, plain("/allergydefs", "AllergyDefNum", chart::allergy_def))),
+                    Part::Rows(items(chart::CONDITION, plain("/diseasedefs", "DiseaseDefNum", chart::disease_def))),
+                    Part::Rows(items(chart::MEDICATION, plain("/medications", "MedicationNum", chart::medication))),
                 ]
             },
             seldom,
@@ -108,8 +109,13 @@ pub fn of(resource: Resource) -> Option<Feed> {
         PatientHistoryItems => (
             const {
                 &[
-                    Part::Rows(plain("/diseases", "DiseaseNum", chart::disease)),
-                    Part::Rows(List { rows: LOOKED_UP_TWICE, show: chart::allergies_and_medications, ..PATIENTS }),
+                    Part::Rows(items(chart::CONDITION, plain("/diseases", "DiseaseNum", chart::disease))),
+                    Part::Rows(List {
+                        record: None,
+                        rows: LOOKED_UP_TWICE,
+                        show: chart::allergies_and_medications,
+                        ..PATIENTS
+                    }),
                 ]
             },
             by_patient,
@@ -185,9 +191,10 @@ pub fn of(resource: Resource) -> Option<Feed> {
             },
             by_patient,
         ),
-        Adjustments => {
-            (const { &[Part::Rows(List { rows: LOOKED_UP, show: ledger::adjustments, ..PATIENTS })] }, by_patient)
-        }
+        Adjustments => (
+            const { &[Part::Rows(List { record: None, rows: LOOKED_UP, show: ledger::adjustments, ..PATIENTS })] },
+            by_patient,
+        ),
         GuarantorBalances => {
             (const { &[Part::Rows(List { rows: LOOKED_UP, show: ledger::balance, ..PATIENTS })] }, by_patient)
         }
@@ -212,7 +219,12 @@ const fn plain(
     id: &'static str,
     show: fn(&crate::client::Client, serde_json::Value) -> Result<crate::lists::Shown, crate::lists::Trouble>,
 ) -> List {
-    List { path, id, since: None, query: requests::nothing, rows: ALL, show }
+    List { path, id, since: None, query: requests::nothing, record: Some(""), rows: ALL, show }
+}
+
+/// Records of one of several tables.
+const fn items(before: &'static str, list: List) -> List {
+    List { record: Some(before), ..list }
 }
 
 fn always(_: &Settings) -> Whole {

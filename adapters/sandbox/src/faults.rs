@@ -56,10 +56,12 @@ fn plain(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use adapter_sdk::{RetryLater, http::Header};
+
     use super::*;
 
     fn answer(status: u16, body: &str, headers: &[(&str, &str)]) -> Response {
-        let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let headers = headers.iter().map(|(name, value)| Header::new(*name, *value)).collect();
         Response { status, headers, body: body.as_bytes().to_vec() }
     }
 
@@ -76,9 +78,9 @@ mod tests {
             assert!(matches!(fault(status, false), Fault::Unknown(_)), "{status}");
             assert!(matches!(fault(status, true), Fault::RetryLater(_)), "{status}");
         }
-        assert!(matches!(fault(503, false), Fault::RetryLater((_, None))));
+        assert!(matches!(fault(503, false), Fault::RetryLater(RetryLater { seconds: None, .. })));
         let throttled = of_answer(&answer(429, "", &[("retry-after", "17")]), false);
-        assert!(matches!(throttled, Fault::RetryLater((_, Some(17)))));
+        assert!(matches!(throttled, Fault::RetryLater(RetryLater { seconds: Some(17), .. })));
     }
 
     #[test]

@@ -8,8 +8,8 @@ pub mod requests;
 pub mod responses;
 
 use adapter_sdk::{
-    Adapter, AppointmentChange, Deletions, Description, Fault, Page, PullAbility, Receipt, Record, Resource, Write,
-    WriteKind, clock, config,
+    Adapter, AppointmentChange, Deletions, Description, Fault, Hosting, MaxLength, Page, PatientField, PullAbility,
+    Receipt, Record, Resource, SkippedRecord, Write, WriteKind, clock, config,
     http::{self, Response},
     json,
     records::Patient,
@@ -91,8 +91,14 @@ const WRITES: [(WriteKind, &[&str]); 21] = [
     (WriteKind::CreateAdjustment, &["create_adjustment"]),
 ];
 
-/// Of a patient, named as in the API.
-const UNKEPT: [&str; 6] = ["ssn", "work_phone_extension", "billing_type", "premedication", "non_patient", "extra"];
+const UNKEPT: [PatientField; 6] = [
+    PatientField::Ssn,
+    PatientField::WorkPhoneExtension,
+    PatientField::BillingType,
+    PatientField::Premedication,
+    PatientField::NonPatient,
+    PatientField::Extra,
+];
 
 impl Adapter for Sandbox {
     fn describe() -> Result<Description, Fault> {
@@ -102,12 +108,12 @@ impl Adapter for Sandbox {
         Ok(Description {
             name: about.name,
             version: env!("CARGO_PKG_VERSION").into(),
-            hosting: "cloud".into(),
+            hosting: Hosting::Cloud,
             pulls: PULLS.map(ability).to_vec(),
             writes: WRITES.iter().filter(|(_, dialect)| taken(dialect)).map(|(kind, _)| *kind).collect(),
-            required_patient_fields: about.required_patient_fields.iter().map(|name| api_field(name)).collect(),
-            unkept_patient_fields: UNKEPT.map(String::from).to_vec(),
-            max_lengths: about.max_plan_name.map(|n| ("insurance_plan.name".into(), n)).into_iter().collect(),
+            required_patient_fields: about.required_patient_fields.iter().filter_map(|name| field(name)).collect(),
+            unkept_patient_fields: UNKEPT.to_vec(),
+            max_lengths: about.max_plan_name.map(|n| MaxLength::new("insurance-plan.name", n)).into_iter().collect(),
             new_patients: about.new_patients,
             operatories: true,
             requests_per_minute: about.requests_per_minute,
@@ -125,9 +131,9 @@ impl Adapter for Sandbox {
             Resource::WorkingHours => typed::<responses::Hours>("hours", true, cursor, limit),
             Resource::Appointments => typed::<responses::Appointment>("appointments", true, cursor, limit),
             // Everything else has the contract's names and fields.
-            filed => page(&json::name(filed), false, cursor, limit, |fields: Map<String, Value>| {
-                let id = fields.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
-                json::record(filed, fields).map_err(|_| id)
+            filed => page(&json::name(filed), false, cursor, limit, |record| {
+                let fields: Map<String, Value> = serde_json::from_value(record).map_err(|_| UNREADABLE)?;
+                json::record(filed, fields).map_err(|_| UNREADABLE)
             }),
         }
     }
@@ -188,14 +194,23 @@ impl Adapter for Sandbox {
     }
 }
 
-/// The dialect's name of a patient's field, as the API has it.
-fn api_field(name: &str) -> String {
-    match name {
-        "born" => "date_of_birth",
-        "cell" | "home" | "work" => "phone_number",
-        other => other,
-    }
-    .into()
+/// The dialect's name of a patient's field. Names of people are needed anyhow.
+fn field(name: &str) -> Option<PatientField> {
+    Some(match name {
+        "middle_name" => PatientField::MiddleName,
+        "born" => PatientField::DateOfBirth,
+        "gender" => PatientField::Gender,
+        "email" => PatientField::Email,
+        "cell" => PatientField::CellPhone,
+        "home" => PatientField::HomePhone,
+        "work" => PatientField::WorkPhone,
+        "address" => PatientField::Address,
+        "guarantor" => PatientField::Guarantor,
+        "provider" => PatientField::Provider,
+        "chart" => PatientField::ChartId,
+        "language" => PatientField::PreferredLanguage,
+        _ => return None,
+    })
 }
 
 fn typed<T: Mapped + DeserializeOwned>(
@@ -204,32 +219,39 @@ fn typed<T: Mapped + DeserializeOwned>(
     cursor: Option<String>,
     limit: u32,
 ) -> Result<Page, Fault> {
-    page(name, local, cursor, limit, |record: T| {
-        let id = record.id().to_owned();
-        record.mapped().ok_or(id)
+    page(name, local, cursor, limit, |record| {
+        let record: T = serde_json::from_value(record).map_err(|_| UNREADABLE)?;
+        record.mapped().ok_or("it contradicts itself")
     })
 }
 
-/// `map` answers the id of what cannot be such a record.
-fn page<T: DeserializeOwned>(
+/// serde's own words may quote a value.
+const UNREADABLE: &str = "a field is missing or not as expected";
+
+/// `map` answers why something cannot be such a record: it is left out, and the rest of the page is read.
+fn page(
     name: &str,
     local: bool,
     cursor: Option<String>,
     limit: u32,
-    map: impl Fn(T) -> Result<Record, String>,
+    map: impl Fn(Value) -> Result<Record, &'static str>,
 ) -> Result<Page, Fault> {
     let at = Cursor::parse(cursor.as_deref()).ok_or_else(|| Fault::rejected("not a cursor of this adapter"))?;
     let location = if local { Some(config::require("location")?) } else { None };
-    let list: List<T> = read(&requests::list(name, location.as_deref(), at.revision, limit))?.json()?;
-    let records = list.records.into_iter().filter_map(|record| match map(record) {
-        Ok(record) => Some(record),
-        Err(id) => {
-            warn!("{name} {id} is left out: it contradicts itself");
-            None
+    let list: List<Value> = read(&requests::list(name, location.as_deref(), at.revision, limit))?.json()?;
+    let (mut records, mut skipped) = (Vec::new(), Vec::new());
+    for record in list.records {
+        let id = record["id"].as_str().unwrap_or_default().to_owned();
+        match map(record) {
+            Ok(record) => records.push(record),
+            // Without an identifier nothing can be said of a single record.
+            Err(why) if id.is_empty() => return Err(Fault::retry_later(format!("a record of {name}: {why}"), None)),
+            Err(why) => skipped.push(SkippedRecord::new(id, why)),
         }
-    });
+    }
     Ok(Page {
-        records: records.collect(),
+        records,
+        skipped,
         deleted: list.deleted,
         cursor: at.next(list.revision, list.more).to_string(),
         last: !list.more,

@@ -2,7 +2,7 @@
 
 use adapter_sdk::{
     Record,
-    records::{self, HourKind, Recurrence, RecurrenceUnit, Weekday},
+    records::{self, ExtraValue, Gender, HourKind, Recurrence, RecurrenceUnit, Weekday},
     time::instant_of,
 };
 
@@ -11,8 +11,6 @@ use crate::responses::{Address, Appointment, AppointmentType, Day, Hours, Operat
 /// None where the EHR shows something that cannot be such a record.
 pub trait Mapped {
     fn mapped(self) -> Option<Record>;
-    /// For the log.
-    fn id(&self) -> &str;
 }
 
 impl Mapped for Patient {
@@ -37,13 +35,9 @@ impl Mapped for Patient {
             new_patient: self.new,
             unsubscribed_sms: self.no_texts,
             unsubscribed_email: self.no_emails,
-            extra: vec![("version".into(), self.version.to_string())],
+            extra: vec![ExtraValue::new("version", self.version.to_string())],
             ..records::Patient::default()
         }))
-    }
-
-    fn id(&self) -> &str {
-        &self.id
     }
 }
 
@@ -62,10 +56,6 @@ impl Mapped for Provider {
             ..records::Provider::default()
         }))
     }
-
-    fn id(&self) -> &str {
-        &self.id
-    }
 }
 
 impl Mapped for Operatory {
@@ -79,10 +69,6 @@ impl Mapped for Operatory {
             ..records::Operatory::default()
         }))
     }
-
-    fn id(&self) -> &str {
-        &self.id
-    }
 }
 
 impl Mapped for AppointmentType {
@@ -94,10 +80,6 @@ impl Mapped for AppointmentType {
             bookable_online: self.web_booking,
             ..records::AppointmentType::default()
         }))
-    }
-
-    fn id(&self) -> &str {
-        &self.id
     }
 }
 
@@ -126,10 +108,6 @@ impl Mapped for Hours {
             extra: Vec::new(),
         }))
     }
-
-    fn id(&self) -> &str {
-        &self.id
-    }
 }
 
 impl Mapped for Appointment {
@@ -156,12 +134,8 @@ impl Mapped for Appointment {
             checked_out_at: self.left_at.as_deref().and_then(instant_of),
             write_key: self.write_key,
             version: Some(self.version.to_string()),
-            extra: self.reason.map(|reason| ("reason".into(), reason)).into_iter().collect(),
+            extra: self.reason.map(|reason| ExtraValue::new("reason", reason)).into_iter().collect(),
         }))
-    }
-
-    fn id(&self) -> &str {
-        &self.id
     }
 }
 
@@ -176,13 +150,12 @@ fn address(a: Address) -> records::Address {
     }
 }
 
-fn gender(letter: &str) -> String {
+fn gender(letter: &str) -> Gender {
     match letter {
-        "F" => "Female",
-        "M" => "Male",
-        _ => "Other",
+        "F" => Gender::Female,
+        "M" => Gender::Male,
+        _ => Gender::Other,
     }
-    .into()
 }
 
 fn weekday(day: Day) -> Weekday {

@@ -2,7 +2,7 @@
 
 use adapter_sdk::{
     http::encode,
-    records::{Address, Appointment, HourKind, Patient, RecurrenceUnit, Weekday, WorkingHour},
+    records::{Address, Appointment, Gender, HourKind, Patient, RecurrenceUnit, Weekday, WorkingHour},
     time::instant_text,
 };
 use serde_json::{Map, Value, json};
@@ -30,7 +30,7 @@ pub fn patient(patient: &Patient) -> Map<String, Value> {
         ("middle_name", optional(&patient.middle_name)),
         ("last_name", patient.last_name.as_str().into()),
         ("born", optional(&patient.date_of_birth)),
-        ("gender", patient.gender.as_deref().map_or(Value::Null, gender)),
+        ("gender", patient.gender.map_or(Value::Null, gender)),
         ("email", optional(&patient.email)),
         ("cell", optional(&patient.cell_phone.clone().or_else(|| patient.primary_phone.clone()))),
         ("home", optional(&patient.home_phone)),
@@ -198,11 +198,11 @@ fn address(address: &Address) -> Value {
     ])
 }
 
-fn gender(name: &str) -> Value {
-    match name {
-        "Female" => json!("F"),
-        "Male" => json!("M"),
-        _ => json!("X"),
+fn gender(gender: Gender) -> Value {
+    match gender {
+        Gender::Female => json!("F"),
+        Gender::Male => json!("M"),
+        Gender::Other => json!("X"),
     }
 }
 

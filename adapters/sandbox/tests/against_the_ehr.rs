@@ -4,9 +4,10 @@
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use adapter_sdk::{
-    Adapter, AppointmentChange, Fault, Page, Receipt, Record, Resource, Write, WriteKind,
+    Adapter, AppointmentChange, Fault, MaxLength, Page, PatientField, Receipt, Record, Resource, RetryLater, Write,
+    WriteKind,
     http::{Error, Request, Response},
-    records::{Address, Appointment, HourKind, Patient, Recurrence, RecurrenceUnit, Weekday, WorkingHour},
+    records::{Address, Appointment, Gender, HourKind, Patient, Recurrence, RecurrenceUnit, Weekday, WorkingHour},
     testing::Host,
 };
 use sandbox_adapter::Sandbox;
@@ -91,15 +92,18 @@ fn deliver(ehr: &mut SandboxEhr, request: &Request) -> Result<Response, Error> {
     let reply = ehr.handle(
         NOW_MS,
         &SandboxRequest {
-            method: request.method.clone(),
+            method: request.method.to_string(),
             path: path.into(),
             query: query.into(),
-            headers: request.headers.clone(),
+            headers: request.headers.iter().cloned().map(Into::into).collect(),
             body: request.body.clone().unwrap_or_default(),
         },
     );
     match reply.delivery {
-        Delivery::Answered => Ok(Response { status: reply.status, headers: reply.headers, body: reply.body }),
+        Delivery::Answered => {
+            let headers = reply.headers.into_iter().map(Into::into).collect();
+            Ok(Response { status: reply.status, headers, body: reply.body })
+        }
         Delivery::Lost => Err(Error::NoAnswer("the connection broke off".into())),
         Delivery::Refused => Err(Error::NotSent("nobody accepts the connection".into())),
     }
@@ -110,7 +114,7 @@ fn zoe() -> Patient {
         first_name: "Zoë".into(),
         last_name: "Łopata-O’Brien".into(),
         date_of_birth: Some("1990-02-28".into()),
-        gender: Some("Female".into()),
+        gender: Some(Gender::Female),
         email: Some("zoe@mail.example".into()),
         cell_phone: Some("+1 312 555 0100".into()),
         address: Some(Address { line1: Some("1 Rue de l’Été".into()), ..Address::default() }),
@@ -137,8 +141,8 @@ fn it_describes_what_the_ehr_says_of_itself() {
     let switches = json!({"required_patient_fields": ["born", "cell"], "requests_per_minute": 600});
     let description = Practice::new().switch(switches).with(Sandbox::describe).unwrap();
     assert_eq!(description.name, "Sandbox EHR");
-    assert_eq!(description.required_patient_fields, ["date_of_birth", "phone_number"]);
-    assert_eq!(description.max_lengths, [("insurance_plan.name".into(), 32)]);
+    assert_eq!(description.required_patient_fields, [PatientField::DateOfBirth, PatientField::CellPhone]);
+    assert_eq!(description.max_lengths, [MaxLength::new("insurance-plan.name", 32)]);
     assert_eq!((description.new_patients, description.requests_per_minute), (true, Some(600)));
 }
 
@@ -248,11 +252,14 @@ fn a_write_whose_answer_is_lost_is_found_and_one_that_was_lost_is_not() {
 fn every_trouble_has_its_fault() {
     let write = |switches| Practice::new().switch(switches).push("k", Write::CreatePatient(zoe())).unwrap_err();
     let down = |how: &str| json!({"down": {"until_ms": NOW_MS + 1, "how": how}});
-    assert!(matches!(write(down("unavailable")), Fault::RetryLater((_, None))));
+    assert!(matches!(write(down("unavailable")), Fault::RetryLater(RetryLater { seconds: None, .. })));
     assert!(matches!(write(down("broken")), Fault::Unknown(_)));
     assert!(matches!(write(down("silent")), Fault::Unknown(_)));
     assert!(matches!(write(down("refused")), Fault::RetryLater(_)));
-    assert!(matches!(write(json!({"throttle_next": 1, "retry_after_seconds": 9})), Fault::RetryLater((_, Some(9)))));
+    assert!(matches!(
+        write(json!({"throttle_next": 1, "retry_after_seconds": 9})),
+        Fault::RetryLater(RetryLater { seconds: Some(9), .. })
+    ));
     assert!(matches!(write(json!({"token": "t"})), Fault::Unauthorized(_)));
     assert!(matches!(write(json!({"refuse_new_patients": true})), Fault::Rejected(_)));
     assert!(matches!(write(json!({"required_patient_fields": ["language"]})), Fault::Rejected(_)));

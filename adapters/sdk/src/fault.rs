@@ -1,6 +1,6 @@
 //! Faults by what the engine does next.
 
-use crate::Fault;
+use crate::{Fault, RetryLater};
 
 impl Fault {
     /// The EHR said no; the same write will never be accepted.
@@ -8,9 +8,9 @@ impl Fault {
         Fault::Rejected(reason.into())
     }
 
-    /// Nothing was written; try again, not before `after` seconds where given.
-    pub fn retry_later(reason: impl Into<String>, after: Option<u32>) -> Fault {
-        Fault::RetryLater((reason.into(), after))
+    /// Nothing was written; try again, not before so many seconds where given.
+    pub fn retry_later(reason: impl Into<String>, seconds: Option<u32>) -> Fault {
+        Fault::RetryLater(RetryLater { reason: reason.into(), seconds })
     }
 
     /// It may have been written: the engine looks it up before any resend.

@@ -3,9 +3,11 @@
 //! [`get`], [`post`], [`put`], [`patch`] and [`delete`] start a [`Call`]; [`Call::send`] turns every failure into the [`Fault`]
 //! that makes the engine do the right thing next. [`request`] is the raw import.
 
+use std::fmt;
+
 use serde::{Serialize, de::DeserializeOwned};
 
-pub use crate::bindings::practice_sync::ehr::http::{Error, Request, Response};
+pub use crate::bindings::practice_sync::ehr::http::{Error, Header, Method, Request, Response};
 use crate::{Fault, clock, time};
 
 /// Sends one request as it is. The deadline is the call's.
@@ -18,27 +20,27 @@ pub fn request(request: &Request) -> Result<Response, Error> {
 
 /// A request that reads.
 pub fn get(path: impl Into<String>) -> Call {
-    Call::new("GET", path, true)
+    Call::new(Method::Get, path, true)
 }
 
 /// A request that writes, unless [`Call::reading`] says otherwise.
 pub fn post(path: impl Into<String>) -> Call {
-    Call::new("POST", path, false)
+    Call::new(Method::Post, path, false)
 }
 
 /// A request that writes.
 pub fn put(path: impl Into<String>) -> Call {
-    Call::new("PUT", path, false)
+    Call::new(Method::Put, path, false)
 }
 
 /// A request that writes.
 pub fn patch(path: impl Into<String>) -> Call {
-    Call::new("PATCH", path, false)
+    Call::new(Method::Patch, path, false)
 }
 
 /// A request that writes.
 pub fn delete(path: impl Into<String>) -> Call {
-    Call::new("DELETE", path, false)
+    Call::new(Method::Delete, path, false)
 }
 
 /// Reads JSON.
@@ -61,15 +63,15 @@ pub struct Call {
 }
 
 impl Call {
-    fn new(method: &str, path: impl Into<String>, reads: bool) -> Call {
-        let headers = vec![("accept".into(), "application/json".into())];
-        Call { request: Request { method: method.into(), path: path.into(), headers, body: None }, reads }
+    fn new(method: Method, path: impl Into<String>, reads: bool) -> Call {
+        let headers = vec![Header::new("accept", "application/json")];
+        Call { request: Request { method, path: path.into(), headers, body: None }, reads }
     }
 
     /// Sets a header, instead of an earlier one of that name.
     pub fn header(mut self, name: &str, value: impl Into<String>) -> Call {
-        self.request.headers.retain(|(held, _)| !held.eq_ignore_ascii_case(name));
-        self.request.headers.push((name.to_ascii_lowercase(), value.into()));
+        self.request.headers.retain(|held| !held.name.eq_ignore_ascii_case(name));
+        self.request.headers.push(Header::new(name.to_ascii_lowercase(), value));
         self
     }
 
@@ -107,10 +109,48 @@ impl Call {
     }
 }
 
+impl Header {
+    /// A header; the engine takes its name in any case.
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Header {
+        Header { name: name.into(), value: value.into() }
+    }
+}
+
+impl From<(String, String)> for Header {
+    fn from((name, value): (String, String)) -> Header {
+        Header { name, value }
+    }
+}
+
+impl From<Header> for (String, String) {
+    fn from(Header { name, value }: Header) -> (String, String) {
+        (name, value)
+    }
+}
+
+impl Method {
+    /// As HTTP has it: `GET`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Post => "POST",
+            Method::Put => "PUT",
+            Method::Patch => "PATCH",
+            Method::Delete => "DELETE",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 impl Response {
     /// The first value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(held, _)| held.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.headers.iter().find(|held| held.name.eq_ignore_ascii_case(name)).map(|held| held.value.as_str())
     }
 
     /// The body of an answer to a read. An answer that cannot be understood is worth another attempt.

@@ -1,5 +1,6 @@
 //! Records as JSON, for an EHR whose own names are, or can be made, those of the contract in snake case: `{"id": "C-1", "paid_at":
-//! "2026-12-01", "amount": {"amount": "12.50", "currency": "USD"}}`. Instants are numbers, `history-category` is a word.
+//! "2026-12-01", "amount": {"amount": "12.50", "currency": "USD"}}`. Instants are numbers; words are in snake case, and one that a list with `other` does not
+//! have is that.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -7,8 +8,9 @@ use serde_json::{Map, Value, json};
 use crate::{Record, Resource, records};
 
 /// Lists of the contract's records: absent in JSON means empty.
-const LISTS: [&str; 9] = [
+const LISTS: [&str; 10] = [
     "extra",
+    "messages",
     "appointment_types",
     "days",
     "teeth",

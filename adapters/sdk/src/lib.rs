@@ -2,13 +2,13 @@
 //! [`clock`], [`config`] and [`log`] for everything outside the sandbox. [`json`] makes records of an EHR's JSON.
 //!
 //! ```
-//! use adapter_sdk::{Adapter, Description, Fault, Page, Receipt, Resource, Write, http};
+//! use adapter_sdk::{Adapter, Description, Fault, Hosting, Page, Receipt, Resource, Write, http};
 //!
 //! struct Example;
 //!
 //! impl Adapter for Example {
 //!     fn describe() -> Result<Description, Fault> {
-//!         Ok(Description { name: "Example".into(), version: "1.0.0".into(), hosting: "cloud".into(), ..Default::default() })
+//!         Ok(Description { name: "Example".into(), version: "1.0.0".into(), hosting: Hosting::Cloud, ..Default::default() })
 //!     }
 //!     fn pull(resource: Resource, cursor: Option<String>, limit: u32) -> Result<Page, Fault> {
 //!         let _answer = http::get(format!("/{resource:?}?after={}&limit={limit}", cursor.unwrap_or_default())).send()?;
@@ -46,10 +46,11 @@ pub mod records;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 pub mod time;
+mod words;
 
 pub use bindings::exports::practice_sync::ehr::ehr::{
-    AppointmentChange, Deletions, Description, Fault, Page, PatientChange, PullAbility, Receipt, Record, Resource,
-    Write, WriteKind,
+    AppointmentChange, Deletions, Description, Fault, Hosting, MaxLength, Page, PatientChange, PatientField,
+    PullAbility, Receipt, Record, Resource, RetryLater, SkippedRecord, Write, WriteKind,
 };
 
 /// One EHR behind the contract. Every call runs in a fresh instance: an adapter remembers nothing.
@@ -62,6 +63,27 @@ pub trait Adapter {
     fn push(write_key: String, write: Write) -> Result<Receipt, Fault>;
     /// Looks for an earlier `push` of this write key. `None` means: certainly not written.
     fn find(write_key: String, write: Write) -> Result<Option<Receipt>, Fault>;
+}
+
+impl Default for Hosting {
+    /// At its vendor: what most are.
+    fn default() -> Hosting {
+        Hosting::Cloud
+    }
+}
+
+impl MaxLength {
+    /// The longest value of a field: `insurance-plan.name`.
+    pub fn new(field: impl Into<String>, characters: u32) -> MaxLength {
+        MaxLength { field: field.into(), characters }
+    }
+}
+
+impl SkippedRecord {
+    /// A record that is there and cannot be read.
+    pub fn new(id: impl Into<String>, reason: impl Into<String>) -> SkippedRecord {
+        SkippedRecord { id: id.into(), reason: reason.into() }
+    }
 }
 
 /// Exports a type that implements [`Adapter`]. Call it once, in the adapter's `lib.rs`. Native builds export nothing.

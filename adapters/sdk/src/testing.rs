@@ -162,10 +162,10 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::{Fault, http};
+    use crate::{Fault, RetryLater, http, http::Header};
 
     fn status(status: u16, headers: &[(&str, &str)]) -> Response {
-        let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let headers = headers.iter().map(|(name, value)| Header::new(*name, *value)).collect();
         Response { status, headers, body: b"{\"name\": \"someone\"}".to_vec() }
     }
 
@@ -187,13 +187,16 @@ mod tests {
         assert!(matches!(answered(status(422, &[])), Err(Fault::Rejected(_))));
         assert!(matches!(answered(status(500, &[])), Err(Fault::Unknown(_))));
         assert!(matches!(answered(status(503, &[])), Err(Fault::Unknown(_))));
-        let Err(Fault::RetryLater((_, after))) = answered(status(503, &[("retry-after", "7")])) else {
+        let Err(Fault::RetryLater(RetryLater { seconds: after, .. })) = answered(status(503, &[("retry-after", "7")]))
+        else {
             panic!("503 with Retry-After is a refusal");
         };
         assert_eq!(after, Some(7));
         // The present of this host is 2026-01-05T12:00:00Z.
         for (date, seconds) in [("Mon, 05 Jan 2026 12:01:30 GMT", 90), ("Mon, 05 Jan 2026 11:00:00 GMT", 0)] {
-            let Err(Fault::RetryLater((_, after))) = answered(status(503, &[("retry-after", date)])) else {
+            let Err(Fault::RetryLater(RetryLater { seconds: after, .. })) =
+                answered(status(503, &[("retry-after", date)]))
+            else {
                 panic!("503 with a date is a refusal too");
             };
             assert_eq!(after, Some(seconds), "{date}");
@@ -209,7 +212,7 @@ mod tests {
             Ok(Response { status: 200, headers: vec![], body: crate::config::get("location").unwrap().into_bytes() })
         };
         let host = Host::new().config("location", "L1").at(7).answer(answer).answer_gate(answer);
-        let request = Request { method: "GET".into(), path: "/".into(), headers: vec![], body: None };
+        let request = Request { method: http::Method::Get, path: "/".into(), headers: vec![], body: None };
         let (bodies, lines) = host.run_logged(|| {
             let twice = [http::request(&request), http::request(&request), crate::gate::send(&request)];
             twice.map(|answer| answer.unwrap().body)
@@ -221,7 +224,9 @@ mod tests {
 
     #[test]
     fn a_misunderstood_answer_does_not_quote_the_body() {
-        let Err(Fault::RetryLater((reason, _))) = status(200, &[]).json::<Vec<u8>>() else { panic!("it is no list") };
+        let Err(Fault::RetryLater(RetryLater { reason, .. })) = status(200, &[]).json::<Vec<u8>>() else {
+            panic!("it is no list")
+        };
         assert!(!reason.contains("someone") && !reason.contains("name"), "{reason}");
     }
 

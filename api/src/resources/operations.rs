@@ -103,6 +103,12 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
         ),
         ("locations_not_reading", "gauge", "Locations whose read status is red.", numbers.locations_not_reading),
         ("locations_not_writing", "gauge", "Locations whose write status is red.", numbers.locations_not_writing),
+        (
+            "records_skipped",
+            "gauge",
+            "Records that could not be read and are left out, at most 100 of a resource of a location.",
+            numbers.records_skipped,
+        ),
         ("webhooks_delivered_total", "counter", "Webhook messages delivered.", numbers.webhooks_delivered),
         ("webhooks_failed_total", "counter", "Webhook deliveries that failed.", numbers.webhooks_failed),
         ("webhooks_waiting", "gauge", "Webhook deliveries that wait to be sent.", numbers.webhooks_waiting),

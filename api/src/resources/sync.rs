@@ -1,10 +1,15 @@
 //! GET and POST /locations/{id}/sync, POST /locations/{id}/sync/accept_deletions: the read cycle of a location in an operator's hands
 //! (our addition).
 
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
+
 use engine::records::sync_state::{AdapterState, AdapterStatus, SyncState};
 use location::{
     ids::LocationId,
-    pull::{Progress, Resource},
+    pull::{Progress, Resource, Skip},
     time::Timestamp,
 };
 use schemars::JsonSchema;
@@ -88,17 +93,44 @@ pub(crate) struct ResourceProgress {
     estimate: Option<u64>,
     /// When the resource was last read completely.
     ended_at: Option<At>,
+    /// Records that the health record system shows and that could not be read, at most 100: they are left out, and what was known of
+    /// them stays.
+    skipped: u64,
+    /// The last of them, at most 10.
+    skipped_records: Vec<SkippedRecord>,
     /// Whether the last full pass was stopped because too many records were missing; see accept_deletions.
     deletions_stopped: bool,
 }
 
+/// A record that could not be read.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct SkippedRecord {
+    foreign_id: String,
+    /// In the words of the adapter. Never contains patient data.
+    reason: String,
+}
+
+impl SkippedRecord {
+    fn last(skips: &BTreeMap<String, Skip>) -> Vec<SkippedRecord> {
+        let mut last: Vec<_> = skips.iter().collect();
+        last.sort_by_key(|(_, skip)| Reverse(skip.call));
+        let shown =
+            |(id, skip): (&String, &Skip)| SkippedRecord { foreign_id: id.clone(), reason: skip.reason.clone() };
+        last.into_iter().take(SHOWN_SKIPPED).map(shown).collect()
+    }
+}
+
+/// Enough to see what they have in common.
+const SHOWN_SKIPPED: usize = 10;
+
 impl LocationSyncView {
     fn of(location_id: LocationId, state: SyncState, now: Timestamp) -> LocationSyncView {
-        let resources: std::collections::BTreeSet<Resource> =
-            state.progress.keys().chain(&state.guarded).copied().collect();
+        let resources: BTreeSet<Resource> = state.progress.keys().chain(&state.guarded).copied().collect();
+        let none = BTreeMap::new();
         let progress = |resource: &Resource| {
             let Progress { running, whole, records, estimate, ended_at } =
                 state.progress.get(resource).copied().unwrap_or_default();
+            let skips = state.skipped.get(resource).unwrap_or(&none);
             ResourceProgress {
                 resource: name(*resource),
                 running,
@@ -106,6 +138,8 @@ impl LocationSyncView {
                 records,
                 estimate,
                 ended_at: ended_at.map(At),
+                skipped: skips.len() as u64,
+                skipped_records: SkippedRecord::last(skips),
                 deletions_stopped: state.guarded.contains(resource),
             }
         };

@@ -105,7 +105,7 @@ impl<'a> ConversationView<'a> {
             id: entry.id,
             patient_id: entry.body.patient_id,
             subject: entry.body.subject.as_deref(),
-            messages: ConversationMessageView::all(&entry.body.messages_json),
+            messages: ConversationMessageView::all(&entry.body.messages),
             foreign_id: entry.foreign_id.as_deref(),
             foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
             created_at: At(entry.created_at),

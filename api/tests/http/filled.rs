@@ -1,7 +1,7 @@
 //! An EHR that has some of every resource there is, each text of it marked with its owner's name, and that changes when a test says so.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
@@ -9,7 +9,7 @@ use std::{
 use engine::records::{
     ehr::{
         Address, Description, Ehr, EhrAppointment, EhrAppointmentType, EhrFuture, EhrOperatory, EhrPatient,
-        EhrProvider, EhrRecord, EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Write,
+        EhrProvider, EhrRecord, EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Skipped, Write,
     },
     schema::{RESOURCES, rules},
 };
@@ -29,6 +29,8 @@ pub struct Filled {
     rows: Mutex<Rows>,
     /// Writes it does not take.
     refuses: Vec<&'static str>,
+    /// Records that nobody can read.
+    spoilt: Mutex<BTreeSet<(Resource, u32)>>,
 }
 
 /// How often each record was changed, by resource and number.
@@ -38,7 +40,7 @@ impl Filled {
     pub fn new(owner: &'static str, location: u32, of_each: u32) -> Arc<Filled> {
         let all = resources().into_iter();
         let rows = all.flat_map(|resource| (0..of_each).map(move |n| ((resource, n), 0))).collect();
-        Arc::new(Filled { owner, location, rows: Mutex::new(rows), refuses: Vec::new() })
+        Arc::new(Filled { owner, location, rows: Mutex::new(rows), refuses: Vec::new(), spoilt: Mutex::default() })
     }
 
     pub fn without_writes(self: Arc<Filled>, names: &[&'static str]) -> Arc<Filled> {
@@ -58,6 +60,16 @@ impl Filled {
 
     pub fn remove(&self, resource: Resource, n: u32) {
         self.rows().remove(&(resource, n));
+    }
+
+    /// Nobody can read the record, or everybody again.
+    pub fn spoil(&self, resource: Resource, n: u32, spoilt: bool) {
+        let mut all = self.spoilt.lock().unwrap();
+        if spoilt {
+            all.insert((resource, n))
+        } else {
+            all.remove(&(resource, n))
+        };
     }
 
     /// A text that says whose it is.
@@ -209,9 +221,14 @@ impl Ehr for Filled {
     fn pull(&self, resource: Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
         let rows = self.rows().clone();
         let rows = rows.into_iter().filter(move |((of, _), _)| *of == resource);
-        let records: Vec<_> = rows.map(|((_, n), version)| self.record(resource, n, version)).collect();
+        let spoilt = self.spoilt.lock().unwrap().clone();
+        let (skipped, rows): (Vec<_>, Vec<_>) = rows.partition(|(row, _)| spoilt.contains(row));
+        let skipped = skipped.into_iter().map(|((_, n), _)| self.key(resource, n));
+        let skipped = skipped.map(|id| Skipped { id, reason: "it has no name".to_owned() }).collect();
+        let records: Vec<_> = rows.into_iter().map(|((_, n), version)| self.record(resource, n, version)).collect();
         let estimate = Some(records.len() as u64);
-        let page = Page { records, deleted: Vec::new(), cursor: "end".into(), last: true, whole: true, estimate };
+        let page =
+            Page { records, skipped, cursor: "end".into(), last: true, whole: true, estimate, ..Page::default() };
         Box::pin(async move { Ok(page) })
     }
 

@@ -239,7 +239,7 @@ impl Ehr for Practice {
             if engine::records::schema::rules(resource).scope == Scope::Source {
                 records.retain(|record| !deleted.iter().any(|id| record.id() == id));
             }
-            Ok(Page { records, deleted, cursor: "end".into(), last: true, whole: true, estimate: None })
+            Ok(Page { records, deleted, cursor: "end".into(), last: true, whole: true, ..Page::default() })
         })
     }
 

@@ -68,6 +68,29 @@ async fn deletions_that_were_stopped_are_let_go() {
     world.until(SYNC, |state| state["data"]["read_problem"].is_null()).await;
 }
 
+/// The others are read, and what was known of it stays.
+#[actix_web::test]
+async fn a_record_that_cannot_be_read_is_shown_until_it_can() {
+    let (world, ehr) = open().await;
+    let before = world.get(SYNC).ok().await;
+    let alerts = of(&before, "patient_alerts");
+    assert_eq!((&alerts["skipped"], &alerts["skipped_records"]), (&json!(0), &json!([])));
+    for n in 0..12 {
+        ehr.spoil(Resource::PatientAlerts, n, true);
+    }
+    world.post(SYNC, json!({})).ok().await;
+    let state = world.until(SYNC, |state| of(state, "patient_alerts")["skipped"] == json!(12)).await;
+    let shown = of(&state, "patient_alerts");
+    assert_eq!(shown["records"], json!(PATIENTS - 12));
+    let last = shown["skipped_records"].as_array().unwrap();
+    assert_eq!((last.len(), &last[0]["reason"]), (10, &json!("it has no name")));
+    assert_eq!(last[0]["foreign_id"], "Acme-0-PatientAlerts-0");
+    assert_eq!((&shown["deletions_stopped"], &state["data"]["read_problem"]), (&json!(false), &Value::Null));
+    ehr.spoil(Resource::PatientAlerts, 3, false);
+    world.post(SYNC, json!({})).ok().await;
+    world.until(SYNC, |state| of(state, "patient_alerts")["skipped"] == json!(11)).await;
+}
+
 #[actix_web::test]
 async fn a_location_without_a_health_record_system_reads_nothing() {
     let world = world().await;

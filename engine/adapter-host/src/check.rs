@@ -3,9 +3,12 @@
 use std::{borrow::Cow, cell::Cell, fmt, ops::RangeInclusive};
 
 use chrono::NaiveDate;
-use records::ehr::Extra;
+use records::{ehr::Extra, schema::Limit};
 
-use super::limits::{EXACT_TEXT_BYTES, EXTRA_NAME_BYTES, EXTRA_PAIRS, EXTRA_VALUE_BYTES, ID_BYTES, SHORT_TEXT_BYTES};
+use super::{
+    bindings::practice_sync::ehr::types::ExtraValue,
+    limits::{EXACT_TEXT_BYTES, EXTRA_NAME_BYTES, EXTRA_PAIRS, EXTRA_VALUE_BYTES, ID_BYTES, SHORT_TEXT_BYTES},
+};
 
 /// 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z.
 pub(crate) const INSTANTS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
@@ -34,6 +37,13 @@ pub(crate) type Checked<T> = Result<T, Broken>;
 
 pub(crate) fn require(holds: bool, field: impl Into<Cow<'static, str>>, rule: &'static str) -> Checked<()> {
     if holds { Ok(()) } else { Err(Broken { field: field.into(), rule }) }
+}
+
+/// A value between the contract's type and ours.
+pub(crate) trait Convert<W>: Sized {
+    /// What a guest says in a field, or the rule it breaks.
+    fn read(from: W, field: &'static str, limit: Limit) -> Checked<Self>;
+    fn write(self) -> W;
 }
 
 /// What a text must be; the error says it.
@@ -128,13 +138,18 @@ pub(crate) fn instant(field: &'static str, value: i64) -> Checked<i64> {
     Ok(value)
 }
 
-pub(crate) fn extra(value: Extra) -> Checked<Extra> {
-    require(value.len() <= EXTRA_PAIRS, "extra", "must have at most 64 pairs")?;
-    let pair = |(name, content): (String, String)| {
+pub(crate) fn extra(value: Vec<ExtraValue>) -> Checked<Extra> {
+    require(value.len() <= EXTRA_PAIRS, "extra", "must have at most 64 values")?;
+    let pair = |ExtraValue { name, value }: ExtraValue| {
         require((1..=EXTRA_NAME_BYTES).contains(&name.len()), "extra", "names must have 1 to 200 bytes")?;
-        Ok((name, cut(content, EXTRA_VALUE_BYTES)))
+        Ok((name, cut(value, EXTRA_VALUE_BYTES)))
     };
     value.into_iter().map(pair).collect()
+}
+
+/// What clients gave beyond the fields, for a guest.
+pub(crate) fn told(extra: Extra) -> Vec<ExtraValue> {
+    extra.into_iter().map(|(name, value)| ExtraValue { name, value }).collect()
 }
 
 #[cfg(test)]
@@ -160,8 +175,9 @@ mod tests {
         }
         assert!(time_of_day("time", s("24:00"), true).is_ok() && time_of_day("time", s("24:00"), false).is_err());
         assert!(instant("start", i64::MAX).is_err() && instant("start", 0).is_ok());
-        assert!(extra(vec![(s("n"), s("v")); 65]).is_err() && extra(vec![(s(""), s("v"))]).is_err());
-        assert_eq!(extra(vec![(s("n"), "v".repeat(4_097))]), Ok(vec![(s("n"), "v".repeat(4_096))]));
+        let one = |name: &str, value: &str| ExtraValue { name: s(name), value: s(value) };
+        assert!(extra(vec![one("n", "v"); 65]).is_err() && extra(vec![one("", "v")]).is_err());
+        assert_eq!(extra(vec![one("n", &"v".repeat(4_097))]), Ok(vec![(s("n"), "v".repeat(4_096))]));
         assert_eq!(
             instant("start", i64::MIN).map_err(|e| e.to_string()),
             Err(s("field start: must be in the years 1 to 9999"))

@@ -256,15 +256,15 @@ impl Connected {
         ended
     }
 
-    fn reads(&self, kind: Kind) -> Trace {
-        Trace::new(kind.name(), &self.link, None)
+    fn reads(&self, kind: Kind) -> Arc<Trace> {
+        Arc::new(Trace::new(kind.name(), &self.link, None))
     }
 
     /// A call that changes nothing: however it is lost, it can be made again.
     async fn read<T, U, Work>(
         &self,
         kind: Kind,
-        trace: Trace,
+        trace: Arc<Trace>,
         deadline: Duration,
         work: impl FnOnce(Instance) -> Work + Send + 'static,
         accept: impl FnOnce(T) -> Result<U, String> + Send + 'static,
@@ -275,7 +275,6 @@ impl Connected {
         Work: Future<Output = wasmtime::Result<Result<T, wit::Fault>>> + Send,
     {
         let retry = |reason| Fault::RetryLater { reason, after: None };
-        let trace = Arc::new(trace);
         let lost = |ended: Lost| ended.before_it_began().unwrap_or_else(|begun| retry(begun.reason()));
         let answer = self.call(kind, deadline, &trace, None, work, accept).await.map_err(lost)?;
         answer.map_err(|fault| trace.heard(fault))?.map_err(|rule| retry(broken_contract(&rule)))
@@ -321,8 +320,11 @@ impl Ehr for Connected {
         let asked = convert::resource(resource);
         let work = move |instance: Instance| async move { instance.pull(asked, cursor.as_deref(), limit).await };
         let location = self.link.location.clone();
+        let trace = self.reads(Kind::Pull);
+        let heard = trace.clone();
         let accept = move |page| {
-            let (page, cut) = check::counting_cuts(|| convert::page(page, resource, given.as_deref(), limit));
+            let heard = |reason: &str| heard.redacted(reason, REASON_BYTES);
+            let (page, cut) = check::counting_cuts(|| convert::page(page, resource, given.as_deref(), limit, heard));
             if cut > 0 {
                 tracing::warn!(
                     location,
@@ -331,9 +333,15 @@ impl Ehr for Connected {
                     "texts of a page were longer than what is kept and are cut"
                 );
             }
+            if let Ok(page) = &page
+                && !page.skipped.is_empty()
+            {
+                let records = page.skipped.len();
+                tracing::warn!(location, ?resource, records, "records of a page cannot be read and are left out");
+            }
             page
         };
-        Box::pin(self.read(Kind::Pull, self.reads(Kind::Pull), deadline, work, accept))
+        Box::pin(self.read(Kind::Pull, trace, deadline, work, accept))
     }
 
     fn push(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Receipt> {
@@ -345,7 +353,7 @@ impl Ehr for Connected {
             found.map(convert::receipt).transpose().map_err(|broken| convert::broken("receipt", broken))
         };
         Box::pin(async move {
-            let trace = Trace::new(Kind::Find.name(), &self.link, Some((&write_key, &write)));
+            let trace = Arc::new(Trace::new(Kind::Find.name(), &self.link, Some((&write_key, &write))));
             let write = convert::write(write)?;
             let work = move |instance: Instance| async move { instance.find(&write_key, &write).await };
             self.read(Kind::Find, trace, deadline, work, accept).await

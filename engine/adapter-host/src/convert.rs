@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use records::ehr::{Description, EhrAppointment, Fault, Page, PullAbility, Receipt, Resource, Write};
+use records::ehr::{Description, EhrAppointment, Fault, Page, PullAbility, Receipt, Resource, Skipped, Write};
 
 use super::{
     bindings::exports::practice_sync::ehr::ehr as wit,
-    check::{self, Broken, Checked, require},
+    check::{self, Broken, Checked, Convert, require},
     limits::{CURSOR_BYTES, DELETED_IDS, DESCRIBED, SHORT_TEXT_BYTES},
     log_line::plain_char,
-    record::{self, Convert},
+    record,
 };
 
 macro_rules! resources {
@@ -37,8 +37,8 @@ resources! {
 pub(crate) fn fault(fault: wit::Fault) -> Fault {
     match fault {
         wit::Fault::Rejected(reason) => Fault::Rejected(reason),
-        wit::Fault::RetryLater((reason, after)) => {
-            Fault::RetryLater { reason, after: after.map(|seconds| Duration::from_secs(seconds.into())) }
+        wit::Fault::RetryLater(wit::RetryLater { reason, seconds }) => {
+            Fault::RetryLater { reason, after: seconds.map(|seconds| Duration::from_secs(seconds.into())) }
         }
         wit::Fault::Unknown(reason) => Fault::Unknown(reason),
         wit::Fault::Unauthorized(reason) => Fault::Unauthorized(reason),
@@ -49,7 +49,6 @@ pub(crate) fn fault(fault: wit::Fault) -> Fault {
 
 pub(crate) fn description(from: wit::Description) -> Checked<Description> {
     require(!from.name.is_empty(), "name", "must not be empty")?;
-    require(matches!(from.hosting.as_str(), "cloud" | "onprem"), "hosting", "must be cloud or onprem")?;
     require(from.pulls.len() <= DESCRIBED, "pulls", "must have at most 200 entries")?;
     require(from.writes.len() <= DESCRIBED, "writes", "must have at most 200 entries")?;
     require(
@@ -64,15 +63,22 @@ pub(crate) fn description(from: wit::Description) -> Checked<Description> {
     let pulls: Vec<PullAbility> = from.pulls.into_iter().map(pull_ability).collect();
     let distinct: BTreeSet<Resource> = pulls.iter().map(|ability| ability.resource).collect();
     require(distinct.len() == pulls.len(), "pulls", "must name each resource once")?;
-    let length = |(field, characters)| (check::text(field), characters);
+    // Clients know records and fields in snake case.
+    let length = |most: wit::MaxLength| (check::text(most.field).replace('-', "_"), most.characters);
+    let required: BTreeSet<&str> = from.required_patient_fields.into_iter().map(given_as).collect();
+    let unkept = from.unkept_patient_fields.into_iter().map(patient_field);
     Ok(Description {
         name: shown(from.name),
         version: shown(from.version),
-        hosting: from.hosting,
+        hosting: match from.hosting {
+            wit::Hosting::Cloud => "cloud",
+            wit::Hosting::Onprem => "onprem",
+        }
+        .to_owned(),
         pulls,
         writes: from.writes.into_iter().map(|kind| write_kind(kind).to_string()).collect(),
-        required_patient_fields: from.required_patient_fields.into_iter().map(check::text).collect(),
-        unkept_patient_fields: from.unkept_patient_fields.into_iter().map(check::text).collect(),
+        required_patient_fields: required.into_iter().map(str::to_owned).collect(),
+        unkept_patient_fields: unkept.map(str::to_owned).collect(),
         max_lengths: from.max_lengths.into_iter().map(length).collect(),
         new_patients: from.new_patients,
         operatories: from.operatories,
@@ -90,6 +96,44 @@ fn shown(text: String) -> String {
 fn pull_ability(from: wit::PullAbility) -> PullAbility {
     let deletions_by_absence = matches!(from.deletions, wit::Deletions::ByAbsence);
     PullAbility { resource: known_resource(from.resource), delta: from.delta, deletions_by_absence }
+}
+
+/// Where clients give it for a new patient, whose only number is the cell phone's.
+fn given_as(field: wit::PatientField) -> &'static str {
+    use wit::PatientField::{CellPhone, HomePhone, PrimaryPhone, WorkPhone};
+    match field {
+        CellPhone | HomePhone | WorkPhone | PrimaryPhone => "phone_number",
+        field => patient_field(field),
+    }
+}
+
+/// The field of the record.
+fn patient_field(field: wit::PatientField) -> &'static str {
+    match field {
+        wit::PatientField::MiddleName => "middle_name",
+        wit::PatientField::DateOfBirth => "date_of_birth",
+        wit::PatientField::Gender => "gender",
+        wit::PatientField::Email => "email",
+        wit::PatientField::CellPhone => "cell_phone",
+        wit::PatientField::HomePhone => "home_phone",
+        wit::PatientField::WorkPhone => "work_phone",
+        wit::PatientField::WorkPhoneExtension => "work_phone_extension",
+        wit::PatientField::PrimaryPhone => "primary_phone",
+        wit::PatientField::Address => "address",
+        wit::PatientField::Ssn => "ssn",
+        wit::PatientField::Guarantor => "guarantor",
+        wit::PatientField::Provider => "provider",
+        wit::PatientField::BillingType => "billing_type",
+        wit::PatientField::ChartId => "chart_id",
+        wit::PatientField::PreferredLanguage => "preferred_language",
+        wit::PatientField::Premedication => "premedication",
+        wit::PatientField::Inactive => "inactive",
+        wit::PatientField::NewPatient => "new_patient",
+        wit::PatientField::NonPatient => "non_patient",
+        wit::PatientField::UnsubscribedSms => "unsubscribed_sms",
+        wit::PatientField::UnsubscribedEmail => "unsubscribed_email",
+        wit::PatientField::Extra => "extra",
+    }
 }
 
 /// The name the contract gives it.
@@ -119,10 +163,17 @@ fn write_kind(kind: wit::WriteKind) -> &'static str {
     }
 }
 
-/// A page that was asked for with this resource, cursor and limit; or the rule it breaks.
-pub(crate) fn page(from: wit::Page, asked: Resource, cursor: Option<&str>, limit: u32) -> Result<Page, String> {
+/// A page that was asked for with this resource, cursor and limit; or the rule it breaks. `heard`: a guest's text as it may be kept.
+pub(crate) fn page(
+    from: wit::Page,
+    asked: Resource,
+    cursor: Option<&str>,
+    limit: u32,
+    heard: impl Fn(&str) -> String,
+) -> Result<Page, String> {
     let whole_page = |holds: bool, rule: &str| if holds { Ok(()) } else { Err(rule.to_string()) };
-    whole_page(from.records.len() <= limit as usize, "the page holds more records than were asked for")?;
+    let shown = from.records.len() + from.skipped.len();
+    whole_page(shown <= limit as usize, "the page holds more records than were asked for")?;
     whole_page(from.deleted.len() <= DELETED_IDS, "field deleted: must have at most 10000 entries")?;
     whole_page(from.cursor.len() <= CURSOR_BYTES, "field cursor: must have at most 4096 bytes")?;
     let moves = from.last || cursor != Some(from.cursor.as_str());
@@ -137,11 +188,17 @@ pub(crate) fn page(from: wit::Page, asked: Resource, cursor: Option<&str>, limit
         )?;
         records.push(converted);
     }
+    let mut skipped = Vec::with_capacity(from.skipped.len());
+    for (index, wit::SkippedRecord { id, reason }) in from.skipped.into_iter().enumerate() {
+        let id = check::id("id", id).map_err(|broken| format!("skipped record {index}, {broken}"))?;
+        skipped.push(Skipped { id, reason: heard(&reason) });
+    }
     let deleted = from.deleted.into_iter().enumerate();
     let deleted = deleted
         .map(|(index, id)| check::id("deleted", id).map_err(|broken| format!("deletion {index}, {broken}")))
         .collect::<Result<_, _>>()?;
-    Ok(Page { records, deleted, cursor: from.cursor, last: from.last, whole: from.whole, estimate: from.estimate })
+    let wit::Page { cursor, last, whole, estimate, .. } = from;
+    Ok(Page { records, skipped, deleted, cursor, last, whole, estimate })
 }
 
 pub(crate) fn receipt(from: wit::Receipt) -> Checked<Receipt> {

@@ -12,7 +12,7 @@ use wasmtime::{StoreLimits, StoreLimitsBuilder};
 use super::{
     bindings::practice_sync::ehr::{
         clock, config, gate,
-        http::{self, Error, Request, Response},
+        http::{self, Error, Header, Request, Response},
         log::{self, Level},
         types,
     },
@@ -129,7 +129,8 @@ fn response(answer: HttpResponse, max_body: usize) -> Result<Response, Error> {
     if answer.body.len() > max_body {
         return Err(Error::NoAnswer(format!("its body is longer than {max_body} bytes")));
     }
-    let headers = answer.headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
+    let headers =
+        answer.headers.into_iter().map(|(name, value)| Header { name: name.to_ascii_lowercase(), value }).collect();
     Ok(Response { status: answer.status, headers, body: answer.body })
 }
 

@@ -47,6 +47,7 @@ mod trace;
 mod transport;
 mod trap;
 mod trial;
+mod words;
 
 pub use adapter::Adapter;
 pub use adapter_component::Unfit;

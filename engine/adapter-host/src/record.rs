@@ -1,10 +1,9 @@
 //! Between the contract's records and the engine's, both ways, by the table of records. What comes from a guest is checked on the way.
 
-use std::{collections::BTreeSet, str::FromStr};
+use std::collections::BTreeSet;
 
-use location::hours::{HourKind, RecurrenceUnit, Weekday, WorkingHour};
+use location::hours::WorkingHour;
 use records::{
-    Word,
     ehr::*,
     money::{Money, MoneyError},
     schema::Limit,
@@ -13,16 +12,10 @@ use records::{
 
 use super::{
     bindings::{exports::practice_sync::ehr::ehr as wit, practice_sync::ehr::types},
-    check::{self, Broken, Checked, require},
+    check::{self, Broken, Checked, Convert, require},
     limits::{LONG_TEXT_BYTES, REFERENCES, SHORT_TEXT_BYTES},
+    words::set_aside,
 };
-
-/// A value between the contract's type and ours.
-pub(crate) trait Convert<W>: Sized {
-    /// What a guest says in a field, or the rule it breaks.
-    fn read(from: W, field: &'static str, limit: Limit) -> Checked<Self>;
-    fn write(self) -> W;
-}
 
 /// One foreign id or none of them, or a list.
 trait ForeignIds: Sized {
@@ -95,7 +88,7 @@ macro_rules! conversions {
                     $($( $r_ehr: self.$r_ehr, )*)?
                     $($( $f: self.$f.write(), )*)?
                     $($( $p: self.$p.write(), )*)?
-                    extra: self.extra,
+                    extra: check::told(self.extra),
                 }
             }
         } )*
@@ -115,13 +108,14 @@ macro_rules! conversions {
                     id: self.id,
                     $( $or: self.$or, )*
                     $( $of: self.$of.write(), )*
-                    extra: self.extra,
+                    extra: check::told(self.extra),
                 }
             }
         } )*
 
         /// The name the contract gives its kind, and the record.
-        pub(crate) fn read(record: wit::Record) -> (&'static str, Checked<EhrRecord>) {
+        pub(crate) fn read(mut record: wit::Record) -> (&'static str, Checked<EhrRecord>) {
+            set_aside(&mut record);
             match record {
                 $( wit::Record::$body(from) => {
                     ($record, $ehr::read(from, "", Limit::Short).map(EhrRecord::$body))
@@ -232,10 +226,6 @@ impl Convert<String> for String {
             Limit::Date => check::date(field, from),
             Limit::TimeOfDay => check::time_of_day(field, from, false),
             Limit::EndOfDay => check::time_of_day(field, from, true),
-            Limit::OneOf(words, rule) => {
-                require(words.contains(&from.as_str()), field, rule)?;
-                Ok(from)
-            }
             _ => Ok(check::cut(from, SHORT_TEXT_BYTES)),
         }
     }
@@ -348,55 +338,15 @@ impl Convert<types::Address> for Address {
 }
 
 impl Convert<String> for Json {
-    fn read(from: String, field: &'static str, limit: Limit) -> Checked<Json> {
-        let (begins, rule) = match limit {
-            Limit::JsonList => ('[', "must be a JSON array of at most 65536 bytes"),
-            _ => ('{', "must be a JSON object of at most 65536 bytes"),
-        };
-        let holds = from.len() <= LONG_TEXT_BYTES && from.trim_start().starts_with(begins);
+    fn read(from: String, field: &'static str, _: Limit) -> Checked<Json> {
+        let holds = from.len() <= LONG_TEXT_BYTES && from.trim_start().starts_with('{');
         let json = Json::parse(from).filter(|_| holds);
-        json.ok_or(Broken { field: field.into(), rule })
+        json.ok_or(Broken { field: field.into(), rule: "must be a JSON object of at most 65536 bytes" })
     }
 
     fn write(self) -> String {
         self.into_string()
     }
-}
-
-/// The words of a closed list that the contract has as a text.
-macro_rules! words {
-    ($($name:ident)*) => { $( impl Convert<String> for records::$name {
-        fn read(from: String, field: &'static str, _: Limit) -> Checked<Self> {
-            Self::from_str(&from)
-                .map_err(|_| Broken { field: field.into(), rule: "must be one of the contract's words" })
-        }
-
-        fn write(self) -> String {
-            self.word().to_owned()
-        }
-    } )* };
-}
-
-words!(Relation InsuranceType Mode Direction ProcedureStatus PlanStatus IntervalUnit AdjustmentAction ClaimStatus);
-
-/// The contract's enums.
-macro_rules! enums {
-    ($($ours:ty = $name:ident { $($case:ident)* })*) => { $( impl Convert<types::$name> for $ours {
-        fn read(from: types::$name, _: &'static str, _: Limit) -> Checked<Self> {
-            Ok(match from { $( types::$name::$case => Self::$case, )* })
-        }
-
-        fn write(self) -> types::$name {
-            match self { $( Self::$case => types::$name::$case, )* }
-        }
-    } )* };
-}
-
-enums! {
-    records::HistoryCategory = HistoryCategory { Allergies Conditions Medications }
-    HourKind = HourKind { WorkingHour SchedulableBlock }
-    Weekday = Weekday { Monday Tuesday Wednesday Thursday Friday Saturday Sunday }
-    RecurrenceUnit = RecurrenceUnit { Day Week Month }
 }
 
 impl Convert<types::Recurrence> for EhrRecurrence {
@@ -418,6 +368,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::limits::EXTRA_PAIRS;
 
     fn record(resource: Resource, fields: Value) -> EhrRecord {
         EhrRecord::from_fields(resource, "1", fields).unwrap()
@@ -448,10 +399,6 @@ mod tests {
             (
                 said!(Coverages, Coverage, coverage(), |it| it.patient.clear()),
                 "field patient: must have 1 to 200 bytes",
-            ),
-            (
-                said!(Coverages, Coverage, coverage(), |it| it.relation = "friend".into()),
-                "field relation: must be one of the contract's words",
             ),
             (
                 said!(Coverages, Coverage, coverage(), |it| it.effective_date = Some("2026-02-30".into())),
@@ -489,7 +436,6 @@ mod tests {
                 said!(Claims, Claim, claim(), |it| it.payouts[0].charge = Some(String::new())),
                 "field payouts.charge: must have 1 to 200 bytes",
             ),
-            (said!(Claims, Claim, claim(), |it| it.status = Some("planned".into())), "field status: must be one"),
             (
                 said!(Procedures, Procedure, json!({}), |it| it.treatment_plans = vec!["t".into(); 1_001]),
                 "field treatment_plans: must have at most 1000",
@@ -499,9 +445,14 @@ mod tests {
                 "field schema_json: must be a JSON object",
             ),
             (
-                said!(Conversations, Conversation, json!({"messages_json": "[]"}), |it| it.messages_json =
-                    "[{]".into()),
-                "field messages_json: must be a JSON array",
+                said!(Conversations, Conversation, json!({"messages_json": "[]"}), |it| it.messages =
+                    vec![message(Some("x".repeat(40_000)), None); 2]),
+                "field messages: must have at most 65536 bytes as JSON",
+            ),
+            (
+                said!(Conversations, Conversation, json!({"messages_json": "[]"}), |it| it.messages =
+                    vec![message(None, Some(i64::MAX))]),
+                "field messages: must be in the years 1 to 9999",
             ),
             (
                 said!(InsurancePlans, InsurancePlan, json!({"name": "n"}), |it| it.benefit_year_renewal_month =
@@ -515,13 +466,51 @@ mod tests {
             ),
             (
                 said!(PaymentTypes, PaymentType, json!({"name": "n", "active": true}), |it| {
-                    it.extra = vec![("a".into(), "b".into()); 65]
+                    it.extra = check::told(vec![("a".into(), "b".into()); 65])
                 }),
-                "field extra: must have at most 64 pairs",
+                "field extra: must have at most 64 values",
             ),
         ] {
             assert!(said.starts_with(expected), "{said}, not {expected}");
         }
+    }
+
+    fn message(text: Option<String>, at: Option<i64>) -> types::Message {
+        types::Message { from: None, text, at }
+    }
+
+    #[test]
+    fn a_word_of_the_ehrs_own_stands_beside_the_fields() {
+        let procedure = |extra: Value| {
+            let fields = json!({"status": "planned", "extra": extra});
+            let EhrRecord::Procedure(procedure) = record(Resource::Procedures, fields) else {
+                unreachable!("a procedure")
+            };
+            let mut said: contract::Procedure = procedure.write();
+            said.status = Some(types::ProcedureStatus::Other("on hold".into()));
+            let (_, Ok(read)) = read(wit::Record::Procedure(said)) else { panic!("any word is taken") };
+            (read.fields().get("status").cloned(), read.fields()["extra"].clone())
+        };
+        assert_eq!(procedure(json!([["a", "b"]])), (None, json!([["a", "b"], ["status", "on hold"]])));
+        assert_eq!(
+            procedure(json!([["status", "held"]])),
+            (None, json!([["status", "held"]])),
+            "the adapter's own stands"
+        );
+        let full = json!(vec![["a", "b"]; EXTRA_PAIRS]);
+        assert_eq!(procedure(full.clone()), (None, full), "no room is no reason to refuse the record");
+    }
+
+    #[test]
+    fn messages_are_kept_as_the_text_they_were() {
+        let EhrRecord::Conversation(empty) = record(Resource::Conversations, json!({"messages_json": "[]"})) else {
+            unreachable!("a conversation")
+        };
+        let mut said: contract::Conversation = empty.write();
+        let spoken = types::Message { from: Some("patient".into()), ..message(Some("Zähne".into()), Some(5)) };
+        said.messages = vec![spoken, message(None, None)];
+        let (_, Ok(read)) = read(wit::Record::Conversation(said)) else { panic!("a conversation") };
+        assert_eq!(read.fields()["messages_json"], r#"[{"from":"patient","text":"Zähne","at":5},{}]"#);
     }
 
     #[test]

@@ -9,7 +9,10 @@ use crate::{
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId, WriteId},
     resource::{Operation, Resource},
     schedule::{calendar::Placement, hours::WorkingHour},
-    sync::page::{PulledAppointment, PulledOperatory},
+    sync::{
+        page::{PulledAppointment, PulledOperatory},
+        pulls::Skipped,
+    },
     time::{Millis, Timestamp},
     writes::{
         intent::{ChangedDetails, WriteIntent, Written},
@@ -346,6 +349,12 @@ pub enum Event {
         /// What the pass missed is looked for from now on, in steps.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         sweeping: bool,
+        /// Records it showed that could not be read.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        skipped: Vec<Skipped>,
+        /// Foreign ids of those left out before that are read now, or gone.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        read_again: Vec<String>,
     },
     /// A step of looking for what a whole pass missed. With it went the records that the step found, if all are counted.
     Swept {

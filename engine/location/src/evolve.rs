@@ -221,6 +221,8 @@ impl State {
                 needs_full_pass,
                 barren,
                 sweeping,
+                skipped,
+                read_again,
             } => {
                 if *needs_full_pass {
                     self.pulls.needs_full_pass.insert(*resource);
@@ -229,6 +231,8 @@ impl State {
                 self.pulls.progress.entry(*resource).or_default().page(at, shown);
                 let number = self.pulls.pass_number(*resource);
                 let call = self.pulls.calling.take();
+                let asked = call.as_ref().map_or(number, |call| call.call);
+                self.pulls.note_skipped(*resource, asked, (skipped, read_again), (*whole && *last).then_some(number));
                 (self.pulls.failures, self.pulls.waits) = (0, 0);
                 self.pulls.put_off = None;
                 self.pulls.cursors.insert(*resource, cursor.clone());

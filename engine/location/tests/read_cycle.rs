@@ -11,7 +11,7 @@ use location::{
     decision::{Call, Decision, Reply},
     event::Event,
     ids::LocationId,
-    pull::Resource,
+    pull::{Resource, Skipped},
     settings::{Capabilities, PullPlan, Quota, Settings},
     state::State,
     time::{SECOND, Timestamp},
@@ -68,6 +68,10 @@ impl World {
     fn page(&mut self, page: Page) -> Decision {
         if self.asked.is_none() {
             self.now = self.now.plus(SECOND);
+            self.run(&Command::Wake);
+        }
+        if self.asked.is_none() {
+            // The cycle before has ended.
             self.run(&Command::Wake);
         }
         let (resource, call) = self.asked.take().expect("a page is asked for");
@@ -220,4 +224,49 @@ fn what_a_pass_shows_is_neither_in_the_journal_nor_in_the_state() {
     };
     let ((events, state), (few_events, few_state)) = (size(500), size(1));
     assert!(events < few_events + 200 && state < few_state + 200, "{events} {few_events} {state} {few_state}");
+}
+
+fn skipped(ids: &[&str]) -> Vec<Skipped> {
+    ids.iter().map(|id| Skipped { id: (*id).to_owned(), reason: format!("{id} has no date") }).collect()
+}
+
+/// The records of the first resource that are known to be left out.
+fn left_out(world: &World) -> Vec<String> {
+    world.location.state.pulls.skipped.get(&TWO[0].0).into_iter().flatten().map(|(id, _)| id.clone()).collect()
+}
+
+/// One that is mended is left out no more, nor one that a whole pass has not left out again; and it is no failure.
+#[test]
+fn what_cannot_be_read_is_remembered_until_it_can_or_a_whole_pass_is_over() {
+    let mut world = World::new(&[TWO[0]]);
+    world.page(Page { whole: true, skipped: skipped(&["a", "b"]), ..numbered(1) });
+    world.page(Page { whole: true, last: true, skipped: skipped(&["c"]), ..numbered(2) });
+    assert_eq!(left_out(&world), ["a", "b", "c"], "all of them are of this pass");
+    world.run(&Command::SyncNow);
+    world.page(Page { last: true, skipped: skipped(&["b", "d"]), read_again: vec!["a".to_owned()], ..numbered(3) });
+    assert_eq!(left_out(&world), ["b", "c", "d"], "a delta says nothing of the others");
+    world.run(&Command::SyncNow);
+    world.page(Page { whole: true, skipped: skipped(&["c"]), ..numbered(4) });
+    assert_eq!(left_out(&world), ["b", "c", "d"]);
+    world.page(Page { whole: true, last: true, ..numbered(5) });
+    assert_eq!(left_out(&world), ["c"]);
+    let pulls = &world.location.state.pulls;
+    assert_eq!((&pulls.failing, pulls.last_success.is_some()), (&None, true));
+    world.run(&Command::SyncNow);
+    world.page(Page { whole: true, last: true, ..numbered(6) });
+    assert!(world.location.state.pulls.skipped.is_empty());
+}
+
+/// Whatever an adapter cannot read, state and journal stay small.
+#[test]
+fn no_more_than_a_hundred_are_remembered() {
+    let mut world = World::new(&[TWO[0]]);
+    let ids: Vec<String> = (0..1_000).map(|number| format!("{number:04}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    for (number, ids) in (1..).zip(ids.chunks(500)) {
+        world.page(Page { whole: true, skipped: skipped(ids), ..numbered(number) });
+    }
+    assert_eq!(left_out(&world), ids[..100]);
+    let of_page = |event: &Event| if let Event::PageApplied { skipped, .. } = event { skipped.len() } else { 0 };
+    assert_eq!(world.happened.iter().map(of_page).max(), Some(100));
 }

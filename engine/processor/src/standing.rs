@@ -9,5 +9,7 @@ pub(crate) fn of(machine: &Location, now: Timestamp) -> Standing {
     let queued = state.queue.len() as u64;
     let parked = if state.shut().is_some() || state.breaker.blocked.is_some() { queued } else { 0 };
     let last_read = sync.last_sync.filter(|_| machine.settings.capabilities.integrated);
-    Standing { queued, parked, oldest_write: sync.oldest_queued, last_read, reads: sync.read_ok, writes: sync.write_ok }
+    let (reads, writes) = (sync.read_ok, sync.write_ok);
+    let skipped = state.pulls.skipped.values().map(|skips| skips.len() as u64).sum();
+    Standing { queued, parked, oldest_write: sync.oldest_queued, last_read, reads, writes, skipped }
 }

@@ -3,7 +3,10 @@
 
 use std::{future::Future, pin::Pin, time::Duration};
 
-pub use location::{pull::Resource, resource::Operation};
+pub use location::{
+    pull::{Resource, Skipped},
+    resource::Operation,
+};
 use serde::{Deserialize, Serialize};
 
 pub use crate::schema::*;
@@ -110,6 +113,9 @@ pub struct PullAbility {
 pub struct Page {
     /// Created or changed. One that comes twice counts once, as it comes last.
     pub records: Vec<EhrRecord>,
+    /// There, and not to be read.
+    #[serde(default)]
+    pub skipped: Vec<Skipped>,
     /// Gone from the EHR, or from this location.
     pub deleted: Vec<ForeignId>,
     /// Where the next page starts; with `last`, the next pass.

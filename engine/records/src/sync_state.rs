@@ -6,7 +6,7 @@ use location::{
     Location,
     event::Blocked,
     gate::Shut,
-    pull::{Progress, Resource},
+    pull::{Progress, Resource, Skip},
     time::{HOUR, Millis, Timestamp},
 };
 use serde::{Deserialize, Serialize};
@@ -104,6 +104,8 @@ pub struct SyncState {
     pub reading: Option<Resource>,
     /// Of the running cycle, or the last one.
     pub progress: BTreeMap<Resource, Progress>,
+    /// Records that could not be read when they were last shown, by their identifier in the EHR.
+    pub skipped: BTreeMap<Resource, BTreeMap<String, Skip>>,
     /// Resources whose deletions were stopped, until an operator accepts them.
     pub guarded: BTreeSet<Resource>,
     /// As the adapter describes it; none before it did.
@@ -208,6 +210,7 @@ impl SyncState {
                 .filter(|_| integrated)
                 .and_then(|cycle| Some(cycle.next(&settings.capabilities.pulls)?.resource)),
             progress: pulls.progress.clone(),
+            skipped: pulls.skipped.clone(),
             guarded: pulls.guarded.clone(),
             ehr_name: description.map(|description| description.name.clone()),
             ehr_hosting: description.map(|description| description.hosting.clone()),

@@ -67,6 +67,8 @@ pub struct Standing {
     pub last_read: Option<Timestamp>,
     pub reads: bool,
     pub writes: bool,
+    /// Records of the EHR that could not be read when they were last shown.
+    pub skipped: u64,
 }
 
 /// All locations that have been in memory.
@@ -93,6 +95,7 @@ impl Locations {
             numbers.oldest_read_seconds = numbers.oldest_read_seconds.max(standing.last_read.map_or(0, age));
             numbers.locations_not_reading += u64::from(!standing.reads);
             numbers.locations_not_writing += u64::from(!standing.writes);
+            numbers.records_skipped += standing.skipped;
         }
     }
 }
@@ -116,6 +119,7 @@ pub struct Numbers {
     /// Locations that are red.
     pub locations_not_reading: u64,
     pub locations_not_writing: u64,
+    pub records_skipped: u64,
     pub webhooks_delivered: u64,
     pub webhooks_failed: u64,
     pub webhooks_waiting: u64,
@@ -170,14 +174,17 @@ mod tests {
         let fine = Standing { reads: true, writes: true, ..Standing::default() };
         let at = |seconds: i64| Some(Timestamp(seconds * SECOND));
         metrics.locations.note(LocationId(1), Standing { queued: 9, ..fine });
-        metrics.locations.note(LocationId(1), Standing { queued: 2, oldest_write: at(40), last_read: at(90), ..fine });
+        metrics
+            .locations
+            .note(LocationId(1), Standing { queued: 2, oldest_write: at(40), last_read: at(90), skipped: 4, ..fine });
         let shut = Standing { queued: 3, parked: 3, oldest_write: at(10), last_read: at(70), writes: false, ..fine };
         metrics.locations.note(LocationId(2), shut);
-        metrics.locations.note(LocationId(3), Standing { reads: false, ..fine });
+        metrics.locations.note(LocationId(3), Standing { reads: false, skipped: 3, ..fine });
         let numbers = metrics.numbers(Timestamp(100 * SECOND));
         assert_eq!((numbers.writes_queued, numbers.writes_parked), (5, 3));
         assert_eq!((numbers.oldest_write_seconds, numbers.oldest_read_seconds), (90, 30));
         assert_eq!((numbers.locations_not_reading, numbers.locations_not_writing), (1, 1));
+        assert_eq!(numbers.records_skipped, 7);
         metrics.locations.retain(|location| location == LocationId(1));
         assert_eq!(metrics.numbers(Timestamp(100 * SECOND)).writes_queued, 2);
     }

@@ -136,6 +136,7 @@ impl Ehr for OwnEhr {
             estimate: Some(all.len() as u64),
             records: all[from..until].to_vec(),
             deleted: Vec::new(),
+            skipped: Vec::new(),
             cursor: until.to_string(),
             last: until == all.len(),
             whole: true,

@@ -1,6 +1,9 @@
 //! Insurance plans, as the organisations that pay or as InsurancePlan resources, and coverages.
 
-use adapter_sdk::{Record, records};
+use adapter_sdk::{
+    Record,
+    records::{self, InsuranceType, Relation},
+};
 use serde_json::Value;
 
 use super::{Unmapped, address, amount, extensions, has_code, read};
@@ -74,7 +77,7 @@ pub fn coverage(resource: Value, settings: &Settings) -> Result<Record, Unmapped
     Ok(Record::Coverage(records::Coverage {
         patient: c.beneficiary.id_of("Patient").ok_or("it is of no patient")?,
         plan: plan_of(&c, settings).ok_or("it names no plan")?,
-        relation: relation(&c.relationship).into(),
+        relation: relation(&c.relationship),
         priority: c.order.filter(|order| (1..=1_000).contains(order)),
         subscriber: c.subscriber.id_of("Patient"),
         subscriber_name,
@@ -82,7 +85,7 @@ pub fn coverage(resource: Value, settings: &Settings) -> Result<Record, Unmapped
         subscriber_number: c.subscriber_id.clone(),
         effective_date: date(&c.period.start),
         expiration_date: date(&c.period.end),
-        insurance_type: insurance_type(&c.kind).map(str::to_owned),
+        insurance_type: insurance_type(&c.kind),
         active: status == "active",
         extra: Vec::new(),
         id: c.id,
@@ -113,44 +116,32 @@ fn contained_person(c: &Coverage) -> (Option<String>, Option<String>) {
 }
 
 /// The contract's word; the standard knows fewer.
-fn relation(concept: &CodeableConcept) -> &'static str {
+fn relation(concept: &CodeableConcept) -> Relation {
     let code = |ours: bool| {
         let of = concept.coding.iter().find(|c| (c.system.as_deref() == Some(RELATIONS)) == ours);
         of.and_then(|c| c.code.as_deref())
     };
-    const OURS: [&str; 10] = [
-        "self",
-        "spouse",
-        "child",
-        "employee",
-        "handicap_dep",
-        "signif_other",
-        "injured_plaintiff",
-        "life_partner",
-        "dependent",
-        "other",
-    ];
-    if let Some(word) = code(true).and_then(|code| OURS.into_iter().find(|word| *word == code)) {
+    if let Some(word) = code(true).and_then(Relation::of) {
         return word;
     }
     match code(false) {
-        Some("self") | None => "self",
-        Some("spouse") => "spouse",
-        Some("child") => "child",
-        Some("common") => "life_partner",
-        Some("injured") => "injured_plaintiff",
-        Some(_) => "other",
+        Some("self") | None => Relation::Oneself,
+        Some("spouse") => Relation::Spouse,
+        Some("child") => Relation::Child,
+        Some("common") => Relation::LifePartner,
+        Some("injured") => Relation::InjuredPlaintiff,
+        Some(_) => Relation::Other,
     }
 }
 
-fn insurance_type(kind: &CodeableConcept) -> Option<&'static str> {
+fn insurance_type(kind: &CodeableConcept) -> Option<InsuranceType> {
     let codes = kind.coding.iter().flat_map(|c| [c.code.as_deref(), c.display.as_deref()]);
     let words = codes.flatten().chain(kind.text.as_deref()).map(str::to_lowercase).collect::<Vec<_>>();
     let says = |part: &str| words.iter().any(|word| word.contains(part));
     match () {
-        () if says("dent") => Some("dental"),
-        () if says("vis") => Some("vision"),
-        () if says("medic") || says("ehcpol") || says("hip") => Some("medical"),
+        () if says("dent") => Some(InsuranceType::Dental),
+        () if says("vis") => Some(InsuranceType::Vision),
+        () if says("medic") || says("ehcpol") || says("hip") => Some(InsuranceType::Medical),
         () => None,
     }
 }

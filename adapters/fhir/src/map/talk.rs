@@ -1,6 +1,9 @@
 //! Alerts (Flag) and the communication log (Communication).
 
-use adapter_sdk::{Record, records};
+use adapter_sdk::{
+    Record,
+    records::{self, CommunicationDirection, CommunicationMode},
+};
 use serde_json::Value;
 
 use super::{Unmapped, read};
@@ -14,12 +17,12 @@ use crate::{
 };
 
 /// Modes of the contract with what FHIR calls them: codes of v3-ParticipationMode.
-pub const MODES: [(&str, Option<&str>); 5] = [
-    ("email", Some("EMAILWRIT")),
-    ("mail", Some("MAILWRIT")),
-    ("phone", Some("PHONE")),
-    ("in_person", Some("FACE")),
-    ("text", None),
+pub const MODES: [(CommunicationMode, Option<&str>); 5] = [
+    (CommunicationMode::Email, Some("EMAILWRIT")),
+    (CommunicationMode::Mail, Some("MAILWRIT")),
+    (CommunicationMode::Phone, Some("PHONE")),
+    (CommunicationMode::InPerson, Some("FACE")),
+    (CommunicationMode::Text, None),
 ];
 
 pub fn alert(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
@@ -46,7 +49,7 @@ pub fn communication(resource: Value, _: &Settings) -> Result<Record, Unmapped> 
     }
     let by_patient = c.sender.id_of("Patient");
     let to_patient = c.recipient.iter().find_map(|recipient| recipient.id_of("Patient"));
-    let direction = if by_patient.is_some() { "received" } else { "sent" };
+    let received = by_patient.is_some();
     let times = [&c.sent, &c.received, &c.meta.last_updated];
     let occurred_at = times.into_iter().flatten().find_map(|text| instant_or_date(text));
     let said: Vec<String> = c.payload.into_iter().filter_map(|part| part.content_string).collect();
@@ -54,18 +57,18 @@ pub fn communication(resource: Value, _: &Settings) -> Result<Record, Unmapped> 
         patient: c.subject.id_of("Patient").or(by_patient).or(to_patient).ok_or("it is of no patient")?,
         id: c.id,
         note: said.join("\n"),
-        mode: c.medium.iter().find_map(mode).unwrap_or("none").into(),
-        direction: direction.into(),
+        mode: c.medium.iter().find_map(mode).unwrap_or(CommunicationMode::None),
+        direction: if received { CommunicationDirection::Received } else { CommunicationDirection::Sent },
         occurred_at: occurred_at.ok_or("it has no time")?,
         extra: Vec::new(),
     }))
 }
 
-fn mode(medium: &CodeableConcept) -> Option<&'static str> {
-    let by_text = MODES.into_iter().find(|(word, _)| medium.text.as_deref() == Some(*word));
+fn mode(medium: &CodeableConcept) -> Option<CommunicationMode> {
+    let by_text = MODES.into_iter().find(|(mode, _)| medium.text.as_deref() == Some(mode.word()));
     let code = medium.coding.iter().find_map(|coding| coding.code.as_deref());
     let by_code = || MODES.into_iter().find(|(_, known)| code.is_some() && *known == code);
-    by_text.or_else(by_code).map(|(word, _)| word)
+    by_text.or_else(by_code).map(|(mode, _)| mode)
 }
 
 fn name(concept: &CodeableConcept) -> Option<String> {

@@ -1,6 +1,6 @@
 //! New insurance plans and coverages.
 
-use adapter_sdk::records;
+use adapter_sdk::records::{self, Relation};
 use serde_json::{Value, json};
 
 use super::{address, key_identifier, list, object, optional, patient::extension};
@@ -66,7 +66,7 @@ pub fn coverage(settings: &Settings, write_key: &str, c: &records::Coverage) -> 
     let subscriber = match (&c.subscriber, &person) {
         (Some(id), _) => json!({"reference": format!("Patient/{id}")}),
         (None, Some(_)) => json!({"reference": "#subscriber"}),
-        (None, None) if c.relation == "self" => json!({"reference": format!("Patient/{}", c.patient)}),
+        (None, None) if c.relation == Relation::Oneself => json!({"reference": format!("Patient/{}", c.patient)}),
         (None, None) => Value::Null,
     };
     let (payor, class) = match settings.plans {
@@ -81,11 +81,11 @@ pub fn coverage(settings: &Settings, write_key: &str, c: &records::Coverage) -> 
         ("contained", list([person])),
         ("identifier", json!([key_identifier(settings, write_key, false)])),
         ("status", if c.active { "active" } else { "cancelled" }.into()),
-        ("type", c.insurance_type.as_ref().map_or(Value::Null, |kind| json!({"text": kind}))),
+        ("type", c.insurance_type.as_ref().map_or(Value::Null, |kind| json!({"text": kind.word()}))),
         ("subscriber", subscriber),
         ("subscriberId", optional(&c.subscriber_number)),
         ("beneficiary", json!({"reference": format!("Patient/{}", c.patient)})),
-        ("relationship", relationship(&c.relation)),
+        ("relationship", relationship(c.relation)),
         ("period", period(&c.effective_date, &c.expiration_date)),
         ("payor", payor),
         ("class", class),
@@ -109,14 +109,15 @@ fn contained(c: &records::Coverage) -> Option<Value> {
 }
 
 /// In the standard's words, and where those are too few in ours too.
-fn relationship(relation: &str) -> Value {
+fn relationship(relation: Relation) -> Value {
+    let word = relation.word();
     let standard = match relation {
-        "self" | "spouse" | "child" => relation,
-        "life_partner" => "common",
-        "injured_plaintiff" => "injured",
+        Relation::Oneself | Relation::Spouse | Relation::Child => word,
+        Relation::LifePartner => "common",
+        Relation::InjuredPlaintiff => "injured",
         _ => "other",
     };
-    let ours = (standard == "other" && relation != "other").then(|| json!({"system": RELATIONS, "code": relation}));
+    let ours = (standard == "other" && relation != Relation::Other).then(|| json!({"system": RELATIONS, "code": word}));
     json!({"coding": list([Some(json!({"system": RELATIONSHIPS, "code": standard})), ours])})
 }
 

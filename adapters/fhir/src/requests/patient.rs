@@ -48,7 +48,6 @@ fn without_blanks(p: &records::Patient) -> records::Patient {
     let texts = [
         &mut p.middle_name,
         &mut p.date_of_birth,
-        &mut p.gender,
         &mut p.email,
         &mut p.cell_phone,
         &mut p.home_phone,
@@ -100,7 +99,7 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
         contact(resource, "email", None, &p.email, None);
     }
     if was.gender != p.gender {
-        set(resource, "gender", p.gender.as_deref().map_or(Value::Null, gender));
+        set(resource, "gender", p.gender.map_or(Value::Null, gender));
     }
     if was.date_of_birth != p.date_of_birth {
         set(resource, "birthDate", optional(&p.date_of_birth));
@@ -263,12 +262,11 @@ fn without(resource: &mut Value, field: &str, which: impl Fn(&Value) -> bool) {
     }
 }
 
-fn gender(name: &str) -> Value {
-    match name {
-        "Male" => "male".into(),
-        "Female" => "female".into(),
-        "Other" => "other".into(),
-        _ => Value::Null,
+fn gender(gender: records::Gender) -> Value {
+    match gender {
+        records::Gender::Male => "male".into(),
+        records::Gender::Female => "female".into(),
+        records::Gender::Other => "other".into(),
     }
 }
 
@@ -290,7 +288,7 @@ mod tests {
             middle_name: Some("Ann".into()),
             last_name: "Łopata".into(),
             date_of_birth: Some("1990-02-28".into()),
-            gender: Some("Female".into()),
+            gender: Some(records::Gender::Female),
             email: Some("z@mail.example".into()),
             cell_phone: Some("1".into()),
             work_phone: Some("2".into()),
@@ -391,7 +389,7 @@ mod tests {
         let blank = records::Patient {
             middle_name: empty.clone(),
             date_of_birth: empty.clone(),
-            gender: empty.clone(),
+            gender: None,
             email: empty.clone(),
             cell_phone: empty.clone(),
             home_phone: empty.clone(),

@@ -28,14 +28,14 @@ pub fn disabled(settings: &Settings, write_key: &str, read: &Value, at: i64) -> 
 
 pub fn communication(settings: &Settings, write_key: &str, log: &records::CommunicationLog) -> Value {
     let patient = json!({"reference": format!("Patient/{}", log.patient)});
-    let mode = MODES.into_iter().find(|(word, _)| *word == log.mode);
-    let medium = mode.map(|(word, code)| {
+    let mode = MODES.into_iter().find(|(mode, _)| *mode == log.mode);
+    let medium = mode.map(|(mode, code)| {
         let system = "http://terminology.hl7.org/CodeSystem/v3-ParticipationMode";
         let coding = code.map(|code| json!({"system": system, "code": code}));
-        object([("coding", list([coding])), ("text", word.into())])
+        object([("coding", list([coding])), ("text", mode.word().into())])
     });
     let at = Value::from(instant_text(log.occurred_at));
-    let received = log.direction == "received";
+    let received = log.direction == records::CommunicationDirection::Received;
     object([
         ("resourceType", "Communication".into()),
         ("identifier", json!([key_identifier(settings, write_key, false)])),

@@ -6,7 +6,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use adapter_sdk::{
-    http::{Error, Request, Response},
+    http::{Error, Header, Request, Response},
     log::Level,
     testing::Host,
 };
@@ -170,7 +170,7 @@ impl Data {
             bundle["total"] = json!(found.len());
         }
         let mut answer = json_answer(200, &bundle);
-        answer.headers.push(("date".into(), "Mon, 30 Nov 2026 00:53:20 GMT".into()));
+        answer.headers.push(Header::new("date", "Mon, 30 Nov 2026 00:53:20 GMT"));
         answer
     }
 }
@@ -201,7 +201,7 @@ fn fits(resource: &Value, query: &str) -> bool {
 }
 
 fn header(request: &Request, name: &str) -> Option<String> {
-    request.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.clone())
+    request.headers.iter().find(|held| held.name.eq_ignore_ascii_case(name)).map(|held| held.value.clone())
 }
 
 pub fn json_answer(status: u16, body: &Value) -> Response {

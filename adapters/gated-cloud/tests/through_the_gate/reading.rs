@@ -1,7 +1,11 @@
 //! What the application shows, in both releases we know and in others.
 
 use crate::desk::{Reply, answer, desk, fixture, login_page, refusal};
-use adapter_sdk::{Adapter, Fault, Page, Record, Resource, http::Error, testing::Host};
+use adapter_sdk::{
+    Adapter, Fault, Page, Record, Resource, RetryLater,
+    http::{Error, Header},
+    testing::Host,
+};
 use gated_cloud_adapter::GatedCloud;
 use serde_json::{Value, json};
 
@@ -42,20 +46,26 @@ fn both_releases_show_the_same() {
 fn a_release_nobody_knows_is_not_read() {
     let mut next = fixture(V4);
     next["markup"] = json!("v5");
-    let Err(Fault::RetryLater((reason, Some(900)))) = pulled(answer(200, &next)) else { panic!("it was read") };
+    let Err(Fault::RetryLater(RetryLater { reason, seconds: Some(900) })) = pulled(answer(200, &next)) else {
+        panic!("it was read")
+    };
     assert!(reason.contains("v5") && reason.contains("v3 and v4"), "{reason}");
     // A known name for something else.
     for (pointer, name) in [("/items/0/chairId", "operatory"), ("/items/1/reference", "reference"), ("/mark", "mark")] {
         let mut other = fixture(V3);
         let (parent, field) = pointer.rsplit_once('/').unwrap();
         other.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(field);
-        let Err(Fault::RetryLater((reason, Some(900)))) = pulled(answer(200, &other)) else { panic!("{pointer}") };
+        let Err(Fault::RetryLater(RetryLater { reason, seconds: Some(900) })) = pulled(answer(200, &other)) else {
+            panic!("{pointer}")
+        };
         assert!(reason.contains("v3") && reason.contains(name), "{reason}");
     }
     for strange in [json!(7), json!("next week"), Value::Null] {
         let mut other = fixture(V3);
         other["items"][0]["start"] = strange;
-        let Err(Fault::RetryLater((reason, None))) = pulled(answer(200, &other)) else { panic!() };
+        let Err(Fault::RetryLater(RetryLater { reason, seconds: None })) = pulled(answer(200, &other)) else {
+            panic!()
+        };
         assert!(!reason.contains("week"), "{reason}");
     }
 }
@@ -66,7 +76,7 @@ fn a_session_that_is_over_is_a_closed_gate() {
     assert_eq!(pulled(refusal(401, "logged_out")), Err(Fault::GateClosed));
     let to_login = adapter_sdk::http::Response {
         status: 302,
-        headers: vec![("location".into(), "/app/login".into())],
+        headers: vec![Header::new("location", "/app/login")],
         body: Vec::new(),
     };
     assert_eq!(pulled(Ok(to_login)), Err(Fault::GateClosed));
@@ -74,9 +84,12 @@ fn a_session_that_is_over_is_a_closed_gate() {
     assert_eq!(Host::new().run(|| GatedCloud::pull(Resource::Patients, None, 10)), Err(Fault::GateClosed));
     // Any other page is none.
     let page = answer(200, "<html><body>We are moving house</body></html>");
-    assert!(matches!(pulled(page), Err(Fault::RetryLater((_, None)))));
+    assert!(matches!(pulled(page), Err(Fault::RetryLater(RetryLater { seconds: None, .. }))));
     assert!(matches!(pulled(Err(Error::Refused("redirected".into()))), Err(Fault::RetryLater(_))));
-    assert!(matches!(pulled(refusal(429, "too_many_calls")), Err(Fault::RetryLater((_, Some(60))))));
+    assert!(matches!(
+        pulled(refusal(429, "too_many_calls")),
+        Err(Fault::RetryLater(RetryLater { seconds: Some(60), .. }))
+    ));
 }
 
 #[test]

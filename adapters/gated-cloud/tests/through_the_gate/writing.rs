@@ -3,8 +3,8 @@
 use crate::desk::{Reply, answer, desk, fixture, login_page, nothing, refusal, session};
 use adapter_sdk::{
     Adapter, AppointmentChange, Fault, PatientChange, Receipt, Write,
-    http::{Error, Response},
-    records,
+    http::{Error, Header, Response},
+    records::{self, Gender},
 };
 use gated_cloud_adapter::GatedCloud;
 use serde_json::{Value, json};
@@ -85,7 +85,7 @@ fn what_ends_before_the_form_is_sent_is_not_written() {
 
 #[test]
 fn an_answer_that_proves_nothing_leaves_a_form_unknown() {
-    let redirect = Response { status: 303, headers: vec![("location".into(), "/app/login".into())], body: Vec::new() };
+    let redirect = Response { status: 303, headers: vec![Header::new("location", "/app/login")], body: Vec::new() };
     let mut lacking = json!({"markup": "v3", "item": row()});
     lacking["item"].as_object_mut().unwrap().remove("id");
     for reply in [
@@ -169,7 +169,7 @@ fn a_patient_is_as_they_were_to_be_where_every_field_is() {
         first_name: "Zoë".into(),
         last_name: "O’Brien".into(),
         date_of_birth: Some("1990-02-28".into()),
-        gender: Some("Female".into()),
+        gender: Some(Gender::Female),
         email: Some("zoe@mail.example".into()),
         cell_phone: Some("+1 518 555 0001".into()),
         home_phone: Some(" ".into()),

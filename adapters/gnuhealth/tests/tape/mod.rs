@@ -15,7 +15,7 @@ use std::{
 };
 
 use adapter_sdk::{
-    http::{Error, Request, Response},
+    http::{Error, Header, Method, Request, Response},
     testing::Host,
 };
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ impl Tape {
     /// A call of staff: recorded, too.
     pub fn staff(&self, method: &str, params: Value) -> Value {
         let body = json!({"id": 1, "method": method, "params": params}).to_string().into_bytes();
-        let request = Request { method: "POST".into(), path: "/".into(), headers: Vec::new(), body: Some(body) };
+        let request = Request { method: Method::Post, path: "/".into(), headers: Vec::new(), body: Some(body) };
         let answer = self.0.borrow_mut().answer(&request).unwrap();
         let mut body: Value = serde_json::from_slice(&answer.body).unwrap();
         assert!(body.get("result").is_some(), "{method}: {body}");
@@ -89,7 +89,7 @@ impl Reel {
         assert_eq!(exchange["asked"]["method"], asked["method"]);
         assert_eq!(exchange["asked"]["params"], asked["params"]);
         let status = u16::try_from(exchange["status"].as_u64().unwrap()).unwrap();
-        let headers = vec![("date".into(), exchange["date"].as_str().unwrap().to_owned())];
+        let headers = vec![Header::new("date", exchange["date"].as_str().unwrap())];
         Ok(Response { status, headers, body: exchange["answered"].to_string().into_bytes() })
     }
 }

@@ -145,13 +145,12 @@ impl Seed<'_> {
             self.file(Resource::CommunicationLogs, row);
         }
         if n % 80 == 7 {
-            let at = |hour: i64| (self.ago(2) * DAY + hour * 3_600).to_string();
+            let at = |hour: i64| self.ago(2) * DAY + hour * 3_600;
             let messages = json!([
                 {"from": "patient", "text": "Can I come a bit later tomorrow?", "at": at(14)},
                 {"from": "practice", "text": "Yes, up to ten minutes is fine.", "at": at(15)},
             ]);
-            let row =
-                json!({"patient": chart.patient, "subject": "Tomorrow's visit", "messages_json": messages.to_string()});
+            let row = json!({"patient": chart.patient, "subject": "Tomorrow's visit", "messages": messages});
             self.file(Resource::Conversations, row);
         }
     }

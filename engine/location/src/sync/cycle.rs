@@ -15,7 +15,7 @@ use crate::{
     sync::{
         guard::{DELETIONS_AT_ONCE, past_gone},
         page::Page,
-        pulls::{Cycle, PullCall},
+        pulls::{Cycle, PullCall, SKIPS},
     },
     time::{MINUTE, Millis, Timestamp},
     writes::{
@@ -262,6 +262,8 @@ impl Location {
             needs_full_pass,
             barren,
             sweeping,
+            skipped: page.skipped.iter().take(SKIPS).cloned().collect(),
+            read_again: page.read_again.clone(),
         });
         if sweeping {
             let (missing, next) = (page.absent.len() as u64, page.sweep_on.clone());

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId},
     schedule::{calendar::Placement, hours::WorkingHour},
+    sync::pulls::Skipped,
     writes::intent::Written,
 };
 
@@ -40,6 +41,10 @@ pub struct Page {
     pub outdated: bool,
     /// It says something that was not known, or, in a whole pass, shows something that the pass has not shown before.
     pub news: bool,
+    /// Records the EHR shows that could not be read.
+    pub skipped: Vec<Skipped>,
+    /// Foreign ids of those that were left out before, and are read now, or gone.
+    pub read_again: Vec<String>,
     /// Where the next page starts.
     pub cursor: String,
     /// Whether it is the last page of its pass.

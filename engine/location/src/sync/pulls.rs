@@ -66,7 +66,31 @@ pub struct Pulls {
     /// How far each resource came.
     #[serde(default)]
     pub progress: BTreeMap<Resource, Progress>,
+    /// Records that could not be read when they were last shown, by their identifier in the EHR; at most [`SKIPS`] of a resource.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub skipped: BTreeMap<Resource, BTreeMap<String, Skip>>,
 }
+
+/// A record that the EHR shows and that cannot be read: left out, and nothing else of its page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// Its identifier in the EHR.
+    pub id: String,
+    /// Why, in words for operators.
+    pub reason: String,
+}
+
+/// Why a record was left out, and when last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skip {
+    /// In words for operators.
+    pub reason: String,
+    /// The number of the call whose page left it out.
+    pub call: u64,
+}
+
+/// Records of a resource that are remembered as left out: what many have in common shows in a hundred.
+pub const SKIPS: usize = 100;
 
 /// A whole pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +174,26 @@ impl Pulls {
     pub fn pass_number(&self, resource: Resource) -> u64 {
         let calling = || self.calling.as_ref().map_or(self.next_call, |calling| calling.call);
         self.passes.get(&resource).map_or_else(calling, |pass| pass.number)
+    }
+
+    /// A page of the call showed these, and could not read some. Once a whole pass has `ended`, what it did not leave out is no longer.
+    pub fn note_skipped(&mut self, resource: Resource, call: u64, told: (&[Skipped], &[String]), ended: Option<u64>) {
+        let (skipped, read) = told;
+        let known = self.skipped.entry(resource).or_default();
+        for id in read {
+            known.remove(id);
+        }
+        for Skipped { id, reason } in skipped {
+            if known.len() < SKIPS || known.contains_key(id) {
+                known.insert(id.clone(), Skip { reason: reason.clone(), call });
+            }
+        }
+        if let Some(number) = ended {
+            known.retain(|_, skip| skip.call >= number);
+        }
+        if known.is_empty() {
+            self.skipped.remove(&resource);
+        }
     }
 
     /// A pass over a resource has ended, and what it missed is deleted.

@@ -191,6 +191,7 @@ impl Intake<'_, '_, '_> {
         // One that comes twice counts once, as it came last.
         let shown: BTreeSet<u64> = self.page.seen.iter().copied().collect();
         self.page.records = u32::try_from(shown.len()).unwrap_or(u32::MAX);
+        self.skipped(resource, page)?;
         self.page.estimate = page.estimate;
         let by_absence = |plan: &location::settings::PullPlan| plan.resource == resource && plan.deletions_by_absence;
         let settings = self.processor.settings();
@@ -202,6 +203,21 @@ impl Intake<'_, '_, '_> {
         }
         if resource.shared() && many_deleted && self.page.known == 0 {
             self.known(resource)?;
+        }
+        Ok(())
+    }
+
+    /// Records that are there and cannot be read: what is known of them stays, and absence is not said of them.
+    fn skipped(&mut self, resource: Resource, page: &ehr::Page) -> Result<(), Reject> {
+        for skipped in &page.skipped {
+            let link = self.unit.link(self.source, resource, &skipped.id)?;
+            self.page.seen.extend(link.filter(|link| !link.is_gone()).map(|link| link.id));
+        }
+        self.page.skipped.clone_from(&page.skipped);
+        if let Some(before) = self.processor.machine.state.pulls.skipped.get(&resource) {
+            let shown = page.records.iter().map(|record| record.id()).chain(page.deleted.iter().map(String::as_str));
+            let shown = shown.filter(|id| before.contains_key(*id));
+            self.page.read_again = shown.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect();
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use query::{
 };
 use records::{
     document::Document,
-    ehr::{Description, EhrAppointment, EhrPatient, EhrRecord, Page as EhrPage, PullAbility},
+    ehr::{Description, EhrAppointment, EhrPatient, EhrRecord, Page as EhrPage, PullAbility, Skipped},
     record::Record,
 };
 use setup::{LocationSetup, Setup, testing};
@@ -227,6 +227,39 @@ async fn a_visit_moved_to_another_location_stands_there() {
         world.read(A).await;
         assert_eq!((world.visit("x"), world.remembers(A, "x")), ((A, true), false), "{story}, and gone");
     }
+}
+
+/// One that cannot be read is there: a whole pass that leaves it out deletes nothing, and what was known of it stays.
+#[tokio::test]
+async fn a_record_that_cannot_be_read_is_not_gone() {
+    let mut world = World::new(true);
+    world.show(A, patient("pat"));
+    world.show(A, patient("other"));
+    let both = |visits: Vec<EhrRecord>| EhrPage { whole: true, records: visits, ..last() };
+    let appointments = (A, Resource::Appointments);
+    world.pages.entry(appointments).or_default().push_back(both(vec![visit("x", "pat"), visit("y", "pat")]));
+    world.read(A).await;
+    let leaves_out = |id: &str| Skipped { id: id.to_owned(), reason: "it has no end".to_owned() };
+    let page = EhrPage { skipped: vec![leaves_out("x"), leaves_out("new")], ..both(vec![visit("y", "pat")]) };
+    world.pages.entry(appointments).or_default().push_back(page);
+    world.read(A).await;
+    assert_eq!((world.visit("x"), world.remembers(A, "x")), ((A, false), true), "it stands as it was last read");
+    let state = |world: &World| world.processors[&A].machine.state.pulls.clone();
+    let known = |world: &World| -> Vec<String> {
+        state(world).skipped.get(&Resource::Appointments).into_iter().flatten().map(|(id, _)| id.clone()).collect()
+    };
+    assert_eq!(known(&world), ["new", "x"]);
+    assert_eq!(state(&world).progress[&Resource::Appointments].records, 1, "what is left out is not read");
+    assert_eq!((state(&world).failing, state(&world).guarded.len()), (None, 0));
+    // It is mended, and the other one is deleted before anybody could read it.
+    let page = EhrPage { records: vec![visit("x", "pat")], deleted: vec!["new".to_owned()], ..last() };
+    world.pages.entry(appointments).or_default().push_back(page);
+    world.read(A).await;
+    assert_eq!(known(&world), [""; 0]);
+    // What a whole pass does neither show nor leave out is gone.
+    world.pages.entry(appointments).or_default().push_back(both(vec![visit("y", "pat")]));
+    world.read(A).await;
+    assert_eq!(world.visit("x"), (A, true));
 }
 
 /// A page that was asked for before the visit moved must not bring it back.

@@ -409,7 +409,7 @@ impl Practice {
         // What belongs to a location is the first one's of each practice.
         let records = records.filter(|_| resource.shared() || location != 2).cloned().collect();
         let deleted = self.gone.iter().filter(|(of, _)| *of == resource).map(|(_, id)| id.clone()).collect();
-        Ok(Box::new(Page { records, deleted, cursor: "end".into(), last: true, whole: true, estimate: None }))
+        Ok(Box::new(Page { records, deleted, cursor: "end".into(), last: true, whole: true, ..Page::default() }))
     }
 
     fn write(&mut self) -> Outcome<Written> {

@@ -92,16 +92,10 @@ pub enum Limit {
     EndOfDay,
     /// In the years 1 to 9999, in seconds since 1970.
     Instant,
-    /// One of these words, and what to say of others.
-    OneOf(&'static [&'static str], &'static str),
     /// Not believed of an EHR: it is written only.
     NeverRead,
     /// From the first number to the second, and what to say of others.
     Between(i64, i64, &'static str),
-    /// A JSON array.
-    JsonList,
-    /// A JSON object.
-    JsonObject,
 }
 
 /// Reads a body; what is wrong is said by field, never with the value.

@@ -155,7 +155,7 @@ macro_rules! with_every_record {
                 /// Date of birth, `YYYY-MM-DD`.
                 date_of_birth: Option<String> [Date],
                 /// `Male`, `Female` or `Other`.
-                gender: Option<String> [OneOf(&["Male", "Female", "Other"], "must be Male, Female or Other")],
+                gender: Option<String>,
                 /// E-mail address.
                 email: Option<String>,
                 /// Cell phone number.
@@ -367,9 +367,9 @@ macro_rules! with_every_record {
             fields {
                 /// Subject.
                 subject: Option<String>,
-                /// The messages as a JSON array of {from, text, at}.
-                /// An array of `{from, text, at}`.
-                messages_json: Json [JsonList],
+                /// The messages: an array of `{from, text, at}`, kept under the name it had when the contract had it as a text.
+                #[serde(rename = "messages_json")]
+                messages: Json,
             }
             references {
                 /// The patient.
@@ -389,7 +389,7 @@ macro_rules! with_every_record {
                 version: Option<String>,
                 /// The form's components as JSON.
                 /// `{components: [...]}`, or the components alone.
-                schema_json: Json [JsonObject],
+                schema_json: Json,
             }
         }
 
@@ -398,7 +398,7 @@ macro_rules! with_every_record {
             fields {
                 /// The answers as a JSON object.
                 /// An object: `patient_submitted_data` of the API.
-                answers_json: Json [JsonObject],
+                answers_json: Json,
                 /// When it was submitted.
                 submitted_at: Seconds,
             }

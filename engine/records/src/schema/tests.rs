@@ -28,6 +28,9 @@ fn contract() -> BTreeMap<String, Vec<(String, String)>> {
             records.entry(record.clone()).or_default().push((field.replace('-', "_"), of.to_owned()));
         }
     }
+    // It has a type there and stays the text it was here.
+    let messages = records.get_mut("conversation").unwrap().iter_mut().find(|(field, _)| field == "messages");
+    *messages.unwrap() = ("messages_json".to_owned(), "string".to_owned());
     records
 }
 
@@ -37,23 +40,48 @@ fn resources() -> Vec<Resource> {
     RESOURCES.iter().copied().filter(|resource| !own.contains(resource)).collect()
 }
 
-/// Words that a `string` of the contract may only be one of.
-fn words(record: &str, field: &str) -> Option<Vec<&'static str>> {
+/// Words of an enum or variant of the contract, in snake case.
+fn words(of: &str) -> Option<Vec<&'static str>> {
     fn all<W: Word>() -> Vec<&'static str> {
         W::ALL.iter().map(|word| word.word()).collect()
     }
-    Some(match (record, field) {
-        ("coverage", "relation") => all::<Relation>(),
-        ("coverage", "insurance_type") => all::<InsuranceType>(),
-        ("communication-log", "mode") => all::<Mode>(),
-        ("communication-log", "direction") => all::<Direction>(),
-        ("procedure", "status") => all::<ProcedureStatus>(),
-        ("treatment-plan", "status") => all::<PlanStatus>(),
-        ("recall-type", "interval_unit") => all::<IntervalUnit>(),
-        ("adjustment-type", "action") => all::<AdjustmentAction>(),
-        ("claim", "status") => all::<ClaimStatus>(),
+    Some(match of {
+        "gender" => vec!["Male", "Female", "Other"],
+        "relation" => all::<Relation>(),
+        "insurance-type" => all::<InsuranceType>(),
+        "communication-mode" => all::<Mode>(),
+        "communication-direction" => all::<Direction>(),
+        "procedure-status" => all::<ProcedureStatus>(),
+        "treatment-plan-status" => all::<PlanStatus>(),
+        "interval-unit" => all::<IntervalUnit>(),
+        "adjustment-action" => all::<AdjustmentAction>(),
+        "claim-status" => all::<ClaimStatus>(),
+        "history-category" => all::<HistoryCategory>(),
         _ => return None,
     })
+}
+
+/// Cases of an enum or variant of the contract, without the EHR's own words.
+fn cases(of: &str) -> Vec<String> {
+    let heads = [format!("enum {of} {{"), format!("variant {of} {{")];
+    let body = heads.iter().find_map(|head| TYPES.split_once(head)).unwrap().1.split('}').next().unwrap();
+    let lines = body.lines().filter(|line| !line.trim().starts_with("///"));
+    let cases = lines.flat_map(|line| line.split(',')).map(str::trim).filter(|case| !case.is_empty());
+    cases.filter(|case| *case != "other(string)").map(|case| case.replace('-', "_")).collect()
+}
+
+#[test]
+fn the_contracts_words_are_ours() {
+    let contract = contract();
+    let named = contract.values().flatten().map(|(_, of)| of.trim_start_matches("option<").trim_end_matches('>'));
+    let lists: BTreeSet<&str> = named.filter(|of| words(of).is_some()).collect();
+    assert_eq!(lists.len(), 11, "{lists:?}");
+    for list in lists {
+        let ours = words(list).unwrap().into_iter();
+        // `self` is no name in most languages.
+        let ours: Vec<_> = ours.map(|word| if word == "self" { "oneself" } else { word }.to_lowercase()).collect();
+        assert_eq!(cases(list), ours, "{list}");
+    }
 }
 
 /// Values for fields of the contract.
@@ -76,27 +104,24 @@ impl Source<'_> {
         let mut made = Map::new();
         for (field, of) in fields {
             if !(DROPPED.contains(&field.as_str()) && name != "split") {
-                let value = self.value(name, &field, &of);
+                let value = self.value(&field, &of);
                 made.insert(field, value);
             }
         }
         Value::Object(made)
     }
 
-    fn value(&mut self, record: &str, field: &str, of: &str) -> Value {
+    fn value(&mut self, field: &str, of: &str) -> Value {
         if let Some(inner) = of.strip_prefix("option<").and_then(|rest| rest.strip_suffix('>')) {
-            return if self.next().is_multiple_of(4) { Value::Null } else { self.value(record, field, inner) };
+            return if self.next().is_multiple_of(4) { Value::Null } else { self.value(field, inner) };
         }
         if let Some(inner) = of.strip_prefix("list<").and_then(|rest| rest.strip_suffix('>')) {
             let length = self.next() % 3;
-            return (0..length).map(|_| self.value(record, field, inner)).collect();
+            return (0..length).map(|_| self.value(field, inner)).collect();
         }
         match of {
             "string" if field.ends_with("_json") => json!(self.pick(&["{}", "[1, 2]", "{\"a\": [null]}"])),
-            "string" => match words(record, field) {
-                Some(words) => json!(self.pick(&words)),
-                None => json!(self.pick(&["", "A", "Müller", "12"])),
-            },
+            "string" => json!(self.pick(&["", "A", "Müller", "12"])),
             "weekday" => json!("Monday"),
             "hour-kind" => json!("working_hour"),
             "recurrence-unit" => json!("week"),
@@ -112,8 +137,10 @@ impl Source<'_> {
                 (0..length).map(|at| json!([format!("n{at}"), "v"])).collect()
             }
             "money" => json!({"amount": self.pick(&["0", "-12.50", "0.005", "100.00"]), "currency": "USD"}),
-            "history-category" => json!(self.pick(&["allergies", "conditions", "medications"])),
-            record => self.record(record),
+            other => match words(other) {
+                Some(words) => json!(self.pick(&words)),
+                None => self.record(other),
+            },
         }
     }
 }
@@ -196,7 +223,7 @@ fn every_field_of_the_contract_is_kept() {
         assert_eq!(kept, due.filter(|field| !DROPPED.contains(&field.as_str())).collect(), "{resource:?}");
     }
     // The rest are parts of these.
-    records.extend(["money", "address", "recurrence", "split", "claim-amounts"]);
+    records.extend(["money", "address", "recurrence", "split", "claim-amounts", "message", "extra-value"]);
     assert_eq!(records, contract.keys().map(String::as_str).collect());
     assert_eq!(RESOURCES.len(), 36);
     let tags: BTreeSet<u8> = RESOURCES.iter().map(|resource| rules(*resource).tag).collect();

@@ -45,7 +45,7 @@ impl Ehr {
         let shown = &rows[..size.min(rows.len())];
         let cursor = shown.last().filter(|_| !last).map_or_else(String::new, |(id, _)| (*id).to_owned());
         let records = shown.iter().map(|(_, row)| row.record.clone()).collect();
-        Page { records, deleted: Vec::new(), cursor, last, whole: true, estimate: None }
+        Page { records, cursor, last, whole: true, ..Page::default() }
     }
 
     /// In order of changes; the cursor is the last change shown.
@@ -72,6 +72,6 @@ impl Ehr {
                 None => deleted.push(id.to_owned()),
             }
         }
-        Page { records, deleted, cursor, last, whole: false, estimate: None }
+        Page { records, deleted, cursor, last, ..Page::default() }
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use adapter_sdk::{
-    Adapter, Deletions, Description, Fault, Page, PullAbility, Receipt, Record, Resource, Write, WriteKind, clock,
-    config, export_adapter, gate, http, json,
+    Adapter, Deletions, Description, Fault, Hosting, MaxLength, Page, PatientField, PullAbility, Receipt, Record,
+    Resource, SkippedRecord, Write, WriteKind, clock, config, export_adapter, gate, http, json,
     log::Level,
-    records::{Appointment, AppointmentType, HourKind, Operatory, Patient, Provider, WorkingHour},
+    records::{Appointment, AppointmentType, ExtraValue, Gender, HourKind, Operatory, Patient, Provider, WorkingHour},
 };
 
 struct Hostile;
@@ -21,7 +21,7 @@ impl Adapter for Hostile {
             return Ok(Description {
                 name: "cloud".into(),
                 version: "1.0.0".into(),
-                hosting: "cloud".into(),
+                hosting: Hosting::Cloud,
                 pulls: vec![PullAbility {
                     resource: Resource::Patients,
                     delta: false,
@@ -35,7 +35,10 @@ impl Adapter for Hostile {
         Ok(Description {
             name: said()?,
             version: "1.0.0".into(),
-            hosting: config::get("hosting").unwrap_or("cloud".into()),
+            hosting: Hosting::Onprem,
+            required_patient_fields: vec![PatientField::HomePhone, PatientField::CellPhone, PatientField::Address],
+            unkept_patient_fields: vec![PatientField::WorkPhone, PatientField::Extra],
+            max_lengths: vec![MaxLength::new("insurance-plan.group-number", 25)],
             pulls: vec![
                 PullAbility { resource: Resource::Patients, delta: true, deletions: Deletions::Reported },
                 PullAbility { resource: Resource::Claims, delta: false, deletions: Deletions::ByAbsence },
@@ -61,7 +64,7 @@ impl Adapter for Hostile {
         };
         Ok(match behaviour().as_str() {
             "gated" => {
-                through_gate("GET", "/patients", None)?;
+                through_gate(http::Method::Get, "/patients", None)?;
                 Page { records: ["1", "2", "3"].map(|id| record(resource, id.into())).into(), ..page }
             }
             "too-many-records" => {
@@ -74,6 +77,11 @@ impl Adapter for Hostile {
             "stuck-cursor" => Page { cursor: cursor.unwrap_or_default(), last: false, ..page },
             "other-resource" => Page { records: vec![record(Resource::Providers, "1".into())], ..page },
             "bad-deletion" => Page { deleted: vec!["1".into(), String::new()], ..page },
+            "skipping" => {
+                Page { skipped: vec![SkippedRecord::new("7", config::get("text").unwrap_or_default())], ..page }
+            }
+            "skips-nothing" => Page { skipped: vec![SkippedRecord::new("", "no reason")], ..page },
+            "skips-too-many" => Page { skipped: vec![SkippedRecord::new("7", "unreadable"); limit as usize], ..page },
             "many-deletions" => Page { deleted: vec!["1".into(); 10_001], ..page },
             _ => page,
         })
@@ -84,12 +92,12 @@ impl Adapter for Hostile {
         match behaviour().as_str() {
             "gated" => {
                 let body = serde_json::to_vec(&write).map_err(|error| Fault::rejected(error.to_string()))?;
-                let id = through_gate("POST", &format!("/writes/{write_key}"), Some(body))?;
+                let id = through_gate(http::Method::Post, &format!("/writes/{write_key}"), Some(body))?;
                 return Ok(Receipt { id: id.unwrap_or_default(), version: None });
             }
             "gated-twice" => {
-                through_gate("POST", &format!("/writes/{write_key}"), None)?;
-                through_gate("POST", &format!("/writes/{write_key}/lines"), None)?;
+                through_gate(http::Method::Post, &format!("/writes/{write_key}"), None)?;
+                through_gate(http::Method::Post, &format!("/writes/{write_key}/lines"), None)?;
                 return Ok(Receipt { id: "twice".into(), version: None });
             }
             "get-then-panic" => {
@@ -137,7 +145,7 @@ impl Adapter for Hostile {
 
     fn find(write_key: String, _: Write) -> Result<Option<Receipt>, Fault> {
         if behaviour() == "gated" {
-            let found = through_gate("GET", &format!("/writes/{write_key}"), None)?;
+            let found = through_gate(http::Method::Get, &format!("/writes/{write_key}"), None)?;
             return Ok(found.map(|id| Receipt { id, version: None }));
         }
         if behaviour() == "bad-receipt" {
@@ -223,9 +231,8 @@ fn said() -> Result<String, Fault> {
         Err(http::Error::Refused(why)) => format!("refused: {why}"),
     };
     let request = |path: String| {
-        let method = config::get("method").unwrap_or("GET".into());
-        let headers = config::get("header").map(|name| (name, "mine".into())).into_iter().collect();
-        http::request(&http::Request { method, path, headers, body: None })
+        let headers = config::get("header").map(|name| http::Header::new(name, "mine")).into_iter().collect();
+        http::request(&http::Request { method: http::Method::Get, path, headers, body: None })
     };
     Ok(match behaviour().as_str() {
         "get" => shown(request(config::require("path")?)),
@@ -242,7 +249,7 @@ fn said() -> Result<String, Fault> {
         }
         "gate" => {
             let answer =
-                gate::send(&http::Request { method: "GET".into(), path: "/".into(), headers: vec![], body: None });
+                gate::send(&http::Request { method: http::Method::Get, path: "/".into(), headers: vec![], body: None });
             format!("{:?} {}", gate::current(), shown(answer))
         }
         "named" => config::get("text").unwrap_or_default(),
@@ -252,9 +259,9 @@ fn said() -> Result<String, Fault> {
 }
 
 /// The body of an answer of 200, none for another status.
-fn through_gate(method: &str, path: &str, body: Option<Vec<u8>>) -> Result<Option<String>, Fault> {
-    let reads = method == "GET";
-    let request = http::Request { method: method.into(), path: path.into(), headers: vec![], body };
+fn through_gate(method: http::Method, path: &str, body: Option<Vec<u8>>) -> Result<Option<String>, Fault> {
+    let reads = method == http::Method::Get;
+    let request = http::Request { method, path: path.into(), headers: vec![], body };
     let answer = gate::send(&request).map_err(|error| http::fault_of_error(error, reads))?;
     Ok((answer.status == 200).then(|| String::from_utf8_lossy(&answer.body).into_owned()))
 }
@@ -295,9 +302,9 @@ fn record(resource: Resource, id: String) -> Record {
         Resource::Patients => Record::Patient(Patient {
             id,
             first_name: if is("huge-text") { "n".repeat(1 << 20) } else { "Ada".into() },
-            gender: is("bad-gender").then(|| "female".into()),
+            gender: is("other-gender").then_some(Gender::Other),
             date_of_birth: is("bad-date").then(|| "2026-02-30".into()),
-            extra: if is("many-extras") { vec![("a".into(), "b".into()); 65] } else { vec![] },
+            extra: if is("many-extras") { vec![ExtraValue::new("a", "b"); 65] } else { vec![] },
             ..Default::default()
         }),
         Resource::Providers => Record::Provider(Provider { id, ..Default::default() }),
