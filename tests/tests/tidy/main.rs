@@ -12,6 +12,7 @@ mod circles;
 mod crates;
 mod documents;
 mod length;
+mod released;
 mod rooms;
 mod source;
 mod tables;
@@ -86,4 +87,9 @@ fn no_file_names_a_path_of_a_machine() {
 fn long_files_have_a_reason() {
     let (tree, crates) = now();
     none(&length::check(tree, crates, tables::LONG_FILES));
+}
+
+#[test]
+fn what_is_released_of_the_contract_never_changes() {
+    none(&released::check(&now().0, tables::RELEASED));
 }
