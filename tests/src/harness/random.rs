@@ -10,7 +10,7 @@ impl Random {
     }
 
     /// splitmix64
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,17 +19,17 @@ impl Random {
     }
 
     pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
+        (self.draw() % end.max(1) as u64) as usize
     }
 
     pub fn between(&mut self, range: RangeInclusive<i64>) -> i64 {
         let width = range.end() - range.start() + 1;
-        range.start() + (self.next() % width.max(1) as u64) as i64
+        range.start() + (self.draw() % width.max(1) as u64) as i64
     }
 
     /// So many times in a thousand.
     pub fn chance(&mut self, per_mille: u64) -> bool {
-        self.next() % 1_000 < per_mille
+        self.draw() % 1_000 < per_mille
     }
 
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
@@ -38,7 +38,7 @@ impl Random {
 
     /// The index of one of the weights, each as likely as it is heavy.
     pub fn weighted(&mut self, weights: &[u64]) -> usize {
-        let mut at = self.next() % weights.iter().sum::<u64>().max(1);
+        let mut at = self.draw() % weights.iter().sum::<u64>().max(1);
         for (index, weight) in weights.iter().enumerate() {
             if at < *weight {
                 return index;

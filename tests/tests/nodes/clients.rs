@@ -129,7 +129,7 @@ pub async fn client(world: Arc<World>, mut random: Random) {
         Teller { world: &world, random: &mut random, location: one.place.location, number }
             .tell(story, one, other)
             .await;
-        sleep(Duration::from_millis(random.next() % 40)).await;
+        sleep(Duration::from_millis(random.draw() % 40)).await;
     }
 }
 
@@ -182,7 +182,7 @@ impl Teller<'_> {
     /// Two want the same time, under keys of their own, at the same moment.
     async fn rivals(&mut self, offer: &Offer) {
         let (first, second) = (format!("nodes-{}", self.number), format!("nodes-{}-rival", self.number));
-        let mut chance = Random::new(self.random.next());
+        let mut chance = Random::new(self.random.draw());
         let mut rival = Teller { world: self.world, random: &mut chance, location: self.location, number: self.number };
         let both = tokio::join!(self.tries_to_book(&first, offer), rival.tries_to_book(&second, offer));
         let refused = [both.0, both.1].into_iter().filter_map(Result::err).collect::<Vec<u16>>();
@@ -195,7 +195,7 @@ impl Teller<'_> {
     }
 
     async fn tries_to_book(&mut self, key: &str, offer: &Offer) -> Result<Booked, u16> {
-        let body = booking(&offer.token, key, self.random.next() % 400, key);
+        let body = booking(&offer.token, key, self.random.draw() % 400, key);
         let asked = Asked::Book { key: key.to_owned(), place: offer.place };
         let answer = self.insist(asked.clone(), "POST", &at("/intent/booking/book", self.location), &body).await?;
         if self.random.chance(300) {
@@ -231,7 +231,7 @@ impl Teller<'_> {
     }
 
     async fn pay(&mut self, key: &str, booked: &Booked) {
-        let cents = 1 + self.random.next() % 100_000;
+        let cents = 1 + self.random.draw() % 100_000;
         let amount = format!("{}.{:02}", cents / 100, cents % 100);
         let key = format!("{key}-paid");
         let payment =
@@ -265,7 +265,7 @@ impl Teller<'_> {
                 return told;
             }
             assert!(since.elapsed() < PATIENCE, "{asked:?} was never answered");
-            sleep(Duration::from_millis(self.random.next() % 60)).await;
+            sleep(Duration::from_millis(self.random.draw() % 60)).await;
         }
     }
 }

@@ -52,7 +52,7 @@ const TROUBLES: [Trouble; 8] = [
 
 /// Longer than a node keeps its place, now and then.
 fn a_while(random: &mut Random) -> Duration {
-    Duration::from_millis(300 + random.next() % 3_500)
+    Duration::from_millis(300 + random.draw() % 3_500)
 }
 
 async fn suffer(nodes: &mut Nodes, trouble: Trouble, node: usize, random: &mut Random) {
@@ -156,7 +156,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_done_twice_by_nodes_in_trou
     let addresses: Vec<SocketAddr> = nodes.nodes[..FIRST].iter().map(|node| node.installation.address).collect();
     let world = Arc::new(World::new(addresses, free));
     let clients: Vec<_> =
-        (0..CLIENTS).map(|_| tokio::spawn(client(world.clone(), Random::new(random.next())))).collect();
+        (0..CLIENTS).map(|_| tokio::spawn(client(world.clone(), Random::new(random.draw())))).collect();
     let mut members = Members { serving: (0..FIRST).collect(), at: [rounds / 4, rounds / 2, rounds * 3 / 4] };
     let (since, mut told) = (Instant::now(), String::new());
     for round in 0..rounds {

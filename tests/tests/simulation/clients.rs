@@ -151,7 +151,7 @@ impl Sim {
             appointment_type: self.random.pick(&types).copied(),
             expires: self.now.plus(OFFER_LASTS),
             join_blocks: true,
-            hold: self.random.next(),
+            hold: self.random.draw(),
         })
     }
 
@@ -175,7 +175,7 @@ impl Sim {
         let within = if clients > 1 { SECOND } else { 16 * MINUTE };
         for _ in 0..clients {
             let mut own = offer.clone();
-            own.hold = self.random.next();
+            own.hold = self.random.draw();
             let request = self.request(own);
             self.ask(within, location, What::Book(Box::new(request)));
         }

@@ -107,7 +107,7 @@ fn at_once<T>(future: impl Future<Output = T>) -> T {
 
 impl Sim {
     fn cx(&mut self) -> Cx {
-        Cx { now: self.now, random: self.random.next() }
+        Cx { now: self.now, random: self.random.draw() }
     }
 
     /// Memory follows the disk again; calls in flight go on.
