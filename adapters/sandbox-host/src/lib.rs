@@ -69,6 +69,18 @@ async fn profile(setup: &Setup, store: &Arc<dyn Store>, source: u32) -> Result<P
     Ok(Profile { locations, ..profile })
 }
 
+/// The locations of `practice`, as the EHR calls them.
+pub const LOCATIONS: [(&str, chrono_tz::Tz); 2] =
+    [("main-street", chrono_tz::America::New_York), ("lakeside", chrono_tz::America::Chicago)];
+
+/// A practice that no configuration names, as of today.
+pub fn practice() -> Profile {
+    let today = i32::try_from(clock::now().0.div_euclid(DAY)).unwrap_or_default();
+    let locations =
+        LOCATIONS.map(|(key, zone)| LocationProfile { key: key.into(), operatories: 6, offsets: offsets(zone) });
+    Profile { locations: locations.into(), ..Profile::demo(1, today, Vec::new(), Vec::new()) }
+}
+
 /// The day a simulated EHR began, kept so that it is the same practice after a restart.
 async fn first_day(store: &Arc<dyn Store>, source: u32) -> Result<i32, CommitError> {
     let key = keys::secret(&format!("sandbox day {source}"));

@@ -1,4 +1,8 @@
-//! `adapter build`, `check`, `new`, `pack`, `new-key`, `sign`, `verify`
+//! `adapter build`, `check`, `ehr`, `new`, `pack`, `run`, `new-key`, `sign`, `verify`
+
+mod ehr;
+mod mask;
+mod run;
 
 use std::{
     fmt::Display,
@@ -46,6 +50,14 @@ pub(super) enum Command {
     },
     /// Show whose valid signature a component carries. The exit code is 1 if it carries none.
     Verify { file: PathBuf },
+    /// Call an adapter once against an EHR and print what it answers, patient data masked.
+    Run(run::Arguments),
+    /// Serve the simulated EHR on loopback, to write an adapter against. What is written to it is gone when it stops.
+    Ehr {
+        /// 0: any that is free.
+        #[arg(long, default_value_t = 8090)]
+        port: u16,
+    },
     /// Create an adapter's crate in an empty or new folder. The folder name becomes the name of the adapter.
     New { dir: PathBuf },
 }
@@ -55,6 +67,8 @@ pub(super) fn run(command: Command) -> ExitCode {
         Command::Build { dir, out } => build(&dir, &out.unwrap_or_else(|| dir.join("dist"))),
         Command::Check { file } => return check(&file),
         Command::New { dir } => new(&dir),
+        Command::Run(arguments) => return run::run(arguments),
+        Command::Ehr { port } => return ehr::run(port),
         Command::Pack { file, manifest, out } => pack(&file, &manifest, &out.unwrap_or_else(|| file.clone())),
         Command::NewKey { file } => adapter_kit::new_key(&file).map(say_signer),
         Command::Sign { file, key } => adapter_kit::sign(&file, &key).map(say_signer),

@@ -1,0 +1,60 @@
+//! `adapter ehr`: the simulated EHR as a server, for whoever writes an adapter.
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    process::ExitCode,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use actix_web::{
+    App, HttpRequest, HttpResponse, HttpServer,
+    http::StatusCode,
+    rt::System,
+    web::{self, Bytes, Data},
+};
+use engine::clock;
+use sandbox_ehr::{Delivery, SandboxEhr, SandboxRequest};
+
+use crate::terminal::{fail, say};
+
+/// Serves until it is stopped; what was written is gone then.
+pub(super) fn run(port: u16) -> ExitCode {
+    let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    System::new().block_on(serve(at)).map_or_else(|error| fail(format_args!("{at}: {error}")), |()| ExitCode::SUCCESS)
+}
+
+async fn serve(at: SocketAddr) -> io::Result<()> {
+    let ehr = Data::new(Mutex::new(SandboxEhr::new(sandbox_host::practice())));
+    let locations: Vec<&str> = sandbox_host::LOCATIONS.map(|(location, _)| location).to_vec();
+    let server = HttpServer::new(move || App::new().app_data(ehr.clone()).default_service(web::to(answer)));
+    let server = server.workers(1).bind(at)?;
+    for address in server.addrs() {
+        say(format_args!("the simulated EHR is at http://{address}, with the locations {}", locations.join(" and ")));
+    }
+    server.run().await
+}
+
+async fn answer(ehr: Data<Mutex<SandboxEhr>>, request: HttpRequest, body: Bytes) -> HttpResponse {
+    let headers = request.headers().iter();
+    let headers = headers.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
+    let asked = SandboxRequest {
+        method: request.method().to_string(),
+        path: request.uri().path().to_owned(),
+        query: request.uri().query().unwrap_or_default().to_owned(),
+        headers: headers.collect(),
+        body: body.to_vec(),
+    };
+    let reply = ehr.lock().unwrap_or_else(PoisonError::into_inner).handle(clock::now().0, &asked);
+    actix_web::rt::time::sleep(Duration::from_millis(reply.delay_ms)).await;
+    if reply.delivery != Delivery::Answered {
+        // As an EHR that was lost on the way: no adapter may take this for its word.
+        return HttpResponse::new(StatusCode::GATEWAY_TIMEOUT);
+    }
+    let mut response = HttpResponse::build(StatusCode::from_u16(reply.status).unwrap_or(StatusCode::BAD_GATEWAY));
+    for header in reply.headers {
+        response.insert_header(header);
+    }
+    response.body(reply.body)
+}

@@ -1,0 +1,125 @@
+//! Records on an author's terminal: who a patient is stays in the EHR, what shape the values have is seen.
+
+use engine::records::ehr::{EhrRecord, Resource};
+use serde_json::{Map, Value};
+
+/// Of the practice, and not of a patient.
+const CATALOGUES: [Resource; 16] = [
+    Resource::Providers,
+    Resource::Operatories,
+    Resource::AppointmentTypes,
+    Resource::AppointmentDescriptors,
+    Resource::WorkingHours,
+    Resource::InsurancePlans,
+    Resource::HistoryItems,
+    Resource::FormSchemas,
+    Resource::ProcedureCodes,
+    Resource::ProcedureCodeCategories,
+    Resource::RecallTypes,
+    Resource::DocumentTypes,
+    Resource::FeeSchedules,
+    Resource::Fees,
+    Resource::PaymentTypes,
+    Resource::AdjustmentTypes,
+];
+
+/// Identifiers, references, words of a closed list, and times of the schedule: an author needs them, and nobody is known by them alone.
+const SHOWN: [&str; 30] = [
+    "id",
+    "patient",
+    "provider",
+    "operatory",
+    "appointment_type",
+    "plan",
+    "subscriber",
+    "guarantor",
+    "charge",
+    "claim",
+    "payment_plan",
+    "insurance_plan",
+    "payment_type",
+    "adjustment_type",
+    "procedure",
+    "appointment",
+    "item",
+    "form_schema",
+    "recall_type",
+    "document_type",
+    "treatment_plans",
+    "procedures",
+    "write_key",
+    "version",
+    "status",
+    "relation",
+    "category",
+    "mode",
+    "direction",
+    "currency",
+];
+
+/// The record as JSON. `masked`: in what belongs to a patient each letter is an x and each digit a 0.
+pub(super) fn shown(record: &EhrRecord, masked: bool) -> Value {
+    let value = serde_json::to_value(record).unwrap_or_default();
+    let fields = match value {
+        Value::Object(tagged) => tagged.into_iter().next().map(|(_, fields)| fields).unwrap_or_default(),
+        other => other,
+    };
+    match (masked && !CATALOGUES.contains(&record.resource()), fields) {
+        (true, Value::Object(fields)) => Value::Object(fields.into_iter().map(field).collect::<Map<String, Value>>()),
+        (_, fields) => fields,
+    }
+}
+
+fn field((name, value): (String, Value)) -> (String, Value) {
+    let value = if SHOWN.contains(&name.as_str()) { value } else { mask(value) };
+    (name, value)
+}
+
+fn mask(value: Value) -> Value {
+    match value {
+        Value::String(text) => text.chars().map(mask_character).collect::<String>().into(),
+        Value::Array(all) => all.into_iter().map(mask).collect(),
+        Value::Object(fields) => Value::Object(fields.into_iter().map(field).collect()),
+        other => other,
+    }
+}
+
+fn mask_character(c: char) -> char {
+    match c {
+        c if c.is_numeric() => '0',
+        c if c.is_uppercase() => 'X',
+        c if c.is_alphanumeric() => 'x',
+        c => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::records::ehr::{EhrPatient, EhrProvider};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn who_a_patient_is_is_not_shown_and_what_an_author_needs_is() {
+        let patient = EhrPatient {
+            id: "P-17".into(),
+            first_name: "Zoë".into(),
+            last_name: "O'Neill".into(),
+            email: Some("zoe@mail.example".into()),
+            provider: Some("D-1".into()),
+            extra: vec![("nickname".into(), "Zo".into())],
+            ..EhrPatient::default()
+        };
+        let record = EhrRecord::Patient(patient);
+        let masked = shown(&record, true);
+        assert_eq!(masked["id"], "P-17");
+        assert_eq!((&masked["first_name"], &masked["last_name"]), (&json!("Xxx"), &json!("X'Xxxxx")));
+        assert_eq!((&masked["email"], &masked["provider"]), (&json!("xxx@xxxx.xxxxxxx"), &json!("D-1")));
+        let text = masked.to_string();
+        assert!(["Zo", "Neill", "example"].iter().all(|word| !text.contains(word)), "{text}");
+        assert_eq!(shown(&record, false)["first_name"], "Zoë");
+        let provider = EhrProvider { id: "D-1".into(), last_name: "Abara".into(), ..EhrProvider::default() };
+        assert_eq!(shown(&EhrRecord::Provider(provider), true)["last_name"], "Abara");
+    }
+}

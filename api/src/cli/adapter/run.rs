@@ -1,0 +1,234 @@
+//! `adapter run`: one call of an adapter against an EHR, by hand.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Display,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use clap::{Args, Subcommand};
+use engine::{
+    adapter_host::{Connection, Host, HttpTransport, plain},
+    records::ehr::{Ehr, Resource},
+    setup::{guests::HostLimits, secret::Secret},
+};
+use serde::Deserialize;
+
+use super::mask;
+use crate::{
+    logging,
+    terminal::{fail, say},
+};
+
+/// How long a call may take.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// Between two looks whether a source has changed.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+#[derive(Args)]
+pub(in crate::cli) struct Arguments {
+    /// A component, or the folder of an adapter's crate, which is built first.
+    adapter: PathBuf,
+    #[command(subcommand)]
+    call: Call,
+    /// Where the EHR is: `base_url`, `location`, `zone`, `[headers]`, `[settings]`. See adapters/README.md.
+    #[arg(long, value_name = "FILE", global = true, default_value = "local.toml")]
+    config: PathBuf,
+    /// Again whenever a source of the crate changes.
+    #[arg(long, global = true)]
+    watch: bool,
+}
+
+#[derive(Subcommand)]
+enum Call {
+    /// What the adapter says that the EHR can do.
+    Describe,
+    /// Pages of a resource, one record on a line.
+    Pull {
+        /// Such as `patients` or `working_hours`.
+        resource: String,
+        /// Where to begin. Default: a first, whole pass.
+        #[arg(long)]
+        cursor: Option<String>,
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+        limit: u32,
+        /// Pages at most.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+        pages: u32,
+        /// Do not mask what belongs to patients.
+        #[arg(long)]
+        show_patient_data: bool,
+    },
+}
+
+/// Where an author's EHR is.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Local {
+    base_url: String,
+    /// The location's identifier in the EHR.
+    location: String,
+    /// IANA zone.
+    zone: String,
+    /// Sent with every request, unseen by the adapter. `env:NAME` is taken from the environment.
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    settings: BTreeMap<String, String>,
+}
+
+pub(super) fn run(arguments: Arguments) -> ExitCode {
+    if let Err(problem) = logging::start("info") {
+        return fail(problem);
+    }
+    let system = actix_web::rt::System::new();
+    loop {
+        let done = system.block_on(once(&arguments));
+        if !arguments.watch {
+            return done.map_or_else(fail, |()| ExitCode::SUCCESS);
+        }
+        if let Err(problem) = done {
+            fail(problem);
+        }
+        if let Err(problem) = changed(&arguments.adapter) {
+            return fail(problem);
+        }
+    }
+}
+
+/// Until something in the folder, or the file, is newer than now.
+fn changed(adapter: &Path) -> Result<(), String> {
+    let before = newest(adapter).map_err(at(adapter))?;
+    while newest(adapter).map_err(at(adapter))? == before {
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
+}
+
+fn newest(path: &Path) -> std::io::Result<Option<std::time::SystemTime>> {
+    if !path.is_dir() {
+        return fs::metadata(path)?.modified().map(Some);
+    }
+    let mut newest = None;
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        // What a build makes is no source.
+        if name != "target" && name != "dist" && name != "node_modules" && !name.to_string_lossy().starts_with('.') {
+            newest = newest.max(self::newest(&entry.path())?);
+        }
+    }
+    Ok(newest)
+}
+
+async fn once(arguments: &Arguments) -> Result<(), String> {
+    let local = local(&arguments.config)?;
+    let component = component(&arguments.adapter)?;
+    let ehr = connect(&component, local).await?;
+    match &arguments.call {
+        Call::Describe => describe(&*ehr).await,
+        Call::Pull { resource, cursor, limit, pages, show_patient_data } => {
+            let resource = resource_named(resource)?;
+            pull(&*ehr, resource, cursor.clone(), (*limit, *pages), !show_patient_data).await
+        }
+    }
+}
+
+fn local(file: &Path) -> Result<Local, String> {
+    let text = fs::read_to_string(file).map_err(at(file))?;
+    let mut local: Local = toml::from_str(&text).map_err(|error| format!("{}: {}", file.display(), error.message()))?;
+    for (name, value) in local.headers.iter_mut().chain(&mut local.settings) {
+        if let Some(variable) = value.strip_prefix("env:") {
+            let unset = |_| format!("{}: `{name}` names the variable {variable}, which is not set", file.display());
+            *value = std::env::var(variable).map_err(unset)?;
+        }
+    }
+    Ok(local)
+}
+
+fn component(adapter: &Path) -> Result<PathBuf, String> {
+    if !adapter.is_dir() {
+        return Ok(adapter.to_path_buf());
+    }
+    let built = adapter_kit::build(adapter, &adapter.join("dist"), &mut |progress| say(progress));
+    built.map(|built| built.component).map_err(|error| error.to_string())
+}
+
+async fn connect(component: &Path, local: Local) -> Result<Arc<dyn Ehr>, String> {
+    let cache = std::env::temp_dir().join("practice-sync-adapter-run");
+    let host = Host::new(HostLimits::default(), &cache).map_err(|error| error.to_string())?;
+    let adapter = host.load(component).await.map_err(|failed| failed.to_string())?;
+    let network = Arc::new(HttpTransport::new().map_err(|error| error.to_string())?);
+    let zone =
+        local.zone.parse().map_err(|_| format!("`zone`: {} is no IANA zone", plain(&local.zone, SHOWN_BYTES)))?;
+    let mut connection = Connection::new("local", &local.location, &local.base_url, zone, network);
+    connection.headers = local.headers.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
+    connection.settings = local.settings.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
+    adapter.connect(connection).map_err(|error| error.to_string())
+}
+
+async fn describe(ehr: &dyn Ehr) -> Result<(), String> {
+    let since = Instant::now();
+    let description = ehr.describe(DEADLINE).await.map_err(|fault| fault.to_string())?;
+    let value = serde_json::to_value(&description).map_err(|error| error.to_string())?;
+    for (name, value) in value.as_object().into_iter().flatten() {
+        say(format_args!("{name:<24} {}", plain(&value.to_string(), SHOWN_BYTES)));
+    }
+    said(ehr, since);
+    Ok(())
+}
+
+/// Bytes of a line that are shown.
+const SHOWN_BYTES: usize = 16_000;
+
+async fn pull(
+    ehr: &dyn Ehr,
+    resource: Resource,
+    mut cursor: Option<String>,
+    (limit, pages): (u32, u32),
+    masked: bool,
+) -> Result<(), String> {
+    for _ in 0..pages {
+        let since = Instant::now();
+        let page = ehr.pull(resource, cursor.take(), limit, DEADLINE).await.map_err(|fault| fault.to_string())?;
+        for record in &page.records {
+            say(plain(&mask::shown(record, masked).to_string(), SHOWN_BYTES));
+        }
+        for skipped in &page.skipped {
+            say(format_args!("skipped {}: {}", plain(&skipped.id, SHOWN_BYTES), plain(&skipped.reason, SHOWN_BYTES)));
+        }
+        let kind = if page.whole { "whole" } else { "changes" };
+        let end = if page.last { "the last page of the pass" } else { "more to come" };
+        say(format_args!(
+            "{} records, {} skipped, {} deleted; {kind}, {end}; cursor {}",
+            page.records.len(),
+            page.skipped.len(),
+            page.deleted.len(),
+            plain(&page.cursor, SHOWN_BYTES)
+        ));
+        said(ehr, since);
+        if page.last {
+            break;
+        }
+        cursor = Some(page.cursor);
+    }
+    Ok(())
+}
+
+fn said(ehr: &dyn Ehr, since: Instant) {
+    say(format_args!("{} requests beyond the first, {:?}", ehr.take_requests_beyond(), since.elapsed()));
+}
+
+fn resource_named(name: &str) -> Result<Resource, String> {
+    let named = serde_json::from_value(name.replace('-', "_").into());
+    named.map_err(|error| format!("`{name}` is no resource: {error}"))
+}
+
+fn at<E: Display>(file: &Path) -> impl FnOnce(E) -> String {
+    let file = file.display().to_string();
+    move |error| format!("{file}: {error}")
+}
