@@ -30,8 +30,6 @@ pub enum KitError {
     Key { path: PathBuf, reason: String },
     #[error("{} exists and is not empty", .0.display())]
     NotEmpty(PathBuf),
-    #[error("the adapter SDK is not at {}: give its path", .0.display())]
-    NoSdk(PathBuf),
 }
 
 impl KitError {

@@ -12,6 +12,7 @@ mod scaffold;
 mod sign;
 mod stamp;
 mod toolchain;
+mod vendor;
 
 pub use adapter_component::{CONTRACT_PACKAGE, MANIFEST_FILE, MANIFEST_SECTION, Manifest, Unfit, signature::Signer};
 pub use build::{Built, build};
@@ -19,6 +20,6 @@ pub use component::{Report, check, encode, pack};
 pub use error::KitError;
 pub use find::TOOLCHAIN_VARIABLE;
 pub use progress::Progress;
-pub use scaffold::{scaffold, sdk_path};
+pub use scaffold::scaffold;
 pub use sign::{new_key, pack_file, public_key, sign, verify};
 pub use toolchain::Toolchain;

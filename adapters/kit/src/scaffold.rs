@@ -1,29 +1,32 @@
 //! A new adapter's crate: the least that builds, loads and answers.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::{KitError, MANIFEST_FILE, Manifest, files};
+use crate::{
+    KitError, MANIFEST_FILE, Manifest, files,
+    vendor::{self, FOLDER},
+};
 
-/// The SDK beside the sources this kit was built from.
-pub fn sdk_path() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("sdk")
-}
-
-/// Writes a crate named `<id>-adapter` into `dir`, which must be empty or absent, depending on the SDK at `sdk`.
-pub fn scaffold(dir: &Path, id: &str, sdk: &Path) -> Result<(), KitError> {
+/// Writes a crate named `<id>-adapter` into `dir`, which must be empty or absent. The SDK goes with it.
+pub fn scaffold(dir: &Path, id: &str) -> Result<(), KitError> {
     let manifest = manifest_text(id);
     Manifest::parse(&manifest).map_err(|reason| KitError::Manifest { path: dir.join(MANIFEST_FILE), reason })?;
-    let sdk = sdk.canonicalize().map_err(|_| KitError::NoSdk(sdk.to_path_buf()))?;
-    if !sdk.join("Cargo.toml").is_file() {
-        return Err(KitError::NoSdk(sdk));
-    }
     if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(KitError::NotEmpty(dir.to_path_buf()));
     }
     files::create_dir(&dir.join("src"))?;
-    files::write_atomic(&dir.join(MANIFEST_FILE), manifest.as_bytes())?;
-    files::write_atomic(&dir.join("Cargo.toml"), cargo_text(id, &sdk).as_bytes())?;
-    files::write_atomic(&dir.join("src/lib.rs"), SOURCE.as_bytes())
+    vendor::write(dir)?;
+    for (name, text) in [
+        (MANIFEST_FILE, manifest.as_str()),
+        ("Cargo.toml", &cargo_text(id)),
+        ("src/lib.rs", SOURCE),
+        (".gitignore", "/target\n/dist\n"),
+        ("local.toml", LOCAL),
+        ("README.md", &readme_text(id)),
+    ] {
+        files::write_atomic(&dir.join(name), text.as_bytes())?;
+    }
+    Ok(())
 }
 
 fn manifest_text(id: &str) -> String {
@@ -40,15 +43,32 @@ fn manifest_text(id: &str) -> String {
     )
 }
 
-fn cargo_text(id: &str, sdk: &Path) -> String {
+fn cargo_text(id: &str) -> String {
     format!(
         "[package]\nname = \"{id}-adapter\"\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\n\n\
          [lib]\ncrate-type = [\"cdylib\", \"rlib\"]\n\n\
-         [dependencies]\nadapter-sdk = {{ path = {} }}\n\n\
+         [dependencies]\nadapter-sdk = {{ path = \"{FOLDER}\" }}\n\
+         serde = {{ version = \"1.0\", features = [\"derive\"] }}\nserde_json = \"1.0\"\n\n\
          # A workspace of its own, wherever this folder lies.\n[workspace]\n",
-        toml::Value::from(sdk.to_string_lossy().into_owned()),
     )
 }
+
+fn readme_text(id: &str) -> String {
+    format!(
+        "# {id}\n\nAn adapter for practice-sync.\n\n```\n\
+         practice-sync adapter ehr                 # the simulated EHR, until yours is at hand: local.toml says where it is\n\
+         practice-sync adapter run . describe      # builds, and shows what the adapter says\n\
+         practice-sync adapter build .             # dist/{id}.wasm\n\
+         practice-sync adapter check dist/{id}.wasm\n\
+         cargo test                                # natively, without a sandbox\n```\n\n\
+         `adapter.toml` says what it asks for. `vendor/adapter-sdk` is the SDK; its documentation: `cargo doc --open -p adapter-sdk`.\n"
+    )
+}
+
+/// For `adapter run`.
+const LOCAL: &str = "# Where the EHR is that `practice-sync adapter run` calls. Secrets: \"env:NAME\".\n\
+    base_url = \"http://127.0.0.1:8090\"\nlocation = \"main-street\"\nzone = \"America/New_York\"\n\n\
+    [headers]\n# authorization = \"env:MY_EHR_TOKEN\"\n\n[settings]\n";
 
 const SOURCE: &str = r#"//! One EHR behind the adapter contract. Every call runs in a fresh instance: nothing is remembered between calls.
 

@@ -146,7 +146,7 @@ fn unfit(reason: impl Display) -> ExitCode {
 fn new(dir: &Path) -> Result<(), KitError> {
     let named = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
     let id = named.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    adapter_kit::scaffold(dir, &id, &adapter_kit::sdk_path())?;
+    adapter_kit::scaffold(dir, &id)?;
     say(format_args!("{} was created. Build it with: practice-sync adapter build {}", id, dir.display()));
     Ok(())
 }

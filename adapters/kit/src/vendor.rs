@@ -1,0 +1,107 @@
+//! The SDK as it was when this kit was built. It goes into each new crate: an author needs neither a checkout of ours nor an account of a
+//! registry, and what a crate was built with is in it.
+
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use crate::{KitError, files};
+
+/// Where it lies in a new crate.
+pub const FOLDER: &str = "vendor/adapter-sdk";
+
+macro_rules! sources {
+    ($($name:literal)*) => { &[$((concat!("src/", $name), include_str!(concat!("../../sdk/src/", $name)))),*] };
+}
+
+const SOURCES: &[(&str, &str)] = sources! {
+    "bindings.rs" "change.rs" "clock.rs" "config.rs" "fault.rs" "gate.rs" "http.rs" "json.rs" "lib.rs" "log.rs" "panics.rs" "records.rs"
+    "testing.rs" "time.rs" "words.rs"
+};
+
+const CONTRACT: [(&str, &str); 3] = [
+    ("wit/types.wit", include_str!("../../../wit/v1/types.wit")),
+    ("wit/world.wit", include_str!("../../../wit/v1/world.wit")),
+    ("wit/imports.wit", include_str!("../../../wit/v1/imports.wit")),
+];
+
+/// The contract's folder as the SDK's bindings name it, and as they name it in a crate of an author.
+const CONTRACT_PATH: (&str, &str) = ("path: \"../../wit/v1\"", "path: \"wit\"");
+
+const DEPENDENCIES: [(&str, &str); 3] = [
+    ("wit-bindgen", "\"=0.61.1\""),
+    ("serde", "{ version = \"1.0\", features = [\"derive\"] }"),
+    ("serde_json", "\"1.0\""),
+];
+
+/// Writes it into a crate's folder.
+pub fn write(dir: &Path) -> Result<(), KitError> {
+    let mut hash = Sha256::new();
+    let sdk = dir.join(FOLDER);
+    let manifest = manifest();
+    let all = SOURCES.iter().chain(&CONTRACT).copied().chain([("Cargo.toml", manifest.as_str())]);
+    for (name, text) in all {
+        let text = text.replace(CONTRACT_PATH.0, CONTRACT_PATH.1);
+        hash.update(format!("{name}\n{text}"));
+        let file = sdk.join(name);
+        file.parent().map_or(Ok(()), files::create_dir)?;
+        files::write_atomic(&file, text.as_bytes())?;
+    }
+    let note = format!(
+        "The SDK for adapters of practice-sync {version}, as `practice-sync adapter new` wrote it. To take a later one, replace this folder by \
+         that of a new crate.\n\nSHA-256 of its files: {hash}\n",
+        version = env!("CARGO_PKG_VERSION"),
+        hash = hex::encode(hash.finalize()),
+    );
+    files::write_atomic(&sdk.join("README.md"), note.as_bytes())
+}
+
+fn manifest() -> String {
+    let dependencies = DEPENDENCIES.map(|(name, version)| format!("{name} = {version}\n")).concat();
+    format!(
+        "[package]\nname = \"adapter-sdk\"\nversion = \"{}\"\nedition = \"2024\"\nlicense = \"MIT OR Apache-2.0\"\npublish = false\n\n\
+         [dependencies]\n{dependencies}",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::{collections::BTreeSet, fs};
+
+    use super::*;
+
+    fn names(dir: &Path) -> BTreeSet<String> {
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn nothing_of_the_sdk_and_the_contract_is_missing() {
+        let adapters = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let carried = |files: &[(&str, &str)]| -> BTreeSet<String> {
+            files.iter().map(|(name, _)| name.split_once('/').unwrap().1.to_owned()).collect()
+        };
+        assert_eq!(carried(SOURCES), names(&adapters.join("sdk/src")));
+        assert_eq!(carried(&CONTRACT), names(&adapters.join("../wit/v1")));
+        let moved = SOURCES.iter().filter(|(_, text)| text.contains(CONTRACT_PATH.0)).count();
+        assert_eq!(moved, 1, "the bindings name the contract's folder");
+    }
+
+    /// Those of the SDK in this workspace.
+    #[test]
+    fn its_dependencies_are_those_of_the_workspace() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let workspace = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+        let sdk = fs::read_to_string(root.join("adapters/sdk/Cargo.toml")).unwrap();
+        let workspace: toml::Table = toml::from_str(&workspace).unwrap();
+        let sdk: toml::Table = toml::from_str(&sdk).unwrap();
+        let needed: BTreeSet<&str> = sdk["dependencies"].as_table().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(needed, DEPENDENCIES.iter().map(|(name, _)| *name).collect());
+        let version = |value: &toml::Value| value.get("version").unwrap_or(value).as_str().unwrap().to_owned();
+        for (name, text) in DEPENDENCIES {
+            let carried: toml::Table = toml::from_str(&format!("{name} = {text}")).unwrap();
+            assert_eq!(version(&carried[name]), version(&workspace["workspace"]["dependencies"][name]), "{name}");
+        }
+    }
+}
