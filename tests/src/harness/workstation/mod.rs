@@ -22,6 +22,10 @@ use crate::harness::http_client::{Answer, Connection, request};
 /// Messages taken and sent in a second, each half of them at most.
 const TURNS_PER_SECOND: u32 = 80;
 
+/// How long a workstation tries to be let in, and between two tries.
+const LET_IN: Duration = Duration::from_secs(60);
+const COMES_BACK: Duration = Duration::from_millis(100);
+
 /// How a request is dealt with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Manner {
@@ -162,15 +166,29 @@ impl Workstation {
     pub async fn socket(&self) -> io::Result<Socket> {
         let mut socket = Socket::open(self.address).await?;
         socket.hello(&self.token).await?;
-        match socket.hear_of("welcome").await {
-            Some(_) => Ok(socket),
-            None => Err(io::Error::other("no welcome")),
+        match tokio::time::timeout(LET_IN, socket.hear()).await.ok().flatten() {
+            Some(said) if said["type"] == "welcome" => Ok(socket),
+            Some(said) if said["reason"] == "shutdown" => Err(io::ErrorKind::ConnectionAborted.into()),
+            said => Err(io::Error::other(format!("no welcome, but {said:?}"))),
+        }
+    }
+
+    /// Comes back while it is sent away, as the extension does: the location's adapter may be being prepared.
+    async fn let_in(&self) -> io::Result<Socket> {
+        let since = Instant::now();
+        loop {
+            match self.socket().await {
+                Err(away) if away.kind() == io::ErrorKind::ConnectionAborted && since.elapsed() < LET_IN => {
+                    tokio::time::sleep(COMES_BACK).await;
+                }
+                ended => return ended,
+            }
         }
     }
 
     /// Connects, says whether somebody is logged in, and works.
     pub async fn start(&self) -> io::Result<Running> {
-        let mut socket = self.socket().await?;
+        let mut socket = self.let_in().await?;
         let logged_in = self.browser.logged_in(&self.ehr).await;
         socket.state(logged_in, false).await?;
         let (orders, taken) = mpsc::unbounded_channel();
