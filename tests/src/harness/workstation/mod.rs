@@ -164,20 +164,25 @@ impl Workstation {
 
     /// A socket that has said who it is, and nothing else yet.
     pub async fn socket(&self) -> io::Result<Socket> {
+        self.welcomed().await.map(|(socket, _)| socket)
+    }
+
+    /// And what it was told when it came in.
+    async fn welcomed(&self) -> io::Result<(Socket, Value)> {
         let mut socket = Socket::open(self.address).await?;
         socket.hello(&self.token).await?;
         match tokio::time::timeout(LET_IN, socket.hear()).await.ok().flatten() {
-            Some(said) if said["type"] == "welcome" => Ok(socket),
+            Some(said) if said["type"] == "welcome" => Ok((socket, said)),
             Some(said) if said["reason"] == "shutdown" => Err(io::ErrorKind::ConnectionAborted.into()),
             said => Err(io::Error::other(format!("no welcome, but {said:?}"))),
         }
     }
 
     /// Comes back while it is sent away, as the extension does: the location's adapter may be being prepared.
-    async fn let_in(&self) -> io::Result<Socket> {
+    async fn let_in(&self) -> io::Result<(Socket, Value)> {
         let since = Instant::now();
         loop {
-            match self.socket().await {
+            match self.welcomed().await {
                 Err(away) if away.kind() == io::ErrorKind::ConnectionAborted && since.elapsed() < LET_IN => {
                     tokio::time::sleep(COMES_BACK).await;
                 }
@@ -188,13 +193,15 @@ impl Workstation {
 
     /// Connects, says whether somebody is logged in, and works.
     pub async fn start(&self) -> io::Result<Running> {
-        let mut socket = self.let_in().await?;
-        let logged_in = self.browser.logged_in(&self.ehr).await;
+        let (mut socket, welcome) = self.let_in().await?;
+        // Paired before the adapter was ready, it was told less.
+        let ehr = Ehr::of(&welcome["ehr"]);
+        let logged_in = self.browser.logged_in(&ehr).await;
         socket.state(logged_in, false).await?;
         let (orders, taken) = mpsc::unbounded_channel();
         let (answers, ready) = mpsc::unbounded_channel();
         let work = Work {
-            ehr: self.ehr.clone(),
+            ehr,
             browser: self.browser.clone(),
             approval: self.approval,
             approved: self.approved.clone(),
