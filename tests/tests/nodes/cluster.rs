@@ -29,6 +29,8 @@ pub const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 pub const FIRST: usize = 3;
 /// Each has one location, and an EHR of its own.
 pub const INSTITUTIONS: u32 = 5;
+/// How often a node is started again.
+const STARTS: u32 = 5;
 /// Short, so that others take over soon.
 pub const PERIOD: Duration = Duration::from_secs(2);
 
@@ -178,8 +180,16 @@ impl Nodes {
         nodes
     }
 
+    /// As a supervisor does: one that did not find the database in time is started again.
     pub async fn start(&mut self, node: usize) {
-        let process = self.nodes[node].installation.start().await.unwrap();
+        let mut tries = 0;
+        let process = loop {
+            match self.nodes[node].installation.start().await {
+                Ok(process) => break process,
+                Err(error) if tries < STARTS && error.to_string().contains("the database") => tries += 1,
+                Err(error) => panic!("node {}: {error}", NAMES[node]),
+            }
+        };
         self.nodes[node].process = Some(process);
     }
 
