@@ -8,18 +8,26 @@ mod ehr_under_test;
 mod subject;
 mod writes;
 
-use std::rc::Rc;
+use std::{path::PathBuf, rc::Rc};
 
 pub use ehr_under_test::{EhrUnderTest, Here};
 pub use subject::{Pass, Subject};
 pub use writes::KINDS;
 
+use crate::harness::components;
+
 const VARIABLE: &str = "CONFORMANCE";
 
 /// Runs all cases, one after the other, on one EHR; fails at the end when any did.
 pub async fn run<S: EhrUnderTest>(system: S) {
+    run_component(system, components::component(S::ADAPTER)).await;
+}
+
+/// The same with another adapter for this EHR.
+pub async fn run_component<S: EhrUnderTest>(system: S, component: PathBuf) {
+    let name = component.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let only = std::env::var(VARIABLE).unwrap_or_default();
-    let subject = Rc::new(Subject::new(system).await);
+    let subject = Rc::new(Subject::new(system, component).await);
     let mut failed = Vec::new();
     for (name, case) in cases::all::<S>() {
         if !only.is_empty() && !only.split(',').any(|wanted| wanted.trim() == name) {
@@ -31,5 +39,5 @@ pub async fn run<S: EhrUnderTest>(system: S) {
             failed.push(name);
         }
     }
-    assert!(failed.is_empty(), "the adapter {} does not conform: {failed:?}", S::ADAPTER);
+    assert!(failed.is_empty(), "the adapter {name} does not conform: {failed:?}");
 }

@@ -3,6 +3,7 @@
 use std::{
     cell::Cell,
     collections::BTreeMap,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -40,7 +41,7 @@ pub struct Pass {
 }
 
 impl<S: EhrUnderTest> Subject<S> {
-    pub async fn new(system: S) -> Subject<S> {
+    pub async fn new(system: S, component: PathBuf) -> Subject<S> {
         let proxy = FlakyProxy::to(system.address()).await;
         let base_url = format!("http://{}{}", proxy.address(), system.base_path());
         let transport = Arc::new(HttpTransport::new().expect("a client for HTTP"));
@@ -51,7 +52,7 @@ impl<S: EhrUnderTest> Subject<S> {
         connection.gate = system.gate(proxy.address());
         connection.limits.requests = 200;
         connection.limits.memory = 256 << 20;
-        let registry = components::load(&[S::ADAPTER]).await;
+        let registry = components::load_files(&[(S::ADAPTER, component)]).await;
         let ehr = registry.connect(S::ADAPTER, connection).expect("it was just loaded").expect("an address");
         let description = ehr.describe(DEADLINE).await.unwrap_or_else(|fault| panic!("describe: {fault}"));
         Subject { system, proxy, ehr, description, made: Cell::new(0), placed: Cell::new(0) }

@@ -28,11 +28,17 @@ fn built(dir: &Path) -> PathBuf {
 
 /// A registry with these adapters loaded.
 pub async fn load(names: &[&str]) -> AdapterRegistry {
+    let files: Vec<(&str, PathBuf)> = names.iter().map(|name| (*name, component(name))).collect();
+    load_files(&files).await
+}
+
+/// A registry with the adapters of these files loaded.
+pub async fn load_files(files: &[(&str, PathBuf)]) -> AdapterRegistry {
     let cache = root().join("target").join("adapters").join("compiled");
     let host = Host::new(HostLimits::default(), &cache).expect("the adapter host starts");
     let registry = AdapterRegistry::new();
-    for name in names {
-        let adapter = host.load(&component(name)).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+    for (name, file) in files {
+        let adapter = host.load(file).await.unwrap_or_else(|error| panic!("{name}: {error}"));
         registry.swap(name, adapter);
     }
     registry

@@ -20,6 +20,7 @@
 //! | `http_client.rs`, `webhook_receiver.rs` | the two ends of the product's HTTP |
 //! | `fixtures.rs` | the demo's institution, locations and sources |
 //! | `components.rs` | adapters, built when their sources changed |
+//! | `javascript.rs` | adapters in JavaScript, built and tested by npm |
 //! | `external.rs`, `packages.rs` | suites that need more than Rust, and what they install into `target/` |
 //! | `random.rs`, `poll.rs` | chance that follows from a seed; waits until something is so |
 
@@ -31,6 +32,7 @@ pub mod fixtures;
 pub mod flaky_proxy;
 pub mod http_client;
 pub mod in_process;
+pub mod javascript;
 pub mod packages;
 pub mod poll;
 pub mod process;

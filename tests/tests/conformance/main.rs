@@ -10,7 +10,10 @@ mod gnuhealth;
 mod open_dental;
 mod sandbox;
 
-use tests::conformance::run;
+use tests::{
+    conformance::{run, run_component},
+    harness::{components::root, external::Suite, javascript::Toolbox},
+};
 
 /// For the server written for tests, which in the adapter's own tests has the SDK's.
 mod adapter_time {
@@ -27,6 +30,16 @@ mod adapter_time {
 #[actix::test]
 async fn the_sandbox_adapter_conforms() {
     run(sandbox::Sandbox::start()).await;
+}
+
+#[actix::test]
+async fn the_sandbox_adapter_in_javascript_conforms() {
+    if Suite::Node.is_left_out() {
+        return;
+    }
+    let component = root().join("target/adapters/sandbox-js.wasm");
+    Toolbox::installed().await.build(&root().join("adapters/sandbox-js"), &component).await;
+    run_component(sandbox::Sandbox::start(), component).await;
 }
 
 #[actix::test]

@@ -1,0 +1,167 @@
+// The dialect's records as the contract's. A record that cannot be one throws `Unreadable`: it is skipped, and the rest is read.
+
+import { instantOf } from "./lib/time.js";
+
+/** Why a record is skipped; never with a value of it. */
+export class Unreadable extends Error {}
+
+const UNREADABLE = "a field is missing or not as expected";
+const CONTRADICTION = "it contradicts itself";
+const DAYS = {
+  mon: "monday", tue: "tuesday", wed: "wednesday", thu: "thursday", fri: "friday", sat: "saturday", sun: "sunday",
+};
+const UNITS = { day: "day", week: "week", month: "month" };
+const STATUSES = ["scheduled", "confirmed", "arrived", "done", "missed", "cancelled"];
+const MOST = 2 ** 32 - 1;
+
+/** A field as it must be. @template T @param {boolean} right @param {T} value @returns {T} */
+function expect(right, value) {
+  if (!right) throw new Unreadable(UNREADABLE);
+  return value;
+}
+
+// Half a surrogate pair, which JSON can escape, is no text outside JavaScript.
+export const text = (value) => expect(typeof value === "string" && value.isWellFormed(), value);
+export const flag = (value) => expect(typeof value === "boolean", value);
+export const number = (value, most = Number.MAX_SAFE_INTEGER) =>
+  expect(Number.isInteger(value) && value >= 0 && value <= most, value);
+export const list = (value, item) => expect(Array.isArray(value), value).map(item);
+const optional = (value, as = text) => (value === null || value === undefined ? null : as(value));
+const oneOf = (words) => (word) => expect(Object.hasOwn(words, word), words[word]);
+const object = (value) => expect(typeof value === "object" && value !== null && !Array.isArray(value), value);
+
+export function patient(p) {
+  return {
+    id: text(p.id),
+    firstName: text(p.first_name),
+    middleName: optional(p.middle_name),
+    lastName: text(p.last_name),
+    dateOfBirth: optional(p.born),
+    gender: optional(p.gender, (letter) => ({ F: "female", M: "male" })[text(letter)] ?? "other"),
+    email: optional(p.email),
+    cellPhone: optional(p.cell),
+    homePhone: optional(p.home),
+    workPhone: optional(p.work),
+    workPhoneExtension: null,
+    primaryPhone: null,
+    address: optional(p.address, address),
+    ssn: null,
+    guarantor: optional(p.guarantor),
+    provider: optional(p.provider),
+    billingType: null,
+    chartId: optional(p.chart),
+    preferredLanguage: optional(p.language),
+    premedication: null,
+    inactive: flag(p.inactive),
+    newPatient: flag(p.new),
+    nonPatient: false,
+    unsubscribedSms: flag(p.no_texts),
+    unsubscribedEmail: flag(p.no_emails),
+    extra: [{ name: "version", value: String(number(p.version)) }],
+  };
+}
+
+function address(value) {
+  const a = object(value);
+  return {
+    line1: optional(a.street),
+    line2: optional(a.street2),
+    city: optional(a.city),
+    region: optional(a.state),
+    postalCode: optional(a.zip),
+    country: optional(a.country),
+  };
+}
+
+export function provider(p) {
+  const [firstName, lastName] = [text(p.first_name), text(p.last_name)];
+  return {
+    id: text(p.id),
+    firstName,
+    middleName: null,
+    lastName,
+    displayName: optional(p.title, (title) => `${firstName} ${lastName}, ${text(title)}`),
+    email: optional(p.email),
+    npi: optional(p.npi),
+    tin: null,
+    stateLicense: null,
+    specialtyCode: optional(p.specialty),
+    inactive: flag(p.retired),
+    extra: [],
+  };
+}
+
+export function operatory(o) {
+  return {
+    id: text(o.id),
+    name: text(o.name),
+    displayName: null,
+    active: flag(o.in_use),
+    bookableOnline: flag(o.web_booking),
+    appointmentTypes: list(o.types, text),
+    extra: [],
+  };
+}
+
+export function appointmentType(t) {
+  const [id, name, minutes] = [text(t.id), text(t.name), number(t.minutes, MOST)];
+  return { id, name, minutes, bookableOnline: flag(t.web_booking), extra: [] };
+}
+
+export function workingHour(h) {
+  const days = optional(h.days, (all) => list(all, oneOf(DAYS))) ?? [];
+  const specificDate = optional(h.date);
+  const recurrence = optional(h.every, recurring);
+  const hour = {
+    id: text(h.id),
+    provider: text(h.provider),
+    operatory: optional(h.operatory),
+    beginTime: text(h.begin),
+    endTime: text(h.end),
+    days,
+    specificDate,
+    recurrence,
+    kind: flag(h.block) ? "schedulable-block" : "working-hour",
+    appointmentTypes: list(h.types, text),
+    label: optional(h.label),
+    active: flag(h.active),
+    extra: [],
+  };
+  // Exactly one of the three says when.
+  if ([days.length > 0, specificDate !== null, recurrence !== null].filter(Boolean).length !== 1) {
+    throw new Unreadable(CONTRADICTION);
+  }
+  return hour;
+}
+
+function recurring(value) {
+  const every = object(value);
+  return { number: number(every.number, MOST), unit: oneOf(UNITS)(every.unit), reference: text(every.from) };
+}
+
+export function appointment(a) {
+  const status = expect(STATUSES.includes(a.status), a.status);
+  const [start, end] = [instantOf(text(a.start)), instantOf(text(a.end))];
+  const made = {
+    id: text(a.id),
+    patient: optional(a.patient),
+    provider: optional(a.provider),
+    operatory: optional(a.operatory),
+    appointmentType: optional(a.type),
+    start,
+    end,
+    note: optional(a.note),
+    unavailable: flag(a.blocked),
+    cancelled: status === "cancelled",
+    confirmed: ["confirmed", "arrived", "done"].includes(status),
+    patientConfirmed: flag(a.patient_confirmed),
+    patientMissed: status === "missed",
+    checkinAt: instantOf(optional(a.arrived_at) ?? ""),
+    checkedOutAt: instantOf(optional(a.left_at) ?? ""),
+    writeKey: optional(a.write_key),
+    version: String(number(a.version)),
+    extra: optional(a.reason) === null ? [] : [{ name: "reason", value: a.reason }],
+  };
+  if (start === null || end === null || end <= start) throw new Unreadable(CONTRADICTION);
+  return made;
+}
