@@ -1,4 +1,4 @@
-//! What an adapter's author and operator need: [`scaffold`] a crate, [`build`] it into a component with its manifest inside,
+//! What an adapter's author and operator need: [`scaffold`] a crate or a package of npm, [`build`] it into a component with its manifest inside,
 //! [`check`] a component. Knows files and the Rust toolchain, not the engine.
 
 mod build;
@@ -20,6 +20,6 @@ pub use component::{Report, check, encode, pack};
 pub use error::KitError;
 pub use find::TOOLCHAIN_VARIABLE;
 pub use progress::Progress;
-pub use scaffold::scaffold;
+pub use scaffold::{scaffold, scaffold_javascript};
 pub use sign::{new_key, pack_file, public_key, sign, verify};
 pub use toolchain::Toolchain;

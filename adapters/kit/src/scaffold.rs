@@ -9,16 +9,10 @@ use crate::{
 
 /// Writes a crate named `<id>-adapter` into `dir`, which must be empty or absent. The SDK goes with it.
 pub fn scaffold(dir: &Path, id: &str) -> Result<(), KitError> {
-    let manifest = manifest_text(id);
-    Manifest::parse(&manifest).map_err(|reason| KitError::Manifest { path: dir.join(MANIFEST_FILE), reason })?;
-    if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(KitError::NotEmpty(dir.to_path_buf()));
-    }
-    files::create_dir(&dir.join("src"))?;
+    begin(dir, id)?;
     vendor::write(dir)?;
     for (name, text) in [
-        (MANIFEST_FILE, manifest.as_str()),
-        ("Cargo.toml", &cargo_text(id)),
+        ("Cargo.toml", cargo_text(id).as_str()),
         ("src/lib.rs", SOURCE),
         (".gitignore", "/target\n/dist\n"),
         ("local.toml", LOCAL),
@@ -27,6 +21,30 @@ pub fn scaffold(dir: &Path, id: &str) -> Result<(), KitError> {
         files::write_atomic(&dir.join(name), text.as_bytes())?;
     }
     Ok(())
+}
+
+/// Writes an npm package named `<id>-adapter` into `dir`, which must be empty or absent. It holds all it needs but what npm installs.
+pub fn scaffold_javascript(dir: &Path, id: &str) -> Result<(), KitError> {
+    begin(dir, id)?;
+    for folder in ["src/lib", "test", "wit"] {
+        files::create_dir(&dir.join(folder))?;
+    }
+    for (file, text) in JAVASCRIPT {
+        let text = text.replace("sandbox-js", id).replace("ADAPTER", id).replace("../../wit/v1", "wit");
+        files::write_atomic(&dir.join(file), text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The folder with its manifest.
+fn begin(dir: &Path, id: &str) -> Result<(), KitError> {
+    let manifest = manifest_text(id);
+    Manifest::parse(&manifest).map_err(|reason| KitError::Manifest { path: dir.join(MANIFEST_FILE), reason })?;
+    if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(KitError::NotEmpty(dir.to_path_buf()));
+    }
+    files::create_dir(&dir.join("src"))?;
+    files::write_atomic(&dir.join(MANIFEST_FILE), manifest.as_bytes())
 }
 
 fn manifest_text(id: &str) -> String {
@@ -69,6 +87,28 @@ fn readme_text(id: &str) -> String {
 const LOCAL: &str = "# Where the EHR is that `practice-sync adapter run` calls. Secrets: \"env:NAME\".\n\
     base_url = \"http://127.0.0.1:8090\"\nlocation = \"main-street\"\nzone = \"America/New_York\"\n\n\
     [headers]\n# authorization = \"env:MY_EHR_TOKEN\"\n\n[settings]\n";
+/// What `sandbox-js` stands on, and an adapter that answers.
+macro_rules! javascript {
+    ($($file:literal: $source:literal)+) => { [$(($file, include_str!($source))),+] };
+}
+
+const JAVASCRIPT: [(&str, &str); 15] = javascript! {
+    ".gitignore": "../../sandbox-js/.gitignore"
+    "package.json": "../../sandbox-js/package.json"
+    "package-lock.json": "../../sandbox-js/package-lock.json"
+    "src/adapter.js": "javascript/adapter.js"
+    "src/lib/fault.js": "../../sandbox-js/src/lib/fault.js"
+    "src/lib/http.js": "../../sandbox-js/src/lib/http.js"
+    "src/lib/time.js": "../../sandbox-js/src/lib/time.js"
+    "src/lib/utf8.js": "../../sandbox-js/src/lib/utf8.js"
+    "test/adapter.test.js": "javascript/adapter.test.js"
+    "test/answers.js": "../../sandbox-js/test/answers.js"
+    "test/host.js": "../../sandbox-js/test/host.js"
+    "test/lib.test.js": "../../sandbox-js/test/lib.test.js"
+    "wit/imports.wit": "../../../wit/v1/imports.wit"
+    "wit/types.wit": "../../../wit/v1/types.wit"
+    "wit/world.wit": "../../../wit/v1/world.wit"
+};
 
 const SOURCE: &str = r#"//! One EHR behind the adapter contract. Every call runs in a fresh instance: nothing is remembered between calls.
 

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use adapter_kit::{KitError, Progress, build, check, pack, scaffold};
+use adapter_kit::{KitError, Progress, build, check, pack, scaffold, scaffold_javascript};
 
 /// The crates the SDK needs are in the workspace's lock file: with it the build asks nothing of the network.
 fn lock_like_the_workspace(dir: &Path) {
@@ -66,6 +66,28 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
     let raised = fs::read_to_string(&cargo).unwrap().replace("version = \"0.1.0\"", "version = \"0.2.0\"");
     fs::write(&cargo, raised).unwrap();
     assert!(build(&dir, &out, &mut |_| {}).unwrap().fresh);
+}
+
+/// That npm builds it, and a server takes it, `tests/tests/javascript_adapter.rs` shows.
+#[test]
+fn a_new_package_is_of_its_own_name_and_needs_nothing_beside_it() {
+    let work = tempfile::tempdir().unwrap();
+    let dir = work.path().join("my ehr");
+    scaffold_javascript(&dir, "my-ehr").unwrap();
+    assert!(matches!(scaffold_javascript(&dir, "my-ehr"), Err(KitError::NotEmpty(_))));
+    assert!(matches!(scaffold_javascript(&work.path().join("y"), "Not An Id"), Err(KitError::Manifest { .. })));
+    let text = |file: &str| fs::read_to_string(dir.join(file)).unwrap();
+    for file in ["package.json", "package-lock.json"] {
+        let package: serde_json::Value = serde_json::from_str(&text(file)).unwrap();
+        assert_eq!(package["name"], "my-ehr-adapter", "{file}");
+        assert!(!text(file).contains("sandbox") && !text(file).contains("../"), "{file}");
+    }
+    assert!(text("src/adapter.js").contains("name: \"my-ehr\""));
+    let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/v1");
+    for file in fs::read_dir(wit).unwrap() {
+        let file = file.unwrap();
+        assert_eq!(fs::read(dir.join("wit").join(file.file_name())).unwrap(), fs::read(file.path()).unwrap());
+    }
 }
 
 #[test]

@@ -38,7 +38,7 @@ impl Suite {
             Suite::FhirServer => "a FHIR server from npm",
             Suite::GnuHealth => "a GNU Health server from PyPI",
             Suite::Chromium => "the browser extension in Chromium",
-            Suite::Node => "clients, receivers of webhooks and the extension's modules in JavaScript",
+            Suite::Node => "adapters, clients, receivers of webhooks and the extension's modules in JavaScript",
             Suite::Python => "schemathesis, clients and receivers of webhooks in Python",
             Suite::Postgres => "the store on a PostgreSQL server, also in the crate `store`",
         }
@@ -59,7 +59,7 @@ impl Suite {
             Suite::FhirServer => &["conformance", "fhir_server", "main_story"],
             Suite::GnuHealth => &["conformance", "gnuhealth", "main_story"],
             Suite::Chromium => &["browser"],
-            Suite::Node => &["browser", "clients", "webhook_receivers"],
+            Suite::Node => &["browser", "clients", "conformance", "javascript_adapter", "webhook_receivers"],
             Suite::Python => &["clients", "schemathesis", "webhook_receivers"],
             Suite::Postgres => &["kill9", "nodes", "postgres", "simulation"],
         }

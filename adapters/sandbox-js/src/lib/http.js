@@ -32,7 +32,7 @@ export function send(method, path, json) {
 
 /** What a missing answer means. What is no answer of the host is a mistake of ours, and ends the call. */
 function faultOfError(error, reads) {
-  const { tag, val } = error.payload ?? error;
+  const { tag, val } = error;
   if (tag === "not-sent") return retryLater(val);
   if (tag === "no-answer") return reads ? retryLater(val) : unknown(val);
   if (tag === "refused") return rejected(val);

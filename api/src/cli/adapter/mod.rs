@@ -11,7 +11,7 @@ use std::{
 };
 
 use adapter_kit::{KitError, Report, Signer};
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use engine::{
     adapter_host::{Host, plain},
     setup::guests::HostLimits,
@@ -58,17 +58,28 @@ pub(super) enum Command {
         #[arg(long, default_value_t = 8090)]
         port: u16,
     },
-    /// Create an adapter's crate in an empty or new folder. The folder name becomes the name of the adapter.
-    New { dir: PathBuf },
+    /// Create an adapter in an empty or new folder. The folder name becomes the name of the adapter.
+    New {
+        dir: PathBuf,
+        /// A crate, or a package of npm.
+        #[arg(long, value_enum, default_value_t = Language::Rust)]
+        lang: Language,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Language {
+    Rust,
+    Js,
 }
 
 pub(super) fn run(command: Command) -> ExitCode {
     let done = match command {
         Command::Build { dir, out } => build(&dir, &out.unwrap_or_else(|| dir.join("dist"))),
         Command::Check { file } => return check(&file),
-        Command::New { dir } => new(&dir),
         Command::Run(arguments) => return run::run(arguments),
         Command::Ehr { port } => return ehr::run(port),
+        Command::New { dir, lang } => new(&dir, lang),
         Command::Pack { file, manifest, out } => pack(&file, &manifest, &out.unwrap_or_else(|| file.clone())),
         Command::NewKey { file } => adapter_kit::new_key(&file).map(say_signer),
         Command::Sign { file, key } => adapter_kit::sign(&file, &key).map(say_signer),
@@ -143,10 +154,19 @@ fn unfit(reason: impl Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn new(dir: &Path) -> Result<(), KitError> {
+fn new(dir: &Path, language: Language) -> Result<(), KitError> {
     let named = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
     let id = named.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    adapter_kit::scaffold(dir, &id)?;
-    say(format_args!("{} was created. Build it with: practice-sync adapter build {}", id, dir.display()));
+    let build = match language {
+        Language::Rust => {
+            adapter_kit::scaffold(dir, &id)?;
+            format!("practice-sync adapter build {}", dir.display())
+        }
+        Language::Js => {
+            adapter_kit::scaffold_javascript(dir, &id)?;
+            format!("cd {} && npm ci && npm run build", dir.display())
+        }
+    };
+    say(format_args!("{id} was created. Build it with: {build}"));
     Ok(())
 }
