@@ -158,7 +158,7 @@ test("a refusal has its reason and nothing of the patient", () => {
     { tag: "rejected", val: "the EHR has a patient with this name and date of birth" });
   assert.deepEqual(refused({ status: 422, json: { error: 'Łopata\n"Zoë"; cell=+1 (312)' } }),
     { tag: "rejected", val: "the EHR refuses it: opataZo cell1 312" });
-  assert.deepEqual(refused({ status: 409, body: [60] }), { tag: "rejected", val: "the EHR answered 409" });
+  assert.deepEqual(refused({ status: 409, body: Uint8Array.of(60) }), { tag: "rejected", val: "the EHR answered 409" });
   assert.equal(refused({ status: 422, json: { error: "constructor" } }).val, "the EHR refuses it: constructor");
   assert.equal(refused({ status: 501 }).tag, "unsupported");
   assert.deepEqual(refused({ status: 503 }).val, { reason: "the EHR is closed for maintenance", seconds: null });
@@ -166,7 +166,7 @@ test("a refusal has its reason and nothing of the patient", () => {
 });
 
 test("an answer that is none: a read is tried again, a write may have happened", () => {
-  for (const answer of [{ body: [] }, { body: [0xff] }, { json: null }, { json: [] }, { json: { id: 5 } }, { json: { id: "P-1", version: -1 } }]) {
+  for (const answer of [{ body: Uint8Array.of() }, { body: Uint8Array.of(0xff) }, { json: null }, { json: [] }, { json: { id: 5 } }, { json: { id: "P-1", version: -1 } }]) {
     host(() => answer);
     assert.equal(faultOf(() => ehr.push("ps-1", { tag: "create-patient", val: person() })).tag, "unknown");
     assert.equal(faultOf(() => ehr.find("ps-1")).tag, "retry-later");
@@ -186,6 +186,6 @@ test("none is found only where the EHR itself says so", () => {
   for (const status of [404, 410, 500, 502, 503]) {
     assert.notEqual(faultOf(() => find({ status, json: { error: "no_route" } })), null, String(status));
   }
-  assert.equal(faultOf(() => find({ status: 404, body: [] })).tag, "retry-later");
+  assert.equal(faultOf(() => find({ status: 404, body: Uint8Array.of() })).tag, "retry-later");
   assert.equal(faultOf(() => find({ status: 401 })).tag, "unauthorized");
 });

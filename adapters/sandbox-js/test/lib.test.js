@@ -10,13 +10,12 @@ test("text goes there and back as UTF-8", () => {
   for (const text of ["", "plain", "Zoë Łopata 山田 🦷", "\u0000\u007f\u0080\u07ff\u0800\uffff\u{10ffff}", "é🦷".repeat(9_001)]) {
     assert.deepEqual(encode(text), new TextEncoder().encode(text));
     assert.equal(decode(encode(text)), text);
-    assert.equal(decode([...encode(text)]), text);
   }
 });
 
 test("what is not UTF-8 is no text", () => {
   for (const bytes of [[0xff], [0xc3], [0x41, 0xe2, 0x82], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80]]) {
-    assert.throws(() => decode(bytes), URIError, String(bytes));
+    assert.throws(() => decode(Uint8Array.from(bytes)), URIError, String(bytes));
   }
 });
 
@@ -77,6 +76,6 @@ test("seconds to wait are a number or a date", () => {
 });
 
 test("what is no JSON is undefined", () => {
-  for (const body of [[], [0xff], encode("<html>"), encode('{"a":')]) assert.equal(json({ body }), undefined);
+  for (const body of [Uint8Array.of(), Uint8Array.of(0xff), encode("<html>"), encode('{"a":')]) assert.equal(json({ body }), undefined);
   assert.deepEqual(json({ body: encode('{"a":"ë"}') }), { a: "ë" });
 });

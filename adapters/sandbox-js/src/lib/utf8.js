@@ -10,9 +10,8 @@ export function encode(text) {
   return Uint8Array.from(bytes, (byte) => byte.charCodeAt(0));
 }
 
-/** Throws where the bytes are not UTF-8. @param {ArrayLike<number>} body @returns {string} */
-export function decode(body) {
-  const bytes = Uint8Array.from(body);
+/** Throws where the bytes are not UTF-8. @param {Uint8Array} bytes @returns {string} */
+export function decode(bytes) {
   let text = "";
   for (let at = 0; at < bytes.length; at += STEP) text += String.fromCharCode.apply(null, bytes.subarray(at, at + STEP));
   // The detour is for other letters than those of ASCII: most answers have none.
