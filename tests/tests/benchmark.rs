@@ -43,7 +43,7 @@ fn idle() {
 
 #[test]
 fn adapter() {
-    section("adapter", &["a call whose guest does nothing", "describe: one request"]);
+    section("adapter", &["a call whose guest does nothing", "describe: one request", "a page of 100 patients"]);
 }
 
 #[test]

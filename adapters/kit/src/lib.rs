@@ -1,5 +1,5 @@
-//! What an adapter's author and operator need: [`scaffold`] a crate or a package of npm, [`build`] it into a component with its manifest inside,
-//! [`check`] a component. Knows files and the Rust toolchain, not the engine.
+//! What an adapter's author and operator need: [`scaffold`] a crate or a package of npm, [`build`] the crate into a component with its
+//! manifest inside, [`check`] a component. Knows files and the Rust toolchain, not the engine.
 
 mod build;
 mod command;

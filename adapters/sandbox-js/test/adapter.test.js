@@ -93,8 +93,9 @@ test("hours apply in exactly one way", () => {
     host(() => page(...records));
     return ehr.pull("working-hours", null, 5).skipped.length;
   };
-  assert.equal(skips({ ...hours, days: ["mon"] }, { ...hours, date: "2026-12-01" }, { ...hours, every: { number: 2, unit: "week", from: "2026-12-01" } }), 0);
-  assert.equal(skips(hours, { ...hours, days: ["mon"], date: "2026-12-01" }, { ...hours, days: ["someday"] }, { ...hours, days: ["constructor"] }), 4);
+  const [days, date, every] = [["mon"], "2026-12-01", { number: 2, unit: "week", from: "2026-12-01" }];
+  assert.equal(skips({ ...hours, days }, { ...hours, date }, { ...hours, every }), 0);
+  assert.equal(skips(hours, { ...hours, days, date }, { ...hours, days: ["someday"] }, { ...hours, days: ["constructor"] }), 4);
 });
 
 test("only what changed of a patient is written", () => {
@@ -166,7 +167,9 @@ test("a refusal has its reason and nothing of the patient", () => {
 });
 
 test("an answer that is none: a read is tried again, a write may have happened", () => {
-  for (const answer of [{ body: Uint8Array.of() }, { body: Uint8Array.of(0xff) }, { json: null }, { json: [] }, { json: { id: 5 } }, { json: { id: "P-1", version: -1 } }]) {
+  const bodies = [[], [0xff]].map((bytes) => ({ body: Uint8Array.from(bytes) }));
+  const values = [null, [], { id: 5 }, { id: "P-1", version: -1 }].map((json) => ({ json }));
+  for (const answer of [...bodies, ...values]) {
     host(() => answer);
     assert.equal(faultOf(() => ehr.push("ps-1", { tag: "create-patient", val: person() })).tag, "unknown");
     assert.equal(faultOf(() => ehr.find("ps-1")).tag, "retry-later");

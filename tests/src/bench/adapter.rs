@@ -20,6 +20,10 @@ use super::{
 use crate::harness::{components, external, fixtures, javascript::Toolbox};
 
 const CALLS: usize = 3_000;
+/// A page takes longer.
+const PAGES: usize = 300;
+/// Records of it.
+const PAGE: u32 = 100;
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// An EHR that answers at once: what the simulated one answered the first time.
@@ -45,9 +49,6 @@ impl Transport for Canned {
     }
 }
 
-/// Records of the page that is measured.
-const PAGE: u32 = 100;
-
 pub fn run(report: &mut Report) -> Outcome {
     actix_rt::System::new().block_on(async {
         let aim = Aim::Below(Duration::from_micros(50));
@@ -64,7 +65,7 @@ pub fn run(report: &mut Report) -> Outcome {
 async fn of(report: &mut Report, adapter: &str, component: PathBuf, aim: Aim) -> Outcome {
     report.section(
         "adapter host",
-        format!("{adapter}, one call after the other, each in a fresh instance; median and 99th of {CALLS}"),
+        format!("{adapter}, one call after the other, each in a fresh instance; median and 99th of {CALLS}, of {PAGES} pages"),
     );
     let bytes = component.metadata().map_err(|error| error.to_string())?.len();
     report.number("the component", bytes as f64 / 1e6, " MB", Aim::None);
@@ -79,19 +80,20 @@ async fn of(report: &mut Report, adapter: &str, component: PathBuf, aim: Aim) ->
     };
     let ehr = connect()?;
     // It looks at the cursor, refuses it and returns: next to nothing happens inside.
-    let empty = timed(async || match ehr.pull(Resource::Patients, Some("no cursor".to_owned()), 1, DEADLINE).await {
-        Err(Fault::Rejected(_)) => Ok(()),
-        other => Err(format!("expected a rejection, got {other:?}")),
-    });
+    let empty =
+        timed(CALLS, async || match ehr.pull(Resource::Patients, Some("no cursor".to_owned()), 1, DEADLINE).await {
+            Err(Fault::Rejected(_)) => Ok(()),
+            other => Err(format!("expected a rejection, got {other:?}")),
+        });
     let (middle, slow) = empty.await?;
     report.time("a call whose guest does nothing", middle, aim);
     report.time("  its 99th percentile", slow, Aim::None);
-    let describe = timed(async || ehr.describe(DEADLINE).await.map(drop).map_err(|fault| fault.to_string()));
+    let describe = timed(CALLS, async || ehr.describe(DEADLINE).await.map(drop).map_err(|fault| fault.to_string()));
     let (middle, slow) = describe.await?;
     report.time("describe: one request, JSON parsed, a record returned", middle, Aim::None);
     report.time("  its 99th percentile", slow, Aim::None);
     let ehr = connect()?;
-    let page = timed(async || match ehr.pull(Resource::Patients, None, PAGE, DEADLINE).await {
+    let page = timed(PAGES, async || match ehr.pull(Resource::Patients, None, PAGE, DEADLINE).await {
         Ok(page) if page.records.len() == PAGE as usize => Ok(()),
         other => Err(format!("expected {PAGE} patients, got {other:?}")),
     });
@@ -101,13 +103,13 @@ async fn of(report: &mut Report, adapter: &str, component: PathBuf, aim: Aim) ->
     Ok(())
 }
 
-async fn timed(call: impl AsyncFn() -> Result<(), String>) -> Result<(Duration, Duration), String> {
-    let mut times = Vec::with_capacity(CALLS);
-    for _ in 0..CALLS {
+async fn timed(calls: usize, call: impl AsyncFn() -> Result<(), String>) -> Result<(Duration, Duration), String> {
+    let mut times = Vec::with_capacity(calls);
+    for _ in 0..calls {
         let start = Instant::now();
         call().await?;
         times.push(start.elapsed());
     }
     times.sort_unstable();
-    Ok((times[CALLS / 2], median(times.split_off(CALLS * 98 / 100))))
+    Ok((times[calls / 2], median(times.split_off(calls * 98 / 100))))
 }
