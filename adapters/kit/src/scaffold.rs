@@ -1,4 +1,4 @@
-//! A new adapter's crate: the least that builds, loads and answers.
+//! A new adapter, as a crate or as a package of npm: the least that builds, loads and answers.
 
 use std::path::Path;
 
@@ -15,7 +15,6 @@ pub fn scaffold(dir: &Path, id: &str) -> Result<(), KitError> {
         ("Cargo.toml", cargo_text(id).as_str()),
         ("src/lib.rs", SOURCE),
         (".gitignore", "/target\n/dist\n"),
-        ("local.toml", LOCAL),
         ("README.md", &readme_text(id)),
     ] {
         files::write_atomic(&dir.join(name), text.as_bytes())?;
@@ -33,10 +32,10 @@ pub fn scaffold_javascript(dir: &Path, id: &str) -> Result<(), KitError> {
         let text = text.replace("sandbox-js", id).replace("ADAPTER", id).replace("../../wit/v1", "wit");
         files::write_atomic(&dir.join(file), text.as_bytes())?;
     }
-    Ok(())
+    files::write_atomic(&dir.join("README.md"), javascript_readme_text(id).as_bytes())
 }
 
-/// The folder with its manifest.
+/// The folder with what does not depend on the language.
 fn begin(dir: &Path, id: &str) -> Result<(), KitError> {
     let manifest = manifest_text(id);
     Manifest::parse(&manifest).map_err(|reason| KitError::Manifest { path: dir.join(MANIFEST_FILE), reason })?;
@@ -44,6 +43,7 @@ fn begin(dir: &Path, id: &str) -> Result<(), KitError> {
         return Err(KitError::NotEmpty(dir.to_path_buf()));
     }
     files::create_dir(&dir.join("src"))?;
+    files::write_atomic(&dir.join("local.toml"), LOCAL.as_bytes())?;
     files::write_atomic(&dir.join(MANIFEST_FILE), manifest.as_bytes())
 }
 
@@ -83,15 +83,29 @@ fn readme_text(id: &str) -> String {
     )
 }
 
+fn javascript_readme_text(id: &str) -> String {
+    format!(
+        "# {id}\n\nAn adapter for practice-sync, in JavaScript: Node.js 20 with npm.\n\n```\n\
+         npm ci\n\
+         npm test                                  # in Node.js, with a host for tests\n\
+         npm run build                             # dist/{id}.wasm; `practice-sync` must be on the path\n\
+         practice-sync adapter check dist/{id}.wasm\n\
+         practice-sync adapter ehr                 # the simulated EHR, until yours is at hand: local.toml says where it is\n\
+         practice-sync adapter run dist/{id}.wasm describe\n```\n\n\
+         `adapter.toml` says what it asks for, `wit/` is the contract, `src/lib/` turns requests into records and failures into faults.\n"
+    )
+}
+
 /// For `adapter run`.
 const LOCAL: &str = "# Where the EHR is that `practice-sync adapter run` calls. Secrets: \"env:NAME\".\n\
     base_url = \"http://127.0.0.1:8090\"\nlocation = \"main-street\"\nzone = \"America/New_York\"\n\n\
     [headers]\n# authorization = \"env:MY_EHR_TOKEN\"\n\n[settings]\n";
-/// What `sandbox-js` stands on, and an adapter that answers.
+
 macro_rules! javascript {
     ($($file:literal: $source:literal)+) => { [$(($file, include_str!($source))),+] };
 }
 
+/// What `sandbox-js` stands on, and an adapter that answers.
 const JAVASCRIPT: [(&str, &str); 15] = javascript! {
     ".gitignore": "../../sandbox-js/.gitignore"
     "package.json": "../../sandbox-js/package.json"

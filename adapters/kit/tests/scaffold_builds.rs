@@ -83,6 +83,7 @@ fn a_new_package_is_of_its_own_name_and_needs_nothing_beside_it() {
         assert!(!text(file).contains("sandbox") && !text(file).contains("../"), "{file}");
     }
     assert!(text("src/adapter.js").contains("name: \"my-ehr\""));
+    assert!(text("README.md").contains("dist/my-ehr.wasm") && text("local.toml").contains("base_url"));
     let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/v1");
     for file in fs::read_dir(wit).unwrap() {
         let file = file.unwrap();
