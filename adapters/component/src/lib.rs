@@ -4,6 +4,7 @@
 mod component;
 mod manifest;
 pub mod sections;
+pub mod settings;
 pub mod signature;
 
 pub use component::{

@@ -1,7 +1,11 @@
 //! `adapter.toml`, and the same as a component carries it: who an adapter is and what it asks for. The engine's operator can narrow
 //! it, never widen it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+use crate::settings::{self, Setting};
 
 pub const MANIFEST_FILE: &str = "adapter.toml";
 
@@ -45,6 +49,9 @@ pub struct Manifest {
     pub processor_ms: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_processor_ms: Option<u32>,
+    /// What the operator can set for it. None declared: any setting is handed on as it is.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, Setting>,
 }
 
 mod defaults {
@@ -69,6 +76,16 @@ pub struct Asks<'a> {
 impl Manifest {
     pub fn asks(&self) -> Asks<'_> {
         Asks { paths: &self.paths, headers: &self.headers }
+    }
+
+    /// Everything that is wrong in what an operator has set for the adapter, names and values. No value is quoted: it may be a secret.
+    pub fn refused_settings<'a>(&self, set: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+        settings::refused(&self.settings, set)
+    }
+
+    /// What a setting is where the operator says nothing.
+    pub fn default_of(&self, setting: &str) -> Option<String> {
+        Some(self.settings.get(setting)?.default.as_ref()?.to_string())
     }
 
     /// Of an `adapter.toml`. Unknown keys are errors that say where; of values out of range all are told.
@@ -113,7 +130,8 @@ impl Manifest {
             (within(self.processor_ms, 60_000), "`processor_ms` must be 1 to 60000"),
             (within(self.pull_processor_ms, 300_000), "`pull_processor_ms` must be 1 to 300000"),
         ];
-        rules.into_iter().filter(|(holds, _)| !holds).map(|(_, rule)| rule.to_owned()).collect()
+        let broken = rules.into_iter().filter(|(holds, _)| !holds).map(|(_, rule)| rule.to_owned());
+        broken.chain(settings::problems(&self.settings)).collect()
     }
 }
 

@@ -7,7 +7,11 @@ use std::{
 };
 
 use clap::Subcommand;
-use engine::adapter_host::{Host, plain};
+use engine::{
+    adapter_host::{Host, Manifest, plain},
+    setup::{LocationSetup, Setup},
+};
+use location::ids::LocationId;
 
 use crate::{
     access::keys,
@@ -67,7 +71,8 @@ fn check(file: &Path) -> ExitCode {
     }
 }
 
-/// Adapters that `serve` would not take, each with the reason: judged by what judges there.
+/// Adapters that `serve` would not take, each with the reason: judged by what judges there; and those that would not take what is set
+/// for a location of theirs.
 fn refused_adapters(config: &Config) -> Vec<(String, String)> {
     let rules = &config.setup.engine;
     let judge =
@@ -75,12 +80,28 @@ fn refused_adapters(config: &Config) -> Vec<(String, String)> {
     actix_web::rt::System::new().block_on(async {
         let mut refused = Vec::new();
         for (name, file) in &rules.adapters {
-            if let Err(reason) = judge(file).await {
-                refused.push((plain(name, REASON), plain(&reason, REASON)));
+            match judge(file).await {
+                Ok(manifest) => {
+                    for (location, wrong) in wrongly_set(&config.setup, name, &manifest) {
+                        refused.push((plain(name, REASON), format!("adapter_config of location {location}: {wrong}")));
+                    }
+                }
+                Err(reason) => refused.push((plain(name, REASON), plain(&reason, REASON))),
             }
         }
         refused
     })
+}
+
+/// What is set for the locations of an adapter, and is not what it takes.
+fn wrongly_set(setup: &Setup, adapter: &str, manifest: &Manifest) -> Vec<(LocationId, String)> {
+    let adapter_of = |location: &LocationSetup| Some(setup.sources.get(&location.source?)?.adapter.as_str());
+    let of_adapter = setup.locations.values().filter(|location| adapter_of(location) == Some(adapter));
+    let wrong = of_adapter.flat_map(|location| {
+        let set = location.adapter_config.iter().map(|(setting, value)| (setting.as_str(), value.as_str()));
+        manifest.refused_settings(set).into_iter().map(|wrong| (location.id, wrong))
+    });
+    wrong.collect()
 }
 
 /// Bytes of a reason that are shown.

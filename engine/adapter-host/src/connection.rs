@@ -162,6 +162,8 @@ const NO_PLACE: &str = "waits for a place: other calls of its data source or its
 enum Lost {
     /// It did not begin: there is no adapter to make it.
     NoAdapter(NoAdapter),
+    /// It did not begin: what the operator set for the adapter is not what it takes.
+    Settings(String),
     /// It did not begin: others had all places.
     NoPlace,
     /// It computed for longer than it may.
@@ -179,7 +181,7 @@ impl Lost {
     fn before_it_began(self) -> Result<Fault, Lost> {
         match self {
             // The operator has to do something first: the pauses grow.
-            Lost::NoAdapter(NoAdapter::Refused(_)) => Ok(Fault::NotReady(self.reason())),
+            Lost::NoAdapter(NoAdapter::Refused(_)) | Lost::Settings(_) => Ok(Fault::NotReady(self.reason())),
             Lost::NoAdapter(NoAdapter::Preparing) | Lost::NoPlace => Ok(Fault::NotBegun(self.reason())),
             begun => Err(begun),
         }
@@ -189,6 +191,7 @@ impl Lost {
         match self {
             Lost::NoAdapter(NoAdapter::Preparing) => "the adapter is being prepared".to_owned(),
             Lost::NoAdapter(NoAdapter::Refused(reason)) => format!("the adapter cannot be used: {reason}"),
+            Lost::Settings(wrong) => format!("the location's adapter_config: {wrong}"),
             Lost::NoPlace => NO_PLACE.to_owned(),
             Lost::OutOfProcessor(limit) => {
                 format!("the adapter used more than {} ms of processor time", limit.as_millis())
@@ -220,6 +223,7 @@ impl Connected {
     {
         let waits_until = Instant::now() + self.limits.wait;
         let adapter = self.slot.ready(self.limits.wait).await.map_err(Lost::NoAdapter)?;
+        self.link.accepts(&adapter.manifest).map_err(Lost::Settings)?;
         let limits = narrow(&adapter.manifest, &self.limits);
         let wait = waits_until.saturating_duration_since(Instant::now());
         let place = adapter.host.places.take(&self.link.payer, kind.purpose(), wait).await;

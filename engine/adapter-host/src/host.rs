@@ -31,6 +31,7 @@ use super::{
         TABLE_ELEMENTS, TABLES_PER_COMPONENT,
     },
     log_line::plain,
+    manifest::Manifest,
     metered::Turns,
     places::Places,
     trial,
@@ -47,10 +48,9 @@ impl Host {
     }
 
     /// The verdict on a component's file, as a server that loads it comes to it: what it says of itself, its contract, its size, whether
-    /// it compiles and starts.
-    pub async fn judge(limits: HostLimits, path: &Path) -> Result<(), JudgeError> {
-        Host::start(limits, None)?.load(path).await?;
-        Ok(())
+    /// it compiles and starts. What it asks for, where a server takes it.
+    pub async fn judge(limits: HostLimits, path: &Path) -> Result<Manifest, JudgeError> {
+        Ok(Host::start(limits, None)?.load(path).await?.manifest().clone())
     }
 
     fn start(limits: HostLimits, cache_dir: Option<&Path>) -> Result<Host, HostError> {

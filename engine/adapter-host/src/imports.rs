@@ -181,7 +181,8 @@ impl clock::Host for CallState {
 
 impl config::Host for CallState {
     fn get(&mut self, name: String) -> wasmtime::Result<Option<String>> {
-        Ok(self.link.settings.get(&name).map(|value| value.expose().to_string()))
+        let set = self.link.settings.get(&name).map(|value| value.expose().to_string());
+        Ok(set.or_else(|| self.manifest.default_of(&name)))
     }
 }
 

@@ -9,7 +9,9 @@ use std::{
 use chrono_tz::Tz;
 use setup::secret::Secret;
 
-use super::{gate::Gate, log_line::LineBudget, outbound::Address, places::Payer, transport::Transport};
+use super::{
+    gate::Gate, log_line::LineBudget, manifest::Manifest, outbound::Address, places::Payer, transport::Transport,
+};
 
 /// Seconds since 1970.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
@@ -38,6 +40,15 @@ impl Link {
         let secret = |name: &str| SECRET_SETTINGS.iter().any(|word| name.to_ascii_lowercase().contains(word));
         let settings = self.settings.iter().filter(|(name, _)| secret(name)).map(|(_, value)| value.clone());
         settings.chain(self.address.credentials()).collect()
+    }
+
+    /// Whether what the operator has set is what an adapter takes: if not, everything that is wrong.
+    pub(crate) fn accepts(&self, manifest: &Manifest) -> Result<(), String> {
+        let set = self.settings.iter().map(|(name, value)| (name.as_str(), value.expose()));
+        match manifest.refused_settings(set) {
+            wrong if wrong.is_empty() => Ok(()),
+            wrong => Err(wrong.join("; ")),
+        }
     }
 }
 

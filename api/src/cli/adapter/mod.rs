@@ -116,7 +116,7 @@ fn check(file: &Path) -> ExitCode {
         Err(error) => return unfit(error),
     }
     let judged = actix_web::rt::System::new().block_on(Host::judge(HostLimits::default(), file));
-    judged.map_or_else(unfit, |()| {
+    judged.map_or_else(unfit, |_| {
         say("verdict   fit");
         ExitCode::SUCCESS
     })

@@ -1,0 +1,58 @@
+//! What an operator sets for an adapter is held against what its manifest declares, before a server starts with it.
+#![allow(clippy::unwrap_used)]
+
+use std::{fs, process::Command};
+
+use tests::harness::components;
+
+/// A practice with one location that sets this for the cloud EHR's adapter.
+fn practice(component: &str, adapter_config: &str) -> String {
+    format!(
+        r#"[adapters]
+gated-cloud = "{component}"
+[[institutions]]
+id = 1
+subdomain = "acme"
+name = "Acme"
+environment = "sandbox"
+[[institutions.sources]]
+id = 1
+name = "EHR"
+adapter = "gated-cloud"
+base_url = "https://ehr.example"
+workstation = {{ probe = "/api/session" }}
+[[institutions.locations]]
+id = 7
+name = "Main"
+zone = "America/New_York"
+source = 1
+foreign_id = "main-street"
+adapter_config = {adapter_config}
+"#
+    )
+}
+
+#[test]
+fn config_check_names_the_location_and_the_setting_that_does_not_fit() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("practice-sync.toml");
+    let component = components::component("gated-cloud");
+    let check = |adapter_config: &str| {
+        fs::write(&file, practice(component.to_str().unwrap(), adapter_config)).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+        let output = command.args(["config", "check"]).arg(&file).output().unwrap();
+        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        (output.status.success(), said)
+    };
+    let (well, said) = check(r#"{ requests_per_minute = "many", page = "secret" }"#);
+    assert!(!well, "{said}");
+    for expected in [
+        "adapter_config of location 7: the setting `requests_per_minute` must be a number from 0 to 6000",
+        "adapter_config of location 7: there is no setting `page`; there are `requests_per_minute`",
+    ] {
+        assert!(said.contains(expected), "{said}");
+    }
+    assert!(!said.contains("secret"), "{said}");
+    let (well, said) = check(r#"{ requests_per_minute = "30" }"#);
+    assert!(well, "{said}");
+}
