@@ -15,8 +15,8 @@ macro_rules! sources {
 }
 
 const SOURCES: &[(&str, &str)] = sources! {
-    "bindings.rs" "change.rs" "clock.rs" "config.rs" "fault.rs" "gate.rs" "http.rs" "json.rs" "lib.rs" "log.rs" "panics.rs" "records.rs"
-    "testing.rs" "time.rs" "words.rs"
+    "bindings.rs" "change.rs" "clock.rs" "config.rs" "fault.rs" "gate.rs" "http.rs" "json.rs" "lib.rs" "log.rs" "panics.rs" "pass.rs"
+    "records.rs" "redact.rs" "settings.rs" "streams.rs" "tables.rs" "testing.rs" "time.rs" "words.rs" "writes.rs"
 };
 
 const CONTRACT: [(&str, &str); 3] = [
@@ -33,6 +33,10 @@ const DEPENDENCIES: [(&str, &str); 3] = [
     ("serde", "{ version = \"1.0\", features = [\"derive\"] }"),
     ("serde_json", "\"1.0\""),
 ];
+
+/// Of native builds: what plays the host in tests.
+const NATIVE_DEPENDENCIES: [(&str, &str); 1] = [("toml", "\"1.2\"")];
+const NATIVE: &str = "cfg(not(target_arch = \"wasm32\"))";
 
 /// Writes it into a crate's folder.
 pub fn write(dir: &Path) -> Result<(), KitError> {
@@ -57,10 +61,12 @@ pub fn write(dir: &Path) -> Result<(), KitError> {
 }
 
 fn manifest() -> String {
-    let dependencies = DEPENDENCIES.map(|(name, version)| format!("{name} = {version}\n")).concat();
+    let lines =
+        |all: &[(&str, &str)]| all.iter().map(|(name, version)| format!("{name} = {version}\n")).collect::<String>();
+    let (dependencies, native) = (lines(&DEPENDENCIES), lines(&NATIVE_DEPENDENCIES));
     format!(
         "[package]\nname = \"adapter-sdk\"\nversion = \"{}\"\nedition = \"2024\"\nlicense = \"MIT OR Apache-2.0\"\npublish = false\n\n\
-         [dependencies]\n{dependencies}",
+         [dependencies]\n{dependencies}\n[target.'{NATIVE}'.dependencies]\n{native}",
         env!("CARGO_PKG_VERSION")
     )
 }
@@ -96,10 +102,14 @@ mod tests {
         let sdk = fs::read_to_string(root.join("adapters/sdk/Cargo.toml")).unwrap();
         let workspace: toml::Table = toml::from_str(&workspace).unwrap();
         let sdk: toml::Table = toml::from_str(&sdk).unwrap();
-        let needed: BTreeSet<&str> = sdk["dependencies"].as_table().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(needed, DEPENDENCIES.iter().map(|(name, _)| *name).collect());
+        let needed =
+            |of: &toml::Value| -> BTreeSet<String> { of["dependencies"].as_table().unwrap().keys().cloned().collect() };
+        let carried =
+            |all: &[(&str, &str)]| all.iter().map(|(name, _)| (*name).to_owned()).collect::<BTreeSet<String>>();
+        assert_eq!(needed(&sdk.clone().into()), carried(&DEPENDENCIES));
+        assert_eq!(needed(&sdk["target"][NATIVE]), carried(&NATIVE_DEPENDENCIES));
         let version = |value: &toml::Value| value.get("version").unwrap_or(value).as_str().unwrap().to_owned();
-        for (name, text) in DEPENDENCIES {
+        for (name, text) in DEPENDENCIES.into_iter().chain(NATIVE_DEPENDENCIES) {
             let carried: toml::Table = toml::from_str(&format!("{name} = {text}")).unwrap();
             assert_eq!(version(&carried[name]), version(&workspace["workspace"]["dependencies"][name]), "{name}");
         }

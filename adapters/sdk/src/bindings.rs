@@ -21,6 +21,7 @@ wit_bindgen::generate!({
         "practice-sync:ehr/types@1.0.0/claim-status": [#[serde(from = "String", into = "String")]],
         "practice-sync:ehr/types@1.0.0/extra-value": [#[serde(from = "(String, String)", into = "(String, String)")]],
         "practice-sync:ehr/ehr@1.0.0/resource": [#[serde(rename_all = "snake_case")]],
+        "practice-sync:ehr/ehr@1.0.0/patient-field": [#[serde(rename_all = "snake_case")]],
         "practice-sync:ehr/types@1.0.0/address": [#[derive(Default)]],
         "practice-sync:ehr/types@1.0.0/patient": [#[derive(Default)]],
         "practice-sync:ehr/types@1.0.0/provider": [#[derive(Default)]],

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::{PatientChange, records::Patient};
+use crate::{PatientChange, PatientField, json, records::Patient};
 
 impl PatientChange {
     /// The patient to write, made of the one the EHR has now. An address is changed line by line: staff may have changed another line.
@@ -22,6 +22,15 @@ impl PatientChange {
         let wanted = form(&self.patient);
         self.before.as_ref().map_or_else(|| wanted.clone(), |before| differing(&form(before), &wanted))
     }
+}
+
+/// Of the fields an EHR keeps nothing of, those that a patient has: `work-phone-extension`.
+pub(crate) fn lost(patient: &Patient, unkept: &[PatientField]) -> Vec<String> {
+    let said = json::fields(patient).unwrap_or_default();
+    let name = |field: &PatientField| serde_json::to_value(field).ok()?.as_str().map(str::to_owned);
+    let lost =
+        unkept.iter().filter_map(name).filter(|name| said.get(name).is_some_and(|value| *value != Value::Bool(false)));
+    lost.map(|name| name.replace('_', "-")).collect()
 }
 
 /// What differs between two objects, on every level; null for what is gone.
@@ -110,6 +119,14 @@ mod tests {
         assert_eq!(Value::from(change.fields(form)), json!({"home": {"town": "Peoria"}}));
         let gone = PatientChange { patient: Patient::default(), before };
         assert_eq!(Value::from(gone.fields(form)), json!({"home": null}));
+    }
+
+    #[test]
+    fn what_an_ehr_keeps_nothing_of_is_told_where_it_is_said() {
+        let said = Patient { ssn: Some("1".to_owned()), unsubscribed_sms: true, ..patient(None, "1") };
+        let unkept = [PatientField::Ssn, PatientField::UnsubscribedSms, PatientField::NonPatient, PatientField::Extra];
+        assert_eq!(lost(&said, &unkept), ["ssn", "unsubscribed-sms"]);
+        assert!(lost(&Patient::default(), &unkept).is_empty());
     }
 
     #[test]

@@ -21,12 +21,28 @@ const LISTS: [&str; 10] = [
     "payouts",
 ];
 
+/// What most records are not: absent in JSON means no.
+const FLAGS: [&str; 9] = [
+    "inactive",
+    "new_patient",
+    "non_patient",
+    "unsubscribed_sms",
+    "unsubscribed_email",
+    "unavailable",
+    "patient_confirmed",
+    "patient_missed",
+    "cancelled",
+];
+
 macro_rules! records {
     ($($resource:ident $case:ident $record:ident,)*) => {
-        /// The record of a resource that these fields are. Optional fields and lists may be absent, others are ignored.
+        /// The record of a resource that these fields are. Optional fields, lists and what most are not may be absent, others are ignored.
         pub fn record(resource: Resource, mut fields: Map<String, Value>) -> serde_json::Result<Record> {
             for list in LISTS {
                 fields.entry(list).or_insert_with(|| json!([]));
+            }
+            for flag in FLAGS {
+                fields.entry(flag).or_insert(Value::Bool(false));
             }
             let fields = Value::Object(fields);
             Ok(match resource {

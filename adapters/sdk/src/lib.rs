@@ -1,5 +1,9 @@
 //! The guest side of the adapter contract: implement [`Adapter`], hand the type to [`export_adapter!`], and use [`http`],
-//! [`clock`], [`config`] and [`log`] for everything outside the sandbox. [`json`] makes records of an EHR's JSON.
+//! [`clock`], [`config`] and [`log`] for everything outside the sandbox.
+//!
+//! Above that stand layers, each of which can be left out: [`tables::Tables`] is an adapter by tables of what can be read ([`streams`])
+//! and written ([`writes`]), with the cursors of [`pass`]; [`settings`] are typed; [`json`] makes records of an EHR's JSON; [`redact`]
+//! takes patient data out of an EHR's words.
 //!
 //! ```
 //! use adapter_sdk::{Adapter, Description, Fault, Hosting, Page, Receipt, Resource, Write, http};
@@ -42,11 +46,17 @@ pub mod json;
 pub mod log;
 #[cfg(target_arch = "wasm32")]
 mod panics;
+pub mod pass;
 pub mod records;
+pub mod redact;
+pub mod settings;
+pub mod streams;
+pub mod tables;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 pub mod time;
 mod words;
+pub mod writes;
 
 pub use bindings::exports::practice_sync::ehr::ehr::{
     AppointmentChange, Deletions, Description, Fault, Hosting, MaxLength, Page, PatientChange, PatientField,

@@ -76,6 +76,24 @@ impl Host {
         self
     }
 
+    /// The defaults of the settings that an `adapter.toml` declares.
+    pub fn manifest(mut self, text: &str) -> Host {
+        let manifest: toml::Table = toml::from_str(text).expect("the manifest is TOML");
+        let declared = manifest.get("settings").and_then(toml::Value::as_table);
+        for (name, setting) in declared.into_iter().flatten() {
+            let default = match setting.get("default") {
+                Some(toml::Value::String(text)) => text.clone(),
+                Some(toml::Value::Array(items)) => {
+                    items.iter().filter_map(toml::Value::as_str).collect::<Vec<_>>().join(", ")
+                }
+                Some(other) => other.to_string(),
+                None => continue,
+            };
+            self.settings.entry(name.clone()).or_insert(default);
+        }
+        self
+    }
+
     /// Sets the present, which stands still.
     pub fn at(mut self, now: Instant) -> Host {
         self.now = now;

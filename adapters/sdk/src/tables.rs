@@ -1,0 +1,109 @@
+//! An adapter by tables: what can be read and what can be written. [`Adapter`]'s four calls follow from them.
+//!
+//! ```
+//! use adapter_sdk::{
+//!     Description, Fault, Receipt, Record, Resource, http,
+//!     records::Operatory,
+//!     streams::{Ask, List, Listed, Mapped, Rows, Stream},
+//!     tables::Tables,
+//!     writes::Handler,
+//! };
+//! use serde_json::Value;
+//!
+//! /// The EHR for one call: settings, credentials that are asked for, what is looked up once.
+//! struct Example;
+//!
+//! impl Tables for Example {
+//!     const STREAMS: &'static [Stream<Example>] = &[Stream::whole(Resource::Operatories, ROOMS)];
+//!     const WRITES: &'static [Handler<Example>] = &[];
+//!
+//!     fn open() -> Result<Example, Fault> {
+//!         Ok(Example)
+//!     }
+//!
+//!     fn about(&self, by_tables: Description) -> Result<Description, Fault> {
+//!         Ok(Description { name: "Example".into(), version: env!("CARGO_PKG_VERSION").into(), operatories: true, ..by_tables })
+//!     }
+//! }
+//!
+//! const ROOMS: &[List<Example>] = &[List { prefix: "", page: rooms, rows: Rows { id: "id", map: room } }];
+//!
+//! fn rooms(_: &Example, asked: &Ask) -> Result<Listed, Fault> {
+//!     let rows = http::get_json(format!("/rooms?offset={}&limit={}", asked.offset()?, asked.limit))?;
+//!     Listed::offset(rows, asked)
+//! }
+//!
+//! fn room(_: &Example, _: Resource, row: Value) -> Mapped {
+//!     let text = |name: &str| row[name].as_str().map(str::to_owned).ok_or(format!("`{name}` is missing"));
+//!     Ok(Record::Operatory(Operatory { id: text("id")?, name: text("name")?, active: true, ..Default::default() }).into())
+//! }
+//!
+//! adapter_sdk::export_adapter!(Example);
+//! ```
+
+use crate::{
+    Adapter, Description, Fault, Page, PatientField, Receipt, Resource, Write, change, streams::Stream, warn,
+    writes::Handler,
+};
+
+/// One EHR behind the contract, by tables. Every call opens it anew.
+pub trait Tables: Sized + 'static {
+    /// What can be read, in the order in which the records refer to each other.
+    const STREAMS: &'static [Stream<Self>];
+    /// What can be written.
+    const WRITES: &'static [Handler<Self>];
+    /// What the EHR keeps nothing of: the log says it where one is lost.
+    const UNKEPT: &'static [PatientField] = &[];
+
+    /// For one call. It reads the settings and asks the EHR nothing that the call may not need.
+    fn open() -> Result<Self, Fault>;
+
+    /// What this EHR can do: `by_tables` has what the tables say, to be completed by its name, and narrowed where this practice's EHR
+    /// has less.
+    fn about(&self, by_tables: Description) -> Result<Description, Fault>;
+}
+
+impl<T: Tables> Adapter for T {
+    fn describe() -> Result<Description, Fault> {
+        let writes: Vec<_> = T::WRITES.iter().map(Handler::kind).collect();
+        T::open()?.about(Description {
+            pulls: T::STREAMS.iter().map(Stream::ability).collect(),
+            new_patients: writes.contains(&crate::WriteKind::CreatePatient),
+            writes,
+            unkept_patient_fields: T::UNKEPT.to_vec(),
+            ..Description::default()
+        })
+    }
+
+    fn pull(resource: Resource, cursor: Option<String>, limit: u32) -> Result<Page, Fault> {
+        let stream = T::STREAMS.iter().find(|stream| stream.resource == resource);
+        let stream = stream.ok_or_else(|| Fault::unsupported("this adapter does not read such records"))?;
+        stream.pull(&T::open()?, cursor.as_deref(), limit)
+    }
+
+    fn push(write_key: String, write: Write) -> Result<Receipt, Fault> {
+        let ehr = T::open()?;
+        if let Write::CreatePatient(patient) | Write::UpdatePatient(crate::PatientChange { patient, .. }) = &write {
+            let lost = change::lost(patient, T::UNKEPT);
+            if !lost.is_empty() {
+                warn!("the EHR has no field for {}", lost.join(", "));
+            }
+        }
+        let pushed = T::WRITES.iter().find_map(|handler| handler.push(&ehr, &write_key, &write));
+        pushed.unwrap_or_else(|| Err(no_such_write()))
+    }
+
+    fn find(write_key: String, write: Write) -> Result<Option<Receipt>, Fault> {
+        let ehr = T::open()?;
+        let found = T::WRITES.iter().find_map(|handler| handler.find(&ehr, &write_key, &write));
+        match found.unwrap_or_else(|| Err(no_such_write())) {
+            // Certainly not written is not what a refused look says: ask again.
+            Err(Fault::Rejected(why)) => Err(Fault::retry_later(why, None)),
+            found => found,
+        }
+    }
+}
+
+fn no_such_write() -> Fault {
+    Fault::unsupported("this adapter does not write such records")
+}
