@@ -1,135 +1,106 @@
-//! Writing appointments. The application's forms are not idempotent: whoever writes looks before, by the reference that carries the write
-//! key or at the appointment itself.
+//! Writing appointments: a new one carries the write key as its reference; a change is written where the appointment is as it was to be.
 
-use adapter_sdk::{Fault, Receipt, clock, http::Method, records::Appointment as Wanted, warn};
+use adapter_sdk::{AppointmentChange, Fault, Receipt, clock, http::Method, records::Appointment};
 use serde_json::{Map, Value};
 
 use crate::{
-    client::Client,
+    client::GatedCloud,
     faults,
-    map::{self, APPOINTMENTS},
+    map::{self, Visit, found, written},
+    markup::APPOINTMENTS,
     requests,
-    responses::{Appointment, typed},
 };
 
-pub fn create(client: &Client, key: &str, a: &Wanted) -> Result<Receipt, Fault> {
-    if a.operatory.is_none() {
+pub fn create(app: &GatedCloud, key: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    if change.appointment.operatory.is_none() {
         return Err(Fault::rejected("the EHR's schedule needs an operatory"));
     }
-    if let Some(earlier) = find(client, key)? {
-        return Ok(earlier);
-    }
-    let path = format!("/api/{}", APPOINTMENTS.name);
-    let made = client.change(Method::Post, &path, APPOINTMENTS.names, &requests::appointment(key, a))?;
-    receipt_of(made.map_err(|code| faults::of_refusal(&code))?)
+    let fields = requests::appointment(key, &change.appointment);
+    let made = app.change(Method::Post, "/api/appointments", APPOINTMENTS, &fields)?;
+    written(made.map_err(|code| faults::of_refusal(&code))?)
 }
 
-pub fn reschedule(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
-    let held = existing(client, a)?;
-    if stands(&held, a) {
-        return Ok(receipt(&held));
-    }
-    changed(client, a, &requests::moved(a))
+/// The appointment that carries a key, wherever it was moved since.
+pub fn find(app: &GatedCloud, key: &str) -> Result<Option<Receipt>, Fault> {
+    app.by_reference(APPOINTMENTS, key)?.map(found).transpose()
 }
 
-pub fn confirm(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
-    let held = existing(client, a)?;
+pub fn reschedule(app: &GatedCloud, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    changed(app, change, &requests::moved(&change.appointment))
+}
+
+pub fn confirm(app: &GatedCloud, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &change.appointment;
+    let held = read(app, change)?.ok_or_else(|| faults::of_refusal("not_found"))?;
     if is_confirmed(&held, a) {
-        return Ok(receipt(&held));
+        return Ok(held.receipt());
     }
     // Who has come already is not only expected again.
-    let status = (a.confirmed && !held.came()).then_some("confirmed");
-    changed(client, a, &requests::confirmed(a, status))
+    let status = (a.confirmed && !held.status.came()).then_some("confirmed");
+    changed(app, change, &requests::confirmed(a, status))
 }
 
-pub fn check_in(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
-    let held = existing(client, a)?;
-    if has_arrived(&held, a) {
-        return Ok(receipt(&held));
-    }
-    changed(client, a, &requests::arrived(a.checkin_at.unwrap_or_else(clock::now)))
+pub fn check_in(app: &GatedCloud, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    changed(app, change, &requests::arrived(change.appointment.checkin_at.unwrap_or_else(clock::now)))
 }
 
-pub fn note(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
-    changed(client, a, &requests::note(a))
+pub fn note(app: &GatedCloud, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    changed(app, change, &requests::note(&change.appointment))
 }
 
 /// What is cancelled or gone already is as cancelled as it was to be.
-pub fn cancel(client: &Client, a: &Wanted, reason: Option<&str>) -> Result<Receipt, Fault> {
-    let path = requests::record(APPOINTMENTS.name, &a.id);
-    match client.change(Method::Patch, &path, APPOINTMENTS.names, &requests::cancelled(reason))? {
-        Ok(row) => receipt_of(row),
+pub fn cancel(app: &GatedCloud, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let (id, fields) = (&change.appointment.id, requests::cancelled(change.reason.as_deref()));
+    match app.change(Method::Patch, &requests::record(APPOINTMENTS, id), APPOINTMENTS, &fields)? {
+        Ok(row) => written(row),
         Err(code) if matches!(code.as_str(), "cancelled" | "not_found") => {
-            Ok(Receipt { id: a.id.clone(), version: None })
+            Ok(Receipt { id: id.clone(), version: None })
         }
         Err(code) => Err(faults::of_refusal(&code)),
     }
 }
 
-/// The appointment that carries a key, wherever it was moved since.
-pub fn find(client: &Client, key: &str) -> Result<Option<Receipt>, Fault> {
-    let mut ours = Vec::new();
-    for row in client.by_reference(APPOINTMENTS, key)? {
-        let row: Appointment = shown(row)?;
-        // What the search takes for alike may be another.
-        if row.reference.as_deref() == Some(key) {
-            ours.push(row);
-        }
-    }
-    if ours.len() > 1 {
-        warn!("{} appointments carry one write key", ours.len());
-    }
-    Ok(ours.first().map(receipt))
-}
-
-/// Changes carry no key: they are written where the appointment is as it was to be.
-pub fn find_change(
-    client: &Client,
-    a: &Wanted,
-    is_so: impl Fn(&Appointment, &Wanted) -> bool,
+/// Whether a change is written: it carries no key, so that the appointment itself tells.
+pub fn is_so(
+    app: &GatedCloud,
+    change: &AppointmentChange,
+    is_so: fn(&Visit, &Appointment) -> bool,
 ) -> Result<Option<Receipt>, Fault> {
-    Ok(read(client, a)?.filter(|held| is_so(held, a)).map(|held| receipt(&held)))
+    Ok(read(app, change)?.filter(|held| is_so(held, &change.appointment)).map(|held| held.receipt()))
 }
 
-pub fn stands(held: &Appointment, a: &Wanted) -> bool {
-    held.start == a.start
-        && held.end == a.end
-        && a.operatory.as_ref().is_none_or(|operatory| *operatory == held.operatory)
-        && (a.provider.is_none() || a.provider == held.provider)
-        && !held.is_off()
+pub fn stands(Visit { shown, status }: &Visit, a: &Appointment) -> bool {
+    shown.start == a.start
+        && shown.end == a.end
+        && (a.operatory.is_none() || a.operatory == shown.operatory)
+        && (a.provider.is_none() || a.provider == shown.provider)
+        && !status.is_off()
 }
 
-pub fn is_confirmed(held: &Appointment, a: &Wanted) -> bool {
-    (!a.confirmed || map::is_confirmed(held.status)) && held.confirmed_by_patient == a.patient_confirmed
+pub fn is_confirmed(held: &Visit, a: &Appointment) -> bool {
+    (!a.confirmed || held.shown.confirmed) && held.shown.patient_confirmed == a.patient_confirmed
 }
 
-pub fn has_arrived(held: &Appointment, a: &Wanted) -> bool {
-    held.came() && held.arrived_at.is_some() && a.checkin_at.is_none_or(|at| held.arrived_at == Some(at))
+pub fn has_arrived(Visit { shown, status }: &Visit, a: &Appointment) -> bool {
+    status.came() && shown.checkin_at.is_some() && a.checkin_at.is_none_or(|at| shown.checkin_at == Some(at))
 }
 
-fn changed(client: &Client, a: &Wanted, fields: &Map<String, Value>) -> Result<Receipt, Fault> {
-    let path = requests::record(APPOINTMENTS.name, &a.id);
-    let row = client.change(Method::Patch, &path, APPOINTMENTS.names, fields)?;
-    receipt_of(row.map_err(|code| faults::of_refusal(&code))?)
+pub fn is_noted(held: &Visit, a: &Appointment) -> bool {
+    held.shown.note == a.note
 }
 
-fn existing(client: &Client, a: &Wanted) -> Result<Appointment, Fault> {
-    read(client, a)?.ok_or_else(|| faults::of_refusal("not_found"))
+pub fn is_off(held: &Visit, _: &Appointment) -> bool {
+    held.status.is_off()
 }
 
-fn read(client: &Client, a: &Wanted) -> Result<Option<Appointment>, Fault> {
-    client.one(APPOINTMENTS, &a.id)?.map(shown).transpose()
+fn changed(app: &GatedCloud, change: &AppointmentChange, fields: &Map<String, Value>) -> Result<Receipt, Fault> {
+    let path = requests::record(APPOINTMENTS, &change.appointment.id);
+    let row = app.change(Method::Patch, &path, APPOINTMENTS, fields)?;
+    written(row.map_err(|code| faults::of_refusal(&code))?)
 }
 
-fn shown(row: Value) -> Result<Appointment, Fault> {
-    typed(row).map_err(|why| Fault::retry_later(why, None))
-}
-
-fn receipt(held: &Appointment) -> Receipt {
-    Receipt { id: held.id.clone(), version: Some(held.revision.to_string()) }
-}
-
-/// Of what was written: an answer that cannot be understood proves nothing.
-fn receipt_of(row: Value) -> Result<Receipt, Fault> {
-    typed(row).map(|held: Appointment| receipt(&held)).map_err(Fault::unknown)
+fn read(app: &GatedCloud, change: &AppointmentChange) -> Result<Option<Visit>, Fault> {
+    let row = app.one(APPOINTMENTS, &change.appointment.id)?;
+    let visit = row.map(map::visit).transpose()?;
+    visit.map(|visit| visit.ok_or_else(|| Fault::retry_later(map::CONTRADICTS, None))).transpose()
 }

@@ -4,60 +4,47 @@ use std::cell::RefCell;
 
 use adapter_sdk::{
     Fault, gate,
-    http::{Method, Request, Response},
+    http::{Method, Request},
+    streams::{Ask, Changes},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::{
     faults::{self, Outcome},
-    map::Kind,
-    markup::{self, Names},
+    markup::{self, Kind, Names},
     requests::{self, Form},
-    responses::{Changes, Session, Told, Unreadable, typed},
+    responses::{Listed, Session, Told},
 };
 
 #[derive(Default)]
-pub struct Client {
+pub struct GatedCloud {
     form: RefCell<Option<Form>>,
 }
 
-/// A page of what changed, with records under own names.
-pub struct Listed {
-    pub items: Vec<Value>,
-    pub removed: Vec<String>,
-    pub mark: String,
-    pub more: bool,
-    pub total: u64,
-}
-
-impl Client {
-    /// What changed since a mark. None: the mark is of other books.
-    pub fn changes(&self, kind: Kind, mark: Option<&str>, limit: u32) -> Result<Option<Listed>, Fault> {
-        let told = match outcome(&requests::read(&requests::changes(kind.name, mark, limit)), true)? {
+impl GatedCloud {
+    /// What changed since a mark, under own names. None: the mark is of other books.
+    pub fn changes(&self, kind: Kind, asked: &Ask) -> Result<Option<Changes>, Fault> {
+        let told = match outcome(&requests::read(&requests::changes(kind, asked)), true)? {
             Outcome::Told(told) => told,
             Outcome::Refused(code) if code == "mark_expired" => return Ok(None),
             Outcome::Refused(code) => return Err(faults::of_refused_read(&code)),
         };
-        let Changes { items, removed, mark, more, total } = frame(&told, markup::CHANGES, true)?;
-        Ok(Some(Listed { items: owned(&told, kind.names, &items)?, removed, mark, more, total }))
+        let Listed { items, removed, mark, more, total } = frame(&told, markup::CHANGES)?;
+        Ok(Some(Changes { rows: owned(&told, kind, &items)?, deleted: removed, mark, more, total: Some(total) }))
     }
 
-    /// The records with a reference.
-    pub fn by_reference(&self, kind: Kind, key: &str) -> Result<Vec<Value>, Fault> {
-        match outcome(&requests::read(&requests::by_reference(kind.name, key)), true)? {
-            Outcome::Told(told) => {
-                let held = told.frame(markup::ITEMS).map_err(|why| faults::of_unreadable(why, true))?;
-                owned(&told, kind.names, held["items"].as_array().ok_or_else(not_a_list)?)
-            }
-            Outcome::Refused(code) => Err(faults::of_refused_read(&code)),
-        }
+    /// The record that carries a write key. What the search takes for alike may be another.
+    pub fn by_reference(&self, kind: Kind, key: &str) -> Result<Option<Value>, Fault> {
+        let told = shown(&requests::by_reference(kind, key))?;
+        let items: Items = frame(&told, markup::ITEMS)?;
+        Ok(owned(&told, kind, &items.items)?.into_iter().find(|row| row["write_key"] == key))
     }
 
     /// One record under own names; none where the application says that there is none.
     pub fn one(&self, kind: Kind, id: &str) -> Result<Option<Value>, Fault> {
-        match outcome(&requests::read(&requests::record(kind.name, id)), true)? {
-            Outcome::Told(told) => item(&told, kind.names, true).map(Some),
+        match outcome(&requests::read(&requests::record(kind, id)), true)? {
+            Outcome::Told(told) => item(&told, kind, true).map(Some),
             Outcome::Refused(code) if code == "not_found" => Ok(None),
             Outcome::Refused(code) => Err(faults::of_refused_read(&code)),
         }
@@ -68,15 +55,15 @@ impl Client {
         &self,
         method: Method,
         path: &str,
-        names: Names,
+        kind: Kind,
         fields: &Map<String, Value>,
     ) -> Result<Result<Value, String>, Fault> {
         let mut renewed = false;
         loop {
             let form = self.form()?;
-            let request = requests::change(method, path, &form, &form.markup.sent(names, fields));
+            let request = requests::change(method, path, &form, &form.markup.sent(kind.names, fields));
             match outcome(&request, false)? {
-                Outcome::Told(told) => return item(&told, names, false).map(Ok),
+                Outcome::Told(told) => return item(&told, kind, false).map(Ok),
                 // The session has another token meanwhile, and nothing was written.
                 Outcome::Refused(code) if code == "csrf" && !renewed => {
                     renewed = true;
@@ -92,11 +79,8 @@ impl Client {
         if let Some(form) = &*self.form.borrow() {
             return Ok(form.clone());
         }
-        let told = match outcome(&requests::read(requests::SESSION), true)? {
-            Outcome::Told(told) => told,
-            Outcome::Refused(code) => return Err(faults::of_refused_read(&code)),
-        };
-        let Session { csrf } = frame(&told, markup::SESSION, true)?;
+        let told = shown(requests::SESSION)?;
+        let Session { csrf } = frame(&told, markup::SESSION)?;
         let form = Form { markup: told.markup, csrf };
         self.form.replace(Some(form.clone()));
         Ok(form)
@@ -104,25 +88,35 @@ impl Client {
 }
 
 fn outcome(request: &Request, reads: bool) -> Result<Outcome, Fault> {
-    let answer: Response = gate::send(request).map_err(|error| faults::of_error(error, reads))?;
+    let answer = gate::send(request).map_err(|error| faults::of_error(error, reads))?;
     faults::judged(&answer, reads)
 }
 
-fn frame<T: DeserializeOwned>(told: &Told, names: Names, reads: bool) -> Result<T, Fault> {
-    let own = told.frame(names).map_err(|why| faults::of_unreadable(why, reads))?;
-    typed(own).map_err(|why| if reads { Fault::retry_later(why, None) } else { Fault::unknown(why) })
+/// Of what is always there.
+fn shown(path: &str) -> Result<Told, Fault> {
+    match outcome(&requests::read(path), true)? {
+        Outcome::Told(told) => Ok(told),
+        Outcome::Refused(code) => Err(faults::of_refused_read(&code)),
+    }
 }
 
-fn item(told: &Told, names: Names, reads: bool) -> Result<Value, Fault> {
-    let own = told.frame(markup::ITEM).and_then(|held| told.own(names, &held["item"]));
+#[derive(serde::Deserialize)]
+struct Items {
+    items: Vec<Value>,
+}
+
+fn frame<T: DeserializeOwned>(told: &Told, names: Names) -> Result<T, Fault> {
+    let own = told.frame(names).map_err(|why| faults::of_unreadable(why, true))?;
+    // serde's own message would quote the record.
+    serde_json::from_value(own).map_err(|_| faults::of_wrong_kind())
+}
+
+fn item(told: &Told, kind: Kind, reads: bool) -> Result<Value, Fault> {
+    let own = told.frame(markup::ITEM).and_then(|held| told.own(kind.names, &held["item"]));
     own.map_err(|why| faults::of_unreadable(why, reads))
 }
 
-fn owned(told: &Told, names: Names, items: &[Value]) -> Result<Vec<Value>, Fault> {
-    let all: Result<Vec<Value>, Unreadable> = items.iter().map(|item| told.own(names, item)).collect();
+fn owned(told: &Told, kind: Kind, items: &[Value]) -> Result<Vec<Value>, Fault> {
+    let all: Result<Vec<Value>, _> = items.iter().map(|item| told.own(kind.names, item)).collect();
     all.map_err(|why| faults::of_unreadable(why, true))
-}
-
-fn not_a_list() -> Fault {
-    Fault::retry_later("the EHR's answer is not a list", None)
 }

@@ -71,9 +71,10 @@ pub fn of_unreadable(why: Unreadable, reads: bool) -> Fault {
             Markup::KNOWN
         ),
         Unreadable::Lacking(lacking) => format!(
-            "the EHR's web application says it is at markup {}, but `{}` is missing or different: this adapter needs an update",
+            "the EHR's web application says it is at markup {}, but `{}` ({}) is missing or different: this adapter needs an update",
             lacking.markup.word(),
-            lacking.name
+            lacking.name,
+            lacking.path
         ),
     };
     match reads {
@@ -83,28 +84,41 @@ pub fn of_unreadable(why: Unreadable, reads: bool) -> Fault {
     }
 }
 
+/// Refusals of a change that another attempt may escape: the page was valid a moment ago, and the next one will be.
+const PASSING: [(&str, &str); 2] = [
+    ("csrf", "the EHR does not take the token of its own session"),
+    ("page_outdated", "the EHR's web application was updated meanwhile"),
+];
+
+const REFUSALS: [(&str, &str); 13] = [
+    ("overlap", "the operatory is occupied at that time"),
+    ("changed_meanwhile", "the appointment was changed in the EHR since it was read"),
+    ("cancelled", "the appointment is cancelled in the EHR"),
+    ("completed", "the visit is over in the EHR"),
+    ("chart_taken", "the chart number belongs to another patient in the EHR"),
+    ("not_found", "the EHR has no such record"),
+    ("unknown_patient", "the EHR has no such patient"),
+    ("unknown_provider", "the EHR has no such provider"),
+    ("unknown_chair", "the EHR has no such operatory in use"),
+    ("unknown_type", "the EHR has no such appointment type"),
+    ("missing_field", "the EHR needs a field that is not given"),
+    ("wrong_field", "the EHR does not take the value of a field"),
+    ("too_long", "a text is longer than the EHR takes"),
+];
+
 /// The fault of a change the application refused. Its words may name a patient and are never passed on.
 pub fn of_refusal(code: &str) -> Fault {
-    let reason = match code {
-        // The page was valid a moment ago: the next one will be.
-        "csrf" => return Fault::retry_later("the EHR does not take the token of its own session", None),
-        "page_outdated" => return Fault::retry_later("the EHR's web application was updated meanwhile", None),
-        "overlap" => "the operatory is occupied at that time",
-        "changed_meanwhile" => "the appointment was changed in the EHR since it was read",
-        "cancelled" => "the appointment is cancelled in the EHR",
-        "completed" => "the visit is over in the EHR",
-        "chart_taken" => "the chart number belongs to another patient in the EHR",
-        "not_found" => "the EHR has no such record",
-        "unknown_patient" => "the EHR has no such patient",
-        "unknown_provider" => "the EHR has no such provider",
-        "unknown_chair" => "the EHR has no such operatory in use",
-        "unknown_type" => "the EHR has no such appointment type",
-        "missing_field" => "the EHR needs a field that is not given",
-        "wrong_field" => "the EHR does not take the value of a field",
-        "too_long" => "a text is longer than the EHR takes",
-        code => return Fault::rejected(format!("the EHR refuses it: {code}")),
-    };
-    Fault::rejected(reason)
+    let said = |all: &[(&str, &str)]| all.iter().find(|(known, _)| *known == code).map(|(_, why)| (*why).to_owned());
+    match said(&PASSING) {
+        Some(why) => Fault::retry_later(why, None),
+        None => Fault::rejected(said(&REFUSALS).unwrap_or_else(|| format!("the EHR refuses it: {code}"))),
+    }
+}
+
+pub const WRONG_KIND: &str = "a field of the EHR's answer is not of the kind it should be";
+
+pub fn of_wrong_kind() -> Fault {
+    Fault::retry_later(WRONG_KIND, None)
 }
 
 /// A look the application refused says nothing about what was looked for.

@@ -1,152 +1,80 @@
 //! Adapter for a cloud EHR that has no API: it makes the calls the web application's own pages make, in the session of a staff member
 //! logged in at a workstation, and reaches nothing any other way. `requests` builds, `responses` and `markup` parse, `map` translates, `faults`
-//! judges, `client` sends, `booking` and `patients` write.
+//! judges, `client` sends, `booking` and `patients` write, and the tables here join them.
 
 pub mod booking;
 pub mod client;
-pub mod cursor;
 pub mod faults;
 pub mod map;
 pub mod markup;
 pub mod patients;
 pub mod requests;
 pub mod responses;
-pub mod settings;
 
 use adapter_sdk::{
-    Adapter, Deletions, Description, Fault, Hosting, MaxLength, Page, PatientField, PullAbility, Receipt, Resource,
-    SkippedRecord, Write, WriteKind,
+    Description, Fault, MaxLength, PatientField, Resource, settings, streams::Stream, tables::Tables, writes::Handler,
 };
+use serde::Deserialize;
 
-use client::{Client, Listed};
-use cursor::Cursor;
-use map::Kind;
-use settings::Settings;
-
-pub struct GatedCloud;
+pub use client::GatedCloud;
+use markup::{APPOINTMENTS, HOURS, OPERATORIES, PATIENTS, PROVIDERS, TYPES};
 
 adapter_sdk::export_adapter!(GatedCloud);
 
-/// In the order in which they refer to each other.
-const PULLS: [Resource; 6] = [
-    Resource::Providers,
-    Resource::AppointmentTypes,
-    Resource::Operatories,
-    Resource::Patients,
-    Resource::WorkingHours,
-    Resource::Appointments,
-];
+#[derive(Deserialize)]
+struct Settings {
+    requests_per_minute: u32,
+}
 
-const WRITES: [WriteKind; 8] = [
-    WriteKind::CreatePatient,
-    WriteKind::UpdatePatient,
-    WriteKind::CreateAppointment,
-    WriteKind::RescheduleAppointment,
-    WriteKind::ConfirmAppointment,
-    WriteKind::CheckInAppointment,
-    WriteKind::CancelAppointment,
-    WriteKind::NoteAppointment,
-];
+impl Tables for GatedCloud {
+    const STREAMS: &'static [Stream<GatedCloud>] = &[
+        Stream::changes(Resource::Providers, |app, asked| app.changes(PROVIDERS, asked), "id", map::provider),
+        Stream::changes(Resource::AppointmentTypes, |app, asked| app.changes(TYPES, asked), "id", map::kind),
+        Stream::changes(Resource::Operatories, |app, asked| app.changes(OPERATORIES, asked), "id", map::operatory),
+        Stream::changes(Resource::Patients, |app, asked| app.changes(PATIENTS, asked), "id", map::patient),
+        Stream::changes(Resource::WorkingHours, |app, asked| app.changes(HOURS, asked), "id", map::hours),
+        Stream::changes(Resource::Appointments, |app, asked| app.changes(APPOINTMENTS, asked), "id", map::appointment),
+    ];
+    // The forms are not idempotent: who writes looks before.
+    const WRITES: &'static [Handler<GatedCloud>] = &[
+        Handler::create_patient(patients::create, |app, key, _| patients::find(app, key)).looking_first(),
+        Handler::update_patient(patients::update, patients::find_update),
+        Handler::create_appointment(booking::create, |app, key, _| booking::find(app, key)).looking_first(),
+        Handler::reschedule_appointment(booking::reschedule, |app, _, c| booking::is_so(app, c, booking::stands))
+            .looking_first(),
+        Handler::confirm_appointment(booking::confirm, |app, _, c| booking::is_so(app, c, booking::is_confirmed)),
+        Handler::check_in_appointment(booking::check_in, |app, _, c| booking::is_so(app, c, booking::has_arrived))
+            .looking_first(),
+        Handler::cancel_appointment(booking::cancel, |app, _, c| booking::is_so(app, c, booking::is_off)),
+        Handler::note_appointment(booking::note, |app, _, c| booking::is_so(app, c, booking::is_noted)),
+    ];
+    const UNKEPT: &'static [PatientField] = &[
+        PatientField::Ssn,
+        PatientField::WorkPhoneExtension,
+        PatientField::Guarantor,
+        PatientField::BillingType,
+        PatientField::Premedication,
+        PatientField::NonPatient,
+        PatientField::UnsubscribedSms,
+        PatientField::UnsubscribedEmail,
+        PatientField::Extra,
+    ];
 
-const UNKEPT: [PatientField; 5] = [
-    PatientField::Ssn,
-    PatientField::WorkPhoneExtension,
-    PatientField::BillingType,
-    PatientField::Premedication,
-    PatientField::Extra,
-];
+    fn open() -> Result<GatedCloud, Fault> {
+        Ok(GatedCloud::default())
+    }
 
-impl Adapter for GatedCloud {
     /// Asks nobody: a location is set up before anyone has logged in.
-    fn describe() -> Result<Description, Fault> {
-        let ability = |resource| PullAbility { resource, delta: true, deletions: Deletions::Reported };
+    fn about(&self, by_tables: Description) -> Result<Description, Fault> {
+        let Settings { requests_per_minute } = settings::read()?;
         Ok(Description {
             name: "Demo Cloud EHR".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            hosting: Hosting::Cloud,
-            pulls: PULLS.map(ability).to_vec(),
-            writes: WRITES.to_vec(),
-            unkept_patient_fields: UNKEPT.to_vec(),
             max_lengths: vec![MaxLength::new("appointment.note", 4_000)],
-            new_patients: true,
             operatories: true,
-            requests_per_minute: Settings::read()?.requests_per_minute,
+            requests_per_minute: (requests_per_minute > 0).then_some(requests_per_minute),
             gated: true,
-            ..Description::default()
+            ..by_tables
         })
     }
-
-    fn pull(resource: Resource, cursor: Option<String>, limit: u32) -> Result<Page, Fault> {
-        let kind = map::kind(resource).ok_or_else(|| Fault::unsupported("this adapter does not read such records"))?;
-        let asked = Cursor::parse(cursor.as_deref());
-        let mut at = asked.ok_or_else(|| Fault::rejected("not a cursor of this adapter"))?;
-        let client = Client::default();
-        let listed = match client.changes(kind, at.mark(), limit)? {
-            Some(listed) => listed,
-            // The application keeps other books now: whatever it had is shown again.
-            None => {
-                at = at.started_over();
-                let again = client.changes(kind, None, limit)?;
-                again.ok_or_else(|| Fault::retry_later("the EHR refuses the mark it gave", None))?
-            }
-        };
-        page(kind, at, listed)
-    }
-
-    fn push(key: String, write: Write) -> Result<Receipt, Fault> {
-        let client = Client::default();
-        match &write {
-            Write::CreatePatient(patient) => patients::create(&client, &key, patient),
-            Write::UpdatePatient(change) => patients::update(&client, change),
-            Write::CreateAppointment(change) => booking::create(&client, &key, &change.appointment),
-            Write::RescheduleAppointment(change) => booking::reschedule(&client, &change.appointment),
-            Write::ConfirmAppointment(change) => booking::confirm(&client, &change.appointment),
-            Write::CheckInAppointment(change) => booking::check_in(&client, &change.appointment),
-            Write::NoteAppointment(change) => booking::note(&client, &change.appointment),
-            Write::CancelAppointment(change) => booking::cancel(&client, &change.appointment, change.reason.as_deref()),
-            _ => Err(Fault::unsupported("this adapter does not write such records")),
-        }
-    }
-
-    fn find(key: String, write: Write) -> Result<Option<Receipt>, Fault> {
-        let client = Client::default();
-        match &write {
-            Write::CreatePatient(_) => patients::find(&client, &key),
-            Write::UpdatePatient(change) => patients::find_update(&client, change),
-            Write::CreateAppointment(_) => booking::find(&client, &key),
-            Write::RescheduleAppointment(change) => booking::find_change(&client, &change.appointment, booking::stands),
-            Write::ConfirmAppointment(change) => {
-                booking::find_change(&client, &change.appointment, booking::is_confirmed)
-            }
-            Write::CheckInAppointment(change) => {
-                booking::find_change(&client, &change.appointment, booking::has_arrived)
-            }
-            Write::NoteAppointment(change) => {
-                booking::find_change(&client, &change.appointment, |held, wanted| held.note == wanted.note)
-            }
-            Write::CancelAppointment(change) => {
-                booking::find_change(&client, &change.appointment, |held, _| held.is_off())
-            }
-            _ => Err(Fault::unsupported("this adapter does not write such records")),
-        }
-    }
-}
-
-fn page(kind: Kind, at: Cursor, listed: Listed) -> Result<Page, Fault> {
-    let (mut records, mut skipped) = (Vec::with_capacity(listed.items.len()), Vec::new());
-    for item in listed.items {
-        match (kind.record)(item)? {
-            Ok(record) => records.push(record),
-            Err(id) => skipped.push(SkippedRecord::new(id, "it contradicts itself")),
-        }
-    }
-    Ok(Page {
-        records,
-        skipped,
-        deleted: listed.removed,
-        whole: at.whole(),
-        estimate: at.whole().then_some(listed.total),
-        last: !listed.more,
-        cursor: at.next(&listed.mark, listed.more).to_string(),
-    })
 }

@@ -1,178 +1,152 @@
-//! The application's records as the contract's.
+//! The application's records, under own names, as the contract's.
 
 use adapter_sdk::{
-    Fault, Record, Resource,
-    records::{self, Address, ExtraValue, Gender, HourKind, Weekday},
+    Fault, Receipt, Record, Resource, json,
+    records::{Appointment, HourKind, Weekday},
+    streams::{Mapped, Trouble},
+    time::instant_of,
 };
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
-use crate::{
-    markup::{self, Names},
-    responses::{Appointment, AppointmentType, Day, Hours, Operatory, Patient, Provider, Status, typed},
-};
+use crate::{client::GatedCloud, faults};
 
-/// A kind of record: what calls name it, where its fields are, and what it becomes.
-#[derive(Clone, Copy)]
-pub struct Kind {
-    pub name: &'static str,
-    pub names: Names,
-    /// The inner error is the id of what contradicts itself.
-    pub record: fn(Value) -> Result<Result<Record, String>, Fault>,
+pub const CONTRADICTS: &str = "it contradicts itself";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    Scheduled,
+    Confirmed,
+    Arrived,
+    Completed,
+    Missed,
+    Cancelled,
 }
 
-pub const PATIENTS: Kind = Kind { name: "patients", names: markup::PATIENT, record: patient };
-pub const APPOINTMENTS: Kind = Kind { name: "appointments", names: markup::APPOINTMENT, record: appointment };
+impl Status {
+    /// It takes up its place no more.
+    pub fn is_off(self) -> bool {
+        matches!(self, Status::Missed | Status::Cancelled)
+    }
 
-pub fn kind(resource: Resource) -> Option<Kind> {
-    Some(match resource {
-        Resource::Patients => PATIENTS,
-        Resource::Appointments => APPOINTMENTS,
-        Resource::Providers => Kind { name: "providers", names: markup::PROVIDER, record: provider },
-        Resource::Operatories => Kind { name: "operatories", names: markup::OPERATORY, record: operatory },
-        Resource::AppointmentTypes => Kind { name: "types", names: markup::TYPE, record: appointment_type },
-        Resource::WorkingHours => Kind { name: "hours", names: markup::HOURS, record: hours },
-        _ => return None,
-    })
-}
-
-fn read<T: serde::de::DeserializeOwned>(own: Value) -> Result<T, Fault> {
-    typed(own).map_err(|why| Fault::retry_later(why, None))
-}
-
-fn patient(own: Value) -> Result<Result<Record, String>, Fault> {
-    let p: Patient = read(own)?;
-    let address =
-        Address { line1: p.street, line2: None, city: p.city, region: p.state, postal_code: p.zip, country: p.country };
-    let known = [&address.line1, &address.city, &address.region, &address.postal_code, &address.country];
-    let address = known.iter().any(|part| part.is_some()).then_some(address);
-    Ok(Ok(Record::Patient(records::Patient {
-        id: p.id,
-        first_name: p.first_name,
-        middle_name: p.middle_name,
-        last_name: p.last_name,
-        date_of_birth: p.born,
-        gender: p.sex.as_deref().map(gender),
-        email: p.email,
-        cell_phone: p.mobile,
-        home_phone: p.home_phone,
-        work_phone: p.work_phone,
-        address,
-        provider: p.provider,
-        chart_id: p.chart,
-        preferred_language: p.language,
-        inactive: p.inactive,
-        ..records::Patient::default()
-    })))
-}
-
-fn gender(sex: &str) -> Gender {
-    match sex {
-        "female" => Gender::Female,
-        "male" => Gender::Male,
-        _ => Gender::Other,
+    /// The patient is in the house, or was.
+    pub fn came(self) -> bool {
+        matches!(self, Status::Arrived | Status::Completed)
     }
 }
 
-fn provider(own: Value) -> Result<Result<Record, String>, Fault> {
-    let p: Provider = read(own)?;
-    Ok(Ok(Record::Provider(records::Provider {
-        id: p.id,
-        first_name: p.first_name,
-        last_name: p.last_name,
-        email: p.email,
-        npi: p.npi,
-        inactive: p.inactive,
-        ..records::Provider::default()
-    })))
+/// An appointment with the application's own word for how it stands.
+pub struct Visit {
+    pub shown: Appointment,
+    pub status: Status,
 }
 
-fn operatory(own: Value) -> Result<Result<Record, String>, Fault> {
-    let o: Operatory = read(own)?;
-    Ok(Ok(Record::Operatory(records::Operatory {
-        id: o.id,
-        name: o.name,
-        active: !o.closed,
-        bookable_online: !o.closed,
-        ..records::Operatory::default()
-    })))
-}
-
-fn appointment_type(own: Value) -> Result<Result<Record, String>, Fault> {
-    let t: AppointmentType = read(own)?;
-    Ok(match t.minutes {
-        1..=1_440 => Ok(Record::AppointmentType(records::AppointmentType {
-            id: t.id,
-            name: t.name,
-            minutes: t.minutes,
-            bookable_online: true,
-            ..records::AppointmentType::default()
-        })),
-        _ => Err(t.id),
-    })
-}
-
-fn hours(own: Value) -> Result<Result<Record, String>, Fault> {
-    let h: Hours = read(own)?;
-    if h.days.is_empty() {
-        return Ok(Err(h.id));
-    }
-    Ok(Ok(Record::WorkingHour(records::WorkingHour {
-        id: h.id,
-        provider: h.provider,
-        operatory: Some(h.operatory),
-        begin_time: h.begin,
-        end_time: h.end,
-        days: h.days.into_iter().map(weekday).collect(),
-        specific_date: None,
-        recurrence: None,
-        kind: HourKind::WorkingHour,
-        appointment_types: Vec::new(),
-        label: None,
-        active: true,
-        extra: Vec::new(),
-    })))
-}
-
-fn weekday(day: Day) -> Weekday {
-    match day {
-        Day::Mon => Weekday::Monday,
-        Day::Tue => Weekday::Tuesday,
-        Day::Wed => Weekday::Wednesday,
-        Day::Thu => Weekday::Thursday,
-        Day::Fri => Weekday::Friday,
-        Day::Sat => Weekday::Saturday,
-        Day::Sun => Weekday::Sunday,
+impl Visit {
+    pub fn receipt(&self) -> Receipt {
+        Receipt { id: self.shown.id.clone(), version: self.shown.version.clone() }
     }
 }
 
-fn appointment(own: Value) -> Result<Result<Record, String>, Fault> {
-    let a: Appointment = read(own)?;
-    if a.end <= a.start {
-        return Ok(Err(a.id));
-    }
-    Ok(Ok(Record::Appointment(records::Appointment {
-        confirmed: is_confirmed(a.status),
-        cancelled: a.status == Status::Cancelled,
-        patient_missed: a.status == Status::Missed,
-        id: a.id,
-        patient: a.patient,
-        provider: a.provider,
-        operatory: Some(a.operatory),
-        appointment_type: a.kind,
-        start: a.start,
-        end: a.end,
-        note: a.note,
-        unavailable: a.block,
-        patient_confirmed: a.confirmed_by_patient,
-        checkin_at: a.arrived_at,
-        checked_out_at: a.left_at,
-        write_key: a.reference,
-        version: Some(a.revision.to_string()),
-        extra: a.cancel_reason.map(|reason| ExtraValue::new("cancel_reason", reason)).into_iter().collect(),
-    })))
+pub fn provider(_: &GatedCloud, resource: Resource, own: Value) -> Mapped {
+    record(resource, own)
 }
 
-/// Who came was expected.
-pub fn is_confirmed(status: Status) -> bool {
-    matches!(status, Status::Confirmed | Status::Arrived | Status::Completed)
+pub fn patient(_: &GatedCloud, resource: Resource, mut own: Value) -> Mapped {
+    if own["gender"].as_str().is_some_and(|word| !["female", "male"].contains(&word)) {
+        own["gender"] = "other".into();
+    }
+    own["version"] = Value::Null;
+    let lines = ["line1", "city", "region", "postal_code", "country"];
+    let lines = lines.map(|line| (line.to_owned(), own[format!("address/{line}").as_str()].take()));
+    if lines.iter().any(|(_, line)| !line.is_null()) {
+        own["address"] = Value::Object(lines.into_iter().collect());
+    }
+    record(resource, own)
+}
+
+pub fn operatory(_: &GatedCloud, resource: Resource, mut own: Value) -> Mapped {
+    let open = !own["closed"].as_bool().ok_or_else(faults::of_wrong_kind)?;
+    (own["active"], own["bookable_online"]) = (open.into(), open.into());
+    record(resource, own)
+}
+
+pub fn kind(_: &GatedCloud, resource: Resource, mut own: Value) -> Mapped {
+    if !(1..=1_440).contains(&own["minutes"].as_u64().ok_or_else(faults::of_wrong_kind)?) {
+        return Err(CONTRADICTS.into());
+    }
+    own["bookable_online"] = true.into();
+    record(resource, own)
+}
+
+pub fn hours(_: &GatedCloud, resource: Resource, mut own: Value) -> Mapped {
+    let days = own["days"].as_array().ok_or_else(faults::of_wrong_kind)?.iter();
+    let days: Option<Vec<Weekday>> = days.map(|day| weekday(day.as_str()?)).collect();
+    let days = days.ok_or_else(faults::of_wrong_kind)?;
+    if days.is_empty() {
+        return Err(CONTRADICTS.into());
+    }
+    (own["days"], own["kind"], own["active"]) = (json!(days), json!(HourKind::WorkingHour), true.into());
+    record(resource, own)
+}
+
+fn weekday(word: &str) -> Option<Weekday> {
+    use Weekday::*;
+    let all = [Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday];
+    let at = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"].iter().position(|known| *known == word)?;
+    Some(all[at])
+}
+
+pub fn appointment(_: &GatedCloud, _: Resource, own: Value) -> Mapped {
+    match visit(own)? {
+        Some(Visit { shown, .. }) => Ok(Record::Appointment(shown).into()),
+        None => Err(CONTRADICTS.into()),
+    }
+}
+
+/// None for one that ends before it begins.
+pub fn visit(mut own: Value) -> Result<Option<Visit>, Fault> {
+    for name in ["start", "end", "checkin_at", "checked_out_at"] {
+        let at = &own[name];
+        own[name] = match at.as_str().and_then(instant_of) {
+            Some(at) => at.into(),
+            None if at.is_null() => Value::Null,
+            None => return Err(faults::of_wrong_kind()),
+        };
+    }
+    let status = Status::deserialize(&own["status"]).map_err(|_| faults::of_wrong_kind())?;
+    // Who came was expected.
+    own["confirmed"] = (status == Status::Confirmed || status.came()).into();
+    (own["cancelled"], own["patient_missed"]) =
+        ((status == Status::Cancelled).into(), (status == Status::Missed).into());
+    own["version"] = own["version"].as_u64().ok_or_else(faults::of_wrong_kind)?.to_string().into();
+    if let Some(reason) = own["cancel_reason"].as_str() {
+        own["extra"] = json!([["cancel_reason", reason]]);
+    }
+    let Record::Appointment(shown) = typed(Resource::Appointments, own)? else { return Ok(None) };
+    Ok((shown.end > shown.start).then_some(Visit { shown, status }))
+}
+
+/// Of a row that was looked for.
+pub fn found(row: Value) -> Result<Receipt, Fault> {
+    receipt(&row).ok_or_else(faults::of_wrong_kind)
+}
+
+/// Of what was written: an answer that cannot be understood proves nothing.
+pub fn written(row: Value) -> Result<Receipt, Fault> {
+    receipt(&row).ok_or_else(|| Fault::unknown(faults::WRONG_KIND))
+}
+
+fn receipt(row: &Value) -> Option<Receipt> {
+    Some(Receipt { id: row["id"].as_str()?.to_owned(), version: Some(row["version"].as_u64()?.to_string()) })
+}
+
+fn record(resource: Resource, own: Value) -> Mapped {
+    typed(resource, own).map(Into::into).map_err(Trouble::Fault)
+}
+
+/// A field of another kind is another release than the application says: nothing of the page is believed.
+fn typed(resource: Resource, own: Value) -> Result<Record, Fault> {
+    let Value::Object(fields) = own else { return Err(faults::of_wrong_kind()) };
+    json::record(resource, fields).map_err(|_| faults::of_wrong_kind())
 }

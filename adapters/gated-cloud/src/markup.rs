@@ -12,70 +12,94 @@ pub enum Markup {
 /// Own name, where v3 has it, where v4 has it: `name/given` is `given` in the object `name`.
 pub type Names = &'static [(&'static str, &'static str, &'static str)];
 
-pub const PATIENT: Names = &[
-    ("id", "id", "key"),
-    ("first_name", "firstName", "name/given"),
-    ("middle_name", "middleName", "name/middle"),
-    ("last_name", "lastName", "name/family"),
-    ("born", "dob", "birthDate"),
-    ("sex", "sex", "gender"),
-    ("email", "email", "contact/email"),
-    ("mobile", "mobile", "contact/mobile"),
-    ("home_phone", "homePhone", "contact/home"),
-    ("work_phone", "workPhone", "contact/work"),
-    ("street", "street", "home/line"),
-    ("city", "city", "home/city"),
-    ("state", "state", "home/region"),
-    ("zip", "zip", "home/zip"),
-    ("country", "country", "home/country"),
-    ("language", "language", "speaks"),
-    ("provider", "providerId", "provider/key"),
-    ("chart", "chartNo", "chart"),
-    ("inactive", "inactive", "archived"),
-    ("reference", "reference", "externalRef"),
-    ("revision", "revision", "rev"),
-];
+/// A kind of record: what calls name it, and where its fields are.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    pub name: &'static str,
+    pub names: Names,
+}
 
-pub const PROVIDER: Names = &[
-    ("id", "id", "key"),
-    ("first_name", "firstName", "name/given"),
-    ("last_name", "lastName", "name/family"),
-    ("email", "email", "contact/email"),
-    ("npi", "npi", "npi"),
-    ("inactive", "inactive", "archived"),
-];
+/// Own names are those of the contract, where it has the field.
+pub const PATIENTS: Kind = Kind {
+    name: "patients",
+    names: &[
+        ("id", "id", "key"),
+        ("first_name", "firstName", "name/given"),
+        ("middle_name", "middleName", "name/middle"),
+        ("last_name", "lastName", "name/family"),
+        ("date_of_birth", "dob", "birthDate"),
+        ("gender", "sex", "gender"),
+        ("email", "email", "contact/email"),
+        ("cell_phone", "mobile", "contact/mobile"),
+        ("home_phone", "homePhone", "contact/home"),
+        ("work_phone", "workPhone", "contact/work"),
+        ("address/line1", "street", "home/line"),
+        ("address/city", "city", "home/city"),
+        ("address/region", "state", "home/region"),
+        ("address/postal_code", "zip", "home/zip"),
+        ("address/country", "country", "home/country"),
+        ("preferred_language", "language", "speaks"),
+        ("provider", "providerId", "provider/key"),
+        ("chart_id", "chartNo", "chart"),
+        ("inactive", "inactive", "archived"),
+        ("write_key", "reference", "externalRef"),
+        ("version", "revision", "rev"),
+    ],
+};
 
-pub const OPERATORY: Names = &[("id", "id", "key"), ("name", "name", "label"), ("closed", "closed", "archived")];
+pub const PROVIDERS: Kind = Kind {
+    name: "providers",
+    names: &[
+        ("id", "id", "key"),
+        ("first_name", "firstName", "name/given"),
+        ("last_name", "lastName", "name/family"),
+        ("email", "email", "contact/email"),
+        ("npi", "npi", "npi"),
+        ("inactive", "inactive", "archived"),
+    ],
+};
 
-pub const TYPE: Names = &[("id", "id", "key"), ("name", "name", "label"), ("minutes", "minutes", "length")];
+pub const OPERATORIES: Kind = Kind {
+    name: "operatories",
+    names: &[("id", "id", "key"), ("name", "name", "label"), ("closed", "closed", "archived")],
+};
 
-pub const HOURS: Names = &[
-    ("id", "id", "key"),
-    ("provider", "providerId", "provider/key"),
-    ("operatory", "chairId", "chair/key"),
-    ("days", "days", "when/days"),
-    ("begin", "begin", "when/from"),
-    ("end", "end", "when/to"),
-];
+pub const TYPES: Kind =
+    Kind { name: "types", names: &[("id", "id", "key"), ("name", "name", "label"), ("minutes", "minutes", "length")] };
 
-pub const APPOINTMENT: Names = &[
-    ("id", "id", "key"),
-    ("patient", "patientId", "patient/key"),
-    ("provider", "providerId", "provider/key"),
-    ("operatory", "chairId", "chair/key"),
-    ("kind", "typeId", "kind/key"),
-    ("start", "start", "period/from"),
-    ("end", "end", "period/to"),
-    ("note", "note", "comment"),
-    ("status", "status", "state"),
-    ("confirmed_by_patient", "patientConfirmed", "confirmedByPatient"),
-    ("arrived_at", "arrivedAt", "arrival"),
-    ("left_at", "leftAt", "departure"),
-    ("cancel_reason", "cancelReason", "reason"),
-    ("block", "block", "block"),
-    ("reference", "reference", "externalRef"),
-    ("revision", "revision", "rev"),
-];
+pub const HOURS: Kind = Kind {
+    name: "hours",
+    names: &[
+        ("id", "id", "key"),
+        ("provider", "providerId", "provider/key"),
+        ("operatory", "chairId", "chair/key"),
+        ("days", "days", "when/days"),
+        ("begin_time", "begin", "when/from"),
+        ("end_time", "end", "when/to"),
+    ],
+};
+
+pub const APPOINTMENTS: Kind = Kind {
+    name: "appointments",
+    names: &[
+        ("id", "id", "key"),
+        ("patient", "patientId", "patient/key"),
+        ("provider", "providerId", "provider/key"),
+        ("operatory", "chairId", "chair/key"),
+        ("appointment_type", "typeId", "kind/key"),
+        ("start", "start", "period/from"),
+        ("end", "end", "period/to"),
+        ("note", "note", "comment"),
+        ("status", "status", "state"),
+        ("patient_confirmed", "patientConfirmed", "confirmedByPatient"),
+        ("checkin_at", "arrivedAt", "arrival"),
+        ("checked_out_at", "leftAt", "departure"),
+        ("cancel_reason", "cancelReason", "reason"),
+        ("unavailable", "block", "block"),
+        ("write_key", "reference", "externalRef"),
+        ("version", "revision", "rev"),
+    ],
+};
 
 pub const SESSION: Names = &[("csrf", "csrf", "session/token")];
 pub const ITEM: Names = &[("item", "item", "data/row")];
@@ -112,7 +136,10 @@ impl Markup {
         let mut own = Map::new();
         for (name, v3, v4) in names {
             let held = self.path(v3, v4).split('/').try_fold(shown, |at, part| at.get(part));
-            own.insert((*name).to_owned(), held.ok_or(Lacking { markup: self, name })?.clone());
+            own.insert(
+                (*name).to_owned(),
+                held.ok_or(Lacking { markup: self, name, path: self.path(v3, v4) })?.clone(),
+            );
         }
         Ok(Value::Object(own))
     }
@@ -141,6 +168,8 @@ impl Markup {
 pub struct Lacking {
     pub markup: Markup,
     pub name: &'static str,
+    /// Where the release should have it.
+    pub path: &'static str,
 }
 
 fn put(into: &mut Value, path: &str, value: Value) {
@@ -152,30 +181,4 @@ fn put(into: &mut Value, path: &str, value: Value) {
         at = &mut at[part];
     }
     *at = value;
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn names_go_there_and_back() {
-        let own = json!({"id": "O-1", "name": "Chair 1", "closed": false});
-        let fields = own.as_object().unwrap();
-        assert_eq!(Markup::V3.sent(OPERATORY, fields), own);
-        assert_eq!(Markup::V4.sent(OPERATORY, fields), json!({"key": "O-1", "label": "Chair 1", "archived": false}));
-        for markup in [Markup::V3, Markup::V4] {
-            assert_eq!(markup.own(OPERATORY, &markup.sent(OPERATORY, fields)), Ok(own.clone()), "{markup:?}");
-        }
-        let nested = json!({"first_name": "Ada", "zip": null}).as_object().unwrap().clone();
-        assert_eq!(Markup::V4.sent(PATIENT, &nested), json!({"name": {"given": "Ada"}, "home": {"zip": null}}));
-    }
-
-    #[test]
-    fn a_release_that_lacks_a_name_is_told_by_it() {
-        let shown = json!({"key": "O-1", "label": "Chair 1"});
-        assert_eq!(Markup::V4.own(OPERATORY, &shown), Err(Lacking { markup: Markup::V4, name: "closed" }));
-        assert_eq!(Markup::of("v5"), None);
-    }
 }

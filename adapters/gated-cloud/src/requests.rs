@@ -2,12 +2,13 @@
 
 use adapter_sdk::{
     http::{Header, Method, Request, encode},
-    records::{Appointment, Gender, Patient},
+    records::{Appointment, Patient},
+    streams::Ask,
     time::instant_text,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::markup::Markup;
+use crate::markup::{Kind, Markup, PATIENTS};
 
 pub const SESSION: &str = "/api/session";
 /// Rows of a page the application shows at most.
@@ -36,132 +37,88 @@ pub fn change(method: Method, path: &str, form: &Form, body: &Value) -> Request 
     Request { method, path: path.into(), headers, body: Some(body.to_string().into_bytes()) }
 }
 
-pub fn changes(kind: &str, mark: Option<&str>, limit: u32) -> String {
-    let since = mark.map(|mark| format!("&since={}", encode(mark))).unwrap_or_default();
-    format!("/api/changes?of={kind}{since}&limit={}", limit.clamp(1, MOST))
+pub fn changes(kind: Kind, asked: &Ask) -> String {
+    let since = asked.at.map(|mark| format!("&since={}", encode(mark))).unwrap_or_default();
+    format!("/api/changes?of={}{since}&limit={}", kind.name, asked.limit.min(MOST))
 }
 
-pub fn by_reference(kind: &str, key: &str) -> String {
-    format!("/api/{kind}?reference={}", encode(key))
+pub fn by_reference(kind: Kind, key: &str) -> String {
+    format!("/api/{}?reference={}", kind.name, encode(key))
 }
 
-pub fn record(kind: &str, id: &str) -> String {
-    format!("/api/{kind}/{}", encode(id))
+pub fn record(kind: Kind, id: &str) -> String {
+    format!("/api/{}/{}", kind.name, encode(id))
 }
 
 /// The whole form: what is not known is emptied.
 pub fn patient(p: &Patient) -> Map<String, Value> {
-    let address = p.address.clone().unwrap_or_default();
-    let street: Vec<String> = [address.line1, address.line2].into_iter().flatten().collect();
-    let mobile = p.cell_phone.clone().or_else(|| p.primary_phone.clone());
-    fields([
-        ("first_name", text(&Some(p.first_name.clone()))),
-        ("middle_name", text(&p.middle_name)),
-        ("last_name", text(&Some(p.last_name.clone()))),
-        ("born", text(&p.date_of_birth)),
-        ("sex", p.gender.map_or(Value::Null, |gender| sex(gender).into())),
-        ("email", text(&p.email)),
-        ("mobile", text(&mobile)),
-        ("home_phone", text(&p.home_phone)),
-        ("work_phone", text(&p.work_phone)),
-        ("street", text(&Some(street.join(", ")))),
-        ("city", text(&address.city)),
-        ("state", text(&address.region)),
-        ("zip", text(&address.postal_code)),
-        ("country", text(&address.country)),
-        ("language", text(&p.preferred_language)),
-        ("provider", text(&p.provider)),
-        ("chart", text(&p.chart_id)),
-        ("inactive", p.inactive.into()),
-    ])
-}
-
-/// What the application's form has no field for, by name: said in the log, since it is lost.
-pub fn unsupported(p: &Patient) -> Vec<&'static str> {
-    [
-        ("ssn", p.ssn.is_some()),
-        ("work-phone-extension", p.work_phone_extension.is_some()),
-        ("guarantor", p.guarantor.is_some()),
-        ("billing-type", p.billing_type.is_some()),
-        ("premedication", p.premedication.is_some()),
-        ("non-patient", p.non_patient),
-        ("unsubscribed-sms", p.unsubscribed_sms),
-        ("unsubscribed-email", p.unsubscribed_email),
-        ("extra", !p.extra.is_empty()),
-    ]
-    .into_iter()
-    .filter_map(|(name, set)| set.then_some(name))
-    .collect()
+    let mut said = p.clone();
+    said.cell_phone = said.cell_phone.or(said.primary_phone.take());
+    if let Some(address) = &mut said.address {
+        let street: Vec<String> = [&address.line1, &address.line2].into_iter().flatten().cloned().collect();
+        address.line1 = Some(street.join(", "));
+    }
+    let said = json!(said);
+    let fields =
+        PATIENTS.names.iter().map(|(name, ..)| *name).filter(|name| !["id", "write_key", "version"].contains(name));
+    fields.map(|name| (name.to_owned(), kept(name.split('/').fold(&said, |at, part| &at[part])))).collect()
 }
 
 pub fn appointment(key: &str, a: &Appointment) -> Map<String, Value> {
+    let status = if a.confirmed { "confirmed" } else { "scheduled" };
     let mut all = place(a);
-    all.extend(fields([
-        ("patient", text(&a.patient)),
-        ("kind", text(&a.appointment_type)),
-        ("note", text(&a.note)),
-        ("block", a.unavailable.into()),
-        ("status", if a.confirmed { "confirmed" } else { "scheduled" }.into()),
-        ("confirmed_by_patient", a.patient_confirmed.into()),
-        ("reference", key.into()),
-    ]));
+    all.extend(fields(
+        json!({"patient": text(&a.patient), "appointment_type": text(&a.appointment_type), "note": text(&a.note),
+        "unavailable": a.unavailable, "status": status, "patient_confirmed": a.patient_confirmed, "write_key": key}),
+    ));
     all
 }
 
 /// Where and when. It rests on the revision the engine knows, where it knows one.
 pub fn moved(a: &Appointment) -> Map<String, Value> {
     let mut all = place(a);
-    if let Some(revision) = a.version.as_ref().and_then(|version| version.parse::<u64>().ok()) {
-        all.insert("revision".into(), revision.into());
-    }
-    if a.appointment_type.is_some() {
-        all.insert("kind".into(), text(&a.appointment_type));
-    }
+    let revision = a.version.as_ref().and_then(|version| version.parse::<u64>().ok());
+    all.extend(revision.map(|revision| ("version".to_owned(), revision.into())));
+    all.extend(a.appointment_type.as_ref().map(|_| ("appointment_type".to_owned(), text(&a.appointment_type))));
     all
 }
 
 /// `status`: none leaves it as it is.
 pub fn confirmed(a: &Appointment, status: Option<&str>) -> Map<String, Value> {
-    let mut all = fields([("confirmed_by_patient", a.patient_confirmed.into())]);
+    let mut all = fields(json!({"patient_confirmed": a.patient_confirmed}));
     all.extend(status.map(|status| ("status".to_owned(), status.into())));
     all
 }
 
 pub fn arrived(at: i64) -> Map<String, Value> {
-    fields([("status", "arrived".into()), ("arrived_at", instant_text(at).into())])
+    fields(json!({"status": "arrived", "checkin_at": instant_text(at)}))
 }
 
 pub fn cancelled(reason: Option<&str>) -> Map<String, Value> {
-    fields([("status", "cancelled".into()), ("cancel_reason", text(&reason.map(str::to_owned)))])
+    fields(json!({"status": "cancelled", "cancel_reason": text(&reason.map(str::to_owned))}))
 }
 
 pub fn note(a: &Appointment) -> Map<String, Value> {
-    fields([("note", text(&a.note))])
+    fields(json!({"note": text(&a.note)}))
 }
 
 fn place(a: &Appointment) -> Map<String, Value> {
-    let mut all = fields([("start", instant_text(a.start).into()), ("end", instant_text(a.end).into())]);
+    let mut all = fields(json!({"start": instant_text(a.start), "end": instant_text(a.end)}));
     for (name, id) in [("operatory", &a.operatory), ("provider", &a.provider)] {
-        if id.is_some() {
-            all.insert(name.into(), text(id));
-        }
+        all.extend(id.as_ref().map(|_| (name.to_owned(), text(id))));
     }
     all
 }
 
-fn sex(gender: Gender) -> &'static str {
-    match gender {
-        Gender::Female => "female",
-        Gender::Male => "male",
-        Gender::Other => "other",
-    }
+fn text(text: &Option<String>) -> Value {
+    kept(&json!(text))
 }
 
 /// As the application keeps it: what is blank is nothing.
-fn text(text: &Option<String>) -> Value {
-    text.as_deref().filter(|text| !text.trim().is_empty()).map_or(Value::Null, Value::from)
+fn kept(value: &Value) -> Value {
+    value.as_str().filter(|text| text.trim().is_empty()).map_or_else(|| value.clone(), |_| Value::Null)
 }
 
-fn fields<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
-    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+fn fields(fields: Value) -> Map<String, Value> {
+    if let Value::Object(fields) = fields { fields } else { Map::new() }
 }

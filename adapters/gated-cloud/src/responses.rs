@@ -1,7 +1,7 @@
 //! What the application answers: JSON of a release, or one of its pages.
 
-use adapter_sdk::{http::Response, time::instant_of};
-use serde::{Deserialize, de::DeserializeOwned};
+use adapter_sdk::{http::Response, redact};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::markup::{Lacking, Markup, Names, REFUSAL};
@@ -34,7 +34,7 @@ impl Told {
         let word = body.get("markup").and_then(Value::as_str).ok_or(Unreadable::Foreign)?;
         match Markup::of(word) {
             Some(markup) => Ok(Told { markup, body }),
-            None => Err(Unreadable::Release(plain(word))),
+            None => Err(Unreadable::Release(redact::word(word))),
         }
     }
 
@@ -49,7 +49,7 @@ impl Told {
 
     /// The application's word for why it says no.
     pub fn refusal(&self) -> Option<String> {
-        self.frame(REFUSAL).ok()?["code"].as_str().map(plain)
+        self.frame(REFUSAL).ok()?["code"].as_str().map(redact::word)
     }
 }
 
@@ -60,155 +60,16 @@ fn is_login_page(body: &[u8]) -> bool {
     page && (text.contains("data-page=\"login\"") || text.contains("type=\"password\""))
 }
 
-/// A word of the application's: letters, digits and separators, and short. Its sentences may name a patient.
-fn plain(word: &str) -> String {
-    word.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')).take(40).collect()
-}
-
 #[derive(Debug, Deserialize)]
 pub struct Session {
     pub csrf: String,
 }
 
 #[derive(Debug, Deserialize)]
-pub struct Changes {
+pub struct Listed {
     pub items: Vec<Value>,
     pub removed: Vec<String>,
     pub mark: String,
     pub more: bool,
     pub total: u64,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Patient {
-    pub id: String,
-    pub first_name: String,
-    pub middle_name: Option<String>,
-    pub last_name: String,
-    pub born: Option<String>,
-    pub sex: Option<String>,
-    pub email: Option<String>,
-    pub mobile: Option<String>,
-    pub home_phone: Option<String>,
-    pub work_phone: Option<String>,
-    pub street: Option<String>,
-    pub city: Option<String>,
-    pub state: Option<String>,
-    pub zip: Option<String>,
-    pub country: Option<String>,
-    pub language: Option<String>,
-    pub provider: Option<String>,
-    pub chart: Option<String>,
-    pub inactive: bool,
-    pub reference: Option<String>,
-    pub revision: u64,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Provider {
-    pub id: String,
-    pub first_name: String,
-    pub last_name: String,
-    pub email: Option<String>,
-    pub npi: Option<String>,
-    pub inactive: bool,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Operatory {
-    pub id: String,
-    pub name: String,
-    pub closed: bool,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct AppointmentType {
-    pub id: String,
-    pub name: String,
-    pub minutes: u32,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Hours {
-    pub id: String,
-    pub provider: String,
-    pub operatory: String,
-    pub days: Vec<Day>,
-    pub begin: String,
-    pub end: String,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Day {
-    Mon,
-    Tue,
-    Wed,
-    Thu,
-    Fri,
-    Sat,
-    Sun,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    Scheduled,
-    Confirmed,
-    Arrived,
-    Completed,
-    Missed,
-    Cancelled,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-pub struct Appointment {
-    pub id: String,
-    pub patient: Option<String>,
-    pub provider: Option<String>,
-    pub operatory: String,
-    pub kind: Option<String>,
-    #[serde(deserialize_with = "instant")]
-    pub start: i64,
-    #[serde(deserialize_with = "instant")]
-    pub end: i64,
-    pub note: Option<String>,
-    pub status: Status,
-    pub confirmed_by_patient: bool,
-    #[serde(deserialize_with = "maybe_instant")]
-    pub arrived_at: Option<i64>,
-    #[serde(deserialize_with = "maybe_instant")]
-    pub left_at: Option<i64>,
-    pub cancel_reason: Option<String>,
-    pub block: bool,
-    pub reference: Option<String>,
-    pub revision: u64,
-}
-
-impl Appointment {
-    /// It takes up its place no more.
-    pub fn is_off(&self) -> bool {
-        matches!(self.status, Status::Missed | Status::Cancelled)
-    }
-
-    /// The patient is in the house, or was.
-    pub fn came(&self) -> bool {
-        matches!(self.status, Status::Arrived | Status::Completed)
-    }
-}
-
-fn instant<'de, D: serde::Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
-    let text = String::deserialize(from)?;
-    instant_of(&text).ok_or_else(|| serde::de::Error::custom("not an instant"))
-}
-
-fn maybe_instant<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
-    let text = Option::<String>::deserialize(from)?;
-    let read = text.map(|text| instant_of(&text).ok_or_else(|| serde::de::Error::custom("not an instant")));
-    read.transpose()
-}
-
-/// serde's own message would quote the record.
-pub fn typed<T: DeserializeOwned>(own: Value) -> Result<T, String> {
-    serde_json::from_value(own).map_err(|_| "a field of the EHR's answer is not of the kind it should be".to_owned())
 }

@@ -3,6 +3,7 @@
 use adapter_sdk::{
     Fault,
     http::{Response, fault_of_status, retry_after},
+    redact,
 };
 
 use crate::responses::Refusal;
@@ -23,35 +24,32 @@ pub fn code(answer: &Response) -> Option<String> {
     answer.json::<Refusal>().ok().map(|refusal| refusal.error)
 }
 
+const REFUSALS: [(&str, &str); 18] = [
+    ("slot_taken", "the operatory is occupied at that time"),
+    ("stale", "the record was changed in the EHR since it was read"),
+    ("cancelled", "the appointment is cancelled in the EHR"),
+    ("duplicate_patient", "the EHR has a patient with this name and date of birth"),
+    ("new_patients_refused", "the practice takes no new patients"),
+    ("missing_field", "the EHR needs a field that is not given"),
+    ("not_found", "the EHR has no such record"),
+    ("unknown_patient", "the EHR has no such patient"),
+    ("unknown_provider", "the EHR has no such provider"),
+    ("unknown_operatory", "the location has no such operatory"),
+    ("unknown_type", "the EHR has no such appointment type"),
+    ("unknown_reference", "it refers to a record the EHR does not have"),
+    ("inactive_payment_type", "the payment type is not in use any more"),
+    ("inactive_adjustment_type", "the adjustment type is not in use any more"),
+    ("name_too_long", "the name is longer than the EHR takes"),
+    ("bad_amount", "the EHR does not take this amount"),
+    ("rehearsal", "the simulated EHR refuses what is written for a patient of this name"),
+    ("in_the_past", "the appointment is over already"),
+];
+
 /// The EHR's word for it, in a sentence where we know one. Its `message` may name the patient and is never passed on.
 fn reason(answer: &Response) -> String {
     let Some(code) = code(answer) else { return format!("the EHR answered {}", answer.status) };
-    match code.as_str() {
-        "slot_taken" => "the operatory is occupied at that time".into(),
-        "stale" => "the record was changed in the EHR since it was read".into(),
-        "cancelled" => "the appointment is cancelled in the EHR".into(),
-        "duplicate_patient" => "the EHR has a patient with this name and date of birth".into(),
-        "new_patients_refused" => "the practice takes no new patients".into(),
-        "missing_field" => "the EHR needs a field that is not given".into(),
-        "not_found" => "the EHR has no such record".into(),
-        "unknown_patient" => "the EHR has no such patient".into(),
-        "unknown_provider" => "the EHR has no such provider".into(),
-        "unknown_operatory" => "the location has no such operatory".into(),
-        "unknown_type" => "the EHR has no such appointment type".into(),
-        "unknown_reference" => "it refers to a record the EHR does not have".into(),
-        "inactive_payment_type" => "the payment type is not in use any more".into(),
-        "inactive_adjustment_type" => "the adjustment type is not in use any more".into(),
-        "name_too_long" => "the name is longer than the EHR takes".into(),
-        "bad_amount" => "the EHR does not take this amount".into(),
-        "rehearsal" => "the simulated EHR refuses what is written for a patient of this name".into(),
-        "in_the_past" => "the appointment is over already".into(),
-        word => format!("the EHR refuses it: {}", plain(word)),
-    }
-}
-
-/// A word of the EHR's vocabulary: nothing but letters, digits and separators, and short.
-fn plain(word: &str) -> String {
-    word.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ')).take(80).collect()
+    let known = REFUSALS.iter().find(|(known, _)| *known == code).map(|(_, why)| (*why).to_owned());
+    known.unwrap_or_else(|| format!("the EHR refuses it: {}", redact::word(&code)))
 }
 
 #[cfg(test)]

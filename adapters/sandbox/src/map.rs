@@ -1,19 +1,57 @@
 //! The dialect's records as the contract's.
 
 use adapter_sdk::{
-    Record,
+    PatientField, Record, Resource, json,
     records::{self, ExtraValue, Gender, HourKind, Recurrence, RecurrenceUnit, Weekday},
+    streams::Mapped,
     time::instant_of,
 };
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
+use crate::client::Sandbox;
 use crate::responses::{Address, Appointment, AppointmentType, Day, Hours, Operatory, Patient, Provider, Status, Unit};
 
+/// serde's own words may quote a value.
+const UNREADABLE: &str = "a field is missing or not as expected";
+
+/// A row of the dialect's own.
+pub fn typed<T: Own + DeserializeOwned>(_: &Sandbox, _: Resource, row: Value) -> Mapped {
+    let row: T = serde_json::from_value(row).map_err(|_| UNREADABLE)?;
+    Ok(row.mapped().ok_or("it contradicts itself")?.into())
+}
+
+/// Everything else has the contract's names and fields.
+pub fn filed(_: &Sandbox, resource: Resource, row: Value) -> Mapped {
+    let fields = serde_json::from_value(row).map_err(|_| UNREADABLE)?;
+    Ok(json::record(resource, fields).map_err(|_| UNREADABLE)?.into())
+}
+
+/// The dialect's name of a patient's field. Names of people are needed anyhow.
+pub fn field(name: &str) -> Option<PatientField> {
+    Some(match name {
+        "middle_name" => PatientField::MiddleName,
+        "born" => PatientField::DateOfBirth,
+        "gender" => PatientField::Gender,
+        "email" => PatientField::Email,
+        "cell" => PatientField::CellPhone,
+        "home" => PatientField::HomePhone,
+        "work" => PatientField::WorkPhone,
+        "address" => PatientField::Address,
+        "guarantor" => PatientField::Guarantor,
+        "provider" => PatientField::Provider,
+        "chart" => PatientField::ChartId,
+        "language" => PatientField::PreferredLanguage,
+        _ => return None,
+    })
+}
+
 /// None where the EHR shows something that cannot be such a record.
-pub trait Mapped {
+pub trait Own {
     fn mapped(self) -> Option<Record>;
 }
 
-impl Mapped for Patient {
+impl Own for Patient {
     fn mapped(self) -> Option<Record> {
         Some(Record::Patient(records::Patient {
             id: self.id,
@@ -41,7 +79,7 @@ impl Mapped for Patient {
     }
 }
 
-impl Mapped for Provider {
+impl Own for Provider {
     fn mapped(self) -> Option<Record> {
         let title = self.title.map(|title| format!("{} {}, {title}", self.first_name, self.last_name));
         Some(Record::Provider(records::Provider {
@@ -58,7 +96,7 @@ impl Mapped for Provider {
     }
 }
 
-impl Mapped for Operatory {
+impl Own for Operatory {
     fn mapped(self) -> Option<Record> {
         Some(Record::Operatory(records::Operatory {
             id: self.id,
@@ -71,7 +109,7 @@ impl Mapped for Operatory {
     }
 }
 
-impl Mapped for AppointmentType {
+impl Own for AppointmentType {
     fn mapped(self) -> Option<Record> {
         Some(Record::AppointmentType(records::AppointmentType {
             id: self.id,
@@ -83,7 +121,7 @@ impl Mapped for AppointmentType {
     }
 }
 
-impl Mapped for Hours {
+impl Own for Hours {
     fn mapped(self) -> Option<Record> {
         // Exactly one of the three says when.
         if usize::from(!self.days.is_empty()) + usize::from(self.date.is_some()) + usize::from(self.every.is_some())
@@ -110,7 +148,7 @@ impl Mapped for Hours {
     }
 }
 
-impl Mapped for Appointment {
+impl Own for Appointment {
     fn mapped(self) -> Option<Record> {
         let (start, end) = (instant_of(&self.start)?, instant_of(&self.end)?);
         if end <= start {

@@ -52,21 +52,6 @@ pub fn with_key(write_key: &str, mut fields: Map<String, Value>) -> Value {
     Value::Object(fields)
 }
 
-/// What the dialect has no field for, by name: said in the log, since it is lost.
-pub fn unsupported(patient: &Patient) -> Vec<&'static str> {
-    [
-        ("ssn", patient.ssn.is_some()),
-        ("work-phone-extension", patient.work_phone_extension.is_some()),
-        ("billing-type", patient.billing_type.is_some()),
-        ("premedication", patient.premedication.is_some()),
-        ("non-patient", patient.non_patient),
-        ("extra", !patient.extra.is_empty()),
-    ]
-    .into_iter()
-    .filter_map(|(name, set)| set.then_some(name))
-    .collect()
-}
-
 pub fn new_appointment(write_key: &str, location: &str, a: &Appointment) -> Value {
     object([
         ("write_key", write_key.into()),

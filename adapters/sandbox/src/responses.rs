@@ -1,6 +1,7 @@
 //! The dialect's answers.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 /// `GET /v1/about`.
 #[derive(Debug, Deserialize)]
@@ -16,8 +17,8 @@ pub struct About {
 
 /// A page of a list: what changed after the revision asked for.
 #[derive(Debug, Deserialize)]
-pub struct List<T> {
-    pub records: Vec<T>,
+pub struct List {
+    pub records: Vec<Value>,
     pub deleted: Vec<String>,
     pub revision: u64,
     pub more: bool,

@@ -280,7 +280,8 @@ fn every_trouble_has_its_fault() {
 fn what_the_ehr_has_no_field_for_is_said_without_its_value() {
     let practice = Practice::new();
     let ehr = practice.0.clone();
-    let host = Host::new().answer(move |request| deliver(&mut ehr.borrow_mut(), request));
+    let host =
+        Host::new().config("location", "main-street").answer(move |request| deliver(&mut ehr.borrow_mut(), request));
     let patient = Patient { ssn: Some("078-05-1120".into()), ..zoe() };
     let (pushed, lines) = host.run_logged(|| Sandbox::push("k".into(), Write::CreatePatient(patient)));
     pushed.unwrap();

@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod desk;
+mod names;
 mod reading;
 mod writing;

@@ -102,7 +102,7 @@ fn other_books_are_read_from_their_beginning() {
 
 #[test]
 fn it_describes_itself_before_anybody_logs_in() {
-    let description = Host::new().run(GatedCloud::describe).unwrap();
+    let description = Host::new().manifest(include_str!("../../adapter.toml")).run(GatedCloud::describe).unwrap();
     assert!(description.gated && description.requests_per_minute == Some(60));
     let wrong = Host::new().config("requests_per_minute", "many").run(GatedCloud::describe);
     assert!(matches!(wrong, Err(Fault::Unsupported(_))));

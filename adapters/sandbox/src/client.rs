@@ -1,0 +1,116 @@
+//! The simulated EHR for one call: its lists, and what is written.
+
+use adapter_sdk::{
+    AppointmentChange, Fault, Receipt, Resource,
+    http::{self, Response},
+    json, pass,
+    streams::{Ask, Changes},
+    warn,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    faults, requests,
+    responses::{List, Written},
+};
+
+pub struct Sandbox {
+    pub location: String,
+}
+
+impl Sandbox {
+    /// A page of a list: the dialect's marks are its revisions.
+    pub fn list(&self, asked: &Ask) -> Result<Option<Changes>, Fault> {
+        let since = asked.at.map_or(Ok(0), |mark| mark.parse().map_err(|_| pass::foreign()))?;
+        let (name, local) = match asked.resource {
+            Resource::AppointmentTypes => ("types".to_owned(), false),
+            Resource::WorkingHours => ("hours".to_owned(), true),
+            other => (json::name(other), matches!(other, Resource::Operatories | Resource::Appointments)),
+        };
+        let path = requests::list(&name, local.then_some(&self.location), since, asked.limit);
+        let List { records: rows, deleted, revision, more, total } = self.read(&path)?.json()?;
+        Ok(Some(Changes { rows, deleted, mark: revision.to_string(), more, total: Some(total) }))
+    }
+
+    pub fn read(&self, path: &str) -> Result<Response, Fault> {
+        judged(http::get(path).send_any()?, true)
+    }
+
+    /// Of any write: the EHR knows it by its key.
+    pub fn look_up<T>(&self, key: &str, _: &T) -> Result<Option<Receipt>, Fault> {
+        let answer = http::get(requests::written(key)).send_any()?;
+        match answer.status {
+            200 => answer.json().map(|written| Some(receipt(written))),
+            // Only the EHR's own word counts: a proxy's 404 says nothing about the write.
+            404 if faults::code(&answer).as_deref() == Some("not_found") => Ok(None),
+            404 => Err(Fault::retry_later("the EHR's base URL answers 404", None)),
+            _ => Err(faults::of_answer(&answer, true)),
+        }
+    }
+
+    pub fn post(&self, name: &str, body: &Value) -> Result<Receipt, Fault> {
+        written(http::post(format!("/v1/{name}")).json(body)?.send_any()?)
+    }
+
+    pub fn patch(&self, name: &str, id: &str, body: &Value) -> Result<Receipt, Fault> {
+        written(http::patch(requests::record(name, id)).json(body)?.send_any()?)
+    }
+
+    pub fn change(&self, change: &AppointmentChange, body: &Value) -> Result<Receipt, Fault> {
+        self.patch("appointments", &change.appointment.id, body)
+    }
+
+    /// What staff have cancelled already is as cancelled as it was to be.
+    pub fn cancel(&self, key: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+        let id = &change.appointment.id;
+        let body = requests::cancel(key, &change.appointment, change.reason.as_deref());
+        let answer = http::patch(requests::record("appointments", id)).json(&body)?.send_any()?;
+        if answer.status == 422 && faults::code(&answer).as_deref() == Some("cancelled") {
+            return Ok(Receipt { id: id.clone(), version: None });
+        }
+        written(answer)
+    }
+
+    /// A new row: the record as the contract has it.
+    pub fn file(&self, name: &str, key: &str, record: &impl Serialize) -> Result<Receipt, Fault> {
+        self.post(name, &row(key, record)?)
+    }
+
+    /// A row as it should be.
+    pub fn refile(&self, name: &str, key: &str, id: &str, record: &impl Serialize) -> Result<Receipt, Fault> {
+        self.patch(name, id, &row(key, record)?)
+    }
+
+    /// What staff have deleted already is as gone as it was to be.
+    pub fn delete(&self, name: &str, key: &str, id: &str) -> Result<Receipt, Fault> {
+        let answer = http::delete(requests::record(name, id)).json(&requests::keyed(key))?.send_any()?;
+        if answer.status == 404 && faults::code(&answer).as_deref() == Some("not_found") {
+            return Ok(Receipt { id: id.to_owned(), version: None });
+        }
+        written(answer)
+    }
+}
+
+fn row(key: &str, record: &impl Serialize) -> Result<Value, Fault> {
+    let fields = json::fields(record).map_err(|e| Fault::rejected(format!("it cannot be written as JSON: {e}")))?;
+    if fields.contains_key("extra") {
+        warn!("the EHR has no field for extra");
+    }
+    Ok(requests::row(key, fields))
+}
+
+fn judged(answer: Response, reads: bool) -> Result<Response, Fault> {
+    match answer.status {
+        200..=299 => Ok(answer),
+        _ => Err(faults::of_answer(&answer, reads)),
+    }
+}
+
+fn written(answer: Response) -> Result<Receipt, Fault> {
+    judged(answer, false)?.written_json().map(receipt)
+}
+
+fn receipt(written: Written) -> Receipt {
+    Receipt { id: written.id, version: written.version.map(|version| version.to_string()) }
+}
