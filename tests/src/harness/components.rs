@@ -26,6 +26,11 @@ fn built(dir: &Path) -> PathBuf {
     built.unwrap_or_else(|error| panic!("{} could not be built: {error}", dir.display())).component
 }
 
+/// Where compiled components are kept.
+pub fn compiled() -> PathBuf {
+    root().join("target").join("adapters").join("compiled")
+}
+
 /// A registry with these adapters loaded.
 pub async fn load(names: &[&str]) -> AdapterRegistry {
     let files: Vec<(&str, PathBuf)> = names.iter().map(|name| (*name, component(name))).collect();
@@ -34,8 +39,7 @@ pub async fn load(names: &[&str]) -> AdapterRegistry {
 
 /// A registry with the adapters of these files loaded.
 pub async fn load_files(files: &[(&str, PathBuf)]) -> AdapterRegistry {
-    let cache = root().join("target").join("adapters").join("compiled");
-    let host = Host::new(HostLimits::default(), &cache).expect("the adapter host starts");
+    let host = Host::new(HostLimits::default(), &compiled()).expect("the adapter host starts");
     let registry = AdapterRegistry::new();
     for (name, file) in files {
         let adapter = host.load(file).await.unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -13,7 +13,6 @@
 //! | `in_process/` | an engine in this process on an EHR with a small practice |
 //! | `process.rs` | the product as its users run it: configuration, start, stop, `kill -9` |
 //! | `ehr_server/` | EHRs on loopback |
-//! | `flaky_proxy.rs` | loses, delays, cuts and refuses what goes through it |
 //! | `workstation/` | workstations that can misbehave, and the product with an EHR that opens only through them |
 //! | `chromium.rs` | a real browser with the real extension |
 //! | `session_gate.rs` | the session of a workstation, without the workstation |
@@ -29,7 +28,6 @@ pub mod components;
 pub mod ehr_server;
 pub mod external;
 pub mod fixtures;
-pub mod flaky_proxy;
 pub mod http_client;
 pub mod in_process;
 pub mod javascript;

@@ -6,13 +6,13 @@ mod ehrs;
 mod practice;
 mod subscriber;
 
+use adapter_conformance::flaky_proxy::{FlakyProxy, Trouble, When};
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::harness::{
-    flaky_proxy::{FlakyProxy, Trouble, When},
     poll::until,
     process::{Installation, Process},
 };

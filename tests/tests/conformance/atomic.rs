@@ -11,7 +11,7 @@ use actix_web::{
 use records::ehr::{EhrAppointment, Resource, Write};
 use runtime::clock;
 use serde_json::{Value, json};
-use tests::conformance::{EhrUnderTest, Here};
+use tests::conformance::{EhrUnderTest, Here, Place};
 
 use crate::atomic_server::{Asked, AtomicServer, BASE};
 
@@ -117,10 +117,8 @@ async fn answer(server: Data<Shared>, request: HttpRequest, body: Bytes) -> Http
 }
 
 impl EhrUnderTest for Atomic {
-    const ADAPTER: &'static str = "fhir";
-
-    fn address(&self) -> std::net::SocketAddr {
-        self.address
+    fn place(&self) -> Place {
+        Place::Loopback(self.address)
     }
 
     fn base_path(&self) -> &str {

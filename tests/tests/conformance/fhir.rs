@@ -4,7 +4,7 @@ use location::resource::Operation;
 use records::ehr::{EhrAppointment, Resource, Write};
 use serde_json::{Value, json};
 use tests::{
-    conformance::{EhrUnderTest, Here},
+    conformance::{EhrUnderTest, Here, Place},
     harness::ehr_server::medplum::{FhirServer, Seeded},
 };
 
@@ -97,10 +97,8 @@ fn holds(resource: &Value, text: &str) -> bool {
 }
 
 impl EhrUnderTest for Fhir {
-    const ADAPTER: &'static str = "fhir";
-
-    fn address(&self) -> std::net::SocketAddr {
-        self.server.address()
+    fn place(&self) -> Place {
+        Place::Loopback(self.server.address())
     }
 
     fn base_path(&self) -> &str {

@@ -7,7 +7,7 @@ use cloud_ehr::{Appointment, CloudEhr, Markup, Settings, Status};
 use records::ehr::{EhrAppointment, EhrPatient, Resource, Write};
 use runtime::clock;
 use tests::{
-    conformance::{EhrUnderTest, Here},
+    conformance::{EhrUnderTest, Here, Place},
     harness::session_gate::SessionGate,
 };
 
@@ -43,10 +43,8 @@ impl Cloud {
 }
 
 impl EhrUnderTest for Cloud {
-    const ADAPTER: &'static str = "gated-cloud";
-
-    fn address(&self) -> SocketAddr {
-        self.ehr.address()
+    fn place(&self) -> Place {
+        Place::Loopback(self.ehr.address())
     }
 
     fn base_path(&self) -> &str {

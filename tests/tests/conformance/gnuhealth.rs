@@ -6,7 +6,7 @@ use location::resource::Operation;
 use records::ehr::{EhrAppointment, EhrRecord, Resource, Write};
 use serde_json::{Value, json};
 use tests::{
-    conformance::{EhrUnderTest, Here},
+    conformance::{EhrUnderTest, Here, Place},
     harness::ehr_server::gnuhealth::{BASE_PATH, GnuHealth, LOGIN, PASSWORD, day, moment},
 };
 
@@ -121,10 +121,8 @@ fn field(model: &str) -> Option<&'static str> {
 }
 
 impl EhrUnderTest for Clinic {
-    const ADAPTER: &'static str = "gnuhealth";
-
-    fn address(&self) -> std::net::SocketAddr {
-        self.server.address()
+    fn place(&self) -> Place {
+        Place::Loopback(self.server.address())
     }
 
     fn base_path(&self) -> &str {

@@ -29,7 +29,7 @@ mod adapter_time {
 
 #[actix::test]
 async fn the_sandbox_adapter_conforms() {
-    run(sandbox::Sandbox::start()).await;
+    run("sandbox", sandbox::Sandbox::start()).await;
 }
 
 #[actix::test]
@@ -39,39 +39,39 @@ async fn the_sandbox_adapter_in_javascript_conforms() {
     }
     let component = root().join("target/adapters/sandbox-js.wasm");
     Toolbox::installed().await.build(&root().join("adapters/sandbox-js"), &component).await;
-    run_component(sandbox::Sandbox::start(), component).await;
+    run_component(component, sandbox::Sandbox::start()).await;
 }
 
 #[actix::test]
 async fn the_fhir_adapter_conforms() {
     if let Some(server) = fhir::Fhir::start().await {
-        run(server).await;
+        run("fhir", server).await;
     }
 }
 
 #[actix::test]
 async fn the_open_dental_adapter_conforms() {
-    run(open_dental::OpenDental::start()).await;
+    run("opendental", open_dental::OpenDental::start()).await;
 }
 
 #[actix::test]
 async fn the_gnuhealth_adapter_conforms() {
     if let Some(clinic) = gnuhealth::Clinic::start().await {
-        run(clinic).await;
+        run("gnuhealth", clinic).await;
     }
 }
 
 #[actix::test]
 async fn the_fhir_adapter_conforms_where_transactions_are_atomic() {
-    run(atomic::Atomic::start()).await;
+    run("fhir", atomic::Atomic::start()).await;
 }
 
 #[actix::test]
 async fn the_gated_cloud_adapter_conforms() {
-    run(gated_cloud::Cloud::start(cloud_ehr::Markup::V3)).await;
+    run("gated-cloud", gated_cloud::Cloud::start(cloud_ehr::Markup::V3)).await;
 }
 
 #[actix::test]
 async fn the_gated_cloud_adapter_conforms_after_the_next_release() {
-    run(gated_cloud::Cloud::start(cloud_ehr::Markup::V4)).await;
+    run("gated-cloud", gated_cloud::Cloud::start(cloud_ehr::Markup::V4)).await;
 }

@@ -7,7 +7,7 @@ use records::values::Day;
 use runtime::clock;
 use serde_json::{Value, json};
 use tests::{
-    conformance::{EhrUnderTest, Here},
+    conformance::{EhrUnderTest, Here, Place},
     harness::ehr_server::open_dental::{BASE, Database, OpenDentalServer, Row, Seeded},
 };
 
@@ -107,10 +107,8 @@ fn row_of(resource: Resource, id: &str) -> Option<(&'static str, u64)> {
 }
 
 impl EhrUnderTest for OpenDental {
-    const ADAPTER: &'static str = "opendental";
-
-    fn address(&self) -> std::net::SocketAddr {
-        self.server.address
+    fn place(&self) -> Place {
+        Place::Loopback(self.server.address)
     }
 
     fn base_path(&self) -> &str {

@@ -8,7 +8,7 @@ use sandbox_ehr::{
 };
 use serde_json::{Map, Value, json};
 use tests::{
-    conformance::{EhrUnderTest, Here},
+    conformance::{EhrUnderTest, Here, Place},
     harness::ehr_server::EhrServer,
 };
 
@@ -78,10 +78,8 @@ fn field(resource: Resource) -> Option<&'static str> {
 }
 
 impl EhrUnderTest for Sandbox {
-    const ADAPTER: &'static str = "sandbox";
-
-    fn address(&self) -> std::net::SocketAddr {
-        self.server.address
+    fn place(&self) -> Place {
+        Place::Loopback(self.server.address)
     }
 
     fn credentials(&self) -> Vec<(String, String)> {

@@ -1,13 +1,11 @@
 //! Whatever single request or reply is lost, of reads and writes alike, each record is in the EHR once. `PRACTICE_SYNC_SEEDS` says how
 //! many stories are told.
 
+use adapter_conformance::flaky_proxy::{Trouble, When};
 use location::{command::Placement, ids::AppointmentId};
 use processor::commands::{AppointmentChange, ChangeAppointment};
 use records::{self, CommunicationLog, record::Record};
-use tests::harness::{
-    flaky_proxy::{Trouble, When},
-    in_process::{LOCATION, fhir::Harness, visitor},
-};
+use tests::harness::in_process::{LOCATION, fhir::Harness, visitor};
 
 use crate::{
     checks::{check_in_ehr, once_each},

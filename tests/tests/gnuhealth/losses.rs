@@ -1,11 +1,9 @@
 //! Requests and replies that are lost between the engine and the server, at every call of a booking in turn: one patient and one
 //! appointment each. `GNUHEALTH_SEEDS` says how many.
 
+use adapter_conformance::flaky_proxy::{Trouble, When};
 use serde_json::{Value, json};
-use tests::harness::{
-    ehr_server::gnuhealth::{LOGIN, moment},
-    flaky_proxy::{Trouble, When},
-};
+use tests::harness::ehr_server::gnuhealth::{LOGIN, moment};
 
 use crate::practice::Practice;
 

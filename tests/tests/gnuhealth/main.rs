@@ -5,10 +5,10 @@
 mod losses;
 mod practice;
 
+use adapter_conformance::flaky_proxy::{Trouble, When};
 use serde_json::{Value, json};
 use tests::harness::{
     ehr_server::gnuhealth::{LOGIN, PASSWORD, RECEPTION, moment, today},
-    flaky_proxy::{Trouble, When},
     in_process::LOCATION,
 };
 

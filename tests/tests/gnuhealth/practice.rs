@@ -1,5 +1,6 @@
 //! A practice whose health record system is GNU Health: the product before it, reached over HTTP, with a proxy between the two.
 
+use adapter_conformance::flaky_proxy::FlakyProxy;
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use actix_web::{dev::ServerHandle, web::Data};
@@ -27,7 +28,6 @@ use tests::harness::{
     components,
     ehr_server::gnuhealth::{BASE_PATH, GnuHealth, PASSWORD},
     fixtures::{self, INSTITUTION, SOURCE},
-    flaky_proxy::FlakyProxy,
     http_client::Caller,
     in_process::{self, LOCATION, ZONE},
     poll::until,

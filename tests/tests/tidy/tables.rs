@@ -43,6 +43,8 @@ pub const ARROWS: &[Arrows] = &[
     ("sandbox-ehr", &[]),
     ("sandbox-host", &["engine", "location", "sandbox-ehr"]),
     ("adapter-kit", &["adapter-component"]),
+    // The suite stands where the engine stands: in front of the host.
+    ("adapter-conformance", &["location", "records", "runtime", "setup", "adapter-host"]),
     ("adapter-component", &[]),
     ("adapter-sdk", &[]),
     ("sandbox-adapter", &["adapter-sdk"]),
@@ -71,6 +73,7 @@ pub const ARROWS: &[Arrows] = &[
             "sandbox-ehr",
             "sandbox-host",
             "adapter-kit",
+            "adapter-conformance",
             "cloud-ehr",
             "postgres-server",
         ],
@@ -133,6 +136,7 @@ pub const TOOLS: &[Tool] = &[
         used: Used::Calls(&["Instant::now"]),
         rooms: &[
             "engine/adapter-host",
+            "adapters/conformance/src",
             "engine/processor/src",
             "engine/src/cluster.rs",
             "engine/runtime/src",

@@ -4,6 +4,7 @@
 pub mod fhir;
 pub mod open_dental;
 
+use adapter_conformance::flaky_proxy::FlakyProxy;
 use records::record::Record;
 use std::{net::SocketAddr, path::Path, sync::Arc};
 
@@ -36,7 +37,6 @@ use tempfile::TempDir;
 use crate::harness::{
     components,
     fixtures::{self, INSTITUTION, SOURCE},
-    flaky_proxy::FlakyProxy,
     poll::until,
 };
 

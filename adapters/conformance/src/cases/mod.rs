@@ -9,12 +9,19 @@ mod zones;
 
 use std::{future::Future, pin::Pin, rc::Rc};
 
-use super::{ehr_under_test::EhrUnderTest, subject::Subject};
+use crate::{
+    ehr_under_test::EhrUnderTest,
+    report::{Ended, Going},
+    subject::Subject,
+};
 
-type Case<S> = fn(Rc<Subject<S>>) -> Pin<Box<dyn Future<Output = ()>>>;
+type Case<S> = fn(Rc<Subject<S>>) -> Pin<Box<dyn Future<Output = Going>>>;
 
 macro_rules! cases {
     ($($room:ident: $($name:ident)+;)+) => {
+        /// The names of all cases.
+        pub const NAMES: &[&str] = &[$($(stringify!($name),)+)+];
+
         /// Each with its name.
         pub fn all<S: EhrUnderTest>() -> Vec<(&'static str, Case<S>)> {
             vec![$($((stringify!($name), |subject| Box::pin($room::$name(subject))),)+)+]
@@ -33,4 +40,8 @@ cases! {
     losses: a_lost_reply_is_found_and_written_once a_lost_request_is_written_once;
     troubles: nobody_without_credentials too_many_requests_say_when closed_for_maintenance a_server_that_fails answers_that_are_none
         answers_that_break_off answers_that_are_late a_lookup_never_takes_a_failure_for_an_answer;
+}
+
+fn no_writes() -> Ended {
+    Ended::NotAsked("the adapter describes no write".into())
 }

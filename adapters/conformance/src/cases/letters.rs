@@ -5,7 +5,7 @@ use std::rc::Rc;
 use records::ehr::{EhrPatient, Write};
 
 use super::writing::met;
-use crate::conformance::{EhrUnderTest, Subject};
+use crate::{ehr_under_test::EhrUnderTest, report::Going, subject::Subject};
 
 const NAMES: [(&str, &str); 14] = [
     ("Łucja", "Żółć-Ŵïllîăms"),
@@ -24,22 +24,26 @@ const NAMES: [(&str, &str); 14] = [
     ("İpek", "ẞ-Straße, a?b=c|d,e$f+g;h"),
 ];
 
-pub async fn names_of_every_kind_of_letter_arrive_as_they_are<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+pub async fn names_of_every_kind_of_letter_arrive_as_they_are<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    if !subject.writes("create-patient") {
+        subject.needs(&["create-appointment"])?;
+    }
     for (first, last) in NAMES {
         if subject.writes("create-patient") {
             let named = EhrPatient { first_name: first.into(), last_name: last.into(), ..subject.somebody() };
             let mut write = Write::CreatePatient(EhrPatient { middle_name: None, ..named });
             subject.system.adjust(&mut write);
-            let id = subject.written(&write).await.id;
-            met(&subject, &write, &id).await;
+            let id = subject.written(&write).await?.id;
+            met(&subject, &write, &id).await?;
         }
         if subject.writes("create-appointment") {
             let mut appointment = subject.appointment();
             appointment.note = Some(format!("{last}, {first}: a?b=c|d,e$f+g;h"));
             let mut write = Write::CreateAppointment(appointment);
             subject.system.adjust(&mut write);
-            let id = subject.written(&write).await.id;
-            met(&subject, &write, &id).await;
+            let id = subject.written(&write).await?.id;
+            met(&subject, &write, &id).await?;
         }
     }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use location::resource::Operation;
 use records::ehr::{Address, EhrAppointment, EhrPatient, EhrRecord, EhrWorkingHour, Resource, Write};
 use serde_json::{Map, Value, json};
 
-use super::{ehr_under_test::EhrUnderTest, subject::Subject};
+use crate::{ehr_under_test::EhrUnderTest, report::Going, subject::Subject};
 
 /// The kinds of write the engine sends, by the contract's names.
 pub const KINDS: [&str; 21] = [
@@ -36,59 +36,33 @@ pub const KINDS: [&str; 21] = [
 /// Stands for a record the EHR does not have.
 const NOBODY: &str = "none-such-1";
 
-/// What a write is about: the resource, and the fields it leaves there. A deletion leaves none.
-pub fn left(write: &Write) -> (Resource, Option<Map<String, Value>>) {
-    match write {
-        Write::CreatePatient(patient) | Write::UpdatePatient(patient, _) => {
-            (Resource::Patients, Some(EhrRecord::Patient(patient.clone()).fields()))
-        }
-        Write::CreateAppointment(a)
-        | Write::RescheduleAppointment(a)
-        | Write::ConfirmAppointment(a)
-        | Write::CheckInAppointment(a)
-        | Write::NoteAppointment(a)
-        | Write::CancelAppointment(a, _) => (Resource::Appointments, Some(EhrRecord::Appointment(a.clone()).fields())),
-        Write::CreateWorkingHour(hour) | Write::UpdateWorkingHour(hour) => {
-            (Resource::WorkingHours, Some(EhrRecord::WorkingHour(hour.clone()).fields()))
-        }
-        Write::DeleteWorkingHour(_) => (Resource::WorkingHours, None),
-        Write::Record(Operation::Delete, entry) => (entry.resource(), None),
-        Write::Record(_, entry) => (entry.resource(), Some(entry.fields())),
-    }
-}
-
-/// How many records of this write's the EHR is to have.
-pub fn due(write: &Write) -> usize {
-    usize::from(left(write).1.is_some())
-}
-
 impl<S: EhrUnderTest> Subject<S> {
     /// A write of this kind. What it changes is written first, where the EHR can; else it is about nobody.
-    pub async fn fresh(&self, kind: &str) -> Write {
+    pub async fn fresh(&self, kind: &str) -> Going<Write> {
         let mut write = match kind {
             "create-patient" => Write::CreatePatient(self.somebody()),
-            "update-patient" => self.changed_patient().await,
+            "update-patient" => self.changed_patient().await?,
             "create-appointment" => Write::CreateAppointment(self.appointment()),
             "create-working-hour" => Write::CreateWorkingHour(self.hour()),
             "update-working-hour" => {
-                let hour = EhrWorkingHour { end_time: "18:30".into(), ..self.known_hour().await };
+                let hour = EhrWorkingHour { end_time: "18:30".into(), ..self.known_hour().await? };
                 Write::UpdateWorkingHour(hour)
             }
-            "delete-working-hour" => Write::DeleteWorkingHour(self.known_hour().await.id),
+            "delete-working-hour" => Write::DeleteWorkingHour(self.known_hour().await?.id),
             "create-insurance-plan" => self.entry(Resource::InsurancePlans, self.plan()),
-            "create-coverage" => self.entry(Resource::Coverages, self.coverage().await),
-            "delete-coverage" => self.gone_coverage().await,
-            "save-patient-history-item" => self.entry(Resource::PatientHistoryItems, self.history().await),
+            "create-coverage" => self.entry(Resource::Coverages, self.coverage().await?),
+            "delete-coverage" => self.gone_coverage().await?,
+            "save-patient-history-item" => self.entry(Resource::PatientHistoryItems, self.history().await?),
             "create-patient-alert" => self.entry(Resource::PatientAlerts, self.alert()),
-            "disable-patient-alert" => self.disabled_alert().await,
+            "disable-patient-alert" => self.disabled_alert().await?,
             "create-communication-log" => self.entry(Resource::CommunicationLogs, self.talk()),
-            "create-form-response" => self.entry(Resource::FormResponses, self.answers().await),
-            "create-payment" => self.entry(Resource::Payments, self.payment(Resource::PaymentTypes).await),
-            "create-adjustment" => self.entry(Resource::Adjustments, self.payment(Resource::AdjustmentTypes).await),
+            "create-form-response" => self.entry(Resource::FormResponses, self.answers().await?),
+            "create-payment" => self.entry(Resource::Payments, self.payment(Resource::PaymentTypes).await?),
+            "create-adjustment" => self.entry(Resource::Adjustments, self.payment(Resource::AdjustmentTypes).await?),
             of_appointment => return self.changed_appointment(of_appointment).await,
         };
         self.system.adjust(&mut write);
-        write
+        Ok(write)
     }
 
     pub fn somebody(&self) -> EhrPatient {
@@ -134,28 +108,28 @@ impl<S: EhrUnderTest> Subject<S> {
         }
     }
 
-    async fn changed_patient(&self) -> Write {
+    async fn changed_patient(&self) -> Going<Write> {
         let mut patient = self.somebody();
         patient.id = match self.writes("create-patient") {
             true => {
                 let mut write = Write::CreatePatient(patient.clone());
                 self.system.adjust(&mut write);
-                self.written(&write).await.id
+                self.written(&write).await?.id
             }
             false => NOBODY.into(),
         };
         patient.cell_phone = Some(format!("+1 312 777 {:04}", self.number() % 10_000));
         patient.home_phone = None;
-        Write::UpdatePatient(patient, None)
+        Ok(Write::UpdatePatient(patient, None))
     }
 
-    async fn changed_appointment(&self, kind: &str) -> Write {
+    async fn changed_appointment(&self, kind: &str) -> Going<Write> {
         let mut a = self.appointment();
         a.id = NOBODY.into();
         if self.writes("create-appointment") {
             let mut write = Write::CreateAppointment(a.clone());
             self.system.adjust(&mut write);
-            let receipt = self.written(&write).await;
+            let receipt = self.written(&write).await?;
             if let Write::CreateAppointment(adjusted) = write {
                 a = EhrAppointment { id: receipt.id, version: receipt.version, ..adjusted };
             }
@@ -181,13 +155,13 @@ impl<S: EhrUnderTest> Subject<S> {
             other => panic!("{other} is no kind of write"),
         };
         self.system.adjust(&mut write);
-        write
+        Ok(write)
     }
 
     /// On a day of its own, so that none meets another.
     fn hour(&self) -> EhrWorkingHour {
         let here = self.system.here();
-        let day = NaiveDate::from_ymd_opt(2030, 1, 1).expect("a date") + Days::new(self.number() as u64);
+        let day = NaiveDate::from_ymd_opt(2030, 1, 1).expect("a date") + Days::new((self.number() % 3_000) as u64);
         EhrWorkingHour {
             id: String::new(),
             provider: here.provider,
@@ -206,15 +180,15 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     /// Hours that are there, where the EHR lets them be made.
-    async fn known_hour(&self) -> EhrWorkingHour {
+    async fn known_hour(&self) -> Going<EhrWorkingHour> {
         let mut made = Write::CreateWorkingHour(self.hour());
         self.system.adjust(&mut made);
         let id = match self.writes("create-working-hour") {
-            true => self.written(&made).await.id,
+            true => self.written(&made).await?.id,
             false => NOBODY.into(),
         };
         match made {
-            Write::CreateWorkingHour(hour) => EhrWorkingHour { id, ..hour },
+            Write::CreateWorkingHour(hour) => Ok(EhrWorkingHour { id, ..hour }),
             other => panic!("{other:?} is no new hour"),
         }
     }
@@ -227,20 +201,18 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     /// The same entry once more, of a record that is there.
-    async fn over(&self, kind: &str, operation: Operation, made: Write, change: Value) -> Write {
+    async fn over(&self, kind: &str, operation: Operation, made: Write, change: Value) -> Going<Write> {
         let Write::Record(_, entry) = made else { panic!("a record") };
         let id = match self.writes(kind) {
-            true => self.written(&Write::Record(Operation::Create, entry.clone())).await.id,
+            true => self.written(&Write::Record(Operation::Create, entry.clone())).await?.id,
             false => NOBODY.into(),
         };
         let mut fields = entry.fields();
         if let Value::Object(change) = change {
             fields.extend(change);
         }
-        Write::Record(
-            operation,
-            EhrRecord::from_fields(entry.resource(), &id, fields.into()).expect("a record of the contract"),
-        )
+        let entry = EhrRecord::from_fields(entry.resource(), &id, fields.into()).expect("a record of the contract");
+        Ok(Write::Record(operation, entry))
     }
 
     fn plan(&self) -> Value {
@@ -252,35 +224,35 @@ impl<S: EhrUnderTest> Subject<S> {
         })
     }
 
-    async fn coverage(&self) -> Value {
+    async fn coverage(&self) -> Going<Value> {
         let plan = match self.writes("create-insurance-plan") {
             true => {
                 let mut plan = self.entry(Resource::InsurancePlans, self.plan());
                 self.system.adjust(&mut plan);
-                self.written(&plan).await.id
+                self.written(&plan).await?.id
             }
-            false => self.first(Resource::InsurancePlans, |_| true).await.map_or_else(|| NOBODY.into(), |(id, _)| id),
+            false => self.first(Resource::InsurancePlans, |_| true).await?.map_or_else(|| NOBODY.into(), |(id, _)| id),
         };
-        json!({
+        Ok(json!({
             "patient": self.system.here().patient, "plan": plan, "relation": "self", "priority": 1, "active": true,
             "subscriber_number": format!("S-{}", self.number()), "effective_date": "2026-01-01",
-        })
+        }))
     }
 
-    async fn gone_coverage(&self) -> Write {
-        let mut made = self.entry(Resource::Coverages, self.coverage().await);
+    async fn gone_coverage(&self) -> Going<Write> {
+        let mut made = self.entry(Resource::Coverages, self.coverage().await?);
         self.system.adjust(&mut made);
         self.over("create-coverage", Operation::Delete, made, Value::Null).await
     }
 
     /// About an entry of any catalogue.
-    async fn history(&self) -> Value {
-        let item = self.first(Resource::HistoryItems, |_| true).await;
+    async fn history(&self) -> Going<Value> {
+        let item = self.first(Resource::HistoryItems, |_| true).await?;
         let (id, category) = match item {
             Some((id, fields)) => (id, fields["category"].clone()),
             None => (NOBODY.into(), json!("conditions")),
         };
-        self.history_of(&id, category)
+        Ok(self.history_of(&id, category))
     }
 
     fn history_of(&self, item: &str, category: Value) -> Value {
@@ -291,11 +263,11 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     /// Of each catalogue that has an entry: a new item, and the write that ends another one.
-    pub async fn ended_histories(&self) -> Vec<(Write, Write)> {
+    pub async fn ended_histories(&self) -> Going<Vec<(Write, Write)>> {
         let mut all = Vec::new();
         for category in ["allergies", "conditions", "medications"] {
             let of_it = |fields: &Map<String, Value>| fields["category"] == category;
-            let Some((item, _)) = self.first(Resource::HistoryItems, of_it).await else { continue };
+            let Some((item, _)) = self.first(Resource::HistoryItems, of_it).await? else { continue };
             let made = || {
                 let fields = self.history_of(&item, category.into());
                 let mut made = self.entry(Resource::PatientHistoryItems, fields);
@@ -303,17 +275,17 @@ impl<S: EhrUnderTest> Subject<S> {
                 made
             };
             let ended =
-                self.over("save-patient-history-item", Operation::Update, made(), json!({"active": false})).await;
+                self.over("save-patient-history-item", Operation::Update, made(), json!({"active": false})).await?;
             all.push((made(), ended));
         }
-        all
+        Ok(all)
     }
 
     fn alert(&self) -> Value {
         json!({"patient": self.system.here().patient, "note": format!("Latex! {}", self.number())})
     }
 
-    async fn disabled_alert(&self) -> Write {
+    async fn disabled_alert(&self) -> Going<Write> {
         let mut made = self.entry(Resource::PatientAlerts, self.alert());
         self.system.adjust(&mut made);
         self.over("create-patient-alert", Operation::Update, made, json!({"disabled_at": 1_790_000_000})).await
@@ -322,22 +294,22 @@ impl<S: EhrUnderTest> Subject<S> {
     fn talk(&self) -> Value {
         json!({
             "patient": self.system.here().patient, "note": format!("Reminded by text {}", self.number()),
-            "mode": "text", "direction": "sent", "occurred_at": 1_790_000_000 + self.number(),
+            "mode": "text", "direction": "sent", "occurred_at": 1_790_000_000 + self.number() % 1_000_000,
         })
     }
 
-    async fn answers(&self) -> Value {
-        let form = self.first(Resource::FormSchemas, |_| true).await;
-        json!({
+    async fn answers(&self) -> Going<Value> {
+        let form = self.first(Resource::FormSchemas, |_| true).await?;
+        Ok(json!({
             "patient": self.system.here().patient, "form_schema": form.map_or_else(|| NOBODY.into(), |(id, _)| id),
             "answers_json": json!({"n": self.number().to_string()}).to_string(), "submitted_at": 1_790_000_000,
-        })
+        }))
     }
 
     /// A payment or, by its kind of type, an adjustment.
-    async fn payment(&self, types: Resource) -> Value {
-        let kind = self.first(types, |fields| fields["active"] != json!(false)).await.map(|(id, _)| id);
-        let amount = json!({"amount": format!("{}.50", self.number()), "currency": "USD"});
+    async fn payment(&self, types: Resource) -> Going<Value> {
+        let kind = self.first(types, |fields| fields["active"] != json!(false)).await?.map(|(id, _)| id);
+        let amount = json!({"amount": format!("{}.50", self.number() % 90_000), "currency": "USD"});
         let (kind_field, day) = match types {
             Resource::PaymentTypes => ("payment_type", "paid_at"),
             _ => ("adjustment_type", "adjusted_at"),
@@ -346,7 +318,7 @@ impl<S: EhrUnderTest> Subject<S> {
         if let Some(kind) = kind {
             fields[kind_field] = kind.into();
         }
-        fields
+        Ok(fields)
     }
 
     /// The first record of a resource the EHR is pulled for.
@@ -354,11 +326,13 @@ impl<S: EhrUnderTest> Subject<S> {
         &self,
         resource: Resource,
         fits: impl Fn(&Map<String, Value>) -> bool,
-    ) -> Option<(String, Map<String, Value>)> {
-        self.ability(resource)?;
-        let records = self.everything(resource).await.records;
+    ) -> Going<Option<(String, Map<String, Value>)>> {
+        if self.ability(resource).is_none() {
+            return Ok(None);
+        }
+        let records = self.everything(resource).await?.records;
         let mut all = records.into_iter().map(|(id, record)| (id, record.fields()));
-        all.find(|(_, fields)| fits(fields))
+        Ok(all.find(|(_, fields)| fits(fields)))
     }
 }
 

@@ -1,12 +1,7 @@
 //! What stands between adapter and EHR: it hands every request on, counts them, and spoils the ones it is told to; shut, it is an EHR that
 //! is down and keeps its records. Plain HTTP/1.1 with one request per connection, so that bytes go through as they are.
 
-use std::{
-    io,
-    net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{io, net::SocketAddr, time::Duration};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -15,62 +10,16 @@ use tokio::{
     time::timeout,
 };
 
+pub use crate::trouble::{Spoiler, Trouble, When};
+
 const MAX_HEAD: usize = 64 << 10;
 const MAX_BODY: usize = 64 << 20;
 const EXCHANGE: Duration = Duration::from_secs(60);
 
-/// What happens to a request.
-#[derive(Clone, Debug)]
-pub enum Trouble {
-    /// The EHR never sees it; the connection is cut.
-    LoseRequest,
-    /// The EHR carries it out; the connection is cut instead of answered.
-    LoseReply,
-    /// The EHR carries it out; its answer breaks off in the middle.
-    Half,
-    /// The EHR carries it out; its answer comes so much later.
-    Slow(Duration),
-    /// The EHR never sees it; this is answered: status, headers, body.
-    Answer(u16, Vec<(&'static str, &'static str)>, &'static str),
-}
-
-/// Which requests are spoilt, counted from the moment this is said.
-#[derive(Clone, Copy, Debug)]
-pub enum When {
-    Each,
-    /// 1 is the next one.
-    Nth(usize),
-}
-
-#[derive(Default)]
-struct State {
-    seen: usize,
-    /// Over all plans.
-    spoilt: usize,
-    plan: Option<(When, Trouble)>,
-}
-
-impl State {
-    fn next(&mut self) -> Option<Trouble> {
-        self.seen += 1;
-        let (when, trouble) = self.plan.as_ref()?;
-        let due = match when {
-            When::Each => true,
-            When::Nth(n) => *n == self.seen,
-        };
-        self.spoilt += usize::from(due);
-        due.then(|| trouble.clone())
-    }
-
-    fn begin(&mut self, plan: Option<(When, Trouble)>) {
-        (self.seen, self.plan) = (0, plan);
-    }
-}
-
 pub struct FlakyProxy {
     address: SocketAddr,
     server: SocketAddr,
-    state: Arc<Mutex<State>>,
+    spoiler: Spoiler,
     /// None while it is shut.
     task: Option<JoinHandle<()>>,
 }
@@ -79,9 +28,9 @@ impl FlakyProxy {
     pub async fn to(server: SocketAddr) -> FlakyProxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
         let address = listener.local_addr().expect("it is bound");
-        let state = Arc::default();
-        let task = tokio::spawn(serve(listener, server, Arc::clone(&state)));
-        FlakyProxy { address, server, state, task: Some(task) }
+        let spoiler = Spoiler::default();
+        let task = tokio::spawn(serve(listener, server, spoiler.clone()));
+        FlakyProxy { address, server, spoiler, task: Some(task) }
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -99,31 +48,28 @@ impl FlakyProxy {
     pub async fn open(&mut self) {
         if self.task.is_none() {
             let listener = TcpListener::bind(self.address).await.expect("the port is still ours");
-            self.task = Some(tokio::spawn(serve(listener, self.server, Arc::clone(&self.state))));
+            self.task = Some(tokio::spawn(serve(listener, self.server, self.spoiler.clone())));
         }
     }
 
+    pub fn spoiler(&self) -> &Spoiler {
+        &self.spoiler
+    }
+
     pub fn set(&self, when: When, trouble: Trouble) {
-        self.state().begin(Some((when, trouble)));
+        self.spoiler.set(when, trouble);
     }
 
-    /// Nothing is spoilt any more, and requests are counted from here.
     pub fn calm(&self) {
-        self.state().begin(None);
+        self.spoiler.calm();
     }
 
-    /// Requests since the last `set` or `calm`.
     pub fn requests(&self) -> usize {
-        self.state().seen
+        self.spoiler.requests()
     }
 
-    /// Requests that were spoilt since the beginning.
     pub fn spoilt(&self) -> usize {
-        self.state().spoilt
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.spoiler.spoilt()
     }
 }
 
@@ -136,21 +82,21 @@ impl Drop for FlakyProxy {
 }
 
 /// Ends all connections when it ends.
-async fn serve(listener: TcpListener, server: SocketAddr, state: Arc<Mutex<State>>) {
+async fn serve(listener: TcpListener, server: SocketAddr, spoiler: Spoiler) {
     let mut connections = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
-        let state = state.clone();
+        let spoiler = spoiler.clone();
         connections.spawn(async move {
             // A connection that breaks is the client's to notice.
-            let _ = timeout(EXCHANGE, exchange(client, server, &state)).await;
+            let _ = timeout(EXCHANGE, exchange(client, server, &spoiler)).await;
         });
     }
 }
 
-async fn exchange(mut client: TcpStream, server: SocketAddr, state: &Mutex<State>) -> io::Result<()> {
+async fn exchange(mut client: TcpStream, server: SocketAddr, spoiler: &Spoiler) -> io::Result<()> {
     let Some(request) = read_request(&mut client).await? else { return Ok(()) };
-    let trouble = state.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let trouble = spoiler.next();
     let answer = match &trouble {
         Some(Trouble::LoseRequest) => return Ok(()),
         Some(Trouble::Answer(status, headers, body)) => answer(*status, headers, body),

@@ -1,0 +1,154 @@
+//! Requests and replies that are lost, each of a write in turn: what is said to be unknown is looked up, what is said not to be written
+//! is sent again, and at the end there is one record.
+
+use std::rc::Rc;
+
+use records::ehr::{Fault, Receipt, Write};
+
+use super::{no_writes, writing::met};
+use crate::{
+    effect::{due, left},
+    ehr_under_test::EhrUnderTest,
+    report::Going,
+    shown,
+    subject::Subject,
+    trouble::{Trouble, When},
+    writes::KINDS,
+};
+
+/// Attempts after which a write that nothing disturbs any more must have ended.
+const ATTEMPTS: usize = 4;
+/// No write takes as many.
+const MOST_REQUESTS: usize = 100;
+
+const LOOK_FIRST: &str = "say `unknown` where a request of the write may have arrived, and `retry-later` only where none can have; \
+    let `push` look for the key before it writes, and `find` answer by the EHR's own word";
+
+pub async fn a_lost_reply_is_found_and_written_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    at_each_request(&subject, Trouble::LoseReply).await
+}
+
+pub async fn a_lost_request_is_written_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    at_each_request(&subject, Trouble::LoseRequest).await
+}
+
+async fn at_each_request<S: EhrUnderTest>(subject: &Subject<S>, trouble: Trouble) -> Going {
+    if subject.description.writes.is_empty() {
+        return Err(no_writes());
+    }
+    for kind in KINDS.into_iter().filter(|kind| subject.writes(kind)) {
+        for n in 1.. {
+            subject.hold(
+                n < MOST_REQUESTS,
+                format!("fewer than {MOST_REQUESTS} requests"),
+                "write with fewer requests",
+            )?;
+            let (key, write) = (subject.key(), subject.fresh(kind).await?);
+            let before = subject.spoiler.spoilt();
+            subject.spoiler.set(When::Nth(n), trouble.clone());
+            let pushed = subject.push(&key, &write).await;
+            subject.spoiler.calm();
+            let receipt =
+                ended(subject, &key, &write, pushed?, &format!("{trouble:?} at request {n} of the write")).await?;
+            met(subject, &write, &receipt.id).await?;
+            let found = subject.find(&key, &write).await?;
+            let found = subject.answered(found)?;
+            subject.hold(
+                found.is_some_and(|found| found.id == receipt.id),
+                format!("a receipt for {}, which was written", receipt.id),
+                LOOK_FIRST,
+            )?;
+            // It took fewer requests: each was lost once.
+            if subject.spoiler.spoilt() == before {
+                subject.hold(
+                    n > 1,
+                    "at least one request: something was written",
+                    "write to the EHR and nowhere else",
+                )?;
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the engine does with an outcome, until the write has ended.
+async fn ended<S: EhrUnderTest>(
+    subject: &Subject<S>,
+    key: &str,
+    write: &Write,
+    mut pushed: Result<Receipt, Fault>,
+    at: &str,
+) -> Going<Receipt> {
+    for _ in 0..ATTEMPTS {
+        match pushed {
+            Ok(receipt) => return Ok(receipt),
+            Err(Fault::Unknown(_)) => {
+                tokio::time::sleep(subject.system.settle()).await;
+                let found = subject.find(key, write).await?;
+                let found = subject.answered(found)?;
+                let said =
+                    found.as_ref().map_or_else(|| "none".to_owned(), |receipt| format!("a receipt for {}", receipt.id));
+                let there = is_there(subject, write).await?;
+                let truth =
+                    if there { "a receipt: the record is in the EHR" } else { "none: no such record is in the EHR" };
+                subject.hold_seen(
+                    found.is_some() == there,
+                    format!("the look-up said {said}"),
+                    format!("{truth}, after {at}: {}", shown::write(write)),
+                    LOOK_FIRST,
+                )?;
+                if let Some(receipt) = found {
+                    return Ok(receipt);
+                }
+            }
+            Err(Fault::RetryLater { .. }) => {
+                let there = is_there(subject, write).await?;
+                subject.hold_seen(
+                    !there,
+                    "retry-later, though the record is in the EHR".to_owned(),
+                    format!("unknown or a receipt, after {at}: {}", shown::write(write)),
+                    LOOK_FIRST,
+                )?;
+            }
+            Err(_) => return Err(subject.failed(format!("a receipt, unknown or retry-later, after {at}"), LOOK_FIRST)),
+        }
+        pushed = subject.push(key, write).await?;
+    }
+    Err(subject.failed(format!("an end within {ATTEMPTS} attempts, after {at}"), LOOK_FIRST))
+}
+
+/// Whether the EHR has what the write was to leave there, by looking.
+async fn is_there<S: EhrUnderTest>(subject: &Subject<S>, write: &Write) -> Going<bool> {
+    let (resource, written) = left(write);
+    if !subject.has_copies(write, 0).await && !subject.has_copies(write, 1).await {
+        subject.stands_once(write).await?;
+    }
+    let Some(written) = written else { return Ok(subject.has_copies(write, due(write)).await) };
+    let id = match written_id(write) {
+        // It creates: a copy is the proof.
+        None => return Ok(subject.has_copies(write, 1).await),
+        Some(id) => id,
+    };
+    if subject.ability(resource).is_none() {
+        return Ok(subject.has_copies(write, 1).await);
+    }
+    let shown = subject.shown(resource, &id).await?;
+    Ok(shown.is_some_and(|shown| subject.differences(resource, &written, &shown).is_empty()))
+}
+
+fn written_id(write: &Write) -> Option<String> {
+    let id = match write {
+        Write::CreatePatient(patient) | Write::UpdatePatient(patient, _) => &patient.id,
+        Write::CreateAppointment(a)
+        | Write::RescheduleAppointment(a)
+        | Write::ConfirmAppointment(a)
+        | Write::CheckInAppointment(a)
+        | Write::NoteAppointment(a)
+        | Write::CancelAppointment(a, _) => &a.id,
+        Write::CreateWorkingHour(hour) | Write::UpdateWorkingHour(hour) => &hour.id,
+        Write::DeleteWorkingHour(id) => id,
+        Write::Record(_, entry) => return (!entry.id().is_empty()).then(|| entry.id().to_owned()),
+    };
+    (!id.is_empty()).then(|| id.clone())
+}

@@ -1,0 +1,262 @@
+//! What is described, and what pulls show.
+
+use std::{collections::BTreeSet, rc::Rc};
+
+use location::pull::Resource as R;
+use records::ehr::{EhrRecord, Fault, Resource};
+
+use crate::{
+    ehr_under_test::EhrUnderTest,
+    report::{Ended, Going},
+    shown::name,
+    subject::{DEADLINE, Pass, Subject},
+    writes::KINDS,
+};
+
+/// Pages a walk of small pages may take: a real EHR answers a few dozen requests a second.
+const SMALL_PAGES: usize = 25;
+
+const ALL: [Resource; 36] = [
+    R::Providers,
+    R::Operatories,
+    R::AppointmentTypes,
+    R::Patients,
+    R::WorkingHours,
+    R::Appointments,
+    R::AppointmentDescriptors,
+    R::FeeSchedules,
+    R::InsurancePlans,
+    R::Coverages,
+    R::HistoryItems,
+    R::PatientHistoryItems,
+    R::PatientAlerts,
+    R::CommunicationLogs,
+    R::Conversations,
+    R::FormSchemas,
+    R::FormResponses,
+    R::ProcedureCodeCategories,
+    R::ProcedureCodes,
+    R::Fees,
+    R::Procedures,
+    R::TreatmentPlans,
+    R::ClinicalNotes,
+    R::RecallTypes,
+    R::PatientRecalls,
+    R::DocumentTypes,
+    R::Documents,
+    R::PaymentTypes,
+    R::AdjustmentTypes,
+    R::Charges,
+    R::Claims,
+    R::PaymentPlans,
+    R::Payments,
+    R::Adjustments,
+    R::GuarantorBalances,
+    R::InsuranceBalances,
+];
+
+pub async fn what_is_described_is_what_can_be_done<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    let describe = subject.ehr.describe(DEADLINE);
+    let again = subject.timely("describe, once more".into(), DEADLINE, describe, |_| "a description".into()).await?;
+    let again = subject.answered(again)?;
+    subject.hold(
+        again == subject.description,
+        "twice asked, twice the same",
+        "describe by what the EHR is, not by what happens to be there",
+    )?;
+    for kind in KINDS.into_iter().filter(|kind| !subject.writes(kind)) {
+        let write = subject.fresh(kind).await?;
+        let key = subject.key();
+        let pushed = subject.push(&key, &write).await?;
+        subject.hold(
+            matches!(pushed, Err(Fault::Unsupported(_))),
+            format!("unsupported: {kind} is not among the writes that are described"),
+            format!("name {kind} in `describe`, or answer `unsupported`"),
+        )?;
+        let found = subject.find(&key, &write).await?;
+        subject.hold(
+            !matches!(found, Ok(Some(_))),
+            format!("no receipt: {kind} is not described and was never written"),
+            "answer none for a write that `push` never carries out",
+        )?;
+    }
+    for resource in ALL {
+        let page = subject.pull(resource, None, 10).await?;
+        let described = subject.ability(resource).is_some();
+        let fits = if described { page.is_ok() } else { matches!(page, Err(Fault::Unsupported(_))) };
+        let expected = if described { "a page: it is described" } else { "unsupported: it is not described" };
+        subject.hold(
+            fits,
+            expected,
+            format!("`describe` names {} exactly where `pull` can show it", name(resource)),
+        )?;
+    }
+    Ok(())
+}
+
+pub async fn nothing_changed_is_nothing_shown<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    pulls(&subject)?;
+    for ability in &subject.description.pulls {
+        let resource = ability.resource;
+        let first = subject.everything(resource).await?;
+        subject.hold(
+            first.whole,
+            "`whole`: a first pass shows everything",
+            "without a cursor begin a pass over all records and say `whole` on its pages",
+        )?;
+        let both = first.deleted.iter().find(|id| first.records.contains_key(*id)).cloned().unwrap_or_default();
+        subject.hold(
+            both.is_empty(),
+            format!("{both} either among the records or among the deleted"),
+            "name as deleted only what the EHR has no more",
+        )?;
+        let next = subject.pass(resource, Some(first.cursor.clone()), 1_000).await?;
+        subject.hold(
+            next.deleted.is_empty(),
+            format!("no deletions, though these are named: {:?}", next.deleted),
+            "nobody deleted them: what is not in a delta is not gone",
+        )?;
+        let changed = next.records.iter().find(|(id, record)| first.records.get(*id) != Some(*record));
+        let changed = changed.map(|(id, _)| id.clone()).unwrap_or_default();
+        subject.hold(
+            changed.is_empty(),
+            format!("{changed} as it was: nobody changed it"),
+            "a field that differs in each answer, such as the time of reading, does not belong into a record",
+        )?;
+        subject.hold(
+            !next.whole || next.records.len() == first.records.len(),
+            format!("as many records as before, {}, or a pass that is not `whole`", first.records.len()),
+            "say `whole` only where the pass shows every record there is",
+        )?;
+        let again = subject.everything(resource).await?;
+        subject.hold(same(&first, &again), "twice read, twice the same", "read in an order that does not change")?;
+    }
+    Ok(())
+}
+
+pub async fn pages_keep_their_limit_and_show_each_record_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    pulls(&subject)?;
+    for ability in &subject.description.pulls {
+        let resource = ability.resource;
+        let whole = subject.everything(resource).await?;
+        // The walk itself fails on a record that comes twice; the host refuses pages and cursors beyond their limits.
+        let limit = u32::try_from(whole.records.len() / SMALL_PAGES + 1).expect("a small number");
+        let walked = subject.pass(resource, None, limit).await?;
+        let missing = whole.records.keys().find(|id| !walked.records.contains_key(*id)).cloned().unwrap_or_default();
+        subject.hold_seen(
+            same(&whole, &walked),
+            format!("pages of {limit} show {} records; missing, such as: {missing}", walked.records.len()),
+            format!("{} of {}, as pages of 1000 show", whole.records.len(), name(resource)),
+            "the next page begins right after the last record of the page before, whatever the limit: put the place into \
+             the cursor",
+        )?;
+        let mut cursor = None;
+        for _ in 0..3 {
+            let page = subject.pull(resource, cursor, 1).await?;
+            let page = subject.answered(page)?;
+            subject.hold(
+                page.records.len() <= 1,
+                "at most 1 record",
+                "hand the limit on to the EHR, or cut the page",
+            )?;
+            if page.last {
+                break;
+            }
+            cursor = Some(page.cursor);
+        }
+    }
+    Ok(())
+}
+
+pub async fn a_change_is_shown<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    pulls(&subject)?;
+    let mut changed = 0;
+    for ability in &subject.description.pulls {
+        let resource = ability.resource;
+        let before = subject.everything(resource).await?;
+        let Some(id) = before.records.keys().next_back().cloned() else { continue };
+        if !subject.system.change(resource, &id).await {
+            continue;
+        }
+        changed += 1;
+        let delta = subject.pass(resource, Some(before.cursor), 1_000).await?;
+        let shown = delta.records.get(&id);
+        subject.hold(
+            shown.is_some() && shown != before.records.get(&id),
+            format!("{id} as staff changed it after the pass before"),
+            "a cursor remembers up to when, by the EHR's clock or its revisions, records were read; begin a little before",
+        )?;
+    }
+    if changed == 0 {
+        return Err(Ended::NotAsked("the subject does not say how staff would change a record".into()));
+    }
+    Ok(())
+}
+
+pub async fn a_deletion_is_shown<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    pulls(&subject)?;
+    let mut deleted = 0;
+    for ability in &subject.description.pulls {
+        let resource = ability.resource;
+        let before = subject.everything(resource).await?;
+        let Some(id) = before.records.keys().next_back().cloned() else { continue };
+        if !subject.system.delete(resource, &id).await {
+            continue;
+        }
+        deleted += 1;
+        let delta = subject.pass(resource, Some(before.cursor), 1_000).await?;
+        let off = |pass: &Pass| matches!(pass.records.get(&id), Some(EhrRecord::Appointment(a)) if a.cancelled);
+        let reported = delta.deleted.contains(&id) || off(&delta);
+        subject.hold(
+            reported || ability.deletions_by_absence,
+            format!("{id} among the deleted: staff deleted it"),
+            "name what the EHR deleted in `deleted`, or describe deletions as `by-absence`",
+        )?;
+        let whole = subject.everything(resource).await?;
+        subject.hold(
+            whole.whole,
+            "a whole pass",
+            "deletions show by absence only where a pass without cursor is `whole`",
+        )?;
+        subject.hold(
+            !whole.records.contains_key(&id) || off(&whole),
+            format!("no {id}: staff deleted it"),
+            "leave out what the EHR marks as deleted",
+        )?;
+    }
+    if deleted == 0 {
+        return Err(Ended::NotAsked("the subject does not say how staff would delete a record".into()));
+    }
+    Ok(())
+}
+
+pub async fn cursors_of_others_are_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    pulls(&subject)?;
+    for ability in &subject.description.pulls {
+        let page = subject.pull(ability.resource, Some("no cursor of anybody".into()), 10).await?;
+        subject.hold(
+            matches!(page, Err(Fault::Rejected(_))),
+            "rejected: no earlier page gave this cursor",
+            "refuse a cursor that cannot be read instead of beginning anew: the engine then begins a whole pass itself",
+        )?;
+    }
+    Ok(())
+}
+
+/// That there is something to pull.
+fn pulls<S: EhrUnderTest>(subject: &Subject<S>) -> Going {
+    match subject.description.pulls.is_empty() {
+        true => Err(Ended::NotAsked("the adapter describes no resource that can be pulled".into())),
+        false => Ok(()),
+    }
+}
+
+/// The same records with the same fields.
+fn same(one: &Pass, other: &Pass) -> bool {
+    let ids = |pass: &Pass| pass.records.keys().cloned().collect::<BTreeSet<_>>();
+    ids(one) == ids(other)
+        && one
+            .records
+            .values()
+            .all(|record| other.records.get(record.id()).map(EhrRecord::fields) == Some(record.fields()))
+}

@@ -1,0 +1,198 @@
+//! Servers that say no, say nothing, or say nonsense: the right fault, and never a page that is not one.
+
+use std::{rc::Rc, time::Duration};
+
+use records::ehr::{Fault, Resource, Write};
+
+use super::no_writes;
+use crate::{
+    ehr_under_test::EhrUnderTest,
+    report::{Ended, Finding, Going},
+    shown,
+    subject::Subject,
+    trouble::{Trouble, When},
+};
+
+const HTML: &str = "<html><body>Zoë Łopata is on another page</body></html>";
+/// JSON of nothing an EHR says.
+const NONSENSE: [(&str, &str); 5] = [
+    ("application/json", "{}"),
+    ("text/html", HTML),
+    ("application/json", "{\"a\":"),
+    ("application/json", "[[1], null]"),
+    ("application/json", ""),
+];
+
+/// A call of each kind with every request spoilt.
+struct Calls {
+    /// None where it asks nobody: an adapter behind a gate describes itself before there is a session.
+    describe: Option<Call>,
+    /// None where nothing can be pulled.
+    pull: Option<Call>,
+    /// None where nothing can be written.
+    push: Option<Call>,
+    find: Option<Call>,
+    trouble: Trouble,
+}
+
+/// What was asked, what was answered, and the fault that it was.
+struct Call {
+    asked: String,
+    fault: Option<Fault>,
+}
+
+impl Calls {
+    fn reads(&self) -> impl Iterator<Item = &Call> {
+        [&self.describe, &self.pull, &self.find].into_iter().flatten()
+    }
+
+    fn each(&self, fits: impl Fn(&Fault) -> bool, expected: &str, mend: &str) -> Going {
+        self.reads().chain(&self.push).try_for_each(|call| self.judge(call, &fits, expected, mend))
+    }
+
+    /// Reads are to be tried again; a write is too, or its outcome is unknown.
+    fn is_passing(&self) -> Going {
+        let mend = "only an answer that the EHR itself gave, whole and in its own form, is one: take everything else for `retry-later` \
+            in a read, and for `unknown` where a write may have arrived";
+        let again = |fault: &Fault| matches!(fault, Fault::RetryLater { .. });
+        self.reads().try_for_each(|call| self.judge(call, &again, "retry-later", mend))?;
+        let unknown = |fault: &Fault| matches!(fault, Fault::RetryLater { .. } | Fault::Unknown(_));
+        self.push.iter().try_for_each(|call| self.judge(call, &unknown, "unknown or retry-later", mend))
+    }
+
+    fn judge(&self, call: &Call, fits: &impl Fn(&Fault) -> bool, expected: &str, mend: &str) -> Going {
+        if call.fault.as_ref().is_some_and(fits) {
+            return Ok(());
+        }
+        let answered = call.fault.as_ref().map_or_else(|| "an answer, as if all were well".into(), Fault::to_string);
+        Err(Ended::Failed(Box::new(Finding {
+            asked: format!("{}, while each request meets {:?}", call.asked, self.trouble),
+            answered,
+            expected: expected.to_owned(),
+            mend: mend.to_owned(),
+        })))
+    }
+}
+
+async fn spoilt<S: EhrUnderTest>(subject: &Subject<S>, trouble: Trouble, deadline: Duration) -> Going<Calls> {
+    let kind = subject.description.writes.first().cloned();
+    let write = match &kind {
+        Some(kind) => Some(subject.fresh(kind).await?),
+        None => None,
+    };
+    subject.spoiler.set(When::Each, trouble.clone());
+    let calls = asked(subject, write, deadline, trouble).await;
+    subject.spoiler.calm();
+    calls
+}
+
+async fn asked<S: EhrUnderTest>(
+    subject: &Subject<S>,
+    write: Option<Write>,
+    deadline: Duration,
+    trouble: Trouble,
+) -> Going<Calls> {
+    let ehr = &subject.ehr;
+    let mut calls = Calls { describe: None, pull: None, push: None, find: None, trouble };
+    let describe =
+        subject.timely("describe".into(), deadline, ehr.describe(deadline), |_| "a description".into()).await?;
+    if !subject.description.gated {
+        calls.describe = Some(Call { asked: "describe".into(), fault: describe.err() });
+    }
+    if let Some(ability) = subject.description.pulls.iter().max_by_key(|it| it.resource == Resource::Patients) {
+        let (asked, resource) = (format!("pull {}", shown::name(ability.resource)), ability.resource);
+        let pulled =
+            subject.timely(asked.clone(), deadline, ehr.pull(resource, None, 10, deadline), shown::page).await?;
+        calls.pull = Some(Call { asked, fault: pulled.err() });
+    }
+    if let Some(write) = write {
+        let what = shown::write(&write);
+        let call = ehr.find(subject.key(), write.clone(), deadline);
+        let found = subject.timely(format!("find {what}"), deadline, call, shown::found).await?;
+        calls.find = Some(Call { asked: format!("find {what}"), fault: found.err() });
+        let call = ehr.push(subject.key(), write, deadline);
+        let pushed = subject.timely(format!("push {what}"), deadline, call, shown::receipt).await?;
+        calls.push = Some(Call { asked: format!("push {what}"), fault: pushed.err() });
+    }
+    Ok(calls)
+}
+
+const ENOUGH: Duration = Duration::from_secs(20);
+
+pub async fn nobody_without_credentials<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    let said = Trouble::Answer(401, vec![("www-authenticate", "Bearer")], "{}");
+    // Behind a gate that is a session which is over.
+    let gated = subject.description.gated;
+    let told = |fault: &Fault| match gated {
+        true => matches!(fault, Fault::GateClosed),
+        false => matches!(fault, Fault::Unauthorized(_)),
+    };
+    let expected = if gated { "gate-closed" } else { "unauthorized" };
+    spoilt(&subject, said, ENOUGH).await?.each(told, expected, "a 401 says that nobody is logged in, in every call")
+}
+
+pub async fn too_many_requests_say_when<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    let said = Trouble::Answer(429, vec![("retry-after", "17")], "{}");
+    let after = Some(Duration::from_secs(17));
+    let waits = |fault: &Fault| matches!(fault, Fault::RetryLater { after: said, .. } if *said == after);
+    let mend = "a 429 was not carried out: `retry-later` with the seconds of its header `Retry-After`";
+    spoilt(&subject, said, ENOUGH).await?.each(waits, "retry-later, not before 17 seconds", mend)
+}
+
+pub async fn closed_for_maintenance<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    let said = Trouble::Answer(503, vec![("retry-after", "60")], HTML);
+    let mend = "a 503 with `Retry-After` was not carried out";
+    spoilt(&subject, said, ENOUGH).await?.each(|fault| matches!(fault, Fault::RetryLater { .. }), "retry-later", mend)
+}
+
+pub async fn a_server_that_fails<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    for status in [500, 502, 504] {
+        let said = Trouble::Answer(status, vec![("content-type", "text/html")], HTML);
+        spoilt(&subject, said, ENOUGH).await?.is_passing()?;
+    }
+    Ok(())
+}
+
+pub async fn answers_that_are_none<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    for (media_type, body) in NONSENSE {
+        let said = Trouble::Answer(200, vec![("content-type", media_type)], body);
+        spoilt(&subject, said, ENOUGH).await?.is_passing()?;
+    }
+    Ok(())
+}
+
+pub async fn answers_that_break_off<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    for trouble in [Trouble::Half, Trouble::LoseReply, Trouble::LoseRequest] {
+        spoilt(&subject, trouble, ENOUGH).await?.is_passing()?;
+    }
+    Ok(())
+}
+
+pub async fn answers_that_are_late<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    let late = Trouble::Slow(Duration::from_secs(4));
+    spoilt(&subject, late, Duration::from_millis(600)).await?.is_passing()
+}
+
+/// "Certainly not written" is only ever the EHR's own word.
+pub async fn a_lookup_never_takes_a_failure_for_an_answer<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    let Some(kind) = subject.description.writes.first() else { return Err(no_writes()) };
+    let (key, write) = (subject.key(), subject.fresh(kind).await?);
+    let pushed = subject.push(&key, &write).await?;
+    subject.answered(pushed)?;
+    let mut troubles = vec![Trouble::LoseReply, Trouble::LoseRequest, Trouble::Half];
+    for status in [200, 204, 400, 404, 410, 429, 500] {
+        troubles.push(Trouble::Answer(status, vec![("content-type", "text/html")], HTML));
+        troubles.push(Trouble::Answer(status, vec![("content-type", "application/json")], "{}"));
+    }
+    for trouble in troubles {
+        subject.spoiler.set(When::Each, trouble.clone());
+        let found = subject.find(&key, &write).await;
+        subject.spoiler.calm();
+        subject.hold(
+            !matches!(found?, Ok(None)),
+            format!("a fault: it was written, and the look-up met {trouble:?}"),
+            "none means that the EHR itself said, in its own form, that it has no such record; everything else is `retry-later`",
+        )?;
+    }
+    Ok(())
+}

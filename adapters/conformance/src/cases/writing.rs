@@ -1,0 +1,257 @@
+//! Writes in fair weather, and what the EHR refuses.
+
+use std::rc::Rc;
+
+use records::ehr::{Address, EhrAppointment, EhrPatient, EhrRecord, Fault, Resource, Write};
+
+use super::no_writes;
+use crate::{
+    effect::left,
+    ehr_under_test::EhrUnderTest,
+    report::{Ended, Going},
+    shown,
+    subject::{SHOW_WHAT_IS_WRITTEN, Subject},
+    writes::KINDS,
+};
+
+const ONE_KEY: &str = "look for the key before writing, and answer the receipt of the record it left";
+const ONLY_CHANGES: &str =
+    "write only what differs from `before`: `PatientChange::onto` and `PatientChange::fields` do it";
+
+/// The kinds of write the adapter describes; a case about them is not asked where there are none.
+fn kinds<S: EhrUnderTest>(subject: &Subject<S>) -> Going<Vec<&'static str>> {
+    let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| subject.writes(kind)).collect();
+    if kinds.is_empty() { Err(no_writes()) } else { Ok(kinds) }
+}
+
+pub async fn what_is_written_is_what_is_pulled<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    for kind in kinds(&subject)? {
+        let write = subject.fresh(kind).await?;
+        let receipt = subject.written(&write).await?;
+        met(&subject, &write, &receipt.id).await?;
+    }
+    if subject.writes("save-patient-history-item") {
+        for (made, ended) in subject.ended_histories().await? {
+            let id = subject.written(&ended).await?.id;
+            let Write::Record(_, entry) = &ended else { panic!("an entry") };
+            subject.hold(
+                entry.id() == id,
+                format!("a receipt for {}: an update is of the record it is of", entry.id()),
+                "change the record that the write names instead of making another one",
+            )?;
+            met(&subject, &ended, &id).await?;
+            let new = subject.written(&made).await?.id;
+            subject.hold(new != id, format!("another record than {id}"), "a new item is a new record")?;
+        }
+    }
+    Ok(())
+}
+
+/// The record is in the EHR once, and a pull shows it as it was written; or it is gone.
+pub async fn met<S: EhrUnderTest>(subject: &Subject<S>, write: &Write, id: &str) -> Going {
+    let (resource, written) = left(write);
+    subject.stands_once(write).await?;
+    if subject.ability(resource).is_none() {
+        return Ok(());
+    }
+    match (subject.shown(resource, id).await?, written) {
+        (Some(shown), Some(written)) => {
+            let differs = subject.differences(resource, &written, &shown);
+            subject.hold_seen(
+                differs.is_empty(),
+                format!("{} {id}: {}", shown::name(resource), differs.join("; ")),
+                format!("the record as it was written: {}", shown::write(write)),
+                "map each field in both directions. What the EHR has no place for belongs into `unkept-patient-fields` of \
+                 `describe`, and into `unkept` of the subject",
+            )
+        }
+        (None, None) => Ok(()),
+        (None, Some(_)) => Err(subject.failed(
+            format!("{} {id} among the records, after {}", shown::name(resource), shown::write(write)),
+            SHOW_WHAT_IS_WRITTEN,
+        )),
+        (Some(_), None) => Err(subject.failed(
+            format!("no {} {id}: it was deleted", shown::name(resource)),
+            "leave out of pulls what the EHR marks as deleted",
+        )),
+    }
+}
+
+/// A change is of what differs from what the EHR last showed: what staff changed since stays, and what is taken away is gone.
+pub async fn a_change_leaves_the_rest_to_staff<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    subject.needs(&["create-patient", "update-patient"])?;
+    let mut write = Write::CreatePatient(subject.somebody());
+    subject.system.adjust(&mut write);
+    let id = subject.written(&write).await?.id;
+    let Write::CreatePatient(patient) = write else { panic!("a patient") };
+    let before = EhrPatient { id: id.clone(), ..patient };
+    let phone = Some(format!("+1 312 888 {:04}", subject.number() % 10_000));
+    subject.written(&Write::UpdatePatient(EhrPatient { cell_phone: phone.clone(), ..before.clone() }, None)).await?;
+
+    let key = subject.key();
+    let patient = EhrPatient { first_name: "Zoë-Ann".to_owned(), home_phone: None, ..before.clone() };
+    let change = Write::UpdatePatient(patient, Some(Box::new(before)));
+    found_after(&subject, &key, &change).await?;
+    let shown = subject.patient_shown(&id).await?;
+    let seen = (shown.first_name, shown.cell_phone, shown.home_phone);
+    let wanted = ("Zoë-Ann".to_owned(), phone, None);
+    subject.hold_seen(
+        seen == wanted,
+        format!("first name, cell and home telephone are {seen:?}"),
+        format!("{wanted:?}: the first name as changed, the cell telephone as staff changed it, no home telephone"),
+        ONLY_CHANGES,
+    )
+}
+
+/// Pushed, and found then.
+async fn found_after<S: EhrUnderTest>(subject: &Subject<S>, key: &str, change: &Write) -> Going {
+    let pushed = subject.push(key, change).await?;
+    subject.answered(pushed)?;
+    let found = subject.find(key, change).await?;
+    subject.hold(
+        matches!(found, Ok(Some(_))),
+        "a receipt: it was written",
+        "compare only the fields that the change is of",
+    )
+}
+
+/// An address is several things: staff add a second line, a client moves the patient to another town.
+pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    subject.needs(&["create-patient", "update-patient"])?;
+    if subject.ability(Resource::Patients).is_none() {
+        return Err(Ended::NotAsked("patients cannot be pulled".into()));
+    }
+    let mut write = Write::CreatePatient(subject.somebody());
+    subject.system.adjust(&mut write);
+    let id = subject.written(&write).await?.id;
+    // As the EHR shows them: not every EHR tells all lines apart.
+    let before = subject.patient_shown(&id).await?;
+    let Some(address) = before.address.clone() else {
+        return Err(Ended::NotAsked("the EHR keeps no address".into()));
+    };
+    let changed = |change: &dyn Fn(&mut Address)| {
+        let mut address = address.clone();
+        change(&mut address);
+        EhrPatient { address: Some(address), ..before.clone() }
+    };
+    let by_staff = changed(&|address| address.line1 = Some("77 Staff Avenue".to_owned()));
+    subject.written(&Write::UpdatePatient(by_staff, Some(Box::new(before.clone())))).await?;
+
+    let moved = changed(&|address| address.city = Some("Peoria".to_owned()));
+    let (key, change) = (subject.key(), Write::UpdatePatient(moved, Some(Box::new(before))));
+    found_after(&subject, &key, &change).await?;
+    let shown = subject.patient_shown(&id).await?.address.unwrap_or_default();
+    let seen = (shown.line1.as_deref(), shown.city.as_deref(), shown.line2, shown.postal_code);
+    let wanted = (Some("77 Staff Avenue"), Some("Peoria"), address.line2, address.postal_code);
+    subject.hold_seen(
+        seen == wanted,
+        format!("first line, city, second line and postal code are {seen:?}"),
+        format!("{wanted:?}: the first line as staff changed it, the city as changed, the rest as it was"),
+        ONLY_CHANGES,
+    )
+}
+
+pub async fn one_key_writes_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    for kind in kinds(&subject)? {
+        let (key, write) = (subject.key(), subject.fresh(kind).await?);
+        let first = subject.push(&key, &write).await?;
+        let first = subject.answered(first)?.id;
+        let again = subject.push(&key, &write).await?;
+        let again = subject.answered(again)?.id;
+        subject.hold(again == first, format!("a receipt for {first}: the same key, the same record"), ONE_KEY)?;
+        let found = subject.find(&key, &write).await?;
+        let found = subject.answered(found)?.map(|receipt| receipt.id);
+        subject.hold(
+            found.as_ref() == Some(&first),
+            format!("a receipt for {first}, which was written with this key"),
+            "keep the key with the record, or compare what is there with what was to be written",
+        )?;
+        subject.stands_once(&write).await?;
+    }
+    Ok(())
+}
+
+pub async fn a_key_never_sent_is_not_found<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    for kind in kinds(&subject)? {
+        let (key, write) = (subject.key(), subject.fresh(kind).await?);
+        let found = subject.find(&key, &write).await?;
+        subject.hold(
+            found == Ok(None),
+            "none: no such write was sent",
+            "look for this key, or for a record that is as the write was to leave it, and not for one that is like it",
+        )?;
+    }
+    Ok(())
+}
+
+pub async fn an_occupied_place_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    subject.needs(&["create-appointment"])?;
+    if !subject.description.operatories {
+        return Err(Ended::NotAsked("its appointments carry no operatory".into()));
+    }
+    let Write::CreateAppointment(first) = subject.fresh("create-appointment").await? else { panic!("an appointment") };
+    subject.written(&Write::CreateAppointment(first.clone())).await?;
+    // In its middle.
+    let n = subject.number();
+    let mut second = Write::CreateAppointment(subject.appointment_at(first.start + 900, n));
+    subject.system.adjust(&mut second);
+    let refused = subject.push(&subject.key(), &second).await?;
+    subject.hold(
+        matches!(refused, Err(Fault::Rejected(_))),
+        format!("rejected: another appointment stands in this operatory at {}", first.start),
+        "where the EHR takes two appointments at one place, look before writing and answer `rejected`",
+    )?;
+    subject.stands(&second, 0).await
+}
+
+/// What staff changed since it was read is not overwritten, where the EHR tells versions.
+pub async fn a_stale_version_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    subject.needs(&["create-appointment", "reschedule-appointment"])?;
+    let Write::RescheduleAppointment(moved) = subject.fresh("reschedule-appointment").await? else { panic!("a move") };
+    if moved.version.is_none() {
+        return Err(Ended::NotAsked("its appointments have no version".into()));
+    }
+    if !subject.system.change(Resource::Appointments, &moved.id).await {
+        return Err(Ended::NotAsked("the subject does not say how staff would change an appointment".into()));
+    }
+    let write = Write::RescheduleAppointment(moved.clone());
+    let refused = subject.push(&subject.key(), &write).await?;
+    subject.hold(
+        matches!(refused, Err(Fault::Rejected(_))),
+        format!("rejected: staff changed the appointment after version {:?}", moved.version),
+        "hand the version on to the EHR, or compare it before writing",
+    )?;
+    subject.stands(&write, 0).await?;
+    let version = match subject.shown(Resource::Appointments, &moved.id).await? {
+        Some(EhrRecord::Appointment(EhrAppointment { version, .. })) => version,
+        _ => return Err(subject.failed(format!("appointment {}", moved.id), SHOW_WHAT_IS_WRITTEN)),
+    };
+    subject.written(&Write::RescheduleAppointment(EhrAppointment { version, ..moved })).await?;
+    Ok(())
+}
+
+pub async fn a_refusal_has_its_reason_and_no_patient<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    let write = subject.fresh("create-patient").await?;
+    let Some(write) = subject.system.refused(write).await else {
+        return Err(Ended::NotAsked("the subject does not say what the EHR refuses".into()));
+    };
+    let refused = subject.push(&subject.key(), &write).await?;
+    let Err(Fault::Rejected(reason)) = refused else {
+        return Err(subject.failed("rejected: the EHR refuses it", "a 4xx that the EHR itself explains is `rejected`"));
+    };
+    subject.hold(
+        reason.trim().len() > 3,
+        "a reason that says what to change",
+        "put what the EHR says into the reason, without the patient's data",
+    )?;
+    let written = left(&write).1.unwrap_or_default();
+    for field in ["first_name", "last_name", "date_of_birth", "email", "cell_phone", "home_phone", "note"] {
+        let told = written.get(field).and_then(|value| value.as_str()).is_some_and(|value| reason.contains(value));
+        subject.hold(
+            !told,
+            format!("a reason without the patient's {field}"),
+            "reasons are kept and shown to others: name the field, not its value",
+        )?;
+    }
+    subject.stands(&write, 0).await
+}

@@ -1,0 +1,60 @@
+//! The same troubles without a proxy: around a transport, so that they come to an EHR behind TLS and under its own name, too.
+
+use std::{sync::Arc, time::Duration};
+
+use adapter_host::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture};
+use setup::secret::Secret;
+
+use crate::trouble::{Spoiler, Trouble};
+
+pub struct FlakyTransport {
+    inner: Arc<dyn Transport>,
+    spoiler: Spoiler,
+}
+
+impl FlakyTransport {
+    pub fn around(inner: Arc<dyn Transport>, spoiler: Spoiler) -> FlakyTransport {
+        FlakyTransport { inner, spoiler }
+    }
+}
+
+fn none(why: &str) -> TransportError {
+    TransportError::NoAnswer(why.to_owned())
+}
+
+impl Transport for FlakyTransport {
+    fn send(&self, request: HttpRequest, deadline: Duration) -> TransportFuture<'_> {
+        Box::pin(async move {
+            match self.spoiler.next() {
+                None => self.inner.send(request, deadline).await,
+                // From here nobody can tell whether it arrived.
+                Some(Trouble::LoseRequest) => Err(none("the connection was cut")),
+                Some(Trouble::LoseReply) => {
+                    self.inner.send(request, deadline).await?;
+                    Err(none("the connection was cut"))
+                }
+                Some(Trouble::Half) => {
+                    self.inner.send(request, deadline).await?;
+                    Err(none("the answer broke off"))
+                }
+                Some(Trouble::Slow(pause)) => {
+                    let answer = self.inner.send(request, deadline).await?;
+                    if pause >= deadline {
+                        tokio::time::sleep(deadline).await;
+                        return Err(none("no answer before the deadline"));
+                    }
+                    tokio::time::sleep(pause).await;
+                    Ok(answer)
+                }
+                Some(Trouble::Answer(status, headers, body)) => {
+                    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+                    Ok(HttpResponse { status, headers: headers.collect(), body: body.as_bytes().to_vec() })
+                }
+            }
+        })
+    }
+
+    fn secrets(&self) -> Vec<Secret> {
+        self.inner.secrets()
+    }
+}

@@ -1,0 +1,95 @@
+//! One suite for every adapter: [`run`] takes an adapter together with the EHR it is for, stands between them to spoil what it is told to
+//! spoil, and calls the adapter as the engine does. What a new adapter needs is an [`EhrUnderTest`].
+//!
+//! ```text
+//!  run ─► cases ─► subject ─► adapter (WASM) ─► flaky_proxy or flaky_transport ─► EHR
+//!   │                 └──── counts, changes and breaks records ──── EhrUnderTest ──┘
+//!   └──► report: passed, failed (asked, answered, expected, to mend), not asked
+//! ```
+
+mod cases;
+mod effect;
+mod ehr_under_test;
+pub mod flaky_proxy;
+mod flaky_transport;
+mod from_file;
+mod local;
+mod report;
+mod request;
+mod shown;
+mod subject;
+mod subject_file;
+mod trouble;
+mod writes;
+
+use std::{path::Path, rc::Rc, sync::Arc, time::Instant};
+
+use adapter_host::{Adapter, Host};
+use setup::guests::HostLimits;
+
+pub use cases::NAMES;
+pub use ehr_under_test::{EhrUnderTest, Here, Place};
+pub use flaky_transport::FlakyTransport;
+pub use from_file::FromFile;
+pub use local::Local;
+pub use report::{Case, Finding, Outcome, Report};
+pub use shown::masked;
+pub use subject_file::SubjectFile;
+pub use trouble::{Spoiler, Trouble, When};
+
+use report::{Ended, Going};
+use subject::Subject;
+
+/// The adapter of a component's file; `cache` keeps what was compiled.
+pub async fn load(component: &Path, cache: &Path) -> Result<Arc<Adapter>, String> {
+    let host = Host::new(HostLimits::default(), cache).map_err(|error| error.to_string())?;
+    host.load(component).await.map_err(|failed| failed.to_string())
+}
+
+/// Runs the cases that are named, or all, one after the other on one EHR; `ended` hears of each. Runs within a tokio `LocalSet`, such as
+/// actix's system.
+pub async fn run<S: EhrUnderTest>(
+    adapter: &Arc<Adapter>,
+    system: S,
+    only: &[String],
+    ended: &mut dyn FnMut(&Case),
+) -> Result<Report, String> {
+    if let Some(unknown) = only.iter().find(|name| !NAMES.contains(&name.as_str())) {
+        return Err(format!("`{unknown}` is no case; the cases are: {}", NAMES.join(", ")));
+    }
+    let subject = Rc::new(Subject::new(system, adapter).await?);
+    let mut report = Report::default();
+    for (name, case) in cases::all::<S>() {
+        if !only.is_empty() && !only.iter().any(|wanted| wanted == name) {
+            continue;
+        }
+        subject.spoiler.calm();
+        let since = Instant::now();
+        // A task of its own, so that a case that panics does not end the others.
+        let going: Going = match tokio::task::spawn_local(case(subject.clone())).await {
+            Ok(going) => going,
+            Err(broken) => Err(panicked(&subject, broken)),
+        };
+        let case = Case { name, outcome: going.into(), took: since.elapsed() };
+        ended(&case);
+        report.cases.push(case);
+    }
+    Ok(report)
+}
+
+/// What stands for the EHR could not go on.
+fn panicked<S: EhrUnderTest>(subject: &Subject<S>, broken: tokio::task::JoinError) -> Ended {
+    let said = match broken.try_into_panic() {
+        Ok(panic) => {
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
+        }
+        Err(cancelled) => cancelled.to_string(),
+    };
+    Ended::Failed(Box::new(Finding {
+        asked: subject.asked_last(),
+        answered: said,
+        expected: "the case comes to its end".to_owned(),
+        mend: "this is not the adapter: what stands for the EHR in the test cannot do what it is asked".to_owned(),
+    }))
+}

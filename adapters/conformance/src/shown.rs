@@ -1,0 +1,101 @@
+//! Calls and answers in words. Of the suite's own records everything is told, of the EHR's no more than identifiers and numbers.
+
+use location::resource::Operation;
+use records::ehr::{Page, Receipt, Resource, Write};
+use serde_json::{Map, Value};
+
+use crate::effect::left;
+
+/// The contract's name, such as `working_hours`.
+pub fn name(resource: Resource) -> String {
+    let name = serde_json::to_value(resource).unwrap_or_default();
+    name.as_str().unwrap_or_default().to_owned()
+}
+
+pub fn write(write: &Write) -> String {
+    let what = match (write, left(write).1) {
+        (Write::DeleteWorkingHour(id), _) => id.clone(),
+        (Write::Record(Operation::Delete, record), _) => record.id().to_owned(),
+        (_, fields) => Value::Object(said(fields.unwrap_or_default())).to_string(),
+    };
+    format!("{} {what}", write.kind())
+}
+
+/// Without what says nothing.
+fn said(fields: Map<String, Value>) -> Map<String, Value> {
+    let silent = |value: &Value| value.is_null() || *value == Value::Bool(false) || *value == Value::Array(Vec::new());
+    fields.into_iter().filter(|(_, value)| !silent(value)).collect()
+}
+
+pub fn page(page: &Page) -> String {
+    let kind = if page.whole { "whole" } else { "changes" };
+    let end = if page.last { "last" } else { "more to come" };
+    let (records, skipped, deleted) = (page.records.len(), page.skipped.len(), page.deleted.len());
+    format!("{records} records, {skipped} skipped, {deleted} deleted; {kind}, {end}; cursor {}", page.cursor)
+}
+
+pub fn receipt(receipt: &Receipt) -> String {
+    format!("a receipt for {}", receipt.id)
+}
+
+pub fn found(found: &Option<Receipt>) -> String {
+    found.as_ref().map_or_else(|| "none: certainly not written".to_owned(), receipt)
+}
+
+/// A value the EHR shows beside what was written: what was not written here can be a patient's, and only its shape is told.
+pub fn beside(written: &Map<String, Value>, value: &Value) -> String {
+    match value {
+        Value::String(text) if !written.values().any(|own| holds(own, text)) => Value::from(masked(text)).to_string(),
+        Value::Object(fields) => {
+            let all: Vec<String> =
+                fields.iter().map(|(name, part)| format!("{name}: {}", beside(written, part))).collect();
+            format!("{{{}}}", all.join(", "))
+        }
+        Value::Array(all) => {
+            let all: Vec<String> = all.iter().map(|part| beside(written, part)).collect();
+            format!("[{}]", all.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn holds(own: &Value, text: &str) -> bool {
+    match own {
+        Value::String(own) => own.contains(text),
+        Value::Array(all) => all.iter().any(|part| holds(part, text)),
+        Value::Object(fields) => fields.values().any(|part| holds(part, text)),
+        _ => false,
+    }
+}
+
+/// Each letter an x, each digit a 0.
+pub fn masked(text: &str) -> String {
+    let mask = |c: char| match c {
+        c if c.is_numeric() => '0',
+        c if c.is_uppercase() => 'X',
+        c if c.is_alphanumeric() => 'x',
+        c => c,
+    };
+    text.chars().map(mask).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_not_written_here_shows_its_shape_only() {
+        let Value::Object(written) = json!({"last_name": "Łopata", "address": {"city": "Chicago"}}) else {
+            panic!("an object")
+        };
+        assert_eq!(beside(&written, &json!("Neill-2")), "\"Xxxxx-0\"");
+        assert_eq!(beside(&written, &json!("Łopata")), "\"Łopata\"");
+        assert_eq!(
+            beside(&written, &json!({"city": "Chicago", "line1": "5 Rue"})),
+            "{city: \"Chicago\", line1: \"0 Xxx\"}"
+        );
+        assert_eq!(beside(&written, &json!([7, true])), "[7, true]");
+    }
+}

@@ -1,0 +1,312 @@
+//! The adapter under test as the engine calls it, and what every answer of it must keep.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use adapter_host::{Adapter, Connection, HttpTransport, Transport};
+use records::ehr::{Description, Ehr, EhrPatient, EhrRecord, Fault, Page, PullAbility, Receipt, Resource, Write};
+use serde_json::{Map, Value};
+use setup::secret::Secret;
+
+use crate::{
+    effect::{due, left},
+    ehr_under_test::{EhrUnderTest, Place},
+    flaky_proxy::FlakyProxy,
+    flaky_transport::FlakyTransport,
+    report::{Ended, Finding, Going},
+    shown,
+    trouble::Spoiler,
+};
+
+pub const DEADLINE: Duration = Duration::from_secs(30);
+/// What a call may take beyond its deadline.
+const GRACE: Duration = Duration::from_secs(3);
+/// More pages than any subject has records.
+const MAX_PAGES: usize = 20_000;
+
+pub struct Subject<S> {
+    pub system: S,
+    pub spoiler: Spoiler,
+    pub ehr: Arc<dyn Ehr>,
+    pub description: Description,
+    /// Lives as long as what goes through it.
+    _proxy: Option<FlakyProxy>,
+    made: Cell<usize>,
+    placed: Cell<usize>,
+    /// The last call and what came of it, for the report.
+    last: RefCell<(String, String)>,
+}
+
+/// A pass over a resource: what all its pages showed together.
+#[derive(Clone, Debug, Default)]
+pub struct Pass {
+    pub records: BTreeMap<String, EhrRecord>,
+    pub deleted: Vec<String>,
+    pub skipped: Vec<String>,
+    pub whole: bool,
+    pub cursor: String,
+}
+
+/// What connects the adapter to this EHR, without troubles.
+pub fn connection<S: EhrUnderTest>(system: &S, base_url: &str, transport: Arc<dyn Transport>) -> Connection {
+    let mut connection = Connection::new("conformance", system.location(), base_url, system.zone(), transport);
+    let secret = |(name, value): (String, String)| (name, Secret::new(value));
+    connection.headers = system.credentials().into_iter().map(secret).collect();
+    connection.settings = system.settings().into_iter().map(secret).collect();
+    connection.limits.requests = 200;
+    connection.limits.memory = 256 << 20;
+    connection
+}
+
+impl<S: EhrUnderTest> Subject<S> {
+    pub async fn new(system: S, adapter: &Arc<Adapter>) -> Result<Subject<S>, String> {
+        let network = Arc::new(HttpTransport::new().map_err(|error| error.to_string())?);
+        let (connection, proxy, spoiler) = match system.place() {
+            Place::Loopback(address) => {
+                let proxy = FlakyProxy::to(address).await;
+                let base_url = format!("http://{}{}", proxy.address(), system.base_path());
+                let mut connection = connection(&system, &base_url, network);
+                connection.gate = system.gate(proxy.address());
+                let spoiler = proxy.spoiler().clone();
+                (connection, Some(proxy), spoiler)
+            }
+            Place::Url(base_url) => {
+                let spoiler = Spoiler::default();
+                let transport = Arc::new(FlakyTransport::around(network, spoiler.clone()));
+                (connection(&system, &base_url, transport), None, spoiler)
+            }
+        };
+        let ehr = adapter.connect(connection).map_err(|error| error.to_string())?;
+        let described = ehr.describe(DEADLINE).await;
+        let description = described.map_err(|fault| format!("the adapter does not describe itself: {fault}"))?;
+        let made = Cell::new(system.first_number());
+        let (placed, last) = (Cell::new(0), RefCell::default());
+        Ok(Subject { system, spoiler, ehr, description, _proxy: proxy, made, placed, last })
+    }
+
+    /// A number never given before.
+    pub fn number(&self) -> usize {
+        self.made.set(self.made.get() + 1);
+        self.made.get()
+    }
+
+    /// The start of a half hour never given before.
+    pub fn free(&self) -> i64 {
+        self.placed.set(self.placed.get() + 1);
+        self.system.free(self.placed.get() - 1)
+    }
+
+    pub fn key(&self) -> String {
+        format!("ps-1-{:x}-{}", std::process::id(), self.number())
+    }
+
+    pub fn writes(&self, kind: &str) -> bool {
+        self.description.writes.iter().any(|described| described == kind)
+    }
+
+    /// That all these kinds are described: else the case is not asked.
+    pub fn needs(&self, kinds: &[&str]) -> Going {
+        match kinds.iter().find(|kind| !self.writes(kind)) {
+            Some(missing) => Err(Ended::NotAsked(format!("the adapter does not describe {missing}"))),
+            None => Ok(()),
+        }
+    }
+
+    pub fn ability(&self, resource: Resource) -> Option<&PullAbility> {
+        self.description.pulls.iter().find(|ability| ability.resource == resource)
+    }
+
+    pub async fn pull(&self, resource: Resource, cursor: Option<String>, limit: u32) -> Going<Result<Page, Fault>> {
+        let from = cursor.as_ref().map_or_else(|| "from the beginning".to_owned(), |at| format!("from cursor {at}"));
+        let asked = format!("pull {}, pages of {limit}, {from}", shown::name(resource));
+        let call = self.ehr.pull(resource, cursor, limit, DEADLINE);
+        self.timely(asked, DEADLINE, call, shown::page).await
+    }
+
+    pub async fn push(&self, key: &str, write: &Write) -> Going<Result<Receipt, Fault>> {
+        let call = self.ehr.push(key.to_owned(), write.clone(), DEADLINE);
+        self.timely(format!("push with key {key}: {}", shown::write(write)), DEADLINE, call, shown::receipt).await
+    }
+
+    pub async fn find(&self, key: &str, write: &Write) -> Going<Result<Option<Receipt>, Fault>> {
+        let call = self.ehr.find(key.to_owned(), write.clone(), DEADLINE);
+        self.timely(format!("find with key {key}: {}", shown::write(write)), DEADLINE, call, shown::found).await
+    }
+
+    /// A call ends by its deadline, and whatever its fault, the adapter neither trapped nor broke the contract.
+    pub async fn timely<T>(
+        &self,
+        asked: String,
+        deadline: Duration,
+        call: impl Future<Output = Result<T, Fault>>,
+        show: impl FnOnce(&T) -> String,
+    ) -> Going<Result<T, Fault>> {
+        *self.last.borrow_mut() = (asked, "nothing yet".to_owned());
+        let start = Instant::now();
+        let ended = call.await;
+        self.last.borrow_mut().1 = match &ended {
+            Ok(answer) => show(answer),
+            Err(fault) => format!("a fault: {fault}"),
+        };
+        self.hold(
+            start.elapsed() <= deadline + GRACE,
+            format!("an end within {deadline:?}; it took {:?}", start.elapsed()),
+            "do not go on after the deadline: ask for less in one call",
+        )?;
+        if let Err(fault) = &ended {
+            let said = fault.to_string();
+            self.hold(
+                !said.contains("the adapter failed") && !said.contains("broke the contract"),
+                "an answer or a fault of the contract, without a panic",
+                "the fault names what was wrong; the adapter's log has the file and line of a panic. Turn what the EHR says \
+                 wrongly into a fault or a skipped record",
+            )?;
+        }
+        Ok(ended)
+    }
+
+    /// A finding about the last call.
+    pub fn failed(&self, expected: impl Into<String>, mend: impl Into<String>) -> Ended {
+        let (asked, answered) = self.last.borrow().clone();
+        Ended::Failed(Box::new(Finding { asked, answered, expected: expected.into(), mend: mend.into() }))
+    }
+
+    pub fn hold(&self, holds: bool, expected: impl Into<String>, mend: impl Into<String>) -> Going {
+        if holds { Ok(()) } else { Err(self.failed(expected, mend)) }
+    }
+
+    /// What was asked last, for a case that ended without a word.
+    pub fn asked_last(&self) -> String {
+        self.last.borrow().0.clone()
+    }
+
+    /// A finding about something that was answered, or seen in the EHR, in the course of the last call.
+    pub fn hold_seen(&self, holds: bool, seen: String, expected: impl Into<String>, mend: impl Into<String>) -> Going {
+        if holds {
+            return Ok(());
+        }
+        self.last.borrow_mut().1 = seen;
+        Err(self.failed(expected, mend))
+    }
+
+    /// What a call that nothing stood in the way of answered.
+    pub fn answered<T>(&self, ended: Result<T, Fault>) -> Going<T> {
+        let mend = "nothing was spoilt on the way: see what the fault says, and what the EHR answered";
+        ended.map_err(|_| self.failed("an answer", mend))
+    }
+
+    /// A write nothing stands in the way of.
+    pub async fn written(&self, write: &Write) -> Going<Receipt> {
+        let pushed = self.push(&self.key(), write).await?;
+        self.answered(pushed)
+    }
+
+    /// All pages from a cursor to the end of the pass.
+    pub async fn pass(&self, resource: Resource, cursor: Option<String>, limit: u32) -> Going<Pass> {
+        self.walk(resource, cursor, limit, Pass::default()).await
+    }
+
+    /// The rest of a pass that has begun; what comes twice is a finding unless it changed meanwhile.
+    pub async fn walk(&self, resource: Resource, cursor: Option<String>, limit: u32, begun: Pass) -> Going<Pass> {
+        let (mut pass, mut at) = (begun, cursor);
+        for _ in 0..MAX_PAGES {
+            let page = self.pull(resource, at, limit).await?;
+            let page = self.answered(page)?;
+            for record in page.records {
+                let id = record.id().to_owned();
+                let again = pass.records.get(&id) == Some(&record);
+                self.hold(
+                    !again,
+                    format!("{id} once in one pass"),
+                    "the next page begins after the last record of the page before: put its place into the cursor, and \
+                     sort by something that does not change",
+                )?;
+                pass.records.insert(id, record);
+            }
+            pass.deleted.extend(page.deleted);
+            pass.skipped.extend(page.skipped.into_iter().map(|skipped| skipped.id));
+            if page.last {
+                return Ok(Pass { whole: page.whole, cursor: page.cursor, ..pass });
+            }
+            at = Some(page.cursor);
+        }
+        Err(self.failed("a page that is the last", "say `last` on the page after which the EHR has no more records"))
+    }
+
+    pub async fn everything(&self, resource: Resource) -> Going<Pass> {
+        self.pass(resource, None, 1_000).await
+    }
+
+    /// The record a pull shows; none where it shows none.
+    pub async fn shown(&self, resource: Resource, id: &str) -> Going<Option<EhrRecord>> {
+        Ok(self.everything(resource).await?.records.remove(id))
+    }
+
+    pub async fn patient_shown(&self, id: &str) -> Going<EhrPatient> {
+        match self.shown(Resource::Patients, id).await? {
+            Some(EhrRecord::Patient(patient)) => Ok(patient),
+            _ => Err(self.failed(format!("patient {id}, who was written"), SHOW_WHAT_IS_WRITTEN)),
+        }
+    }
+
+    /// Whether the EHR has so many records that are what this write was to leave; where that cannot be counted, it has.
+    pub async fn has_copies(&self, write: &Write, wanted: usize) -> bool {
+        !self.system.counts(left(write).0) || self.system.copies(write).await == wanted
+    }
+
+    /// The write has left in the EHR what it was to leave, once.
+    pub async fn stands_once(&self, write: &Write) -> Going {
+        self.stands(write, due(write)).await
+    }
+
+    pub async fn stands(&self, write: &Write, wanted: usize) -> Going {
+        if !self.system.counts(left(write).0) {
+            return Ok(());
+        }
+        let copies = self.system.copies(write).await;
+        self.hold_seen(
+            copies == wanted,
+            format!("{copies} such records are in the EHR"),
+            format!("{wanted} after {}", shown::write(write)),
+            "a write is carried out once however often its key is sent, and not at all where it is refused: look for the \
+             key before writing, and answer a receipt only for what the EHR took",
+        )
+    }
+
+    /// What a record shows other than it was written, by field.
+    pub fn differences(&self, resource: Resource, written: &Map<String, Value>, record: &EhrRecord) -> Vec<String> {
+        let held = record.fields();
+        let kept = written.iter().filter(|(field, value)| {
+            let unsaid =
+                value.is_null() || **value == Value::Bool(false) || value.as_array().is_some_and(Vec::is_empty);
+            let frame = matches!(field.as_str(), "id" | "version" | "write_key" | "ssn" | "extra");
+            !unsaid && !frame && self.system.keeps(resource, field)
+        });
+        let differs = kept.filter(|(field, value)| !same(value, held.get(*field).unwrap_or(&Value::Null)));
+        let said =
+            |field: &String| held.get(field).map_or_else(|| "nothing".to_owned(), |it| shown::beside(written, it));
+        differs.map(|(field, value)| format!("{field}: {value} was written, {} is shown", said(field))).collect()
+    }
+}
+
+pub const SHOW_WHAT_IS_WRITTEN: &str =
+    "a pull shows a record under the identifier its receipt has, with every field the EHR keeps as it was written";
+
+/// Parts that were not written may be there or not.
+pub fn same(written: &Value, shown: &Value) -> bool {
+    match (written, shown) {
+        (Value::Object(written), Value::Object(shown)) => {
+            written.iter().all(|(name, part)| part.is_null() || same(part, shown.get(name).unwrap_or(&Value::Null)))
+        }
+        (Value::String(written), Value::String(shown)) if written.starts_with('{') => {
+            // Answers to a form: the same JSON, however it is written.
+            let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
+            written == shown || parsed(written).is_some_and(|json| Some(json) == parsed(shown))
+        }
+        _ => written == shown,
+    }
+}

@@ -1,0 +1,220 @@
+//! A subject without Rust: a file says where the EHR is, what its writes may refer to, and what staff would do there.
+
+use std::{collections::BTreeMap, path::Path};
+
+use chrono::{Days, NaiveDate, NaiveTime, Offset, TimeDelta, TimeZone};
+use chrono_tz::Tz;
+use records::ehr::Resource;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::{
+    ehr_under_test::Here,
+    local::{Local, typed},
+    request::Action,
+};
+
+/// Days that are looked at for free places.
+const MOST_DAYS: u64 = 1_500;
+
+/// What the file says.
+pub struct SubjectFile {
+    pub local: Local,
+    pub(crate) keys: Keys,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Keys {
+    /// Records that are there already.
+    pub(crate) ids: Here,
+    pub(crate) free: Free,
+    /// The EHR keeps write keys: two writes with the same fields are told apart.
+    #[serde(default)]
+    pub(crate) write_key: bool,
+    /// The EHR keeps local times without offset.
+    #[serde(default)]
+    pub(crate) local_times: bool,
+    /// How long its search may not know what was written.
+    #[serde(default)]
+    pub(crate) settle_seconds: u64,
+    /// Such as `payments.note`.
+    #[serde(default)]
+    pub(crate) unkept: Vec<Field>,
+    /// Fields that each write of the resource gets.
+    #[serde(default)]
+    pub(crate) set: BTreeMap<Resource, Map<String, Value>>,
+    #[serde(default)]
+    pub(crate) change: BTreeMap<Resource, Action>,
+    #[serde(default)]
+    pub(crate) delete: BTreeMap<Resource, Action>,
+    #[serde(default, rename = "break")]
+    pub(crate) spoil: BTreeMap<Resource, Action>,
+    pub(crate) refused: Option<Refused>,
+}
+
+/// What makes a new patient one the EHR refuses: something in the EHR, or fields.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Refused {
+    pub(crate) action: Option<Action>,
+    #[serde(default)]
+    pub(crate) fields: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Field(pub(crate) Resource, pub(crate) String);
+
+impl TryFrom<String> for Field {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Field, String> {
+        let parts = text.split_once('.').filter(|(_, field)| !field.is_empty());
+        let (resource, field) = parts.ok_or_else(|| format!("{text}: write RESOURCE.FIELD, such as payments.note"))?;
+        let named = serde_json::from_value(resource.into()).map_err(|error| format!("{text}: {error}"))?;
+        Ok(Field(named, field.to_owned()))
+    }
+}
+
+/// Places where nobody stands in `ids.operatory`, by the clock of the location.
+#[derive(Deserialize)]
+#[serde(try_from = "FreeKeys")]
+pub(crate) struct Free {
+    first: FirstDay,
+    from: NaiveTime,
+    until: NaiveTime,
+    step: TimeDelta,
+}
+
+enum FirstDay {
+    Ahead(u64),
+    On(NaiveDate),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FreeKeys {
+    days_ahead: Option<u64>,
+    first_day: Option<String>,
+    from: String,
+    until: String,
+    step_minutes: u16,
+}
+
+impl TryFrom<FreeKeys> for Free {
+    type Error = String;
+
+    fn try_from(keys: FreeKeys) -> Result<Free, String> {
+        let first = match (keys.days_ahead, keys.first_day) {
+            (Some(days), None) if days <= MOST_DAYS => FirstDay::Ahead(days),
+            (Some(days), None) => return Err(format!("`days_ahead` is {days}; at most {MOST_DAYS}")),
+            (None, Some(day)) => {
+                let parsed = day.parse().map_err(|_| format!("`first_day` is {day}; write it as \"2027-01-31\""))?;
+                FirstDay::On(parsed)
+            }
+            _ => return Err("give either `days_ahead` or `first_day`".into()),
+        };
+        let time = |key: &str, text: &str| {
+            NaiveTime::parse_from_str(text, "%H:%M").map_err(|_| format!("`{key}` is {text}; write it as \"09:00\""))
+        };
+        let (from, until) = (time("from", &keys.from)?, time("until", &keys.until)?);
+        if !(30..=480).contains(&keys.step_minutes) {
+            return Err(format!("`step_minutes` is {}; 30 to 480, as an appointment takes 30", keys.step_minutes));
+        }
+        let step = TimeDelta::minutes(keys.step_minutes.into());
+        if until - from < step {
+            return Err("`until` is to be later than `from` by `step_minutes` at least".into());
+        }
+        Ok(Free { first, from, until, step })
+    }
+}
+
+impl Free {
+    /// The starts, in seconds since 1970, from `now` on. Days about a change of the clocks are left to the case that is about it.
+    pub(crate) fn starts(&self, zone: Tz, now: i64) -> Vec<i64> {
+        let today = zone.timestamp_opt(now, 0).single().map(|at| at.date_naive()).unwrap_or_default();
+        let first = match self.first {
+            FirstDay::Ahead(days) => today + Days::new(days),
+            FirstDay::On(day) => day,
+        };
+        let offset = |day: NaiveDate| zone.offset_from_utc_date(&day).fix().local_minus_utc();
+        let around = |day: &NaiveDate| offset(*day - Days::new(2)) == offset(*day + Days::new(3));
+        let days = (0..MOST_DAYS).map(|n| first + Days::new(n)).filter(around);
+        let times = std::iter::successors(Some(TimeDelta::zero()), |at| Some(*at + self.step));
+        let times: Vec<NaiveTime> =
+            times.take_while(|at| *at + self.step <= self.until - self.from).map(|at| self.from + at).collect();
+        let instants = days.flat_map(|day| times.iter().map(move |time| day.and_time(*time)));
+        instants.filter_map(|local| zone.from_local_datetime(&local).single()).map(|at| at.timestamp()).collect()
+    }
+}
+
+impl SubjectFile {
+    pub fn read(file: &Path) -> Result<SubjectFile, String> {
+        let (local, rest) = Local::split(file)?;
+        Ok(SubjectFile { local, keys: typed(file, rest)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    const LEAST: &str = "base_url = \"http://127.0.0.1:1\"\nlocation = \"L\"\nzone = \"America/New_York\"\n\
+        [ids]\npatient = \"P\"\nprovider = \"D\"\n\
+        [free]\ndays_ahead = 3\nfrom = \"09:00\"\nuntil = \"10:30\"\nstep_minutes = 30\n";
+
+    fn read(text: &str) -> Result<SubjectFile, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        SubjectFile::read(file.path())
+    }
+
+    fn refusal(from: &str, to: &str) -> String {
+        assert!(LEAST.contains(from), "{from}");
+        read(&LEAST.replacen(from, to, 1)).err().unwrap()
+    }
+
+    #[test]
+    fn free_places_are_half_hours_of_the_location_and_none_is_about_a_change_of_the_clocks() {
+        let subject = read(LEAST).ok().unwrap();
+        // Tuesday 2026-11-24, at noon in London; the days from Friday on.
+        let starts = subject.keys.free.starts(subject.local.zone, 1_795_521_600);
+        let nine = NaiveDate::from_ymd_opt(2026, 11, 27).unwrap().and_hms_opt(14, 0, 0).unwrap().and_utc().timestamp();
+        assert_eq!(starts[..4], [nine, nine + 1_800, nine + 3_600, nine + 86_400]);
+        // The clocks go forward on 2027-03-14.
+        let day =
+            |day| NaiveDate::from_ymd_opt(2027, 3, day).unwrap().and_hms_opt(0, 0, 0).unwrap().and_utc().timestamp();
+        assert!(starts.iter().all(|start| !(day(13)..day(16)).contains(start)));
+        assert!(starts.iter().any(|start| (day(18)..day(19)).contains(start)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_key_and_what_to_write() {
+        for (from, to, parts) in [
+            ("zone", "zonne", ["zone", "missing"]),
+            ("America/New_York", "New York", ["`zone`", "is no IANA zone"]),
+            ("[ids]", "colour = 1\n[ids]", ["colour", "unknown field"]),
+            ("patient = \"P\"\n", "", ["`ids`", "patient"]),
+            ("provider", "providr", ["`ids", "unknown field `providr`"]),
+            ("days_ahead = 3", "first_day = \"31.1.2027\"", ["`free`", "write it as \"2027-01-31\""]),
+            ("days_ahead = 3", "", ["`free`", "either `days_ahead` or `first_day`"]),
+            ("\"09:00\"", "\"9 o'clock\"", ["`from`", "write it as \"09:00\""]),
+            ("step_minutes = 30", "step_minutes = 5", ["`step_minutes` is 5", "30 to 480"]),
+            ("[ids]", "unkept = [\"note\"]\n[ids]", ["`unkept", "RESOURCE.FIELD"]),
+            ("[ids]", "[change.patiens]\ncommand = \"x\"\n[ids]", ["change", "unknown variant `patiens`"]),
+            ("[ids]", "[change.patients]\nmethod = \"SEND\"\npath = \"/\"\n[ids]", ["change.patients", "one of GET"]),
+            ("[ids]", "[change.patients]\nmethod = \"POST\"\n[ids]", ["change.patients", "`method` and `path`"]),
+            (
+                "[ids]",
+                "[delete.patients]\nmethod = \"POST\"\npath = \"x\"\n[ids]",
+                ["delete.patients", "begins with /"],
+            ),
+        ] {
+            let said = refusal(from, to);
+            assert!(parts.iter().all(|part| said.contains(part)), "{to}: {said}");
+        }
+    }
+}
