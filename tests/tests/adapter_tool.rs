@@ -90,3 +90,32 @@ fn an_adapter_is_called_by_hand_against_the_simulated_ehr() {
     let (well, said) = run(dir.path(), &["describe"]);
     assert!(!well && said.contains("local.toml") && said.contains("location"), "{said}");
 }
+
+/// What a new adapter comes with, as its author has it.
+fn subject_file(dir: &Path) -> String {
+    let new = dir.join("my-ehr");
+    adapter_kit::scaffold(&new, "my-ehr").unwrap();
+    fs::read_to_string(new.join("subject.toml")).unwrap()
+}
+
+/// Whether every case passed, and the report.
+fn test(component: &Path, config: &Path, arguments: &[&str]) -> (bool, String) {
+    let mut command = Command::new(PROGRAM);
+    command.args(["adapter", "test"]).arg(component).arg("--config").arg(config).args(arguments);
+    let output = command.output().unwrap();
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+    (output.status.success(), said)
+}
+
+#[test]
+fn a_complete_adapter_conforms_with_the_subject_file_of_a_new_one_twice_on_one_ehr() {
+    let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
+    let config = dir.path().join("subject.toml");
+    fs::write(&config, subject_file(dir.path())).unwrap();
+    let component = components::component("sandbox");
+    for _ in 0..2 {
+        let (well, said) = test(&component, &config, &["--against", &ehr.url]);
+        assert!(well && said.contains(" passed, 0 failed, "), "{said}");
+        assert!(!said.contains("FAILED"), "{said}");
+    }
+}

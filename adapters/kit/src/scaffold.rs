@@ -44,6 +44,7 @@ fn begin(dir: &Path, id: &str) -> Result<(), KitError> {
     }
     files::create_dir(&dir.join("src"))?;
     files::write_atomic(&dir.join("local.toml"), LOCAL.as_bytes())?;
+    files::write_atomic(&dir.join("subject.toml"), SUBJECT.as_bytes())?;
     files::write_atomic(&dir.join(MANIFEST_FILE), manifest.as_bytes())
 }
 
@@ -76,6 +77,7 @@ fn readme_text(id: &str) -> String {
         "# {id}\n\nAn adapter for practice-sync.\n\n```\n\
          practice-sync adapter ehr                 # the simulated EHR, until yours is at hand: local.toml says where it is\n\
          practice-sync adapter run . describe      # builds, and shows what the adapter says\n\
+         practice-sync adapter test .              # the conformance suite: subject.toml says what it needs to know\n\
          practice-sync adapter build .             # dist/{id}.wasm\n\
          practice-sync adapter check dist/{id}.wasm\n\
          cargo test                                # natively, without a sandbox\n```\n\n\
@@ -91,7 +93,8 @@ fn javascript_readme_text(id: &str) -> String {
          npm run build                             # dist/{id}.wasm; `practice-sync` must be on the path\n\
          practice-sync adapter check dist/{id}.wasm\n\
          practice-sync adapter ehr                 # the simulated EHR, until yours is at hand: local.toml says where it is\n\
-         practice-sync adapter run dist/{id}.wasm describe\n```\n\n\
+         practice-sync adapter run dist/{id}.wasm describe\n\
+         practice-sync adapter test dist/{id}.wasm # the conformance suite: subject.toml says what it needs to know\n```\n\n\
          `adapter.toml` says what it asks for, `wit/` is the contract, `src/lib/` turns requests into records and failures into faults.\n"
     )
 }
@@ -100,6 +103,9 @@ fn javascript_readme_text(id: &str) -> String {
 const LOCAL: &str = "# Where the EHR is that `practice-sync adapter run` calls. Secrets: \"env:NAME\".\n\
     base_url = \"http://127.0.0.1:8090\"\nlocation = \"main-street\"\nzone = \"America/New_York\"\n\n\
     [headers]\n# authorization = \"env:MY_EHR_TOKEN\"\n\n[settings]\n";
+
+/// For `adapter test`.
+const SUBJECT: &str = include_str!("subject.toml");
 
 macro_rules! javascript {
     ($($file:literal: $source:literal)+) => { [$(($file, include_str!($source))),+] };

@@ -8,7 +8,7 @@ use crate::{
 
 /// A crate, and exactly the crates of the workspace that it is built on.
 pub const ARROWS: &[Arrows] = &[
-    ("api", &["engine", "location", "sandbox-ehr", "sandbox-host", "adapter-kit", "cloud-ehr"]),
+    ("api", &["engine", "location", "sandbox-ehr", "sandbox-host", "adapter-kit", "adapter-conformance", "cloud-ehr"]),
     // The facade.
     (
         "engine",

@@ -1,8 +1,9 @@
-//! `adapter build`, `check`, `ehr`, `new`, `pack`, `run`, `new-key`, `sign`, `verify`
+//! `adapter build`, `check`, `ehr`, `new`, `pack`, `run`, `test`, `new-key`, `sign`, `verify`
 
 mod ehr;
 mod mask;
 mod run;
+mod test;
 
 use std::{
     fmt::Display,
@@ -52,6 +53,8 @@ pub(super) enum Command {
     Verify { file: PathBuf },
     /// Call an adapter once against an EHR and print what it answers, patient data masked.
     Run(run::Arguments),
+    /// Run the conformance suite on an adapter and the EHR that a subject file describes. The exit code is 1 if a case failed.
+    Test(test::Arguments),
     /// Serve the simulated EHR on loopback, to write an adapter against. What is written to it is gone when it stops.
     Ehr {
         /// 0: any that is free.
@@ -78,6 +81,7 @@ pub(super) fn run(command: Command) -> ExitCode {
         Command::Build { dir, out } => build(&dir, &out.unwrap_or_else(|| dir.join("dist"))),
         Command::Check { file } => return check(&file),
         Command::Run(arguments) => return run::run(arguments),
+        Command::Test(arguments) => return test::run(&arguments),
         Command::Ehr { port } => return ehr::run(port),
         Command::New { dir, lang } => new(&dir, lang),
         Command::Pack { file, manifest, out } => pack(&file, &manifest, &out.unwrap_or_else(|| file.clone())),

@@ -1,7 +1,6 @@
 //! `adapter run`: one call of an adapter against an EHR, by hand.
 
 use std::{
-    collections::BTreeMap,
     fmt::Display,
     fs,
     path::{Path, PathBuf},
@@ -10,13 +9,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use adapter_conformance::Local;
 use clap::{Args, Subcommand};
 use engine::{
-    adapter_host::{Connection, Host, HttpTransport, plain},
+    adapter_host::{HttpTransport, plain},
     records::ehr::{Ehr, Resource},
-    setup::{guests::HostLimits, secret::Secret},
 };
-use serde::Deserialize;
 
 use super::mask;
 use crate::{
@@ -65,22 +63,6 @@ enum Call {
     },
 }
 
-/// Where an author's EHR is.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Local {
-    base_url: String,
-    /// The location's identifier in the EHR.
-    location: String,
-    /// IANA zone.
-    zone: String,
-    /// Sent with every request, unseen by the adapter. `env:NAME` is taken from the environment.
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    #[serde(default)]
-    settings: BTreeMap<String, String>,
-}
-
 pub(super) fn run(arguments: Arguments) -> ExitCode {
     if let Err(problem) = logging::start("info") {
         return fail(problem);
@@ -126,9 +108,9 @@ fn newest(path: &Path) -> std::io::Result<Option<std::time::SystemTime>> {
 }
 
 async fn once(arguments: &Arguments) -> Result<(), String> {
-    let local = local(&arguments.config)?;
+    let local = Local::read(&arguments.config)?;
     let component = component(&arguments.adapter)?;
-    let ehr = connect(&component, local).await?;
+    let ehr = connect(&component, &local).await?;
     match &arguments.call {
         Call::Describe => describe(&*ehr).await,
         Call::Pull { resource, cursor, limit, pages, show_patient_data } => {
@@ -138,19 +120,7 @@ async fn once(arguments: &Arguments) -> Result<(), String> {
     }
 }
 
-fn local(file: &Path) -> Result<Local, String> {
-    let text = fs::read_to_string(file).map_err(at(file))?;
-    let mut local: Local = toml::from_str(&text).map_err(|error| format!("{}: {}", file.display(), error.message()))?;
-    for (name, value) in local.headers.iter_mut().chain(&mut local.settings) {
-        if let Some(variable) = value.strip_prefix("env:") {
-            let unset = |_| format!("{}: `{name}` names the variable {variable}, which is not set", file.display());
-            *value = std::env::var(variable).map_err(unset)?;
-        }
-    }
-    Ok(local)
-}
-
-fn component(adapter: &Path) -> Result<PathBuf, String> {
+pub(super) fn component(adapter: &Path) -> Result<PathBuf, String> {
     if !adapter.is_dir() {
         return Ok(adapter.to_path_buf());
     }
@@ -158,17 +128,15 @@ fn component(adapter: &Path) -> Result<PathBuf, String> {
     built.map(|built| built.component).map_err(|error| error.to_string())
 }
 
-async fn connect(component: &Path, local: Local) -> Result<Arc<dyn Ehr>, String> {
-    let cache = std::env::temp_dir().join("practice-sync-adapter-run");
-    let host = Host::new(HostLimits::default(), &cache).map_err(|error| error.to_string())?;
-    let adapter = host.load(component).await.map_err(|failed| failed.to_string())?;
+/// Where compiled components are kept between two runs.
+pub(super) fn cache() -> PathBuf {
+    std::env::temp_dir().join("practice-sync-adapter-run")
+}
+
+async fn connect(component: &Path, local: &Local) -> Result<Arc<dyn Ehr>, String> {
+    let adapter = adapter_conformance::load(component, &cache()).await?;
     let network = Arc::new(HttpTransport::new().map_err(|error| error.to_string())?);
-    let zone =
-        local.zone.parse().map_err(|_| format!("`zone`: {} is no IANA zone", plain(&local.zone, SHOWN_BYTES)))?;
-    let mut connection = Connection::new("local", &local.location, &local.base_url, zone, network);
-    connection.headers = local.headers.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
-    connection.settings = local.settings.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
-    adapter.connect(connection).map_err(|error| error.to_string())
+    adapter.connect(local.connection(network)).map_err(|error| error.to_string())
 }
 
 async fn describe(ehr: &dyn Ehr) -> Result<(), String> {

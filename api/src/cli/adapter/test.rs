@@ -1,0 +1,69 @@
+//! `adapter test`: the conformance suite on an adapter and an EHR, as a subject file describes it.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use adapter_conformance::{FromFile, NAMES, Report, SubjectFile};
+use clap::Args;
+
+use super::run::{cache, component};
+use crate::{
+    logging,
+    terminal::{fail, say},
+};
+
+#[derive(Args)]
+pub(in crate::cli) struct Arguments {
+    /// A component, or the folder of an adapter's crate, which is built first.
+    #[arg(required_unless_present = "list")]
+    adapter: Option<PathBuf>,
+    /// What the suite needs to know of the EHR. Default: subject.toml in the folder of the adapter, or in the one you are in.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The EHR's address, instead of `base_url` in the file. The suite writes there: never name an EHR with real patients.
+    #[arg(long, value_name = "URL")]
+    against: Option<String>,
+    /// Run this case only; may be repeated.
+    #[arg(long, value_name = "CASE")]
+    only: Vec<String>,
+    /// Show the names of all cases.
+    #[arg(long)]
+    list: bool,
+}
+
+const FILE: &str = "subject.toml";
+
+/// The exit code is 1 when a case failed.
+pub(super) fn run(arguments: &Arguments) -> ExitCode {
+    if arguments.list {
+        NAMES.iter().for_each(say);
+        return ExitCode::SUCCESS;
+    }
+    // What the adapter logs belongs to single calls, which `adapter run` shows.
+    if let Err(problem) = logging::start("error") {
+        return fail(problem);
+    }
+    match actix_web::rt::System::new().block_on(judge(arguments)) {
+        Ok(report) => {
+            say(report.sum());
+            if report.failed().next().is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+        }
+        Err(problem) => fail(problem),
+    }
+}
+
+async fn judge(arguments: &Arguments) -> Result<Report, String> {
+    let Some(adapter) = &arguments.adapter else { return Err("name an adapter".to_owned()) };
+    let beside = adapter.join(FILE);
+    let file = match &arguments.config {
+        Some(file) => file.clone(),
+        None if beside.is_file() => beside,
+        None => FILE.into(),
+    };
+    let mut subject = SubjectFile::read(&file)?;
+    if let Some(url) = &arguments.against {
+        subject.local.base_url.clone_from(url);
+    }
+    let adapter = adapter_conformance::load(&component(adapter)?, &cache()).await?;
+    let ehr = FromFile::new(subject, &adapter).await?;
+    adapter_conformance::run(&adapter, ehr, &arguments.only, &mut |case| say(case)).await
+}
