@@ -3,7 +3,8 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
     path::Path,
     process::{Child, Command, Stdio},
 };
@@ -26,6 +27,21 @@ impl Ehr {
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let url = line.split_once("at ").unwrap().1.split_once(',').unwrap().0.to_owned();
         Ehr { process, url }
+    }
+}
+
+impl Ehr {
+    /// What its operator sets.
+    fn switch(&self, switches: &Value) {
+        let body = serde_json::json!({"switch": switches}).to_string();
+        let address = self.url.strip_prefix("http://").unwrap();
+        let mut connection = TcpStream::connect(address).unwrap();
+        let head =
+            format!("POST /control HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {}", body.len());
+        connection.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
 }
 
@@ -118,4 +134,108 @@ fn a_complete_adapter_conforms_with_the_subject_file_of_a_new_one_twice_on_one_e
         assert!(well && said.contains(" passed, 0 failed, "), "{said}");
         assert!(!said.contains("FAILED"), "{said}");
     }
+}
+
+#[test]
+fn what_does_not_conform_is_told_with_what_was_asked_answered_expected_and_how_to_mend_it() {
+    let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
+    let config = dir.path().join("subject.toml");
+    fs::write(&config, subject_file(dir.path())).unwrap();
+    let component = components::component("sandbox");
+    // An EHR that writes again with each attempt: an adapter for such a one must look first, and this one does not.
+    ehr.switch(&serde_json::json!({"idempotent": false}));
+    let only = ["--against", &ehr.url, "--only", "one_key_writes_once", "--only", "a_key_never_sent_is_not_found"];
+    let (well, said) = test(&component, &config, &only);
+    assert!(!well, "{said}");
+    for part in [
+        "FAILED     one_key_writes_once\n    asked     push with key ps-1-",
+        "patient-insert {",
+        "\n    answered  a receipt for P-",
+        "\n    expected  a receipt for P-",
+        ": the same key, the same record\n    to mend   look for the key before writing",
+        "passed     a_key_never_sent_is_not_found",
+        "1 passed, 1 failed, 0 not asked",
+    ] {
+        assert!(said.contains(part), "{part:?} is missing\n{said}");
+    }
+    // The adapter is asked what it says it can do, and no more.
+    ehr.switch(&serde_json::json!({"idempotent": true, "unsupported": ["create_appointment"]}));
+    let (well, said) = test(&component, &config, &["--against", &ehr.url, "--only", "an_occupied_place_is_refused"]);
+    let reason = "not asked  an_occupied_place_is_refused: the adapter does not describe create-appointment";
+    assert!(well && said.contains(reason) && said.contains("0 passed, 0 failed, 1 not asked"), "{said}");
+}
+
+#[test]
+fn a_test_that_cannot_begin_says_what_to_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let (text, config) = (subject_file(dir.path()), dir.path().join("subject.toml"));
+    let component = components::component("sandbox");
+    let told = |text: &str, arguments: &[&str], parts: &[&str]| {
+        fs::write(&config, text).unwrap();
+        let (well, said) = test(&component, &config, arguments);
+        assert!(!well && parts.iter().all(|part| said.contains(part)), "{parts:?}: {said}");
+    };
+    told(&text.replace("step_minutes", "step"), &[], &["subject.toml", "`free", "unknown field `step`"]);
+    told(&text.replace("America/New_York", "Boston"), &[], &["subject.toml", "`zone`", "Boston is no IANA zone"]);
+    told(&text.replace("[change.patients]", "[change.people]"), &[], &["subject.toml", "`people`"]);
+    told(&text.replace("# authorization", "authorization"), &[], &["`authorization`", "MY_EHR_TOKEN", "is not set"]);
+    told(&text, &["--against", "http://127.0.0.1:9"], &["describe", "to be tried again"]);
+    told(&text, &["--against", "127.0.0.1"], &["`base_url` is 127.0.0.1", "not an address"]);
+    let ehr = Ehr::start();
+    told(&text, &["--against", &ehr.url, "--only", "everything"], &["`everything` is no case", "one_key_writes_once"]);
+    let listed = Command::new(PROGRAM).args(["adapter", "test", "--list"]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(listed.lines().any(|line| line == "one_key_writes_once"), "{listed}");
+}
+
+#[test]
+fn what_is_recorded_has_no_patient_in_it_and_answers_without_the_ehr() {
+    let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
+    let local = format!("base_url = \"{}\"\nlocation = \"main-street\"\nzone = \"America/New_York\"\n", ehr.url);
+    fs::write(dir.path().join("local.toml"), format!("{local}[headers]\nx-token = \"s3cret\"\n")).unwrap();
+    let file = dir.path().join("patients.jsonl");
+    let file = file.to_str().unwrap();
+    let pull = ["pull", "patients", "--limit", "5", "--pages", "2"];
+    let (_, plain) = run(dir.path(), &[&pull[..], &["--show-patient-data"]].concat());
+    let (well, said) = run(dir.path(), &[&pull[..], &["--record", file]].concat());
+    assert!(well && records(&said).len() == 10, "{said}");
+    let recorded = fs::read_to_string(file).unwrap();
+    assert_eq!(recorded.lines().count(), 2, "{recorded}");
+    assert!(!recorded.contains("s3cret"));
+    for patient in records(&plain) {
+        for field in ["last_name", "email", "cell_phone", "date_of_birth"] {
+            let Some(value) = patient[field].as_str() else { continue };
+            assert!(!recorded.contains(value), "{value} is in the recording");
+        }
+        assert!(recorded.contains(patient["id"].as_str().unwrap()));
+    }
+    // The EHR is gone.
+    drop(ehr);
+    let (well, said) = run(dir.path(), &[&pull[..], &["--replay", file]].concat());
+    assert!(well && records(&said).len() == 10, "{said}");
+    let (well, said) = run(dir.path(), &["pull", "providers", "--replay", file]);
+    assert!(!well && said.contains("patients.jsonl has no answer to GET /v1/providers"), "{said}");
+    fs::write(file, "{\"asked\": 1}\n").unwrap();
+    let (well, said) = run(dir.path(), &["describe", "--replay", file]);
+    assert!(!well && said.contains("patients.jsonl, line 1: no exchange of `--record`"), "{said}");
+}
+
+#[test]
+fn troubles_on_the_way_are_made_by_hand() {
+    let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
+    let local = format!("base_url = \"{}\"\nlocation = \"main-street\"\nzone = \"America/New_York\"\n", ehr.url);
+    fs::write(dir.path().join("local.toml"), local).unwrap();
+    let pull = ["pull", "patients", "--limit", "5", "--pages", "3"];
+    // The second page is the second request.
+    let (well, said) = run(dir.path(), &[&pull[..], &["--lose", "2"]].concat());
+    assert!(!well && records(&said).len() == 5 && said.contains("to be tried again"), "{said}");
+    let (well, said) = run(dir.path(), &[&pull[..], &["--throttle"]].concat());
+    assert!(!well && records(&said).is_empty() && said.contains("to be tried again"), "{said}");
+    let (well, said) = run(dir.path(), &["describe", "--slow", "120"]);
+    let took = said.lines().find_map(|line| line.strip_prefix("0 requests beyond the first, ")).unwrap();
+    // In milliseconds, or on a busy machine in seconds.
+    let slow = took.strip_suffix("ms").map_or(!took.ends_with("µs"), |ms| ms.parse::<f64>().unwrap() >= 120.0);
+    assert!(well && slow, "{said}");
+    let (well, said) = run(dir.path(), &["describe", "--lose", "1", "--throttle"]);
+    assert!(!well && said.contains("cannot be used with"), "{said}");
 }

@@ -46,7 +46,7 @@ impl FromFile {
         let mut connection = file.local.connection(Arc::new(network.apart()));
         connection.limits.requests = 200;
         connection.limits.memory = 256 << 20;
-        let ehr = adapter.connect(connection).map_err(|error| error.to_string())?;
+        let ehr = file.local.connect(adapter, connection)?;
         let description = ehr.describe(DEADLINE).await.map_err(|fault| format!("describe: {fault}"))?;
         let now = clock::now().0 / 1_000;
         let free = file.keys.free.starts(file.local.zone, now);

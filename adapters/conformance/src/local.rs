@@ -2,8 +2,9 @@
 
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
-use adapter_host::{Connection, Transport, plain};
+use adapter_host::{Adapter, AddressError, Connection, Transport, plain};
 use chrono_tz::Tz;
+use records::ehr::Ehr;
 use serde::{Deserialize, de::DeserializeOwned};
 use setup::secret::Secret;
 
@@ -51,6 +52,17 @@ impl Local {
             }
         }
         Ok((local, all))
+    }
+
+    /// The EHR through this adapter.
+    pub fn connect(&self, adapter: &Arc<Adapter>, connection: Connection) -> Result<Arc<dyn Ehr>, String> {
+        let key = |error: AddressError| match error {
+            AddressError::BaseUrl(_) | AddressError::BaseUrlForm => {
+                format!("`base_url` is {}: {error}; write it as https://ehr.example/api", plain(&self.base_url, SHOWN))
+            }
+            error => error.to_string(),
+        };
+        adapter.connect(connection).map_err(key)
     }
 
     pub fn connection(&self, transport: Arc<dyn Transport>) -> Connection {

@@ -37,6 +37,8 @@ pub struct Subject<S> {
     _proxy: Option<FlakyProxy>,
     made: Cell<usize>,
     placed: Cell<usize>,
+    /// What staff have changed: a second change of the same record may be none.
+    changed: RefCell<Vec<(Resource, String)>>,
     /// The last call and what came of it, for the report.
     last: RefCell<(String, String)>,
 }
@@ -84,8 +86,8 @@ impl<S: EhrUnderTest> Subject<S> {
         let described = ehr.describe(DEADLINE).await;
         let description = described.map_err(|fault| format!("the adapter does not describe itself: {fault}"))?;
         let made = Cell::new(system.first_number());
-        let (placed, last) = (Cell::new(0), RefCell::default());
-        Ok(Subject { system, spoiler, ehr, description, _proxy: proxy, made, placed, last })
+        let (placed, changed, last) = (Cell::new(0), RefCell::default(), RefCell::default());
+        Ok(Subject { system, spoiler, ehr, description, _proxy: proxy, made, placed, changed, last })
     }
 
     /// A number never given before.
@@ -251,6 +253,20 @@ impl<S: EhrUnderTest> Subject<S> {
             Some(EhrRecord::Patient(patient)) => Ok(patient),
             _ => Err(self.failed(format!("patient {id}, who was written"), SHOW_WHAT_IS_WRITTEN)),
         }
+    }
+
+    /// Staff change a record. False: they cannot.
+    pub async fn changed_by_staff(&self, resource: Resource, id: &str) -> bool {
+        let changed = self.system.change(resource, id).await;
+        if changed {
+            self.changed.borrow_mut().push((resource, id.to_owned()));
+        }
+        changed
+    }
+
+    /// Whether staff have left the record as it was.
+    pub fn untouched(&self, resource: Resource, id: &str) -> bool {
+        !self.changed.borrow().iter().any(|(of, changed)| *of == resource && changed == id)
     }
 
     /// Whether the EHR has so many records that are what this write was to leave; where that cannot be counted, it has.

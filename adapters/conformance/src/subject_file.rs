@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use chrono::{Days, NaiveDate, NaiveTime, Offset, TimeDelta, TimeZone};
 use chrono_tz::Tz;
 use records::ehr::Resource;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -42,15 +42,26 @@ pub(crate) struct Keys {
     #[serde(default)]
     pub(crate) unkept: Vec<Field>,
     /// Fields that each write of the resource gets.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "by_resource")]
     pub(crate) set: BTreeMap<Resource, Map<String, Value>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "by_resource")]
     pub(crate) change: BTreeMap<Resource, Action>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "by_resource")]
     pub(crate) delete: BTreeMap<Resource, Action>,
-    #[serde(default, rename = "break")]
+    #[serde(default, rename = "break", deserialize_with = "by_resource")]
     pub(crate) spoil: BTreeMap<Resource, Action>,
     pub(crate) refused: Option<Refused>,
+}
+
+/// Read by texts first: an error within a table is then told with the resource's name.
+fn by_resource<'de, D, V>(input: D) -> Result<BTreeMap<Resource, V>, D::Error>
+where
+    D: Deserializer<'de>,
+    V: Deserialize<'de>,
+{
+    let named = BTreeMap::<String, V>::deserialize(input)?;
+    let resource = |name: String| serde_json::from_value(name.into()).map_err(D::Error::custom);
+    named.into_iter().map(|(name, of)| Ok((resource(name)?, of))).collect()
 }
 
 /// What makes a new patient one the EHR refuses: something in the EHR, or fields.

@@ -160,14 +160,18 @@ impl<S: EhrUnderTest> Subject<S> {
 
     /// On a day of its own, so that none meets another.
     fn hour(&self) -> EhrWorkingHour {
-        let here = self.system.here();
         let day = NaiveDate::from_ymd_opt(2030, 1, 1).expect("a date") + Days::new((self.number() % 3_000) as u64);
+        self.hour_on(day, "09:00", "12:30")
+    }
+
+    pub fn hour_on(&self, day: NaiveDate, begin: &str, end: &str) -> EhrWorkingHour {
+        let here = self.system.here();
         EhrWorkingHour {
             id: String::new(),
             provider: here.provider,
             operatory: here.operatory,
-            begin_time: "09:00".into(),
-            end_time: "12:30".into(),
+            begin_time: begin.into(),
+            end_time: end.into(),
             days: Vec::new(),
             specific_date: Some(day.to_string()),
             recurrence: None,

@@ -9,6 +9,7 @@ mod gated_cloud;
 mod gnuhealth;
 mod open_dental;
 mod sandbox;
+mod wrong;
 
 use tests::{
     conformance::{run, run_component},

@@ -112,6 +112,10 @@ impl EhrUnderTest for Sandbox {
         !matches!((resource, field), (Resource::Payments | Resource::Adjustments, "note"))
     }
 
+    fn keeps_write_keys(&self) -> bool {
+        true
+    }
+
     async fn copies(&self, write: &Write) -> usize {
         let matching = |resource, wanted: Value| {
             let mut wanted = wanted.as_object().unwrap().clone();
@@ -159,6 +163,13 @@ impl EhrUnderTest for Sandbox {
 
     async fn delete(&self, resource: Resource, id: &str) -> bool {
         field(resource).is_some() && self.control(Control::Delete { resource: kept(resource), ids: vec![id.into()] })
+    }
+
+    /// Hours of a day of the week and of a date at once.
+    async fn spoil(&self, resource: Resource, id: &str) -> bool {
+        let fields = json!({"days": ["mon"], "date": "2031-01-06"}).as_object().unwrap().clone();
+        resource == Resource::WorkingHours
+            && self.control(Control::StaffEdits { resource: Kept::Hours, id: id.into(), fields })
     }
 
     /// A patient with the same names and date of birth, and the answer that says so names them.

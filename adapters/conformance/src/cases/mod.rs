@@ -2,6 +2,7 @@
 
 mod letters;
 mod losses;
+mod moving;
 mod reading;
 mod troubles;
 mod writing;
@@ -36,10 +37,12 @@ cases! {
         a_change_of_one_line_of_an_address_leaves_the_others one_key_writes_once a_key_never_sent_is_not_found an_occupied_place_is_refused
         a_stale_version_is_refused a_refusal_has_its_reason_and_no_patient;
     letters: names_of_every_kind_of_letter_arrive_as_they_are;
-    zones: appointments_keep_their_instants_where_the_clock_changes;
+    zones: appointments_keep_their_instants_where_the_clock_changes working_hours_keep_the_clock_of_the_wall_where_it_changes;
     losses: a_lost_reply_is_found_and_written_once a_lost_request_is_written_once;
     troubles: nobody_without_credentials too_many_requests_say_when closed_for_maintenance a_server_that_fails answers_that_are_none
         answers_that_break_off answers_that_are_late a_lookup_never_takes_a_failure_for_an_answer;
+    moving: a_walk_while_records_change_misses_none a_write_is_found_before_the_index_knows_it two_writes_have_two_receipts
+        one_broken_record_leaves_the_others;
 }
 
 fn no_writes() -> Ended {

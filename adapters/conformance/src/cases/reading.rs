@@ -175,7 +175,7 @@ pub async fn a_change_is_shown<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Goin
         let resource = ability.resource;
         let before = subject.everything(resource).await?;
         let Some(id) = before.records.keys().next_back().cloned() else { continue };
-        if !subject.system.change(resource, &id).await {
+        if !subject.changed_by_staff(resource, &id).await {
             continue;
         }
         changed += 1;

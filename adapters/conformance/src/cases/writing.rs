@@ -211,7 +211,7 @@ pub async fn a_stale_version_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>
     if moved.version.is_none() {
         return Err(Ended::NotAsked("its appointments have no version".into()));
     }
-    if !subject.system.change(Resource::Appointments, &moved.id).await {
+    if !subject.changed_by_staff(Resource::Appointments, &moved.id).await {
         return Err(Ended::NotAsked("the subject does not say how staff would change an appointment".into()));
     }
     let write = Write::RescheduleAppointment(moved.clone());

@@ -59,6 +59,28 @@ pub async fn appointments_keep_their_instants_where_the_clock_changes<S: EhrUnde
     }
 }
 
+/// On the days themselves, from before the change until after it: the clock on the wall is what staff read.
+pub async fn working_hours_keep_the_clock_of_the_wall_where_it_changes<S: EhrUnderTest>(
+    subject: Rc<Subject<S>>,
+) -> Going {
+    subject.needs(&["create-working-hour"])?;
+    let zone = subject.system.zone();
+    let changes = changes(zone, runtime::clock::now().0 / 1_000);
+    if changes.len() < 2 {
+        return Err(Ended::NotAsked(format!("{zone} has no daylight saving")));
+    }
+    for (at, _) in changes {
+        let day = DateTime::from_timestamp(at, 0).expect("the present is near").with_timezone(&zone).date_naive();
+        for (begin, end) in [("00:30", "04:30"), ("08:15", "17:45")] {
+            let mut write = Write::CreateWorkingHour(subject.hour_on(day, begin, end));
+            subject.system.adjust(&mut write);
+            let id = subject.written(&write).await?.id;
+            met(&subject, &write, &id).await?;
+        }
+    }
+    Ok(())
+}
+
 const CLOCKS: &str = "turn instants into the EHR's local time by the rules of the location's zone on that day, not by today's offset: \
     `clock::to_local` and `clock::to_instant`";
 

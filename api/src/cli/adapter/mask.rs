@@ -1,5 +1,6 @@
 //! Records on an author's terminal: who a patient is stays in the EHR, what shape the values have is seen.
 
+use adapter_conformance::masked;
 use engine::records::ehr::{EhrRecord, Resource};
 use serde_json::{Map, Value};
 
@@ -24,7 +25,7 @@ const CATALOGUES: [Resource; 16] = [
 ];
 
 /// Identifiers, references, words of a closed list, and times of the schedule: an author needs them, and nobody is known by them alone.
-const SHOWN: [&str; 30] = [
+pub(super) const SHOWN: [&str; 30] = [
     "id",
     "patient",
     "provider",
@@ -57,14 +58,14 @@ const SHOWN: [&str; 30] = [
     "currency",
 ];
 
-/// The record as JSON. `masked`: in what belongs to a patient each letter is an x and each digit a 0.
-pub(super) fn shown(record: &EhrRecord, masked: bool) -> Value {
+/// The record as JSON. `hide`: in what belongs to a patient each letter is an x and each digit a 0.
+pub(super) fn shown(record: &EhrRecord, hide: bool) -> Value {
     let value = serde_json::to_value(record).unwrap_or_default();
     let fields = match value {
         Value::Object(tagged) => tagged.into_iter().next().map(|(_, fields)| fields).unwrap_or_default(),
         other => other,
     };
-    match (masked && !CATALOGUES.contains(&record.resource()), fields) {
+    match (hide && !CATALOGUES.contains(&record.resource()), fields) {
         (true, Value::Object(fields)) => Value::Object(fields.into_iter().map(field).collect::<Map<String, Value>>()),
         (_, fields) => fields,
     }
@@ -77,19 +78,10 @@ fn field((name, value): (String, Value)) -> (String, Value) {
 
 fn mask(value: Value) -> Value {
     match value {
-        Value::String(text) => text.chars().map(mask_character).collect::<String>().into(),
+        Value::String(text) => masked(&text).into(),
         Value::Array(all) => all.into_iter().map(mask).collect(),
         Value::Object(fields) => Value::Object(fields.into_iter().map(field).collect()),
         other => other,
-    }
-}
-
-fn mask_character(c: char) -> char {
-    match c {
-        c if c.is_numeric() => '0',
-        c if c.is_uppercase() => 'X',
-        c if c.is_alphanumeric() => 'x',
-        c => c,
     }
 }
 

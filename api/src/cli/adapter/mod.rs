@@ -1,7 +1,9 @@
 //! `adapter build`, `check`, `ehr`, `new`, `pack`, `run`, `test`, `new-key`, `sign`, `verify`
 
 mod ehr;
+mod exchange;
 mod mask;
+mod recording;
 mod run;
 mod test;
 

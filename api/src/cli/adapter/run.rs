@@ -9,14 +9,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapter_conformance::Local;
+use adapter_conformance::{FlakyTransport, Local, Spoiler, Trouble, When};
 use clap::{Args, Subcommand};
 use engine::{
-    adapter_host::{HttpTransport, plain},
+    adapter_host::{HttpTransport, Transport, plain},
     records::ehr::{Ehr, Resource},
 };
 
-use super::mask;
+use super::{
+    exchange::Masks,
+    mask,
+    recording::{Recorder, Replay},
+};
 use crate::{
     logging,
     terminal::{fail, say},
@@ -39,6 +43,59 @@ pub(in crate::cli) struct Arguments {
     /// Again whenever a source of the crate changes.
     #[arg(long, global = true)]
     watch: bool,
+    #[command(flatten)]
+    way: Way,
+}
+
+/// What stands between the adapter and the EHR.
+#[derive(Args)]
+struct Way {
+    /// The EHR carries out the N-th request, and its answer gets lost.
+    #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["slow", "throttle"])]
+    lose: Option<u32>,
+    /// Each answer comes so many milliseconds later.
+    #[arg(long, value_name = "MS", global = true, conflicts_with = "throttle")]
+    slow: Option<u64>,
+    /// Each request is answered with 429 and `Retry-After`.
+    #[arg(long, global = true)]
+    throttle: bool,
+    /// Write the exchanges with the EHR into a new file, one a line, without secrets and with patient data masked.
+    #[arg(long, value_name = "FILE", global = true, conflicts_with = "replay")]
+    record: Option<PathBuf>,
+    /// Answer from a file of `--record`, without network.
+    #[arg(long, value_name = "FILE", global = true)]
+    replay: Option<PathBuf>,
+    /// A field or parameter of the EHR that stays readable in a recording; may be repeated. Name the same ones in `--replay`.
+    #[arg(long, value_name = "FIELD", global = true)]
+    keep: Vec<String>,
+}
+
+/// The transport, and the recording it answers from.
+type Opened = (Arc<dyn Transport>, Option<Arc<Replay>>);
+
+impl Way {
+    fn open(&self) -> Result<Opened, String> {
+        let masks = Masks { keep: self.keep.clone() };
+        let (mut way, replay): (Arc<dyn Transport>, _) = match &self.replay {
+            Some(file) => {
+                let replay = Arc::new(Replay::read(file, masks.clone())?);
+                (replay.clone(), Some(replay))
+            }
+            None => (Arc::new(HttpTransport::new().map_err(|error| error.to_string())?), None),
+        };
+        if let Some(file) = &self.record {
+            way = Arc::new(Recorder::new(way, file, masks)?);
+        }
+        let trouble = match (self.lose, self.slow, self.throttle) {
+            (Some(n), _, _) => (When::Nth(usize::try_from(n).unwrap_or(usize::MAX)), Trouble::LoseReply),
+            (_, Some(ms), _) => (When::Each, Trouble::Slow(Duration::from_millis(ms))),
+            (_, _, true) => (When::Each, Trouble::Answer(429, vec![("retry-after", "30")], "{}")),
+            _ => return Ok((way, replay)),
+        };
+        let spoiler = Spoiler::default();
+        spoiler.set(trouble.0, trouble.1);
+        Ok((Arc::new(FlakyTransport::around(way, spoiler)), replay))
+    }
 }
 
 #[derive(Subcommand)]
@@ -110,14 +167,19 @@ fn newest(path: &Path) -> std::io::Result<Option<std::time::SystemTime>> {
 async fn once(arguments: &Arguments) -> Result<(), String> {
     let local = Local::read(&arguments.config)?;
     let component = component(&arguments.adapter)?;
-    let ehr = connect(&component, &local).await?;
-    match &arguments.call {
+    let (way, replay) = arguments.way.open()?;
+    let adapter = adapter_conformance::load(&component, &cache()).await?;
+    let ehr = local.connect(&adapter, local.connection(way))?;
+    let done = match &arguments.call {
         Call::Describe => describe(&*ehr).await,
         Call::Pull { resource, cursor, limit, pages, show_patient_data } => {
             let resource = resource_named(resource)?;
             pull(&*ehr, resource, cursor.clone(), (*limit, *pages), !show_patient_data).await
         }
-    }
+    };
+    // Says more than what the adapter made of it.
+    replay.map_or(Ok(()), |replay| replay.missing())?;
+    done
 }
 
 pub(super) fn component(adapter: &Path) -> Result<PathBuf, String> {
@@ -131,12 +193,6 @@ pub(super) fn component(adapter: &Path) -> Result<PathBuf, String> {
 /// Where compiled components are kept between two runs.
 pub(super) fn cache() -> PathBuf {
     std::env::temp_dir().join("practice-sync-adapter-run")
-}
-
-async fn connect(component: &Path, local: &Local) -> Result<Arc<dyn Ehr>, String> {
-    let adapter = adapter_conformance::load(component, &cache()).await?;
-    let network = Arc::new(HttpTransport::new().map_err(|error| error.to_string())?);
-    adapter.connect(local.connection(network)).map_err(|error| error.to_string())
 }
 
 async fn describe(ehr: &dyn Ehr) -> Result<(), String> {

@@ -1,0 +1,161 @@
+//! An EHR that does not stand still: staff at work, a search that lags behind, and a record nobody can read.
+
+use std::{collections::BTreeSet, rc::Rc};
+
+use records::ehr::Fault;
+
+use super::no_writes;
+use crate::{
+    ehr_under_test::EhrUnderTest,
+    report::{Ended, Going},
+    shown::name,
+    subject::{Pass, Subject},
+    writes::KINDS,
+};
+
+/// Pages of the walk: enough that something changes before, at and behind its place.
+const PAGES: usize = 4;
+
+/// Staff change a record that was shown and one that was not: whatever a whole pass says is all there is, and both changes are seen in
+/// it or in the next pass.
+pub async fn a_walk_while_records_change_misses_none<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    let mut walked = 0;
+    for ability in &subject.description.pulls {
+        let resource = ability.resource;
+        let before = subject.everything(resource).await?;
+        if before.records.len() < 2 * PAGES {
+            continue;
+        }
+        let limit = u32::try_from(before.records.len() / PAGES + 1).expect("a small number");
+        let page = subject.pull(resource, None, limit).await?;
+        let page = subject.answered(page)?;
+        let shown: BTreeSet<String> = page.records.iter().map(|record| record.id().to_owned()).collect();
+        let untouched = |id: &&String| subject.untouched(resource, id);
+        let later = before.records.keys().rev().filter(|id| !shown.contains(*id));
+        let (Some(early), Some(late)) = (shown.iter().find(untouched), later.into_iter().find(untouched)) else {
+            continue;
+        };
+        if page.last
+            || !subject.changed_by_staff(resource, early).await
+            || !subject.changed_by_staff(resource, late).await
+        {
+            continue;
+        }
+        walked += 1;
+        let records = page.records.into_iter().map(|record| (record.id().to_owned(), record)).collect();
+        let begun = Pass { records, deleted: page.deleted, ..Pass::default() };
+        let pass = subject.walk(resource, Some(page.cursor), limit, begun).await?;
+        let missing = before.records.keys().find(|id| !pass.records.contains_key(*id) && !pass.skipped.contains(id));
+        subject.hold_seen(
+            !pass.whole || missing.is_none(),
+            format!("the pass is `whole`, and {} {} is not in it", name(resource), missing.cloned().unwrap_or_default()),
+            "every record: staff changed two of them during the walk, and deleted none",
+            "walk in an order that a change does not touch, such as by identifier, or let pages overlap by a row and do not \
+             say `whole` where it is not where it was",
+        )?;
+        let wrongly = pass.deleted.iter().find(|id| before.records.contains_key(*id));
+        subject.hold_seen(
+            wrongly.is_none(),
+            format!("{} is among the deleted", wrongly.cloned().unwrap_or_default()),
+            "no deletions: staff changed two records and deleted none",
+            "name as deleted only what the EHR says is gone",
+        )?;
+        let next = subject.pass(resource, Some(pass.cursor.clone()), 1_000).await?;
+        for id in [early, late] {
+            let seen = next.records.get(id).or_else(|| pass.records.get(id));
+            subject.hold(
+                seen.is_some_and(|record| before.records.get(id) != Some(record)),
+                format!("{id} as staff changed it during the pass before, or that pass with the change in it"),
+                "a delta begins where the pass before it began, by the EHR's clock or revisions, and not where it ended",
+            )?;
+        }
+    }
+    match walked {
+        0 => Err(Ended::NotAsked(format!(
+            "the subject does not say how staff would change records of which there are {} or more",
+            2 * PAGES
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The EHR has taken a write, and its search may not know it yet. None would mean: certainly not written, and it is sent once more.
+pub async fn a_write_is_found_before_the_index_knows_it<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    if subject.description.writes.is_empty() {
+        return Err(no_writes());
+    }
+    for kind in KINDS.into_iter().filter(|kind| subject.writes(kind)) {
+        let (key, write) = (subject.key(), subject.fresh(kind).await?);
+        let pushed = subject.push(&key, &write).await?;
+        subject.answered(pushed)?;
+        tokio::time::sleep(subject.system.settle()).await;
+        let found = subject.find(&key, &write).await?;
+        subject.hold(
+            matches!(found, Ok(Some(_)) | Err(Fault::RetryLater { .. } | Fault::Unknown(_))),
+            "a receipt, or `retry-later` as long as the EHR cannot tell: it has taken this write",
+            "ask what knows at once, such as the record itself or a conditional create, and not a search that lags behind. Where there \
+             is nothing else, `settle` of the configuration waits for it, and `settle_seconds` of the subject file",
+        )?;
+    }
+    Ok(())
+}
+
+/// Two writes are two records, also where they say the same, if the EHR can tell them apart; or the second one is refused.
+pub async fn two_writes_have_two_receipts<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    let creates = |kind: &&str| (kind.starts_with("create-") || kind.starts_with("save-")) && subject.writes(kind);
+    let kinds: Vec<&str> = KINDS.into_iter().filter(creates).collect();
+    if kinds.is_empty() {
+        return Err(Ended::NotAsked("the adapter describes no write that creates".into()));
+    }
+    for kind in kinds {
+        let write = subject.fresh(kind).await?;
+        let first = subject.written(&write).await?.id;
+        let alike = subject.system.keeps_write_keys();
+        let other = if alike { write } else { subject.fresh(kind).await? };
+        let second = subject.push(&subject.key(), &other).await?;
+        if alike && matches!(second, Err(Fault::Rejected(_))) {
+            continue;
+        }
+        let second = subject.answered(second)?.id;
+        subject.hold(
+            first != second,
+            format!("another record than {first}, which was written with another key"),
+            "answer the record that this write made. Where the EHR keeps the key, look for the key and not for what looks alike",
+        )?;
+    }
+    Ok(())
+}
+
+pub async fn one_broken_record_leaves_the_others<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    let mut broken = 0;
+    for ability in &subject.description.pulls {
+        let resource = ability.resource;
+        let before = subject.everything(resource).await?;
+        let Some(id) = before.records.keys().next().cloned() else { continue };
+        if !subject.system.spoil(resource, &id).await {
+            continue;
+        }
+        broken += 1;
+        for cursor in [None, Some(before.cursor.clone())] {
+            let delta = cursor.is_some();
+            let pass = subject.pass(resource, cursor, 1_000).await?;
+            let missing = before.records.keys().find(|other| **other != id && !pass.records.contains_key(*other));
+            subject.hold(
+                delta || missing.is_none(),
+                format!("all records but {id}, also {}", missing.cloned().unwrap_or_default()),
+                SKIP,
+            )?;
+            subject.hold(
+                pass.skipped.contains(&id) && !pass.deleted.contains(&id),
+                format!("{} {id} among the skipped: it is there and cannot be read", name(resource)),
+                SKIP,
+            )?;
+        }
+    }
+    match broken {
+        0 => Err(Ended::NotAsked("the subject does not say how a record is broken".into())),
+        _ => Ok(()),
+    }
+}
+
+const SKIP: &str = "map each record by itself: one that cannot be read goes into `skipped` with its reason, and the others into the page";

@@ -1,0 +1,109 @@
+//! `--record` and `--replay`: exchanges with an EHR in a file, one a line, and the EHR that such a file is.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::Write as _,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use engine::adapter_host::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture};
+
+use super::exchange::{Answered, Asked, Exchange, Masks};
+
+/// Hands requests on, and writes down what came of them.
+pub(super) struct Recorder {
+    inner: Arc<dyn Transport>,
+    masks: Masks,
+    path: PathBuf,
+    file: Mutex<File>,
+}
+
+impl Recorder {
+    /// In a new file, or in the place of an old one.
+    pub(super) fn new(inner: Arc<dyn Transport>, path: &Path, masks: Masks) -> Result<Recorder, String> {
+        let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Recorder { inner, masks, path: path.to_path_buf(), file: Mutex::new(file) })
+    }
+
+    fn keep(&self, exchange: &Exchange) -> std::io::Result<()> {
+        let mut line = serde_json::to_vec(exchange)?;
+        line.push(b'\n');
+        self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line)
+    }
+}
+
+impl Transport for Recorder {
+    fn send(&self, request: HttpRequest, deadline: Duration) -> TransportFuture<'_> {
+        Box::pin(async move {
+            let asked = self.masks.asked(&request);
+            let ended = self.inner.send(request, deadline).await;
+            let kept = self.keep(&Exchange { asked, answered: self.masks.answered(&ended) });
+            kept.map_err(|error| TransportError::NoAnswer(format!("{}: {error}", self.path.display())))?;
+            ended
+        })
+    }
+}
+
+/// Answers from a file, without a network. The same request again gets the next of its answers, and the last one from then on.
+pub(super) struct Replay {
+    path: PathBuf,
+    masks: Masks,
+    answers: BTreeMap<Asked, Vec<Answered>>,
+    /// How often each was asked, and what was asked in vain.
+    asked: Mutex<(BTreeMap<Asked, usize>, Vec<String>)>,
+}
+
+impl Replay {
+    pub(super) fn read(path: &Path, masks: Masks) -> Result<Replay, String> {
+        let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let mut answers: BTreeMap<Asked, Vec<Answered>> = BTreeMap::new();
+        for (n, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let exchange: Exchange = serde_json::from_str(line)
+                .map_err(|error| format!("{}, line {}: no exchange of `--record`: {error}", path.display(), n + 1))?;
+            answers.entry(exchange.asked).or_default().push(exchange.answered);
+        }
+        Ok(Replay { path: path.to_path_buf(), masks, answers, asked: Mutex::default() })
+    }
+
+    /// What was asked and is not in the file.
+    pub(super) fn missing(&self) -> Result<(), String> {
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        match asked.1.first() {
+            Some(request) => Err(format!("{} has no answer to {request}: record it first", self.path.display())),
+            None => Ok(()),
+        }
+    }
+
+    fn answer(&self, asked: Asked) -> Result<HttpResponse, TransportError> {
+        let request = format!("{} {}", asked.method, asked.path);
+        let mut seen = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(answers) = self.answers.get(&asked) else {
+            seen.1.push(request.clone());
+            return Err(TransportError::NotSent(format!("the recording has no answer to {request}")));
+        };
+        let times = seen.0.entry(asked).or_default();
+        *times += 1;
+        match &answers[(*times - 1).min(answers.len() - 1)] {
+            Answered::With { status, headers, body } => {
+                let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+                Ok(HttpResponse { status: *status, headers: headers.clone().into_iter().collect(), body })
+            }
+            Answered::NoJson { bytes, .. } => {
+                seen.1.push(format!("{request}, whose answer was {bytes} bytes that are no JSON"));
+                Err(TransportError::NotSent(format!("the answer to {request} was no JSON and was not recorded")))
+            }
+            Answered::NotSent(why) => Err(TransportError::NotSent(why.clone())),
+            Answered::NoAnswer(why) => Err(TransportError::NoAnswer(why.clone())),
+        }
+    }
+}
+
+impl Transport for Replay {
+    fn send(&self, request: HttpRequest, _: Duration) -> TransportFuture<'_> {
+        let answer = self.answer(self.masks.asked(&request));
+        Box::pin(async move { answer })
+    }
+}
