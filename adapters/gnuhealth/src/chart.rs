@@ -48,9 +48,6 @@ impl Keyed {
 }
 
 pub fn create_note(key: &str, log: &CommunicationLog) -> Result<Receipt, Fault> {
-    if let Some(earlier) = find_note(key)? {
-        return Ok(earlier);
-    }
     client::create(NOTE, &requests::note(key, log)?).map(receipt)
 }
 
@@ -59,9 +56,6 @@ pub fn find_note(key: &str) -> Result<Option<Receipt>, Fault> {
 }
 
 pub fn create_plan(settings: &Settings, key: &str, plan: &InsurancePlan) -> Result<Receipt, Fault> {
-    if let Some(earlier) = find_plan(key)? {
-        return Ok(earlier);
-    }
     let place =
         plan.address.as_ref().map_or(Ok(Place::default()), |address| patients::place_of_address(settings, address))?;
     if plan.fee_schedule.is_some() || plan.annual_max_individual.is_some() || plan.benefit_year_renewal_month.is_some()
@@ -81,9 +75,6 @@ fn plan_receipt(id: i64) -> Receipt {
 }
 
 pub fn create_coverage(key: &str, coverage: &Coverage) -> Result<Receipt, Fault> {
-    if let Some(earlier) = find_coverage(key)? {
-        return Ok(earlier);
-    }
     let party = party_of(&coverage.patient)?;
     let unknown = || Fault::rejected("the EHR has no such insurance plan");
     let (company, plan) = match requests::reference(&coverage.plan).ok_or_else(unknown)? {
@@ -108,9 +99,6 @@ pub fn find_coverage(key: &str) -> Result<Option<Receipt>, Fault> {
 
 /// What staff have deleted already is as gone as it was to be.
 pub fn delete_coverage(id: &str) -> Result<Receipt, Fault> {
-    if let Some(gone) = find_deleted_coverage(id)? {
-        return Ok(gone);
-    }
     let number = id.parse().map_err(|_| Fault::rejected("the EHR has no such coverage"))?;
     client::write(&requests::delete(INSURANCE, &[number])).map(|_| receipt(number))
 }
@@ -122,9 +110,6 @@ pub fn find_deleted_coverage(id: &str) -> Result<Option<Receipt>, Fault> {
 
 /// A new entry of the history, or one as it should be.
 pub fn save_history(key: &str, item: &PatientHistoryItem) -> Result<Receipt, Fault> {
-    if let Some(earlier) = find_history(key, item)? {
-        return Ok(earlier);
-    }
     let keyed = keyed_of(item.category);
     let entry = requests::reference(&item.item).filter(|(model, _)| *model == catalogue_of(item.category));
     let (_, entry) = entry.ok_or_else(|| Fault::rejected("the EHR has no such entry in this catalogue"))?;

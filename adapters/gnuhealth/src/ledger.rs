@@ -17,9 +17,6 @@ use crate::{
 };
 
 pub fn pay(key: &str, payment: &Payment) -> Result<Receipt, Fault> {
-    if let Some(earlier) = find(key)? {
-        return Ok(earlier);
-    }
     let patient = payment.patient.as_deref().ok_or_else(|| Fault::rejected("the EHR needs a patient"))?;
     let method = requests::number(&payment.payment_type);
     let method = method.ok_or_else(|| Fault::rejected("the EHR needs a kind of payment"))?;

@@ -1,15 +1,14 @@
-//! Adapter for GNU Health. `requests` builds, `responses` parses, `map` translates, `faults` judges, `client` sends; this file joins them.
+//! Adapter for GNU Health. `requests` builds, `responses` parses, `map` translates, `faults` judges, `client` sends, `streams` is what can be
+//! read; this file joins them.
 
 pub mod booking;
 pub mod chart;
 pub mod client;
 pub mod conventions;
-pub mod cursor;
 pub mod faults;
 pub mod ledger;
 pub mod map;
 pub mod patients;
-pub mod pull;
 pub mod requests;
 pub mod responses;
 pub mod settings;
@@ -20,127 +19,123 @@ pub mod write_key;
 use std::collections::{BTreeMap, BTreeSet};
 
 use adapter_sdk::{
-    Adapter, Deletions, Description, Fault, Hosting, Page, PatientField, PullAbility, Receipt, Resource, Write,
-    WriteKind,
+    Description, Fault, Hosting, PatientField, WriteKind, streams::Stream, tables::Tables, writes::Handler,
 };
 use serde::Deserialize;
 
-use booking::Change;
+use booking::Change::{Cancel, CheckIn, Confirm, Move, Note};
 use settings::Settings;
 
-pub struct GnuHealth;
+/// The EHR for one call.
+pub struct GnuHealth {
+    pub settings: Settings,
+}
 
 adapter_sdk::export_adapter!(GnuHealth);
 
-/// The writes, and the model each needs: which of them an EHR takes depends on its modules. That the login's role may not write is said by
-/// the EHR when it is tried.
-const WRITES: [(WriteKind, &str); 14] = [
-    (WriteKind::CreatePatient, "gnuhealth.patient"),
-    (WriteKind::UpdatePatient, "gnuhealth.patient"),
-    (WriteKind::CreateAppointment, "gnuhealth.appointment"),
-    (WriteKind::RescheduleAppointment, "gnuhealth.appointment"),
-    (WriteKind::ConfirmAppointment, "gnuhealth.appointment"),
-    (WriteKind::CheckInAppointment, "gnuhealth.appointment"),
-    (WriteKind::CancelAppointment, "gnuhealth.appointment"),
-    (WriteKind::NoteAppointment, "gnuhealth.appointment"),
-    (WriteKind::CreateInsurancePlan, "gnuhealth.insurance"),
-    (WriteKind::CreateCoverage, "gnuhealth.insurance"),
-    (WriteKind::DeleteCoverage, "gnuhealth.insurance"),
-    (WriteKind::SavePatientHistoryItem, "gnuhealth.patient.disease"),
-    (WriteKind::CreateCommunicationLog, "ir.note"),
-    (WriteKind::CreatePayment, "account.invoice.payment.method"),
-];
+impl Tables for GnuHealth {
+    const STREAMS: &'static [Stream<GnuHealth>] = streams::STREAMS;
+    const WRITES: &'static [Handler<GnuHealth>] = &[
+        Handler::create_patient(
+            |ehr, key, p| patients::create(&ehr.settings, key, p),
+            |_, key, p| patients::find_created(key, p),
+        ),
+        Handler::update_patient(
+            |ehr, _, c| patients::update(&ehr.settings, c),
+            |ehr, _, c| patients::find_updated(&ehr.settings, c),
+        ),
+        Handler::create_appointment(
+            |ehr, key, c| booking::create(&ehr.settings, key, &c.appointment),
+            |_, key, _| booking::find_created(key),
+        ),
+        Handler::reschedule_appointment(
+            |ehr, _, c| booking::change(&ehr.settings, Move, c),
+            |ehr, _, c| booking::find_changed(&ehr.settings, Move, c),
+        ),
+        Handler::confirm_appointment(
+            |ehr, _, c| booking::change(&ehr.settings, Confirm, c),
+            |ehr, _, c| booking::find_changed(&ehr.settings, Confirm, c),
+        ),
+        Handler::check_in_appointment(
+            |ehr, _, c| booking::change(&ehr.settings, CheckIn, c),
+            |ehr, _, c| booking::find_changed(&ehr.settings, CheckIn, c),
+        ),
+        Handler::cancel_appointment(
+            |ehr, _, c| booking::change(&ehr.settings, Cancel, c),
+            |ehr, _, c| booking::find_changed(&ehr.settings, Cancel, c),
+        ),
+        Handler::note_appointment(
+            |ehr, _, c| booking::change(&ehr.settings, Note, c),
+            |ehr, _, c| booking::find_changed(&ehr.settings, Note, c),
+        ),
+        Handler::create_insurance_plan(
+            |ehr: &GnuHealth, key, plan| chart::create_plan(&ehr.settings, key, plan),
+            |_, key, _| chart::find_plan(key),
+        )
+        .looking_first(),
+        Handler::create_coverage(|_, key, c| chart::create_coverage(key, c), |_, key, _| chart::find_coverage(key))
+            .looking_first(),
+        Handler::delete_coverage(|_, _, id| chart::delete_coverage(id), |_, _, id| chart::find_deleted_coverage(id))
+            .looking_first(),
+        Handler::save_patient_history_item(
+            |_, key, item| chart::save_history(key, item),
+            |_, key, item| chart::find_history(key, item),
+        )
+        .looking_first(),
+        Handler::create_communication_log(
+            |_, key, log| chart::create_note(key, log),
+            |_, key, _| chart::find_note(key),
+        )
+        .looking_first(),
+        Handler::create_payment(|_, key, paid| ledger::pay(key, paid), |_, key, _| ledger::find(key)).looking_first(),
+    ];
+    const UNKEPT: &'static [PatientField] = &[
+        PatientField::Ssn,
+        PatientField::WorkPhoneExtension,
+        PatientField::Guarantor,
+        PatientField::BillingType,
+        PatientField::Premedication,
+        PatientField::NonPatient,
+        PatientField::UnsubscribedSms,
+        PatientField::UnsubscribedEmail,
+        PatientField::Extra,
+    ];
 
-const UNKEPT: [PatientField; 6] = [
-    PatientField::Ssn,
-    PatientField::WorkPhoneExtension,
-    PatientField::BillingType,
-    PatientField::Premedication,
-    PatientField::NonPatient,
-    PatientField::Extra,
-];
+    fn open() -> Result<GnuHealth, Fault> {
+        Ok(GnuHealth { settings: Settings::read()? })
+    }
 
-impl Adapter for GnuHealth {
-    fn describe() -> Result<Description, Fault> {
-        Settings::read()?;
-        let models: BTreeSet<&str> = streams::PULLS.into_iter().flat_map(streams::models).collect();
-        let models: Vec<&str> = models.into_iter().collect();
-        let there = models_there(&models)?;
+    /// Less is read and written where the EHR lacks a module, or the login a right to read. That its role may not write is said by the EHR
+    /// when it is tried.
+    fn about(&self, mut by_tables: Description) -> Result<Description, Fault> {
+        let pulls = by_tables.pulls.iter();
+        let models: BTreeSet<&str> = pulls.flat_map(|pull| streams::models(pull.resource)).collect();
+        let there = models_there(&models.into_iter().collect::<Vec<_>>())?;
         let readable = readable(&there)?;
-        let pulls = streams::PULLS
-            .into_iter()
-            .filter(|resource| streams::models(*resource).iter().all(|model| readable.contains(*model)));
-        let ability = |resource| {
-            let deletions = Deletions::ByAbsence;
-            PullAbility { resource, delta: streams::has_deltas(resource), deletions }
-        };
+        let is_readable = |model: &str| readable.contains(model);
+        by_tables.pulls.retain(|pull| streams::models(pull.resource).all(is_readable));
+        by_tables.writes.retain(|kind| there.iter().any(|model| model == model_of(*kind)));
         Ok(Description {
             name: "GNU Health".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             hosting: Hosting::Onprem,
-            pulls: pulls.map(ability).collect(),
-            writes: WRITES
-                .iter()
-                .filter(|(_, model)| there.iter().any(|m| m == model))
-                .map(|(kind, _)| *kind)
-                .collect(),
-            unkept_patient_fields: UNKEPT.to_vec(),
-            new_patients: true,
             // An appointment names a professional and no room.
             operatories: false,
-            ..Description::default()
+            ..by_tables
         })
-    }
-
-    fn pull(resource: Resource, cursor: Option<String>, limit: u32) -> Result<Page, Fault> {
-        pull::page(&Settings::read()?, resource, cursor.as_deref(), limit)
-    }
-
-    fn push(key: String, write: Write) -> Result<Receipt, Fault> {
-        let settings = Settings::read()?;
-        match &write {
-            Write::CreatePatient(patient) => patients::create(&settings, &key, patient),
-            Write::UpdatePatient(change) => patients::update(&settings, change),
-            Write::CreateAppointment(change) => booking::create(&settings, &key, &change.appointment),
-            Write::RescheduleAppointment(change) => booking::change(&settings, Change::Move, change),
-            Write::ConfirmAppointment(change) => booking::change(&settings, Change::Confirm, change),
-            Write::CheckInAppointment(change) => booking::change(&settings, Change::CheckIn, change),
-            Write::NoteAppointment(change) => booking::change(&settings, Change::Note, change),
-            Write::CancelAppointment(change) => booking::change(&settings, Change::Cancel, change),
-            Write::CreateInsurancePlan(plan) => chart::create_plan(&settings, &key, plan),
-            Write::CreateCoverage(coverage) => chart::create_coverage(&key, coverage),
-            Write::DeleteCoverage(id) => chart::delete_coverage(id),
-            Write::SavePatientHistoryItem(item) => chart::save_history(&key, item),
-            Write::CreateCommunicationLog(log) => chart::create_note(&key, log),
-            Write::CreatePayment(payment) => ledger::pay(&key, payment),
-            _ => Err(no_such_write()),
-        }
-    }
-
-    fn find(key: String, write: Write) -> Result<Option<Receipt>, Fault> {
-        let settings = Settings::read()?;
-        match &write {
-            Write::CreatePatient(patient) => patients::find_created(&key, patient),
-            Write::UpdatePatient(change) => patients::find_updated(&settings, change),
-            Write::CreateAppointment(_) => booking::find_created(&key),
-            Write::RescheduleAppointment(change) => booking::find_changed(&settings, Change::Move, change),
-            Write::ConfirmAppointment(change) => booking::find_changed(&settings, Change::Confirm, change),
-            Write::CheckInAppointment(change) => booking::find_changed(&settings, Change::CheckIn, change),
-            Write::NoteAppointment(change) => booking::find_changed(&settings, Change::Note, change),
-            Write::CancelAppointment(change) => booking::find_changed(&settings, Change::Cancel, change),
-            Write::CreateInsurancePlan(_) => chart::find_plan(&key),
-            Write::CreateCoverage(_) => chart::find_coverage(&key),
-            Write::DeleteCoverage(id) => chart::find_deleted_coverage(id),
-            Write::SavePatientHistoryItem(item) => chart::find_history(&key, item),
-            Write::CreateCommunicationLog(_) => chart::find_note(&key),
-            Write::CreatePayment(_) => ledger::find(&key),
-            _ => Err(no_such_write()),
-        }
     }
 }
 
-fn no_such_write() -> Fault {
-    Fault::unsupported("GNU Health has no such write")
+/// The model a write needs: which of them an EHR takes depends on its modules.
+fn model_of(write: WriteKind) -> &'static str {
+    match write {
+        WriteKind::CreatePatient | WriteKind::UpdatePatient => "gnuhealth.patient",
+        WriteKind::CreateInsurancePlan | WriteKind::CreateCoverage | WriteKind::DeleteCoverage => "gnuhealth.insurance",
+        WriteKind::SavePatientHistoryItem => "gnuhealth.patient.disease",
+        WriteKind::CreateCommunicationLog => "ir.note",
+        WriteKind::CreatePayment => "account.invoice.payment.method",
+        _ => "gnuhealth.appointment",
+    }
 }
 
 /// Which of these models the EHR's modules have.

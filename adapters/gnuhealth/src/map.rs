@@ -1,11 +1,12 @@
 //! Rows of the EHR as the contract's records.
 
 use adapter_sdk::{
-    Record, clock,
+    Record, Resource, clock,
     records::{
         self, CommunicationDirection, CommunicationMode, ExtraValue, Gender, HistoryCategory, HourKind, InsuranceType,
         Money, ProcedureStatus, Relation,
     },
+    streams::{Mapped, Shown},
     time::{date_of, instant_of},
     warn,
 };
@@ -13,30 +14,19 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
+    GnuHealth,
     conventions::{self, Contact, MIDDLE},
     responses::{
         AddressRow, AppointmentRow, Coded, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication,
         Note, Pathology, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional, TreatmentProcedure,
     },
-    settings::{AppointmentType, Settings},
+    settings::AppointmentType,
     values::Decimal,
     write_key::Text,
 };
 
-/// What a row is to the engine.
-#[derive(Debug)]
-pub enum Shown {
-    Record(Box<Record>),
-    /// It may have been such a record, and is none now.
-    Gone(String),
-    Nothing,
-}
-
-/// Why a row cannot be such a record.
-pub type Mapped = Result<Shown, String>;
-
 fn shown(record: Record) -> Mapped {
-    Ok(Shown::Record(Box::new(record)))
+    Ok(record.into())
 }
 
 fn read<T: DeserializeOwned>(row: Value) -> Result<T, String> {
@@ -44,7 +34,7 @@ fn read<T: DeserializeOwned>(row: Value) -> Result<T, String> {
     serde_json::from_value(row).map_err(|e| format!("its form is not as expected: {:?} error", e.classify()))
 }
 
-pub fn patient(row: Value, _: &Settings) -> Mapped {
+pub fn patient(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     shown(Record::Patient(person(&read(row)?)))
 }
 
@@ -112,7 +102,7 @@ fn region(code: &str) -> Option<String> {
     Some(code.split_once('-').map_or(code, |(_, region)| region).to_owned())
 }
 
-pub fn provider(row: Value, _: &Settings) -> Mapped {
+pub fn provider(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let row: Professional = read(row)?;
     let code = row.specialties.iter().find_map(|held| held.specialty.as_ref()?.code.clone());
     shown(Record::Provider(records::Provider {
@@ -137,7 +127,7 @@ pub fn appointment_type(kind: &AppointmentType) -> Record {
     })
 }
 
-pub fn appointment(row: Value, settings: &Settings) -> Mapped {
+pub fn appointment(GnuHealth { settings }: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let row: AppointmentRow = read(row)?;
     let span = row.span(settings.default_minutes);
     // A free place is a working hour. One that was never changed never was anything else.
@@ -176,7 +166,7 @@ pub fn appointment(row: Value, settings: &Settings) -> Mapped {
 }
 
 /// A place nobody has taken yet, on its local date.
-pub fn working_hour(row: Value, _: &Settings) -> Mapped {
+pub fn working_hour(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let row: AppointmentRow = read(row)?;
     let span = row.span(0).filter(|(start, end)| start < end);
     let Some(((start, end), provider)) = span.zip(row.healthprof) else {
@@ -202,7 +192,7 @@ pub fn working_hour(row: Value, _: &Settings) -> Mapped {
     }))
 }
 
-pub fn pathology(row: Value, _: &Settings) -> Mapped {
+pub fn pathology(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let row: Pathology = read(row)?;
     let extra = row.code.clone().map(|code| ExtraValue::new("code", code)).into_iter().collect();
     let id = format!("gnuhealth.pathology,{}", row.id);
@@ -214,7 +204,7 @@ fn category_of(pathology: &Pathology) -> HistoryCategory {
     if pathology.is_allergy() { HistoryCategory::Allergies } else { HistoryCategory::Conditions }
 }
 
-pub fn medicament(row: Value, _: &Settings) -> Mapped {
+pub fn medicament(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let row: Medicament = read(row)?;
     shown(Record::HistoryItem(records::HistoryItem {
         id: format!("gnuhealth.medicament,{}", row.id),
@@ -224,7 +214,7 @@ pub fn medicament(row: Value, _: &Settings) -> Mapped {
     }))
 }
 
-pub fn condition(row: Value, _: &Settings) -> Mapped {
+pub fn condition(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let row: Condition = read(row)?;
     let diagnosed = row.diagnosed_date.map(|date| ExtraValue::new("diagnosed", date.text()));
     shown(Record::PatientHistoryItem(records::PatientHistoryItem {
@@ -238,7 +228,7 @@ pub fn condition(row: Value, _: &Settings) -> Mapped {
     }))
 }
 
-pub fn medication(row: Value, _: &Settings) -> Mapped {
+pub fn medication(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let row: Medication = read(row)?;
     shown(Record::PatientHistoryItem(records::PatientHistoryItem {
         id: format!("gnuhealth.patient.medication,{}", row.id),
@@ -266,17 +256,17 @@ fn plan_of(id: String, name: String, company: &Company) -> Record {
     })
 }
 
-pub fn company(row: Value, _: &Settings) -> Mapped {
+pub fn company(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let row: Company = read(row)?;
     shown(plan_of(format!("party.party,{}", row.id), row.name.clone(), &row))
 }
 
-pub fn plan(row: Value, _: &Settings) -> Mapped {
+pub fn plan(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let row: Plan = read(row)?;
     shown(plan_of(format!("gnuhealth.insurance.plan,{}", row.id), row.rec_name, &row.company))
 }
 
-pub fn coverage(row: Value, _: &Settings) -> Mapped {
+pub fn coverage(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let row: Insurance = read(row)?;
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
     let footer = Text::of(row.notes.as_deref()).footer;
@@ -307,7 +297,7 @@ fn insurance_type(word: &str) -> Option<InsuranceType> {
     Some(InsuranceType::from(word.to_owned())).filter(|kind| !matches!(kind, InsuranceType::Other(_)))
 }
 
-pub fn communication_log(row: Value, _: &Settings) -> Mapped {
+pub fn communication_log(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let row: Note = read(row)?;
     let patient = row.resource.as_deref().and_then(|resource| resource.strip_prefix("gnuhealth.patient,"));
     let Text { note, footer } = Text::of(row.message.as_deref());
@@ -329,18 +319,18 @@ fn procedure_code(id: String, code: String, description: String) -> Mapped {
     shown(Record::ProcedureCode(records::ProcedureCode { id, code, description, category, active, extra }))
 }
 
-pub fn dental_code(row: Value, _: &Settings) -> Mapped {
+pub fn dental_code(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let row: DentalCode = read(row)?;
     procedure_code(format!("gnuhealth.dentistry.procedure,{}", row.id), row.code, row.name)
 }
 
-pub fn medical_code(row: Value, _: &Settings) -> Mapped {
+pub fn medical_code(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let row: ProcedureCode = read(row)?;
     let description = row.description.unwrap_or_else(|| row.name.clone());
     procedure_code(format!("gnuhealth.procedure,{}", row.id), row.name, description)
 }
 
-pub fn procedure(row: Value, _: &Settings) -> Mapped {
+pub fn procedure(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let row: TreatmentProcedure = read(row)?;
     let surfaces = [
         ('M', row.mesial),
@@ -372,7 +362,7 @@ pub fn procedure(row: Value, _: &Settings) -> Mapped {
     }))
 }
 
-pub fn payment_type(row: Value, _: &Settings) -> Mapped {
+pub fn payment_type(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let PaymentMethod { id, name, active } = read(row)?;
     let id = id.to_string();
     shown(Record::PaymentType(records::PaymentType { id, name, active, extra: Vec::new() }))
@@ -389,7 +379,7 @@ fn currency(row: Coded) -> Result<String, String> {
 }
 
 /// An invoice to a patient.
-pub fn charge(row: Value, _: &Settings) -> Mapped {
+pub fn charge(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let row: Invoice = read(row)?;
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
     let lines: Vec<&str> = row.lines.iter().filter_map(|line| line.description.as_deref()).collect();
@@ -410,7 +400,7 @@ pub fn charge(row: Value, _: &Settings) -> Mapped {
     }))
 }
 
-pub fn payment(row: Value, _: &Settings) -> Mapped {
+pub fn payment(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     let row: PaymentLine = read(row)?;
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
     let Text { note, footer } = Text::of(row.entry.description.as_deref());
@@ -443,7 +433,7 @@ pub fn payment(row: Value, _: &Settings) -> Mapped {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use adapter_sdk::testing::Host;
+    use adapter_sdk::{streams::Map, tables::Tables, testing::Host};
     use serde_json::json;
 
     use super::*;
@@ -451,11 +441,9 @@ mod tests {
     /// The host refuses a page with words the contract does not have, again and again.
     #[test]
     fn what_staff_make_of_our_line_refuses_no_page() {
-        let shown = |map: fn(Value, &Settings) -> Mapped, row: Value| match Host::new()
-            .config("location", "1")
-            .run(|| map(row, &Settings::read().unwrap()))
-            .unwrap()
-        {
+        let host = Host::new().manifest(include_str!("../adapter.toml")).config("location", "1");
+        let ehr = host.run(GnuHealth::open).unwrap();
+        let shown = |map: Map<GnuHealth>, row: Value| match map(&ehr, Resource::Payments, row).unwrap() {
             Shown::Record(record) => *record,
             other => panic!("{other:?}"),
         };
@@ -472,7 +460,7 @@ mod tests {
             let amount = |text: &str| json!({"__class__": "Decimal", "decimal": text});
             let row = json!({"id": 1, "patient": 5, "debit": amount("0"), "credit": amount(credit),
                 "currency.": {"id": 1, "code": currency}, "move.": {"description": "[practice-sync ps-1; type=%0A]"}});
-            payment(row, &Host::new().config("location", "1").run(Settings::read).unwrap())
+            payment(&ehr, Resource::Payments, row)
         };
         let Ok(Shown::Record(paid)) = line("12.50", "USD") else { panic!("a payment") };
         let Record::Payment(paid) = *paid else { panic!("{paid:?}") };

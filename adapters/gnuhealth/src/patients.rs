@@ -21,7 +21,6 @@ pub fn create(settings: &Settings, key: &str, patient: &Patient) -> Result<Recei
     let row = match row_of(key)? {
         Some(row) => row,
         None => {
-            say_what_is_lost(patient);
             client::create("party.party", &requests::person(key, patient, &place_of(settings, patient)?))?;
             let made = row_of(key).map_err(half_done)?;
             made.ok_or_else(|| Fault::unknown("the EHR has made a person and no patient"))?
@@ -43,7 +42,6 @@ pub fn find_created(key: &str, patient: &Patient) -> Result<Option<Receipt>, Fau
 
 pub fn update(settings: &Settings, change: &PatientChange) -> Result<Receipt, Fault> {
     let row = read(&change.patient)?.ok_or_else(|| Fault::rejected("the EHR no longer has the patient"))?;
-    say_what_is_lost(&change.patient);
     let (person, own) = changes(settings, &row, change)?;
     let person_changes = !person.is_empty();
     write("party.party", row.party.id, person)?;
@@ -106,13 +104,6 @@ fn write(model: &str, id: i64, values: Map<String, Value>) -> Result<(), Fault> 
     match values.is_empty() {
         true => Ok(()),
         false => client::write(&requests::write(model, id, None, &Value::Object(values))).map(drop),
-    }
-}
-
-fn say_what_is_lost(patient: &Patient) {
-    let lost = requests::unsupported(patient);
-    if !lost.is_empty() {
-        warn!("the EHR has no field for {}", lost.join(", "));
     }
 }
 

@@ -89,7 +89,7 @@ pub fn access(names: &[&str]) -> Call {
 
 /// Rows of a pull: after an id, and, in a delta, those of which one of the watched records changed. A record's `write_date` is empty until
 /// its first change.
-pub fn page(own: &[Value], watched: &[&str], since: Option<i64>, after: i64) -> Value {
+pub fn page(own: &[Value], watched: &[&str], since: Option<i64>, after: u64) -> Value {
     let mut domain = own.to_vec();
     domain.push(json!(["id", ">", after]));
     if let Some(since) = since {
@@ -293,23 +293,6 @@ fn contact_changes(row: &PatientRow, patient: &Patient) -> Vec<Value> {
         commands.push(json!(["write", gone, {"active": false}]));
     }
     commands
-}
-
-/// What the EHR has no field for, by name: said in the log, since it is lost.
-pub fn unsupported(patient: &Patient) -> Vec<&'static str> {
-    [
-        ("ssn", patient.ssn.is_some()),
-        ("guarantor", patient.guarantor.is_some()),
-        ("work-phone-extension", patient.work_phone_extension.is_some()),
-        ("billing-type", patient.billing_type.is_some()),
-        ("premedication", patient.premedication.is_some()),
-        ("non-patient", patient.non_patient),
-        ("unsubscribed", patient.unsubscribed_sms || patient.unsubscribed_email),
-        ("extra", !patient.extra.is_empty()),
-    ]
-    .into_iter()
-    .filter_map(|(name, set)| set.then_some(name))
-    .collect()
 }
 
 fn facts(patient: &Patient) -> Map<String, Value> {

@@ -1,6 +1,6 @@
 //! What the operator can set for this adapter.
 
-use adapter_sdk::{Fault, config};
+use adapter_sdk::{Fault, settings};
 use serde::Deserialize;
 
 pub struct Settings {
@@ -47,42 +47,46 @@ const OWN_TYPES: [(&str, &str); 4] = [
     ("inpatient", "Inpatient"),
 ];
 
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Institution {
+    Own,
+    All,
+}
+
+/// As `adapter.toml` declares them.
+#[derive(Deserialize)]
+struct Declared {
+    location: String,
+    institution: Institution,
+    appointment_types: Option<Vec<AppointmentType>>,
+    default_minutes: u32,
+    country: Option<String>,
+    slot_days: i64,
+    whole_pass_minutes: i64,
+}
+
 impl Settings {
     pub fn read() -> Result<Settings, Fault> {
-        let institution = match config::get("institution").as_deref() {
-            None | Some("own") => Some(
-                number_of(&config::require("location")?)
-                    .ok_or_else(|| wrong("location", "the number of the institution, its database id"))?,
-            ),
-            Some("all") => None,
-            Some(_) => return Err(wrong("institution", "`own` or `all`")),
+        let set: Declared = settings::read()?;
+        let institution = match set.institution {
+            Institution::All => None,
+            Institution::Own => Some(set.location.parse().ok().filter(|id| *id > 0).ok_or_else(|| {
+                Fault::unsupported("`location` must be the number of the institution, its database id")
+            })?),
         };
-        let default_minutes = u32::try_from(number("default_minutes", 30, 1..=1_440)?).unwrap_or(30);
-        let types = match config::get("appointment_types") {
-            Some(json) => serde_json::from_str(&json)
-                .map_err(|e| wrong("appointment_types", &format!("a JSON list of types: {e}")))?,
-            None => OWN_TYPES.map(|(id, name)| own_type(id, name, default_minutes)).to_vec(),
-        };
-        let whole_minutes = number("whole_pass_minutes", 360, 0..=100_000)?;
-        let (country, slot_days) = (config::get("country"), number("slot_days", 60, 1..=400)?);
-        Ok(Settings { institution, types, default_minutes, country, slot_days, whole_minutes })
+        let own = || OWN_TYPES.map(|(id, name)| own_type(id, name, set.default_minutes)).to_vec();
+        Ok(Settings {
+            institution,
+            types: set.appointment_types.unwrap_or_else(own),
+            default_minutes: set.default_minutes,
+            country: set.country,
+            slot_days: set.slot_days,
+            whole_minutes: set.whole_pass_minutes,
+        })
     }
 }
 
 fn own_type(id: &str, name: &str, minutes: u32) -> AppointmentType {
     AppointmentType { id: id.into(), name: name.into(), minutes, bookable_online: id != "inpatient", kind: id.into() }
-}
-
-fn number_of(text: &str) -> Option<i64> {
-    text.parse().ok().filter(|n| *n > 0)
-}
-
-fn number(name: &str, absent: i64, range: std::ops::RangeInclusive<i64>) -> Result<i64, Fault> {
-    let Some(text) = config::get(name) else { return Ok(absent) };
-    let number = text.parse().ok().filter(|n| range.contains(n));
-    number.ok_or_else(|| wrong(name, &format!("a number from {} to {}", range.start(), range.end())))
-}
-
-fn wrong(name: &str, expected: &str) -> Fault {
-    Fault::unsupported(format!("the setting `{name}` must be {expected}"))
 }

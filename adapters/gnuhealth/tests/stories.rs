@@ -391,7 +391,7 @@ fn what_cannot_be_read_is_not_gone() {
             };
             Ok(Response { status: 200, headers: Vec::new(), body: result.to_string().into_bytes() })
         };
-        Host::new().config("location", "1").answer(answer)
+        Host::new().manifest(include_str!("../adapter.toml")).config("location", "1").answer(answer)
     };
     let pass = || {
         let first = GnuHealth::pull(Resource::PatientHistoryItems, None, 500)?;

@@ -23,6 +23,7 @@ pub struct Stream<C: 'static> {
 enum Rule<C: 'static> {
     Changes(ListChanges<C>, Rows<C>),
     Lists(fn(&C) -> Whole, &'static [List<C>]),
+    OnePage(fn(&C) -> Result<Vec<Record>, Fault>),
     Own(fn(&C, Resource, Option<&str>, u32) -> Result<Page, Fault>),
 }
 
@@ -113,7 +114,7 @@ pub struct List<C: 'static> {
 }
 
 /// A page that is asked for.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
     /// Of this resource.
     pub resource: Resource,
@@ -134,13 +135,13 @@ pub struct Listed {
     pub next: Option<String>,
     /// What the EHR's clock shows, where the answer says it.
     pub now: Option<Instant>,
-    /// How many rows a whole pass shows, where the EHR says it.
+    /// How many rows a whole pass over all lists of the resource shows, where the EHR says it. Its first page counts.
     pub total: Option<u64>,
 }
 
 impl Ask<'_> {
-    /// Rows before this page, where pages are counted by rows.
-    pub fn offset(&self) -> Result<u64, Fault> {
+    /// Where the page begins, as a number: rows before it, or the id after which it goes on. 0 is the beginning.
+    pub fn number(&self) -> Result<u64, Fault> {
         self.at.map_or(Ok(0), |at| at.parse().map_err(|_| pass::foreign()))
     }
 }
@@ -155,7 +156,7 @@ impl Listed {
 
     /// Of a list that is asked for rows from the so-many-th on. What is deleted meanwhile shifts the rest: read such a list whole.
     pub fn offset(rows: Vec<Value>, asked: &Ask) -> Result<Listed, Fault> {
-        let next = (rows.len() >= asked.limit as usize).then_some(asked.offset()? + rows.len() as u64);
+        let next = (rows.len() >= asked.limit as usize).then_some(asked.number()? + rows.len() as u64);
         Ok(Listed { rows, next: next.map(|next| next.to_string()), ..Listed::default() })
     }
 }
@@ -184,6 +185,11 @@ impl<C> Stream<C> {
         Stream { resource, deletions: Deletions::ByAbsence, delta: true, rule: Rule::Lists(whole, lists) }
     }
 
+    /// Of few records that fit one page, such as those of settings.
+    pub const fn one_page(resource: Resource, records: fn(&C) -> Result<Vec<Record>, Fault>) -> Stream<C> {
+        Stream { resource, deletions: Deletions::ByAbsence, delta: false, rule: Rule::OnePage(records) }
+    }
+
     /// Read in a way of its own: resource, cursor and limit are those of the contract.
     pub const fn own(
         ability: (Resource, bool, Deletions),
@@ -207,6 +213,11 @@ impl<C> Stream<C> {
             Rule::Lists(whole, lists) => {
                 let pass = Pass::of(cursor, clock::now(), if self.delta { whole(ehr) } else { Whole::Always })?;
                 page_of_lists(ehr, self.resource, lists, pass, limit.max(1))
+            }
+            Rule::OnePage(records) => {
+                let pass = Pass::<Place>::of(cursor, clock::now(), Whole::Always)?;
+                let cursor = pass.after(None, clock::now()).to_string();
+                Ok(Page { records: records(ehr)?, cursor, last: true, whole: true, ..Page::default() })
             }
             Rule::Own(page) => page(ehr, self.resource, cursor, limit),
         }
@@ -262,7 +273,7 @@ fn page_of_lists<C>(
     };
     page.last = next.is_none();
     page.whole = pass.is_whole() && !pass.left_out;
-    page.estimate = listed.total.filter(|_| pass.is_whole() && pass.begins() && lists.len() == 1);
+    page.estimate = listed.total.filter(|_| pass.is_whole() && pass.begins());
     page.cursor = pass.after(next, listed.now.unwrap_or_else(clock::now)).to_string();
     Ok(page)
 }
@@ -360,6 +371,17 @@ mod tests {
         // The next one is whole again: what could not be read may be mended.
         let next = Pass::<Place>::of(Some(&page.cursor), 0, Whole::Always).unwrap();
         assert!(next.is_whole());
+    }
+
+    #[test]
+    fn what_fits_one_page_is_whole_each_time() {
+        let stream =
+            Stream::one_page(Resource::Operatories, |_: &Ehr| Ok(vec![Record::Operatory(Operatory::default())]));
+        let ehr = Ehr(Vec::new(), 7_000);
+        let first = pull(&stream, &ehr, None);
+        let second = pull(&stream, &ehr, Some(&first.cursor));
+        assert!([first, second].iter().all(|page| page.whole && page.last && page.records.len() == 1));
+        assert_eq!(Host::new().run(|| stream.pull(&ehr, Some("elsewhere"), 2)), Err(pass::foreign()));
     }
 
     #[test]

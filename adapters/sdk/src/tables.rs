@@ -29,7 +29,7 @@
 //! const ROOMS: &[List<Example>] = &[List { prefix: "", page: rooms, rows: Rows { id: "id", map: room } }];
 //!
 //! fn rooms(_: &Example, asked: &Ask) -> Result<Listed, Fault> {
-//!     let rows = http::get_json(format!("/rooms?offset={}&limit={}", asked.offset()?, asked.limit))?;
+//!     let rows = http::get_json(format!("/rooms?offset={}&limit={}", asked.number()?, asked.limit))?;
 //!     Listed::offset(rows, asked)
 //! }
 //!

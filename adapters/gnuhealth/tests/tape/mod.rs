@@ -50,7 +50,12 @@ impl Tape {
     /// Runs a call of the adapter.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
         let reel = self.0.clone();
-        let host = Host::new().at(NOW).offset_seconds(-5 * 3_600).config("location", "1").config("country", "US");
+        let host = Host::new()
+            .manifest(include_str!("../../adapter.toml"))
+            .at(NOW)
+            .offset_seconds(-5 * 3_600)
+            .config("location", "1")
+            .config("country", "US");
         let host = host.config("appointment_types", TYPES);
         host.answer(move |request| reel.borrow_mut().answer(request)).run(work)
     }
