@@ -24,12 +24,8 @@ use adapter_sdk::{
 use serde::Deserialize;
 
 use booking::Change::{Cancel, CheckIn, Confirm, Move, Note};
+pub use settings::GnuHealth;
 use settings::Settings;
-
-/// The EHR for one call.
-pub struct GnuHealth {
-    pub settings: Settings,
-}
 
 adapter_sdk::export_adapter!(GnuHealth);
 

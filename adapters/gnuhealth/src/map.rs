@@ -14,13 +14,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    GnuHealth,
     conventions::{self, Contact, MIDDLE},
     responses::{
         AddressRow, AppointmentRow, Coded, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication,
         Note, Pathology, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional, TreatmentProcedure,
     },
-    settings::AppointmentType,
+    settings::{AppointmentType, GnuHealth},
     values::Decimal,
     write_key::Text,
 };

@@ -3,6 +3,11 @@
 use adapter_sdk::{Fault, settings};
 use serde::Deserialize;
 
+/// The EHR for one call.
+pub struct GnuHealth {
+    pub settings: Settings,
+}
+
 pub struct Settings {
     /// The institution whose appointments are the location's; none: those of all institutions.
     pub institution: Option<i64>,

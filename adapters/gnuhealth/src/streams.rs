@@ -10,12 +10,11 @@ use adapter_sdk::{
 use serde_json::{Value, json};
 
 use crate::{
-    GnuHealth,
     client::{self, Found},
     map,
     requests::{self, Search},
     responses::{APPOINTMENT, APPOINTMENT_FIELDS, INVOICE_FIELDS, PATIENT, PATIENT_FIELDS, PAYMENT_FIELDS, PartyOf},
-    settings::Settings,
+    settings::{GnuHealth, Settings},
     values::DateTime,
 };
 
