@@ -1,7 +1,7 @@
 //! Writing appointments. The API neither refuses a double booking nor knows idempotency keys: whoever writes looks before, for the key and
 //! for others in the operatory, and once more behind.
 
-use adapter_sdk::{Fault, Receipt, records::Appointment as Wanted, warn};
+use adapter_sdk::{AppointmentChange, Fault, Receipt, records::Appointment as Wanted, warn};
 use serde_json::json;
 
 use crate::{
@@ -15,9 +15,6 @@ const PATH: &str = "/appointments";
 const OCCUPIED: &str = "the operatory is occupied at that time";
 
 pub fn create(client: &Client, key: &str, a: &Wanted) -> Result<Receipt, Fault> {
-    if let Some(earlier) = find(client, key, a)? {
-        return Ok(earlier);
-    }
     let signs = written_as(a)?;
     look_before(client, a, None)?;
     let kind = a.appointment_type.as_deref().map(|id| client.appointment_type(id)).transpose()?.flatten();
@@ -125,10 +122,10 @@ pub fn find(client: &Client, key: &str, a: &Wanted) -> Result<Option<Receipt>, F
 /// Changes carry no key: they are written where the appointment is as it was to be.
 pub fn find_change(
     client: &Client,
-    a: &Wanted,
+    change: &AppointmentChange,
     is_so: impl Fn(&Appointment) -> bool,
 ) -> Result<Option<Receipt>, Fault> {
-    Ok(read(client, &a.id)?.filter(|row| is_so(row)).map(|row| receipt(&row)))
+    Ok(read(client, &change.appointment.id)?.filter(|row| is_so(row)).map(|row| receipt(&row)))
 }
 
 pub fn stands(row: &Appointment, a: &Wanted) -> bool {
@@ -141,6 +138,14 @@ pub fn stands(row: &Appointment, a: &Wanted) -> bool {
 
 pub fn is_confirmed(client: &Client, row: &Appointment) -> bool {
     client.settings.confirmed.contains(&row.confirmed_name.trim().to_lowercase())
+}
+
+pub fn has_arrived(row: &Appointment, a: &Wanted) -> bool {
+    map::arrived(row).is_some_and(|at| a.checkin_at.is_none_or(|wanted| wanted == at))
+}
+
+pub fn is_noted(row: &Appointment, a: &Wanted) -> bool {
+    write_key::same_text(write_key::read(&row.note).text.as_deref(), a.note.as_deref())
 }
 
 /// The signs of the pattern; an error for a time the API cannot name.

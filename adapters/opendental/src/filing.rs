@@ -21,8 +21,8 @@ use crate::{
 type Found = Result<Option<Receipt>, Fault>;
 
 pub fn create_commlog(client: &Client, key: &str, log: &records::CommunicationLog) -> Result<Receipt, Fault> {
-    let find = || find_commlog(client, key, log);
-    once(find, || client.post("/commlogs", &requests::commlog(&client.settings, key, log)), "CommlogNum")
+    let answer = client.post("/commlogs", &requests::commlog(&client.settings, key, log))?;
+    client::receipt(&answer, "CommlogNum", || find_commlog(client, key, log))
 }
 
 pub fn find_commlog(client: &Client, key: &str, log: &records::CommunicationLog) -> Found {
@@ -31,8 +31,8 @@ pub fn find_commlog(client: &Client, key: &str, log: &records::CommunicationLog)
 }
 
 pub fn create_payment(client: &Client, key: &str, payment: &records::Payment) -> Result<Receipt, Fault> {
-    let body = requests::payment(key, payment)?;
-    once(|| find_payment(client, key, payment), || client.post("/payments", &body), "PayNum")
+    let answer = client.post("/payments", &requests::payment(key, payment)?)?;
+    client::receipt(&answer, "PayNum", || find_payment(client, key, payment))
 }
 
 pub fn find_payment(client: &Client, key: &str, payment: &records::Payment) -> Found {
@@ -42,8 +42,8 @@ pub fn find_payment(client: &Client, key: &str, payment: &records::Payment) -> F
 }
 
 pub fn create_adjustment(client: &Client, key: &str, adjustment: &records::Adjustment) -> Result<Receipt, Fault> {
-    let body = requests::adjustment(key, adjustment, &time::date(clock::now()))?;
-    once(|| find_adjustment(client, key, adjustment), || client.post("/adjustments", &body), "AdjNum")
+    let answer = client.post("/adjustments", &requests::adjustment(key, adjustment, &time::date(clock::now()))?)?;
+    client::receipt(&answer, "AdjNum", || find_adjustment(client, key, adjustment))
 }
 
 pub fn find_adjustment(client: &Client, key: &str, adjustment: &records::Adjustment) -> Found {
@@ -54,9 +54,6 @@ pub fn find_adjustment(client: &Client, key: &str, adjustment: &records::Adjustm
 
 /// A plan belongs to a carrier, which is made where there is none of that name and payer id.
 pub fn create_plan(client: &Client, key: &str, plan: &records::InsurancePlan) -> Result<Receipt, Fault> {
-    if let Some(earlier) = find_plan(client, key, plan)? {
-        return Ok(earlier);
-    }
     let carrier = match carrier_of(client, plan)? {
         Some(carrier) => carrier,
         None => {
@@ -102,8 +99,11 @@ pub fn create_coverage(client: &Client, c: &records::Coverage) -> Result<Receipt
             client::receipt(&answer, "InsSubNum", look)?.id
         }
     };
-    let body = requests::coverage(c, &subscription)?;
-    once(|| covered_by(client, c, &subscription), || client.post("/patplans", &body), "PatPlanNum")
+    if let Some(earlier) = covered_by(client, c, &subscription)? {
+        return Ok(earlier);
+    }
+    let answer = client.post("/patplans", &requests::coverage(c, &subscription)?)?;
+    client::receipt(&answer, "PatPlanNum", || covered_by(client, c, &subscription))
 }
 
 pub fn find_coverage(client: &Client, c: &records::Coverage) -> Found {
@@ -281,18 +281,6 @@ fn stopped(active: bool) -> Value {
 fn number_of(id: &str, prefix: &str) -> Result<u64, Fault> {
     let number = id.strip_prefix(prefix).and_then(|number| number.parse().ok());
     number.ok_or_else(|| Fault::rejected("the record is not of the category it is said to be"))
-}
-
-/// Looks, writes where nothing is found, and says which row it is.
-fn once(
-    find: impl Fn() -> Found,
-    write: impl FnOnce() -> Result<adapter_sdk::http::Response, Fault>,
-    field: &str,
-) -> Result<Receipt, Fault> {
-    if let Some(earlier) = find()? {
-        return Ok(earlier);
-    }
-    client::receipt(&write()?, field, find)
 }
 
 fn carrying<T>(rows: &[T], key: &str, of: impl Fn(&T) -> (&str, Num)) -> Option<Receipt> {

@@ -15,17 +15,14 @@ use crate::{
 const PATH: &str = "/patients";
 
 pub fn create(client: &Client, p: &Wanted) -> Result<Receipt, Fault> {
-    if let Some(earlier) = find(client, p)? {
-        return Ok(earlier);
-    }
-    say_what_is_lost(p);
+    say_of_country(p);
     let answer = client.post(PATH, &requests::patient(&client.settings, p).into())?;
     client::receipt(&answer, "PatNum", || find(client, p))
 }
 
 pub fn update(client: &Client, change: &PatientChange) -> Result<Receipt, Fault> {
     let row = read(client, &change.patient)?.ok_or_else(|| Fault::rejected("Open Dental no longer has the patient"))?;
-    say_what_is_lost(&change.patient);
+    say_of_country(&change.patient);
     let changes = changes(client, change, &row);
     if let Some((name, _)) = changes.iter().find(|(_, value)| value.is_null()) {
         return Err(Fault::rejected(format!("Open Dental cannot take {name} away from a patient")));
@@ -49,10 +46,10 @@ pub fn find_update(client: &Client, change: &PatientChange) -> Result<Option<Rec
     Ok(row.as_ref().map(receipt))
 }
 
-fn say_what_is_lost(p: &Wanted) {
-    let lost = requests::unsupported(p);
-    if !lost.is_empty() {
-        warn!("a patient of Open Dental has no field for {}", lost.join(", "));
+fn say_of_country(p: &Wanted) {
+    let country = p.address.as_ref().and_then(|address| address.country.as_deref());
+    if country.is_some_and(|country| country != "US") {
+        warn!("Open Dental has no field for the country of an address");
     }
 }
 

@@ -137,17 +137,6 @@ pub fn changed_patient(settings: &Settings, p: &records::Patient) -> Map<String,
     fields
 }
 
-/// What a patient of Open Dental has no field for, by name: said in the log, since it is lost.
-pub fn unsupported(p: &records::Patient) -> Vec<&'static str> {
-    let fields = [
-        ("premedication", p.premedication.is_some()),
-        ("unsubscribed-email", p.unsubscribed_email),
-        ("country", p.address.as_ref().is_some_and(|a| a.country.as_deref().is_some_and(|c| c != "US"))),
-        ("extra", !p.extra.is_empty()),
-    ];
-    fields.into_iter().filter_map(|(name, set)| set.then_some(name)).collect()
-}
-
 pub fn new_appointment(
     settings: &Settings,
     key: &str,
@@ -459,7 +448,10 @@ mod tests {
             }),
             ..records::Patient::default()
         };
-        let (body, lines) = Host::new().config("location", "3").run_logged(|| patient(&Settings::read().unwrap(), &p));
+        let (body, lines) = Host::new()
+            .manifest(include_str!("../adapter.toml"))
+            .config("location", "3")
+            .run_logged(|| patient(&Settings::read().unwrap(), &p));
         assert_eq!(
             Value::Object(body),
             json!({

@@ -1,9 +1,10 @@
 //! Every resource we show: which lists of the API it is, how it is searched by time of change, and how often it is read whole.
 
-use adapter_sdk::{Deletions, PullAbility, Resource};
+use adapter_sdk::{Deletions, Fault, Page, Resource, streams::Stream};
 
 use crate::{
     chart,
+    client::Client,
     cursor::Whole,
     hours, ledger,
     lists::{Feed, List, Part, Since},
@@ -16,34 +17,52 @@ const LOOKED_UP: u32 = 20;
 const LOOKED_UP_TWICE: u32 = 10;
 const ALL: u32 = u32::MAX;
 
-/// In the order in which they refer to each other.
-pub const PULLS: [Resource; 25] = [
-    Resource::Providers,
-    Resource::AppointmentTypes,
-    Resource::Operatories,
-    Resource::Patients,
-    Resource::WorkingHours,
-    Resource::Appointments,
-    Resource::FeeSchedules,
-    Resource::InsurancePlans,
-    Resource::Coverages,
-    Resource::HistoryItems,
-    Resource::PatientHistoryItems,
-    Resource::CommunicationLogs,
-    Resource::ProcedureCodeCategories,
-    Resource::ProcedureCodes,
-    Resource::Fees,
-    Resource::Procedures,
-    Resource::TreatmentPlans,
-    Resource::RecallTypes,
-    Resource::PatientRecalls,
-    Resource::PaymentTypes,
-    Resource::AdjustmentTypes,
-    Resource::Charges,
-    Resource::Payments,
-    Resource::Adjustments,
-    Resource::GuarantorBalances,
+/// In the order in which they refer to each other. A procedure that is deleted stays as one that is; a communication log cannot be deleted
+/// by the API.
+pub const STREAMS: &[Stream<Client>] = &[
+    read_whole(Resource::Providers),
+    read_whole(Resource::AppointmentTypes),
+    read_whole(Resource::Operatories),
+    by_changes(Resource::Patients),
+    read_whole(Resource::WorkingHours),
+    by_changes(Resource::Appointments),
+    read_whole(Resource::FeeSchedules),
+    read_whole(Resource::InsurancePlans),
+    by_changes(Resource::Coverages),
+    read_whole(Resource::HistoryItems),
+    by_changes(Resource::PatientHistoryItems),
+    reported(Resource::CommunicationLogs),
+    read_whole(Resource::ProcedureCodeCategories),
+    by_changes(Resource::ProcedureCodes),
+    read_whole(Resource::Fees),
+    reported(Resource::Procedures),
+    by_changes(Resource::TreatmentPlans),
+    read_whole(Resource::RecallTypes),
+    read_whole(Resource::PatientRecalls),
+    read_whole(Resource::PaymentTypes),
+    read_whole(Resource::AdjustmentTypes),
+    reported(Resource::Charges),
+    by_changes(Resource::Payments),
+    by_changes(Resource::Adjustments),
+    by_changes(Resource::GuarantorBalances),
 ];
+
+const fn read_whole(resource: Resource) -> Stream<Client> {
+    Stream::own((resource, false, Deletions::ByAbsence), page)
+}
+
+const fn by_changes(resource: Resource) -> Stream<Client> {
+    Stream::own((resource, true, Deletions::ByAbsence), page)
+}
+
+const fn reported(resource: Resource) -> Stream<Client> {
+    Stream::own((resource, true, Deletions::Reported), page)
+}
+
+fn page(client: &Client, resource: Resource, cursor: Option<&str>, limit: u32) -> Result<Page, Fault> {
+    let feed = of(resource).ok_or_else(|| Fault::unsupported("this adapter does not read such records"))?;
+    feed.pull(client, cursor, limit)
+}
 
 /// Of all clinics: they share their patients.
 const PATIENTS: List =
@@ -52,7 +71,7 @@ const PROCEDURES: List =
     List { since: Some(Since::Time("DateTStamp")), ..plain("/procedurelogs", "ProcNum", chart::procedure) };
 
 /// None for what is not read.
-pub fn of(resource: Resource) -> Option<Feed> {
+fn of(resource: Resource) -> Option<Feed> {
     use Resource::*;
     let (parts, whole): (&'static [Part], fn(&Settings) -> Whole) = match resource {
         Providers => (const { &[Part::Rows(plain("/providers", "ProvNum", map::provider))] }, always),
@@ -203,21 +222,10 @@ pub fn of(resource: Resource) -> Option<Feed> {
     Some(Feed { parts, whole })
 }
 
-/// What a pull of each can tell. A procedure that is deleted stays as one that is; a communication log cannot be deleted by the API.
-pub fn abilities() -> Vec<PullAbility> {
-    let ability = |resource| {
-        let feed = of(resource)?;
-        let reported = matches!(resource, Resource::Procedures | Resource::Charges | Resource::CommunicationLogs);
-        let deletions = if reported { Deletions::Reported } else { Deletions::ByAbsence };
-        Some(PullAbility { resource, delta: feed.delta(), deletions })
-    };
-    PULLS.into_iter().filter_map(ability).collect()
-}
-
 const fn plain(
     path: &'static str,
     id: &'static str,
-    show: fn(&crate::client::Client, serde_json::Value) -> Result<crate::lists::Shown, crate::lists::Trouble>,
+    show: fn(&Client, serde_json::Value) -> Result<crate::lists::Shown, crate::lists::Trouble>,
 ) -> List {
     List { path, id, since: None, query: requests::nothing, record: Some(""), rows: ALL, show }
 }
@@ -241,4 +249,17 @@ fn by_patient(settings: &Settings) -> Whole {
 
 fn never(_: &Settings) -> Whole {
     Whole::Never
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_deltas_is_so() {
+        for stream in STREAMS {
+            assert_eq!(stream.ability().delta, of(stream.resource).unwrap().delta(), "{:?}", stream.resource);
+        }
+    }
 }

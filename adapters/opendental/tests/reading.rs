@@ -29,7 +29,11 @@ fn answer(body: &Value) -> Response {
 fn client(extra: impl Fn(&str) -> Option<Value> + 'static) -> (Host, Rc<RefCell<Vec<String>>>) {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let paths = asked.clone();
-    let host = Host::new().offset_seconds(-5 * 3_600).at(instant_of(NOW).unwrap()).config("location", "office");
+    let host = Host::new()
+        .manifest(include_str!("../adapter.toml"))
+        .offset_seconds(-5 * 3_600)
+        .at(instant_of(NOW).unwrap())
+        .config("location", "office");
     let host = host.answer(move |request: &Request| {
         paths.borrow_mut().push(request.path.clone());
         assert!(
@@ -181,7 +185,7 @@ fn answers_that_are_no_rows_are_no_answers() {
 
 /// An office whose patients are listed, and that answers so whatever else it is asked.
 fn refusing(status: u16, body: &'static str) -> Host {
-    Host::new().config("location", "office").answer(move |request: &Request| {
+    Host::new().manifest(include_str!("../adapter.toml")).config("location", "office").answer(move |request: &Request| {
         if request.path.starts_with("/patients") {
             let rows = json!([{"PatNum": 48, "PatStatus": "Patient", "Guarantor": 48, "BalTotal": 5.0}, {"PatNum": 49, "PatStatus": "Deleted"}]);
             return Ok(answer(&rows));
@@ -261,7 +265,7 @@ fn an_office_whose_clock_is_slow_is_asked_about_the_past_all_the_same() {
     // What the API does with `DateTStamp`: rows changed after it, by the office's clock. Logs do not tell its time, providers do.
     let office_with = |path: &'static str, key: &'static str, tells: bool| {
         let rows = changed.clone();
-        Host::new().at(instant_of(NOW).unwrap()).config("location", "office").answer(move |request: &Request| {
+        Host::new().manifest(include_str!("../adapter.toml")).at(instant_of(NOW).unwrap()).config("location", "office").answer(move |request: &Request| {
             if request.path.starts_with("/providers") {
                 return Ok(answer(&json!([{"ProvNum": 1, "serverDateTime": "2026-12-01 12:00:00"}])));
             }
@@ -305,10 +309,12 @@ fn an_office_whose_clock_is_slow_is_asked_about_the_past_all_the_same() {
 #[test]
 fn a_method_the_keys_are_not_for_is_told_from_keys_that_are_wrong() {
     let client = |status: u16, body: &'static str, keys_work: bool| {
-        Host::new().config("location", "office").answer(move |request: &Request| match request.path.as_str() {
-            path if keys_work && path.starts_with("/operatories") => Ok(answer(&json!([]))),
-            _ => Ok(Response { status, headers: Vec::new(), body: body.as_bytes().to_vec() }),
-        })
+        Host::new().manifest(include_str!("../adapter.toml")).config("location", "office").answer(
+            move |request: &Request| match request.path.as_str() {
+                path if keys_work && path.starts_with("/operatories") => Ok(answer(&json!([]))),
+                _ => Ok(Response { status, headers: Vec::new(), body: body.as_bytes().to_vec() }),
+            },
+        )
     };
     let log = adapter_sdk::Write::DeleteCoverage("5".into());
     for (status, body) in [

@@ -42,7 +42,8 @@ type Written = Rc<RefCell<Vec<(String, Value)>>>;
 fn contested(ours: Value) -> (Host, Written) {
     let written = Rc::new(RefCell::new(Vec::new()));
     let writes = written.clone();
-    let host = Host::new().offset_seconds(-5 * 3_600).config("location", "office");
+    let host =
+        Host::new().manifest(include_str!("../adapter.toml")).offset_seconds(-5 * 3_600).config("location", "office");
     let host = host.answer(move |request: &Request| {
         let path = request.path.as_str();
         let body = request.body.as_deref().map(|body| serde_json::from_slice(body).unwrap()).unwrap_or_default();
@@ -112,7 +113,10 @@ fn what_has_no_place_in_the_books_is_refused_before_anything_is_asked() {
 fn office_with(rows: Value) -> (Host, Written) {
     let written = Rc::new(RefCell::new(Vec::new()));
     let writes = written.clone();
-    let host = Host::new().at(instant_of("2026-12-01T13:00:00Z").unwrap()).config("location", "office");
+    let host = Host::new()
+        .manifest(include_str!("../adapter.toml"))
+        .at(instant_of("2026-12-01T13:00:00Z").unwrap())
+        .config("location", "office");
     let host = host.answer(move |request: &Request| {
         let body = request.body.as_deref().map(|body| serde_json::from_slice(body).unwrap()).unwrap_or_default();
         Ok(match request.method.as_str() {
