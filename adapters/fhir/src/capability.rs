@@ -67,6 +67,14 @@ impl Offer {
         Offer::of(statement, settings)
     }
 
+    /// As the operator says, else as the server does. `core`: it would not be used if it did not offer this.
+    pub fn known(settings: &Settings, core: bool) -> Result<Offer, Fault> {
+        match core || settings.resources.is_some() {
+            true => Ok(Offer::all(settings)),
+            false => Offer::read(settings),
+        }
+    }
+
     /// Everything the operator does not rule out.
     pub fn all(settings: &Settings) -> Offer {
         Offer { stated: Stated::Everything, wanted: settings.resources.clone() }
@@ -132,7 +140,7 @@ mod tests {
     use super::*;
 
     fn offer(statement: Option<Value>, resources: Option<&str>) -> Result<Offer, Fault> {
-        let host = Host::new().config("location", "L");
+        let host = Host::new().manifest(include_str!("../adapter.toml")).config("location", "L");
         let host = resources.into_iter().fold(host, |host, list| host.config("resources", list));
         host.run(|| Offer::of(statement, &Settings::read().unwrap()))
     }

@@ -120,7 +120,11 @@ mod tests {
 
     fn settings() -> Settings {
         let types = r#"[{"id":"hyg","name":"Hygiene","minutes":60}]"#;
-        Host::new().config("location", "L").config("appointment_types", types).run(|| Settings::read().unwrap())
+        Host::new()
+            .manifest(include_str!("../adapter.toml"))
+            .config("location", "L")
+            .config("appointment_types", types)
+            .run(|| Settings::read().unwrap())
     }
 
     fn slot(status: &str, from: &str, to: &str, code: Option<&str>) -> Slot {

@@ -2,8 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use adapter_sdk::{Fault, config, records::HistoryCategory};
+use adapter_sdk::{Fault, records::HistoryCategory, settings};
 use serde::Deserialize;
+
+/// The EHR for one call.
+pub struct Fhir {
+    pub settings: Settings,
+}
 
 pub struct Settings {
     /// The Location of the practice; its rooms are the Locations that are part of it. None: every Location is a room.
@@ -42,7 +47,8 @@ pub struct Settings {
 }
 
 /// What an insurance plan is in this server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Plans {
     Organizations,
     InsurancePlans,
@@ -85,52 +91,72 @@ fn yes() -> bool {
     true
 }
 
+/// As `adapter.toml` declares them.
+#[derive(Deserialize)]
+struct Declared {
+    location: Option<String>,
+    resources: Option<BTreeSet<String>>,
+    operatories: Operatories,
+    #[serde(default)]
+    appointment_types: Vec<AppointmentType>,
+    default_minutes: u32,
+    slots: bool,
+    slot_days: i64,
+    transactions: Transactions,
+    plans: Plans,
+    plan_type: String,
+    payer_system: Option<String>,
+    payee: Option<String>,
+    #[serde(default)]
+    history_items: Vec<HistoryItem>,
+    chart_system: Option<String>,
+    currency: String,
+    whole_pass_minutes: i64,
+    write_key_system: String,
+    base_url: Option<String>,
+    sort: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Operatories {
+    Parts,
+    All,
+}
+
+#[derive(PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Transactions {
+    Off,
+    Atomic,
+}
+
 impl Settings {
     pub fn read() -> Result<Settings, Fault> {
-        let list = |text: String| -> BTreeSet<String> {
-            text.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
-        };
-        let plans = match config::get("plans").as_deref() {
-            None | Some("organizations") => Plans::Organizations,
-            Some("insurance-plans") => Plans::InsurancePlans,
-            Some(_) => return Err(wrong("plans", "`organizations` or `insurance-plans`")),
-        };
-        let transactions = match config::get("transactions").as_deref() {
-            None | Some("off") => false,
-            Some("atomic") => true,
-            Some(_) => return Err(wrong("transactions", "`atomic` or `off`")),
-        };
-        let site = match config::get("operatories").as_deref() {
-            None | Some("parts") => Some(config::require("location")?),
-            Some("all") => None,
-            Some(_) => return Err(wrong("operatories", "`parts` or `all`")),
-        };
-        let slots = match config::get("slots").as_deref() {
-            None | Some("on") => true,
-            Some("off") => false,
-            Some(_) => return Err(wrong("slots", "`on` or `off`")),
-        };
-        let types = listed("appointment_types", "a JSON list of types")?;
-        let history = listed("history_items", "a JSON list of items")?;
+        let set: Declared = settings::read()?;
+        let site = || set.location.ok_or_else(|| Fault::unsupported("the setting `location` is missing"));
         Ok(Settings {
-            site,
-            key_system: config::get("write_key_system").unwrap_or_else(|| "urn:practice-sync:write-key".into()),
-            base_url: config::get("base_url").map(|url| url.trim_end_matches('/').to_owned()),
-            sort: config::get("sort"),
-            slots,
-            slot_days: number("slot_days", 60, 1..=400)?,
-            whole_minutes: number("whole_pass_minutes", 360, 0..=100_000)?,
-            types,
-            default_minutes: u32::try_from(number("default_minutes", 30, 1..=1_440)?).unwrap_or(30),
-            resources: config::get("resources").filter(|names| names.trim() != "all").map(list),
-            transactions,
-            plans,
-            plan_type: config::get("plan_type").unwrap_or_else(|| "ins".into()),
-            payer_system: config::get("payer_system"),
-            payee: config::get("payee"),
-            currency: config::get("currency").unwrap_or_else(|| "USD".into()),
-            chart_system: config::get("chart_system"),
-            history,
+            site: match set.operatories {
+                Operatories::Parts => Some(site()?),
+                Operatories::All => None,
+            },
+            key_system: set.write_key_system,
+            base_url: set.base_url.map(|url| url.trim_end_matches('/').to_owned()),
+            sort: set.sort,
+            slots: set.slots,
+            slot_days: set.slot_days,
+            whole_minutes: set.whole_pass_minutes,
+            types: set.appointment_types,
+            default_minutes: set.default_minutes,
+            resources: set.resources.filter(|names| !(names.len() == 1 && names.contains("all"))),
+            transactions: set.transactions == Transactions::Atomic,
+            plans: set.plans,
+            plan_type: set.plan_type,
+            payer_system: set.payer_system,
+            payee: set.payee,
+            currency: set.currency,
+            chart_system: set.chart_system,
+            history: set.history_items,
         })
     }
 
@@ -138,20 +164,4 @@ impl Settings {
     pub fn token(&self, write_key: &str) -> String {
         format!("{}|{write_key}", self.key_system)
     }
-}
-
-fn listed<T: serde::de::DeserializeOwned>(name: &str, expected: &str) -> Result<Vec<T>, Fault> {
-    config::get(name).map_or(Ok(Vec::new()), |json| {
-        serde_json::from_str(&json).map_err(|e| wrong(name, &format!("{expected}: {e}")))
-    })
-}
-
-fn number(name: &str, absent: i64, range: std::ops::RangeInclusive<i64>) -> Result<i64, Fault> {
-    let Some(text) = config::get(name) else { return Ok(absent) };
-    let number = text.parse().ok().filter(|n| range.contains(n));
-    number.ok_or_else(|| wrong(name, &format!("a number from {} to {}", range.start(), range.end())))
-}
-
-fn wrong(name: &str, expected: &str) -> Fault {
-    Fault::unsupported(format!("the setting `{name}` must be {expected}"))
 }

@@ -1,6 +1,6 @@
 //! Pulls: which resource types a resource of the contract is read from, page after page.
 
-use adapter_sdk::{Deletions, Fault, Page, PullAbility, Record, Resource, clock, warn};
+use adapter_sdk::{Deletions, Fault, Page, Record, Resource, clock, streams::Stream, warn};
 
 use crate::{
     capability::Offer,
@@ -10,7 +10,7 @@ use crate::{
     map::{self, history},
     requests,
     responses::{Reference, Schedule, Slot},
-    settings::{Plans, Settings},
+    settings::{Fhir, Plans, Settings},
     walk::{Enrich, Map, Part, Walked, walk},
 };
 
@@ -24,31 +24,38 @@ fn part(resource_type: &'static str, map: Map) -> Part {
     Part { resource_type, search: requests::search(resource_type, &[]), map, enrich: None }
 }
 
-/// In the order in which they refer to each other, and whether a pass can show only what changed.
-const PULLS: [(Resource, bool); 15] = [
-    (Resource::Providers, false),
-    (Resource::AppointmentTypes, false),
-    (Resource::Operatories, false),
-    (Resource::Patients, true),
-    (Resource::WorkingHours, false),
-    (Resource::Appointments, true),
-    (Resource::InsurancePlans, true),
-    (Resource::Coverages, true),
-    (Resource::HistoryItems, true),
-    (Resource::PatientHistoryItems, true),
-    (Resource::PatientAlerts, true),
-    (Resource::CommunicationLogs, true),
-    (Resource::FormSchemas, true),
-    (Resource::FormResponses, true),
-    (Resource::Payments, true),
+/// In the order in which they refer to each other.
+pub const STREAMS: &[Stream<Fhir>] = &[
+    read_whole(Resource::Providers),
+    read_whole(Resource::AppointmentTypes),
+    read_whole(Resource::Operatories),
+    by_changes(Resource::Patients),
+    read_whole(Resource::WorkingHours),
+    by_changes(Resource::Appointments),
+    by_changes(Resource::InsurancePlans),
+    by_changes(Resource::Coverages),
+    by_changes(Resource::HistoryItems),
+    by_changes(Resource::PatientHistoryItems),
+    by_changes(Resource::PatientAlerts),
+    by_changes(Resource::CommunicationLogs),
+    by_changes(Resource::FormSchemas),
+    by_changes(Resource::FormResponses),
+    by_changes(Resource::Payments),
 ];
 
-/// What the server shows.
-pub fn offered(offer: &Offer, settings: &Settings) -> Vec<PullAbility> {
-    let ability = |(resource, delta)| PullAbility { resource, delta, deletions: Deletions::ByAbsence };
-    PULLS.into_iter().filter(|(resource, _)| shows(offer, settings, *resource)).map(ability).collect()
+const fn read_whole(resource: Resource) -> Stream<Fhir> {
+    Stream::own((resource, false, Deletions::ByAbsence), |ehr, resource, cursor, limit| {
+        page(&ehr.settings, resource, false, cursor, limit)
+    })
 }
 
+const fn by_changes(resource: Resource) -> Stream<Fhir> {
+    Stream::own((resource, true, Deletions::ByAbsence), |ehr, resource, cursor, limit| {
+        page(&ehr.settings, resource, true, cursor, limit)
+    })
+}
+
+/// What the server shows.
 pub fn shows(offer: &Offer, settings: &Settings, resource: Resource) -> bool {
     match resource {
         Resource::Providers => offer.reads("Practitioner"),
@@ -74,14 +81,13 @@ fn histories(offer: &Offer) -> Vec<&'static str> {
     history::TYPES.into_iter().filter(|name| offer.reads(name)).collect()
 }
 
-pub fn pull(
-    settings: &Settings,
-    offer: &Offer,
-    resource: Resource,
-    cursor: Option<&str>,
-    limit: u32,
-) -> Result<Page, Fault> {
-    let delta = PULLS.contains(&(resource, true));
+fn page(settings: &Settings, resource: Resource, delta: bool, cursor: Option<&str>, limit: u32) -> Result<Page, Fault> {
+    // What a pass began with is offered; of histories it matters which there are.
+    let chart = matches!(resource, Resource::HistoryItems | Resource::PatientHistoryItems);
+    let offer = &Offer::known(settings, is_core(resource) || (cursor.is_some() && !chart))?;
+    if !shows(offer, settings, resource) {
+        return Err(Fault::unsupported("the server does not show such records"));
+    }
     let cursor = Cursor::parse(cursor, clock::now(), delta, settings.whole_minutes)
         .ok_or_else(|| Fault::rejected("not a cursor of this adapter"))?;
     match resource {
@@ -102,6 +108,18 @@ pub fn pull(
             None => Ok(finished(Vec::new(), cursor, limit)),
         },
     }
+}
+
+fn is_core(resource: Resource) -> bool {
+    matches!(
+        resource,
+        Resource::Providers
+            | Resource::AppointmentTypes
+            | Resource::Operatories
+            | Resource::Patients
+            | Resource::WorkingHours
+            | Resource::Appointments
+    )
 }
 
 fn parts(settings: &Settings, offer: &Offer, resource: Resource) -> Result<Option<Vec<Part>>, Fault> {

@@ -1,161 +1,163 @@
 //! Writes: which resource types each needs, and what becomes of each.
 
 use adapter_sdk::{
-    Fault, Receipt, Record, Write, WriteKind, clock,
-    records::{FormResponse, PatientHistoryItem},
+    Fault, PatientChange, Receipt, Record, WriteKind, clock,
+    records::{FormResponse, InsurancePlan, Patient, PatientAlert, PatientHistoryItem, Payment},
     warn,
+    writes::Handler,
 };
 use serde_json::Value;
 
 use crate::{
-    booking, capability::Offer, client, enrich, history_items, map, map::history, requests,
-    responses::filed::Questionnaire, revision, settings::Settings,
+    booking,
+    capability::Offer,
+    client, enrich, history_items, map,
+    map::history,
+    requests,
+    responses::filed::Questionnaire,
+    revision,
+    settings::{Fhir, Settings},
 };
 
-/// What the server takes.
-pub fn offered(offer: &Offer, settings: &Settings) -> Vec<WriteKind> {
-    let history: Vec<&str> = history::TYPES.into_iter().filter(|name| offer.reads(name)).collect();
-    let plans = settings.plans.resource_type();
-    let kinds = [
-        (WriteKind::CreatePatient, offer.creates("Patient")),
-        (WriteKind::UpdatePatient, offer.updates("Patient")),
-        (WriteKind::CreateAppointment, offer.creates("Appointment")),
-        (WriteKind::RescheduleAppointment, offer.updates("Appointment")),
-        (WriteKind::ConfirmAppointment, offer.updates("Appointment")),
-        (WriteKind::CheckInAppointment, offer.updates("Appointment")),
-        (WriteKind::CancelAppointment, offer.updates("Appointment")),
-        (WriteKind::NoteAppointment, offer.updates("Appointment")),
-        (WriteKind::CreateInsurancePlan, offer.creates(plans)),
-        (WriteKind::CreateCoverage, offer.creates("Coverage")),
-        (WriteKind::DeleteCoverage, offer.deletes("Coverage")),
-        (
-            WriteKind::SavePatientHistoryItem,
-            !history.is_empty() && history.iter().all(|name| offer.creates(name) && offer.updates(name)),
-        ),
-        (WriteKind::CreatePatientAlert, offer.creates("Flag")),
-        (WriteKind::DisablePatientAlert, offer.updates("Flag")),
-        (WriteKind::CreateCommunicationLog, offer.creates("Communication")),
-        (WriteKind::CreateFormResponse, offer.creates("QuestionnaireResponse") && offer.reads("Questionnaire")),
-        (WriteKind::CreatePayment, offer.creates("PaymentNotice") && settings.payee.is_some()),
-    ];
-    kinds.into_iter().filter_map(|(kind, taken)| taken.then_some(kind)).collect()
-}
+/// What can be written. A resource carries the key of its last write.
+pub const WRITES: &[Handler<Fhir>] = &[
+    Handler::create_patient(create_patient, |ehr, key, _| found(ehr, "Patient", key)).looking_first(),
+    Handler::update_patient(update_patient, |ehr, key, _| found(ehr, "Patient", key)),
+    Handler::create_appointment(
+        |ehr, key, c| booking::create(&ehr.settings, key, &c.appointment),
+        |ehr, key, _| found(ehr, "Appointment", key),
+    ),
+    Handler::reschedule_appointment(
+        |ehr, key, c| booking::reschedule(&ehr.settings, key, &c.appointment),
+        |ehr, key, _| booking::find_moved(&ehr.settings, key),
+    ),
+    Handler::confirm_appointment(
+        |ehr, key, c| booking::confirm(&ehr.settings, key, &c.appointment),
+        |ehr, key, _| found(ehr, "Appointment", key),
+    ),
+    Handler::check_in_appointment(
+        |ehr, key, c| booking::check_in(&ehr.settings, key, &c.appointment, clock::now()),
+        |ehr, key, _| found(ehr, "Appointment", key),
+    ),
+    Handler::cancel_appointment(
+        |ehr, key, c| booking::cancel(&ehr.settings, key, &c.appointment, c.reason.as_deref()),
+        |ehr, key, _| booking::find_moved(&ehr.settings, key),
+    ),
+    Handler::note_appointment(
+        |ehr, key, c| booking::note(&ehr.settings, key, &c.appointment),
+        |ehr, key, _| found(ehr, "Appointment", key),
+    ),
+    Handler::create_insurance_plan(create_plan, |ehr, key, _| found(ehr, ehr.settings.plans.resource_type(), key))
+        .looking_first(),
+    Handler::create_coverage(
+        |ehr: &Fhir, key, c| made(ehr, key, &requests::insurance::coverage(&ehr.settings, key, c)),
+        |ehr, key, _| found(ehr, "Coverage", key),
+    )
+    .looking_first(),
+    Handler::delete_coverage(|_, _, id| client::delete("Coverage", id), |_, _, id| deleted(id)),
+    Handler::save_patient_history_item(save_history, find_history),
+    Handler::create_patient_alert(
+        |ehr: &Fhir, key, alert| made(ehr, key, &requests::talk::alert(&ehr.settings, key, alert)),
+        |ehr, key, _| found(ehr, "Flag", key),
+    )
+    .looking_first(),
+    Handler::disable_patient_alert(disable_alert, |ehr, key, _| found(ehr, "Flag", key)),
+    Handler::create_communication_log(
+        |ehr: &Fhir, key, log| made(ehr, key, &requests::talk::communication(&ehr.settings, key, log)),
+        |ehr, key, _| found(ehr, "Communication", key),
+    )
+    .looking_first(),
+    Handler::create_form_response(
+        |ehr: &Fhir, key, response| made(ehr, key, &answers(&ehr.settings, key, response)?),
+        |ehr, key, _| found(ehr, "QuestionnaireResponse", key),
+    )
+    .looking_first(),
+    Handler::create_payment(create_payment, |ehr, key, _| found(ehr, "PaymentNotice", key)).looking_first(),
+];
 
-/// None where this adapter has no such write at all.
-pub fn kind(write: &Write) -> Option<WriteKind> {
-    Some(match write {
-        Write::CreatePatient(_) => WriteKind::CreatePatient,
-        Write::UpdatePatient(_) => WriteKind::UpdatePatient,
-        Write::CreateAppointment(_) => WriteKind::CreateAppointment,
-        Write::RescheduleAppointment(_) => WriteKind::RescheduleAppointment,
-        Write::ConfirmAppointment(_) => WriteKind::ConfirmAppointment,
-        Write::CheckInAppointment(_) => WriteKind::CheckInAppointment,
-        Write::CancelAppointment(_) => WriteKind::CancelAppointment,
-        Write::NoteAppointment(_) => WriteKind::NoteAppointment,
-        Write::CreateInsurancePlan(_) => WriteKind::CreateInsurancePlan,
-        Write::CreateCoverage(_) => WriteKind::CreateCoverage,
-        Write::DeleteCoverage(_) => WriteKind::DeleteCoverage,
-        Write::SavePatientHistoryItem(_) => WriteKind::SavePatientHistoryItem,
-        Write::CreatePatientAlert(_) => WriteKind::CreatePatientAlert,
-        Write::DisablePatientAlert(_) => WriteKind::DisablePatientAlert,
-        Write::CreateCommunicationLog(_) => WriteKind::CreateCommunicationLog,
-        Write::CreateFormResponse(_) => WriteKind::CreateFormResponse,
-        Write::CreatePayment(_) => WriteKind::CreatePayment,
-        _ => return None,
-    })
-}
-
-pub fn push(settings: &Settings, key: &str, write: &Write) -> Result<Receipt, Fault> {
-    let create = |resource: &Value| match client::find(settings, client::text(resource, "resourceType"), key)? {
-        Some(earlier) => Ok(earlier),
-        None => client::create(settings, resource, key),
-    };
-    match write {
-        Write::CreatePatient(patient) => {
-            lost("Patient", &requests::patient::unsupported(patient));
-            create(&requests::patient::patient(settings, key, patient))
+/// Whether the server takes it.
+pub fn takes(offer: &Offer, settings: &Settings, kind: WriteKind) -> bool {
+    match kind {
+        WriteKind::CreatePatient => offer.creates("Patient"),
+        WriteKind::UpdatePatient => offer.updates("Patient"),
+        WriteKind::CreateAppointment => offer.creates("Appointment"),
+        WriteKind::CreateInsurancePlan => offer.creates(settings.plans.resource_type()),
+        WriteKind::CreateCoverage => offer.creates("Coverage"),
+        WriteKind::DeleteCoverage => offer.deletes("Coverage"),
+        WriteKind::SavePatientHistoryItem => {
+            let mut there = history::TYPES.into_iter().filter(|name| offer.reads(name)).peekable();
+            there.peek().is_some() && there.all(|name| offer.creates(name) && offer.updates(name))
         }
-        Write::UpdatePatient(change) => {
-            lost("Patient", &requests::patient::unsupported(&change.patient));
-            revision::revise(settings, key, ("Patient", &change.patient.id), |read| {
-                let changed = requests::patient::changed(settings, key, read, change).map_err(unreadable)?;
-                Ok(Some(changed.into()))
-            })
-        }
-        Write::CreateAppointment(change) => booking::create(settings, key, &change.appointment),
-        Write::RescheduleAppointment(change) => booking::reschedule(settings, key, &change.appointment),
-        Write::ConfirmAppointment(change) => booking::confirm(settings, key, &change.appointment),
-        Write::CheckInAppointment(change) => booking::check_in(settings, key, &change.appointment, clock::now()),
-        Write::NoteAppointment(change) => booking::note(settings, key, &change.appointment),
-        Write::CancelAppointment(change) => {
-            booking::cancel(settings, key, &change.appointment, change.reason.as_deref())
-        }
-        Write::CreateInsurancePlan(plan) => {
-            lost("plan", if plan.fee_schedule.is_some() { &["fee-schedule"] } else { &[] });
-            create(&requests::insurance::plan(settings, key, plan))
-        }
-        Write::CreateCoverage(coverage) => create(&requests::insurance::coverage(settings, key, coverage)),
-        Write::DeleteCoverage(id) => client::delete("Coverage", id),
-        Write::SavePatientHistoryItem(item) => save_history(settings, key, item, create),
-        Write::CreatePatientAlert(alert) => create(&requests::talk::alert(settings, key, alert)),
-        Write::DisablePatientAlert(alert) => revision::revise(settings, key, ("Flag", &alert.id), |read| {
-            let at = alert.disabled_at.unwrap_or_else(clock::now);
-            Ok(Some(requests::talk::disabled(settings, key, read, at).into()))
-        }),
-        Write::CreateCommunicationLog(log) => create(&requests::talk::communication(settings, key, log)),
-        Write::CreateFormResponse(response) => create(&answers(settings, key, response)?),
-        Write::CreatePayment(payment) => {
-            let payee =
-                settings.payee.as_deref().ok_or_else(|| Fault::unsupported("the setting `payee` is missing"))?;
-            lost("PaymentNotice", &requests::money::unsupported(payment));
-            let notice = requests::money::payment(settings, key, payment, payee, clock::now());
-            create(&notice.ok_or_else(|| Fault::rejected("the amount is no number"))?)
-        }
-        _ => Err(Fault::unsupported("this adapter does not write such records")),
+        WriteKind::CreatePatientAlert => offer.creates("Flag"),
+        WriteKind::DisablePatientAlert => offer.updates("Flag"),
+        WriteKind::CreateCommunicationLog => offer.creates("Communication"),
+        WriteKind::CreateFormResponse => offer.creates("QuestionnaireResponse") && offer.reads("Questionnaire"),
+        WriteKind::CreatePayment => offer.creates("PaymentNotice") && settings.payee.is_some(),
+        // All other changes of an appointment.
+        _ => offer.updates("Appointment"),
     }
 }
 
-/// Looks up what an earlier attempt left.
-pub fn find(settings: &Settings, key: &str, write: &Write) -> Result<Option<Receipt>, Fault> {
-    let resource_type = match write {
-        Write::CreatePatient(_) | Write::UpdatePatient(_) => "Patient",
-        Write::RescheduleAppointment(_) | Write::CancelAppointment(_) => return booking::find_moved(settings, key),
-        Write::CreateAppointment(_)
-        | Write::ConfirmAppointment(_)
-        | Write::CheckInAppointment(_)
-        | Write::NoteAppointment(_) => "Appointment",
-        Write::CreateInsurancePlan(_) => settings.plans.resource_type(),
-        Write::CreateCoverage(_) => "Coverage",
-        // What is gone carries no key; that it is gone is what was wanted.
-        Write::DeleteCoverage(id) => {
-            let gone = client::read("Coverage", id)?.is_none();
-            return Ok(gone.then(|| Receipt { id: id.clone(), version: None }));
-        }
-        Write::SavePatientHistoryItem(item) => {
-            let resource_type = history::resource_type(item.category);
-            let found = client::find(settings, resource_type, key)?;
-            return Ok(found.map(|receipt| with_type(receipt, resource_type)));
-        }
-        Write::CreatePatientAlert(_) | Write::DisablePatientAlert(_) => "Flag",
-        Write::CreateCommunicationLog(_) => "Communication",
-        Write::CreateFormResponse(_) => "QuestionnaireResponse",
-        Write::CreatePayment(_) => "PaymentNotice",
-        _ => return Err(Fault::unsupported("this adapter does not write such records")),
-    };
-    client::find(settings, resource_type, key)
+fn made(ehr: &Fhir, key: &str, resource: &Value) -> Result<Receipt, Fault> {
+    client::create(&ehr.settings, resource, key)
 }
 
-fn save_history(
-    settings: &Settings,
-    key: &str,
-    item: &PatientHistoryItem,
-    create: impl Fn(&Value) -> Result<Receipt, Fault>,
-) -> Result<Receipt, Fault> {
+/// What an earlier attempt left.
+fn found(ehr: &Fhir, resource_type: &str, key: &str) -> Result<Option<Receipt>, Fault> {
+    client::find(&ehr.settings, resource_type, key)
+}
+
+fn create_patient(ehr: &Fhir, key: &str, patient: &Patient) -> Result<Receipt, Fault> {
+    lost("Patient", &requests::patient::unsupported(patient));
+    made(ehr, key, &requests::patient::patient(&ehr.settings, key, patient))
+}
+
+fn update_patient(ehr: &Fhir, key: &str, change: &PatientChange) -> Result<Receipt, Fault> {
+    lost("Patient", &requests::patient::unsupported(&change.patient));
+    revision::revise(&ehr.settings, key, ("Patient", &change.patient.id), |read| {
+        let changed = requests::patient::changed(&ehr.settings, key, read, change).map_err(unreadable)?;
+        Ok(Some(changed.into()))
+    })
+}
+
+fn create_plan(ehr: &Fhir, key: &str, plan: &InsurancePlan) -> Result<Receipt, Fault> {
+    lost("plan", if plan.fee_schedule.is_some() { &["fee-schedule"] } else { &[] });
+    made(ehr, key, &requests::insurance::plan(&ehr.settings, key, plan))
+}
+
+/// What is gone carries no key; that it is gone is what was wanted.
+fn deleted(id: &str) -> Result<Option<Receipt>, Fault> {
+    let gone = client::read("Coverage", id)?.is_none();
+    Ok(gone.then(|| Receipt { id: id.to_owned(), version: None }))
+}
+
+fn disable_alert(ehr: &Fhir, key: &str, alert: &PatientAlert) -> Result<Receipt, Fault> {
+    revision::revise(&ehr.settings, key, ("Flag", &alert.id), |read| {
+        let at = alert.disabled_at.unwrap_or_else(clock::now);
+        Ok(Some(requests::talk::disabled(&ehr.settings, key, read, at).into()))
+    })
+}
+
+fn create_payment(ehr: &Fhir, key: &str, payment: &Payment) -> Result<Receipt, Fault> {
+    let payee = ehr.settings.payee.as_deref();
+    let payee = payee.ok_or_else(|| Fault::unsupported("the setting `payee` is missing"))?;
+    lost("PaymentNotice", &requests::money::unsupported(payment));
+    let notice = requests::money::payment(&ehr.settings, key, payment, payee, clock::now());
+    made(ehr, key, &notice.ok_or_else(|| Fault::rejected("the amount is no number"))?)
+}
+
+fn find_history(ehr: &Fhir, key: &str, item: &PatientHistoryItem) -> Result<Option<Receipt>, Fault> {
     let resource_type = history::resource_type(item.category);
+    Ok(found(ehr, resource_type, key)?.map(|receipt| with_type(receipt, resource_type)))
+}
+
+fn save_history(ehr: &Fhir, key: &str, item: &PatientHistoryItem) -> Result<Receipt, Fault> {
+    let (settings, resource_type) = (&ehr.settings, history::resource_type(item.category));
     if item.id.is_empty() {
         let concept = history_items::concept(settings, &item.item)?;
-        let created = create(&requests::history::item(settings, key, item, concept))?;
-        return Ok(with_type(created, resource_type));
+        let item = requests::history::item(settings, key, item, concept);
+        let earlier = found(ehr, resource_type, key)?;
+        return Ok(with_type(earlier.map_or_else(|| made(ehr, key, &item), Ok)?, resource_type));
     }
     let id = item.id.strip_prefix(resource_type).and_then(|rest| rest.strip_prefix('/'));
     let id = id.ok_or_else(|| Fault::rejected("the item is of another category in the EHR"))?;

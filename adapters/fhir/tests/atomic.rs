@@ -38,7 +38,11 @@ impl Practice {
     fn run<T>(&self, work: impl FnOnce() -> T) -> T {
         let site = self.id("Location", |location| location["partOf"].is_null() && location["name"] == "Harbour Dental");
         let (server, between) = (self.0.clone(), self.1.clone());
-        let host = Host::new().at(NOW).config("location", &site).config("transactions", "atomic");
+        let host = Host::new()
+            .manifest(include_str!("../adapter.toml"))
+            .at(NOW)
+            .config("location", &site)
+            .config("transactions", "atomic");
         host.answer(move |request| {
             let lost = between.borrow_mut().as_mut().and_then(|f| f(&mut server.borrow_mut(), request));
             if let Some(lost) = lost {

@@ -430,7 +430,7 @@ fn wrong_settings_cursors_and_resources_are_refused() {
     for (name, value) in [
         ("operatories", "some"),
         ("slots", "maybe"),
-        ("slot_days", "0"),
+        ("slot_days", "soon"),
         ("whole_pass_minutes", "often"),
         ("appointment_types", "{}"),
         ("appointment_types", r#"[{"id":"a","name":"b","minutes":-1}]"#),

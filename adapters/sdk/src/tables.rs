@@ -42,8 +42,8 @@
 //! ```
 
 use crate::{
-    Adapter, Description, Fault, Page, PatientField, Receipt, Resource, Write, change, streams::Stream, warn,
-    writes::Handler,
+    Adapter, Description, Fault, Page, PatientField, Receipt, Resource, Write, WriteKind, change, streams::Stream,
+    warn, writes::Handler,
 };
 
 /// One EHR behind the contract, by tables. Every call opens it anew.
@@ -58,6 +58,11 @@ pub trait Tables: Sized + 'static {
     /// For one call. It reads the settings and asks the EHR nothing that the call may not need.
     fn open() -> Result<Self, Fault>;
 
+    /// Whether this practice's EHR takes such a write, where that has to be looked at before each.
+    fn takes(&self, _: WriteKind) -> Result<(), Fault> {
+        Ok(())
+    }
+
     /// What this EHR can do: `by_tables` has what the tables say, to be completed by its name, and narrowed where this practice's EHR
     /// has less.
     fn about(&self, by_tables: Description) -> Result<Description, Fault>;
@@ -68,7 +73,7 @@ impl<T: Tables> Adapter for T {
         let writes: Vec<_> = T::WRITES.iter().map(Handler::kind).collect();
         T::open()?.about(Description {
             pulls: T::STREAMS.iter().map(Stream::ability).collect(),
-            new_patients: writes.contains(&crate::WriteKind::CreatePatient),
+            new_patients: writes.contains(&WriteKind::CreatePatient),
             writes,
             unkept_patient_fields: T::UNKEPT.to_vec(),
             ..Description::default()
@@ -82,21 +87,20 @@ impl<T: Tables> Adapter for T {
     }
 
     fn push(write_key: String, write: Write) -> Result<Receipt, Fault> {
+        let handler = handler_of::<T>(&write)?;
         let ehr = T::open()?;
+        ehr.takes(handler.kind())?;
         if let Write::CreatePatient(patient) | Write::UpdatePatient(crate::PatientChange { patient, .. }) = &write {
             let lost = change::lost(patient, T::UNKEPT);
             if !lost.is_empty() {
                 warn!("the EHR has no field for {}", lost.join(", "));
             }
         }
-        let pushed = T::WRITES.iter().find_map(|handler| handler.push(&ehr, &write_key, &write));
-        pushed.unwrap_or_else(|| Err(no_such_write()))
+        handler.push(&ehr, &write_key, &write)
     }
 
     fn find(write_key: String, write: Write) -> Result<Option<Receipt>, Fault> {
-        let ehr = T::open()?;
-        let found = T::WRITES.iter().find_map(|handler| handler.find(&ehr, &write_key, &write));
-        match found.unwrap_or_else(|| Err(no_such_write())) {
+        match handler_of::<T>(&write)?.find(&T::open()?, &write_key, &write) {
             // Certainly not written is not what a refused look says: ask again.
             Err(Fault::Rejected(why)) => Err(Fault::retry_later(why, None)),
             found => found,
@@ -104,6 +108,7 @@ impl<T: Tables> Adapter for T {
     }
 }
 
-fn no_such_write() -> Fault {
-    Fault::unsupported("this adapter does not write such records")
+fn handler_of<T: Tables>(write: &Write) -> Result<&'static Handler<T>, Fault> {
+    let handler = T::WRITES.iter().find(|handler| handler.writes(write));
+    handler.ok_or_else(|| Fault::unsupported("this adapter does not write such records"))
 }

@@ -38,18 +38,23 @@ macro_rules! handlers {
                 match self.calls { $(Calls::$kind(..) => WriteKind::$kind,)* }
             }
 
-            fn send(&self, ehr: &C, key: &str, write: &Write) -> Option<Result<Receipt, Fault>> {
+            /// Whether this is a write of its kind.
+            pub(crate) fn writes(&self, write: &Write) -> bool {
+                matches!((&self.calls, write), $((Calls::$kind(..), Write::$kind(_)))|*)
+            }
+
+            fn send(&self, ehr: &C, key: &str, write: &Write) -> Result<Receipt, Fault> {
                 match (&self.calls, write) {
-                    $((Calls::$kind(push, _), Write::$kind(what)) => Some(push(ehr, key, what)),)*
-                    _ => None,
+                    $((Calls::$kind(push, _), Write::$kind(what)) => push(ehr, key, what),)*
+                    _ => Err(other_kind()),
                 }
             }
 
-            /// What an earlier push of this write has written; none for a write of another kind.
-            pub(crate) fn find(&self, ehr: &C, key: &str, write: &Write) -> Option<Result<Option<Receipt>, Fault>> {
+            /// What an earlier push of this write has written.
+            pub(crate) fn find(&self, ehr: &C, key: &str, write: &Write) -> Result<Option<Receipt>, Fault> {
                 match (&self.calls, write) {
-                    $((Calls::$kind(_, find), Write::$kind(what)) => Some(find(ehr, key, what)),)*
-                    _ => None,
+                    $((Calls::$kind(_, find), Write::$kind(what)) => find(ehr, key, what),)*
+                    _ => Err(other_kind()),
                 }
             }
         }
@@ -107,13 +112,17 @@ impl<C> Handler<C> {
         Handler { looks_first: true, ..self }
     }
 
-    /// Writes; none for a write of another kind.
-    pub(crate) fn push(&self, ehr: &C, key: &str, write: &Write) -> Option<Result<Receipt, Fault>> {
+    /// Writes.
+    pub(crate) fn push(&self, ehr: &C, key: &str, write: &Write) -> Result<Receipt, Fault> {
         if self.looks_first
-            && let found @ (Ok(Some(_)) | Err(_)) = self.find(ehr, key, write)?
+            && let Some(earlier) = self.find(ehr, key, write)?
         {
-            return found.transpose();
+            return Ok(earlier);
         }
         self.send(ehr, key, write)
     }
+}
+
+fn other_kind() -> Fault {
+    Fault::unsupported("this is a write of another kind")
 }

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     fn settings() -> Settings {
-        Host::new().config("location", "L").run(Settings::read).unwrap()
+        Host::new().manifest(include_str!("../../adapter.toml")).config("location", "L").run(Settings::read).unwrap()
     }
 
     #[test]

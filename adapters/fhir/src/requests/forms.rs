@@ -92,7 +92,11 @@ mod tests {
 
     #[test]
     fn answers_take_their_questions_types_and_places() {
-        let settings = Host::new().config("location", "L").run(Settings::read).unwrap();
+        let settings = Host::new()
+            .manifest(include_str!("../../adapter.toml"))
+            .config("location", "L")
+            .run(Settings::read)
+            .unwrap();
         let form: Questionnaire = serde_json::from_value(json!({"id": "q", "url": "http://clinic/q", "item": [
             {"linkId": "g", "type": "group", "item": [{"linkId": "smokes", "type": "boolean"}]},
             {"linkId": "born", "type": "date"}, {"linkId": "how", "type": "choice"}]}))

@@ -79,7 +79,11 @@ impl Server {
 
     pub fn run_with<T>(&self, settings: &[(&str, &str)], work: impl FnOnce() -> T) -> (T, Vec<(Level, String)>) {
         let data = self.0.clone();
-        let host = Host::new().at(NOW).offset_seconds(-5 * 3_600).config("location", &self.id("Location", 0));
+        let host = Host::new()
+            .manifest(include_str!("../../adapter.toml"))
+            .at(NOW)
+            .offset_seconds(-5 * 3_600)
+            .config("location", &self.id("Location", 0));
         let host = settings.iter().fold(host, |host, (name, value)| host.config(name, value));
         host.answer(move |request| data.borrow_mut().handle(request)).run_logged(work)
     }
