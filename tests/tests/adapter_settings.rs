@@ -56,3 +56,30 @@ fn config_check_names_the_location_and_the_setting_that_does_not_fit() {
     let (well, said) = check(r#"{ requests_per_minute = "30" }"#);
     assert!(well, "{said}");
 }
+
+#[test]
+fn inspect_shows_what_an_adapter_asks_for_and_its_settings() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let output = command.args(["adapter", "inspect"]).arg(components::component("gated-cloud")).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{said}");
+    for expected in [
+        "adapter   gated-cloud 0.1.0",
+        "paths     /api/",
+        "a call    64 MiB, 60 s, 8 requests",
+        "| `requests_per_minute` | 0 to 6000 | `60` |",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+}
+
+#[test]
+fn the_readme_of_each_adapter_shows_what_it_declares() {
+    for name in ["fhir", "gated-cloud", "gnuhealth", "opendental", "sandbox"] {
+        let dir = components::root().join("adapters").join(name);
+        let read = |file: &str| fs::read_to_string(dir.join(file)).unwrap();
+        let manifest = adapter_kit::Manifest::parse(&read("adapter.toml")).unwrap();
+        let Some(table) = manifest.settings_table() else { continue };
+        assert!(read("README.md").contains(&table), "the README of {name} lacks this table:\n{table}");
+    }
+}

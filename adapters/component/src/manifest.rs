@@ -88,6 +88,11 @@ impl Manifest {
         Some(self.settings.get(setting)?.default.as_ref()?.to_string())
     }
 
+    /// The settings as a table of a README; none where none are declared.
+    pub fn settings_table(&self) -> Option<String> {
+        settings::table(&self.settings)
+    }
+
     /// Of an `adapter.toml`. Unknown keys are errors that say where; of values out of range all are told.
     pub fn parse(text: &str) -> Result<Manifest, String> {
         let manifest: Manifest = toml::from_str(text).map_err(|e| e.to_string().trim_end().to_string())?;

@@ -85,6 +85,21 @@ impl Setting {
         }
     }
 
+    /// What values there are, as a cell of a table.
+    fn values(&self) -> String {
+        let quoted: Vec<String> = self.words.iter().map(|word| format!("`{word}`")).collect();
+        match (self.kind, self.least, self.most) {
+            (Kind::Text, ..) => "text".to_owned(),
+            (Kind::Integer, Some(least), Some(most)) => format!("{least} to {most}"),
+            (Kind::Integer, Some(least), None) => format!("{least} or more"),
+            (Kind::Integer, None, Some(most)) => format!("at most {most}"),
+            (Kind::Integer, None, None) => "number".to_owned(),
+            (Kind::Choice, ..) => quoted.join(", "),
+            (Kind::List, ..) => "list, by commas".to_owned(),
+            (Kind::Json, ..) => "JSON".to_owned(),
+        }
+    }
+
     fn takes(&self, value: &str) -> bool {
         match self.kind {
             Kind::Text => !value.trim().is_empty(),
@@ -118,6 +133,21 @@ impl Setting {
             _ => None,
         }
     }
+}
+
+/// The settings as a table of a README; nothing where none are declared.
+pub(crate) fn table(declared: &BTreeMap<String, Setting>) -> Option<String> {
+    let cell = |text: &str| text.replace('|', "\\|");
+    let row = |(name, setting): (&String, &Setting)| {
+        let default = match &setting.default {
+            Some(default) => format!("`{}`", cell(&default.to_string())),
+            None if setting.required => "required".to_owned(),
+            None => String::new(),
+        };
+        format!("| `{name}` | {} | {default} | {} |\n", cell(&setting.values()), cell(&setting.doc))
+    };
+    let rows: String = declared.iter().map(row).collect();
+    (!rows.is_empty()).then(|| format!("| setting | values | default | |\n|---|---|---|---|\n{rows}"))
 }
 
 /// Everything that is wrong in what a manifest declares.
@@ -179,6 +209,20 @@ mod tests {
         );
         assert_eq!(manifest.default_of("page").as_deref(), Some("100"));
         assert_eq!(manifest.default_of("site"), None);
+    }
+
+    #[test]
+    fn the_table_of_a_readme_says_all_of_it() {
+        let table = Manifest::parse(&format!("{HEAD}{DECLARED}")).unwrap().settings_table().unwrap();
+        assert_eq!(
+            table,
+            "| setting | values | default | |\n|---|---|---|---|\n\
+             | `page` | 1 to 1000 | `100` | Rows of a page. |\n\
+             | `site` | text | required | The practice's site. |\n\
+             | `slots` | `on`, `off` | `on` | Whether it keeps slots. |\n\
+             | `types` | JSON |  | Appointment types. |\n"
+        );
+        assert_eq!(Manifest::parse(HEAD).unwrap().settings_table(), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `adapter build`, `check`, `ehr`, `new`, `pack`, `run`, `test`, `new-key`, `sign`, `verify`
+//! `adapter build`, `check`, `ehr`, `inspect`, `new`, `pack`, `run`, `test`, `new-key`, `sign`, `verify`
 
 mod ehr;
 mod exchange;
@@ -33,6 +33,8 @@ pub(super) enum Command {
     },
     /// Check whether the server can load a component. The exit code is 1 if it cannot.
     Check { file: PathBuf },
+    /// Show what a component is, what it asks for and what an operator can set, as a table for its README. It is not run.
+    Inspect { file: PathBuf },
     /// Put a manifest into a component that was built elsewhere, in any language. A signature it had is removed.
     Pack {
         file: PathBuf,
@@ -82,6 +84,7 @@ pub(super) fn run(command: Command) -> ExitCode {
     let done = match command {
         Command::Build { dir, out } => build(&dir, &out.unwrap_or_else(|| dir.join("dist"))),
         Command::Check { file } => return check(&file),
+        Command::Inspect { file } => return inspect(&file),
         Command::Run(arguments) => return run::run(arguments),
         Command::Test(arguments) => return test::run(&arguments),
         Command::Ehr { port } => return ehr::run(port),
@@ -126,6 +129,43 @@ fn check(file: &Path) -> ExitCode {
         say("verdict   fit");
         ExitCode::SUCCESS
     })
+}
+
+/// What a component is, and what its manifest asks for.
+fn inspect(file: &Path) -> ExitCode {
+    let report = match adapter_kit::check(file) {
+        Ok(report) => report,
+        Err(error) => return unfit(error),
+    };
+    show(&report);
+    let Ok(manifest) = report.manifest else { return ExitCode::FAILURE };
+    let per = |most: Option<u32>, what: &str| most.map(|most| format!(", {most} {what}")).unwrap_or_default();
+    let asks = [
+        ("paths   ", manifest.paths.join(", ")),
+        ("headers ", if manifest.headers.is_empty() { "none".to_owned() } else { manifest.headers.join(", ") }),
+        (
+            "a call  ",
+            format!(
+                "{} MiB, {} s, {} requests{}{}",
+                manifest.memory_mib,
+                manifest.call_seconds,
+                manifest.requests_per_call,
+                per(manifest.processor_ms, "ms of processor time"),
+                per(manifest.pull_processor_ms, "ms for a pull"),
+            ),
+        ),
+        (
+            "a minute",
+            manifest.requests_per_minute.map_or_else(|| "no limit".to_owned(), |most| format!("{most} requests")),
+        ),
+    ];
+    for (what, text) in asks {
+        say(format_args!("{what}  {}", plain(&text, SHOWN)));
+    }
+    let settings =
+        manifest.settings_table().unwrap_or_else(|| "It declares no settings: any are handed on.".to_owned());
+    settings.lines().for_each(|line| say(plain(line, SHOWN)));
+    ExitCode::SUCCESS
 }
 
 /// What a component's author wrote never steers the terminal.
