@@ -110,7 +110,7 @@ fn an_adapter_is_called_by_hand_against_the_simulated_ehr() {
 /// What a new adapter comes with, as its author has it.
 fn subject_file(dir: &Path) -> String {
     let new = dir.join("my-ehr");
-    adapter_kit::scaffold(&new, "my-ehr").unwrap();
+    adapter_kit::scaffold(&new, "my-ehr", adapter_kit::Start::Minimal).unwrap();
     fs::read_to_string(new.join("subject.toml")).unwrap()
 }
 
@@ -133,6 +133,19 @@ fn a_complete_adapter_conforms_with_the_subject_file_of_a_new_one_twice_on_one_e
         let (well, said) = test(&component, &config, &["--against", &ehr.url]);
         assert!(well && said.contains(" passed, 0 failed, "), "{said}");
         assert!(!said.contains("FAILED"), "{said}");
+    }
+}
+
+/// What `adapter new` begins with keeps every rule of what it can do; one that only reads is asked no more than that.
+#[test]
+fn the_examples_conform() {
+    let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
+    let config = dir.path().join("subject.toml");
+    fs::write(&config, subject_file(dir.path())).unwrap();
+    for (example, passed) in [("examples/list", 1..20), ("examples/booking", 20..99)] {
+        let (well, said) = test(&components::component(example), &config, &["--against", &ehr.url]);
+        let count = said.lines().filter(|line| line.starts_with("passed ")).count();
+        assert!(well && passed.contains(&count), "{example}: {count} passed\n{said}");
     }
 }
 

@@ -20,6 +20,6 @@ pub use component::{Report, check, encode, pack};
 pub use error::KitError;
 pub use find::TOOLCHAIN_VARIABLE;
 pub use progress::Progress;
-pub use scaffold::{scaffold, scaffold_javascript};
+pub use scaffold::{Start, scaffold, scaffold_javascript};
 pub use sign::{new_key, pack_file, public_key, sign, verify};
 pub use toolchain::Toolchain;

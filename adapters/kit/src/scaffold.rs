@@ -1,4 +1,4 @@
-//! A new adapter, as a crate or as a package of npm: the least that builds, loads and answers.
+//! A new adapter, as a crate or as a package of npm. A crate begins as the example `booking`, which conforms, or with the least that builds.
 
 use std::path::Path;
 
@@ -7,24 +7,36 @@ use crate::{
     vendor::{self, FOLDER},
 };
 
+/// What a new crate holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Schedule, patients and booking of the simulated EHR, which conforms.
+    Booking,
+    /// The least that builds, loads and answers.
+    Minimal,
+}
+
 /// Writes a crate named `<id>-adapter` into `dir`, which must be empty or absent. The SDK goes with it.
-pub fn scaffold(dir: &Path, id: &str) -> Result<(), KitError> {
-    begin(dir, id)?;
+pub fn scaffold(dir: &Path, id: &str, start: Start) -> Result<(), KitError> {
+    let (manifest, sources): (_, &[(&str, &str)]) = match start {
+        Start::Booking => (booking_manifest_text(id), &BOOKING),
+        Start::Minimal => (manifest_text(id), &[("src/lib.rs", include_str!("minimal/lib.rs"))]),
+    };
+    begin(dir, &manifest)?;
     vendor::write(dir)?;
-    for (name, text) in [
-        ("Cargo.toml", cargo_text(id).as_str()),
-        ("src/lib.rs", SOURCE),
-        (".gitignore", "/target\n/dist\n"),
-        ("README.md", &readme_text(id)),
-    ] {
-        files::write_atomic(&dir.join(name), text.as_bytes())?;
+    let own =
+        [("Cargo.toml", &*cargo_text(id)), (".gitignore", "/target\n/dist\n"), ("README.md", &readme_text(id, start))];
+    for (name, text) in own.iter().chain(sources) {
+        let file = dir.join(name);
+        file.parent().map_or(Ok(()), files::create_dir)?;
+        files::write_atomic(&file, text.as_bytes())?;
     }
     Ok(())
 }
 
 /// Writes an npm package named `<id>-adapter` into `dir`, which must be empty or absent. It holds all it needs but what npm installs.
 pub fn scaffold_javascript(dir: &Path, id: &str) -> Result<(), KitError> {
-    begin(dir, id)?;
+    begin(dir, &manifest_text(id))?;
     for folder in ["src/lib", "test", "wit"] {
         files::create_dir(&dir.join(folder))?;
     }
@@ -36,9 +48,8 @@ pub fn scaffold_javascript(dir: &Path, id: &str) -> Result<(), KitError> {
 }
 
 /// The folder with what does not depend on the language.
-fn begin(dir: &Path, id: &str) -> Result<(), KitError> {
-    let manifest = manifest_text(id);
-    Manifest::parse(&manifest).map_err(|reason| KitError::Manifest { path: dir.join(MANIFEST_FILE), reason })?;
+fn begin(dir: &Path, manifest: &str) -> Result<(), KitError> {
+    Manifest::parse(manifest).map_err(|reason| KitError::Manifest { path: dir.join(MANIFEST_FILE), reason })?;
     if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(KitError::NotEmpty(dir.to_path_buf()));
     }
@@ -62,6 +73,15 @@ fn manifest_text(id: &str) -> String {
     )
 }
 
+/// The example's, under the name of the new one.
+fn booking_manifest_text(id: &str) -> String {
+    let named = |key: &str, name: &str| format!("{key} = {}\n", toml::Value::from(name));
+    let (own_id, own_name) = (named("id", "example-booking"), named("name", "Example: booking"));
+    include_str!("../../examples/booking/adapter.toml")
+        .replace(&own_id, &named("id", id))
+        .replace(&own_name, &named("name", id))
+}
+
 fn cargo_text(id: &str) -> String {
     format!(
         "[package]\nname = \"{id}-adapter\"\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\n\n\
@@ -72,16 +92,29 @@ fn cargo_text(id: &str) -> String {
     )
 }
 
-fn readme_text(id: &str) -> String {
+fn readme_text(id: &str, start: Start) -> String {
+    let (call, holds) = match start {
+        Start::Booking => (
+            "pull patients",
+            "It begins as an adapter for the simulated EHR: schedule, patients and booking, six resources and four writes, which conform.\n\
+             `src/client.rs` asks the EHR, `src/map.rs` says what its rows are in the contract, `src/lib.rs` has the tables of what is read\n\
+             and written, `src/tests.rs` plays the EHR with answers kept in `fixtures`. Make them your EHR's one after the other.\n\n",
+        ),
+        Start::Minimal => ("describe", ""),
+    };
+    let shows = match start {
+        Start::Booking => "builds, and prints patients, masked",
+        Start::Minimal => "builds, and shows what the adapter says",
+    };
     format!(
         "# {id}\n\nAn adapter for practice-sync.\n\n```\n\
          practice-sync adapter ehr                 # the simulated EHR, until yours is at hand: local.toml says where it is\n\
-         practice-sync adapter run . describe      # builds, and shows what the adapter says\n\
+         practice-sync adapter run . {call:<14}# {shows}\n\
          practice-sync adapter test .              # the conformance suite: subject.toml says what it needs to know\n\
          practice-sync adapter build .             # dist/{id}.wasm\n\
          practice-sync adapter check dist/{id}.wasm\n\
          cargo test                                # natively, without a sandbox\n```\n\n\
-         `adapter.toml` says what it asks for. `vendor/adapter-sdk` is the SDK; its documentation: `cargo doc --open -p adapter-sdk`.\n"
+         {holds}`adapter.toml` says what it asks for. `vendor/adapter-sdk` is the SDK; its documentation: `cargo doc --open -p adapter-sdk`.\n"
     )
 }
 
@@ -98,6 +131,15 @@ fn javascript_readme_text(id: &str) -> String {
          `adapter.toml` says what it asks for, `wit/` is the contract, `src/lib/` turns requests into records and failures into faults.\n"
     )
 }
+
+/// The example that a new crate begins as.
+const BOOKING: [(&str, &str); 5] = [
+    ("src/lib.rs", include_str!("../../examples/booking/src/lib.rs")),
+    ("src/client.rs", include_str!("../../examples/booking/src/client.rs")),
+    ("src/map.rs", include_str!("../../examples/booking/src/map.rs")),
+    ("src/tests.rs", include_str!("../../examples/booking/src/tests.rs")),
+    ("fixtures/patients.json", include_str!("../../examples/booking/fixtures/patients.json")),
+];
 
 /// For `adapter run`.
 const LOCAL: &str = "# Where the EHR is that `practice-sync adapter run` calls. Secrets: \"env:NAME\".\n\
@@ -129,48 +171,3 @@ const JAVASCRIPT: [(&str, &str); 15] = javascript! {
     "wit/types.wit": "../../../wit/v1/types.wit"
     "wit/world.wit": "../../../wit/v1/world.wit"
 };
-
-const SOURCE: &str = r#"//! One EHR behind the adapter contract. Every call runs in a fresh instance: nothing is remembered between calls.
-
-use adapter_sdk::{Adapter, Description, Fault, Hosting, Page, Receipt, Resource, Write, export_adapter};
-
-struct Ehr;
-
-impl Adapter for Ehr {
-    fn describe() -> Result<Description, Fault> {
-        Ok(Description {
-            name: env!("CARGO_PKG_NAME").into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            hosting: Hosting::Cloud,
-            // Name here what `pull` and `push` can do.
-            ..Default::default()
-        })
-    }
-
-    fn pull(resource: Resource, _cursor: Option<String>, _limit: u32) -> Result<Page, Fault> {
-        Err(Fault::unsupported(format!("{resource:?} cannot be pulled yet")))
-    }
-
-    fn push(_write_key: String, _write: Write) -> Result<Receipt, Fault> {
-        Err(Fault::unsupported("nothing can be written yet"))
-    }
-
-    fn find(_write_key: String, _write: Write) -> Result<Option<Receipt>, Fault> {
-        // `push` never sends anything, so nothing was ever written.
-        Ok(None)
-    }
-}
-
-export_adapter!(Ehr);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn it_says_who_it_is() {
-        let description = adapter_sdk::testing::Host::new().run(Ehr::describe).expect("no request is made");
-        assert_eq!(description.name, env!("CARGO_PKG_NAME"));
-    }
-}
-"#;

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use adapter_kit::{KitError, Progress, build, check, pack, scaffold, scaffold_javascript};
+use adapter_kit::{KitError, Progress, Start, build, check, pack, scaffold, scaffold_javascript};
 
 /// The crates the SDK needs are in the workspace's lock file: with it the build asks nothing of the network.
 fn lock_like_the_workspace(dir: &Path) {
@@ -26,8 +26,8 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
     for left in ["my-ehr.wasm", "my-ehr.stamp"] {
         let _ = fs::remove_file(out.join(left));
     }
-    scaffold(&dir, "my-ehr").unwrap();
-    assert!(matches!(scaffold(&dir, "my-ehr"), Err(KitError::NotEmpty(_))));
+    scaffold(&dir, "my-ehr", Start::Minimal).unwrap();
+    assert!(matches!(scaffold(&dir, "my-ehr", Start::Booking), Err(KitError::NotEmpty(_))));
     lock_like_the_workspace(&dir);
 
     let mut lines = Vec::new();
@@ -103,7 +103,7 @@ fn what_cannot_be_built_is_named() {
     fs::write(work.path().join("adapter.toml"), text.replace("shiny = true\n", "")).unwrap();
     let no_crate = build(work.path(), &work.path().join("out"), &mut |_| {}).unwrap_err();
     assert!(no_crate.to_string().contains("Cargo.toml"), "{no_crate}");
-    assert!(matches!(scaffold(&work.path().join("y"), "Not An Id"), Err(KitError::Manifest { .. })));
+    assert!(matches!(scaffold(&work.path().join("y"), "Not An Id", Start::Booking), Err(KitError::Manifest { .. })));
     assert!(
         pack(
             b"no component",

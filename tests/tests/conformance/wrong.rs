@@ -86,7 +86,7 @@ impl Respond for WrongEhr {
 async fn outcome(wrong: Wrong, case: &str) -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let new = dir.path().join("my-ehr");
-    adapter_kit::scaffold(&new, "my-ehr").unwrap();
+    adapter_kit::scaffold(&new, "my-ehr", adapter_kit::Start::Minimal).unwrap();
     let mut subject = SubjectFile::read(&new.join("subject.toml")).ok().unwrap();
     let ehr = SandboxEhr::new(sandbox_host::practice());
     let server = FakeServer::serving(WrongEhr { ehr, wrong, looked_for: Vec::new(), first: None }).unwrap();

@@ -185,16 +185,16 @@ impl Teller<'_> {
         let mut chance = Random::new(self.random.draw());
         let mut rival = Teller { world: self.world, random: &mut chance, location: self.location, number: self.number };
         let both = tokio::join!(self.tries_to_book(&first, offer), rival.tries_to_book(&second, offer));
-        let refused = [both.0, both.1].into_iter().filter_map(Result::err).collect::<Vec<u16>>();
-        assert_eq!(refused, [409], "of {first} and {second} one is refused");
+        let refused = [both.0, both.1].into_iter().filter_map(Result::err).collect::<Vec<Value>>();
+        assert_eq!(refused.len(), 1, "of {first} and {second} one is refused: {refused:?}");
     }
 
     async fn book(&mut self, key: &str, offer: &Offer) -> Booked {
         let booked = self.tries_to_book(key, offer).await;
-        booked.unwrap_or_else(|status| panic!("{key} was refused with {status}"))
+        booked.unwrap_or_else(|answer| panic!("{key} was refused: {answer}"))
     }
 
-    async fn tries_to_book(&mut self, key: &str, offer: &Offer) -> Result<Booked, u16> {
+    async fn tries_to_book(&mut self, key: &str, offer: &Offer) -> Result<Booked, Value> {
         let body = booking(&offer.token, key, self.random.draw() % 400, key);
         let asked = Asked::Book { key: key.to_owned(), place: offer.place };
         let answer = self.insist(asked.clone(), "POST", &at("/intent/booking/book", self.location), &body).await?;
@@ -227,7 +227,7 @@ impl Teller<'_> {
     async fn change(&mut self, asked: Asked, booked: &Booked, body: Value) {
         let path = format!("/appointments/{}?subdomain={}", booked.appointment, subdomain(self.location));
         let changed = self.insist(asked, "PATCH", &path, &body).await;
-        changed.unwrap_or_else(|status| panic!("{body} was refused with {status}"));
+        changed.unwrap_or_else(|answer| panic!("{body} was refused: {answer}"));
     }
 
     async fn pay(&mut self, key: &str, booked: &Booked) {
@@ -241,8 +241,8 @@ impl Teller<'_> {
         self.insist(asked, "POST", &path, &json!({ "payment": payment })).await.unwrap();
     }
 
-    /// Asks, each time at a node by chance, until it is told; what it was told if it was refused.
-    async fn insist(&mut self, asked: Asked, method: &str, path: &str, body: &Value) -> Result<Value, u16> {
+    /// Asks, each time at a node by chance, until it is told; what it was told if something else stands in its way.
+    async fn insist(&mut self, asked: Asked, method: &str, path: &str, body: &Value) -> Result<Value, Value> {
         let since = Instant::now();
         loop {
             let node = *self.random.pick(&locked(&self.world.addresses)).unwrap();
@@ -252,13 +252,15 @@ impl Teller<'_> {
             let (answered, told) = match answer {
                 Ok(Ok((200..=299, answer))) => (accepted(&answer), Some(Ok(answer))),
                 Ok(Ok((503, _))) | Ok(Err(_)) | Err(_) => (Answered::Nothing, None),
-                Ok(Ok((409, _))) => (Answered::Refused(409), Some(Err(409))),
+                Ok(Ok((409, answer))) => (Answered::Refused(409), Some(Err(answer))),
                 // The EHR does not have it yet: nothing was done, and it is worth asking again.
                 Ok(Ok((400, answer))) if is_not_written_yet(&answer) => {
                     sleep(Duration::from_millis(100)).await;
                     continue;
                 }
-                Ok(Ok((status, answer))) => panic!("{asked:?}: {status} {answer}"),
+                Ok(Ok((status, answer))) => {
+                    panic!("{asked:?}: {status} {answer}; what is there: {}", self.what_is_there(node, &asked).await)
+                }
             };
             locked(&self.world.history).push(Call { asked: asked.clone(), began, ended, answered });
             if let Some(told) = told {
@@ -267,6 +269,18 @@ impl Teller<'_> {
             assert!(since.elapsed() < PATIENCE, "{asked:?} was never answered");
             sleep(Duration::from_millis(self.random.draw() % 60)).await;
         }
+    }
+}
+
+impl Teller<'_> {
+    /// The appointment a call was about, for whoever reads why it was refused.
+    async fn what_is_there(&self, node: SocketAddr, asked: &Asked) -> String {
+        let (Asked::Move { appointment, .. } | Asked::Confirm { appointment } | Asked::Cancel { appointment }) = asked
+        else {
+            return "no appointment".to_owned();
+        };
+        let path = format!("/appointments/{appointment}?subdomain={}", subdomain(self.location));
+        format!("{:?}", ask(node, "GET", &path, &Value::Null).await)
     }
 }
 
@@ -279,6 +293,7 @@ async fn ask(node: SocketAddr, method: &str, path: &str, body: &Value) -> std::i
     match method {
         "POST" => caller.post(path, body).await,
         "PATCH" => caller.patch(path, body).await,
+        "GET" => caller.get(path).await,
         _ => caller.delete(path).await,
     }
 }

@@ -52,6 +52,8 @@ pub const ARROWS: &[Arrows] = &[
     ("gnuhealth-adapter", &["adapter-sdk"]),
     ("opendental-adapter", &["adapter-sdk"]),
     ("gated-cloud-adapter", &["adapter-sdk"]),
+    ("example-list-adapter", &["adapter-sdk"]),
+    ("example-booking-adapter", &["adapter-sdk"]),
     ("hostile-guest", &["adapter-sdk"]),
     ("cloud-ehr", &[]),
     ("postgres-server", &[]),

@@ -25,7 +25,7 @@ const NONSENSE: [(&str, &str); 5] = [
 
 /// A call of each kind with every request spoilt.
 struct Calls {
-    /// None where it asks nobody: an adapter behind a gate describes itself before there is a session.
+    /// None where it asks nobody. Behind a gate it describes itself before there is a session.
     describe: Option<Call>,
     /// None where nothing can be pulled.
     pull: Option<Call>,
@@ -96,7 +96,7 @@ async fn asked<S: EhrUnderTest>(
     let mut calls = Calls { describe: None, pull: None, push: None, find: None, trouble };
     let describe =
         subject.timely("describe".into(), deadline, ehr.describe(deadline), |_| "a description".into()).await?;
-    if !subject.description.gated {
+    if !subject.description.gated && subject.spoiler.requests() > 0 {
         calls.describe = Some(Call { asked: "describe".into(), fault: describe.err() });
     }
     if let Some(ability) = subject.description.pulls.iter().max_by_key(|it| it.resource == Resource::Patients) {

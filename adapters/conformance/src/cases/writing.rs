@@ -231,6 +231,7 @@ pub async fn a_stale_version_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>
 }
 
 pub async fn a_refusal_has_its_reason_and_no_patient<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    subject.needs(&["create-patient"])?;
     let write = subject.fresh("create-patient").await?;
     let Some(write) = subject.system.refused(write).await else {
         return Err(Ended::NotAsked("the subject does not say what the EHR refuses".into()));

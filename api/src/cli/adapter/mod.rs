@@ -13,7 +13,7 @@ use std::{
     process::ExitCode,
 };
 
-use adapter_kit::{KitError, Report, Signer};
+use adapter_kit::{KitError, Report, Signer, Start};
 use clap::{Subcommand, ValueEnum};
 use engine::{
     adapter_host::{Host, plain},
@@ -71,6 +71,9 @@ pub(super) enum Command {
         /// A crate, or a package of npm.
         #[arg(long, value_enum, default_value_t = Language::Rust)]
         lang: Language,
+        /// A crate that only builds, loads and answers, instead of one that reads and books in the simulated EHR.
+        #[arg(long, conflicts_with = "lang")]
+        minimal: bool,
     },
 }
 
@@ -88,7 +91,7 @@ pub(super) fn run(command: Command) -> ExitCode {
         Command::Run(arguments) => return run::run(arguments),
         Command::Test(arguments) => return test::run(&arguments),
         Command::Ehr { port } => return ehr::run(port),
-        Command::New { dir, lang } => new(&dir, lang),
+        Command::New { dir, lang, minimal } => new(&dir, lang, minimal),
         Command::Pack { file, manifest, out } => pack(&file, &manifest, &out.unwrap_or_else(|| file.clone())),
         Command::NewKey { file } => adapter_kit::new_key(&file).map(say_signer),
         Command::Sign { file, key } => adapter_kit::sign(&file, &key).map(say_signer),
@@ -200,12 +203,12 @@ fn unfit(reason: impl Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn new(dir: &Path, language: Language) -> Result<(), KitError> {
+fn new(dir: &Path, language: Language, minimal: bool) -> Result<(), KitError> {
     let named = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
     let id = named.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let build = match language {
         Language::Rust => {
-            adapter_kit::scaffold(dir, &id)?;
+            adapter_kit::scaffold(dir, &id, if minimal { Start::Minimal } else { Start::Booking })?;
             format!("practice-sync adapter build {}", dir.display())
         }
         Language::Js => {

@@ -1,0 +1,73 @@
+//! A schedule, patients and booking: six resources and four writes. `map` says what the EHR's rows are in the contract, `client` asks the
+//! EHR, and the tables here say for what. `tests` plays the EHR.
+
+mod client;
+mod map;
+#[cfg(test)]
+mod tests;
+
+use adapter_sdk::{
+    Description, Fault, PatientField, Resource, config, settings,
+    streams::{Map, Stream},
+    tables::Tables,
+    writes::Handler,
+};
+use serde::Deserialize;
+
+pub use client::Practice;
+
+adapter_sdk::export_adapter!(Practice);
+
+/// As `adapter.toml` declares them.
+#[derive(Deserialize)]
+struct Settings {
+    page_size: u32,
+}
+
+/// The EHR marks its changes and says what is deleted: `Stream::since` and `Stream::whole` are for those that do not.
+const fn stream(resource: Resource, map: Map<Practice>) -> Stream<Practice> {
+    Stream::changes(resource, Practice::list, "id", map)
+}
+
+impl Tables for Practice {
+    // What others refer to comes first.
+    const STREAMS: &'static [Stream<Practice>] = &[
+        stream(Resource::Providers, map::provider),
+        stream(Resource::AppointmentTypes, map::appointment_type),
+        stream(Resource::Operatories, map::operatory),
+        stream(Resource::Patients, map::patient),
+        stream(Resource::WorkingHours, map::hours),
+        stream(Resource::Appointments, map::appointment),
+    ];
+    // The EHR knows each write by its key. Where yours does not: `.looking_first()`, and find by what was written.
+    const WRITES: &'static [Handler<Practice>] = &[
+        Handler::create_patient(|ehr, key, p| ehr.post("patients", key, map::new_patient(p)), Practice::look_up),
+        Handler::create_appointment(
+            |ehr, key, c| ehr.post("appointments", key, map::new_appointment(&ehr.location, &c.appointment)),
+            Practice::look_up,
+        ),
+        Handler::reschedule_appointment(
+            |ehr, key, c| ehr.change(key, c, map::moved(&c.appointment)),
+            Practice::look_up,
+        ),
+        Handler::cancel_appointment(|ehr, key, c| ehr.cancel(key, c), Practice::look_up),
+    ];
+    const UNKEPT: &'static [PatientField] = &[
+        PatientField::Ssn,
+        PatientField::WorkPhoneExtension,
+        PatientField::BillingType,
+        PatientField::Premedication,
+        PatientField::NonPatient,
+        PatientField::Extra,
+    ];
+
+    fn open() -> Result<Practice, Fault> {
+        let Settings { page_size } = settings::read()?;
+        Ok(Practice { location: config::require("location")?, page_size })
+    }
+
+    fn about(&self, by_tables: Description) -> Result<Description, Fault> {
+        let (name, version) = (env!("CARGO_PKG_NAME").into(), env!("CARGO_PKG_VERSION").into());
+        Ok(Description { name, version, operatories: true, ..by_tables })
+    }
+}
