@@ -24,7 +24,7 @@ use processor::{
     history,
     id_pool::Pool,
     long_work::LongWork,
-    processor::Deps,
+    processor::{Deps, LivesHere},
     reply::{FreeSlots, Saved},
     request::{Idempotent, Request},
 };
@@ -178,7 +178,21 @@ impl Engine {
         let (views, pool, history_days) = (parts.views, Pool::default(), setup.engine.history_days);
         let (index, long_work) = (Arc::new(Index::default()), LongWork::on(&*store));
         let shared = (store.clone(), index.clone());
-        let deps = Arc::new(Deps { change_counter, setup, store, ids, pool, outbox, views, secrets, index, long_work });
+        let lives_here =
+            cluster.clone().map(|cluster| Arc::new(move |id| cluster.place(id) == Place::Mine) as LivesHere);
+        let deps = Arc::new(Deps {
+            change_counter,
+            setup,
+            store,
+            ids,
+            pool,
+            outbox,
+            views,
+            secrets,
+            index,
+            long_work,
+            lives_here,
+        });
         let (store, index) = shared;
         let metrics = Arc::new(Metrics::default());
         let directory = Directory::new(deps.clone(), connections.clone(), metrics.clone(), cluster.clone());

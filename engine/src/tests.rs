@@ -188,6 +188,7 @@ fn plan() -> CreateRecord<InsurancePlan> {
 async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
     let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup(EngineRules::default())));
     let deps = Arc::new(Deps {
+        lives_here: None,
         change_counter: ChangeCounter::new(&setup),
         setup,
         store: store.clone(),

@@ -72,11 +72,10 @@ impl Location {
     }
 
     /// A call that another process began is not over before it has had all its time by the clock here: that it is looked up, and perhaps
-    /// sent again, waits for that.
+    /// sent again, waits for that. It is said where no call is known too: what is written here keeps the other process from writing.
     fn taken_over(&self, cx: Cx) -> Decision {
         let until = cx.now.plus(self.settings.write.call_deadline + self.settings.place_wait);
-        let under_way = self.state.queue.ends_before(until);
-        Decision::of(Reply::Done, under_way.then_some(Event::CallsOutlast { until }).into_iter().collect())
+        Decision::of(Reply::Done, vec![Event::CallsOutlast { until }])
     }
 
     /// Applies what happened. Cannot fail.

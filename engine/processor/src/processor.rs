@@ -10,7 +10,7 @@ use location::{
     command::{Closed, Command, Cx},
     decision::{Decision, Reply},
     event::Event,
-    ids::{AppointmentTypeId, LocationId, OperatoryId},
+    ids::{AppointmentTypeId, InstitutionId, LocationId, OperatoryId},
     settings::Settings,
     state::State,
     time::Timestamp,
@@ -51,7 +51,12 @@ pub struct Deps {
     pub index: Arc<Index>,
     pub change_counter: ChangeCounter,
     pub long_work: LongWork,
+    /// None where one process serves all.
+    pub lives_here: Option<LivesHere>,
 }
+
+/// Whether an institution lives on this node now.
+pub type LivesHere = Arc<dyn Fn(InstitutionId) -> bool + Send + Sync>;
 
 /// One record of the journal.
 #[derive(Serialize, Deserialize)]

@@ -42,6 +42,7 @@ pub(crate) fn deps(
     let registry =
         EndpointRegistry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
     let deps = Deps {
+        lives_here: None,
         change_counter: ChangeCounter::new(&setup),
         setup,
         store,

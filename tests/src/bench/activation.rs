@@ -18,9 +18,9 @@ use location::{
     zone::Date,
 };
 use processor::{
-    change_counter::ChangeCounter as Stamps,
+    change_counter::ChangeCounter,
     id_pool::Pool,
-    processor::{Deps as Env, Processor as Shell},
+    processor::{Deps, Processor},
 };
 use records::ehr::Ehr;
 use runtime::clock;
@@ -98,7 +98,7 @@ fn query(from: i32) -> SlotQuery {
 }
 
 /// What the locations of an engine share, without an engine.
-async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Env>, Box<dyn Error>> {
+async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Deps>, Box<dyn Error>> {
     let ids = Arc::new(Ids::new(store.clone()));
     let secrets = Secrets::load(&store).await?;
     let registry = EndpointRegistry::load(
@@ -109,8 +109,9 @@ async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Env>, Box<dyn Er
         Arc::new(Everyone),
     )?;
     let outbox = Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default()));
-    let stamps = Stamps::new(&setup);
-    Ok(Arc::new(Env {
+    let change_counter = ChangeCounter::new(&setup);
+    Ok(Arc::new(Deps {
+        lives_here: None,
         setup: Arc::new(setup),
         store,
         ids,
@@ -120,7 +121,7 @@ async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Env>, Box<dyn Er
         secrets,
         index: Arc::default(),
         long_work: Default::default(),
-        change_counter: stamps,
+        change_counter,
     }))
 }
 
@@ -130,7 +131,7 @@ async fn activated(dir: &Path) -> Result<(Duration, usize), Box<dyn Error>> {
     for _ in 0..ROUNDS {
         let env = env(practices::setup(1), practices::store(dir)?).await?;
         let start = Instant::now();
-        let shell = Shell::load(env, LOCATION)?;
+        let shell = Processor::load(env, LOCATION)?;
         times.push(start.elapsed());
         found = shell.machine.state.appointments.len();
     }
@@ -141,7 +142,7 @@ async fn activated(dir: &Path) -> Result<(Duration, usize), Box<dyn Error>> {
 /// long as it gets. Commits are sent ahead of their durability to be done in minutes; what is on disk is the same.
 async fn fill_journal(dir: &Path, place: Placement, count: usize) -> Result<usize, Box<dyn Error>> {
     let env = env(practices::setup(1), practices::store(dir)?).await?;
-    let mut shell = Shell::load(env.clone(), LOCATION)?;
+    let mut shell = Processor::load(env.clone(), LOCATION)?;
     let mut under_way = VecDeque::new();
     let mut records = 0;
     loop {

@@ -229,6 +229,16 @@ impl Nodes {
         self.nodes[node].process.as_ref().unwrap().signal(signal).unwrap();
     }
 
+    /// The ends of the nodes' logs, for whoever reads why a test failed.
+    pub fn last_logged(&self) -> String {
+        let last = |node: &Node| {
+            let log = node.installation.log().unwrap_or_default();
+            let lines: Vec<&str> = log.lines().collect();
+            lines[lines.len().saturating_sub(30)..].join("\n")
+        };
+        self.nodes.iter().map(last).collect::<Vec<_>>().join("\n\n")
+    }
+
     pub async fn no_panics(&self) {
         // Some may never have come.
         for node in self.nodes.iter().filter(|node| node.installation.log().is_ok()) {

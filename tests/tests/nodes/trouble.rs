@@ -172,7 +172,8 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_done_twice_by_nodes_in_trou
         let (before, since) = (world.accepted(), Instant::now());
         // The practices go on.
         while world.accepted() < before + 3 {
-            assert!(since.elapsed() < PATIENCE, "nothing was accepted any more after:{told}");
+            let logged = || nodes.last_logged();
+            assert!(since.elapsed() < PATIENCE, "nothing was accepted any more after:{told}\n{}", logged());
             assert!(!world.offers.lock().unwrap().is_empty(), "no slots left: fewer rounds, or larger practices");
             assert!(!clients.iter().all(|client| client.is_finished()), "all clients have ended after:{told}");
             sleep(Duration::from_millis(20)).await;
@@ -193,7 +194,12 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_done_twice_by_nodes_in_trou
         outcome = gather(&nodes, &mut caller, &receiver).await;
         found = checker::findings(&history, &outcome);
     }
-    assert!(found.is_empty(), "seed {seed}, after{told}:\n{}", found.join("\n"));
+    assert!(
+        found.is_empty(),
+        "seed {seed}, after{told}:\n{}\nwhat is there:\n{}",
+        found.join("\n"),
+        told_of(&found, &mut caller).await
+    );
     nodes.no_panics().await;
     assert_patients_are_there_once(&nodes);
     eprintln!("nodes: {rounds} rounds in {took:?}; {}", summary(&history, &outcome));
@@ -278,6 +284,23 @@ async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) 
         outcome.messages.push(Message { delivery, sequence, appointment, visit: shown(*location, told) });
     }
     outcome
+}
+
+/// The appointments that findings name by their keys, for whoever reads why.
+async fn told_of(found: &[String], caller: &mut Caller) -> String {
+    let ever = format!("&start={}&end={}", instant_text(1_700_000_000), instant_text(2_500_000_000));
+    let mut lines = Vec::new();
+    for location in 1..=INSTITUTIONS {
+        for it in list(caller, &format!("{}{ever}", at("/appointments", location))).await {
+            let named = |it: &&str| found.iter().any(|line| line.split_whitespace().any(|word| word == *it));
+            if let Some(key) = it["note"].as_str().filter(|key| is_ours(Some(key))).filter(named) {
+                let writes =
+                    format!("{}&resource=appointments&record_id={}", at("/write_requests", location), it["id"]);
+                lines.push(format!("{key}: {it}; {:?}", caller.get(&writes).await));
+            }
+        }
+    }
+    lines.join("\n")
 }
 
 fn is_ours(key: Option<&str>) -> bool {

@@ -284,11 +284,6 @@ impl Queue {
         }
     }
 
-    /// Whether a call is under way that ends before.
-    pub fn ends_before(&self, at: Timestamp) -> bool {
-        self.calling.first().is_some_and(|(until, _)| *until < at)
-    }
-
     /// No call that is under way ends before.
     pub fn outlast(&mut self, at: Timestamp) {
         for id in self.calling.iter().map(|(_, id)| *id).collect::<Vec<_>>() {

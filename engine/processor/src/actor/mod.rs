@@ -53,6 +53,10 @@ const TRIES: u32 = 20;
 /// journal on a thread that healthy locations share.
 const DAMAGED_FOR: Duration = Duration::from_secs(300);
 const UNREADABLE_FOR: Duration = Duration::from_secs(1);
+/// What callers are told whom the location has left while they asked it.
+const ELSEWHERE_SECONDS: u32 = 1;
+/// After a commit that failed.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// A search for more is long work.
 const SLOTS_AT_ONCE: usize = 500;
 /// How far `next_available_date` looks.
@@ -121,8 +125,6 @@ pub struct LocationActor {
     watch: Watch,
     /// By how much the clock was set back, until the location knows.
     set_back: Millis,
-    /// Another process may have begun the calls that were under way when it was loaded.
-    taken_over: bool,
     last_used: Instant,
 }
 
@@ -151,7 +153,6 @@ impl LocationActor {
             describe: None,
             watch: Watch::since(clock::now()),
             set_back: 0,
-            taken_over: false,
             last_used: Instant::now(),
         }
     }
@@ -163,7 +164,24 @@ impl LocationActor {
         let (deps, id) = (self.deps.clone(), self.id);
         let loading = self.deps.long_work.clone();
         let loading = async move { loading.run(move || Processor::load(deps, id)).await };
-        Box::pin(loading.into_actor(self).map(move |loaded, act, _| act.loaded(loaded, started)))
+        Box::pin(loading.into_actor(self).then(move |loaded, act, _| {
+            act.loaded(loaded, started);
+            act.take_over()
+        }))
+    }
+
+    /// Another process may have begun calls, and a commit, before it lost the location. Its commit may arrive only now, and what this one
+    /// refuses commits nothing, so would not find out that memory lacks it: this one writes the journal first, and from then on the other's
+    /// commit conflicts. The other then comes here too, and must not do the same: what was loaded after the location went elsewhere stays
+    /// unused.
+    fn take_over(&mut self) -> LocalBoxActorFuture<Self, ()> {
+        let (Some(processor), Some(lives_here)) = (&self.processor, &self.deps.lives_here) else { return self.done() };
+        if !lives_here(processor.setup.institution) {
+            self.processor = None;
+            self.unreadable = Some((Instant::now(), EngineError::Busy { retry_after: ELSEWHERE_SECONDS }));
+            return self.done();
+        }
+        Box::pin(self.turn_by_the_clock(Asked::own(Command::TakenOver)).map(|_, _, _| ()))
     }
 
     fn loaded(&mut self, loaded: Result<Processor, LoadError>, started: Instant) {
@@ -177,7 +195,6 @@ impl LocationActor {
                 }
                 // The last thing that happened lies in the future: since then the clock was set back.
                 (self.watch, self.set_back) = (Watch::since(processor.machine.state.latest), 0);
-                self.taken_over = self.deps.setup.engine.node.is_some();
                 self.processor = Some(processor);
             }
             Err(error) if error.is_damage() => {
@@ -227,33 +244,21 @@ impl LocationActor {
         then(self)
     }
 
-    /// One turn; before it another one where the clock was set back, or where calls of another process may be under way, which no
-    /// decision may overlook.
+    /// One turn; before it another one where the clock was set back.
     fn turn_by_the_clock(&mut self, job: Box<dyn Job>) -> Turn {
         let by = self.set_back();
         if by > 0 {
             tracing::warn!(location = %self.id, seconds = by / SECOND, "the clock was set back; due times are moved back by the same amount");
-            return self.turn_after(Command::ClockSetBack { by }, job, |act| act.set_back = 0);
-        }
-        if self.taken_over && self.processor.is_some() {
-            return self.turn_after(Command::TakenOver, job, |act| act.taken_over = false);
+            let known = self.attempt(Asked::own(Command::ClockSetBack { by }), TRIES);
+            return Box::pin(known.then(move |known, act, _| match known {
+                Ok(()) => {
+                    act.set_back = 0;
+                    act.turn_by_the_clock(job)
+                }
+                Err(error) => act.refuse(job, error),
+            }));
         }
         self.attempt(job, TRIES)
-    }
-
-    /// The turn of `first`, and if nothing was in its way, `done` and the turn of the job.
-    fn turn_after(&mut self, first: Command, mut job: Box<dyn Job>, done: fn(&mut Self)) -> Turn {
-        let known = self.attempt(Asked::own(first), TRIES);
-        Box::pin(known.then(move |known, act, _| match known {
-            Ok(()) => {
-                done(act);
-                act.turn_by_the_clock(job)
-            }
-            Err(error) => {
-                job.finish(Err(error.clone()));
-                Box::pin(async { Err(error) }.into_actor(act))
-            }
-        }))
     }
 
     /// By how much the clock was set back, as far as the location does not know.
@@ -355,11 +360,19 @@ impl LocationActor {
                 }
                 Err(error) => {
                     tracing::error!(location = %act.id, %error, "a commit failed");
-                    Box::pin(act.load().then(move |(), act, _| act.refuse(job, not_stored(&error))))
+                    act.commit_failed(not_stored(&error), ctx);
+                    act.refuse(job, not_stored(&error))
                 }
             }
         });
         Box::pin(step)
+    }
+
+    /// Whether it is in the store is not known: whoever comes next reads what is there, and if nobody comes, it does so itself.
+    fn commit_failed(&mut self, why: EngineError, ctx: &mut Context<Self>) {
+        self.processor = None;
+        self.unreadable = Some((Instant::now(), why));
+        tell_later(ctx, Own::Do(Asked::own(Command::Wake)), TRY_AGAIN);
     }
 
     fn finish(&mut self, turn: PendingCommit, ctx: &mut Context<Self>) {
@@ -592,7 +605,7 @@ impl Handler<Own> for LocationActor {
                 Err(error) => {
                     // What was not committed is due again: a call's outcome through its deadline, the timer through this.
                     tracing::warn!(location = %act.id, %error, "an internal command was not committed");
-                    ctx.run_later(Duration::from_secs(1), |act, ctx| {
+                    ctx.run_later(TRY_AGAIN, |act, ctx| {
                         act.timer = None;
                         act.set_timer(ctx);
                     });

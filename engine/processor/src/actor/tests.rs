@@ -1,10 +1,11 @@
-//! Actors over a store that cannot be read for a while.
+//! Actors over a store that cannot be read for a while, and two of one location.
 #![allow(clippy::unwrap_used)]
 
 use actix::Addr;
 use location::zone::Date;
 use setup::testing;
 use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned, keys};
+use tokio::sync::watch;
 
 use super::*;
 use crate::testing::{Mute, deps};
@@ -42,10 +43,17 @@ impl Store for Leaving {
 }
 
 /// A location without EHR.
-fn start(store: &Arc<Leaving>) -> Addr<LocationActor> {
+fn practice() -> Arc<setup::Setup> {
     let here = setup::LocationSetup { source: None, ..testing::location(LocationId(1), 1, 1) };
-    let setup = Arc::new(testing::setup([testing::institution(1)], [here], []));
-    let (deps, _) = deps(store.clone(), setup, Arc::new(Mute));
+    Arc::new(testing::setup([testing::institution(1)], [here], []))
+}
+
+fn start(store: &Arc<Leaving>) -> Addr<LocationActor> {
+    let (deps, _) = deps(store.clone(), practice(), Arc::new(Mute));
+    actor(deps)
+}
+
+fn actor(deps: Arc<Deps>) -> Addr<LocationActor> {
     let idle = Duration::from_secs(3_600);
     LocationActor::new(LocationId(1), deps, None, None, Arc::default(), idle, Arc::default()).start()
 }
@@ -101,4 +109,70 @@ async fn a_look_at_how_reading_stands_loads_it() {
 #[actix::test]
 async fn a_list_of_its_writes_loads_it() {
     comes_back(|reply| Ask::Writes { reply }).await;
+}
+
+/// What one node sees of a store that others use too: its commits take until the way is open.
+struct Way {
+    store: Arc<MemoryStore>,
+    open: watch::Receiver<bool>,
+}
+
+impl Store for Way {
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
+        self.store.read(key)
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        self.store.scan(range, direction, limit)
+    }
+
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        self.store.scan_keys(range, direction, limit)
+    }
+
+    fn commit(&self, batch: Batch) -> CommitFuture {
+        let (store, mut open) = (self.store.clone(), self.open.clone());
+        Box::pin(async move {
+            open.wait_for(|open| *open).await.unwrap();
+            store.commit(batch).await
+        })
+    }
+
+    fn health(&self) -> Health {
+        self.store.health()
+    }
+}
+
+/// What a node had sent to the store before it lost the location arrives when another node has the location in memory.
+#[actix::test]
+async fn a_commit_of_a_node_that_has_lost_the_location_is_refused_however_late_it_arrives() {
+    let (store, way) = (Arc::new(MemoryStore::default()), watch::Sender::new(true));
+    let node = |lives_here: &Arc<AtomicBool>, open: watch::Receiver<bool>| {
+        let (deps, _) = deps(Arc::new(Way { store: store.clone(), open }), practice(), Arc::new(Mute));
+        let (mut deps, lives_here) = (Arc::into_inner(deps).unwrap(), lives_here.clone());
+        deps.lives_here = Some(Arc::new(move |_| lives_here.load(Ordering::SeqCst)));
+        actor(Arc::new(deps))
+    };
+    let writes = |reply| Ask::Do { job: Asked::by(Command::TakenOver, reply), begun: Arc::default() };
+    let records = || {
+        store.scan_keys(KeyRange::new(keys::journal(1, 0), keys::journal(2, 0)), Direction::Forward, 99).unwrap().len()
+    };
+
+    let at_first = Arc::new(AtomicBool::new(true));
+    let first = node(&at_first, way.subscribe());
+    ask(&first, writes).await.unwrap();
+    assert_eq!(records(), 2, "it took the location over, and did what it was asked");
+    way.send_replace(false);
+    let (reply, late) = oneshot::channel();
+    first.do_send(writes(reply));
+    at_first.store(false, Ordering::SeqCst);
+    let second = node(&Arc::new(AtomicBool::new(true)), watch::Sender::new(true).subscribe());
+    ask(&second, |reply| Ask::Writes { reply }).await.unwrap();
+    assert_eq!(records(), 3, "the other took it over before it answered anything");
+
+    way.send_replace(true);
+    assert!(matches!(late.await.unwrap(), Err(EngineError::Busy { .. })));
+    assert!(matches!(ask(&first, |reply| Ask::Writes { reply }).await, Err(EngineError::Busy { .. })));
+    ask(&second, writes).await.unwrap();
+    assert_eq!(records(), 4);
 }
