@@ -32,6 +32,11 @@ pub trait Request: Send + 'static {
         false
     }
 
+    /// It is about memory as it was: once the location is loaded anew, there is nothing to do.
+    fn ends_with_memory(&self) -> bool {
+        false
+    }
+
     /// Records of the EHR that it brings or deletes, and that can be taken in part by part.
     fn records(&self) -> usize {
         0
@@ -59,6 +64,11 @@ impl Request for Command {
 
     fn describes(&self) -> bool {
         matches!(self, Command::SyncNow)
+    }
+
+    /// Whether the clock was set back is seen anew.
+    fn ends_with_memory(&self) -> bool {
+        matches!(self, Command::ClockSetBack { .. })
     }
 
     fn records(&self) -> usize {

@@ -84,6 +84,7 @@ pub fn environment(setup: Arc<Setup>, store: Arc<Disk>) -> Arc<Deps> {
     let ids = Arc::new(Ids::new(store.clone()));
     let stamps = processor::change_counter::ChangeCounter::new(&setup);
     Arc::new(Deps {
+        lives_here: None,
         change_counter: stamps,
         setup,
         store,

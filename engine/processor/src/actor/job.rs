@@ -22,6 +22,7 @@ pub trait Job: Send {
     /// Preparing it may take long.
     fn is_long(&self) -> bool;
     fn describes(&self) -> bool;
+    fn ends_with_memory(&self) -> bool;
 }
 
 pub struct Asked<R: Request> {
@@ -65,5 +66,9 @@ impl<R: Request> Job for Asked<R> {
 
     fn describes(&self) -> bool {
         self.request.describes()
+    }
+
+    fn ends_with_memory(&self) -> bool {
+        self.request.ends_with_memory()
     }
 }

@@ -350,7 +350,10 @@ impl LocationActor {
                     // Of another process that hosts this location memory knows nothing. A document that another location changed is read
                     // with the turn.
                     if journal::is_lock(&key) {
-                        return Box::pin(act.load().then(move |(), act, _| act.attempt(job, tries - 1)));
+                        return Box::pin(act.load().then(move |(), act, _| match job.ends_with_memory() {
+                            true => Box::pin(async { Ok(()) }.into_actor(act)),
+                            false => act.attempt(job, tries - 1),
+                        }));
                     }
                     act.attempt(job, tries - 1)
                 }
