@@ -473,6 +473,7 @@ fn queued(at: Timestamp, work: WriteIntent, ordering_key: OrderingKey, key: &str
         ordering_key,
         key: key.to_owned(),
         queued_at: at,
+        clock_changed: false,
         deadline,
         attempts: 0,
         state: WriteState::Waiting { not_before: at },

@@ -47,8 +47,8 @@ impl Processor {
         written: &Written,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<Option<Failure>, Reject> {
-        let work = self.machine.state.queue.get(write).map(|write| write.work);
-        let (Some(source), Some((resource, id))) = (self.source(), work.and_then(made)) else { return Ok(None) };
+        let Some(queued) = self.machine.state.queue.get(write) else { return Ok(None) };
+        let (Some(source), Some((resource, id))) = (self.source(), made(queued.work)) else { return Ok(None) };
         let Some(link) = unit.link(source, resource, &written.foreign_id)?.filter(|link| link.id != id) else {
             return Ok(None);
         };
@@ -56,7 +56,8 @@ impl Processor {
             return Ok(None);
         };
         // A pull may have shown what this write made before its answer came. It did not show it before there was anything to write.
-        let this_one = link.pulled() && !other.ours && other.created_at >= ours.created_at;
+        let there_before = other.created_at < ours.created_at && !queued.clock_changed;
+        let this_one = link.pulled() && !other.ours && !there_before;
         if other.gone || this_one {
             return Ok(None);
         }

@@ -254,7 +254,7 @@ impl Teller<'_> {
                 Ok(Ok((503, _))) | Ok(Err(_)) | Err(_) => (Answered::Nothing, None),
                 Ok(Ok((409, answer))) => (Answered::Refused(409), Some(Err(answer))),
                 // The EHR does not have it yet: nothing was done, and it is worth asking again.
-                Ok(Ok((400, answer))) if is_not_written_yet(&answer) => {
+                Ok(Ok((400, answer))) if is_not_written_yet(&answer) && since.elapsed() < PATIENCE => {
                     sleep(Duration::from_millis(100)).await;
                     continue;
                 }

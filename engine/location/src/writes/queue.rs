@@ -27,6 +27,9 @@ pub struct Write {
     pub key: String,
     /// When it was queued.
     pub queued_at: Timestamp,
+    /// Since then the clock was set back, or another process with a clock of its own took over: nobody knows what came before it.
+    #[serde(default)]
+    pub clock_changed: bool,
     /// The write fails unless it is in the EHR by then.
     pub deadline: Timestamp,
     /// How often it was tried.
@@ -275,6 +278,7 @@ impl Queue {
         for id in self.writes.keys().copied().collect::<Vec<_>>() {
             self.update(id, |write| {
                 write.queued_at = write.queued_at.min(at);
+                write.clock_changed = true;
                 match &mut write.state {
                     WriteState::Waiting { not_before: due } | WriteState::Calling { until: due, .. } => {
                         *due = due.minus(by);
@@ -284,10 +288,11 @@ impl Queue {
         }
     }
 
-    /// No call that is under way ends before.
+    /// Another process has queued and begun all there is. No call that is under way ends before.
     pub fn outlast(&mut self, at: Timestamp) {
-        for id in self.calling.iter().map(|(_, id)| *id).collect::<Vec<_>>() {
+        for id in self.writes.keys().copied().collect::<Vec<_>>() {
             self.update(id, |write| {
+                write.clock_changed = true;
                 if let WriteState::Calling { until, .. } = &mut write.state {
                     *until = at.max(*until);
                 }

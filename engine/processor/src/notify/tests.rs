@@ -1208,6 +1208,15 @@ async fn an_identifier_of_another_record_is_not_believed() {
     // Its own identifier is believed.
     let third = paid(&mut world, "p-4").await;
     assert_eq!(stands(&world, third).0.as_deref(), Some("p-4"));
+
+    // Queued by a process with a clock of its own: what a pull showed may be what the write made, whatever the times say.
+    world.ehr().writes = Writes::Same("old");
+    let payment = CreateRecord { patient: None, ..payment(&world) };
+    let (saved, calls) = world.turn(MAIN, &payment).await;
+    world.turn(MAIN, &Command::TakenOver).await;
+    let answers = calls.into_iter().map(|call| world.answer(MAIN, call)).collect();
+    world.follow(MAIN, answers).await;
+    assert_eq!(stands(&world, saved.record.id), (Some("old".to_owned()), Succeeded));
 }
 
 #[tokio::test]
