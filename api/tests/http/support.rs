@@ -189,7 +189,13 @@ pub async fn world_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> Wo
 pub async fn world_unread_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> World {
     let mut parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shared());
     parts.own = ehrs.into_iter().map(|(location, ehr)| (LocationId(location), ehr)).collect();
-    let engine = Arc::new(Engine::start(setup(), parts).await.unwrap());
+    let mut setup = setup();
+    for location in setup.locations.values_mut() {
+        // Tests do not wait for the usual pauses, which a page makes that may show what is just being written.
+        let pull = &mut Arc::make_mut(location).pull;
+        (pull.retry_base, pull.retry_cap) = (50, 50);
+    }
+    let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates());
     World { api: Data::new(api), engine, books: Arc::default() }
 }
