@@ -6,14 +6,15 @@ use std::{
     time::Duration,
 };
 
-use adapter_host::{AdapterRegistry, AddressError, Authorized, Connection, Gate, HttpTransport, Standing, Transport};
+use adapter_host::{Adapter, AddressError, Authorized, Connection, Gate, HttpTransport, Standing, Transport};
 use location::ids::LocationId;
 use processor::error::EngineError;
 use records::ehr::Ehr;
 use setup::{DataSource, LocationSetup, Setup, guests::GuestLimits, secret::Secret, settings};
+use store::StoreError;
 use workstations::{Gateway, GatewayLocation};
 
-use crate::{cluster::Cluster, fence::Fence};
+use crate::{adapter_versions::AdapterVersions, cluster::Cluster, fence::Fence};
 
 /// Base URL of a data source that lives in this process.
 pub(crate) const IN_PROCESS: &str = "sandbox:";
@@ -23,7 +24,7 @@ const IN_PROCESS_URL: &str = "http://sandbox.invalid";
 /// Where adapters come from and how they reach EHRs that live in this process.
 pub(crate) struct Connections {
     setup: Arc<Setup>,
-    adapters: AdapterRegistry,
+    adapters: AdapterVersions,
     network: Arc<HttpTransport>,
     in_process: BTreeMap<u32, Arc<dyn Transport>>,
     /// The ways to data sources that take access tokens or sessions: their locations share the credentials.
@@ -46,12 +47,14 @@ pub(crate) enum ConnectError {
     NotServed { location: LocationId, id: u32 },
     #[error("location {location}: {source}")]
     Address { location: LocationId, source: AddressError },
+    #[error("location {location}: {source}")]
+    Store { location: LocationId, source: StoreError },
 }
 
 impl Connections {
     pub(crate) fn new(
         setup: Arc<Setup>,
-        adapters: AdapterRegistry,
+        adapters: AdapterVersions,
         network: Arc<HttpTransport>,
         in_process: BTreeMap<u32, Arc<dyn Transport>>,
         own: HashMap<LocationId, Arc<dyn Ehr>>,
@@ -71,7 +74,7 @@ impl Connections {
         self.gateway.location_gateway(location)
     }
 
-    pub(crate) fn adapters(&self) -> &AdapterRegistry {
+    pub(crate) fn adapters(&self) -> &AdapterVersions {
         &self.adapters
     }
 
@@ -79,7 +82,8 @@ impl Connections {
     pub(crate) fn adapter(&self, location: &LocationSetup) -> Option<(&str, Standing)> {
         let source = self.setup.sources.get(&location.source?)?;
         let own = self.own.contains_key(&location.id);
-        let standing = self.adapters.standing(&source.adapter).filter(|_| !own)?;
+        let standing =
+            self.adapters.registry().standing_at(&source.adapter, &location.id.to_string()).filter(|_| !own)?;
         Some((&source.adapter, standing))
     }
 
@@ -98,6 +102,8 @@ impl Connections {
             return Ok(Some(self.fenced(location, own.clone())));
         }
         let Some(source) = location.source else { return Ok(None) };
+        // Another node may have rolled out another version since the location was here last.
+        self.adapters.arrive(location).map_err(|source| ConnectError::Store { location: location.id, source })?;
         if let Some(made) = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(&location.id) {
             return Ok(Some(made.clone()));
         }
@@ -134,6 +140,29 @@ impl Connections {
 
     fn connect(&self, location: &LocationSetup, source: &DataSource) -> Result<Arc<dyn Ehr>, ConnectError> {
         let id = location.id;
+        let connected = self.adapters.registry().connect(&source.adapter, self.connection(location, source)?);
+        let connected = connected
+            .ok_or_else(|| ConnectError::NoAdapter { location: id, adapter: source.adapter.clone() })?
+            .map_err(|source| ConnectError::Address { location: id, source })?;
+        tracing::info!(location = %id, source = source.id, adapter = %source.adapter, "adapter loaded for the location");
+        Ok(connected)
+    }
+
+    /// The location's EHR through this adapter, whichever the location runs; none where the location has no EHR of its own to reach.
+    pub(crate) fn through(
+        &self,
+        location: &LocationSetup,
+        adapter: &Arc<Adapter>,
+    ) -> Result<Option<Arc<dyn Ehr>>, ConnectError> {
+        let source = location.source.and_then(|id| self.setup.sources.get(&id));
+        let Some(source) = source.filter(|_| !self.own.contains_key(&location.id)) else { return Ok(None) };
+        let connected = adapter.connect(self.connection(location, source)?);
+        let connected = connected.map_err(|source| ConnectError::Address { location: location.id, source })?;
+        Ok(Some(self.fenced(location, connected)))
+    }
+
+    fn connection(&self, location: &LocationSetup, source: &DataSource) -> Result<Connection, ConnectError> {
+        let id = location.id;
         let (transport, base_url): (Arc<dyn Transport>, &str) = if source.base_url == IN_PROCESS {
             let served = self.in_process.get(&source.id);
             (served.ok_or(ConnectError::NotServed { location: id, id: source.id })?.clone(), IN_PROCESS_URL)
@@ -166,11 +195,6 @@ impl Connections {
             ..GuestLimits::default()
         };
         connection.gate = self.gateway_location(id).map(|gated| gated as Arc<dyn Gate>);
-        let connected = self.adapters.connect(&source.adapter, connection);
-        let connected = connected
-            .ok_or_else(|| ConnectError::NoAdapter { location: id, adapter: source.adapter.clone() })?
-            .map_err(|source| ConnectError::Address { location: id, source })?;
-        tracing::info!(location = %id, source = source.id, adapter = %source.adapter, "adapter loaded for the location");
-        Ok(connected)
+        Ok(connection)
     }
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use adapter_host::{AdapterRegistry as Adapters, HttpTransport, Standing, Transport};
+use adapter_host::{AdapterRegistry as Adapters, Host, HttpTransport, Standing, Transport};
 use location::{
     command::{Closed, Command, Hold, Placement},
     ids::{AppointmentId, InstitutionId, LocationId},
@@ -45,6 +45,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio::{sync::watch, task::JoinHandle};
 
 use crate::{
+    adapter_versions::AdapterVersions,
     cluster::{Cluster, Nodes},
     config_history,
     connections::Connections,
@@ -74,7 +75,7 @@ const GRACE: Duration = Duration::from_secs(10);
 pub const EVERYBODY: InstitutionId = InstitutionId(0);
 
 /// How an adapter of the configuration stands.
-fn adapter_state(name: &str, standing: Standing) -> AdapterState {
+pub(crate) fn adapter_state(name: &str, standing: Standing) -> AdapterState {
     let state = |status| AdapterState { name: name.to_owned(), status, version: None, sha256: None, reason: None };
     match standing {
         Standing::Preparing => state(AdapterStatus::Preparing),
@@ -106,13 +107,15 @@ pub struct Parts {
     pub views: Arc<dyn Views>,
     /// Who may be sent what.
     pub audience: Arc<dyn Audience>,
+    /// Loads versions of adapters that come while the engine runs; none where there are no adapters.
+    pub host: Option<Host>,
 }
 
 impl Parts {
     pub fn new(store: Arc<dyn Store>, views: Arc<dyn Views>) -> Parts {
         let (adapters, in_process, own, audience) =
             (Adapters::new(), BTreeMap::new(), HashMap::new(), Arc::new(Everyone));
-        Parts { store, views, adapters, in_process, own, audience }
+        Parts { store, views, adapters, in_process, own, audience, host: None }
     }
 }
 
@@ -165,9 +168,10 @@ impl Engine {
         let webhook_log = DeliveryLog { store: store.clone(), registry: webhooks.clone(), outbox: outbox.clone() };
         let network = Arc::new(HttpTransport::new().map_err(|error| StartError::Http(error.to_string()))?);
         let (gateway, gates) = Gateway::new(setup.clone(), store.clone(), secrets.clone(), &parts.adapters);
+        let adapters = AdapterVersions::new(setup.clone(), store.clone(), parts.adapters, parts.host);
         let connections = Arc::new(Connections::new(
             setup.clone(),
-            parts.adapters,
+            adapters,
             network,
             parts.in_process,
             parts.own,
@@ -244,6 +248,10 @@ impl Engine {
         &self.deps
     }
 
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.connections
+    }
+
     pub(crate) fn directory(&self) -> &Directory {
         &self.directory
     }
@@ -297,7 +305,7 @@ impl Engine {
 
     /// Adapters whose locations are closed, in the order of their names.
     pub fn adapters_not_ready(&self) -> Vec<AdapterState> {
-        let adapters = self.connections.adapters();
+        let adapters = self.connections.adapters().registry();
         let states =
             adapters.names().into_iter().filter_map(|name| Some(adapter_state(&name, adapters.standing(&name)?)));
         states.filter(|state| state.status != AdapterStatus::Ready).collect()
@@ -361,7 +369,7 @@ impl Engine {
     }
 
     pub fn adapters(&self) -> &Adapters {
-        self.connections.adapters()
+        self.connections.adapters().registry()
     }
 
     pub async fn free_slots(&self, location: LocationId, query: SlotQuery) -> Result<FreeSlots, EngineError> {

@@ -8,6 +8,8 @@
 
 #![warn(unreachable_pub)]
 
+mod adapter_calls;
+mod adapter_versions;
 mod cluster;
 mod config_history;
 mod connections;
@@ -43,6 +45,7 @@ pub use query::{feed, idempotency, lists};
 pub use runtime::{clock, metrics};
 
 pub use crate::{
+    adapter_versions::{AdapterVersion, RolledOut, Tried, VersionError},
     cluster::Nodes,
     config_history::SetUp,
     copy_data::{CopyStep, copy_data, copy_from_database, copy_to_database},

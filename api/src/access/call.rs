@@ -3,7 +3,11 @@
 
 use std::{net::IpAddr, ops::Deref, rc::Rc, sync::Arc};
 
-use actix_web::{HttpMessage, HttpRequest, dev::Payload, web::Data};
+use actix_web::{
+    HttpMessage, HttpRequest,
+    dev::Payload,
+    web::{Bytes, Data},
+};
 use engine::idempotency::IdempotencyKey;
 use location::{time::Timestamp, zone::Date};
 
@@ -45,6 +49,8 @@ pub struct Call {
     pub version: Version,
     pub endpoint: &'static Endpoint,
     pub(super) input: Input,
+    /// What came instead of JSON, where the endpoint takes a component of an adapter.
+    pub component: Bytes,
     /// Names and values of the path.
     path: Vec<(String, String)>,
     idempotency_key: Option<IdempotencyKey>,
@@ -109,8 +115,13 @@ impl Call {
             }
             checked?;
         }
+        let mut component = Bytes::new();
         let body = match endpoint.access {
             Access::Token if endpoint.body_unread => Fields::default(),
+            Access::Token if endpoint.takes_component => {
+                component = body::component(request.headers(), payload, api.rules.body_timeout).await?;
+                Fields::default()
+            }
             Access::Token | Access::Code => {
                 let rules = BodyRules { max_bytes: api.rules.max_body, timeout: api.rules.body_timeout };
                 Fields::new(body::read(request.headers(), payload, rules).await?)
@@ -132,6 +143,7 @@ impl Call {
             version,
             endpoint,
             input,
+            component,
             path,
             idempotency_key,
             locations,
@@ -164,6 +176,7 @@ impl Call {
                 version,
                 cursors,
             },
+            component: Bytes::new(),
             path: Vec::new(),
             idempotency_key: None,
             locations: Arc::default(),

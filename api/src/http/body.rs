@@ -9,6 +9,7 @@ use actix_web::{
     http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap},
     web::Bytes,
 };
+use engine::adapter_host::COMPONENT_BYTES;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -23,6 +24,9 @@ use crate::{
 };
 
 const NO_OBJECT: &str = "The body must be a JSON object.";
+
+/// For a component over a slow line.
+const COMPONENT_TIME: Duration = Duration::from_secs(120);
 
 /// How much of a body is read, and for how long.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +49,18 @@ pub(crate) async fn collect(headers: &HeaderMap, payload: Payload, rules: BodyRu
     let collected = tokio::time::timeout(rules.timeout, collecting).await.map_err(|_| ApiError::Timeout)?;
     let complete = collected.map_err(|_| too_large())?;
     complete.map_err(|_| ApiError::bad("The body ended before it was complete."))
+}
+
+/// A component of an adapter: larger than what clients send, and longer on its way.
+pub(crate) async fn component(headers: &HeaderMap, payload: Payload, timeout: Duration) -> Result<Bytes, ApiError> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if !kind.eq_ignore_ascii_case("application/wasm") {
+        return Err(ApiError::MediaType(
+            "The body must be a component, sent with Content-Type: application/wasm.".into(),
+        ));
+    }
+    let rules = BodyRules { max_bytes: COMPONENT_BYTES as usize, timeout: timeout.max(COMPONENT_TIME) };
+    collect(headers, payload, rules).await
 }
 
 /// The body, or null when there is none.

@@ -34,6 +34,8 @@ pub struct Endpoint {
     pub failure_view: Option<SchemaOf>,
     /// Whatever body comes is left unread.
     pub body_unread: bool,
+    /// The body is a component of an adapter.
+    pub takes_component: bool,
     /// It changes nothing, and may be much work.
     pub reads: bool,
     /// What it shows changes without any record of the institution changing.
@@ -88,6 +90,7 @@ impl Endpoint {
             failures: &[],
             failure_view: None,
             body_unread: false,
+            takes_component: false,
             fresh: false,
             notes: "",
             operation: None,

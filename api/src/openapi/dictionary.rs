@@ -44,6 +44,10 @@ pub(super) const WORDS: &[(&str, &str, &str)] = &[
     ("staff_edits", "Simulates that staff change `fields` of the record with this `id` of a `resource`. Field names are those of the simulated system.", ""),
     ("delete", "Simulates that staff delete the records of a `resource` with these `ids`.", ""),
     ("mass_delete", "Deletes the first `percent` per cent of the records of a `resource`, as a failed import would.", ""),
+    // Versions of adapters
+    ("adapter", "The name of an adapter in the configuration.", "sandbox"),
+    ("version", "The SHA-256 of an uploaded version, or `configured` for the version of the configuration.", "configured"),
+    ("dry_run", "Whether the version is only tried.", ""),
     // Schedule
     ("start", "Start of the period. Without an offset it is read in `timezone`, else in the location's time zone.", ""),
     ("end", "End of the period, exclusive; a date alone includes that day.", "2026-12-02T00:00:00Z"),

@@ -116,6 +116,11 @@ fn operation(route: &'static Route, versions: &[Version], told: &Described, sche
         "parameters": parameters(route, versions, told),
         "responses": responses,
     });
+    if route.takes_component {
+        let content =
+            json!({"application/wasm": {"schema": {"type": "string", "contentMediaType": "application/wasm"}}});
+        operation["requestBody"] = json!({"required": true, "content": content});
+    }
     if let Some(body) = bodies::request(&told.body, &id, schemas) {
         operation["requestBody"] = body;
     }

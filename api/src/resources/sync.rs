@@ -69,7 +69,7 @@ pub(crate) struct AdapterView {
 }
 
 impl AdapterView {
-    fn of(state: AdapterState) -> AdapterView {
+    pub(super) fn of(state: AdapterState) -> AdapterView {
         let AdapterState { name, status, version, sha256, reason } = state;
         let status = match status {
             AdapterStatus::Preparing => "preparing",

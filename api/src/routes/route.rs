@@ -202,6 +202,11 @@ impl Route {
         self.with(|it| it.body_unread = true)
     }
 
+    /// Takes a component of an adapter as it is: the handler finds it in `call.component`.
+    pub(crate) fn takes_component(self) -> Route {
+        self.with(|it| it.takes_component = true)
+    }
+
     /// Its pages are never cached: they show more than the records of an institution.
     pub(crate) fn always_fresh(self) -> Route {
         self.with(|it| it.fresh = true)

@@ -53,6 +53,7 @@ use actix_web::{HttpRequest, HttpResponse, web::ServiceConfig};
 use crate::{
     http::{endpoint::Access, errors::ApiError},
     resources::{
+        adapters::{self, AdapterDetail, AdapterVersionView, LocationAdapterView, RollOutView},
         adjustments, appointment_types,
         appointment_writes::{self, AppointmentSaved},
         appointments::{self, AppointmentDetail},
@@ -227,6 +228,37 @@ fn institutions_and_locations() -> Vec<Route> {
                 "A full pass that would delete too many records of a resource is stopped, because this is usually a fault. This call \
                  accepts its deletions.",
             )
+            .operator(),
+        get("/adapters", adapters::list)
+            .lists_all::<AdapterDetail>("Adapters, their versions and the locations that run them", "6")
+            .operator(),
+        post("/adapters/{adapter}/versions", adapters::upload)
+            .shows::<AdapterVersionView>("Upload a version of an adapter", "6")
+            .named("upload_adapter_version")
+            .fails(&[422])
+            .takes_component()
+            .noting(
+                "The body is the component, at most 64 MiB. It is verified as at a start: its manifest, which must be of the adapter that the \
+                 configuration has under this name, its contract, imports, compile limits and signature. No location runs it before it is \
+                 rolled out. The same component again changes nothing.",
+            )
+            .operator(),
+        post("/locations/{id}/adapter", adapters::roll_out)
+            .shows::<RollOutView>("Roll out a version of its adapter to a location", "6")
+            .named("roll_out_adapter")
+            .fails(&[422])
+            .noting(
+                "`version` is the SHA-256 of an uploaded version, or `configured` for the version of the configuration. It is tried first: \
+                 `describe`, and the first page of every resource, without a write and within the request limit that the adapter names. If a \
+                 call fails, nothing changes and the answer is 422. Calls under way end on the version they began with. With `dry_run` it \
+                 is only tried.",
+            )
+            .operator(),
+        post("/locations/{id}/adapter/rollback", adapters::roll_back)
+            .shows::<LocationAdapterView>("Return a location to the version of its adapter before", "6")
+            .named("roll_back_adapter")
+            .fails(&[422])
+            .noting("Without a trial. A second call takes the first one back.")
             .operator(),
         get("/locations/{id}/simulated_ehr", simulated_ehr::show)
             .shows::<SimulatedEhrView>("State of a simulated health record system", "6")

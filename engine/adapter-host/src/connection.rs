@@ -32,7 +32,7 @@ use super::{
     metered::{Spent, metered},
     outbound::Address,
     places::{Payer, Purpose},
-    slot::{NoAdapter, Slot, Standing},
+    slot::{FindSlot, NoAdapter, Slot, Standing},
     trace::Trace,
     transport::Transport,
     trap,
@@ -92,11 +92,12 @@ impl Connection {
 impl Adapter {
     /// A location's EHR through exactly this version.
     pub fn connect(self: &Arc<Self>, connection: Connection) -> Result<Arc<dyn Ehr>, AddressError> {
-        connect(Arc::new(Slot::new(Standing::Ready(self.clone()))), connection)
+        let slot = Arc::new(Slot::new(Standing::Ready(self.clone())));
+        connect(Arc::new(move |_| slot.clone()), connection)
     }
 }
 
-pub(crate) fn connect(slot: Arc<Slot>, connection: Connection) -> Result<Arc<dyn Ehr>, AddressError> {
+pub(super) fn connect(slot: FindSlot, connection: Connection) -> Result<Arc<dyn Ehr>, AddressError> {
     let mut settings = connection.settings;
     settings.insert("location".into(), Secret::new(connection.foreign_id));
     settings.insert("time-zone".into(), Secret::new(connection.zone.name()));
@@ -122,7 +123,7 @@ fn authority(base_url: &str) -> String {
 }
 
 struct Connected {
-    slot: Arc<Slot>,
+    slot: FindSlot,
     link: Arc<Link>,
     limits: GuestLimits,
 }
@@ -222,7 +223,7 @@ impl Connected {
         Work: Future<Output = wasmtime::Result<Result<T, wit::Fault>>> + Send,
     {
         let waits_until = Instant::now() + self.limits.wait;
-        let adapter = self.slot.ready(self.limits.wait).await.map_err(Lost::NoAdapter)?;
+        let adapter = (self.slot)(&self.link.location).ready(self.limits.wait).await.map_err(Lost::NoAdapter)?;
         self.link.accepts(&adapter.manifest).map_err(Lost::Settings)?;
         let limits = narrow(&adapter.manifest, &self.limits);
         let wait = waits_until.saturating_duration_since(Instant::now());
@@ -313,7 +314,8 @@ impl Ehr for Connected {
             if description.gated && self.link.gate.is_none() {
                 return Err(Fault::Unsupported(UNGATED.to_owned()));
             }
-            let asked = self.slot.current().and_then(|adapter| adapter.manifest.requests_per_minute);
+            let asked =
+                (self.slot)(&self.link.location).current().and_then(|adapter| adapter.manifest.requests_per_minute);
             description.requests_per_minute = [description.requests_per_minute, asked].into_iter().flatten().min();
             Ok(description)
         })

@@ -76,14 +76,25 @@ impl Host {
 
     /// Reads, checks, compiles (or finds compiled), links and tries a component, off the caller's thread and within limits.
     pub async fn load(&self, path: &Path) -> Result<Arc<Adapter>, LoadFailed> {
-        self.load_within(path).await.map_err(|reason| LoadFailed { path: path.to_path_buf(), reason })
+        let file = path.to_path_buf();
+        self.load_within(move || read_bounded(&file))
+            .await
+            .map_err(|reason| LoadFailed { path: path.to_path_buf(), reason })
     }
 
-    async fn load_within(&self, path: &Path) -> Result<Arc<Adapter>, LoadError> {
+    /// The same of a component that came another way than in a file.
+    pub async fn load_bytes(&self, component: Vec<u8>) -> Result<Arc<Adapter>, LoadError> {
+        self.load_within(move || Ok(component)).await
+    }
+
+    async fn load_within(
+        &self,
+        read: impl FnOnce() -> Result<Vec<u8>, LoadError> + Send + 'static,
+    ) -> Result<Arc<Adapter>, LoadError> {
         let turn = self.0.compiling.clone().acquire_owned().await.map_err(|_| LoadError::ShuttingDown)?;
-        let (host, file) = (self.clone(), path.to_path_buf());
+        let host = self.clone();
         // The work cannot be stopped: who gives it up does not give its turn to the next.
-        let loading = self.0.threads.spawn_blocking(move || (host.load_now(&file), turn));
+        let loading = self.0.threads.spawn_blocking(move || (read().and_then(|bytes| host.load_now(&bytes)), turn));
         let loaded = tokio::time::timeout(self.0.compile_time, loading).await;
         let loaded = loaded.map_err(|_| LoadError::TooSlow(self.0.compile_time))?;
         let (adapter, _turn) = loaded.map_err(|_| LoadError::ShuttingDown)?;
@@ -131,22 +142,21 @@ impl Host {
         }
     }
 
-    fn load_now(&self, path: &Path) -> Result<Arc<Adapter>, LoadError> {
-        let bytes = read_bounded(path)?;
-        let manifest = adapter_component::verdict(&bytes)?;
+    fn load_now(&self, bytes: &[u8]) -> Result<Arc<Adapter>, LoadError> {
+        let manifest = adapter_component::verdict(bytes)?;
         let shared = &self.0;
-        signature::signed_by_one_of(&bytes, &shared.signers)?;
+        signature::signed_by_one_of(bytes, &shared.signers)?;
         let compile = |error: wasmtime::Error| LoadError::Compile(format!("{error:#}"));
         let (component, from_cache) = match &shared.cache {
-            Some(cache) => cache.component(&shared.engine, &bytes),
-            None => Component::new(&shared.engine, &bytes).map(|component| (component, false)),
+            Some(cache) => cache.component(&shared.engine, bytes),
+            None => Component::new(&shared.engine, bytes).map(|component| (component, false)),
         }
         .map_err(compile)?;
         // The linker compares every type on both sides; its messages are long, their innermost part says what differs.
         let shape = |error: wasmtime::Error| LoadError::Shape(format!("{error:#}"));
         let pre = shared.linker.instantiate_pre(&component).map_err(shape)?;
         let exports = Exports::of(&pre).map_err(shape)?;
-        let sha256 = hex::encode(Sha256::digest(&bytes));
+        let sha256 = hex::encode(Sha256::digest(bytes));
         Ok(Arc::new(Adapter { host: shared.clone(), pre, exports, manifest: Arc::new(manifest), sha256, from_cache }))
     }
 }

@@ -50,7 +50,7 @@ mod trial;
 mod words;
 
 pub use adapter::Adapter;
-pub use adapter_component::Unfit;
+pub use adapter_component::{COMPONENT_BYTES, Unfit};
 pub use connection::Connection;
 pub use credentials::Authorized;
 pub use error::{HostError, JudgeError, LoadError, LoadFailed};

@@ -19,6 +19,9 @@ pub enum Standing {
 /// The place of the current version. Calls in flight keep the version they started with alive.
 pub(super) struct Slot(pub(super) watch::Sender<Standing>);
 
+/// Finds the slot of the version that a location runs.
+pub(super) type FindSlot = Arc<dyn Fn(&str) -> Arc<Slot> + Send + Sync>;
+
 /// Why there is no adapter for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NoAdapter {

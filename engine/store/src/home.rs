@@ -45,6 +45,7 @@ fn says(space: Space) -> Says {
         | Space::Asleep
         | Space::PairingCodeOf
         | Space::WorkstationAt
+        | Space::LocationAdapter
         | Space::Lease => Says::Location(BEHIND_SPACE),
         Space::Wake => Says::Location(BEHIND_TIME),
         Space::Link | Space::SandboxChange => Says::Source(BEHIND_SPACE),
@@ -53,6 +54,8 @@ fn says(space: Space) -> Says {
         Space::Feed | Space::FeedPruned | Space::IndexBlock | Space::IndexManifest => Says::Stream(BEHIND_SPACE),
         Space::Counter
         | Space::Secret
+        | Space::AdapterPart
+        | Space::AdapterVersion
         | Space::FeedEnd
         | Space::Once
         | Space::OnceExpiry
@@ -147,6 +150,7 @@ mod tests {
             (Space::PairingCodeOf, keys::pairing_code_of(7, 1, &digest), location),
             (Space::WorkstationAt, keys::workstation_at(7, &[1; 16]), location),
             (Space::Lease, keys::lease(7), location),
+            (Space::LocationAdapter, keys::location_adapter(7), location),
             (Space::Link, keys::link(7, 3, b"EHR-1"), source),
             (Space::SandboxChange, keys::sandbox_change(7, 1), source),
             (Space::Claim, keys::claim(7, &digest), institution),
@@ -161,6 +165,8 @@ mod tests {
             (Space::FeedEnd, keys::feed_end(), Home::Shared),
             (Space::Counter, keys::counter("patient"), Home::Shared),
             (Space::Secret, keys::secret("seed"), Home::Shared),
+            (Space::AdapterPart, keys::adapter_part(&digest, 1), Home::Shared),
+            (Space::AdapterVersion, keys::adapter_version(&digest, "fhir"), Home::Shared),
             (Space::Once, keys::once(&digest), Home::Shared),
             (Space::OnceExpiry, keys::once_expiry(1, &digest), Home::Shared),
             (Space::PairingCode, keys::pairing_code(&digest), Home::Shared),

@@ -37,6 +37,12 @@ spaces! {
     Counter = 0x30 "counter",
     /// name -> a secret the engine made
     Secret = 0x31 "secret",
+    /// SHA-256, number -> a part of an adapter's component
+    AdapterPart = 0x32 "adapter part",
+    /// SHA-256, name -> what is known of a version of an adapter, and that all its parts are there
+    AdapterVersion = 0x33 "adapter version",
+    /// location -> the version of its adapter that was rolled out to it
+    LocationAdapter = 0x34 "adapter of a location",
     /// kind, scope, id -> a document
     Record = 0x40 "record",
     /// scope, kind, foreign id -> our id
@@ -173,6 +179,33 @@ pub fn snapshot(location: u32) -> Key {
 
 pub fn parse_snapshot(key: &[u8]) -> Option<u32> {
     Parts::parse(Space::Snapshot, key, |parts| parts.u32())
+}
+
+pub fn adapter_part(sha256: &[u8; 32], number: u32) -> Key {
+    Build::new(Space::AdapterPart).raw(sha256).u32(number).key()
+}
+
+/// All parts of one component.
+pub fn adapter_parts(sha256: &[u8; 32]) -> KeyRange {
+    KeyRange::prefix(&Build::new(Space::AdapterPart).raw(sha256).key())
+}
+
+pub fn adapter_version(sha256: &[u8; 32], name: &str) -> Key {
+    Build::new(Space::AdapterVersion).raw(sha256).bytes(name.as_bytes())
+}
+
+/// One component under all its names.
+pub fn adapter_versions(sha256: &[u8; 32]) -> KeyRange {
+    KeyRange::prefix(&Build::new(Space::AdapterVersion).raw(sha256).key())
+}
+
+pub fn parse_adapter_version(key: &[u8]) -> Option<([u8; 32], &str)> {
+    let mut parts = Parts::of(Space::AdapterVersion, key)?;
+    Some((parts.take()?, std::str::from_utf8(parts.0).ok()?))
+}
+
+pub fn location_adapter(location: u32) -> Key {
+    Build::new(Space::LocationAdapter).u32(location).key()
 }
 
 pub fn pull_seen(location: u32, kind: u8, pass: u64, block: u64) -> Key {
@@ -512,6 +545,9 @@ mod tests {
             (Space::Active, active(1)),
             (Space::Asleep, asleep(1)),
             (Space::Secret, secret("seed")),
+            (Space::AdapterPart, adapter_part(&[7; 32], 1)),
+            (Space::AdapterVersion, adapter_version(&[7; 32], "fhir")),
+            (Space::LocationAdapter, location_adapter(1)),
             (Space::PatientMatch, patient_match(1, 2, &[7; 32])),
             (Space::Before, before(1, 2, 3)),
             (Space::Feed, feed(1, 2)),
@@ -555,6 +591,8 @@ mod tests {
         assert_eq!(parse_feed(&feed(7, 8)), Some((7, 8)));
         assert_eq!(parse_once_expiry(&once_expiry(-7, &[8; 32])), Some((-7, [8; 32])));
         assert_eq!(parse_index_manifest(&index_manifest(7)), Some(7));
+        assert_eq!(parse_adapter_version(&adapter_version(&[8; 32], "fhir")), Some(([8; 32], "fhir")));
+        assert_eq!(parse_adapter_version(&adapter_part(&[8; 32], 7)), None);
         assert_eq!(Space::of(&[0xFF, 1]), None);
     }
 

@@ -268,13 +268,14 @@ impl Gateway {
 
     fn preparing(&self, location: &LocationSetup) -> bool {
         let source = self.setup.gated(location).map(|(source, _)| source);
-        source.is_some_and(|source| matches!(self.adapters.standing(&source.adapter), Some(Standing::Preparing)))
+        let standing = |source: &DataSource| self.adapters.standing_at(&source.adapter, &location.id.to_string());
+        matches!(source.and_then(standing), Some(Standing::Preparing))
     }
 
     fn lent(&self, location: LocationId) -> Option<(&Arc<LocationSetup>, EhrAccess)> {
         let location = self.setup.locations.get(&location)?;
         let (source, workstation) = self.setup.gated(location)?;
-        Some((location, access(source, workstation, &self.adapters)))
+        Some((location, access(location, source, workstation, &self.adapters)))
     }
 }
 
@@ -337,11 +338,19 @@ fn rules(location: &LocationSetup) -> Rules {
 }
 
 /// What the extension may request of the EHR: never more than the adapter could.
-fn access(source: &DataSource, workstation: &WorkstationAccess, adapters: &AdapterRegistry) -> EhrAccess {
+fn access(
+    location: &LocationSetup,
+    source: &DataSource,
+    workstation: &WorkstationAccess,
+    adapters: &AdapterRegistry,
+) -> EhrAccess {
     let url = Url::parse(&source.base_url).ok();
     let paths = match source.allowed_paths.is_empty() {
         false => source.allowed_paths.clone(),
-        true => adapters.get(&source.adapter).map(|adapter| adapter.manifest().paths.clone()).unwrap_or_default(),
+        true => {
+            let adapter = adapters.get_at(&source.adapter, &location.id.to_string());
+            adapter.map(|adapter| adapter.manifest().paths.clone()).unwrap_or_default()
+        }
     };
     EhrAccess {
         origin: url.as_ref().map(|url| url.origin().ascii_serialization()).unwrap_or_default(),

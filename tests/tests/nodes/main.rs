@@ -13,11 +13,17 @@ mod trouble;
 
 use std::time::Instant;
 
+use adapter_kit::{Manifest, pack};
 use location::zone::Date;
 use postgres_server::is_left_out;
 use sandbox_ehr::Behaviours;
-use serde_json::json;
-use tests::harness::{fixtures, poll::until, process::booking};
+use serde_json::{Value, json};
+use tests::harness::{
+    components, fixtures,
+    http_client::Caller,
+    poll::until,
+    process::{OPERATOR_KEY, booking},
+};
 
 use clients::{book, offers};
 use cluster::{FIRST, INSTITUTIONS, Nodes, PERIOD, at, subdomain};
@@ -87,6 +93,21 @@ async fn any_node_takes_any_call_and_what_a_node_had_goes_on_without_it() {
     let stranger = client.get(format!("http://{internal}{}", at("/patients", 1))).send().await.unwrap();
     assert_eq!(stranger.status(), 403);
 
+    // A version of an adapter that one node was given.
+    let operator = Caller::sign_in(nodes.nodes[other].installation.address, OPERATOR_KEY).await.unwrap();
+    let as_operator = |path: &str| {
+        let request = client.post(format!("http://{}{path}", nodes.nodes[other].installation.address));
+        let request = request.header("authorization", operator.authorization());
+        request.header("svc-api-version", "v3.0.0").header("user-agent", "tests/1.0")
+    };
+    let upload = as_operator("/adapters/sandbox/versions").header("content-type", "application/wasm");
+    let uploaded = upload.body(next_version()).send().await.unwrap();
+    let uploaded: Value = serde_json::from_slice(&uploaded.bytes().await.unwrap()).unwrap();
+    let body = json!({"version": uploaded["data"]["sha256"]}).to_string();
+    let rolled_out = as_operator("/locations/1/adapter").header("content-type", "application/json").body(body);
+    let rolled_out = rolled_out.send().await.unwrap();
+    assert_eq!(rolled_out.status().as_u16(), 200, "{:?}", rolled_out.text().await);
+
     // A node that is stopped in order hands over: a client that tries again for a moment notices nothing.
     let left = nodes.nodes[owner].process.take().unwrap();
     let stopping = tokio::task::spawn_blocking(move || left.stop().unwrap());
@@ -96,6 +117,12 @@ async fn any_node_takes_any_call_and_what_a_node_had_goes_on_without_it() {
     let made = book(&mut nodes.sign_in(other).await, 1, &body).await;
     eprintln!("nodes: booked {:?} after SIGTERM of the node that had the location", since.elapsed());
     stopping.await.unwrap();
+    let mut operator = Caller::sign_in(nodes.nodes[other].installation.address, OPERATOR_KEY).await.unwrap();
+    let version = until("the adapter to be ready", async || {
+        let (_, told) = operator.get("/locations/1/sync").await.unwrap();
+        told["data"]["adapter"]["version"].as_str().map(str::to_owned)
+    });
+    assert_eq!(version.await, "2.0.0", "the node that took the location over runs what was rolled out to it");
     nodes.start(owner).await;
     let again = book(&mut nodes.sign_in(owner).await, 1, &body).await;
     assert_eq!((&again["replay"], &again["booking"]["booking_ref"]), (&json!(true), &made["booking"]["booking_ref"]));
@@ -131,6 +158,13 @@ async fn any_node_takes_any_call_and_what_a_node_had_goes_on_without_it() {
     let again = book(&mut back, 3, &body).await;
     assert_eq!((&again["replay"], &again["booking"]["booking_ref"]), (&json!(true), &made["booking"]["booking_ref"]));
     nodes.no_panics().await;
+}
+
+/// The sandbox adapter under another version.
+fn next_version() -> Vec<u8> {
+    let known = std::fs::read_to_string(components::root().join("adapters/sandbox/adapter.toml")).unwrap();
+    let manifest = Manifest::parse(&known.replace("version = \"0.1.0\"", "version = \"2.0.0\"")).unwrap();
+    pack(&std::fs::read(components::component("sandbox")).unwrap(), &manifest).unwrap()
 }
 
 async fn offers_when_there(nodes: &Nodes, through: usize, location: u32) -> String {

@@ -99,6 +99,7 @@ pub const TOOLS: &[Tool] = &[
             "api/src/config/node.rs",
             "api/src/http/cors.rs",
             "api/src/nodes/forward.rs",
+            "api/src/cli/adapter/remote.rs",
             "api/src/demo",
         ],
     },
@@ -191,6 +192,7 @@ pub const LONG_FILES: &[(&str, &str)] = &[
     ("api/src/routes/table.rs", "every endpoint on one page"),
     ("engine/location/src/event.rs", "every event of a location, with what it says"),
     ("engine/processor/src/actor/mod.rs", "one actor: its turns, timers, and life in memory"),
+    ("engine/store/src/keys.rs", "every key on the disk"),
     ("engine/records/src/schema/table.rs", "the one description of every record"),
     ("engine/webhooks/src/registry.rs", "every change of endpoints and subscriptions, under one lock"),
 ];

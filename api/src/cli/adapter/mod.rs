@@ -1,9 +1,10 @@
-//! `adapter build`, `check`, `ehr`, `inspect`, `new`, `pack`, `run`, `test`, `new-key`, `sign`, `verify`
+//! `adapter build`, `check`, `ehr`, `inspect`, `new`, `pack`, `run`, `test`, `new-key`, `sign`, `verify`, and those for a running server
 
 mod ehr;
 mod exchange;
 mod mask;
 mod recording;
+mod remote;
 mod run;
 mod test;
 
@@ -75,6 +76,8 @@ pub(super) enum Command {
         #[arg(long, conflicts_with = "lang")]
         minimal: bool,
     },
+    #[command(flatten)]
+    Remote(remote::Command),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -91,6 +94,7 @@ pub(super) fn run(command: Command) -> ExitCode {
         Command::Run(arguments) => return run::run(arguments),
         Command::Test(arguments) => return test::run(&arguments),
         Command::Ehr { port } => return ehr::run(port),
+        Command::Remote(command) => return remote::run(command),
         Command::New { dir, lang, minimal } => new(&dir, lang, minimal),
         Command::Pack { file, manifest, out } => pack(&file, &manifest, &out.unwrap_or_else(|| file.clone())),
         Command::NewKey { file } => adapter_kit::new_key(&file).map(say_signer),

@@ -4,7 +4,7 @@ use std::{fs, sync::Arc, time::Duration};
 
 use adapter_host::{Adapter, AdapterRegistry, Standing};
 use adapter_kit::{Manifest, pack};
-use records::ehr::Fault;
+use records::ehr::{Ehr, Fault};
 
 use crate::support::{DEADLINE, Does, TestEhr, adapter, booking, connection, host, hostile};
 
@@ -67,6 +67,40 @@ async fn versions_live_side_by_side() {
     let mut bad = connection(&[], &TestEhr::ok());
     bad.base_url = "not an address".into();
     assert!(registry.connect("ehr", bad).unwrap().is_err());
+}
+
+#[tokio::test]
+async fn a_version_is_rolled_out_to_a_location_and_back_and_spares_calls_in_flight() {
+    let registry = AdapterRegistry::new();
+    registry.swap("ehr", adapter().await);
+    let at = |location: &str, settings: &[(&str, &str)], ehr: &Arc<TestEhr>| {
+        let mut connection = connection(settings, ehr);
+        connection.location = location.to_owned();
+        connection.limits.wait = Duration::from_millis(50);
+        registry.connect("ehr", connection).unwrap().unwrap()
+    };
+    let (one, other) = (at("1", &[], &TestEhr::ok()), at("2", &[], &TestEhr::ok()));
+    let asks = async |ehr: &Arc<dyn Ehr>| ehr.describe(DEADLINE).await.unwrap().requests_per_minute;
+    let hangs = TestEhr::new(Does::Hangs);
+    let slow = at("1", &[("behaviour", "hang")], &hangs);
+    let in_flight = tokio::spawn(async move { slow.describe(Duration::from_millis(800)).await });
+    while hangs.seen.lock().unwrap().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+
+    // Chosen before it is loaded: calls wait, and nothing else is run in its place.
+    let next = next_version().await;
+    registry.choose("ehr", "1", Some(next.sha256()));
+    assert!(matches!(one.describe(DEADLINE).await, Err(Fault::NotBegun(_))));
+    assert_eq!(asks(&other).await, Some(120));
+    registry.stand_version("ehr", next.sha256(), Standing::Ready(next.clone()));
+    assert_eq!((asks(&one).await, asks(&other).await), (Some(60), Some(120)));
+    assert!(in_flight.await.unwrap().unwrap_err().to_string().contains("within 800 ms"), "it ended on its version");
+    registry.stand_version("ehr", next.sha256(), Standing::Refused("broken".into()));
+    assert!(matches!(one.describe(DEADLINE).await, Err(Fault::NotReady(_))));
+    assert_eq!(asks(&other).await, Some(120));
+    registry.choose("ehr", "1", None);
+    assert_eq!(asks(&one).await, Some(120));
 }
 
 /// One bad file closes what needs it, and nothing else.

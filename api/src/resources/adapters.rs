@@ -1,0 +1,185 @@
+//! GET /adapters, POST /adapters/{adapter}/versions, POST /locations/{id}/adapter and POST /locations/{id}/adapter/rollback: versions of
+//! adapters that come while the server runs (our addition).
+
+use std::collections::BTreeMap;
+
+use engine::{AdapterVersion, RolledOut, Tried, VersionError, store::CommitError};
+use location::ids::LocationId;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{resource_names, sync::AdapterView};
+use crate::{
+    access::call::Call,
+    http::errors::{ApiError, HttpResult, sentence},
+    values::{
+        kinds::{boolean, id, text},
+        limits::MAX_NAME,
+        times::At,
+    },
+};
+
+/// Instead of a SHA-256: the version of the configuration.
+const CONFIGURED: &str = "configured";
+const RETRY_LATER: u64 = 30;
+
+/// An adapter that the configuration names.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct AdapterDetail {
+    /// The version of the configuration, which a location runs to which no other was rolled out.
+    configured: AdapterView,
+    /// Uploaded versions, the newest first: the last ten, and those that a location runs or ran before.
+    versions: Vec<AdapterVersionView>,
+    /// The locations of the key that have this adapter.
+    locations: Vec<LocationAdapterView>,
+}
+
+/// An uploaded version of an adapter.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct AdapterVersionView {
+    /// The name of the adapter in the configuration.
+    name: String,
+    /// SHA-256 of the component.
+    sha256: String,
+    /// The version that its manifest names.
+    version: String,
+    /// The size of the component in bytes.
+    bytes: u64,
+    uploaded_at: At,
+}
+
+impl From<AdapterVersion> for AdapterVersionView {
+    fn from(it: AdapterVersion) -> AdapterVersionView {
+        let AdapterVersion { name, sha256, version, bytes, uploaded_at } = it;
+        AdapterVersionView { name, sha256, version, bytes, uploaded_at: At(uploaded_at) }
+    }
+}
+
+/// What was rolled out to a location.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct LocationAdapterView {
+    #[schemars(with = "u32")]
+    location_id: LocationId,
+    /// SHA-256 of the version that was rolled out; null if the location runs the version of the configuration.
+    sha256: Option<String>,
+    /// What a rollback returns to; null for the version of the configuration.
+    previous_sha256: Option<String>,
+}
+
+impl LocationAdapterView {
+    fn of(location_id: LocationId, it: RolledOut) -> LocationAdapterView {
+        LocationAdapterView { location_id, sha256: it.now, previous_sha256: it.before }
+    }
+}
+
+/// A version of an adapter that was tried at a location.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct RollOutView {
+    location: LocationAdapterView,
+    /// The calls of the trial, in their order.
+    tried: Vec<TriedView>,
+    /// Whether the location runs the version now.
+    rolled_out: bool,
+}
+
+/// A call of a trial.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct TriedView {
+    /// `describe` or `pull`.
+    call: &'static str,
+    /// The resource whose first page was read; null for `describe`.
+    resource: Option<&'static str>,
+    /// Records of the page.
+    records: u64,
+    /// Records of the page that could not be read.
+    skipped: u64,
+}
+
+impl From<Tried> for TriedView {
+    fn from(it: Tried) -> TriedView {
+        let call = if it.resource.is_some() { "pull" } else { "describe" };
+        let (records, skipped) = (it.records as u64, it.skipped as u64);
+        TriedView { call, resource: it.resource.map(resource_names::name), records, skipped }
+    }
+}
+
+impl From<VersionError> for ApiError {
+    fn from(error: VersionError) -> ApiError {
+        match error {
+            VersionError::NoAdapter(_) => ApiError::NotFound("Adapter".into()),
+            VersionError::NoVersion(_) => ApiError::NotFound("Adapter version".into()),
+            VersionError::Trial { call, fault } => {
+                ApiError::Refused(format!("The trial failed and nothing was changed. {call}: {fault}."))
+            }
+            VersionError::NoneAtLocation | VersionError::NothingBefore | VersionError::Refused(_) => {
+                ApiError::Refused(sentence(&error.to_string()))
+            }
+            VersionError::Store(CommitError::Full { .. } | CommitError::Conflict { .. }) => {
+                ApiError::Unavailable { retry_after: RETRY_LATER }
+            }
+            VersionError::Store(CommitError::Store(error)) => {
+                tracing::error!(%error, "versions of adapters cannot be read or written");
+                ApiError::Unavailable { retry_after: RETRY_LATER }
+            }
+        }
+    }
+}
+
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    let (tenants, ()) = call.in_tenants(|_| Some(()))?;
+    let engine = &call.api.engine;
+    let mut by_name: BTreeMap<String, Vec<LocationAdapterView>> = BTreeMap::new();
+    for location in tenants.iter().flat_map(|tenant| call.open_locations(tenant)) {
+        let id = location.setup.id;
+        if let Some((name, rolled_out)) = engine.rolled_out(id)? {
+            by_name.entry(name).or_default().push(LocationAdapterView::of(id, rolled_out));
+        }
+    }
+    let mut adapters = Vec::new();
+    for (name, locations) in by_name {
+        let versions = engine.adapter_versions(&name)?.into_iter().map(AdapterVersionView::from).collect();
+        if let Some(configured) = engine.configured_adapter(&name) {
+            adapters.push(AdapterDetail { configured: AdapterView::of(configured), versions, locations });
+        }
+    }
+    Ok(call.list(&adapters))
+}
+
+pub(crate) async fn upload(mut call: Call) -> HttpResult {
+    let name = call.path("adapter", text(MAX_NAME))?;
+    call.anywhere(|_| Some(()))?;
+    let component = std::mem::take(&mut call.component);
+    let added = call.api.engine.add_adapter_version(&name, component.to_vec()).await?;
+    Ok(call.show(AdapterVersionView::from(added)))
+}
+
+pub(crate) async fn roll_out(mut call: Call) -> HttpResult {
+    let id = call.path_id(id())?;
+    let (tenants, (version, dry_run)) = call.in_tenants(|input| {
+        let version = input.body.required("version", text(MAX_NAME));
+        let dry_run = input.body.optional("dry_run", boolean()).unwrap_or(false);
+        Some((version?, dry_run))
+    })?;
+    let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
+    let engine = &call.api.engine;
+    let sha256 = (version != CONFIGURED).then_some(version);
+    let tried = engine.try_adapter(location, sha256.as_deref()).await?;
+    let rolled_out = match dry_run {
+        true => engine.rolled_out(location)?.map(|(_, known)| known).unwrap_or_default(),
+        false => engine.roll_out(location, sha256).await?,
+    };
+    if !dry_run {
+        call.audit("roll out adapter", "location", location.0.into());
+    }
+    let (location, tried) = (LocationAdapterView::of(location, rolled_out), tried.into_iter().map(TriedView::from));
+    Ok(call.show(RollOutView { location, tried: tried.collect(), rolled_out: !dry_run }))
+}
+
+pub(crate) async fn roll_back(mut call: Call) -> HttpResult {
+    let id = call.path_id(id())?;
+    let (tenants, ()) = call.in_tenants(|_| Some(()))?;
+    let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
+    let rolled_back = call.api.engine.roll_back(location).await?;
+    call.audit("roll back adapter", "location", location.0.into());
+    Ok(call.show(LocationAdapterView::of(location, rolled_back)))
+}

@@ -1,0 +1,387 @@
+//! Versions of adapters that came while the server runs: kept in the store, tried against a location's EHR, rolled out to it and back.
+//!
+//! A version is there once its row is, which is written after all its parts. What a location runs is a row of its own, read when the
+//! location comes into memory: so a restart, and the node that takes the location over, go on with it.
+
+use std::{sync::Arc, time::Duration};
+
+use adapter_host::{Adapter, AdapterRegistry, Host, LoadError, Standing};
+use location::{pull::Resource, time::Timestamp};
+use records::ehr::{Ehr, Fault};
+use runtime::clock;
+use serde::{Deserialize, Serialize};
+use setup::{LocationSetup, Setup};
+use sha2::{Digest, Sha256};
+use store::{
+    Batch, CommitError, Direction, Store, StoreError,
+    keys::{self, Space},
+};
+
+/// What a store keeps well in one value.
+const PART_BYTES: usize = 256 << 10;
+const PARTS_AT_ONCE: usize = 8;
+/// Versions of one name that are kept; of more, the oldest that no location runs or ran before.
+const VERSIONS: usize = 10;
+/// Times a commit is tried that others come before.
+const TRIES: u32 = 20;
+/// How long one call of a trial may take.
+const CALL: Duration = Duration::from_secs(30);
+/// Records of a page of a trial.
+const TRIED_RECORDS: u32 = 10;
+
+/// A version beside the one that the configuration names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdapterVersion {
+    /// The name of the adapter in the configuration.
+    pub name: String,
+    /// SHA-256 of the component.
+    pub sha256: String,
+    /// As its manifest says.
+    pub version: String,
+    pub bytes: u64,
+    pub uploaded_at: Timestamp,
+}
+
+/// What was rolled out to a location. None: what the configuration names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RolledOut {
+    /// The name it was rolled out under. A location that has been given another adapter since runs what the configuration names.
+    name: String,
+    pub now: Option<String>,
+    pub before: Option<String>,
+}
+
+/// A call of a trial that was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// None: `describe`.
+    pub resource: Option<Resource>,
+    pub records: usize,
+    pub skipped: usize,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum VersionError {
+    #[error("the configuration names no adapter {0}")]
+    NoAdapter(String),
+    #[error("the location has no adapter")]
+    NoneAtLocation,
+    #[error("no version {0} of this adapter was uploaded")]
+    NoVersion(String),
+    #[error("nothing was rolled out to the location that could be taken back")]
+    NothingBefore,
+    /// It is no component this server uses.
+    #[error("{0}")]
+    Refused(String),
+    /// A call of the trial was not answered; nothing was changed.
+    #[error("{call}: {fault}")]
+    Trial { call: String, fault: String },
+    #[error(transparent)]
+    Store(#[from] CommitError),
+}
+
+impl From<StoreError> for VersionError {
+    fn from(error: StoreError) -> VersionError {
+        VersionError::Store(error.into())
+    }
+}
+
+/// The versions in the store, and what of them is loaded.
+pub(crate) struct AdapterVersions {
+    setup: Arc<Setup>,
+    store: Arc<dyn Store>,
+    registry: AdapterRegistry,
+    /// None: tests without adapters.
+    host: Option<Host>,
+}
+
+impl AdapterVersions {
+    pub(crate) fn new(
+        setup: Arc<Setup>,
+        store: Arc<dyn Store>,
+        registry: AdapterRegistry,
+        host: Option<Host>,
+    ) -> AdapterVersions {
+        AdapterVersions { setup, store, registry, host }
+    }
+
+    pub(crate) fn registry(&self) -> &AdapterRegistry {
+        &self.registry
+    }
+
+    /// Verifies a component as a start does, and keeps it. The same one again changes nothing.
+    pub(crate) async fn add(&self, name: &str, component: Vec<u8>) -> Result<AdapterVersion, VersionError> {
+        let (Some(host), Some(configured)) = (&self.host, self.registry.standing(name)) else {
+            return Err(VersionError::NoAdapter(name.to_owned()));
+        };
+        let refused = |error: LoadError| VersionError::Refused(error.to_string());
+        let adapter = host.load_bytes(component.clone()).await.map_err(refused)?;
+        if let Standing::Ready(configured) = &configured
+            && configured.manifest().id != adapter.manifest().id
+        {
+            let (id, known) = (&adapter.manifest().id, &configured.manifest().id);
+            return Err(VersionError::Refused(format!("it is the adapter {id}, and {name} is {known}")));
+        }
+        let digest: [u8; 32] = Sha256::digest(&component).into();
+        let key = keys::adapter_version(&digest, name);
+        let added = match self.store.get(&key)? {
+            Some(known) => version(&key, &known)?,
+            None => self.keep(name, &digest, &component, &adapter).await?,
+        };
+        self.registry.stand_version(name, &added.sha256, Standing::Ready(adapter));
+        self.forget_old(name).await?;
+        Ok(added)
+    }
+
+    async fn keep(
+        &self,
+        name: &str,
+        digest: &[u8; 32],
+        component: &[u8],
+        adapter: &Adapter,
+    ) -> Result<AdapterVersion, VersionError> {
+        let parts: Vec<(u32, &[u8])> = (0..).zip(component.chunks(PART_BYTES)).collect();
+        for some in parts.chunks(PARTS_AT_ONCE) {
+            let mut batch = Batch::new();
+            for (number, part) in some {
+                batch.put(keys::adapter_part(digest, *number), part.to_vec());
+            }
+            self.store.commit(batch).await?;
+        }
+        let added = AdapterVersion {
+            name: name.to_owned(),
+            sha256: hex::encode(digest),
+            version: adapter.manifest().version.clone(),
+            bytes: component.len() as u64,
+            uploaded_at: clock::now(),
+        };
+        let mut batch = Batch::new();
+        batch.put(keys::adapter_version(digest, name), json(&added));
+        self.store.commit(batch).await?;
+        Ok(added)
+    }
+
+    /// Of one name, the newest first.
+    pub(crate) fn of(&self, name: &str) -> Result<Vec<AdapterVersion>, VersionError> {
+        let all = self.store.scan(Space::AdapterVersion.range(), Direction::Forward, usize::MAX)?;
+        let of_name = all.iter().filter(|(key, _)| keys::parse_adapter_version(key).is_some_and(|(_, of)| of == name));
+        let mut versions = of_name.map(|(key, value)| version(key, value)).collect::<Result<Vec<_>, _>>()?;
+        versions.sort_by(|a, b| (b.uploaded_at, &b.sha256).cmp(&(a.uploaded_at, &a.sha256)));
+        Ok(versions)
+    }
+
+    async fn forget_old(&self, name: &str) -> Result<(), VersionError> {
+        let mut kept = self.of(name)?;
+        let old = kept.split_off(VERSIONS.min(kept.len()));
+        if old.is_empty() {
+            return Ok(());
+        }
+        let rolled_out = self.store.scan(Space::LocationAdapter.range(), Direction::Forward, usize::MAX)?;
+        let rolled_out: Vec<RolledOut> =
+            rolled_out.iter().map(|(key, value)| choice(key, value)).collect::<Result<_, _>>()?;
+        let wanted = |sha256: &String| {
+            rolled_out.iter().any(|it| it.now.as_ref() == Some(sha256) || it.before.as_ref() == Some(sha256))
+        };
+        for old in old.iter().filter(|old| !wanted(&old.sha256)) {
+            let Some(digest) = digest(&old.sha256) else { continue };
+            let mut batch = Batch::new();
+            batch.delete(keys::adapter_version(&digest, name));
+            // Under another name it may be there still.
+            let range = keys::adapter_versions(&digest);
+            if self.store.scan_keys(range, Direction::Forward, 2)?.len() < 2 {
+                for part in self.store.scan_keys(keys::adapter_parts(&digest), Direction::Forward, usize::MAX)? {
+                    batch.delete(part);
+                }
+            }
+            self.store.commit(batch).await?;
+        }
+        Ok(())
+    }
+
+    /// What a location was given, where the configuration still gives it this adapter.
+    pub(crate) fn at(&self, location: &LocationSetup) -> Result<RolledOut, StoreError> {
+        let name = self.name(location).unwrap_or_default();
+        let key = keys::location_adapter(location.id.0);
+        let rolled_out = self.store.get(&key)?.map(|value| choice(&key, &value)).transpose()?.unwrap_or_default();
+        Ok(if rolled_out.name == name {
+            rolled_out
+        } else {
+            RolledOut { name: name.to_owned(), ..RolledOut::default() }
+        })
+    }
+
+    fn name(&self, location: &LocationSetup) -> Option<&str> {
+        Some(&self.setup.sources.get(&location.source?)?.adapter)
+    }
+
+    /// The location comes into memory: it runs what it was given.
+    pub(crate) fn arrive(&self, location: &LocationSetup) -> Result<(), StoreError> {
+        let Some(name) = self.name(location) else { return Ok(()) };
+        let now = self.at(location)?.now;
+        if let Some(sha256) = &now {
+            self.prepare(name, sha256);
+        }
+        self.registry.choose(name, &location.id.to_string(), now.as_deref());
+        Ok(())
+    }
+
+    /// Loads a version in the background. One that cannot be loaded closes its locations: what was rolled out is not replaced in silence.
+    fn prepare(&self, name: &str, sha256: &str) {
+        let known = self.registry.version(name, sha256);
+        let Some(host) = self.host.clone().filter(|_| !matches!(known, Some(Standing::Ready(_) | Standing::Preparing)))
+        else {
+            return;
+        };
+        self.registry.stand_version(name, sha256, Standing::Preparing);
+        let (registry, store) = (self.registry.clone(), self.store.clone());
+        let (name, sha256) = (name.to_owned(), sha256.to_owned());
+        tokio::spawn(async move {
+            let read = tokio::task::spawn_blocking({
+                let sha256 = sha256.clone();
+                move || component(&*store, &sha256).map_err(|error| error.to_string())
+            });
+            let loaded = match read.await.unwrap_or_else(|ended| Err(ended.to_string())) {
+                Ok(bytes) => host.load_bytes(bytes).await.map_err(|error| error.to_string()),
+                Err(reason) => Err(reason),
+            };
+            let standing = loaded.map_or_else(
+                |reason| {
+                    tracing::error!(
+                        name,
+                        sha256,
+                        reason,
+                        "a version of an adapter cannot be used; its locations are closed"
+                    );
+                    Standing::Refused(reason.into())
+                },
+                |adapter| {
+                    tracing::info!(name, version = adapter.manifest().version, sha256, "adapter version: ready");
+                    Standing::Ready(adapter)
+                },
+            );
+            registry.stand_version(&name, &sha256, standing);
+        });
+    }
+
+    /// The adapter that a location would run with this version; without one that of the configuration.
+    pub(crate) async fn loaded(
+        &self,
+        location: &LocationSetup,
+        sha256: Option<&str>,
+    ) -> Result<Arc<Adapter>, VersionError> {
+        let (Some(name), Some(host)) = (self.name(location), &self.host) else {
+            return Err(VersionError::NoneAtLocation);
+        };
+        let Some(sha256) = sha256 else {
+            let closed = || VersionError::Refused("the adapter of the configuration is not ready".to_owned());
+            return self.registry.get(name).ok_or_else(closed);
+        };
+        let missing = || VersionError::NoVersion(sha256.to_owned());
+        let digest = digest(sha256).ok_or_else(missing)?;
+        self.store.get(&keys::adapter_version(&digest, name))?.ok_or_else(missing)?;
+        if let Some(Standing::Ready(adapter)) = self.registry.version(name, sha256) {
+            return Ok(adapter);
+        }
+        let bytes = component(&*self.store, sha256)?;
+        let adapter = host.load_bytes(bytes).await.map_err(|error| VersionError::Refused(error.to_string()))?;
+        self.registry.stand_version(name, sha256, Standing::Ready(adapter.clone()));
+        Ok(adapter)
+    }
+
+    /// From its next call on the location runs this version.
+    pub(crate) async fn roll_out(
+        &self,
+        location: &LocationSetup,
+        sha256: Option<String>,
+    ) -> Result<RolledOut, VersionError> {
+        self.change(location, |known| {
+            let before = if known.now == sha256 { known.before } else { known.now };
+            Ok(RolledOut { now: sha256.clone(), before, ..known })
+        })
+        .await
+    }
+
+    /// Back to the version before the last roll-out.
+    pub(crate) async fn roll_back(&self, location: &LocationSetup) -> Result<RolledOut, VersionError> {
+        self.change(location, |known| match known.now == known.before {
+            true => Err(VersionError::NothingBefore),
+            false => Ok(RolledOut { now: known.before, before: known.now, ..known }),
+        })
+        .await
+    }
+
+    async fn change(
+        &self,
+        location: &LocationSetup,
+        next: impl Fn(RolledOut) -> Result<RolledOut, VersionError>,
+    ) -> Result<RolledOut, VersionError> {
+        let name = self.name(location).ok_or(VersionError::NoneAtLocation)?.to_owned();
+        let key = keys::location_adapter(location.id.0);
+        for _ in 0..TRIES {
+            let stored = self.store.read(&key)?;
+            let rolled_out = next(self.at(location)?)?;
+            let mut batch = Batch::new();
+            batch.expect_unchanged(key.clone(), stored.map(|stored| stored.version));
+            batch.put(key.clone(), json(&rolled_out));
+            match self.store.commit(batch).await {
+                Ok(()) => {
+                    if let Some(sha256) = &rolled_out.now {
+                        self.prepare(&name, sha256);
+                    }
+                    self.registry.choose(&name, &location.id.to_string(), rolled_out.now.as_deref());
+                    return Ok(rolled_out);
+                }
+                Err(CommitError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(VersionError::Store(CommitError::Conflict { key }))
+    }
+}
+
+/// Describes, and reads the first page of everything. Nothing is written, and no cursor of the location moves. What the adapter names as
+/// the EHR's limit is kept to.
+pub(crate) async fn try_dry(ehr: &dyn Ehr) -> Result<Vec<Tried>, VersionError> {
+    let failed = |call: String| move |fault: Fault| VersionError::Trial { call, fault: fault.to_string() };
+    let description = ehr.describe(CALL).await.map_err(failed("describe".to_owned()))?;
+    let pause = description.requests_per_minute.map(|most| Duration::from_secs(60) / most.max(1));
+    let mut tried = vec![Tried { resource: None, records: 0, skipped: 0 }];
+    for ability in &description.pulls {
+        if let Some(pause) = pause {
+            tokio::time::sleep(pause).await;
+        }
+        let page = ehr.pull(ability.resource, None, TRIED_RECORDS, CALL).await;
+        let page = page.map_err(failed(format!("pull {:?}", ability.resource)))?;
+        let (records, skipped) = (page.records.len(), page.skipped.len());
+        tried.push(Tried { resource: Some(ability.resource), records, skipped });
+    }
+    Ok(tried)
+}
+
+fn component(store: &dyn Store, sha256: &str) -> Result<Vec<u8>, VersionError> {
+    let missing = || VersionError::NoVersion(sha256.to_owned());
+    let digest = digest(sha256).ok_or_else(missing)?;
+    let mut bytes = Vec::new();
+    for number in 0.. {
+        let Some(part) = store.get(&keys::adapter_part(&digest, number))? else { break };
+        bytes.extend(part);
+    }
+    let whole: [u8; 32] = Sha256::digest(&bytes).into();
+    if whole == digest { Ok(bytes) } else { Err(missing()) }
+}
+
+fn digest(sha256: &str) -> Option<[u8; 32]> {
+    hex::decode(sha256).ok()?.try_into().ok()
+}
+
+fn version(key: &[u8], value: &[u8]) -> Result<AdapterVersion, StoreError> {
+    serde_json::from_slice(value).map_err(|_| StoreError::damaged(key, "not what was noted of a version of an adapter"))
+}
+
+fn choice(key: &[u8], value: &[u8]) -> Result<RolledOut, StoreError> {
+    serde_json::from_slice(value).map_err(|_| StoreError::damaged(key, "not what was noted of a location's adapter"))
+}
+
+fn json(noted: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(noted).expect("texts and numbers can always be written as JSON")
+}

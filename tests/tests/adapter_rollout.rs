@@ -1,0 +1,177 @@
+//! A running server takes a version of an adapter, rolls it out to a location and takes it back, as an operator types it.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use adapter_kit::{Manifest, pack};
+use location::zone::Date;
+use sandbox_ehr::Control;
+use serde_json::{Value, json};
+use tests::harness::{
+    components,
+    ehr_server::EhrServer,
+    fixtures,
+    http_client::Caller,
+    poll::until,
+    process::{HASTY, Installation, LOCATIONS, OPERATOR_KEY, SUBDOMAIN},
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
+
+/// The sandbox adapter as another version, or as another adapter.
+fn packed(dir: &Path, id: &str, version: &str) -> PathBuf {
+    let known = fs::read_to_string(components::root().join("adapters/sandbox/adapter.toml")).unwrap();
+    let text = known
+        .replace("id = \"sandbox\"", &format!("id = \"{id}\""))
+        .replace("version = \"0.1.0\"", &format!("version = \"{version}\""));
+    let component = fs::read(components::component("sandbox")).unwrap();
+    let file = dir.join(format!("{id}-{version}.wasm"));
+    fs::write(&file, pack(&component, &Manifest::parse(&text).unwrap()).unwrap()).unwrap();
+    file
+}
+
+struct Operator<'a> {
+    at: &'a Installation,
+}
+
+impl Operator<'_> {
+    /// Whether it ended well, and what it said.
+    fn types(&self, arguments: &[&str]) -> (bool, String) {
+        let mut command = Command::new(PROGRAM);
+        command.arg("adapter").args(arguments).args(["--server", &format!("http://{}", self.at.address)]);
+        let output = command.env("PRACTICE_SYNC_KEY", OPERATOR_KEY).output().unwrap();
+        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        (output.status.success(), said)
+    }
+
+    fn does(&self, arguments: &[&str]) -> String {
+        let (well, said) = self.types(arguments);
+        assert!(well, "{arguments:?}: {said}");
+        said
+    }
+
+    fn is_refused(&self, arguments: &[&str], why: &str) {
+        let (well, said) = self.types(arguments);
+        assert!(!well && said.contains(why), "{arguments:?}: {why}: {said}");
+    }
+
+    /// The version a location runs.
+    async fn version_at(&self, location: u32) -> String {
+        let mut caller = self.at.sign_in_operator().await.unwrap();
+        // After a start it is prepared first.
+        until("an adapter that is ready", async || {
+            let (status, told) = caller.get(&format!("/locations/{location}/sync")).await.unwrap();
+            assert_eq!(status, 200, "{told}");
+            told["data"]["adapter"]["version"].as_str().map(str::to_owned)
+        })
+        .await
+    }
+}
+
+/// Until the EHR has it.
+async fn books(caller: &mut Caller, location: u32) {
+    let at = |route: &str| format!("{route}?subdomain={SUBDOMAIN}&location_id={location}");
+    let start = Date(fixtures::today()).add_days(2).to_string();
+    let asked = json!({"start_date": start, "days": 7, "limit": 1});
+    let found = until("slots", async || {
+        let (status, found) = caller.post(&at("/intent/booking/search"), &asked).await.unwrap();
+        (status == 200).then_some(found)
+    });
+    let slot = found.await["slots"][0]["slot_token"].clone();
+    let patient = json!({"first_name": "Zoë", "last_name": "Łopata", "date_of_birth": "1990-02-28",
+        "phone_number": "+1 312 555 0100", "email": "zoe@mail.example"});
+    let body = json!({"slot_token": slot, "idempotency_key": format!("at-{location}"), "patient": patient});
+    let (status, made) = caller.post(&at("/intent/booking/book"), &body).await.unwrap();
+    assert_eq!(status, 200, "{made}");
+    let path = format!("/appointments/{}?subdomain={SUBDOMAIN}", made["booking"]["appointment_id"]);
+    until("the EHR to have it", async || {
+        let (_, shown) = caller.get(&path).await.unwrap();
+        (shown["data"]["appt"]["ehr_writeback"] == "confirmed" || shown["data"]["ehr_writeback"] == "confirmed")
+            .then_some(())
+    })
+    .await;
+}
+
+#[actix::test]
+async fn a_version_is_uploaded_tried_rolled_out_and_taken_back_while_the_server_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let ehr = EhrServer::start(fixtures::profile(7)).unwrap();
+    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), HASTY).unwrap();
+    let process = installation.start().await.unwrap();
+    let operator = Operator { at: &installation };
+    let [(main, ..), (lakeside, ..)] = LOCATIONS;
+
+    // What is no version of this adapter is refused with the reason, and nothing is kept.
+    let garbage = dir.path().join("garbage.wasm");
+    fs::write(&garbage, "hello").unwrap();
+    operator.is_refused(&["upload", "sandbox", garbage.to_str().unwrap()], "ot a component");
+    let other = packed(dir.path(), "other", "2.0.0");
+    operator
+        .is_refused(&["upload", "sandbox", other.to_str().unwrap()], "t is the adapter other, and sandbox is sandbox");
+    operator.is_refused(&["upload", "nobody", other.to_str().unwrap()], "404");
+    assert!(!operator.does(&["versions"]).contains("  version "));
+
+    let file = packed(dir.path(), "sandbox", "2.0.0");
+    let said = operator.does(&["upload", "sandbox", file.to_str().unwrap()]);
+    let sha256 = said.split_whitespace().last().unwrap().to_owned();
+    assert!(said.starts_with("sandbox 2.0.0  ") && sha256.len() == 64, "{said}");
+    assert_eq!(operator.does(&["upload", "sandbox", file.to_str().unwrap()]), said, "the same again changes nothing");
+    assert_eq!(operator.version_at(main).await, "0.1.0", "nobody runs it yet");
+
+    // Tried, and rolled out where it was chosen.
+    let main_text = main.to_string();
+    let said = operator.does(&["rollout", &sha256, &main_text, "--dry-run"]);
+    assert!(said.contains(&format!("location {main} would run {sha256}")), "{said}");
+    assert_eq!(operator.version_at(main).await, "0.1.0");
+    operator.does(&["rollout", &sha256, &main_text]);
+    assert_eq!(
+        (operator.version_at(main).await, operator.version_at(lakeside).await),
+        ("2.0.0".into(), "0.1.0".into())
+    );
+    let mut caller = installation.sign_in().await.unwrap();
+    books(&mut caller, main).await;
+    let listed = operator.does(&["versions"]);
+    assert!(
+        listed.contains(&format!("location {main} {sha256}"))
+            && listed.contains(&format!("location {lakeside} configured")),
+        "{listed}"
+    );
+
+    // A trial that fails changes nothing.
+    let down = |how: Value| Control::Switch([("down".to_owned(), how)].into_iter().collect());
+    ehr.ehr().control(down(json!({"until_ms": i64::MAX, "how": "broken"}))).unwrap();
+    operator.is_refused(
+        &["rollout", &sha256, &lakeside.to_string()],
+        "The trial failed and nothing was changed. describe: ",
+    );
+    ehr.ehr().control(down(Value::Null)).unwrap();
+    assert_eq!(operator.version_at(lakeside).await, "0.1.0");
+    operator.is_refused(&["rollout", &"ab".repeat(32), &main_text], "404");
+    operator.is_refused(&["rollback", &lakeside.to_string()], "othing was rolled out");
+
+    // A restart goes on with it, and one command takes it back, and forth.
+    process.stop().unwrap();
+    let process = installation.start().await.unwrap();
+    assert_eq!(
+        (operator.version_at(main).await, operator.version_at(lakeside).await),
+        ("2.0.0".into(), "0.1.0".into())
+    );
+    assert!(operator.does(&["rollback", &main_text]).contains("runs configured"));
+    assert_eq!(operator.version_at(main).await, "0.1.0");
+    operator.does(&["rollback", &main_text]);
+    assert_eq!(operator.version_at(main).await, "2.0.0");
+    operator.does(&["rollout", "configured", &main_text]);
+    assert_eq!(operator.version_at(main).await, "0.1.0");
+
+    // Clients may not.
+    let mut client = installation.sign_in().await.unwrap();
+    let body = json!({"version": sha256});
+    let (status, answer) = client.post(&format!("/locations/{main}/adapter"), &body).await.unwrap();
+    assert_eq!((status, &answer["data"]), (403, &Value::Null), "{answer}");
+    assert_eq!(installation.panics().unwrap(), [""; 0]);
+    drop(process);
+}
