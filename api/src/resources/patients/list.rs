@@ -21,7 +21,7 @@ use crate::{
         query::Params,
     },
     values::{
-        kinds::{boolean, id, phone, text, times::birth_date},
+        kinds::{boolean, id, phone, text, times::date},
         limits::{MAX_EMAIL, MAX_NAME, MAX_PAGE_WITH_RELATED},
         versions::Version,
     },
@@ -32,12 +32,12 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (v2, financial) = (call.version.is_v2(), call.key.grants.financial);
     let (location, (listing, criteria, asked)) = call.at_location(|input| {
         let asked = if v2 { asked(input, INCLUDES_OF_LIST, financial) } else { Vec::new() };
-        let (criteria, today) = (Criteria::read(&mut input.query), input.today);
+        let criteria = Criteria::read(&mut input.query);
         let people = input.listing().sort().name().since().foreign_id();
         let people = people
             .by("email", text(MAX_EMAIL), Filter::Email)
             .by("phone_number", phone(), Filter::Phone)
-            .by("date_of_birth", birth_date(today), Filter::DateOfBirth)
+            .by("date_of_birth", date(), Filter::DateOfBirth)
             .flag("inactive", Filter::Inactive)
             .flag("new_patient", Filter::NewPatient)
             .flag("non_patient", Filter::NonPatient);
