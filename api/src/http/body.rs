@@ -25,6 +25,8 @@ use crate::{
 
 const NO_OBJECT: &str = "The body must be a JSON object.";
 
+/// The first is the documented one, which generated clients know.
+const COMPONENT_TYPES: [&str; 2] = ["application/octet-stream", "application/wasm"];
 /// For a component over a slow line.
 const COMPONENT_TIME: Duration = Duration::from_secs(120);
 
@@ -54,9 +56,10 @@ pub(crate) async fn collect(headers: &HeaderMap, payload: Payload, rules: BodyRu
 /// A component of an adapter: larger than what clients send, and longer on its way.
 pub(crate) async fn component(headers: &HeaderMap, payload: Payload, timeout: Duration) -> Result<Bytes, ApiError> {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if !kind.eq_ignore_ascii_case("application/wasm") {
+    if !COMPONENT_TYPES.iter().any(|it| kind.eq_ignore_ascii_case(it)) {
         return Err(ApiError::MediaType(
-            "The body must be a component, sent with Content-Type: application/wasm.".into(),
+            "The body must be a component, sent with Content-Type: application/octet-stream or application/wasm."
+                .into(),
         ));
     }
     let rules = BodyRules { max_bytes: COMPONENT_BYTES as usize, timeout: timeout.max(COMPONENT_TIME) };

@@ -117,9 +117,8 @@ fn operation(route: &'static Route, versions: &[Version], told: &Described, sche
         "responses": responses,
     });
     if route.takes_component {
-        let content =
-            json!({"application/wasm": {"schema": {"type": "string", "contentMediaType": "application/wasm"}}});
-        operation["requestBody"] = json!({"required": true, "content": content});
+        let component = json!({"schema": {"type": "string", "format": "binary"}});
+        operation["requestBody"] = json!({"required": true, "content": {"application/octet-stream": component}});
     }
     if let Some(body) = bodies::request(&told.body, &id, schemas) {
         operation["requestBody"] = body;
