@@ -5,6 +5,7 @@ use engine::{
     lists::{Filter, name_matches},
     records::Patient,
 };
+use location::zone::Date;
 
 use super::{
     along::{INCLUDES_OF_LIST, Related, asked},
@@ -21,7 +22,7 @@ use crate::{
         query::Params,
     },
     values::{
-        kinds::{boolean, id, phone, text, times::date},
+        kinds::{boolean, id, phone, text, times::birth_date},
         limits::{MAX_EMAIL, MAX_NAME, MAX_PAGE_WITH_RELATED},
         versions::Version,
     },
@@ -37,7 +38,8 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         let people = people
             .by("email", text(MAX_EMAIL), Filter::Email)
             .by("phone_number", phone(), Filter::Phone)
-            .by("date_of_birth", date(), Filter::DateOfBirth)
+            // In the future nobody was born: nobody is found.
+            .by("date_of_birth", birth_date(Date::MAX), Filter::DateOfBirth)
             .flag("inactive", Filter::Inactive)
             .flag("new_patient", Filter::NewPatient)
             .flag("non_patient", Filter::NonPatient);
