@@ -149,7 +149,7 @@ pub(crate) async fn upload(mut call: Call) -> HttpResult {
     let name = call.path("adapter", text(MAX_NAME))?;
     call.anywhere(|_| Some(()))?;
     let component = std::mem::take(&mut call.component);
-    let added = call.api.engine.add_adapter_version(&name, component.to_vec()).await?;
+    let added = call.api.engine.add_adapter_version(&name, component.into()).await?;
     Ok(call.show(AdapterVersionView::from(added)))
 }
 

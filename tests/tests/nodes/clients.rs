@@ -270,9 +270,7 @@ impl Teller<'_> {
             sleep(Duration::from_millis(self.random.draw() % 60)).await;
         }
     }
-}
 
-impl Teller<'_> {
     /// The appointment a call was about, for whoever reads why it was refused.
     async fn what_is_there(&self, node: SocketAddr, asked: &Asked) -> String {
         let (Asked::Move { appointment, .. } | Asked::Confirm { appointment } | Asked::Cancel { appointment }) = asked
