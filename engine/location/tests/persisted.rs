@@ -61,7 +61,7 @@ fn a_snapshot_keeps_its_names() {
         "keys": {"k": {"fingerprint":"f","appointment":7,"expires":9}},
         "queue": {"writes": [[1, {"work":{"create_appointment":7},"lane":{"patient":3},"key":"k","queued_at":1,
             "deadline":9,"attempts":1,"state":{"Calling":{"kind":"push","until":5}},"unknown":false,"not_found":0,
-            "sent":null,"sent_hour":null,"overtaken":true,"reason":null}]], "next": 2},
+            "sent":null,"sent_hour":null,"overtaken":true,"reason":null,"clock_changed":false}]], "next": 2},
         "path": {"failing":[1],"blocked":{"why":"breaker","since":1,"until":2},"blocks":1},
         "gate": {"gate":{"shut":"logged_out"},"since":1},
         "quota": {"spent":0,"at":0},
