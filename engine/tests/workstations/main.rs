@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use location::resource::Operation;
 use office::{Cloud, Does, Office, until};
+use processor::write_requests::Status;
 use serde_json::json;
 
 #[actix::test]
@@ -117,6 +118,9 @@ async fn what_waits_for_the_staff_is_shown_to_whoever_comes_next() {
     office.pay("1").await;
     office.pay("2").await;
     let asked = until("both are asked for", async || Some(first.asked()).filter(|asked| asked.len() == 2)).await;
+    // A write that is still being sent when the workstations change has the pause of an attempt before it is tried again.
+    let waiting = async || Some(office.writes().await).filter(|all| all.iter().all(|it| it.status != Status::Sending));
+    until("both wait", waiting).await;
     first.say(json!({"type": "state", "session": "in", "paused": false, "awaiting": 2}));
     let second = office.connect(&two, Does::AsksTheStaff).await;
     first.leave().await;
