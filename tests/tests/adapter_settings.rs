@@ -74,6 +74,21 @@ fn inspect_shows_what_an_adapter_asks_for_and_its_settings() {
 }
 
 #[test]
+fn print_default_shows_the_settings_of_an_adapter() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let output = command
+        .args(["config", "print-default", "--adapter"])
+        .arg(components::component("gated-cloud"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert!(toml::from_str::<toml::Table>(&said).is_ok(), "{said}");
+    let expected = "# [institutions.locations.adapter_config]\n# # ";
+    assert!(said.contains(expected) && said.contains("# requests_per_minute = \"60\"\n"), "{said}");
+}
+
+#[test]
 fn the_readme_of_each_adapter_shows_what_it_declares() {
     for name in ["fhir", "gated-cloud", "gnuhealth", "opendental", "sandbox"] {
         let dir = components::root().join("adapters").join(name);

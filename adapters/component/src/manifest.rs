@@ -93,6 +93,11 @@ impl Manifest {
         settings::table(&self.settings)
     }
 
+    /// The settings as lines of a configuration, commented out; none where none are declared.
+    pub fn settings_example(&self) -> Option<String> {
+        settings::example(&self.settings)
+    }
+
     /// Of an `adapter.toml`. Unknown keys are errors that say where; of values out of range all are told.
     pub fn parse(text: &str) -> Result<Manifest, String> {
         let manifest: Manifest = toml::from_str(text).map_err(|e| e.to_string().trim_end().to_string())?;

@@ -150,6 +150,19 @@ pub(crate) fn table(declared: &BTreeMap<String, Setting>) -> Option<String> {
     (!rows.is_empty()).then(|| format!("| setting | values | default | |\n|---|---|---|---|\n{rows}"))
 }
 
+/// The settings as lines of a configuration, each commented out with its default; nothing where none are declared.
+pub(crate) fn example(declared: &BTreeMap<String, Setting>) -> Option<String> {
+    let line = |(name, setting): (&String, &Setting)| {
+        let required = if setting.required { " Required." } else { "" };
+        let default = setting.default.as_ref().map(Default::to_string).unwrap_or_default();
+        let value = toml::Value::String(default);
+        let doc = setting.doc.split_whitespace().collect::<Vec<_>>().join(" ");
+        format!("# # {doc} Values: {}.{required}\n# {name} = {value}\n", setting.values())
+    };
+    let lines: String = declared.iter().map(line).collect();
+    (!lines.is_empty()).then_some(lines)
+}
+
 /// Everything that is wrong in what a manifest declares.
 pub(crate) fn problems(declared: &BTreeMap<String, Setting>) -> Vec<String> {
     declared.iter().filter_map(|(name, setting)| setting.problem(name)).collect()
@@ -181,6 +194,8 @@ pub(crate) fn refused<'a>(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+
+    use std::collections::BTreeMap;
 
     use crate::Manifest;
 
@@ -223,6 +238,19 @@ mod tests {
              | `types` | JSON |  | Appointment types. |\n"
         );
         assert_eq!(Manifest::parse(HEAD).unwrap().settings_table(), None);
+    }
+
+    #[test]
+    fn an_example_can_be_uncommented_as_it_is() {
+        let manifest = Manifest::parse(&format!("{HEAD}{DECLARED}")).unwrap();
+        let example = manifest.settings_example().unwrap();
+        assert!(example.contains("# # Rows of a page. Values: 1 to 1000.\n# page = \"100\"\n"), "{example}");
+        assert!(example.contains("# # The practice's site. Values: text. Required.\n# site = \"\"\n"), "{example}");
+        let uncommented: String = example.lines().map(|line| format!("{}\n", &line[2..])).collect();
+        let set: BTreeMap<String, String> = toml::from_str(&uncommented).unwrap();
+        assert_eq!(set.len(), 4);
+        assert_eq!((set["page"].as_str(), set["slots"].as_str()), ("100", "on"));
+        assert_eq!(Manifest::parse(HEAD).unwrap().settings_example(), None);
     }
 
     #[test]

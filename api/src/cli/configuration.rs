@@ -9,7 +9,7 @@ use std::{
 use clap::Subcommand;
 use engine::{
     adapter_host::{Host, Manifest, plain},
-    setup::{LocationSetup, Setup},
+    setup::{LocationSetup, Setup, guests::HostLimits},
 };
 use location::ids::LocationId;
 
@@ -24,7 +24,11 @@ pub(super) enum Command {
     /// Report every problem of a file, with its line.
     Check { file: PathBuf },
     /// Print a complete configuration file with all defaults and comments.
-    PrintDefault,
+    PrintDefault {
+        /// A component: print what its adapter lets an operator set, too. Can be given several times.
+        #[arg(long, value_name = "FILE")]
+        adapter: Vec<PathBuf>,
+    },
     /// Create an API key. It is shown once.
     NewKey,
 }
@@ -32,13 +36,44 @@ pub(super) enum Command {
 pub(super) fn run(command: Command) -> ExitCode {
     match command {
         Command::Check { file } => check(&file),
-        Command::PrintDefault => {
-            // A reader that has gone away is not an error.
-            let _ = io::stdout().write_all(config::DEFAULT.as_bytes());
-            ExitCode::SUCCESS
-        }
+        Command::PrintDefault { adapter } => print_default(&adapter),
         Command::NewKey => new_key(),
     }
+}
+
+fn print_default(adapters: &[PathBuf]) -> ExitCode {
+    let judged = judge(HostLimits::default(), adapters.iter().map(PathBuf::as_path));
+    let mut text = config::DEFAULT.to_owned();
+    for (file, judged) in adapters.iter().zip(judged) {
+        match judged {
+            Ok(manifest) => text.push_str(&settings_of(&manifest)),
+            Err(reason) => return fail(format_args!("{}: {}", file.display(), plain(&reason, REASON))),
+        }
+    }
+    // A reader that has gone away is not an error.
+    let _ = io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
+}
+
+fn settings_of(manifest: &Manifest) -> String {
+    let Some(example) = manifest.settings_example() else {
+        return format!("\n# The adapter `{}` has no settings.\n", manifest.id);
+    };
+    format!(
+        "\n# What a location of the adapter `{}` can set, below the location:\n# [institutions.locations.adapter_config]\n{example}",
+        manifest.id
+    )
+}
+
+/// What a server would say of each: its manifest, or why it does not take it.
+fn judge<'a>(limits: HostLimits, files: impl Iterator<Item = &'a Path>) -> Vec<Result<Manifest, String>> {
+    actix_web::rt::System::new().block_on(async {
+        let mut judged = Vec::new();
+        for file in files {
+            judged.push(Host::judge(limits.clone(), file).await.map_err(|error| error.to_string()));
+        }
+        judged
+    })
 }
 
 fn check(file: &Path) -> ExitCode {
@@ -75,22 +110,19 @@ fn check(file: &Path) -> ExitCode {
 /// for a location of theirs.
 fn refused_adapters(config: &Config) -> Vec<(String, String)> {
     let rules = &config.setup.engine;
-    let judge =
-        async |file: &Path| Host::judge(rules.guests.host.clone(), file).await.map_err(|error| error.to_string());
-    actix_web::rt::System::new().block_on(async {
-        let mut refused = Vec::new();
-        for (name, file) in &rules.adapters {
-            match judge(file).await {
-                Ok(manifest) => {
-                    for (location, wrong) in wrongly_set(&config.setup, name, &manifest) {
-                        refused.push((plain(name, REASON), format!("adapter_config of location {location}: {wrong}")));
-                    }
+    let judged = judge(rules.guests.host.clone(), rules.adapters.values().map(PathBuf::as_path));
+    let mut refused = Vec::new();
+    for (name, judged) in rules.adapters.keys().zip(judged) {
+        match judged {
+            Ok(manifest) => {
+                for (location, wrong) in wrongly_set(&config.setup, name, &manifest) {
+                    refused.push((plain(name, REASON), format!("adapter_config of location {location}: {wrong}")));
                 }
-                Err(reason) => refused.push((plain(name, REASON), plain(&reason, REASON))),
             }
+            Err(reason) => refused.push((plain(name, REASON), plain(&reason, REASON))),
         }
-        refused
-    })
+    }
+    refused
 }
 
 /// What is set for the locations of an adapter, and is not what it takes.
