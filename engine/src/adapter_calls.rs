@@ -1,5 +1,8 @@
-//! What an operator does with versions of adapters.
+//! What an operator does with versions of adapters, and what their calls cost.
 
+use std::collections::BTreeMap;
+
+use adapter_host::{CostsByCall, Host};
 use location::ids::LocationId;
 use records::sync_state::AdapterState;
 
@@ -56,6 +59,17 @@ impl Engine {
         let rolled_out = self.connections().adapters().roll_back(setup).await?;
         self.ask_anew(location).await;
         Ok(rolled_out)
+    }
+
+    /// What the calls of each adapter have cost in this process, by the identifier in its manifest.
+    pub fn adapter_costs(&self) -> BTreeMap<String, CostsByCall> {
+        self.connections().adapters().host().map(Host::costs_by_adapter).unwrap_or_default()
+    }
+
+    /// What the calls for a location have cost in this process.
+    pub fn adapter_costs_at(&self, location: LocationId) -> CostsByCall {
+        let host = self.connections().adapters().host();
+        host.map(|host| host.costs_at(&location.to_string())).unwrap_or_default()
     }
 
     async fn ask_anew(&self, location: LocationId) {

@@ -109,6 +109,10 @@ impl AdapterVersions {
         &self.registry
     }
 
+    pub(crate) fn host(&self) -> Option<&Host> {
+        self.host.as_ref()
+    }
+
     /// Verifies a component as a start does, and keeps it. The same one again changes nothing.
     pub(crate) async fn add(&self, name: &str, component: Vec<u8>) -> Result<AdapterVersion, VersionError> {
         let (Some(host), Some(configured)) = (&self.host, self.registry.standing(name)) else {

@@ -70,6 +70,27 @@ impl Operator<'_> {
         })
         .await
     }
+
+    /// By location for one of them, by adapter in the metrics. A write is one request or more, and a new patient is another.
+    async fn sees_the_costs_of_a_booking(&self, location: u32) {
+        let mut caller = self.at.sign_in_operator().await.unwrap();
+        let (_, told) = caller.get(&format!("/locations/{location}/sync")).await.unwrap();
+        let calls = told["data"]["adapter_calls"].as_array().unwrap();
+        let push = calls.iter().find(|calls| calls["call"] == "push").unwrap();
+        assert!(push["answered"].as_u64() >= Some(2) && push["requests"].as_u64() >= Some(2), "{push}");
+        assert!(push["sent_bytes"].as_u64() > Some(0) && push["memory_bytes"].as_u64() > Some(0), "{push}");
+        assert!(calls.iter().any(|calls| calls["call"] == "describe"), "{told}");
+
+        let metrics = self.at.metrics().await.unwrap();
+        let value = |name: &str, labels: &str| -> f64 {
+            let name = format!("practice_sync_adapter_{name}{{adapter=\"sandbox\",call=\"push\"{labels}}} ");
+            let found = metrics.lines().find_map(|line| line.strip_prefix(&name));
+            found.unwrap_or_else(|| panic!("{name} is missing in {metrics}")).parse().unwrap()
+        };
+        assert!(value("ended_total", ",outcome=\"answered\"") >= 2.0);
+        assert!(value("requests_total", "") >= 2.0 && value("processor_seconds_total", "") > 0.0);
+        assert!(value("seconds_total", "") >= value("processor_seconds_total", ""));
+    }
 }
 
 /// Until the EHR has it.
@@ -134,6 +155,7 @@ async fn a_version_is_uploaded_tried_rolled_out_and_taken_back_while_the_server_
     );
     let mut caller = installation.sign_in().await.unwrap();
     books(&mut caller, main).await;
+    operator.sees_the_costs_of_a_booking(main).await;
     let listed = operator.does(&["versions"]);
     assert!(
         listed.contains(&format!("location {main} {sha256}"))

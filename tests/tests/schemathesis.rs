@@ -16,7 +16,6 @@ use tests::harness::{
     ehr_server::EhrServer,
     external::Suite,
     fixtures,
-    http_client::{Connection, request},
     packages::{Project, run},
     process::{self, API_KEY, Installation},
 };
@@ -119,9 +118,7 @@ fn requests_that_were_never_sent_are_no_success() {
 
 /// Requests the server answered so far.
 async fn answered(installation: &Installation) -> u64 {
-    let mut connection = Connection::open(installation.address).await.unwrap();
-    let answer = connection.send(&request("GET", "/metrics", &[], &[])).await.unwrap();
-    let text = String::from_utf8(answer.body).unwrap();
+    let text = installation.metrics().await.unwrap();
     let lines = text.lines().filter(|line| line.starts_with("practice_sync_http_responses_total"));
     lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
 }

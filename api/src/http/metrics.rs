@@ -1,7 +1,8 @@
-//! Answers counted for /metrics: how many, of which route, and how long they took.
+//! Answers counted for /metrics: how many, of which route, and how long they took; and how its text is written.
 
 use std::{
     collections::BTreeMap,
+    fmt::Write,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -79,6 +80,16 @@ fn limit_name(per: Option<Per>) -> &'static str {
         Some(Per::Endpoint) => "endpoint",
         None => "other",
     }
+}
+
+/// Begins a family of series in the Prometheus text format.
+pub(crate) fn family(text: &mut String, name: &str, kind: &str, help: &str) {
+    writeln!(text, "# HELP practice_sync_{name} {help}\n# TYPE practice_sync_{name} {kind}")
+        .expect("a string takes all text");
+}
+
+pub(crate) fn sample(text: &mut String, name: &str, value: impl std::fmt::Display) {
+    writeln!(text, "practice_sync_{name} {value}").expect("a string takes all text");
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //!  patients/ ─► providers, insurance_plans                 documentation, operations (open to anyone)
 //! ```
 
+mod adapter_costs;
 pub(crate) mod adapters;
 pub(crate) mod adjustments;
 pub(crate) mod appointment_types;

@@ -1,7 +1,5 @@
 //! For the operator: is it alive, is it ready, what are its numbers. Nothing here tells about a practice or a patient.
 
-use std::fmt::Write;
-
 use actix_web::{
     HttpRequest, HttpResponse,
     http::header::{CONTENT_TYPE, RETRY_AFTER},
@@ -10,11 +8,12 @@ use actix_web::{
 use engine::records::sync_state::AdapterStatus;
 use serde_json::{Value, json};
 
+use super::adapter_costs;
 use crate::{
     access::api::Api,
     http::{
         errors::{ApiError, HttpResult},
-        metrics::{BOUNDS, CLASSES, RequestMetrics, Series},
+        metrics::{BOUNDS, CLASSES, RequestMetrics, Series, family, sample},
     },
 };
 
@@ -79,6 +78,7 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
             sample(&mut text, name, value);
         }
     }
+    adapter_costs::write(&mut text, api.engine.adapter_costs());
     let engine = [
         ("locations_active", "gauge", "Locations in memory.", numbers.locations_active),
         ("commits_total", "counter", "Durable commits.", numbers.commits),
@@ -177,13 +177,4 @@ fn answers(text: &mut String, metrics: &RequestMetrics) {
 
 fn api(request: &HttpRequest) -> Result<&Data<Api>, ApiError> {
     request.app_data::<Data<Api>>().ok_or(ApiError::Internal)
-}
-
-fn family(text: &mut String, name: &str, kind: &str, help: &str) {
-    writeln!(text, "# HELP practice_sync_{name} {help}\n# TYPE practice_sync_{name} {kind}")
-        .expect("a string takes all text");
-}
-
-fn sample(text: &mut String, name: &str, value: impl std::fmt::Display) {
-    writeln!(text, "practice_sync_{name} {value}").expect("a string takes all text");
 }

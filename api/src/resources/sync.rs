@@ -15,7 +15,10 @@ use location::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::resource_names::{name, resource};
+use super::{
+    adapter_costs::AdapterCallsView,
+    resource_names::{name, resource},
+};
 use crate::{
     access::call::Call,
     http::errors::{ApiError, HttpResult},
@@ -44,6 +47,8 @@ pub(crate) struct LocationSyncView {
     read_waits: Option<String>,
     /// Null without a health record system.
     adapter: Option<AdapterView>,
+    /// What its calls have cost in the process that serves the location, since it started.
+    adapter_calls: Vec<AdapterCallsView>,
     /// The node that serves the location; null if one process serves all.
     node: Option<String>,
     /// Since when it serves the location; null if one process serves all.
@@ -156,6 +161,7 @@ impl LocationSyncView {
             gate: GateView::of(location_id, &state, now),
             read_waits: state.read_waits,
             adapter: state.adapter.map(AdapterView::of),
+            adapter_calls: Vec::new(),
             node: None,
             node_since: None,
         }
@@ -197,5 +203,11 @@ async fn view(call: &Call, location: LocationId) -> HttpResult {
     let institution = engine.setup().locations.get(&location).map(|setup| setup.institution);
     let node = engine.nodes().map(|nodes| nodes.name);
     let node_since = institution.and_then(|institution| engine.here_since(institution)).map(At);
-    Ok(call.show(LocationSyncView { node, node_since, ..LocationSyncView::of(location, state, engine.now()) }))
+    let adapter_calls = AdapterCallsView::of(engine.adapter_costs_at(location));
+    Ok(call.show(LocationSyncView {
+        adapter_calls,
+        node,
+        node_since,
+        ..LocationSyncView::of(location, state, engine.now())
+    }))
 }

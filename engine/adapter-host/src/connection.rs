@@ -22,6 +22,7 @@ use super::{
     adapter::Adapter,
     bindings::exports::practice_sync::ehr::ehr as wit,
     check, convert,
+    costs::CallCosts,
     gate::{Gate, WriteTag},
     imports::CallState,
     instance::Instance,
@@ -238,19 +239,24 @@ impl Connected {
         let ends = Instant::now() + allowed;
         let state = CallState::new(self.link.clone(), adapter.manifest.clone(), limits, ends, trace.clone(), tag);
         let (running, memory, told) = (adapter.clone(), state.copy_limit(), trace.clone());
+        let location = self.link.location.clone();
         let ended = adapter.host.threads.spawn(async move {
-            let _place = place;
+            let (_place, began, host) = (place, Instant::now(), running.host.clone());
+            let (adapter, told_of) = (running.manifest.clone(), told.clone());
             let run = async {
                 let trapped = |error| Lost::Trap(trap::reason(&error, memory, &told));
                 let instance = Instance::new(running.clone(), state).await.map_err(trapped)?;
                 work(instance).await.map_err(trapped)
             };
-            let run = metered(run, processor, &running.host.turns);
-            match timeout_at(ends, run).await {
-                Ok(Ok(ended)) => ended.map(|answer| answer.map(accept)),
+            let run = metered(run, processor, &host.turns, &told_of.spending);
+            let ended = match timeout_at(ends, run).await {
+                Ok(Ok(ended)) => ended,
                 Ok(Err(Spent)) => Err(Lost::OutOfProcessor(processor)),
                 Err(_) => Err(Lost::OutOfTime(allowed)),
-            }
+            };
+            let costs = ended_as(&ended, told_of.spending.costs(began.elapsed()));
+            host.costs.note(&adapter.id, &location, told_of.name, &costs);
+            ended.map(|answer| answer.map(accept))
         });
         let ended = ended.await.unwrap_or_else(|panic| Err(Lost::Host(panic.to_string())));
         if let Err(lost) = &ended {
@@ -302,6 +308,14 @@ impl Connected {
             .map_err(|fault| trace.heard(fault))?
             // The guest says it is written, whatever it sent.
             .map_err(|broken| Fault::Unknown(broken_contract(&convert::broken("receipt", broken))))
+    }
+}
+
+fn ended_as<T>(ended: &Result<Result<T, wit::Fault>, Lost>, costs: CallCosts) -> CallCosts {
+    match ended {
+        Ok(Ok(_)) => CallCosts { answered: 1, ..costs },
+        Ok(Err(_)) => CallCosts { faults: 1, ..costs },
+        Err(_) => CallCosts { lost: 1, ..costs },
     }
 }
 

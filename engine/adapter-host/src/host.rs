@@ -24,6 +24,7 @@ use wasmtime::{
 use super::{
     Adapter, AdapterRegistry, HostError, JudgeError, LoadError, LoadFailed, bindings,
     cache::Cache,
+    costs::{Costs, CostsByCall},
     exports::Exports,
     host_shared::{GuestThreads, HostShared},
     limits::{
@@ -70,7 +71,18 @@ impl Host {
         let compiling = Arc::new(Semaphore::new(compilers(&limits)));
         let compile_time = limits.compile;
         let signers = limits.signers.into_iter().map(Signer).collect();
-        let shared = HostShared { engine, linker, cache, threads, places, turns, compiling, compile_time, signers };
+        let shared = HostShared {
+            engine,
+            linker,
+            cache,
+            threads,
+            places,
+            turns,
+            costs: Costs::default(),
+            compiling,
+            compile_time,
+            signers,
+        };
         Ok(Host(Arc::new(shared)))
     }
 
@@ -80,6 +92,16 @@ impl Host {
         self.load_within(move || read_bounded(&file))
             .await
             .map_err(|reason| LoadFailed { path: path.to_path_buf(), reason })
+    }
+
+    /// What the calls of each adapter have cost since the host started, by the identifier in its manifest.
+    pub fn costs_by_adapter(&self) -> BTreeMap<String, CostsByCall> {
+        self.0.costs.by_adapter()
+    }
+
+    /// What the calls for a location have cost since the host started.
+    pub fn costs_at(&self, location: &str) -> CostsByCall {
+        self.0.costs.at(location)
     }
 
     /// The same of a component that came another way than in a file.

@@ -13,6 +13,7 @@ use wasmtime::{Engine, component::Linker};
 use super::{
     HostError,
     cache::Cache,
+    costs::Costs,
     imports::CallState,
     metered::{Turns, step_back},
     places::Places,
@@ -26,6 +27,8 @@ pub(super) struct HostShared {
     /// Calls that may run now.
     pub places: Places,
     pub turns: Turns,
+    /// What calls have cost since the host started.
+    pub costs: Costs,
     /// Components that may be compiled at one time. Its permits outlive a load that ran out of time: the work goes on to its end.
     pub compiling: Arc<Semaphore>,
     pub compile_time: Duration,

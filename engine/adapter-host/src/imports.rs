@@ -7,7 +7,7 @@ use std::{
 
 use setup::guests::GuestLimits;
 use tokio::time::Instant;
-use wasmtime::{StoreLimits, StoreLimitsBuilder};
+use wasmtime::{ResourceLimiter, StoreLimits, StoreLimitsBuilder};
 
 use super::{
     bindings::practice_sync::ehr::{
@@ -32,7 +32,7 @@ pub(crate) struct CallState {
     link: Arc<Link>,
     manifest: Arc<Manifest>,
     limits: GuestLimits,
-    pub store_limits: StoreLimits,
+    pub store_limits: Walls,
     deadline: Instant,
     requests: u32,
     trace: Arc<Trace>,
@@ -58,6 +58,7 @@ impl CallState {
             // The trap says how much was asked for; a failed `memory.grow` would only be an abort inside the guest.
             .trap_on_grow_failure(true)
             .build();
+        let store_limits = Walls { limits: store_limits, trace: trace.clone() };
         CallState { link, manifest, limits, store_limits, deadline, requests: 0, trace, tag }
     }
 
@@ -87,12 +88,14 @@ impl CallState {
         let request = self.link.address.request(request, &self.manifest.asks(), &self.limits);
         let request = request.map_err(Error::Refused)?;
         let (sent_before, max_body) = (self.trace.sent(), request.max_response_body);
+        let body = request.body.as_ref().map_or(0, Vec::len);
         // Before, not after: the call may end while this waits.
         self.trace.sent.store(true, Ordering::SeqCst);
         let ended = self.link.transport.send(request, left).await;
         if matches!(ended, Err(TransportError::NotSent(_))) {
             self.trace.sent.store(sent_before, Ordering::SeqCst);
         }
+        self.spent(body, !matches!(ended, Err(TransportError::NotSent(_))), ended.as_ref().ok());
         match ended {
             Ok(answer) => response(answer, max_body),
             Err(TransportError::NotSent(why)) => Err(Error::NotSent(line(&why))),
@@ -109,12 +112,15 @@ impl CallState {
         let request = request.map_err(Error::Refused)?;
         let (sent_before, max_body, changes) =
             (self.trace.sent(), request.max_response_body, self.tag.is_some() && request.method != "GET");
+        let body = request.body.as_ref().map_or(0, Vec::len);
         let request = GateRequest { write: self.tag.clone().filter(|_| changes), ..request };
         self.trace.sent.store(true, Ordering::SeqCst);
         let ended = gate.send(request, left).await;
-        if !matches!(ended, Ok(_) | Err(GateError::NoAnswer(_))) {
+        let sent = matches!(ended, Ok(_) | Err(GateError::NoAnswer(_)));
+        if !sent {
             self.trace.sent.store(sent_before, Ordering::SeqCst);
         }
+        self.spent(body, sent, ended.as_ref().ok());
         self.trace.at_gate(changes, &ended);
         match ended {
             Ok(answer) => response(answer, max_body),
@@ -122,6 +128,55 @@ impl CallState {
             Err(GateError::NoAnswer(why)) => Err(Error::NoAnswer(line(&why))),
             Err(GateError::Refused(why) | GateError::Declined(why)) => Err(Error::Refused(line(&why))),
         }
+    }
+
+    fn spent(&self, body: usize, sent: bool, answer: Option<&HttpResponse>) {
+        if sent {
+            self.trace.spending.request(body);
+        }
+        if let Some(answer) = answer {
+            self.trace.spending.answer(answer.body.len());
+        }
+    }
+}
+
+/// What the guest may take, and what of memory it took.
+pub(crate) struct Walls {
+    limits: StoreLimits,
+    trace: Arc<Trace>,
+}
+
+impl ResourceLimiter for Walls {
+    fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        let grows = self.limits.memory_growing(current, desired, maximum)?;
+        if grows {
+            self.trace.spending.more_memory(desired.saturating_sub(current));
+        }
+        Ok(grows)
+    }
+
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.limits.memory_grow_failed(error)
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        self.limits.table_growing(current, desired, maximum)
+    }
+
+    fn table_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.limits.table_grow_failed(error)
+    }
+
+    fn instances(&self) -> usize {
+        self.limits.instances()
+    }
+
+    fn tables(&self) -> usize {
+        self.limits.tables()
+    }
+
+    fn memories(&self) -> usize {
+        self.limits.memories()
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-use super::limits::LONG_CALL;
+use super::{costs::Spending, limits::LONG_CALL};
 
 /// The turns of long calls: fewer than there are threads.
 #[derive(Clone)]
@@ -27,8 +27,13 @@ impl Turns {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spent;
 
-/// Runs a call's work within its budget. It is looked at whenever the work pauses, which a computing guest does with every tick.
-pub(crate) async fn metered<T>(work: impl Future<Output = T>, budget: Duration, turns: &Turns) -> Result<T, Spent> {
+/// Runs a call's work within its budget, and notes what is used. It is looked at whenever the work pauses, which a computing guest does with every tick.
+pub(crate) async fn metered<T>(
+    work: impl Future<Output = T>,
+    budget: Duration,
+    turns: &Turns,
+    spending: &Spending,
+) -> Result<T, Spent> {
     let mut work = pin!(work);
     let mut used = Duration::ZERO;
     loop {
@@ -38,6 +43,7 @@ pub(crate) async fn metered<T>(work: impl Future<Output = T>, budget: Duration, 
             let before = thread_time();
             let polled = work.as_mut().poll(cx);
             used += thread_time().saturating_sub(before);
+            spending.processor(used);
             Poll::Ready(polled)
         });
         let polled = polled.await;
@@ -106,13 +112,13 @@ mod tests {
     async fn what_computes_is_stopped_and_what_waits_is_not() {
         let turns = Turns::new(2);
         let budget = Duration::from_millis(60);
-        assert_eq!(metered(computes(1_000), budget, &turns).await, Err(Spent));
-        assert_eq!(metered(computes(3), budget, &turns).await, Ok(()));
+        assert_eq!(metered(computes(1_000), budget, &turns, &Spending::default()).await, Err(Spent));
+        assert_eq!(metered(computes(3), budget, &turns, &Spending::default()).await, Ok(()));
         let waits = async {
             tokio::time::sleep(Duration::from_millis(150)).await;
             7
         };
-        assert_eq!(metered(waits, budget, &turns).await, Ok(7));
+        assert_eq!(metered(waits, budget, &turns, &Spending::default()).await, Ok(7));
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -121,7 +127,9 @@ mod tests {
         let calls: Vec<_> = (0..4)
             .map(|_| {
                 let turns = turns.clone();
-                tokio::spawn(async move { metered(computes(40), Duration::from_secs(5), &turns).await })
+                tokio::spawn(async move {
+                    metered(computes(40), Duration::from_secs(5), &turns, &Spending::default()).await
+                })
             })
             .collect();
         let since = Instant::now();

@@ -10,6 +10,7 @@ use records::ehr::{Fault, Write};
 use super::{
     bindings::exports::practice_sync::ehr::ehr as wit,
     convert,
+    costs::Spending,
     gate::GateError,
     limits::{LOG_LINE_BYTES, REASON_BYTES},
     link::Link,
@@ -35,6 +36,7 @@ pub(crate) struct Trace {
     wrote: AtomicBool,
     /// Why the last request at the gate was not sent.
     stopped: Mutex<Option<GateError>>,
+    pub spending: Spending,
 }
 
 impl Trace {

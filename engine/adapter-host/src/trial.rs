@@ -21,6 +21,7 @@ use super::{
     metered::{Spent, metered},
     outbound::Address,
     places::Payer,
+    trace::Trace,
     transport::{HttpRequest, Transport, TransportError, TransportFuture},
 };
 
@@ -29,9 +30,10 @@ const TIME: Duration = Duration::from_secs(5);
 pub(crate) async fn run(adapter: &Arc<Adapter>) -> Result<(), LoadError> {
     let limits = narrow(adapter.manifest(), &GuestLimits::default());
     let (ends, processor) = (Instant::now() + TIME, limits.processor);
-    let state = CallState::new(Arc::new(link()), adapter.manifest.clone(), limits, ends, Arc::default(), None);
+    let trace = Arc::new(Trace::default());
+    let state = CallState::new(Arc::new(link()), adapter.manifest.clone(), limits, ends, trace.clone(), None);
     let (starting, host) = (Instance::new(adapter.clone(), state), &adapter.host);
-    let started = timeout_at(ends, metered(starting, processor, &host.turns)).await;
+    let started = timeout_at(ends, metered(starting, processor, &host.turns, &trace.spending)).await;
     let started = started.unwrap_or(Err(Spent)).map_err(|Spent| LoadError::Start("it does not end".into()))?;
     let instance = started.map_err(|error| LoadError::Start(error.root_cause().to_string()))?;
     instance.check_types().map_err(|error| LoadError::Shape(format!("{error:#}")))

@@ -194,6 +194,12 @@ impl Installation {
         Caller::sign_in(self.address, API_KEY).await
     }
 
+    /// The text of /metrics.
+    pub async fn metrics(&self) -> io::Result<String> {
+        let answer = Connection::open(self.address).await?.send(&request("GET", "/metrics", &[], &[])).await?;
+        String::from_utf8(answer.body).map_err(io::Error::other)
+    }
+
     pub async fn sign_in_operator(&self) -> io::Result<Caller> {
         Caller::sign_in(self.address, OPERATOR_KEY).await
     }

@@ -4,6 +4,7 @@
 mod cache;
 mod containment;
 mod contract;
+mod costs;
 mod first_version;
 mod gate;
 mod network;

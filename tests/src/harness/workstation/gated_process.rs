@@ -99,11 +99,7 @@ impl GatedProcess {
 
     /// A figure of /metrics.
     pub async fn figure(&self, name: &str) -> u64 {
-        let mut connection =
-            crate::harness::http_client::Connection::open(self.installation.address).await.expect("a connection");
-        let asked = crate::harness::http_client::request("GET", "/metrics", &[], &[]);
-        let answer = connection.send(&asked).await.expect("an answer");
-        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        let text = self.installation.metrics().await.expect("an answer");
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("practice_sync_{name} ")));
         line.and_then(|value| value.trim().parse().ok()).unwrap_or_else(|| panic!("no figure {name}"))
     }

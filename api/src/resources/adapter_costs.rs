@@ -1,0 +1,84 @@
+//! What calls of adapters have cost: by adapter for /metrics, where thousands of locations would be too many series; by location in the
+//! operator's view of its read cycle.
+
+use engine::adapter_host::{CallCosts, CostsByCall};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::http::metrics::{family, sample};
+
+/// What the calls of one kind for a location have cost since the process started. Calls that did not begin are not counted.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct AdapterCallsView {
+    /// `describe`, `pull`, `push` or `find`.
+    call: &'static str,
+    /// Calls that the adapter answered without a fault.
+    answered: u64,
+    /// Calls that it answered with a fault.
+    faults: u64,
+    /// Calls that ended without an answer: the adapter trapped, or its time was up.
+    lost: u64,
+    /// Duration of all calls in seconds, waiting for the health record system included.
+    seconds: f64,
+    /// Processor time of all calls in seconds.
+    processor_seconds: f64,
+    /// Requests that reached the health record system, or may have.
+    requests: u64,
+    /// Bodies of these requests, in bytes.
+    sent_bytes: u64,
+    /// Bodies of the answers, in bytes.
+    received_bytes: u64,
+    /// The most memory that one call had, in bytes.
+    memory_bytes: u64,
+}
+
+impl AdapterCallsView {
+    pub(super) fn of(costs: CostsByCall) -> Vec<AdapterCallsView> {
+        let view = |(call, costs): (&'static str, CallCosts)| AdapterCallsView {
+            call,
+            answered: costs.answered,
+            faults: costs.faults,
+            lost: costs.lost,
+            seconds: costs.time.as_secs_f64(),
+            processor_seconds: costs.processor.as_secs_f64(),
+            requests: costs.requests,
+            sent_bytes: costs.sent,
+            received_bytes: costs.received,
+            memory_bytes: costs.memory,
+        };
+        costs.into_iter().map(view).collect()
+    }
+}
+
+/// The families of /metrics.
+pub(super) fn write(text: &mut String, by_adapter: impl IntoIterator<Item = (String, CostsByCall)>) {
+    let series: Vec<(String, CallCosts)> = by_adapter
+        .into_iter()
+        .flat_map(|(adapter, calls)| {
+            calls.into_iter().map(move |(call, costs)| (format!("adapter=\"{adapter}\",call=\"{call}\""), costs))
+        })
+        .collect();
+    family(text, "adapter_ended_total", "counter", "Calls of adapters that ended, by adapter, call and outcome.");
+    for (labels, costs) in &series {
+        for (outcome, count) in [("answered", costs.answered), ("fault", costs.faults), ("lost", costs.lost)] {
+            sample(text, &format!("adapter_ended_total{{{labels},outcome=\"{outcome}\"}}"), count);
+        }
+    }
+    type Number = fn(&CallCosts) -> f64;
+    let families: [(&str, &str, &str, Number); 6] = [
+        ("adapter_seconds_total", "counter", "Duration of calls in seconds.", |it| it.time.as_secs_f64()),
+        ("adapter_processor_seconds_total", "counter", "Processor time of calls in seconds.", |it| {
+            it.processor.as_secs_f64()
+        }),
+        ("adapter_requests_total", "counter", "Requests that reached a health record system, or may have.", |it| {
+            it.requests as f64
+        }),
+        ("adapter_sent_bytes_total", "counter", "Bodies of these requests, in bytes.", |it| it.sent as f64),
+        ("adapter_received_bytes_total", "counter", "Bodies of the answers, in bytes.", |it| it.received as f64),
+        ("adapter_memory_peak_bytes", "gauge", "The most memory that one call had, in bytes.", |it| it.memory as f64),
+    ];
+    for (name, kind, help, number) in families {
+        family(text, name, kind, help);
+        series.iter().for_each(|(labels, costs)| sample(text, &format!("{name}{{{labels}}}"), number(costs)));
+    }
+}

@@ -1,0 +1,132 @@
+//! What the calls of adapters cost, counted by adapter, location and call while the process runs.
+//!
+//! Processor time stands for fuel: the engine stops guests by epochs, since counting fuel slows every instruction down, and the time is
+//! what other calls miss. It includes the conversion of what the guest answers. Memory is what the guest's linear memories had at most.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+/// What calls of one kind cost. Calls that did not begin, for want of a place or an adapter, are not in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallCosts {
+    /// Calls that the adapter answered with something else than a fault.
+    pub answered: u64,
+    /// Calls that it answered with a fault.
+    pub faults: u64,
+    /// Calls that ended without its answer: it trapped, or had no time left.
+    pub lost: u64,
+    /// From the first instruction to the end, waiting for the EHR included.
+    pub time: Duration,
+    pub processor: Duration,
+    /// Requests that reached the EHR, or may have.
+    pub requests: u64,
+    /// Bodies of these requests, in bytes.
+    pub sent: u64,
+    /// Bodies of the EHR's answers, in bytes.
+    pub received: u64,
+    /// The most that one call had, in bytes.
+    pub memory: u64,
+}
+
+impl CallCosts {
+    fn add(&mut self, other: &CallCosts) {
+        self.answered += other.answered;
+        self.faults += other.faults;
+        self.lost += other.lost;
+        self.time += other.time;
+        self.processor += other.processor;
+        self.requests += other.requests;
+        self.sent += other.sent;
+        self.received += other.received;
+        self.memory = self.memory.max(other.memory);
+    }
+}
+
+/// By the name of the call, of those that were made.
+pub type CostsByCall = BTreeMap<&'static str, CallCosts>;
+
+/// By adapter and location: as many as the configuration has.
+#[derive(Default)]
+pub(crate) struct Costs(Mutex<BTreeMap<String, BTreeMap<String, CostsByCall>>>);
+
+impl Costs {
+    pub(crate) fn note(&self, adapter: &str, location: &str, call: &'static str, costs: &CallCosts) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !all.contains_key(adapter) {
+            all.insert(adapter.to_owned(), BTreeMap::new());
+        }
+        let Some(locations) = all.get_mut(adapter) else { return };
+        match locations.get_mut(location) {
+            Some(calls) => calls.entry(call).or_default().add(costs),
+            None => drop(locations.insert(location.to_owned(), BTreeMap::from([(call, *costs)]))),
+        }
+    }
+
+    pub(crate) fn by_adapter(&self) -> BTreeMap<String, CostsByCall> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().map(|(adapter, locations)| (adapter.clone(), sum(locations.values()))).collect()
+    }
+
+    pub(crate) fn at(&self, location: &str) -> CostsByCall {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sum(all.values().filter_map(|locations| locations.get(location)))
+    }
+}
+
+fn sum<'a>(costs: impl Iterator<Item = &'a CostsByCall>) -> CostsByCall {
+    costs.flatten().fold(CostsByCall::new(), |mut sum, (call, costs)| {
+        sum.entry(call).or_default().add(costs);
+        sum
+    })
+}
+
+/// What one call has spent so far. It is known whenever the call ends, however it ends.
+#[derive(Default)]
+pub(crate) struct Spending {
+    processor_nanos: AtomicU64,
+    requests: AtomicU64,
+    sent: AtomicU64,
+    received: AtomicU64,
+    memory: AtomicU64,
+}
+
+impl Spending {
+    /// In all, not more.
+    pub(crate) fn processor(&self, used: Duration) {
+        self.processor_nanos.store(u64::try_from(used.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// A request may have reached the EHR.
+    pub(crate) fn request(&self, body: usize) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.sent.fetch_add(body as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn answer(&self, body: usize) {
+        self.received.fetch_add(body as u64, Ordering::Relaxed);
+    }
+
+    /// The guest's memories never shrink.
+    pub(crate) fn more_memory(&self, bytes: usize) {
+        self.memory.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Apart from how the call ended.
+    pub(crate) fn costs(&self, time: Duration) -> CallCosts {
+        CallCosts {
+            time,
+            processor: Duration::from_nanos(self.processor_nanos.load(Ordering::Relaxed)),
+            requests: self.requests.load(Ordering::Relaxed),
+            sent: self.sent.load(Ordering::Relaxed),
+            received: self.received.load(Ordering::Relaxed),
+            memory: self.memory.load(Ordering::Relaxed),
+            ..CallCosts::default()
+        }
+    }
+}

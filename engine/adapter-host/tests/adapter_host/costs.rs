@@ -1,0 +1,74 @@
+//! What calls cost is counted, however they end.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use adapter_host::{CallCosts, Host};
+use setup::guests::HostLimits;
+
+use crate::support::{DEADLINE, Does, TestEhr, booking, connection, hostile};
+
+const PAGE_OF_MEMORY: u64 = 64 << 10;
+
+/// What two writes cost, on a host of their own.
+async fn written_twice(behaviour: &[(&str, &str)], ehr: &Arc<TestEhr>, deadline: Duration) -> CallCosts {
+    let compiled = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled");
+    let host = Host::new(HostLimits::default(), &compiled).unwrap();
+    let adapter = host.load(hostile()).await.unwrap();
+    assert!(host.costs_by_adapter().is_empty(), "that it was tried is nobody's call");
+    let connected = adapter.connect(connection(behaviour, ehr)).unwrap();
+    for key in ["k-1", "k-2"] {
+        // How it ends is what is counted.
+        drop(connected.push(key.to_owned(), booking(), deadline).await);
+    }
+    let costs = host.costs_at("test location");
+    assert_eq!(costs.keys().copied().collect::<Vec<_>>(), ["push"]);
+    assert!(host.costs_at("another location").is_empty());
+    assert_eq!(host.costs_by_adapter()[&adapter.manifest().id], costs, "it has no other location");
+    costs["push"]
+}
+
+fn ended(costs: &CallCosts) -> (u64, u64, u64) {
+    (costs.answered, costs.faults, costs.lost)
+}
+
+#[tokio::test]
+async fn requests_and_bytes_are_those_the_ehr_saw() {
+    let ehr = TestEhr::ok();
+    let costs = written_twice(&[("behaviour", "echo")], &ehr, DEADLINE).await;
+    let seen: usize = ehr.seen.lock().unwrap().iter().map(|request| request.body.as_ref().unwrap().len()).sum();
+    assert_eq!(ended(&costs), (2, 0, 0));
+    assert_eq!((costs.requests, costs.sent, costs.received), (2, seen as u64, 2 * "fine".len() as u64));
+    assert!(seen > 0 && costs.memory >= PAGE_OF_MEMORY && costs.memory.is_multiple_of(PAGE_OF_MEMORY), "{costs:?}");
+    assert!(costs.processor > Duration::ZERO && costs.time > Duration::ZERO, "{costs:?}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_lost_costs_what_it_spent() {
+    let costs = written_twice(&[("behaviour", "get-then-panic")], &TestEhr::ok(), DEADLINE).await;
+    assert_eq!((ended(&costs), costs.requests, costs.received), ((0, 0, 2), 2, 8));
+
+    let spins = [("behaviour", "post-then"), ("then", "spin")];
+    let costs = written_twice(&spins, &TestEhr::ok(), Duration::from_millis(400)).await;
+    assert_eq!((ended(&costs), costs.requests), ((0, 0, 2), 2));
+    assert!(costs.processor > Duration::from_millis(100) && costs.time >= costs.processor, "{costs:?}");
+}
+
+#[tokio::test]
+async fn what_never_reached_the_ehr_is_no_request() {
+    let ehr = TestEhr::new(Does::RefusesConnections);
+    let costs = written_twice(&[("behaviour", "echo")], &ehr, DEADLINE).await;
+    assert_eq!((ended(&costs), costs.requests, costs.sent), ((0, 2, 0), 0, 0));
+    let ehr = TestEhr::new(Does::LosesTheAnswer);
+    let costs = written_twice(&[("behaviour", "echo")], &ehr, DEADLINE).await;
+    assert_eq!((ended(&costs), costs.requests, costs.received), ((0, 2, 0), 2, 0));
+}
+
+/// The most of one call, not the sum.
+#[tokio::test]
+async fn memory_is_what_a_call_had_at_most() {
+    let usual = written_twice(&[("behaviour", "echo")], &TestEhr::ok(), DEADLINE).await.memory;
+    let hoards = [("behaviour", "post-then"), ("then", "allocate")];
+    let costs = written_twice(&hoards, &TestEhr::ok(), DEADLINE).await;
+    assert_eq!(ended(&costs), (0, 0, 2));
+    assert!(costs.memory > usual && costs.memory <= 64 << 20, "{costs:?}, {usual} as usual");
+}
