@@ -1,7 +1,7 @@
 //! What the calls of adapters cost, counted by adapter, location and call while the process runs.
 //!
 //! Processor time stands for fuel: the engine stops guests by epochs, since counting fuel slows every instruction down, and the time is
-//! what other calls miss. It includes the conversion of what the guest answers. Memory is what the guest's linear memories had at most.
+//! what other calls miss. The check of an answer against the contract comes after it. Memory is what the guest's linear memories had at most.
 
 use std::{
     collections::BTreeMap,
