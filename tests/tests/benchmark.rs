@@ -43,7 +43,10 @@ fn idle() {
 
 #[test]
 fn adapter() {
-    section("adapter", &["a call whose guest does nothing", "describe: one request", "a page of 100 patients"]);
+    section(
+        "adapter",
+        &["a call whose guest does nothing", "describe: one request", "a page of 1000 patients", "wasmtime alone"],
+    );
 }
 
 #[test]

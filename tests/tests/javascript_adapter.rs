@@ -1,11 +1,13 @@
 //! Adapters in JavaScript: their own tests pass in Node.js, and what npm makes of them is a component that a server takes.
 #![allow(clippy::unwrap_used)]
 
-use std::path::Path;
+use std::{path::Path, process::Command};
 
 use adapter_host::Host;
 use setup::guests::HostLimits;
 use tests::harness::{components::root, external::Suite, javascript::Toolbox};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
 
 #[actix::test]
 async fn the_adapter_for_the_simulated_ehr_passes_its_tests_and_is_fit() {
@@ -30,8 +32,25 @@ async fn passes_and_is_fit(dir: &Path) {
     let toolbox = Toolbox::installed().await;
     toolbox.npm(dir, &["test"]).await;
     let work = tempfile::tempdir().unwrap();
-    let component = work.path().join("adapter.wasm");
-    toolbox.build(dir, &component).await;
+    let build = |command: &mut Command| {
+        let output = command.args(["adapter", "build"]).arg(dir).arg("--out").arg(work.path()).output().unwrap();
+        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        (output.status.success(), said)
+    };
+    let (well, said) = build(&mut Command::new(PROGRAM));
+    assert!(!well && said.contains("run `npm ci` there first"), "nothing is installed in the folder: {said}");
+    let id = adapter_kit::Manifest::parse(&std::fs::read_to_string(dir.join("adapter.toml")).unwrap()).unwrap().id;
+    let component = work.path().join(format!("{id}.wasm"));
+    assert!(!component.exists());
+    let with_programs = || {
+        let mut command = Command::new(PROGRAM);
+        command.env("PATH", toolbox.path());
+        command
+    };
+    let (well, said) = build(&mut with_programs());
+    assert!(well && said.contains("wrote "), "{said}");
+    let (well, said) = build(&mut with_programs());
+    assert!(well && said.contains("is up to date"), "{said}");
     let report = adapter_kit::check(&component).unwrap();
     assert!(report.manifest.is_ok(), "{report:?}");
     assert!(report.imports.iter().all(|name| name.starts_with("practice-sync:ehr/")), "no WASI: {report:?}");

@@ -8,7 +8,7 @@ pub enum KitError {
     Io { path: PathBuf, source: std::io::Error },
     #[error("{}: {reason}", path.display())]
     Manifest { path: PathBuf, reason: String },
-    #[error("{} holds no adapter crate: {reason}", dir.display())]
+    #[error("{} holds no adapter, neither a crate nor a package of npm: {reason}", dir.display())]
     NoCrate { dir: PathBuf, reason: String },
     #[error("{variable} is `{value}`; it may be `installed`, `rustup` or `debian`")]
     UnknownToolchain { variable: &'static str, value: String },
@@ -22,6 +22,10 @@ pub enum KitError {
     Start { command: String, source: std::io::Error },
     #[error("`{command}` failed ({status}):\n{output}")]
     Failed { command: String, status: std::process::ExitStatus, output: String },
+    #[error("npm is not on the path: an adapter in JavaScript is built with Node.js 20 and its npm")]
+    NoNpm,
+    #[error("{}: a program that the script `{script}` of package.json runs is not installed; run `npm ci` there first", dir.display())]
+    NotInstalled { dir: PathBuf, script: &'static str },
     #[error("`{command}` built no wasm library: the crate needs `[lib] crate-type = [\"cdylib\"]`")]
     NoLibrary { command: String },
     #[error("{}: not an adapter component: {reason}", path.display())]

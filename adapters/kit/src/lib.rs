@@ -1,12 +1,15 @@
-//! What an adapter's author and operator need: [`scaffold`] a crate or a package of npm, [`build`] the crate into a component with its
-//! manifest inside, [`check`] a component. Knows files and the Rust toolchain, not the engine.
+//! What an adapter's author and operator need: [`scaffold`] a crate or a package of npm, [`build`] it into a component with its
+//! manifest inside, [`check`] a component. Knows files, the Rust toolchain and npm, not the engine.
 
 mod build;
+mod cargo;
 mod command;
 mod component;
 mod error;
 mod files;
 mod find;
+mod made;
+mod npm;
 mod progress;
 mod scaffold;
 mod sign;

@@ -123,11 +123,11 @@ fn javascript_readme_text(id: &str) -> String {
         "# {id}\n\nAn adapter for practice-sync, in JavaScript: Node.js 20 with npm.\n\n```\n\
          npm ci\n\
          npm test                                  # in Node.js, with a host for tests\n\
-         npm run build                             # dist/{id}.wasm; `practice-sync` must be on the path\n\
+         practice-sync adapter build .             # dist/{id}.wasm, by `npm run componentize`\n\
          practice-sync adapter check dist/{id}.wasm\n\
          practice-sync adapter ehr                 # the simulated EHR, until yours is at hand: local.toml says where it is\n\
-         practice-sync adapter run dist/{id}.wasm describe\n\
-         practice-sync adapter test dist/{id}.wasm # the conformance suite: subject.toml says what it needs to know\n```\n\n\
+         practice-sync adapter run . describe      # builds, and shows what the adapter says\n\
+         practice-sync adapter test .              # the conformance suite: subject.toml says what it needs to know\n```\n\n\
          `adapter.toml` says what it asks for, `wit/` is the contract, `src/lib/` turns requests into records and failures into faults.\n"
     )
 }

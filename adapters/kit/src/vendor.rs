@@ -25,11 +25,8 @@ const CONTRACT: [(&str, &str); 3] = [
     ("wit/imports.wit", include_str!("../../../wit/v1/imports.wit")),
 ];
 
-/// The contract's folder as the SDK's bindings name it, and as they name it in a crate of an author.
-const CONTRACT_PATH: (&str, &str) = ("path: \"../../wit/v1\"", "path: \"wit\"");
-
 const DEPENDENCIES: [(&str, &str); 3] = [
-    ("wit-bindgen", "\"=0.61.1\""),
+    ("wit-bindgen", "{ version = \"=0.61.1\", default-features = false, features = [\"realloc\", \"std\"] }"),
     ("serde", "{ version = \"1.0\", features = [\"derive\"] }"),
     ("serde_json", "\"1.0\""),
 ];
@@ -45,7 +42,6 @@ pub fn write(dir: &Path) -> Result<(), KitError> {
     let manifest = manifest();
     let all = SOURCES.iter().chain(&CONTRACT).copied().chain([("Cargo.toml", manifest.as_str())]);
     for (name, text) in all {
-        let text = text.replace(CONTRACT_PATH.0, CONTRACT_PATH.1);
         hash.update(format!("{name}\n{text}"));
         let file = sdk.join(name);
         file.parent().map_or(Ok(()), files::create_dir)?;
@@ -90,8 +86,6 @@ mod tests {
         };
         assert_eq!(carried(SOURCES), names(&adapters.join("sdk/src")));
         assert_eq!(carried(&CONTRACT), names(&adapters.join("../wit/v1")));
-        let moved = SOURCES.iter().filter(|(_, text)| text.contains(CONTRACT_PATH.0)).count();
-        assert_eq!(moved, 1, "the bindings name the contract's folder");
     }
 
     /// Those of the SDK in this workspace.

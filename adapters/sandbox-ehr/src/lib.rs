@@ -20,7 +20,7 @@ mod seed;
 mod tests;
 mod writes;
 
-pub use behaviours::Behaviours;
+pub use behaviours::{Behaviours, Down, HowDown};
 pub use control::{Control, ControlError};
 pub use practice::Change;
 pub use profile::{LocationProfile, OffsetFrom, Profile};

@@ -33,7 +33,9 @@
 
 #![warn(missing_docs)]
 
-#[allow(unsafe_code, clippy::all, reason = "generated: the canonical ABI passes pointers")]
+// Generated, and compared with `wit/v1` by a test of the kit: the canonical ABI passes pointers.
+#[allow(unsafe_code, missing_docs, clippy::all, clippy::unwrap_used)]
+#[rustfmt::skip]
 #[doc(hidden)]
 pub mod bindings;
 mod change;

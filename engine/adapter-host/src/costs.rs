@@ -12,8 +12,10 @@ use std::{
     time::Duration,
 };
 
+use runtime::metrics::Histogram;
+
 /// What calls of one kind cost. Calls that did not begin, for want of a place or an adapter, are not in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CallCosts {
     /// Calls that the adapter answered with something else than a fault.
     pub answered: u64,
@@ -22,7 +24,7 @@ pub struct CallCosts {
     /// Calls that ended without its answer: it trapped, or had no time left.
     pub lost: u64,
     /// From the first instruction to the end, waiting for the EHR included.
-    pub time: Duration,
+    pub time: Histogram,
     pub processor: Duration,
     /// Requests that reached the EHR, or may have.
     pub requests: u64,
@@ -39,7 +41,7 @@ impl CallCosts {
         self.answered += other.answered;
         self.faults += other.faults;
         self.lost += other.lost;
-        self.time += other.time;
+        self.time.add(&other.time);
         self.processor += other.processor;
         self.requests += other.requests;
         self.sent += other.sent;
@@ -118,7 +120,9 @@ impl Spending {
     }
 
     /// Apart from how the call ended.
-    pub(crate) fn costs(&self, time: Duration) -> CallCosts {
+    pub(crate) fn costs(&self, took: Duration) -> CallCosts {
+        let mut time = Histogram::default();
+        time.note(took);
         CallCosts {
             time,
             processor: Duration::from_nanos(self.processor_nanos.load(Ordering::Relaxed)),

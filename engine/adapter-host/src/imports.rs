@@ -208,7 +208,8 @@ impl gate::Host for CallState {
 
 impl log::Host for CallState {
     fn write(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
-        let Some(suppressed) = self.link.lines.take(std::time::Instant::now()) else { return Ok(()) };
+        let panics = self.trace.panics(&message);
+        let Some(suppressed) = self.link.lines.take(std::time::Instant::now(), panics) else { return Ok(()) };
         let log = GuestLog::of(&self.manifest.id);
         if suppressed > 0 {
             let text = format!("{suppressed} lines of the adapter were suppressed");

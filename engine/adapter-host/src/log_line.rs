@@ -21,17 +21,18 @@ impl LineBudget {
         LineBudget(Mutex::new(Bucket { lines: LOG_LINES_AT_ONCE, filled: now, suppressed: 0 }))
     }
 
-    /// None: this line is suppressed. Some: it may be written, after saying how many were suppressed before it.
-    pub(crate) fn take(&self, now: Instant) -> Option<u64> {
+    /// None: this line is suppressed. Some: it may be written, after saying how many were suppressed before it. One that must be written always
+    /// may.
+    pub(crate) fn take(&self, now: Instant, must: bool) -> Option<u64> {
         let mut bucket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let gained = now.saturating_duration_since(bucket.filled).as_secs_f64() * LOG_LINES_PER_SECOND;
         bucket.lines = (bucket.lines + gained).min(LOG_LINES_AT_ONCE);
         bucket.filled = now;
-        if bucket.lines < 1.0 {
+        if bucket.lines < 1.0 && !must {
             bucket.suppressed += 1;
             return None;
         }
-        bucket.lines -= 1.0;
+        bucket.lines = (bucket.lines - 1.0).max(0.0);
         Some(std::mem::take(&mut bucket.suppressed))
     }
 }
@@ -86,10 +87,12 @@ mod tests {
     fn a_flood_is_suppressed_and_counted() {
         let start = Instant::now();
         let budget = LineBudget::new(start);
-        let written = (0..1_000).filter(|_| budget.take(start).is_some()).count();
+        let written = (0..1_000).filter(|_| budget.take(start, false).is_some()).count();
         assert_eq!(written, LOG_LINES_AT_ONCE as usize);
+        assert_eq!(budget.take(start, true), Some(800), "what must be written is");
+        assert_eq!(budget.take(start, false), None);
         let later = start + Duration::from_secs(1);
-        assert_eq!(budget.take(later), Some(800));
-        assert_eq!(budget.take(later), Some(0));
+        assert_eq!(budget.take(later, false), Some(1));
+        assert_eq!(budget.take(later, false), Some(0));
     }
 }

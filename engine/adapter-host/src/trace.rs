@@ -19,6 +19,9 @@ use super::{
     transport::HttpResponse,
 };
 
+/// How the SDK begins a line that says where the guest panicked.
+const PANICKED: &str = "panicked at ";
+
 /// What the engine knows of a call: what it is, and, when it ends without an answer, how far it came.
 #[derive(Default)]
 pub(crate) struct Trace {
@@ -64,10 +67,15 @@ impl Trace {
         self.panicked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether the guest says for the first time that it panicked: a call does so once, and where is what its author needs.
+    pub(crate) fn panics(&self, text: &str) -> bool {
+        text.starts_with(PANICKED) && self.panicked().is_none()
+    }
+
     /// A line of the guest, for the log.
     pub(crate) fn line(&self, text: &str) -> String {
         let line = self.redacted(text, LOG_LINE_BYTES);
-        if let Some(place) = line.strip_prefix("panicked at ") {
+        if let Some(place) = line.strip_prefix(PANICKED) {
             *self.panicked.lock().unwrap_or_else(PoisonError::into_inner) = Some(plain(place, PLACE_BYTES));
         }
         line

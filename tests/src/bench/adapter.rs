@@ -10,11 +10,12 @@ use adapter_host::{Connection, Host, HttpRequest, HttpResponse, Transport, Trans
 use chrono_tz::Tz;
 use records::ehr::{Fault, Resource};
 use runtime::clock;
-use sandbox_ehr::{SandboxEhr, SandboxRequest};
+use sandbox_ehr::{Profile, SandboxEhr, SandboxRequest};
 use setup::guests::HostLimits;
 
 use super::{
     options::Outcome,
+    raw_wasmtime::Raw,
     report::{Aim, Report, median},
 };
 use crate::harness::{components, external, fixtures, javascript::Toolbox};
@@ -22,29 +23,38 @@ use crate::harness::{components, external, fixtures, javascript::Toolbox};
 const CALLS: usize = 3_000;
 /// A page takes longer.
 const PAGES: usize = 300;
-/// Records of it.
-const PAGE: u32 = 100;
+/// Records of one: what a server asks for, and the most the contract allows.
+const PAGES_OF: [u32; 2] = [100, 1_000];
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// An EHR that answers at once: what the simulated one answered the first time.
-struct Canned(OnceLock<HttpResponse>);
+#[derive(Default)]
+pub struct Canned(OnceLock<HttpResponse>);
+
+impl Canned {
+    pub fn answer(
+        &self,
+        method: String,
+        path: &str,
+        query: &str,
+        headers: Vec<(String, String)>,
+        body: Option<Vec<u8>>,
+    ) -> HttpResponse {
+        let ask = || {
+            let (path, query, body) = (path.to_owned(), query.to_owned(), body.unwrap_or_default());
+            let profile = Profile { patients: *PAGES_OF.last().expect("one is named"), ..fixtures::profile(1) };
+            let request = SandboxRequest { method, path, query, headers, body };
+            let reply = SandboxEhr::new(profile).handle(clock::now().0, &request);
+            HttpResponse { status: reply.status, headers: reply.headers, body: reply.body }
+        };
+        self.0.get_or_init(ask).clone()
+    }
+}
 
 impl Transport for Canned {
     fn send(&self, request: HttpRequest, _: Duration) -> TransportFuture<'_> {
-        let answer = self.0.get_or_init(|| {
-            let reply = SandboxEhr::new(fixtures::profile(1)).handle(
-                clock::now().0,
-                &SandboxRequest {
-                    method: request.method,
-                    path: request.url.path().to_owned(),
-                    query: request.url.query().unwrap_or_default().to_owned(),
-                    headers: request.headers,
-                    body: request.body.unwrap_or_default(),
-                },
-            );
-            HttpResponse { status: reply.status, headers: reply.headers, body: reply.body }
-        });
-        let answer = answer.clone();
+        let (path, query) = (request.url.path(), request.url.query().unwrap_or_default());
+        let answer = self.answer(request.method, path, query, request.headers, request.body);
         Box::pin(async { Ok(answer) })
     }
 }
@@ -65,51 +75,79 @@ pub fn run(report: &mut Report) -> Outcome {
 async fn of(report: &mut Report, adapter: &str, component: PathBuf, aim: Aim) -> Outcome {
     report.section(
         "adapter host",
-        format!("{adapter}, one call after the other, each in a fresh instance; median and 99th of {CALLS}, of {PAGES} pages"),
+        format!("{adapter}, one call after the other, each in a fresh instance, in turns with wasmtime alone; median and 99th of {CALLS}, of {PAGES} pages, of a tenth of the long ones"),
     );
     let bytes = component.metadata().map_err(|error| error.to_string())?.len();
     report.number("the component", bytes as f64 / 1e6, " MB", Aim::None);
     let start = Instant::now();
     Host::judge(HostLimits::default(), &component).await.map_err(|error| error.to_string())?;
     report.time("read, compiled and started, as a server does once", start.elapsed(), Aim::None);
+    let raw = Raw::load(&component).map_err(|error| format!("{error:#}"))?;
     let registry = components::load_files(&[("measured", component)]).await;
+    let canned = || Arc::new(Canned::default());
     let connect = || {
-        let ehr = Arc::new(Canned(OnceLock::new()));
-        let connection = Connection::new("1", "main-street", "http://ehr.invalid", Tz::UTC, ehr);
+        let connection = Connection::new("1", "main-street", "http://ehr.invalid", Tz::UTC, canned());
         registry.connect("measured", connection).ok_or("the adapter is not loaded")?.map_err(|error| error.to_string())
     };
-    let ehr = connect()?;
     // It looks at the cursor, refuses it and returns: next to nothing happens inside.
-    let empty =
-        timed(CALLS, async || match ehr.pull(Resource::Patients, Some("no cursor".to_owned()), 1, DEADLINE).await {
-            Err(Fault::Rejected(_)) => Ok(()),
-            other => Err(format!("expected a rejection, got {other:?}")),
-        });
-    let (middle, slow) = empty.await?;
-    report.time("a call whose guest does nothing", middle, aim);
-    report.time("  its 99th percentile", slow, Aim::None);
-    let describe = timed(CALLS, async || ehr.describe(DEADLINE).await.map(drop).map_err(|fault| fault.to_string()));
-    let (middle, slow) = describe.await?;
-    report.time("describe: one request, JSON parsed, a record returned", middle, Aim::None);
-    report.time("  its 99th percentile", slow, Aim::None);
-    let ehr = connect()?;
-    let page = timed(PAGES, async || match ehr.pull(Resource::Patients, None, PAGE, DEADLINE).await {
-        Ok(page) if page.records.len() == PAGE as usize => Ok(()),
-        other => Err(format!("expected {PAGE} patients, got {other:?}")),
-    });
-    let (middle, slow) = page.await?;
-    report.time(&format!("a page of {PAGE} patients"), middle, Aim::None);
-    report.time("  its 99th percentile", slow, Aim::None);
+    let (ehr, alone, cursor) = (connect()?, canned(), "no cursor");
+    let empty = async || match ehr.pull(Resource::Patients, Some(cursor.to_owned()), 1, DEADLINE).await {
+        Err(Fault::Rejected(_)) => Ok(()),
+        other => Err(format!("expected a rejection, got {other:?}")),
+    };
+    let empty_alone = async || match raw.patients(alone.clone(), Some(cursor), 1).await {
+        Ok(Err(_)) => Ok(()),
+        other => Err(format!("expected a rejection, got {other:?}")),
+    };
+    beside(report, "a call whose guest does nothing", aim, CALLS, empty, empty_alone).await?;
+    let described = async || ehr.describe(DEADLINE).await.map(drop).map_err(|fault| fault.to_string());
+    let described_alone = async || match raw.describe(alone.clone()).await {
+        Ok(Ok(_)) => Ok(()),
+        other => Err(format!("expected a description, got {other:?}")),
+    };
+    let what = "describe: one request, JSON parsed, a record returned";
+    beside(report, what, Aim::None, CALLS, described, described_alone).await?;
+    for count in PAGES_OF {
+        // As many records of each size.
+        let pages = PAGES * PAGES_OF[0] as usize / count as usize;
+        let (ehr, alone) = (connect()?, canned());
+        let page = async || match ehr.pull(Resource::Patients, None, count, DEADLINE).await {
+            Ok(page) if page.records.len() == count as usize => Ok(()),
+            other => Err(format!("expected {count} patients, got {other:?}")),
+        };
+        let page_alone = async || match raw.patients(alone.clone(), None, count).await {
+            Ok(Ok(page)) if page.records.len() == count as usize => Ok(()),
+            other => Err(format!("expected {count} patients, got {other:?}")),
+        };
+        beside(report, &format!("a page of {count} patients"), Aim::None, pages, page, page_alone).await?;
+    }
     Ok(())
 }
 
-async fn timed(calls: usize, call: impl AsyncFn() -> Result<(), String>) -> Result<(Duration, Duration), String> {
-    let mut times = Vec::with_capacity(calls);
+/// Calls in turns, so that both sides meet the same machine.
+async fn beside(
+    report: &mut Report,
+    what: &str,
+    aim: Aim,
+    calls: usize,
+    hosted: impl AsyncFn() -> Result<(), String>,
+    alone: impl AsyncFn() -> Result<(), String>,
+) -> Outcome {
+    let (mut with_host, mut without) = (Vec::with_capacity(calls), Vec::with_capacity(calls));
     for _ in 0..calls {
         let start = Instant::now();
-        call().await?;
-        times.push(start.elapsed());
+        hosted().await?;
+        with_host.push(start.elapsed());
+        let start = Instant::now();
+        alone().await?;
+        without.push(start.elapsed());
     }
-    times.sort_unstable();
-    Ok((times[calls / 2], median(times.split_off(calls * 98 / 100))))
+    with_host.sort_unstable();
+    let hosted = with_host[calls / 2];
+    let (slow, alone) = (median(with_host.split_off(calls * 98 / 100)), median(without));
+    report.time(what, hosted, aim);
+    report.time("  its 99th percentile", slow, Aim::None);
+    report.time("  the same on wasmtime alone", alone, Aim::None);
+    report.number("  of which the host is", hosted.as_secs_f64() / alone.as_secs_f64(), " times", Aim::None);
+    Ok(())
 }

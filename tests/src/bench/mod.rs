@@ -15,6 +15,7 @@ mod own_ehr;
 mod practices;
 mod processor_time;
 mod pull;
+mod raw_wasmtime;
 mod reads;
 mod report;
 mod servers;

@@ -15,11 +15,19 @@ pub enum Suite {
     Node,
     Python,
     Postgres,
+    Shell,
 }
 
 impl Suite {
-    pub const EVERY: [Suite; 6] =
-        [Suite::FhirServer, Suite::GnuHealth, Suite::Chromium, Suite::Node, Suite::Python, Suite::Postgres];
+    pub const EVERY: [Suite; 7] = [
+        Suite::FhirServer,
+        Suite::GnuHealth,
+        Suite::Chromium,
+        Suite::Node,
+        Suite::Python,
+        Suite::Postgres,
+        Suite::Shell,
+    ];
 
     /// What [`VARIABLE`] calls it.
     pub fn name(self) -> &'static str {
@@ -30,6 +38,7 @@ impl Suite {
             Suite::Node => "node",
             Suite::Python => "python",
             Suite::Postgres => "postgres",
+            Suite::Shell => "shell",
         }
     }
 
@@ -41,6 +50,7 @@ impl Suite {
             Suite::Node => "adapters, clients, receivers of webhooks and the extension's modules in JavaScript",
             Suite::Python => "schemathesis, clients and receivers of webhooks in Python",
             Suite::Postgres => "the store on a PostgreSQL server, also in the crate `store`",
+            Suite::Shell => "the day of whoever writes an adapter, as adapters/README.md has it",
         }
     }
 
@@ -50,6 +60,7 @@ impl Suite {
             Suite::GnuHealth | Suite::Python => PYTHON,
             Suite::Chromium => CHROMIUM,
             Suite::Postgres => POSTGRES,
+            Suite::Shell => SHELL,
         }
     }
 
@@ -62,6 +73,7 @@ impl Suite {
             Suite::Node => &["browser", "clients", "conformance", "javascript_adapter", "webhook_receivers"],
             Suite::Python => &["clients", "schemathesis", "webhook_receivers"],
             Suite::Postgres => &["kill9", "nodes", "postgres", "simulation"],
+            Suite::Shell => &["adapter_author"],
         }
     }
 
@@ -86,6 +98,7 @@ impl Suite {
 const NODE: &str = "Node.js 20 or newer with npm, and npm's registry when it runs for the first time";
 const PYTHON: &str = "Python 3.11 or newer with venv (Debian: python3-venv), and PyPI when it runs for the first time";
 const POSTGRES: &str = "PostgreSQL 15 or newer (Debian: postgresql)";
+const SHELL: &str = "sh and curl (Debian: curl)";
 const CHROMIUM: &str =
     "Chromium (Debian: chromium), Node.js 20 or newer with npm, and npm's registry when it runs for the first time";
 
@@ -145,7 +158,8 @@ mod tests {
     fn an_unknown_name_is_told_with_those_there_are() {
         let error = read("node,oracle").expect_err("there is no such suite");
         assert!(
-            error.contains("`oracle`") && error.contains("fhir-server, gnuhealth, chromium, node, python, postgres"),
+            error.contains("`oracle`")
+                && error.contains("fhir-server, gnuhealth, chromium, node, python, postgres, shell"),
             "{error}"
         );
         assert!(read("fhir").is_err());

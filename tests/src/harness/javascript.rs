@@ -1,7 +1,9 @@
 //! Adapters in JavaScript, as `npm run` builds and tests them.
 
 use std::{
-    env, fs,
+    env,
+    ffi::OsString,
+    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -39,12 +41,17 @@ impl Toolbox {
         fs::remove_file(&bare).expect("the file is ours");
     }
 
-    /// `npm` with these arguments in `dir`, as after `npm ci`.
-    pub async fn npm(&self, dir: &Path, arguments: &[&str]) {
+    /// Where programs are found, as after `npm ci`.
+    pub fn path(&self) -> OsString {
         let path = env::var_os("PATH").unwrap_or_default();
         let programs = std::iter::once(self.programs.clone()).chain(env::split_paths(&path));
+        env::join_paths(programs).expect("no path has a colon")
+    }
+
+    /// `npm` with these arguments in `dir`, as after `npm ci`.
+    pub async fn npm(&self, dir: &Path, arguments: &[&str]) {
         let mut npm = Command::new("npm");
-        npm.args(arguments).current_dir(dir).env("PATH", env::join_paths(programs).expect("no path has a colon"));
+        npm.args(arguments).current_dir(dir).env("PATH", self.path());
         run(npm, STEP).await.unwrap_or_else(|why| panic!("{}: {why}", dir.display()));
     }
 }

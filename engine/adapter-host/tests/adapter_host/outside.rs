@@ -107,11 +107,14 @@ async fn the_log_names_adapter_and_location_and_bears_a_flood() {
     let writer = lines.clone();
     tracing_subscriber::fmt().without_time().with_ansi(false).with_writer(move || writer.clone()).init();
     said(&[("behaviour", "log-flood")], &TestEhr::ok()).await;
-    let guest = crate::support::connected(&[("behaviour", "panic")], &TestEhr::ok()).await;
-    assert!(guest.describe(DEADLINE).await.is_err());
+    let guest = crate::support::connected(&[("behaviour", "flood-and-panic")], &TestEhr::ok()).await;
+    let reason = guest.describe(DEADLINE).await.unwrap_err().to_string();
+    assert!(reason.contains("src/lib.rs:"), "where it panicked is known after a flood too: {reason}");
 
     let text = String::from_utf8(lines.text.lock().unwrap().clone()).unwrap();
-    let flood: Vec<&str> = text.lines().filter(|line| line.contains("forged")).collect();
+    let id = |line: &str| line.split_once(" id=").unwrap().1.split(' ').next().unwrap().to_owned();
+    let floods: Vec<&str> = text.lines().filter(|line| line.contains("forged")).collect();
+    let (flood, after): (Vec<&str>, Vec<&str>) = floods.iter().partition(|line| id(line) == id(floods[0]));
     assert!((200..260).contains(&flood.len()), "{} lines", flood.len());
     assert!(
         flood[0].contains("adapter=\"hostile\"") && flood[0].contains("location=\"test location\""),
@@ -122,6 +125,8 @@ async fn the_log_names_adapter_and_location_and_bears_a_flood() {
     assert!(!text.lines().any(|line| line.starts_with("forged")), "no line of the guest's own making");
     assert!(!text.contains("a bug in the adapter"), "the message of a panic may quote a record");
     let panic = text.lines().find(|line| line.contains("panicked at ") && line.contains("src/lib.rs:")).unwrap();
+    assert!(!after.is_empty() && after.iter().all(|line| id(line) == id(panic)), "each call has an id: {after:?}");
+    assert!(text.lines().any(|line| line.contains("lines of the adapter were suppressed") && id(line) == id(panic)));
     assert!(panic.contains("ERROR adapter::hostile:") && panic.contains("call=\"describe\" id="), "{panic}");
 
     let patient = EhrPatient {

@@ -9,7 +9,13 @@ use std::{
 };
 
 use actix_web::web::Data;
-use api::{access::api::Api, http::rules::HttpRules, server, values::secret::Secret, views::published::RecordViews};
+use api::{
+    access::api::Api,
+    http::{compatibility::Compatibility, rules::HttpRules},
+    server,
+    values::secret::Secret,
+    views::published::RecordViews,
+};
 use engine::{Engine, Parts};
 use futures_util::future::try_join_all;
 use location::ids::LocationId;
@@ -46,7 +52,7 @@ pub async fn serve(dir: &Path, workstations: usize) -> Result<(), Box<dyn Error>
         workers: WORKERS,
         max_connections: workstations + 1_000,
         max_workstations: workstations,
-        refused_user_agents: None,
+        compatibility: Compatibility { refused_user_agents: None, ..Compatibility::default() },
         ..HttpRules::default()
     };
     let api = Data::new(Api::new(engine, Vec::new(), &Secret::from_bytes([7; 32]), rules));

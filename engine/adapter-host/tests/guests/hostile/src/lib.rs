@@ -177,9 +177,11 @@ fn misbehave() -> Result<(), Fault> {
         "far-instant" => {
             clock::to_local(i64::MAX);
         }
-        "log-flood" => (0..1_000).for_each(|n| {
-            adapter_sdk::log::write(Level::Info, &format!("line {n}\nforged line {}", "x".repeat(5_000)))
-        }),
+        "log-flood" => flood_the_log(),
+        "flood-and-panic" => {
+            flood_the_log();
+            panic!("a bug in the adapter");
+        }
         "fault" => return Err(Fault::rejected(format!("no\n{}", "x".repeat(5_000)))),
         "say" => {
             let text = config::get("text").unwrap_or_default();
@@ -193,6 +195,12 @@ fn misbehave() -> Result<(), Fault> {
         _ => {}
     }
     Ok(())
+}
+
+fn flood_the_log() {
+    for n in 0..1_000 {
+        adapter_sdk::log::write(Level::Info, &format!("line {n}\nforged line {}", "x".repeat(5_000)));
+    }
 }
 
 /// Behaviours of `pull` alone, which need a location that can be read at all.

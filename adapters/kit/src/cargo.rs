@@ -1,0 +1,82 @@
+//! From an adapter's crate to a component.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    KitError,
+    command::run,
+    component::encode,
+    files, find,
+    made::Made,
+    progress::Progress,
+    stamp,
+    toolchain::{self, TARGET, Toolchain},
+};
+
+/// Settings of the release build, whatever the crate's own profile says. Speed over size: a component is compiled once and cached.
+const PROFILE: [&str; 6] = [
+    "profile.release.opt-level=3",
+    "profile.release.lto=\"thin\"",
+    "profile.release.codegen-units=1",
+    "profile.release.panic=\"abort\"",
+    "profile.release.debug=false",
+    "profile.release.strip=\"debuginfo\"",
+];
+
+pub(crate) fn make(
+    dir: &Path,
+    out_dir: &Path,
+    _id: &str,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Made, KitError> {
+    let toolchain = find::toolchain(dir, progress)?;
+    progress(Progress::Toolchain(&toolchain));
+    let root = workspace_manifest(dir)?;
+    let module = compile(dir, &out_dir.join("build"), &toolchain, progress)?;
+    let component = encode(&files::read(&module)?);
+    let component = component.map_err(|reason| KitError::NotAnAdapter { path: module.clone(), reason })?;
+    let mut inputs = stamp::sources(&module.with_extension("d"))?;
+    inputs.extend([dir.join("Cargo.toml"), root.with_extension("lock"), root]);
+    Ok(Made { component, inputs })
+}
+
+/// The `Cargo.toml` whose neighbour is the lock file.
+fn workspace_manifest(dir: &Path) -> Result<PathBuf, KitError> {
+    let mut locate = toolchain::cargo();
+    locate.current_dir(dir).args(["locate-project", "--workspace", "--message-format", "plain"]);
+    let found = locate.output().map_err(|source| KitError::Start { command: "cargo".into(), source })?;
+    if !found.status.success() {
+        let reason = String::from_utf8_lossy(&found.stderr).trim().to_string();
+        return Err(KitError::NoCrate { dir: dir.to_path_buf(), reason });
+    }
+    Ok(PathBuf::from(String::from_utf8_lossy(&found.stdout).trim()))
+}
+
+/// The core module. Where there is a lock file, cargo uses its versions and adds what is missing there.
+fn compile(
+    dir: &Path,
+    target_dir: &Path,
+    toolchain: &Toolchain,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<PathBuf, KitError> {
+    let manifest = dir.join("Cargo.toml");
+    let mut cargo = toolchain.cargo();
+    cargo.current_dir(dir).args(["build", "--lib", "--release", "--target", TARGET, "--message-format"]);
+    cargo.arg("json-render-diagnostics").arg("--manifest-path").arg(&manifest).arg("--target-dir").arg(target_dir);
+    for setting in PROFILE {
+        cargo.args(["--config", setting]);
+    }
+    cargo.args(toolchain.arguments());
+    let messages = run(cargo, progress)?;
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|message| {
+            message["reason"] == "compiler-artifact" && message["manifest_path"].as_str() == manifest.to_str()
+        })
+        .find_map(|message| {
+            let files = message["filenames"].as_array()?;
+            files.iter().filter_map(|file| file.as_str()).find(|file| file.ends_with(".wasm")).map(PathBuf::from)
+        })
+        .ok_or_else(|| KitError::NoLibrary { command: "cargo build --lib".into() })
+}

@@ -1,0 +1,87 @@
+//! The bindings of the SDK are what the generator makes of `wit/v1`. They are checked in, so that whoever builds an adapter builds neither
+//! the generator nor what that depends on. `UPDATE_BINDINGS=1` writes them anew.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{fs, path::Path};
+
+use wit_bindgen_core::{Files, WorldGenerator, wit_parser::Resolve};
+use wit_bindgen_rust::Opts;
+
+/// What types of the contract say beside what the generator writes on all.
+const ATTRIBUTES: &[(&str, &[&str])] = &[
+    (
+        "#[serde(rename_all = \"snake_case\")]",
+        &[
+            "types@1.0.0/history-category",
+            "types@1.0.0/gender",
+            "types@1.0.0/interval-unit",
+            "types@1.0.0/adjustment-action",
+            "ehr@1.0.0/resource",
+            "ehr@1.0.0/patient-field",
+        ],
+    ),
+    (
+        "#[serde(try_from = \"String\", into = \"String\")]",
+        &["types@1.0.0/communication-mode", "types@1.0.0/communication-direction", "types@1.0.0/relation"],
+    ),
+    (
+        "#[serde(from = \"String\", into = \"String\")]",
+        &[
+            "types@1.0.0/insurance-type",
+            "types@1.0.0/procedure-status",
+            "types@1.0.0/treatment-plan-status",
+            "types@1.0.0/claim-status",
+        ],
+    ),
+    ("#[serde(from = \"(String, String)\", into = \"(String, String)\")]", &["types@1.0.0/extra-value"]),
+    (
+        "#[derive(Default)]",
+        &[
+            "types@1.0.0/address",
+            "types@1.0.0/patient",
+            "types@1.0.0/provider",
+            "types@1.0.0/operatory",
+            "types@1.0.0/appointment-type",
+            "types@1.0.0/appointment",
+            "ehr@1.0.0/description",
+            "ehr@1.0.0/page",
+        ],
+    ),
+];
+
+fn generated() -> String {
+    let mut resolve = Resolve::default();
+    let (package, _) = resolve.push_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/v1")).unwrap();
+    let world = resolve.select_world(&[package], Some("practice-sync:ehr/adapter")).unwrap();
+    let named = |(attribute, types): &(&str, &[&str])| {
+        types.iter().map(|name| (format!("practice-sync:ehr/{name}"), (*attribute).to_owned())).collect::<Vec<_>>()
+    };
+    let options = Opts {
+        pub_export_macro: true,
+        export_macro_name: Some("export_bindings".to_owned()),
+        default_bindings_module: Some("adapter_sdk::bindings".to_owned()),
+        additional_derive_attributes: ["PartialEq", "serde::Serialize", "serde::Deserialize"].map(str::to_owned).into(),
+        additional_type_attributes: ATTRIBUTES.iter().flat_map(named).collect(),
+        ..Opts::default()
+    };
+    let mut files = Files::default();
+    options.build().generate(&mut resolve, world, &mut files).unwrap();
+    let (_, text) = files.iter().next().unwrap();
+    // Two thirds of it would be indentation.
+    std::str::from_utf8(text).unwrap().lines().map(|line| format!("{}\n", line.trim())).collect()
+}
+
+#[test]
+fn the_bindings_are_those_of_the_contract() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk/src/bindings.rs");
+    let generated = generated();
+    if std::env::var_os("UPDATE_BINDINGS").is_some() {
+        fs::write(&file, &generated).unwrap();
+    }
+    let same = fs::read_to_string(&file).unwrap() == generated;
+    assert!(
+        same,
+        "adapters/sdk/src/bindings.rs is not what the generator makes of wit/v1: run this test with UPDATE_BINDINGS=1"
+    );
+}

@@ -1,0 +1,32 @@
+//! Where a pull goes on, as `adapters/sdk` does it: `whole:5` within the first pass, `delta:9` after it.
+
+use crate::contract::Fault;
+
+pub struct Cursor {
+    pub whole: bool,
+    /// The EHR's revision after which it goes on.
+    pub since: u64,
+}
+
+impl Cursor {
+    pub fn of(text: Option<&str>) -> Result<Cursor, Fault> {
+        let Some(text) = text else { return Ok(Cursor { whole: true, since: 0 }) };
+        let (word, since) = text.split_once(':').ok_or_else(foreign)?;
+        let whole = match word {
+            "whole" => true,
+            "delta" => false,
+            _ => return Err(foreign()),
+        };
+        Ok(Cursor { whole, since: since.parse().map_err(|_| foreign())? })
+    }
+
+    /// After a page that ends at `revision`.
+    pub fn after(&self, revision: u64, more: bool) -> String {
+        let word = if self.whole && more { "whole" } else { "delta" };
+        format!("{word}:{revision}")
+    }
+}
+
+fn foreign() -> Fault {
+    Fault::Rejected("not a cursor of this plug-in".to_owned())
+}

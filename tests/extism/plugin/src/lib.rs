@@ -1,0 +1,60 @@
+//! A pull of patients as `adapters/sandbox` does it, on Extism: one export, one function of the host, JSON both ways.
+
+mod contract;
+mod cursor;
+mod rows;
+
+use contract::{Answer, Fault, Head, Page, Pull, Request};
+use cursor::Cursor;
+use extism_pdk::{FnResult, Json, config, host_fn, plugin_fn};
+use rows::List;
+
+#[host_fn]
+extern "ExtismHost" {
+    /// Sends a request to the EHR. Answers a line of JSON, which is the head, and the body.
+    fn send(request: Json<Request>) -> Vec<u8>;
+}
+
+#[plugin_fn]
+pub fn pull(Json(asked): Json<Pull>) -> FnResult<Json<Answer>> {
+    Ok(Json(page(&asked).map_or_else(Answer::Fault, Answer::Page)))
+}
+
+fn page(asked: &Pull) -> Result<Page, Fault> {
+    // Every call of the adapter reads it, whether its resource is of one location or not.
+    let location = config::get("location").map_err(|error| Fault::RetryLater(error.to_string()))?;
+    location.ok_or_else(|| Fault::Rejected("the configuration names no location".to_owned()))?;
+    if asked.resource != "patients" {
+        return Err(Fault::Unsupported(format!("it reads no {}", asked.resource)));
+    }
+    let cursor = Cursor::of(asked.cursor.as_deref())?;
+    let list = list(cursor.since, asked.limit)?;
+    let mut page = Page {
+        records: Vec::new(),
+        skipped: Vec::new(),
+        deleted: list.deleted,
+        cursor: cursor.after(list.revision, list.more),
+        last: !list.more,
+        whole: cursor.whole,
+        estimate: Some(list.total).filter(|_| cursor.whole),
+    };
+    for row in list.records {
+        rows::put(row, &mut page)?;
+    }
+    Ok(page)
+}
+
+fn list(since: u64, limit: u32) -> Result<List, Fault> {
+    let path = format!("/v1/patients?since={since}&limit={}", limit.clamp(1, 1_000));
+    let request = Request { method: "GET".to_owned(), path };
+    // SAFETY: the host defines the function with this signature.
+    let answer = unsafe { send(Json(request)) }.map_err(|error| Fault::RetryLater(error.to_string()))?;
+    let unreadable = |_| Fault::RetryLater("the answer is not as expected".to_owned());
+    let end = answer.iter().position(|byte| *byte == b'\n').unwrap_or(answer.len());
+    let (head, body) = answer.split_at(end);
+    let head: Head = serde_json::from_slice(head).map_err(unreadable)?;
+    match head.status {
+        200..=299 => serde_json::from_slice(body).map_err(unreadable),
+        status => Err(Fault::RetryLater(format!("the EHR answered {status}"))),
+    }
+}

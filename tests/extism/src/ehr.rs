@@ -1,0 +1,56 @@
+//! An EHR that answers at once: what the simulated one answered the first time.
+
+use std::collections::HashMap;
+
+use extism::Error;
+use sandbox_ehr::{Delivery, OffsetFrom, Profile, SandboxEhr, SandboxRequest};
+
+use crate::contract::{Head, Request};
+
+pub const LOCATION: &str = "main-street";
+
+pub struct Ehr {
+    now_ms: i64,
+    practice: SandboxEhr,
+    answers: HashMap<String, (Head, Vec<u8>)>,
+}
+
+impl Ehr {
+    /// A practice with so many patients.
+    pub fn new(now_ms: i64, patients: u32) -> Result<Ehr, Error> {
+        let today = i32::try_from(now_ms.div_euclid(86_400_000))?;
+        let offset = |hours: i32| vec![OffsetFrom { from: 0, seconds: hours * 3_600 }];
+        let profile = Profile { patients, ..Profile::demo(1, today, offset(-5), offset(-6)) };
+        Ok(Ehr { now_ms, practice: SandboxEhr::new(profile), answers: HashMap::new() })
+    }
+
+    /// The head as a line of JSON, and the body.
+    pub fn answer(&mut self, request: &Request) -> Result<Vec<u8>, Error> {
+        if !self.answers.contains_key(&request.path) {
+            let answer = self.ask(request)?;
+            self.answers.insert(request.path.clone(), answer);
+        }
+        let (head, body) = &self.answers[&request.path];
+        let mut answer = serde_json::to_vec(head)?;
+        answer.push(b'\n');
+        answer.extend_from_slice(body);
+        Ok(answer)
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<(Head, Vec<u8>), Error> {
+        let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+        let reply = self.practice.handle(
+            self.now_ms,
+            &SandboxRequest {
+                method: request.method.clone(),
+                path: path.to_owned(),
+                query: query.to_owned(),
+                ..SandboxRequest::default()
+            },
+        );
+        match reply.delivery {
+            Delivery::Answered => Ok((Head { status: reply.status, headers: reply.headers }, reply.body)),
+            other => Err(Error::msg(format!("the simulated EHR did not answer: {other:?}"))),
+        }
+    }
+}

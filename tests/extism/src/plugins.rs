@@ -1,0 +1,65 @@
+//! The plug-in, compiled, and the ways to call it.
+
+use std::time::Duration;
+
+use extism::{CompiledPlugin, Error, Manifest, PTR, Plugin, PluginBuilder, UserData, Wasm, convert::Json, host_fn};
+use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+use crate::{
+    contract::{Answer, Pull, Request},
+    ehr::{Ehr, LOCATION},
+};
+
+/// A guest's memory, and the time of a call: the limits of our host.
+const MEMORY: usize = 64 << 20;
+const DEADLINE: Duration = Duration::from_secs(5);
+const PAGE_OF_WASM: usize = 64 << 10;
+/// Bytes that are cleared rather than given back after a call, as our host has them.
+const KEPT_MEMORY: usize = 256 << 10;
+const KEPT_TABLE: usize = 16 << 10;
+
+host_fn!(send(ehr: Ehr; request: Json<Request>) -> Vec<u8> {
+    let ehr = ehr.get()?;
+    let mut ehr = ehr.lock().map_err(|_| Error::msg("a call before this one panicked"))?;
+    ehr.answer(&request.0)
+});
+
+/// Where instances get their memory from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// Extism's default: from the operating system, each time.
+    Fresh,
+    /// From wasmtime's pool, set up as our host does it.
+    Pooled,
+}
+
+pub fn compile(wasm: &[u8], ehr: &UserData<Ehr>, memory: Memory) -> Result<CompiledPlugin, Error> {
+    let pages = u32::try_from(MEMORY / PAGE_OF_WASM)?;
+    let manifest = Manifest::new([Wasm::data(wasm)])
+        .with_memory_max(pages)
+        .with_timeout(DEADLINE)
+        .with_config_key("location", LOCATION);
+    let mut builder = PluginBuilder::new(manifest).with_cache_disabled();
+    if memory == Memory::Pooled {
+        builder = builder.with_wasmtime_config(pooled());
+    }
+    builder.with_function("send", [PTR], [PTR], ehr.clone(), send).compile()
+}
+
+/// What `engine/adapter-host` sets, as far as a module without components has it.
+fn pooled() -> Config {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.max_memory_size(MEMORY);
+    if PoolingAllocationConfig::is_pagemap_scan_available() {
+        pool.pagemap_scan(Enabled::Yes).linear_memory_keep_resident(KEPT_MEMORY).table_keep_resident(KEPT_TABLE);
+    }
+    let mut config = Config::new();
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    config
+}
+
+pub fn pull(plugin: &mut Plugin, cursor: Option<&str>, limit: u32) -> Result<Answer, Error> {
+    let asked = Pull { resource: "patients".to_owned(), cursor: cursor.map(str::to_owned), limit };
+    let Json(answer) = plugin.call::<_, Json<Answer>>("pull", Json(asked))?;
+    Ok(answer)
+}

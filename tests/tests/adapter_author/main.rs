@@ -1,0 +1,120 @@
+//! The day of whoever writes an adapter, as `adapters/README.md` tells it: every block of its section is done as it stands there.
+//!
+//! Three things are different from a reader's machine: the ports are free ones, the versions of what the crate stands on are those of the
+//! workspace (nothing is asked of the network), and what was compiled stays in `target` for the next run.
+#![allow(clippy::unwrap_used)]
+
+mod shell;
+mod steps;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use shell::Shell;
+use tests::harness::{components, external::Suite};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
+const SECTION: &str = "## One day: from nothing to a booking";
+const CRATE: &str = "my-ehr";
+
+/// The reader's crate, as soon as it is there, with the versions of the workspace and the folders of earlier runs.
+fn prepare(home: &Path) {
+    let dir = home.join(CRATE);
+    if !dir.is_dir() || dir.join("Cargo.lock").exists() {
+        return;
+    }
+    fs::copy(components::root().join("Cargo.lock"), dir.join("Cargo.lock")).unwrap();
+    let mut metadata = Command::new(env!("CARGO"));
+    let updated = metadata.current_dir(&dir).args(["metadata", "-q", "--offline"]).output().unwrap();
+    assert!(updated.status.success(), "{}", String::from_utf8_lossy(&updated.stderr));
+    fs::create_dir(dir.join("dist")).unwrap();
+    for (folder, kept) in [("target", "native"), ("dist/build", "component")] {
+        let kept = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("adapter-author").join(kept);
+        fs::create_dir_all(&kept).unwrap();
+        std::os::unix::fs::symlink(kept, dir.join(folder)).unwrap();
+    }
+}
+
+fn need_tools() {
+    for tool in ["sh", "curl"] {
+        let found = Command::new(tool).args(["-c", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        if found.is_err() {
+            Suite::Shell.lacks(&format!("`{tool}` is not on the PATH"));
+        }
+    }
+}
+
+#[test]
+fn the_day_of_the_readme_ends_with_a_booking_and_a_new_version() {
+    if Suite::Shell.is_left_out() {
+        return;
+    }
+    need_tools();
+    let readme = fs::read_to_string(components::root().join("adapters/README.md")).unwrap();
+    let steps = steps::parse(&readme, SECTION).unwrap_or_else(|error| panic!("adapters/README.md: {error}"));
+    let dir = tempfile::tempdir().unwrap();
+    let mut shell = Shell::start(dir.path(), Path::new(PROGRAM)).unwrap();
+    for step in &steps {
+        shell.follow(step).unwrap_or_else(|error| panic!("adapters/README.md:{}: {error}", step.line));
+        prepare(&dir.path().join("home"));
+    }
+}
+
+/// What a walk of this text ends with.
+fn walk(text: &str) -> Result<(), String> {
+    let steps = steps::parse(&format!("# A\n{SECTION}\n{text}\n## B\n"), SECTION)?;
+    let dir = tempfile::tempdir().unwrap();
+    let mut shell = Shell::start(dir.path(), Path::new(PROGRAM)).map_err(|error| error.to_string())?;
+    fs::write(dir.path().join("home/a.txt"), "one\ntwo\n  three\n").unwrap();
+    steps.iter().try_for_each(|step| shell.follow(step))
+}
+
+/// One block, with what is to be seen.
+fn step(text: &str, sees: &str) -> String {
+    format!("```sh step\n{text}\n```\n```text see\n{sees}\n```\n")
+}
+
+#[test]
+fn a_step_that_is_broken_is_noticed() {
+    let edit = |lines: &str| format!("```diff edit a.txt\n{lines}\n```\n");
+    let background = |text: &str| step(text, "is there").replace("sh step", "sh background");
+    for (text, why) in [
+        (step("echo done; false", "done"), "`echo done; false` failed"),
+        (step("echo \"it", "it"), "failed"),
+        (step("echo one two", "one ... three"), "`one ... three` is not in what it said:\none two"),
+        (step("echo two one", "one ... two"), "is not in what it said"),
+        (step("practice-sync adapter frobnicate || false", "x"), "failed"),
+        (edit("-four\n+five"), "a.txt has 0 times what is to be changed:\nfour"),
+        (edit("-t\n+s"), "a.txt has 0 times"),
+        (edit("+five"), "names no line that is there"),
+        (edit("four"), "`four` begins with none of"),
+        (background("sleep 0.1"), "ended"),
+        ("```sh step\ntrue\n```\n".to_owned(), "line 3: nothing says what is to be seen"),
+        ("```text see\nx\n```\n".to_owned(), "line 3: what is to be seen after no step"),
+        ("```sh sometimes\ntrue\n```\n".to_owned(), "line 3: `sh sometimes` is no kind of block"),
+        ("```\ntrue\n```\n".to_owned(), "line 3: `` is no kind of block"),
+        ("```sh step\ntrue\n".to_owned(), "is not closed"),
+        (String::new(), "no step"),
+    ] {
+        let error = walk(&text).expect_err(&text);
+        assert!(error.contains(why), "{text}: {why:?} is missing: {error}");
+    }
+    assert!(steps::parse("## Another\n", SECTION).unwrap_err().contains(SECTION));
+}
+
+#[test]
+fn what_one_step_sets_the_next_one_has() {
+    let edit = "```diff edit a.txt\n one\n-two\n+zwei\n```\n";
+    let text: [&str; 6] = [
+        &step("NAME=zwei; f() { grep -n $1 a.txt; }\necho $NAME", "zwei"),
+        edit,
+        &step("f $NAME\nmkdir b && cd b && pwd", "2:zwei\n.../home/b"),
+        &step("cat; practice-sync --version; pwd", "practice-sync ...\n.../b"),
+        &step("echo 'echo is there; sleep 600' > c; pwd", "home/b"),
+        &step("sh c", "is there").replace("sh step", "sh background"),
+    ];
+    walk(&text.concat()).unwrap();
+}

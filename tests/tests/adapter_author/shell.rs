@@ -1,0 +1,190 @@
+//! One shell in which the steps are done one after the other, and the terminals beside it.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufRead, BufReader, Write},
+    net::{Ipv4Addr, TcpListener},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc::{Receiver, channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::steps::{Step, What};
+
+/// A step may compile everything an adapter stands on.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// Ends what a step said; the folder the shell is in follows.
+const MARK: &str = "=== the step has ended in ";
+
+pub struct Shell {
+    process: Child,
+    input: ChildStdin,
+    said: Receiver<String>,
+    /// The folder it is in.
+    folder: PathBuf,
+    /// What only the test sees: the steps as files, what terminals said.
+    desk: PathBuf,
+    path: String,
+    terminals: Vec<Child>,
+    /// A port of the text, and the free one in its place.
+    ports: [(&'static str, String); 2],
+}
+
+impl Shell {
+    /// In the folder `home` of this one, with `program` on the path as `practice-sync`.
+    pub fn start(dir: &Path, program: &Path) -> io::Result<Shell> {
+        let [folder, desk, bin] = ["home", "desk", "bin"].map(|name| dir.join(name));
+        for folder in [&folder, &desk, &bin] {
+            fs::create_dir(folder)?;
+        }
+        std::os::unix::fs::symlink(program, bin.join("practice-sync"))?;
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+        let mut process = shell(&folder, &path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let (Some(mut input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
+            return Err(io::Error::other("the shell has no pipes"));
+        };
+        let (send, said) = channel();
+        thread::spawn(move || {
+            BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| send.send(line))
+        });
+        writeln!(input, "set -e; exec 2>&1")?;
+        // Both are held until both are known, or they might be the same.
+        let free = [TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?, TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?];
+        let [server, ehr] = free.map(|listener| listener.local_addr().map(|address| address.port().to_string()));
+        let ports = [("8080", server?), ("8090", ehr?)];
+        Ok(Shell { process, input, said, folder, desk, path, terminals: Vec::new(), ports })
+    }
+
+    pub fn follow(&mut self, step: &Step) -> Result<(), String> {
+        match &step.what {
+            What::Run { text, sees } => self.run(&self.placed(text), sees)?,
+            What::Background { text, sees } => self.background(&self.placed(text), sees)?,
+            What::Edit { file, from, to } => edit(&self.folder.join(file), from, to)?,
+        }
+        self.place_files().map_err(|error| error.to_string())
+    }
+
+    fn run(&mut self, text: &str, sees: &[String]) -> Result<(), String> {
+        // As a file: a quote that is not closed is the step's fault, and not the next one's.
+        let file = self.desk.join("step.sh");
+        let written = fs::write(&file, format!("{text}\n"));
+        let asked = written.and_then(|()| {
+            writeln!(self.input, "{{ . '{}'; }} </dev/null\nprintf '\\n{MARK}%s\\n' \"$PWD\"", file.display())
+        });
+        asked.map_err(|error| format!("the shell is gone before `{text}`: {error}"))?;
+        let (since, mut said) = (Instant::now(), String::new());
+        loop {
+            let left = PATIENCE.saturating_sub(since.elapsed());
+            let Ok(line) = self.said.recv_timeout(left) else {
+                let how = if left.is_zero() { "did not end" } else { "failed" };
+                return Err(format!("`{text}` {how}, and said:\n{said}"));
+            };
+            if let Some(folder) = line.strip_prefix(MARK) {
+                self.folder = PathBuf::from(folder);
+                break;
+            }
+            said.push_str(&line);
+            said.push('\n');
+        }
+        self.shown(text, &said, sees)
+    }
+
+    /// Until it has said what is to be seen. It goes on until the shell is dropped.
+    fn background(&mut self, text: &str, sees: &[String]) -> Result<(), String> {
+        let file = self.desk.join(format!("terminal-{}.log", self.terminals.len()));
+        let started = File::create(&file).and_then(|log| {
+            // One command in the place of the shell: to end it is to end the command.
+            let mut terminal = shell(&self.folder, &self.path);
+            terminal.arg("-c").arg(format!("exec 2>&1; exec {text}")).stdin(Stdio::null()).stdout(log).spawn()
+        });
+        let mut terminal = started.map_err(|error| format!("`{text}`: {error}"))?;
+        let since = Instant::now();
+        loop {
+            let ended = terminal.try_wait().map_err(|error| error.to_string())?;
+            let said = fs::read_to_string(&file).map_err(|error| error.to_string())?;
+            let shown = self.shown(text, &said, sees);
+            if let Some(status) = ended {
+                return Err(format!("`{text}` ended ({status}), and said:\n{said}"));
+            }
+            if shown.is_ok() || since.elapsed() > PATIENCE {
+                self.terminals.push(terminal);
+                return shown;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn shown(&self, text: &str, said: &str, sees: &[String]) -> Result<(), String> {
+        let missing = sees.iter().find(|line| !shows(said, &self.placed(line)));
+        missing.map_or(Ok(()), |line| Err(format!("`{line}` is not in what it said:\n{said}\nThe step: {text}")))
+    }
+
+    /// With the free ports instead of those of the text.
+    fn placed(&self, text: &str) -> String {
+        self.ports.iter().fold(text.to_owned(), |text, (theirs, ours)| text.replace(theirs, ours))
+    }
+
+    /// The same in the files that a new crate has.
+    fn place_files(&self) -> io::Result<()> {
+        for file in ["local.toml", "subject.toml"].map(|name| self.folder.join(name)) {
+            if file.is_file() {
+                let text = fs::read_to_string(&file)?;
+                fs::write(&file, self.placed(&text))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        for terminal in &mut self.terminals {
+            let _ = terminal.kill();
+            let _ = terminal.wait();
+        }
+        // With what it may have under way: it leads a group of its own.
+        let group = format!("kill -9 -{}", self.process.id());
+        let _ = Command::new("sh").args(["-c", &group]).stderr(Stdio::null()).status();
+        let _ = self.process.wait();
+    }
+}
+
+fn shell(folder: &Path, path: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell
+        .current_dir(folder)
+        .env("PATH", path)
+        .env("CARGO_NET_OFFLINE", "true")
+        .env_remove("RUST_LOG")
+        .process_group(0);
+    shell
+}
+
+/// Whether a line of what was said is like this one, in which `...` stands for anything.
+fn shows(said: &str, line: &str) -> bool {
+    said.lines().any(|said| {
+        let mut rest = said;
+        line.split("...").map(str::trim).all(|part| match rest.split_once(part) {
+            Some((_, after)) => {
+                rest = after;
+                true
+            }
+            None => false,
+        })
+    })
+}
+
+fn edit(file: &Path, from: &str, to: &str) -> Result<(), String> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let text = fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
+    // Whole lines, as those of the edit are.
+    let places: Vec<usize> = format!("\n{text}").match_indices(&format!("\n{from}")).map(|(at, _)| at).collect();
+    let [at] = places[..] else {
+        return Err(format!("{name} has {} times what is to be changed:\n{from}", places.len()));
+    };
+    let changed = [&text[..at], to, &text[at + from.len()..]].concat();
+    fs::write(file, changed).map_err(|error| format!("{name}: {error}"))
+}
