@@ -51,6 +51,16 @@ pub(crate) enum ConnectError {
     Store { location: LocationId, source: StoreError },
 }
 
+impl From<ConnectError> for EngineError {
+    fn from(error: ConnectError) -> EngineError {
+        tracing::error!(%error, "the location cannot be connected to its EHR");
+        match error {
+            ConnectError::Store { source, .. } => source.into(),
+            _ => EngineError::Internal,
+        }
+    }
+}
+
 impl Connections {
     pub(crate) fn new(
         setup: Arc<Setup>,
@@ -196,5 +206,18 @@ impl Connections {
         };
         connection.gate = self.gateway_location(id).map(|gated| gated as Arc<dyn Gate>);
         Ok(connection)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It was answered with 500, which no client repeats.
+    #[test]
+    fn a_location_that_comes_here_while_the_database_is_away_is_worth_asking_again() {
+        let error =
+            ConnectError::Store { location: LocationId(1), source: StoreError::Away { why: "it restarts".into() } };
+        assert_eq!(EngineError::from(error), EngineError::StoreAway);
     }
 }

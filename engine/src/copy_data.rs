@@ -26,6 +26,10 @@ use crate::{
 /// How far it is: values done, of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyStep {
+    /// A backup is read to its end before anything of it is believed.
+    Reading {
+        done: u64,
+    },
     Copying {
         done: u64,
         all: u64,

@@ -50,7 +50,8 @@ pub enum Incomplete {
     #[error("{0} is there already: name a directory that is not")]
     Occupied(PathBuf),
     #[error(
-        "the copy in {0} is not whole: run the same `practice-sync store copy` again, which finishes it, or delete that directory"
+        "the copy in {0} is not whole: run the same `practice-sync store copy` again, which finishes it. What `practice-sync restore` did not \
+         finish has to be deleted and restored anew"
     )]
     HalfCopied(PathBuf),
     #[error(

@@ -96,10 +96,7 @@ impl Directory {
         if !self.is_here(id) {
             return Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS });
         }
-        let ehr = self.connections.of(setup).map_err(|error| {
-            tracing::error!(%error, "the location cannot be connected to its EHR");
-            EngineError::Internal
-        })?;
+        let ehr = self.connections.of(setup)?;
         let arbiter = self.arbiter().ok_or(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })?;
         let rules = &self.deps.setup.engine;
         let (mailbox, idle) = (rules.mailbox, Duration::from_secs(rules.idle_seconds.max(1)));
@@ -160,6 +157,10 @@ impl Directory {
             self.offer(id, Ask::Do { job: Asked::by(request.clone(), reply), begun: begun.clone() })?;
             match answer.await {
                 Ok(answer) => return answer,
+                // This process ends, and did not wait for it any longer.
+                Err(_) if begun.load(Ordering::SeqCst) && self.stopping.load(Ordering::SeqCst) => {
+                    return Err(EngineError::OutcomeUnknown);
+                }
                 Err(_) if begun.load(Ordering::SeqCst) => return Err(EngineError::Internal),
                 Err(_) => {}
             }

@@ -46,6 +46,7 @@ use tokio::{sync::watch, task::JoinHandle};
 
 use crate::{
     adapter_versions::AdapterVersions,
+    backups::{BackupError, Backups, BackupsNow},
     cluster::{Cluster, Nodes},
     config_history,
     connections::Connections,
@@ -145,6 +146,7 @@ pub struct Engine {
     metrics: Arc<Metrics>,
     gateway: Arc<Gateway>,
     dispatcher: tokio::sync::Mutex<Option<Dispatcher>>,
+    backups: Arc<Backups>,
     /// Run until the engine stops.
     tasks: Vec<JoinHandle<()>>,
 }
@@ -198,6 +200,7 @@ impl Engine {
             lives_here,
         });
         let (store, index) = shared;
+        let backups = Backups::new(deps.setup.engine.backup.clone(), store.clone());
         let metrics = Arc::new(Metrics::default());
         let directory = Directory::new(deps.clone(), connections.clone(), metrics.clone(), cluster.clone());
         let mut tasks = vec![
@@ -206,6 +209,7 @@ impl Engine {
             tokio::spawn(retention::run(index, store.clone(), upkeep(&cluster))),
             tokio::spawn(history::run(store.clone(), history_days, upkeep(&cluster))),
             tokio::spawn(gateway.clone().beat()),
+            tokio::spawn(backups.clone().run()),
             tokio::spawn(gate_news::tell(directory.clone(), gateway.clone(), gates)),
         ];
         let (registry, clock, random) = (webhooks.clone(), Arc::new(clock::now), Arc::new(clock::random_u64));
@@ -215,7 +219,19 @@ impl Engine {
             |cluster| tokio::spawn(handover::run(cluster, directory.clone(), webhooks.clone(), dispatcher.moves()));
         tasks.extend(cluster.clone().map(run));
         let dispatcher = tokio::sync::Mutex::new(Some(dispatcher));
-        Ok(Engine { deps, directory, cluster, connections, webhooks, webhook_log, metrics, gateway, dispatcher, tasks })
+        Ok(Engine {
+            deps,
+            directory,
+            cluster,
+            connections,
+            webhooks,
+            webhook_log,
+            metrics,
+            gateway,
+            dispatcher,
+            backups,
+            tasks,
+        })
     }
 
     /// Lets locations leave memory in order and ends deliveries. What is not done by then is done after the next start.
@@ -242,6 +258,20 @@ impl Engine {
             }
         };
         tokio::join!(self.directory.stop(grace), deliveries);
+    }
+
+    /// Begins a backup of the store, and says how it is called.
+    pub fn begin_backup(&self) -> Result<String, BackupError> {
+        self.backups.begin(clock::now())
+    }
+
+    pub fn backups(&self) -> Result<BackupsNow, BackupError> {
+        self.backups.now()
+    }
+
+    /// When the newest backup was made, and how many came to nothing since the start; none where no backups are made.
+    pub fn backup_numbers(&self) -> Option<(Option<Timestamp>, u64)> {
+        self.backups.newest().map(|newest| (newest, self.backups.failures()))
     }
 
     pub(crate) fn deps(&self) -> &Deps {

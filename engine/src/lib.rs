@@ -10,6 +10,7 @@
 
 mod adapter_calls;
 mod adapter_versions;
+mod backups;
 mod cluster;
 mod config_history;
 mod connections;
@@ -24,6 +25,7 @@ mod handover;
 mod here;
 mod open;
 mod reads;
+mod restore;
 mod resume;
 pub mod simulated;
 #[cfg(test)]
@@ -46,6 +48,7 @@ pub use runtime::{clock, metrics};
 
 pub use crate::{
     adapter_versions::{AdapterVersion, RolledOut, Tried, VersionError},
+    backups::{BackupError, BackupFile, BackupsNow},
     cluster::Nodes,
     config_history::SetUp,
     copy_data::{CopyStep, copy_data, copy_from_database, copy_to_database},
@@ -54,4 +57,5 @@ pub use crate::{
     engine::{EVERYBODY, Engine, Parts, StartError},
     open::{OpenError, Opened, open},
     reads::Shown,
+    restore::{check_backup, restore_data},
 };

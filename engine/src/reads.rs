@@ -6,7 +6,7 @@ use location::{
     time::Timestamp,
 };
 use processor::{
-    error::{EngineError, failed},
+    error::EngineError,
     note_keys::{description_key, last_sync_key},
 };
 use query::{
@@ -57,7 +57,7 @@ impl Engine {
         keep: impl Fn(&D) -> bool,
     ) -> Result<Page<D>, EngineError> {
         self.lists().list(query, page, keep).map_err(|error| match error {
-            ListError::Store(error) => failed(error),
+            ListError::Store(error) => error.into(),
             ListError::TooManyToSort => EngineError::TooManyToSort,
         })
     }
@@ -80,12 +80,10 @@ impl Engine {
         let store = &*self.deps().store;
         match since {
             None => {
-                let next = feed::end(store, reader.institution).map_err(failed)?;
+                let next = feed::end(store, reader.institution)?;
                 Ok(Changes { entries: Vec::new(), next, more: false })
             }
-            Some(since) => {
-                feed::page(store, reader, since, resources, limit).map_err(failed)?.ok_or(EngineError::Expired)
-            }
+            Some(since) => feed::page(store, reader, since, resources, limit)?.ok_or(EngineError::Expired),
         }
     }
 
@@ -95,23 +93,23 @@ impl Engine {
     }
 
     pub fn institution_set_up(&self, id: InstitutionId) -> Result<Option<SetUp>, EngineError> {
-        config_history::read(&*self.deps().store, &set_up_key(INSTITUTIONS, id.0)).map_err(failed)
+        config_history::read(&*self.deps().store, &set_up_key(INSTITUTIONS, id.0)).map_err(EngineError::from)
     }
 
     pub fn location_set_up(&self, id: LocationId) -> Result<Option<SetUp>, EngineError> {
-        config_history::read(&*self.deps().store, &set_up_key(LOCATIONS, id.0)).map_err(failed)
+        config_history::read(&*self.deps().store, &set_up_key(LOCATIONS, id.0)).map_err(EngineError::from)
     }
 
     /// When a location's read cycle ended well last.
     pub fn last_sync(&self, location: LocationId) -> Result<Option<Timestamp>, EngineError> {
-        let Some(value) = self.deps().store.get(&last_sync_key(location)).map_err(failed)? else { return Ok(None) };
+        let Some(value) = self.deps().store.get(&last_sync_key(location))? else { return Ok(None) };
         let bytes = value.try_into().map_err(|_| EngineError::Damaged)?;
         Ok(Some(Timestamp(i64::from_be_bytes(bytes))))
     }
 
     /// What a location's EHR said it can do; none until it was asked.
     pub fn description(&self, location: LocationId) -> Result<Option<Description>, EngineError> {
-        let value = self.deps().store.get(&description_key(location)).map_err(failed)?;
+        let value = self.deps().store.get(&description_key(location))?;
         value.map(|bytes| serde_json::from_slice(&bytes).map_err(|_| EngineError::Damaged)).transpose()
     }
 
@@ -182,7 +180,7 @@ impl Engine {
 
     /// Our id of what a data source calls so.
     pub fn id_of_foreign(&self, source: u32, kind: Kind, foreign_id: &str) -> Result<Option<u64>, EngineError> {
-        self.lists().id_of_foreign(source, kind, foreign_id).map_err(failed)
+        self.lists().id_of_foreign(source, kind, foreign_id).map_err(EngineError::from)
     }
 
     /// A record of a location or its data source, as it looks on the wire in a version of the API, to callers who may see amounts or may
@@ -198,18 +196,18 @@ impl Engine {
         let (deps, store) = (self.deps(), &*self.deps().store);
         let place = deps.setup.locations.get(&location).ok_or(EngineError::UnknownLocation)?;
         let scope = scope_of(resource, place.institution.0, place.source, location.0);
-        let Some(stored) = store.stored(resource, scope, id).map_err(failed)? else { return Ok(None) };
+        let Some(stored) = store.stored(resource, scope, id)? else { return Ok(None) };
         let frame: Frame = parsed(Kind::Of(resource), &stored)?;
         let context = ViewContext { setup: &deps.setup, location: place, version, amounts, now: self.now() };
         let record = deps.views.record(&context, resource, &stored, &store).map_err(|error| match error {
-            ViewError::Store(error) => failed(error),
+            ViewError::Store(error) => error.into(),
             ViewError::Damaged => EngineError::Damaged,
         })?;
         Ok(Some(Shown { made_at: frame.location_id, deleted: frame.deleted_at.is_some(), record }))
     }
 
     pub(crate) fn document<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, EngineError> {
-        let value = self.deps().store.get(&keys::record(T::KIND.byte(), scope, id)).map_err(failed)?;
+        let value = self.deps().store.get(&keys::record(T::KIND.byte(), scope, id))?;
         value.map(|bytes| parsed(T::KIND, &bytes)).transpose()
     }
 
@@ -224,7 +222,7 @@ impl Engine {
                 Direction::Backward => keys.end = key,
             }
         }
-        let found = self.deps().store.scan(keys, range.direction, range.limit).map_err(failed)?;
+        let found = self.deps().store.scan(keys, range.direction, range.limit)?;
         found.iter().map(|(_, bytes)| parsed(T::KIND, bytes)).collect()
     }
 }

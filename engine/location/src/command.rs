@@ -150,6 +150,8 @@ pub enum Command {
     },
     /// Another process may have begun the calls that are under way, by a clock of its own.
     TakenOver,
+    /// The store was restored from a backup: since it was made, the location has gone on.
+    Restored,
     /// An operator: start a read cycle and try waiting writes now.
     SyncNow,
     /// How the workstation gate stands. Said again where it is open, the staff approved what waits.

@@ -444,6 +444,18 @@ pub enum Event {
     },
     /// An operator asked for a read cycle now.
     SyncRequested,
+    /// The store was restored from a backup: everything is read anew, and numbers of writes that may have been given since are left out.
+    Restored {
+        /// How many.
+        skipped_writes: u64,
+    },
+    /// The write waited when the backup was made, and may have been written since.
+    WriteRestored {
+        /// The write.
+        write: WriteId,
+        /// The reason, in words for operators.
+        reason: String,
+    },
     /// The clock was set back: what waits is due as much earlier, so that every pause keeps its length.
     ClockSetBack {
         /// How far the clock went back, in milliseconds.

@@ -114,11 +114,9 @@ impl State {
                     // It may be there as it was sent, and what became of it since may have been told to nobody.
                     let booked = work.appointment().and_then(|id| self.appointments.get(&id));
                     retried.sent = booked.map(|a| a.placement);
-                    retried.sent_hour = hour_of(*work).and_then(|hour| self.hours.get(&hour)).cloned().map(Box::new);
+                    retried.sent_hour = work.hour().and_then(|hour| self.hours.get(&hour)).cloned().map(Box::new);
                     let of_appointment = work.appointment().map(|_| Resource::Appointments);
-                    self.pulls
-                        .needs_full_pass
-                        .extend(of_appointment.or(hour_of(*work).map(|_| Resource::WorkingHours)));
+                    self.pulls.needs_full_pass.extend(of_appointment.or(work.hour().map(|_| Resource::WorkingHours)));
                 }
                 self.queue.push(*write, retried);
             }
@@ -126,7 +124,7 @@ impl State {
             Event::WriteDropped { .. } => {}
             Event::CallStarted { write, attempt, kind, until, sent } => {
                 self.quota.take(quota, at);
-                let hour = self.queue.get(*write).and_then(|w| hour_of(w.work));
+                let hour = self.queue.get(*write).and_then(|w| w.work.hour());
                 let sent_hour = hour.and_then(|hour| self.hours.get(&hour)).cloned().map(Box::new);
                 self.change_write(*write, |w| {
                     w.attempts = *attempt;
@@ -140,7 +138,7 @@ impl State {
             }
             Event::WriteDeferred { write, not_before, reason, not_found } => self.change_write(*write, |w| {
                 w.state = WriteState::Waiting { not_before: *not_before };
-                w.unknown = false;
+                (w.unknown, w.restored) = (false, false);
                 w.not_found = w.not_found.saturating_add(u32::from(*not_found));
                 w.reason = Some(reason.clone());
             }),
@@ -152,7 +150,7 @@ impl State {
             Event::WriteDone { write, work, written: _ } => {
                 let done = self.queue.remove(*write);
                 self.breaker.forget(*write);
-                match hour_of(*work) {
+                match work.hour() {
                     Some(hour) => self.hour_confirmed(hour, done.and_then(|w| w.sent_hour)),
                     None => self.confirmed(*work, done.and_then(|w| w.sent)),
                 }
@@ -317,6 +315,12 @@ impl State {
                 self.pulls.ask_for_cycle(at);
                 self.try_at_once(at);
             }
+            Event::Restored { skipped_writes } => {
+                self.queue.skip_ids(*skipped_writes);
+                self.pulls.forget(at);
+                self.try_at_once(at);
+            }
+            Event::WriteRestored { write, reason } => self.write_restored(at, *write, reason),
             Event::ClockSetBack { by } => self.set_back(at, *by),
             Event::CallsOutlast { until } => self.queue.outlast(*until),
             Event::GateTurned { gate } => {
@@ -348,7 +352,7 @@ impl State {
     }
 
     /// Changes a write; where the EHR may have its appointment follows.
-    fn change_write(&mut self, id: WriteId, change: impl FnOnce(&mut Write)) {
+    pub(crate) fn change_write(&mut self, id: WriteId, change: impl FnOnce(&mut Write)) {
         self.queue.update(id, change);
         if let Some(appointment) = self.queue.get(id).and_then(|write| write.work.appointment()) {
             self.change_appointment(appointment, |_| ());
@@ -478,18 +482,11 @@ fn queued(at: Timestamp, work: WriteIntent, ordering_key: OrderingKey, key: &str
         attempts: 0,
         state: WriteState::Waiting { not_before: at },
         unknown: false,
+        restored: false,
         not_found: 0,
         sent: None,
         sent_hour: None,
         superseded: false,
         reason: None,
-    }
-}
-
-/// The hours a write is about.
-fn hour_of(work: WriteIntent) -> Option<WorkingHourId> {
-    match work {
-        WriteIntent::Record { resource: Resource::WorkingHours, id, .. } => u32::try_from(id).ok().map(WorkingHourId),
-        _ => None,
     }
 }

@@ -26,6 +26,7 @@ mod machine;
 pub mod quota;
 mod random;
 pub mod resource;
+mod restored;
 mod schedule;
 pub mod settings;
 pub mod state;

@@ -34,4 +34,5 @@ stories!(
     operator,
     places,
     clock,
+    restored,
 );

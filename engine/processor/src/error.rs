@@ -89,7 +89,7 @@ impl From<Reject> for EngineError {
         match reject {
             Reject::Refused(refusal) => EngineError::Refused(refusal),
             Reject::Unmet(unmet) => EngineError::Unmet(unmet),
-            Reject::Store(error) => failed(error),
+            Reject::Store(error) => error.into(),
             Reject::NeedIds(_) | Reject::Damaged(_) => {
                 tracing::error!(error = %reject, "a command could not be prepared");
                 EngineError::Internal
@@ -126,7 +126,7 @@ impl LoadError {
 impl From<LoadError> for EngineError {
     fn from(error: LoadError) -> EngineError {
         match error {
-            LoadError::Store(error) | LoadError::Journal(journal::JournalError::Store(error)) => failed(error),
+            LoadError::Store(error) | LoadError::Journal(journal::JournalError::Store(error)) => error.into(),
             LoadError::Journal(_) | LoadError::Record { .. } => EngineError::Damaged,
             LoadError::Unknown => EngineError::UnknownLocation,
         }
@@ -158,22 +158,27 @@ pub fn not_stored(error: &CommitError) -> EngineError {
 }
 
 /// What a caller is told of a read that failed.
-pub fn failed(error: StoreError) -> EngineError {
-    tracing::error!(%error, "the store could not be read");
-    match error {
-        StoreError::Damaged { .. } => EngineError::Damaged,
-        StoreError::TooLarge { .. } | StoreError::NotAKey => EngineError::Internal,
-        StoreError::Busy => EngineError::Busy { retry_after: 1 },
-        StoreError::Away { .. } => EngineError::StoreAway,
-        StoreError::Io { .. }
-        | StoreError::Refusing { .. }
-        | StoreError::Unknown { .. }
-        | StoreError::Locked { .. }
-        | StoreError::WrongKey { .. }
-        | StoreError::LostCommits { .. }
-        | StoreError::Database { .. }
-        | StoreError::Layout { .. }
-        | StoreError::KeyFile { .. } => EngineError::StoreFull,
+impl From<StoreError> for EngineError {
+    fn from(error: StoreError) -> EngineError {
+        tracing::error!(%error, "the store could not be read");
+        match error {
+            StoreError::Damaged { .. } => EngineError::Damaged,
+            StoreError::TooLarge { .. } | StoreError::NotAKey => EngineError::Internal,
+            StoreError::Busy => EngineError::Busy { retry_after: 1 },
+            StoreError::Away { .. } => EngineError::StoreAway,
+            StoreError::Io { .. }
+            | StoreError::Refusing { .. }
+            | StoreError::Unknown { .. }
+            | StoreError::Locked { .. }
+            | StoreError::WrongKey { .. }
+            | StoreError::LostCommits { .. }
+            | StoreError::Database { .. }
+            | StoreError::Layout { .. }
+            | StoreError::KeyFile { .. }
+            | StoreError::Backup { .. }
+            | StoreError::BackupDisk { .. }
+            | StoreError::NoBackup => EngineError::StoreFull,
+        }
     }
 }
 

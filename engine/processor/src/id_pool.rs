@@ -6,11 +6,19 @@ use std::{
 };
 
 use location::pull::Resource;
-use records::{ehr::singular, schema::rules};
+use records::{
+    ehr::singular,
+    schema::{self, rules},
+};
 use store::counters::{Counter, IdError, Ids};
 
 /// Ids fetched at a time.
 const BLOCK: u32 = 1_000;
+
+/// The counters of all ids of records, with their last ids.
+pub fn counter_names() -> Vec<(String, u64)> {
+    schema::RESOURCES.iter().map(|resource| (singular(*resource), rules(*resource).last_id)).collect()
+}
 
 #[derive(Default)]
 pub struct Pool(Mutex<HashMap<Resource, VecDeque<u64>>>);

@@ -30,6 +30,7 @@ pub mod push_payload;
 mod queue_status;
 pub mod reply;
 pub mod request;
+mod restored;
 mod standing;
 mod sweep;
 #[cfg(test)]

@@ -83,6 +83,8 @@ pub struct Processor {
     pub(crate) marked: bool,
     /// The wake time it left memory with last.
     pub(crate) asleep: Option<i64>,
+    /// The store was restored from a backup, and the location does not know it yet.
+    pub(crate) restored: bool,
     /// Operatories that patients may not book themselves, as of the last page of operatories.
     pub(crate) closed: OnceLock<BTreeSet<OperatoryId>>,
 }
@@ -97,6 +99,7 @@ impl Processor {
         let marked = deps.store.get(&keys::active(location.0))?.is_some();
         let asleep = deps.store.get(&keys::asleep(location.0))?.and_then(|bytes| bytes.try_into().ok());
         let asleep = asleep.map(i64::from_be_bytes);
+        let restored = deps.store.get(&keys::restored(location.0))?.is_some();
 
         let loaded = journal::load(&*deps.store, location.0)?;
         let settings = Arc::new(settings::of(&deps.setup, &setup, description.as_ref()));
@@ -130,6 +133,7 @@ impl Processor {
             snapshot_not_before: 0,
             marked,
             asleep,
+            restored,
             closed: OnceLock::new(),
         })
     }

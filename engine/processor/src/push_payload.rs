@@ -160,9 +160,10 @@ impl Visitor for Out<'_> {
 }
 
 /// Why a lookup cannot be composed. Foreign ids are never lost, so what lacks one now lacked it then, and the write was not sent. Hours
-/// alone may refer to something else since.
-pub fn lookup_failure(work: WriteIntent, failure: Failure) -> Failure {
+/// alone may refer to something else since; and after a restore what a write rests on may have been written and is not looked up yet.
+pub fn lookup_failure(work: WriteIntent, failure: Failure, restored: bool) -> Failure {
     match (work, failure) {
+        (_, failure @ Failure::NotReady(_)) if restored => failure,
         (WriteIntent::Record { resource: Resource::WorkingHours, .. }, Failure::Rejected(reason)) => {
             Failure::NotReady(reason)
         }

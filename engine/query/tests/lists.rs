@@ -235,10 +235,11 @@ fn a_page_shows_what_meets_the_filters_and_no_more() {
         ids
     }
     let ids = |wanted: fn(u64) -> bool| (1..=60).filter(|id| wanted(*id)).collect::<Vec<u64>>();
-    let foreign = |sources: &[u32], foreign_id: &str| Filter::ForeignId {
+    let called = |sources: &[u32], foreign_ids: &[&str]| Filter::ForeignIds {
         sources: sources.to_vec(),
-        foreign_id: foreign_id.to_owned(),
+        foreign_ids: foreign_ids.iter().map(|id| (*id).to_owned()).collect(),
     };
+    let foreign = |sources: &[u32], foreign_id: &str| called(sources, &[foreign_id]);
     let cases = [
         (vec![Filter::Inactive(true)], ids(|id| id % 3 == 0)),
         (vec![Filter::Inactive(false)], ids(|id| id % 3 != 0)),
@@ -253,6 +254,9 @@ fn a_page_shows_what_meets_the_filters_and_no_more() {
         (vec![foreign(&[1], "P-7"), Filter::Ids(BTreeSet::from([8]))], vec![]),
         (vec![foreign(&[2], "P-7")], vec![]),
         (vec![foreign(&[], "P-7")], vec![]),
+        (vec![called(&[2, 1], &["P-9", "P-7", "P-9", "nobody"])], vec![7, 9]),
+        (vec![called(&[1], &["P-9", "P-7"]), foreign(&[1], "P-9")], vec![9]),
+        (vec![called(&[1], &[])], vec![]),
         (vec![Filter::UpdatedSince(now.plus(1))], vec![]),
         (vec![Filter::UpdatedSince(now), Filter::NotDeleted], ids(|_| true)),
     ];

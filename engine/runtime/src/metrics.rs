@@ -6,6 +6,7 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use location::{
@@ -34,12 +35,65 @@ impl Counter {
     }
 }
 
+/// Upper bounds of all histograms, in seconds: from a commit on a good disk to a call that an EHR lets hang.
+pub const BOUNDS: [f64; 9] = [0.001, 0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0];
+
+/// How long something took, each time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Histogram {
+    /// Those within each bound; those beyond the last are in `count` alone.
+    pub within: [u64; BOUNDS.len()],
+    pub count: u64,
+    pub seconds: f64,
+}
+
+impl Histogram {
+    pub fn note(&mut self, took: Duration) {
+        let seconds = took.as_secs_f64();
+        self.count += 1;
+        self.seconds += seconds;
+        let bounds = BOUNDS.iter().zip(&mut self.within);
+        bounds.filter(|(bound, _)| seconds <= **bound).for_each(|(_, within)| *within += 1);
+    }
+
+    pub fn add(&mut self, other: &Histogram) {
+        self.count += other.count;
+        self.seconds += other.seconds;
+        self.within.iter_mut().zip(other.within).for_each(|(within, more)| *within += more);
+    }
+}
+
+/// A histogram that several threads write.
+#[derive(Debug, Default)]
+pub struct Durations(Mutex<Histogram>);
+
+impl Durations {
+    pub fn note(&self, took: Duration) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).note(took);
+    }
+
+    /// Notes how long it takes.
+    pub async fn time<T>(&self, work: impl Future<Output = T>) -> T {
+        let began = Instant::now();
+        let done = work.await;
+        self.note(began.elapsed());
+        done
+    }
+
+    pub fn get(&self) -> Histogram {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// What the engine counts while it runs.
 #[derive(Debug, Default)]
 pub struct Metrics {
     pub locations_active: Counter,
     pub commits: Counter,
     pub commands: Counter,
+    /// From the moment a location takes up a request until it is answered, and the part of it that waits for the store.
+    pub turns: Durations,
+    pub commit_waits: Durations,
     pub refused_busy: Counter,
     pub adapter_calls: Counter,
     pub adapter_faults: Counter,
@@ -53,6 +107,8 @@ pub struct Metrics {
     pub institutions_left: Counter,
     pub webhooks_delivered: Counter,
     pub webhooks_failed: Counter,
+    /// From the first byte of a message to its answer, or to the end of the time it has.
+    pub webhook_sends: Durations,
 }
 
 /// How a location stood after its last turn. Whatever changes it is a turn, so it stays true when the location leaves memory.
@@ -122,6 +178,9 @@ pub struct Numbers {
     pub records_skipped: u64,
     pub webhooks_delivered: u64,
     pub webhooks_failed: u64,
+    pub turns: Histogram,
+    pub commit_waits: Histogram,
+    pub webhook_sends: Histogram,
     pub webhooks_waiting: u64,
     pub webhooks_overflowed: u64,
     pub webhook_endpoints_failing: u64,
@@ -157,6 +216,9 @@ impl Metrics {
             institutions_left: self.institutions_left.get(),
             webhooks_delivered: self.webhooks_delivered.get(),
             webhooks_failed: self.webhooks_failed.get(),
+            turns: self.turns.get(),
+            commit_waits: self.commit_waits.get(),
+            webhook_sends: self.webhook_sends.get(),
             ..Numbers::default()
         };
         self.locations.add_to(&mut numbers, now);
@@ -167,6 +229,19 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_duration_is_in_every_bound_it_kept() {
+        let durations = Durations::default();
+        for milliseconds in [1, 30, 30, 60_000] {
+            durations.note(Duration::from_millis(milliseconds));
+        }
+        let mut seen = durations.get();
+        assert_eq!((seen.within, seen.count), ([1, 1, 1, 3, 3, 3, 3, 3, 3], 4));
+        assert!((seen.seconds - 60.061).abs() < 1e-9);
+        seen.add(&durations.get());
+        assert_eq!((seen.within[0], seen.within[8], seen.count), (2, 6, 8));
+    }
 
     #[test]
     fn locations_are_summed_up_and_the_oldest_counts() {

@@ -189,6 +189,18 @@ pub struct EngineRules {
     pub accept_empty_store: bool,
     /// This process among those that share the store; none where nobody else uses it.
     pub node: Option<NodeRules>,
+    /// None: no backups are made here.
+    pub backup: Option<BackupRules>,
+}
+
+/// Where backups of the store go, and when they are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackupRules {
+    pub folder: PathBuf,
+    /// None: only when somebody asks for one.
+    pub every: Option<Duration>,
+    /// The newest ones stay.
+    pub keep: usize,
 }
 
 /// What the operator says of a node.
@@ -256,6 +268,7 @@ impl Default for EngineRules {
             store_compact_ratio: 3,
             accept_empty_store: false,
             node: None,
+            backup: None,
         }
     }
 }

@@ -138,7 +138,8 @@ mod tests {
             let config = StoreConfig { verify, audit: !verify, ..config(dir.path(), EngineKind::Sled) };
             churn(&config).await;
             let large = weight::files_bytes(dir.path()).unwrap();
-            assert!(large > 2 << 20, "{large}");
+            // How many segments sled uses again depends on what its threads get to: there were 2 to 3.7 MB.
+            assert!(large > 1 << 20, "{large}");
             {
                 let store = EmbeddedStore::open(config.clone()).unwrap();
                 while !verify && store.audited().is_none() {

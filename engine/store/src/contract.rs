@@ -1,6 +1,6 @@
 //! What the rest of the engine asks of a store, whatever it lies on.
 
-use std::{future::Future, pin::Pin, time::Duration};
+use std::{future::Future, path::Path, pin::Pin, time::Duration};
 
 use super::{
     batch::Batch,
@@ -40,7 +40,20 @@ pub trait Store: Send + Sync + 'static {
     fn is_remote(&self) -> bool {
         false
     }
+    /// All values of one state into a file, while others read and commit. Takes as long as the file has to be written. Tells how many
+    /// values each step wrote.
+    fn back_up(&self, _to: &Path, _written: &mut dyn FnMut(u64)) -> Result<BackedUp, StoreError> {
+        Err(StoreError::NoBackup)
+    }
     fn health(&self) -> Health;
+}
+
+/// What a backup holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackedUp {
+    pub values: u64,
+    /// Of the file.
+    pub bytes: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

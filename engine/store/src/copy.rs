@@ -53,7 +53,7 @@ pub async fn copy(from: &dyn Store, to: &dyn Store, mut copied: impl FnMut(u64))
     Ok(())
 }
 
-async fn write(to: &dyn Store, batch: Batch) -> Result<u64, StoreError> {
+pub(crate) async fn write(to: &dyn Store, batch: Batch) -> Result<u64, StoreError> {
     let values = batch.writes().len() as u64;
     match to.commit(batch).await {
         Ok(()) => Ok(values),

@@ -34,6 +34,14 @@ impl<'a> Counter<'a> {
         Self { name, last }
     }
 
+    pub(crate) fn name(&self) -> &'a str {
+        self.name
+    }
+
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
     /// Ids that clients keep in 32 bits.
     pub const fn int32(name: &'a str) -> Self {
         Self::up_to(i32::MAX as u64, name)

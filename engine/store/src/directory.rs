@@ -4,10 +4,16 @@ use std::{
     fs::{File, TryLockError},
     io,
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
 use super::error::StoreError;
 use crate::files;
+
+/// A process that is just being started holds every lock of the one that starts it, until its own program runs: a store that was closed
+/// here and is opened again is locked for that moment.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Held while the store is open. Dropping it lets the next process in.
 pub(super) struct Directory {
@@ -20,11 +26,15 @@ impl Directory {
         let io = |error| StoreError::io(format!("the store's directory {}", path.display()))(error);
         create_for_owner(path).map_err(io)?;
         let lock = File::options().create(true).truncate(false).write(true).open(path.join("lock")).map_err(io)?;
-        lock.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => StoreError::Locked { dir: path.display().to_string() },
-            TryLockError::Error(error) => io(error),
-        })?;
-        Ok(Self { path: path.to_path_buf(), _lock: lock })
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(Self { path: path.to_path_buf(), _lock: lock }),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(Duration::from_millis(10)),
+                Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { dir: path.display().to_string() }),
+                Err(TryLockError::Error(error)) => return Err(io(error)),
+            }
+        }
     }
 
     pub(crate) fn name(&self) -> String {

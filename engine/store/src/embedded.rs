@@ -1,16 +1,17 @@
 //! The store on an embedded engine, one process and one disk. Reads go straight to the engine, writes through the committer; whatever an
 //! engine does not promise is made good here and in `committer`, `envelope`, `directory`, `disk` and `integrity`.
 
-use std::{sync::Arc, thread::JoinHandle};
+use std::{path::Path, sync::Arc, thread::JoinHandle};
 
 use tokio::sync::oneshot;
 
 use super::{
+    backup,
     batch::{Batch, MAX_BATCH_BYTES, check_key},
     committer::Committer,
     compact,
     config::StoreConfig,
-    contract::{CommitFuture, Health, Store},
+    contract::{BackedUp, CommitFuture, Health, Store},
     directory::Directory,
     disk::{Disk, Floor, RealDisk},
     engine::Opened,
@@ -143,6 +144,10 @@ impl Store for EmbeddedStore {
         Box::pin(async move {
             submitted?.await.unwrap_or_else(|_| Err(StoreError::Unknown { why: "the committer ended".into() }.into()))
         })
+    }
+
+    fn back_up(&self, to: &Path, written: &mut dyn FnMut(u64)) -> Result<BackedUp, StoreError> {
+        backup::write(&self.shared, to, self.floor.bytes(), written)
     }
 
     fn health(&self) -> Health {

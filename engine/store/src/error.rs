@@ -37,6 +37,16 @@ pub enum StoreError {
     NotAKey,
     #[error("the store in {dir} {problem}")]
     Layout { dir: String, problem: LayoutProblem },
+    #[error("the backup {file} is {what}")]
+    Backup { file: String, what: &'static str },
+    #[error(
+        "{file}: its disk has {free} MiB left, and a backup is written above {floor} MiB only (`store_floor_mib`): make room"
+    )]
+    BackupDisk { file: String, free: u64, floor: u64 },
+    #[error(
+        "the store lies in a database or in memory: back it up with what that database has for it (`pg_dump`, a base backup)"
+    )]
+    NoBackup,
     #[error("the key file {path}: {why}")]
     KeyFile { path: String, why: String },
     #[error("{what}: {source}")]

@@ -43,6 +43,7 @@ fn says(space: Space) -> Says {
         | Space::PullSeen
         | Space::Active
         | Space::Asleep
+        | Space::Restored
         | Space::PairingCodeOf
         | Space::WorkstationAt
         | Space::LocationAdapter
@@ -147,6 +148,7 @@ mod tests {
             (Space::Wake, keys::wake(-5, 7), location),
             (Space::Active, keys::active(7), location),
             (Space::Asleep, keys::asleep(7), location),
+            (Space::Restored, keys::restored(7), location),
             (Space::PairingCodeOf, keys::pairing_code_of(7, 1, &digest), location),
             (Space::WorkstationAt, keys::workstation_at(7, &[1; 16]), location),
             (Space::Lease, keys::lease(7), location),

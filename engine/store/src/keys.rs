@@ -33,6 +33,8 @@ spaces! {
     Active = 0x21 "active",
     /// location -> the wake time it left with
     Asleep = 0x22 "asleep",
+    /// location -> nothing, until it knows that the store was restored from a backup
+    Restored = 0x23 "restored",
     /// name -> the last id that was leased
     Counter = 0x30 "counter",
     /// name -> a secret the engine made
@@ -321,6 +323,10 @@ pub fn sandbox_changes(source: u32) -> KeyRange {
     KeyRange::prefix(&Build::new(Space::SandboxChange).u32(source).key())
 }
 
+pub fn restored(location: u32) -> Key {
+    Build::new(Space::Restored).u32(location).key()
+}
+
 pub fn counter(name: &str) -> Key {
     Build::new(Space::Counter).bytes(name.as_bytes())
 }
@@ -544,6 +550,7 @@ mod tests {
             (Space::Wake, wake(-5, 1)),
             (Space::Active, active(1)),
             (Space::Asleep, asleep(1)),
+            (Space::Restored, restored(1)),
             (Space::Secret, secret("seed")),
             (Space::AdapterPart, adapter_part(&[7; 32], 1)),
             (Space::AdapterVersion, adapter_version(&[7; 32], "fhir")),

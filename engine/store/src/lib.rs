@@ -11,7 +11,7 @@
 //!                                ├─ compact, weight: room given back
 //!                                └─ layout: which engine, which format · envelope: sealed values · guard: panics become errors
 //!                         ◄── postgres/ ──► database         several processes on one store
-//! on any store: keys (the table of contents), home (whose a key is), journal, counters, due, secrets, copy · damaged: sled/salvage, sled/mend
+//! on any store: keys (the table of contents), home (whose a key is), journal, counters, due, secrets, copy, backup · damaged: sled/salvage, sled/mend
 //! ```
 //!
 //! README.md has the format on the disk, and what each engine is for.
@@ -19,6 +19,7 @@
 #![warn(unreachable_pub)]
 
 mod audit;
+pub mod backup;
 mod batch;
 mod committer;
 mod compact;
@@ -65,7 +66,7 @@ pub use self::sled::{Mended, salvage};
 pub use batch::{Append, Batch, Expect, MAX_BATCH_BYTES, MAX_BATCH_KEYS, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub use compact::{Compacted, compact};
 pub use config::StoreConfig;
-pub use contract::{CommitFuture, Health, Store};
+pub use contract::{BackedUp, CommitFuture, Health, Store};
 pub use disk::{Disk, RealDisk};
 pub use embedded::EmbeddedStore;
 pub use engine_kind::EngineKind;

@@ -65,7 +65,8 @@ impl Sender {
                 // This process may have stood still since it began.
                 Ok(_) if !self.registry.subscriptions().is_here(due.endpoint) => return Ok(AfterAttempt::Elsewhere),
                 Ok(data) => {
-                    let outcome = self.send(&endpoint, before.body(&data), before.id, attempted).await;
+                    let sending = self.send(&endpoint, before.body(&data), before.id, attempted);
+                    let outcome = self.metrics.webhook_sends.time(sending).await;
                     Some(self.note(&mut after, attempted, outcome))
                 }
                 Err(error @ StoreError::Damaged { .. }) => {

@@ -31,6 +31,9 @@ use super::{
     subscriptions::{Audience, Changed, Subscriptions},
 };
 
+/// Whose ids come from counters.
+pub const COUNTERS: [Counter<'static>; 2] = [ENDPOINT_IDS, SUBSCRIPTION_IDS];
+
 const ENDPOINT_IDS: Counter<'static> = Counter::int32("webhook endpoint");
 const SUBSCRIPTION_IDS: Counter<'static> = Counter::int32("webhook subscription");
 

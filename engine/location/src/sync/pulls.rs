@@ -210,6 +210,18 @@ impl Pulls {
         self.again = self.cycle.is_some();
     }
 
+    /// The EHR has gone on without this location, which was restored to an earlier day: nothing that was read counts.
+    pub fn forget(&mut self, at: Timestamp) {
+        (self.cycle, self.calling, self.sweep, self.retry_at, self.last_success) = (None, None, None, None, None);
+        self.cursors.clear();
+        self.passes.clear();
+        self.known.clear();
+        self.deleted.clear();
+        self.needs_full_pass.clear();
+        self.progress.clear();
+        (self.next_cycle, self.again) = (at, false);
+    }
+
     /// On with the next resource: what went wrong with this one says nothing about it.
     pub fn done_with(&mut self, resource: Resource, incomplete: bool) {
         (self.failures, self.waits) = (0, 0);

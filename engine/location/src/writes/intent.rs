@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ids::{AppointmentId, PatientId},
+    ids::{AppointmentId, PatientId, WorkingHourId},
     resource::{Operation, Resource},
     time::Millis,
 };
@@ -54,6 +54,16 @@ impl WriteIntent {
         match self {
             WriteIntent::CreatePatient(patient) => Some((Resource::Patients, patient.0.into())),
             WriteIntent::Record { resource, id, .. } => Some((resource, id)),
+            _ => None,
+        }
+    }
+
+    /// The working hours it is about, if it is about some.
+    pub(crate) fn hour(self) -> Option<WorkingHourId> {
+        match self {
+            WriteIntent::Record { resource: Resource::WorkingHours, id, .. } => {
+                u32::try_from(id).ok().map(WorkingHourId)
+            }
             _ => None,
         }
     }

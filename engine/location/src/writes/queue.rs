@@ -38,6 +38,9 @@ pub struct Write {
     pub state: WriteState,
     /// It may be in the EHR already: look it up before any push.
     pub unknown: bool,
+    /// It waited when the backup was made that the store was restored from, and was not looked up since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restored: bool,
     /// Times it was sent without an answer and then not found.
     #[serde(default)]
     pub not_found: u32,
@@ -245,6 +248,11 @@ impl Queue {
     pub fn push(&mut self, id: WriteId, write: Write) {
         self.next = self.next.max(id.0 + 1);
         self.insert(id, write);
+    }
+
+    /// The next write gets an id that is so much higher.
+    pub fn skip_ids(&mut self, count: u64) {
+        self.next = self.next.saturating_add(count);
     }
 
     fn insert(&mut self, id: WriteId, write: Write) {

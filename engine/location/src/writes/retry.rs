@@ -111,6 +111,9 @@ impl Location {
     /// It was sent, and the EHR says that it does not have it. That may be wrong, and would be so again: what makes a record is not sent
     /// again for ever.
     fn not_found(&self, cx: Cx, id: WriteId, write: &Write, events: &mut Vec<Event>) {
+        if write.restored {
+            return self.not_found_after_restore(cx, id, write, events);
+        }
         if write.work.creates() && cx.now < write.deadline && write.not_found >= self.settings.write.max_resends {
             let reason = format!(
                 "sent {} times without an answer, and never found when it was looked up: it is not sent again, lest it be made twice",
@@ -119,6 +122,19 @@ impl Location {
             self.failed(id, write, InsertFailure::Failed, &reason, events);
         } else {
             self.not_there(cx, id, write, ("looked up: not in the EHR", true), events);
+        }
+    }
+
+    /// What makes a record was not sent before the backup nor after it. A change may have been made, and another one since, which must not be
+    /// undone.
+    fn not_found_after_restore(&self, cx: Cx, id: WriteId, write: &Write, events: &mut Vec<Event>) {
+        if write.work.creates() {
+            let why = "looked up after the store was restored: not in the EHR";
+            self.not_there(cx, id, write, (why, false), events);
+        } else {
+            let why = "the store was restored from a backup, and the EHR does not show this change: it was not made, or another one was since. \
+                       Make it again if it is still wanted";
+            self.failed(id, write, InsertFailure::Failed, why, events);
         }
     }
 

@@ -301,6 +301,8 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::ClockSetBack { by } => format!("clock_set_back {}", show_length(*by)),
         Event::CallsOutlast { until } => format!("calls_outlast {}", at(until)),
         Event::SyncRequested => "sync_requested".into(),
+        Event::Restored { skipped_writes } => format!("restored {skipped_writes}"),
+        Event::WriteRestored { write, .. } => format!("write_restored w{write}"),
         Event::GateTurned { gate } => format!("gate {}", show_gate(*gate)),
         Event::Pruned { before } => format!("pruned before {}", at(before)),
         Event::Swept { resource, known, missing, counted, .. } => {

@@ -87,7 +87,10 @@ impl LocationActor {
                 let composed = match (prepared, kind) {
                     (Ok(Ok(outgoing)), _) => Ok(outgoing),
                     (Ok(Err(failure)), CallKind::Push) => Err(failure),
-                    (Ok(Err(failure)), CallKind::Find) => Err(push_payload::lookup_failure(work, failure)),
+                    (Ok(Err(failure)), CallKind::Find) => {
+                        let restored = processor.machine.state.queue.get(write).is_some_and(|write| write.restored);
+                        Err(push_payload::lookup_failure(work, failure, restored))
+                    }
                     (Err(error), _) => {
                         tracing::error!(location = %self.id, %write, %error, "the payload of a write could not be built");
                         Err(Failure::NotReady("its records could not be read".to_owned()))

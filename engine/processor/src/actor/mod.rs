@@ -42,6 +42,7 @@ use crate::{
     error::{EngineError, LoadError, Reject, not_stored},
     processor::{Deps, Processor},
     reply::FreeSlots,
+    restored::AfterRestore,
     standing,
     turn::PendingCommit,
     write_requests::{self, WriteRequest},
@@ -166,7 +167,25 @@ impl LocationActor {
         let loading = async move { loading.run(move || Processor::load(deps, id)).await };
         Box::pin(loading.into_actor(self).then(move |loaded, act, _| {
             act.loaded(loaded, started);
-            act.take_over()
+            act.take_over().then(|(), act, _| act.after_restore())
+        }))
+    }
+
+    /// Before anything else: what it has to write may have been written after the backup was made.
+    fn after_restore(&mut self) -> LocalBoxActorFuture<Self, ()> {
+        if !self.processor.as_ref().is_some_and(|processor| processor.restored) {
+            return self.done();
+        }
+        Box::pin(self.turn_by_the_clock(Asked::own(AfterRestore)).map(|known, act, ctx| match known {
+            Ok(()) => {
+                tracing::info!(location = %act.id, "the store was restored from a backup: what waits to be written is looked up first");
+                act.processor.iter_mut().for_each(|processor| processor.restored = false);
+            }
+            Err(error) => {
+                act.processor = None;
+                act.unreadable = Some((Instant::now() + UNREADABLE_FOR, error));
+                tell_later(ctx, Own::Do(Asked::own(Command::Wake)), TRY_AGAIN);
+            }
         }))
     }
 
@@ -326,12 +345,14 @@ impl LocationActor {
 
     fn commit(&mut self, mut job: Box<dyn Job>, mut turn: PendingCommit, tries: u32) -> Turn {
         let pulled = job.reads().then(|| turn.batch.written_bytes());
+        let began = Instant::now();
         let committed = self.deps.store.commit(std::mem::take(&mut turn.batch));
         let pulling = self.begin_pull(&turn);
         let step = committed.into_actor(self).then(move |result, act, ctx| -> Turn {
             match result {
                 Ok(()) => {
                     act.metrics.commits.add(1);
+                    act.metrics.commit_waits.note(began.elapsed());
                     if let Some(bytes) = pulled {
                         act.share.take(&act.deps.setup.engine, bytes, clock::now());
                     }
@@ -576,7 +597,8 @@ impl Handler<Ask> for LocationActor {
                 if job.describes() {
                     self.describe(ctx);
                 }
-                Box::pin(self.turn(job).map(|_, _, _| ()))
+                let began = Instant::now();
+                Box::pin(self.turn(job).map(move |_, act, _| act.metrics.turns.note(began.elapsed())))
             }
             Ask::FreeSlots { query, reply } => self.loaded_first(|act| act.find_slots(query, reply)),
             Ask::SyncState { reply } => self.loaded_first(|act| {

@@ -146,6 +146,8 @@ pub(crate) fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut Uni
         | Event::GuardTripped { .. }
         | Event::DeletionsAccepted { .. }
         | Event::SyncRequested
+        | Event::Restored { .. }
+        | Event::WriteRestored { .. }
         | Event::ClockSetBack { .. }
         | Event::CallsOutlast { .. }
         | Event::GateTurned { .. }

@@ -16,10 +16,10 @@ use records::{
 pub enum Filter {
     /// Found another way already.
     Ids(BTreeSet<u64>),
-    /// One that any of these data sources calls so.
-    ForeignId {
+    /// Those that any of these data sources calls by one of these names.
+    ForeignIds {
         sources: Vec<u32>,
-        foreign_id: String,
+        foreign_ids: Vec<String>,
     },
     UpdatedSince(Timestamp),
     /// In a calendar.
@@ -81,7 +81,7 @@ impl Filter {
     /// All of them hold where the filter does. `linked` gives the ids of what data sources call so.
     pub(super) fn criteria<E>(
         &self,
-        linked: impl FnOnce(&[u32], &str) -> Result<BTreeSet<u64>, E>,
+        linked: impl FnOnce(&[u32], &[String]) -> Result<BTreeSet<u64>, E>,
     ) -> Result<Vec<Criterion>, E> {
         use Criterion::{Has, Lacks, NameBegins, NotDeleted, OneOf, Starting, UpdatedSince};
         let number = |field, id: &u64| Has(Term::number(field, *id));
@@ -89,7 +89,7 @@ impl Filter {
         let flag = |field, set: bool| if set { Has(Term::flag(field)) } else { Lacks(Term::flag(field)) };
         let one = match self {
             Filter::Ids(ids) => OneOf(ids.clone()),
-            Filter::ForeignId { sources, foreign_id } => OneOf(linked(sources, foreign_id)?),
+            Filter::ForeignIds { sources, foreign_ids } => OneOf(linked(sources, foreign_ids)?),
             Filter::UpdatedSince(since) => UpdatedSince(*since),
             Filter::Starting(span) => Starting(*span),
             Filter::NotDeleted => NotDeleted,

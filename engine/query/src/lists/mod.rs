@@ -149,9 +149,9 @@ impl Lists<'_> {
     }
 
     fn criteria<D: Document>(&self, query: &ListQuery) -> Result<Vec<Criterion>, StoreError> {
-        let linked = |sources: &[u32], foreign_id: &str| {
-            let ids = sources.iter().map(|source| self.id_of_foreign(*source, D::KIND, foreign_id));
-            ids.filter_map(Result::transpose).collect()
+        let linked = |sources: &[u32], foreign_ids: &[String]| {
+            let names = foreign_ids.iter().flat_map(|name| sources.iter().map(move |source| (*source, name)));
+            names.filter_map(|(source, name)| self.id_of_foreign(source, D::KIND, name).transpose()).collect()
         };
         let mut criteria = Vec::new();
         for filter in &query.filters {

@@ -67,14 +67,14 @@ impl MakeTlsConnect<Socket> for Rustls {
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, host: &str) -> io::Result<Connect> {
-        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-        Ok(Connect { config: self.0.clone(), name })
+        // Also called where no TLS follows: for a folder with a socket, which is no name.
+        Ok(Connect { config: self.0.clone(), name: ServerName::try_from(host.to_owned()).map_err(io::Error::other) })
     }
 }
 
 pub(super) struct Connect {
     config: Arc<ClientConfig>,
-    name: ServerName<'static>,
+    name: io::Result<ServerName<'static>>,
 }
 
 impl TlsConnect<Socket> for Connect {
@@ -84,7 +84,7 @@ impl TlsConnect<Socket> for Connect {
 
     fn connect(self, stream: Socket) -> Self::Future {
         let connector = TlsConnector::from(self.config);
-        Box::pin(async move { connector.connect(self.name, stream).await.map(|it| Encrypted(Box::new(it))) })
+        Box::pin(async move { connector.connect(self.name?, stream).await.map(|it| Encrypted(Box::new(it))) })
     }
 }
 

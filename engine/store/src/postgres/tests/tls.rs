@@ -64,3 +64,11 @@ fn a_server_is_believed_by_its_certificate_alone() {
     cluster.encrypt(&certificate, &own).unwrap();
     assert!(refused(&by_trusted).contains("certificate"), "another host's: {}", refused(&by_trusted));
 }
+
+/// The client library asks for a connection's TLS before it knows whether there will be any.
+#[test]
+fn a_folder_with_a_socket_needs_no_name_of_a_certificate() {
+    use tokio_postgres::{Socket, tls::MakeTlsConnect};
+    let mut off = super::super::tls::Rustls::new(&Tls::Off).unwrap();
+    assert!(MakeTlsConnect::<Socket>::make_tls_connect(&mut off, "/run/postgresql").is_ok());
+}

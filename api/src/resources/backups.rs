@@ -1,0 +1,84 @@
+//! GET and POST /backups: the store's backups, for whoever runs the server (our addition).
+
+use engine::{BackupError, BackupFile, BackupsNow};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    access::call::Call,
+    http::errors::{ApiError, HttpResult, sentence},
+    values::times::At,
+};
+
+/// The backups of the server's store.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct BackupsView {
+    /// Backups in the folder of the configuration, the newest first.
+    backups: Vec<BackupView>,
+    /// The backup that is being made; null if none is.
+    under_way: Option<BackupUnderWay>,
+    /// Why the last backup failed; null once another one is made, and after a start.
+    failed: Option<String>,
+}
+
+/// A backup that is whole.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct BackupView {
+    /// The name of the file.
+    name: String,
+    /// When the file was written, in UTC.
+    made_at: At,
+    /// The size of the file in bytes.
+    bytes: u64,
+}
+
+/// A backup that is being made.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct BackupUnderWay {
+    /// The name the file will have.
+    name: String,
+    /// Values of the store that are written.
+    values: u64,
+}
+
+/// A backup that was begun.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct BackupBegun {
+    /// The name the file will have once it is whole.
+    name: String,
+}
+
+impl From<BackupsNow> for BackupsView {
+    fn from(BackupsNow { files, under_way, failed }: BackupsNow) -> BackupsView {
+        let view = |BackupFile { name, made_at, bytes }| BackupView { name, made_at: At(made_at), bytes };
+        BackupsView {
+            backups: files.into_iter().map(view).collect(),
+            under_way: under_way.map(|(name, values)| BackupUnderWay { name, values }),
+            failed,
+        }
+    }
+}
+
+impl From<BackupError> for ApiError {
+    fn from(error: BackupError) -> ApiError {
+        match error {
+            BackupError::NotConfigured => {
+                ApiError::Refused("No backups are made here: set `folder` in [backup] of the configuration.".into())
+            }
+            BackupError::UnderWay(_) => ApiError::Conflict(sentence(&error.to_string())),
+            BackupError::Folder { .. } => ApiError::Refused(sentence(&error.to_string())),
+        }
+    }
+}
+
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    call.anywhere(|_| Some(()))?;
+    Ok(call.show(BackupsView::from(call.api.engine.backups()?)))
+}
+
+pub(crate) async fn make(mut call: Call) -> HttpResult {
+    call.anywhere(|_| Some(()))?;
+    let name = call.api.engine.begin_backup()?;
+    tracing::info!(key = %call.key.name, name, "a backup was asked for");
+    Ok(call.show(BackupBegun { name }))
+}

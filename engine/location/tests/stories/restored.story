@@ -1,0 +1,51 @@
+# The store was restored from a backup: since it was made, the location has gone on.
+
+story what makes a record is looked up before it is sent, and sent if it is not there
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+book a2 op1 prov1 11:00 30m patient p2 -> booked a2
+restart
+restored
++ restored 1000000
++ write_restored w0
++ write_restored w1
+wake
+> find w0 1 *
+> find w1 1 *
+found w0 1 written f1
++ done w0 create_appointment a1
++ insert_done a1 f1
+found w1 1 nothing
++ deferred w1 until * "looked up after the store was restored: not in the EHR"
+wake
+> push w1 2 *
+
+story a change that is not so is not made over what came since
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+move a1 op1 prov1 11:00 30m -> moved
+restored
+wake
+> find w1 1 *
+found w1 1 nothing
++ failed w1 reschedule a1 failed *
++ move_reverted a1 to op1 prov1 10:00 30m *
+
+story no slot is offered before the EHR was read again
+settings pulls=appointments
+wake
+> pull appointments 0 cursor -
+page appointments 0 cursor c1 last -> applied
+expect slot op1 prov1 10:00 30m free
+restored
+expect slot op1 prov1 10:00 30m closed
+wake
+> pull appointments 1 cursor -
+page appointments 1 cursor c2 last -> applied
+expect slot op1 prov1 10:00 30m free
+
+story numbers of writes that may have been given since do not come again
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+restored
+book a3 op1 prov1 12:00 30m patient p3 -> booked a3
+expect queue w0 w1000001

@@ -1,0 +1,25 @@
+//! A location whose store was restored from a backup learns it once, when it is loaded first.
+
+use location::{
+    command::{Command, Cx},
+    decision::Decision,
+};
+use store::keys;
+
+use crate::{error::Reject, processor::Processor, request::Request, unit_of_work::UnitOfWork};
+
+pub(crate) struct AfterRestore;
+
+impl Request for AfterRestore {
+    type Reply = ();
+
+    /// A location that is loaded anew does it then.
+    fn ends_with_memory(&self) -> bool {
+        true
+    }
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, ()), Reject> {
+        unit.delete(keys::restored(at.setup.id.0));
+        Ok((at.decide(cx, &Command::Restored)?, ()))
+    }
+}

@@ -1,0 +1,71 @@
+//! A data directory made of a backup. While it is not whole, a file in it says so, and nobody serves from it.
+
+use std::{
+    fs::{self, File},
+    path::Path,
+};
+
+use processor::id_pool;
+use store::{BackedUp, EmbeddedStore, EngineKind, StoreConfig, StoreKey, backup, counters::Counter, files};
+use webhooks::registry;
+
+use crate::{
+    copy_data::CopyStep,
+    data_dir::{DataDir, Incomplete, present, unreadable},
+};
+
+/// A disk that is nearly full ends it with an error, and not the process.
+const ROOM_LEFT: u64 = 64 << 20;
+const SAYS: &str = "of a backup: it is not whole. Delete this directory and run `practice-sync restore` again.";
+
+/// Reads all of a backup: whether it is whole, and sealed with the key in a folder.
+pub fn check_backup(file: &Path, keys: &Path, mut read: impl FnMut(u64)) -> Result<BackedUp, Incomplete> {
+    let key = StoreKey::load(&DataDir::new(keys).key)?;
+    Ok(backup::check(file, &key, &mut read)?)
+}
+
+/// Makes the data directory `to` of a backup. `keys` is the folder with `store.key`, and with `token.secret` where that was kept.
+pub async fn restore_data(
+    file: &Path,
+    keys: &Path,
+    to: &Path,
+    engine: EngineKind,
+    mut progress: impl FnMut(CopyStep),
+) -> Result<BackedUp, Incomplete> {
+    let (kept, new) = (DataDir::new(keys), DataDir::new(to));
+    let taken = || Ok::<bool, Incomplete>(fs::read_dir(to).map_err(|source| unreadable(to, source))?.next().is_some());
+    if present(to)? && taken()? {
+        return Err(Incomplete::Occupied(to.to_path_buf()));
+    }
+    let key = StoreKey::load(&kept.key)?;
+    let mut done = 0;
+    let whole = backup::check(file, &key, |values| {
+        done += values;
+        progress(CopyStep::Reading { done });
+    })?;
+    new.make()?;
+    files::replace(&new.copying, SAYS).map_err(|source| unreadable(&new.copying, source))?;
+    for name in ["store.key", "token.secret"] {
+        let (from, to) = (keys.join(name), to.join(name));
+        if present(&from)? {
+            let copied = fs::copy(&from, &to).and_then(|_| File::open(&to)?.sync_all());
+            copied.map_err(|source| unreadable(&from, source))?;
+        }
+    }
+    let (mut done, all) = (0, whole.values);
+    let config = StoreConfig { engine, floor_bytes: ROOM_LEFT, ..StoreConfig::new(&new.store, key.clone()) };
+    let store = EmbeddedStore::open(config)?;
+    let names = id_pool::counter_names();
+    let of_records = names.iter().map(|(name, last)| Counter::up_to(*last, name));
+    let counters: Vec<Counter<'_>> = of_records.chain(registry::COUNTERS).collect();
+    backup::restore(file, &key, &counters, &store, |values| {
+        done += values;
+        progress(CopyStep::Copying { done: done.min(all), all });
+    })
+    .await?;
+    drop(store);
+    new.note()?;
+    fs::remove_file(&new.copying).map_err(|source| unreadable(&new.copying, source))?;
+    files::sync_directory(to).and_then(|()| files::sync_parent(to)).map_err(|source| unreadable(to, source))?;
+    Ok(whole)
+}
