@@ -6,10 +6,7 @@ use tracing::{Metadata, Subscriber};
 use tracing_subscriber::{
     EnvFilter, Layer,
     filter::{Directive, FilterExt, filter_fn},
-    fmt::{
-        self, MakeWriter,
-        format::{DefaultFields, Format},
-    },
+    fmt::{self, MakeWriter},
     layer::SubscriberExt,
     registry::{LookupSpan, Registry},
     util::SubscriberInitExt,
@@ -20,17 +17,38 @@ use crate::access::audit;
 /// The HTTP library calls each malformed request line an error, which anybody can send: the client is told, the operator is not woken.
 const QUIET: &str = "actix_http=off";
 
-/// Once per process; `RUST_LOG` wins.
+/// How a line looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    #[default]
+    Text,
+    /// One object a line.
+    Json,
+}
+
+/// What a command says while it works.
 pub(crate) fn start(directives: &str) -> Result<(), String> {
+    start_as(directives, LogFormat::Text)
+}
+
+/// Once per process; `RUST_LOG` wins.
+pub(crate) fn start_as(directives: &str, format: LogFormat) -> Result<(), String> {
     let given = std::env::var(EnvFilter::DEFAULT_ENV).ok().filter(|given| !given.is_empty());
     // Colours are for people at a terminal; a file would hold their codes.
-    let subscriber = subscriber(given.as_deref().unwrap_or(directives), stderr, stderr().is_terminal())?;
+    let looks = Looks { format, colours: stderr().is_terminal() };
+    let subscriber = subscriber(given.as_deref().unwrap_or(directives), stderr, looks)?;
     // Already started by whoever embeds us.
     let _ = subscriber.try_init();
     Ok(())
 }
 
-fn subscriber<W>(directives: &str, writer: W, colours: bool) -> Result<impl Subscriber + Send + Sync + use<W>, String>
+#[derive(Clone, Copy, Default)]
+struct Looks {
+    format: LogFormat,
+    colours: bool,
+}
+
+fn subscriber<W>(directives: &str, writer: W, looks: Looks) -> Result<impl Subscriber + Send + Sync + use<W>, String>
 where
     W: for<'a> MakeWriter<'a> + Clone + Send + Sync + 'static,
 {
@@ -38,8 +56,8 @@ where
     if !directives.contains("actix_http") {
         filter = filter.add_directive(QUIET.parse::<Directive>().map_err(|error| format!("{QUIET}: {error}"))?);
     }
-    let log = lines(writer.clone(), colours).with_filter(filter.and(filter_fn(|about| !audited(about))));
-    let trail = lines(writer, colours).with_filter(filter_fn(audited));
+    let log = lines(writer.clone(), looks).with_filter(filter.and(filter_fn(|about| !audited(about))));
+    let trail = lines(writer, looks).with_filter(filter_fn(audited));
     Ok(Registry::default().with(log).with(trail))
 }
 
@@ -47,12 +65,16 @@ fn audited(about: &Metadata<'_>) -> bool {
     about.target() == audit::TARGET
 }
 
-fn lines<S, W>(writer: W, colours: bool) -> fmt::Layer<S, DefaultFields, Format, W>
+fn lines<S, W>(writer: W, looks: Looks) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
-    W: for<'a> MakeWriter<'a> + 'static,
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    fmt::layer().with_writer(writer).with_ansi(colours)
+    let lines = fmt::layer().with_writer(writer).with_ansi(looks.colours);
+    match looks.format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    }
 }
 
 #[cfg(test)]
@@ -81,9 +103,14 @@ mod tests {
     }
 
     fn written(directives: &str, log: impl FnOnce()) -> String {
+        written_as(LogFormat::Text, directives, log)
+    }
+
+    fn written_as(format: LogFormat, directives: &str, log: impl FnOnce()) -> String {
         let page = Page::default();
         let to = page.clone();
-        with_default(subscriber(directives, move || to.clone(), false).unwrap(), log);
+        let looks = Looks { format, colours: false };
+        with_default(subscriber(directives, move || to.clone(), looks).unwrap(), log);
         let bytes = page.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
     }
@@ -107,7 +134,21 @@ mod tests {
             tracing::warn!("loud");
         });
         assert!(text.contains("loud") && !text.contains("quiet") && !text.contains('\u{1b}'), "{text}");
-        assert!(subscriber("no such=level", stderr, false).is_err());
+        assert!(subscriber("no such=level", stderr, Looks::default()).is_err());
+    }
+
+    #[test]
+    fn a_line_may_be_one_object() {
+        let text = written_as(LogFormat::Json, "info", || {
+            tracing::info!(target: "access", status = 200, route = "/patients", "answered");
+            tracing::info!(target: "audit", key = "k", id = 7_u64);
+        });
+        let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(
+            (&lines[0]["target"], &lines[0]["route"], &lines[0]["message"]),
+            (&"access".into(), &"/patients".into(), &"answered".into())
+        );
+        assert_eq!((&lines[1]["target"], &lines[1]["id"]), (&"audit".into(), &7.into()));
     }
 
     #[test]

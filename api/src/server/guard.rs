@@ -1,4 +1,5 @@
-//! Around every request: its id, the User-Agent rule, panics, counting, and a log line without anything a client wrote.
+//! Around every request: its id, the User-Agent rule, panics, counting, and a log line without anything a client wrote
+//! but its own request id.
 
 use std::{
     cell::OnceCell,
@@ -37,6 +38,11 @@ use crate::{
     values::limits::MAX_REQUEST_ID,
 };
 
+/// The target of the line that each answer leaves in the log.
+const ACCESS: &str = "access";
+/// Asked every few seconds by machines: their answers are in /metrics.
+const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
 /// Of the limit the caller is nearest to.
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const RATE_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
@@ -63,7 +69,7 @@ pub async fn guard(
     let client = api.client(request.request());
     let origin = cors::allowed(&api.rules.cors_origins, &request);
     let mut answer = if origin.is_some() && cors::is_preflight(&request) {
-        Ok(request.into_response(cors::preflight()))
+        Ok(request.into_response(cors::preflight(&api.rules.compatibility)))
     } else if named(&api, &request) {
         caught(next.call(request)).await
     } else {
@@ -87,16 +93,20 @@ pub async fn guard(
     if status == StatusCode::TOO_MANY_REQUESTS {
         api.metrics.limited(context.standing.get().filter(|standing| standing.remaining == 0).map(|it| it.per));
     }
-    let route = context.endpoint.get().map_or("-", |it| it.path);
-    let request = id.to_str().unwrap_or_default();
-    tracing::debug!(
-        status = status.as_u16(),
-        route,
-        ?took,
-        request,
-        client = client.map(tracing::field::display),
-        "answered"
-    );
+    let (method, route) = context.endpoint.get().map_or(("-", "-"), |it| (it.method, it.path));
+    if !PROBES.contains(&route) {
+        tracing::info!(
+            target: ACCESS,
+            method,
+            route,
+            status = status.as_u16(),
+            milliseconds = took.as_micros() as f64 / 1e3,
+            request = id.to_str().unwrap_or_default(),
+            key = context.key.get(),
+            client = client.map(tracing::field::display),
+            "answered"
+        );
+    }
     // Without its request an answer travels as an error; the client sees the same.
     answer.map_err(|response| InternalError::from_response("", response).into())
 }
@@ -126,7 +136,7 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
 
 /// Whether the calling application names itself (specification 5.8).
 fn named(api: &Api, request: &ServiceRequest) -> bool {
-    let Some(refused) = &api.rules.refused_user_agents else { return true };
+    let Some(refused) = &api.rules.compatibility.refused_user_agents else { return true };
     if table::is_open(request.path()) {
         return true;
     }

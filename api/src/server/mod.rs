@@ -15,6 +15,7 @@ use actix_web::{
 
 use crate::{
     access::api::Api,
+    http::context::OperatorsListener,
     nodes::{admission::InternalListener, forward::LOOK},
     openapi,
     resources::documentation::Documents,
@@ -37,7 +38,7 @@ pub fn app(
 > {
     App::new()
         .app_data(api)
-        .app_data(Documents { v3: || &openapi::V3, v2: || &openapi::V2 })
+        .app_data(Documents(|audience, version| openapi::of(audience, version).text()))
         .configure(table::serve)
         .default_service(web::to(table::no_such_route))
         .wrap(from_fn(guard))
@@ -76,6 +77,21 @@ pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Ser
         .listen(listener)?
         .run();
     Ok((server, address))
+}
+
+/// Where operators call: their endpoints, for few and on one thread.
+pub fn start_operators(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
+    let rules = api.rules.clone();
+    let server = HttpServer::new(move || app(api.clone()).app_data(OperatorsListener))
+        .workers(1)
+        .backlog(BACKLOG)
+        .client_request_timeout(rules.header_timeout)
+        .client_disconnect_timeout(DISCONNECT_TIMEOUT)
+        .shutdown_timeout(for_requests(rules.shutdown_timeout).as_secs())
+        .disable_signals()
+        .listen(listener)?
+        .run();
+    Ok(server)
 }
 
 /// What a stop has for the engine at least.
