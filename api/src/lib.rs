@@ -8,7 +8,8 @@
 //!     └── views ◄────────────────────────────────────┘                    └── config ◄──────────────────┘
 //! ```
 //!
-//! `routes::table` is the table of contents; `resources` holds one file per resource. `terminal`, `logging` and `memory` are for the commands. Public is what
+//! `routes::table` is the table of contents; `resources` holds one file per resource. `terminal`, `logging`, `memory` and `service_manager` (systemd) are for
+//! the commands; `/metrics` asks `memory` too. Public is what
 //! the binary and the tests that measure the whole service use; everything else is the crate's own.
 
 #![warn(unreachable_pub)]
@@ -28,6 +29,7 @@ mod resources;
 pub mod routes;
 pub mod server;
 pub mod service;
+mod service_manager;
 mod terminal;
 pub mod values;
 pub mod views;

@@ -10,9 +10,11 @@ use std::{
 
 use actix_web::{dev::ServerHandle, rt::task::JoinHandle, web::Data};
 use engine::{Engine, simulated::OpenSimulated};
+use futures_util::future::join_all;
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     sync::watch,
+    task::JoinError,
     time::Instant,
 };
 
@@ -20,7 +22,7 @@ use crate::{
     access::{api::Api, directory::StatusChange, keys::KeyRing},
     config::Config,
     nodes::{forward::Peers, rules::NodeListener},
-    server,
+    server, service_manager,
     values::secret::{self, Secret},
     views::published::RecordViews,
 };
@@ -32,8 +34,8 @@ pub struct Running {
     api: Data<Api>,
     server: JoinHandle<io::Result<()>>,
     handle: ServerHandle,
-    /// Of the listener for the other nodes.
-    internal: Option<ServerHandle>,
+    /// Of the listeners for the other nodes and for operators.
+    others: Vec<ServerHandle>,
 }
 
 /// `simulated` opens the EHRs of data sources that live in this process.
@@ -42,6 +44,8 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     let listening =
         |node: &NodeListener| server::listen(node.listen).map_err(|error| format!("{}: {error}", node.listen));
     let internal = config.node.as_ref().map(listening).transpose()?;
+    let listening = |address| server::listen(address).map_err(|error| format!("{address}: {error}"));
+    let operators = config.http.operators.map(listening).transpose()?;
     let peers = config.node.as_ref().map(|node| Peers::new(&node.secret)).transpose()?;
     let data_dir = &config.data_dir;
     std::fs::create_dir_all(data_dir).map_err(|error| format!("{}: {error}", data_dir.display()))?;
@@ -60,11 +64,13 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     let api = Api::new(engine.clone(), keys, &secret, config.http).with_simulated(opened.simulated).with_peers(peers);
     let api = Data::new(api);
     let internal = internal.map(|listener| server::start_internal(api.clone(), listener));
-    let internal = internal.transpose().map_err(|error| error.to_string())?.map(|server| {
-        let handle = server.handle();
+    let operators = operators.map(|listener| server::start_operators(api.clone(), listener));
+    let mut others = Vec::new();
+    for server in [internal, operators].into_iter().flatten() {
+        let server = server.map_err(|error| error.to_string())?;
+        others.push(server.handle());
         actix_web::rt::spawn(server);
-        handle
-    });
+    }
     if let Some(said) = api.engine.said() {
         actix_web::rt::spawn(tell_others(api.clone(), said));
     }
@@ -73,7 +79,7 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     // It runs from its first poll on: nobody should have to wait for `wait`.
     let handle = server.handle();
     let server = actix_web::rt::spawn(server);
-    Ok(Running { address, engine, api, server, handle, internal })
+    Ok(Running { address, engine, api, server, handle, others })
 }
 
 impl Running {
@@ -82,14 +88,27 @@ impl Running {
         actix_web::rt::spawn(reload(self.api.clone(), file.to_path_buf()));
     }
 
-    /// Serves until a signal ends it, then lets the engine end in order.
-    pub async fn wait(self) -> Result<(), String> {
-        let Running { engine, api, mut server, handle, internal, .. } = self;
-        let may_take = api.rules.shutdown_timeout;
+    /// Serves until a signal ends it, then lets the engine end in order; at once when it is asked a second time.
+    pub async fn wait(mut self) -> Result<(), String> {
+        let mut signals = Signals::new();
+        service_manager::ready();
         let ended = tokio::select! {
-            ended = &mut server => Some(ended),
-            () = asked_to_stop() => None,
+            ended = &mut self.server => Some(ended),
+            () = signals.next() => None,
         };
+        service_manager::stopping();
+        tokio::select! {
+            ended = self.end(ended) => ended,
+            () = signals.next() => {
+                tracing::warn!("stopped at once, as asked a second time; unfinished work resumes after the next start");
+                Ok(())
+            }
+        }
+    }
+
+    async fn end(self, ended: Option<Result<io::Result<()>, JoinError>>) -> Result<(), String> {
+        let Running { engine, api, server, handle, others, .. } = self;
+        let may_take = api.rules.shutdown_timeout;
         let deadline = Instant::now() + may_take;
         let served = match ended {
             Some(ended) => ended,
@@ -100,13 +119,12 @@ impl Running {
                 // The others take over what is here while this node still answers, and hands on what comes.
                 let last_requests = tokio::time::sleep(LAST_REQUESTS.min(may_take / 4));
                 tokio::join!(last_requests, engine.hand_over(may_take / 2));
-                handle.stop(true).await;
+                // All at once: each of them may take as long as requests may.
+                join_all(others.iter().chain([&handle]).map(|server| server.stop(true))).await;
                 server.await
             }
         };
-        if let Some(internal) = internal {
-            internal.stop(true).await;
-        }
+        join_all(others.iter().map(|other| other.stop(true))).await;
         let left = deadline.saturating_duration_since(Instant::now()).max(server::LAST_SECOND);
         if tokio::time::timeout(left, engine.stop_within(left * 3 / 4)).await.is_err() {
             tracing::warn!("stopped with unfinished work; it resumes after the next start");
@@ -128,12 +146,22 @@ async fn tell_others(api: Data<Api>, mut said: watch::Receiver<Vec<String>>) {
 /// How long clients may still send on connections they keep, and are told that those close.
 const LAST_REQUESTS: Duration = Duration::from_secs(1);
 
-async fn asked_to_stop() {
-    let listening = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
-    let [Ok(mut terminate), Ok(mut interrupt)] = listening else { return std::future::pending().await };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+/// Those that ask the server to stop. None where they cannot be listened to.
+struct Signals(Option<[Signal; 2]>);
+
+impl Signals {
+    fn new() -> Signals {
+        let listening = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
+        let [Ok(terminate), Ok(interrupt)] = listening else { return Signals(None) };
+        Signals(Some([terminate, interrupt]))
+    }
+
+    async fn next(&mut self) {
+        let Some([terminate, interrupt]) = &mut self.0 else { return std::future::pending().await };
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
     }
 }
 
@@ -145,7 +173,12 @@ async fn reload(api: Data<Api>, file: std::path::PathBuf) {
         return;
     };
     while hangups.recv().await.is_some() {
+        if api.leaving.load(Ordering::Relaxed) {
+            return;
+        }
+        service_manager::reloading();
         take_over(&api, &file);
+        service_manager::ready();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Clients that generators make of `api/openapi.json`: the programs of `tests/clients` type-check on them, and do with the running
+//! Clients that generators make of `api/openapi/clients.json`: the programs of `tests/clients` type-check on them, and do with the running
 //! product what applications do. The generators are installed into `target/` once for each set of pinned versions.
 #![allow(clippy::unwrap_used)]
 
@@ -15,12 +15,16 @@ use tests::harness::{
     external::Suite,
     fixtures,
     packages::{Project, run},
+    poll::until,
     process::{self, API_KEY, Installation, LOCATIONS, Process, SUBDOMAIN},
+    webhook_receiver::WebhookReceiver,
 };
 use tokio::process::Command;
 
 /// A generator, a type checker or a program.
 const STEP: Duration = Duration::from_secs(180);
+/// Of a sample.
+const MOST_LINES: usize = 40;
 
 #[actix::test]
 async fn an_application_in_typescript_gets_along_with_the_document_alone() {
@@ -29,6 +33,7 @@ async fn an_application_in_typescript_gets_along_with_the_document_alone() {
     }
     let project = Project::new("client-typescript", "clients/typescript", Suite::Node);
     let folder = copied(&project.sources, &["program.ts", "tsconfig.json", "package.json"]);
+    sample("booking.ts", folder.path());
     std::os::unix::fs::symlink(project.npm().await.join("node_modules"), folder.path().join("node_modules")).unwrap();
     let tool = |name: &str, arguments: &[&str]| {
         let mut command = Command::new("node");
@@ -39,9 +44,41 @@ async fn an_application_in_typescript_gets_along_with_the_document_alone() {
     let generate = tool("openapi-typescript/bin/cli.js", &[document.to_str().unwrap(), "--output", "schema.d.ts"]);
     step(generate, folder.path()).await;
     step(tool("typescript/bin/tsc", &["--project", "."]), folder.path()).await;
-    let mut program = Command::new("node");
-    program.arg("out/program.js");
-    works(program, folder.path()).await;
+    let node = |file: &str| {
+        let mut program = Command::new("node");
+        program.arg(file);
+        program
+    };
+    works(node("out/program.js"), node("out/booking.js"), folder.path()).await;
+}
+
+/// By rules that nobody here wrote: `tests/clients/lint/ruleset.yaml` names them.
+#[actix::test]
+async fn a_linter_has_nothing_to_say_of_the_documents() {
+    if Suite::Node.is_left_out() {
+        return;
+    }
+    let project = Project::new("document-lint", "clients/lint", Suite::Node);
+    let folder = project.npm().await;
+    let (documents, rules) = (root().join("api/openapi/*.json"), project.sources.join("ruleset.yaml"));
+    let lint = |documents: &Path| {
+        let mut command = Command::new("node");
+        command.arg("node_modules/@stoplight/spectral-cli/dist/index.js").arg("lint").arg(documents);
+        command
+            .args(["--fail-on-unmatched-globs", "--fail-severity", "hint", "--format", "text", "--ruleset"])
+            .arg(&rules)
+            .current_dir(&folder);
+        run(command, STEP)
+    };
+    lint(&documents).await.unwrap_or_else(|why| panic!("{why}"));
+    // It says something where there is something to say.
+    let (wrong, mut document) =
+        (tempfile::tempdir().unwrap(), serde_json::from_slice::<Value>(&fs::read(document()).unwrap()).unwrap());
+    document["paths"]["/me"]["get"]["operationId"] = json!("authenticate");
+    let file = wrong.path().join("clients.json");
+    fs::write(&file, document.to_string()).unwrap();
+    let found = lint(&file).await.unwrap_err();
+    assert!(found.contains("operation-operationId-unique"), "{found}");
 }
 
 #[actix::test]
@@ -51,6 +88,7 @@ async fn an_application_in_python_gets_along_with_the_document_alone() {
     }
     let project = Project::new("client-python", "clients/python", Suite::Python);
     let folder = copied(&project.sources, &["program.py", "generator.yaml"]);
+    sample("booking.py", folder.path());
     let python = project.python().await;
     let module = |name: &str, arguments: &[&str]| {
         let mut command = Command::new(&python);
@@ -62,15 +100,18 @@ async fn an_application_in_python_gets_along_with_the_document_alone() {
     let rest = ["--config", "generator.yaml", "--meta", "none", "--fail-on-warning"];
     step(module("openapi_python_client", &[&arguments[..], &rest].concat()), folder.path()).await;
     // The generated package carries its types with it; what it is made of is not ours to judge.
-    let lenient = ["--strict", "--follow-imports=silent", "--cache-dir=.mypy", "program.py"];
+    let lenient = ["--strict", "--follow-imports=silent", "--cache-dir=.mypy", "program.py", "booking.py"];
     step(module("mypy", &lenient), folder.path()).await;
-    let mut program = Command::new(&python);
-    program.arg("program.py");
-    works(program, folder.path()).await;
+    let run = |file: &str| {
+        let mut program = Command::new(&python);
+        program.arg(file);
+        program
+    };
+    works(run("program.py"), run("booking.py"), folder.path()).await;
 }
 
 fn document() -> PathBuf {
-    root().join("api").join("openapi.json")
+    root().join("api/openapi/clients.json")
 }
 
 /// A folder of its own with these files in it.
@@ -82,19 +123,28 @@ fn copied(sources: &Path, files: &[&str]) -> tempfile::TempDir {
     folder
 }
 
+/// What the documentation shows of a language: short, so that it is read.
+fn sample(name: &str, folder: &Path) {
+    let file = root().join("api/docs/samples").join(name);
+    let lines = fs::read_to_string(&file).unwrap().lines().count();
+    assert!(lines <= MOST_LINES, "{name} has {lines} lines, and {MOST_LINES} are the most");
+    fs::copy(file, folder.join(name)).unwrap();
+}
+
 async fn step(mut command: Command, folder: &Path) -> String {
     command.current_dir(folder);
     let output = run(command, STEP).await.unwrap_or_else(|why| panic!("{why}"));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs the program against the product, and looks at what it saw.
-async fn works(mut program: Command, folder: &Path) {
+/// Runs the program and the sample against the product, and looks at what they saw.
+async fn works(mut program: Command, mut sample: Command, folder: &Path) {
     let dir = tempfile::tempdir().unwrap();
     let ehr = EhrServer::start(fixtures::profile(11)).unwrap();
     let (installation, _process) = serving(dir.path(), &ehr).await;
     let (first, ..) = LOCATIONS[0];
-    program.args([format!("http://{}", installation.address), API_KEY.into(), SUBDOMAIN.into(), first.to_string()]);
+    let arguments = [format!("http://{}", installation.address), API_KEY.into(), SUBDOMAIN.into(), first.to_string()];
+    program.args(&arguments);
     let said = step(program, folder).await;
     let seen: Value = serde_json::from_str(said.lines().next_back().unwrap()).unwrap();
     assert_eq!(seen["locations"], json!(LOCATIONS.map(|(id, ..)| id)), "{seen}");
@@ -103,6 +153,13 @@ async fn works(mut program: Command, folder: &Path) {
     assert!(seen["appointment"].is_string(), "{seen}");
     assert_eq!((&seen["patients"], &seen["more_patients"]), (&json!(2), &json!(true)), "{seen}");
     assert_eq!(seen["refused"], json!(["Location with id 999999 not found"]), "{seen}");
+    let receiver = WebhookReceiver::start(|_| true).unwrap();
+    sample.args(&arguments).arg(&receiver.url);
+    let said = step(sample, folder).await;
+    assert!(said.starts_with("bkg_") && said.trim_end().ends_with(" confirmed"), "{said}");
+    let told = until("the message of the booking", async || receiver.messages().into_iter().next()).await;
+    let told: Value = serde_json::from_slice(&told.body).unwrap();
+    assert_eq!(told["event_name"], "appointment_insertion.complete", "{told}");
     ehr.stop().await;
 }
 

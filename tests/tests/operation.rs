@@ -5,6 +5,7 @@ use std::{
     fs,
     io::{self, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
+    os::unix::net::UnixDatagram,
     path::Path,
     process::Command,
     sync::{
@@ -19,6 +20,7 @@ use serde_json::json;
 use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
+    http_client::{Caller, Connection, request},
     poll::until,
     process::{self, Installation},
 };
@@ -102,13 +104,8 @@ async fn a_stop_leaves_no_request_on_a_kept_connection_without_an_answer() {
     }
 }
 
-#[actix::test]
-async fn a_stop_takes_no_longer_than_it_may_whatever_receivers_do() {
-    let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
-    let installation = installation(dir.path(), &ehr, &[("[http]", "[http]\nshutdown_timeout = \"2s\"")]);
-    let process = installation.start().await.unwrap();
-    let mut caller = installation.sign_in().await.unwrap();
-    // Takes connections and answers nothing.
+/// A receiver that has taken a message, and does not answer as long as it is held.
+async fn mute_receiver(caller: &mut Caller) -> TcpStream {
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = json!({"target_url": format!("http://{}/hook", mute.local_addr().unwrap())});
     let (status, made) = caller.post("/webhook_endpoints", &target).await.unwrap();
@@ -116,9 +113,106 @@ async fn a_stop_takes_no_longer_than_it_may_whatever_receivers_do() {
     let test = format!("/webhook_endpoints/{}/test", made["data"]["id"]);
     let (status, sent) = caller.post(&test, &json!({})).await.unwrap();
     assert_eq!(status, 201, "{sent}");
-    tokio::task::spawn_blocking(move || mute.accept()).await.unwrap().unwrap();
+    tokio::task::spawn_blocking(move || mute.accept()).await.unwrap().unwrap().0
+}
+
+#[actix::test]
+async fn a_stop_takes_no_longer_than_it_may_whatever_receivers_do() {
+    let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
+    let installation = installation(dir.path(), &ehr, &[("[http]", "[http]\nshutdown_timeout = \"2s\"")]);
+    let process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    let _held = mute_receiver(&mut caller).await;
     let took = tokio::task::spawn_blocking(|| process.stop()).await.unwrap().unwrap();
     assert!(took < STOP * 3, "{took:?}");
+}
+
+#[actix::test]
+async fn operators_have_a_listener_of_their_own() {
+    let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let table = format!("[operators]\nlisten = \"{free}\"\n[rate_limits]");
+    let installation = installation(dir.path(), &ehr, &[("[rate_limits]", &table)]);
+    let _process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    let open = async |address, path: &str| {
+        let mut connection = Connection::open(address).await.unwrap();
+        connection.send(&request("GET", path, &[], &[])).await.unwrap().status
+    };
+    let clients = installation.address;
+    assert_eq!((open(clients, "/metrics").await, open(free, "/metrics").await), (404, 200));
+    for everyones in ["/readyz", "/healthz", "/docs", "/openapi.json?for=operators"] {
+        assert_eq!((open(clients, everyones).await, open(free, everyones).await), (200, 200), "{everyones}");
+    }
+    let mut operator = Caller::sign_in(free, process::OPERATOR_KEY).await.unwrap();
+    let mut misplaced = Caller::sign_in(clients, process::OPERATOR_KEY).await.unwrap();
+    let sync = format!("/locations/{}/sync?subdomain={}", process::LOCATIONS[0].0, process::SUBDOMAIN);
+    assert_eq!(operator.get(&sync).await.unwrap().0, 200);
+    assert_eq!(misplaced.get(&sync).await.unwrap().0, 404);
+    command_line(&format!("http://{free}"));
+    let patients = process::path("/patients", process::LOCATIONS[0].0);
+    assert_eq!(operator.get(&patients).await.unwrap().0, 404);
+    assert_eq!(caller.get(&patients).await.unwrap().0, 200);
+}
+
+/// What an operator types, at a server whose practice is read.
+fn command_line(server: &str) {
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+        command.args(arguments).args(["--server", server]).env("PRACTICE_SYNC_KEY", process::OPERATOR_KEY);
+        let ended = command.output().unwrap();
+        (ended.status.code(), String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
+    };
+    let (code, table) = run(&["locations"]);
+    let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(code, Some(0), "{table}");
+    assert_eq!(lines[0], ["ID", "NAME", "INSTITUTION", "READING", "WRITING", "WAITING", "PROBLEM"]);
+    assert_eq!(lines[1], ["101", "main-street", process::SUBDOMAIN, "green", "green", "0"]);
+    assert_eq!(run(&["locations", "--red", "--json"]), (Some(0), String::new()));
+    let (_, json) = run(&["locations", "--json"]);
+    let line: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!((&line["id"], &line["read_status"]), (&json!(101), &json!("green")));
+    assert_eq!(run(&["sync", "101"]), (Some(0), "location 101 is read now\n".to_owned()));
+    let (code, none) = run(&["sync", "999"]);
+    assert!(code == Some(2) && none.contains("no location 999"), "{none}");
+    let (code, queue) = run(&["queue", "list"]);
+    assert!(code == Some(0) && queue.lines().count() == 1 && queue.starts_with("ID"), "{queue}");
+    let (code, unknown) = run(&["queue", "retry", "101-8"]);
+    assert!(code == Some(2) && unknown.contains("101-8: 404"), "{unknown}");
+    let (code, wrong) = run(&["queue", "drop", "eight"]);
+    assert!(code == Some(2) && wrong.contains("like 101-8"), "{wrong}");
+}
+
+/// What systemd would be told, within ten seconds.
+fn told(socket: &UnixDatagram) -> String {
+    let mut said = [0; 200];
+    let length = socket.recv(&mut said).unwrap();
+    String::from_utf8_lossy(&said[..length]).into_owned()
+}
+
+#[actix::test]
+async fn the_service_manager_is_told_and_a_second_signal_stops_at_once() {
+    let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
+    let socket = dir.path().join("notify");
+    let systemd = UnixDatagram::bind(&socket).unwrap();
+    systemd.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let patient = ("[http]", "[http]\nshutdown_timeout = \"60s\"");
+    let installation = installation(dir.path(), &ehr, &[patient]);
+    let installation = installation.with_variable("NOTIFY_SOCKET", socket.display().to_string());
+    let process = installation.start().await.unwrap();
+    assert_eq!(told(&systemd).trim(), "READY=1");
+    process.signal("HUP").unwrap();
+    let reloading = told(&systemd);
+    assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
+    assert_eq!(told(&systemd).trim(), "READY=1");
+    let mut caller = installation.sign_in().await.unwrap();
+    // It keeps an orderly stop waiting.
+    let _held = mute_receiver(&mut caller).await;
+    process.signal("TERM").unwrap();
+    assert_eq!(told(&systemd).trim(), "STOPPING=1");
+    let took = tokio::task::spawn_blocking(|| process.stop()).await.unwrap().unwrap();
+    assert!(took < STOP, "{took:?}");
 }
 
 /// What a command of the product said; it succeeded.

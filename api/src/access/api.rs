@@ -6,10 +6,12 @@ use std::{
 };
 
 use actix_web::HttpRequest;
-use engine::{Engine, simulated::SimulatedEhrs};
+use engine::{Engine, setup::Environment, simulated::SimulatedEhrs};
+use location::time::Millis;
 use tokio::sync::Semaphore;
 
 use super::{
+    conditional::Tags,
     directory::{Directory, StatusChange, Statuses},
     keys::{ApiKey, KeyRing, Keys},
     page_cache::PageCache,
@@ -30,6 +32,7 @@ pub struct Api {
     pub tokens: Tokens,
     pub cursors: Cursors,
     pub slot_tokens: SlotTokens,
+    pub tags: Tags,
     pub rate_limits: RateLimits,
     pub rejected_callers: RejectedCallers,
     pub rules: HttpRules,
@@ -51,6 +54,7 @@ impl Api {
             tokens: Tokens::new(secret),
             cursors: Cursors::new(secret),
             slot_tokens: SlotTokens::new(secret),
+            tags: Tags::new(secret),
             rate_limits: RateLimits::new(&rules.rate_limits),
             rejected_callers: RejectedCallers::new(rules.refused_per_minute),
             metrics: RequestMetrics::default(),
@@ -89,6 +93,14 @@ impl Api {
         let taken = self.directory.take_over(self.engine.setup(), wanted);
         self.page_cache.clear();
         taken
+    }
+
+    /// How long a new bearer token of a key is valid, in milliseconds.
+    pub(crate) fn token_lifetime(&self, environment: Environment) -> Millis {
+        match environment {
+            Environment::Production => self.rules.token_production,
+            Environment::Sandbox => self.rules.token_sandbox,
+        }
     }
 
     /// Whose call it is, behind the proxies that are trusted and the node it came to. None: it came over no network.

@@ -52,6 +52,11 @@ fn bearer_of(text: &str) -> Option<&str> {
 pub(crate) fn bearer(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
     let no = |reason| ApiError::Token.because(reason);
     let given = authorization(headers).map(str::trim).ok_or(no(Reason::TokenMissing))?;
+    if api.rules.compatibility.raw_keys
+        && let Some(key) = raw_key(api, given)
+    {
+        return Ok(key);
+    }
     let token = bearer_of(given).map(str::trim);
     let token = token.filter(|token| looks_like_a_token(token)).ok_or_else(|| no(not_a_token(given)))?;
     let claims = api.tokens.verify(token, api.engine.now()).map_err(|fault| match fault {
@@ -59,6 +64,12 @@ pub(crate) fn bearer(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiE
         TokenFault::Invalid => no(Reason::TokenInvalid),
     })?;
     api.keys().by_id(&claims.sub).cloned().ok_or(no(Reason::KeyRevoked))
+}
+
+/// An API key in the place of a token, with `Bearer` or without: only where the configuration lets it in.
+fn raw_key(api: &Api, given: &str) -> Option<Arc<ApiKey>> {
+    let bare = bearer_of(given).unwrap_or(given).trim();
+    (!looks_like_a_token(bare)).then(|| api.keys().presented(bare).cloned()).flatten()
 }
 
 /// Judged by its form alone: whether it is a key of ours is not told here.

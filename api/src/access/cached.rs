@@ -1,6 +1,9 @@
 //! A call that the page cache can answer.
 
-use actix_web::{HttpResponse, http::header::CONTENT_TYPE};
+use actix_web::{
+    HttpResponse,
+    http::header::{CONTENT_TYPE, ETAG},
+};
 use location::ids::InstitutionId;
 
 use super::{
@@ -34,6 +37,9 @@ impl Call {
                 answer.insert_header((CONTENT_TYPE, "application/json"));
                 if let Some(names) = page.ignored {
                     answer.insert_header((IGNORED, names));
+                }
+                if let Some(tag) = page.tag {
+                    answer.insert_header((ETAG, tag));
                 }
                 Lookup::Hit(answer.body(page.body))
             }

@@ -101,6 +101,10 @@ impl Call {
             Access::Code => Ok(Arc::new(nobody())),
         };
         let key = key.map_err(|(what, why)| api.rejected_callers.refused(client, what, why))?;
+        // A second look, for a key whose rights have changed meanwhile, has the same name.
+        if let Some(context) = request.extensions().get::<Rc<RequestContext>>() {
+            let _ = context.key.set(key.name.clone());
+        }
         if let Some(grant) = lacking(endpoint, version, key.grants)
             && endpoint.access == Access::Token
         {

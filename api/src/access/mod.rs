@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  keys ◄── audit ◄── page_cache ◄┐                                   ┌── tenancy   which institution and location
-//!  directory ◄────────────────────┴ api ◄── authentication ◄┐         ├── cached    answered before, by the page cache
+//!  directory, conditional ◄───────┴ api ◄── authentication ◄┐         ├── cached    answered before, by the page cache
 //!  input, idempotency ◄─────────────────────────────────────┴ call ◄──┴── respond   the envelope of success
 //! ```
 //!
@@ -13,6 +13,7 @@ pub(crate) mod audit;
 pub(crate) mod authentication;
 pub mod cached;
 pub mod call;
+pub mod conditional;
 pub mod directory;
 pub(crate) mod idempotency;
 pub(crate) mod input;

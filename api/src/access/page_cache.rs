@@ -6,7 +6,12 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use actix_web::{HttpResponse, body::MessageBody, http::header::HeaderValue, web::Bytes};
+use actix_web::{
+    HttpResponse,
+    body::MessageBody,
+    http::header::{ETAG, HeaderValue},
+    web::Bytes,
+};
 use location::time::{Millis, SECOND, Timestamp};
 use quick_cache::{Weighter, sync::Cache};
 
@@ -35,6 +40,7 @@ pub(crate) struct CachedPage {
     stamp: u64,
     at: Timestamp,
     pub ignored: Option<HeaderValue>,
+    pub tag: Option<HeaderValue>,
     pub body: Bytes,
     /// The records it shows, for the audit trail.
     pub shown: Arc<[Access]>,
@@ -98,7 +104,8 @@ impl PageCache {
             Ok(body) => {
                 let shown = vacancy.trail.take().into();
                 let ignored = head.headers().get(IGNORED).cloned();
-                let page = CachedPage { stamp: vacancy.stamp, at: vacancy.at, ignored, body: body.clone(), shown };
+                let tag = head.headers().get(ETAG).cloned();
+                let page = CachedPage { stamp: vacancy.stamp, at: vacancy.at, ignored, tag, body: body.clone(), shown };
                 self.pages.insert(vacancy.key, page);
                 head.set_body(body).map_into_boxed_body()
             }

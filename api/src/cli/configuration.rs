@@ -143,7 +143,7 @@ fn new_key() -> ExitCode {
     let key = keys::new_key();
     say(format_args!(
         "# The key, shown only once:\n#   {key}\n# Its entry in the configuration:\n[[keys]]\nname = \"\"\nsha256 = \"{}\"\n\
-         environment = \"sandbox\"\ninstitutions = []\ngrants = []\norganisation = \"\"",
+         environment = \"sandbox\"\ninstitutions = []\ngrants = []",
         hex::encode(keys::hash(&key))
     ));
     ExitCode::SUCCESS

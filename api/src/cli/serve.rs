@@ -10,7 +10,7 @@ pub(super) fn run(file: &Path, accept_empty_store: bool) -> ExitCode {
         Err(error) => return fail(error),
     };
     config.setup.engine.accept_empty_store = accept_empty_store;
-    if let Err(problem) = logging::start(&config.log) {
+    if let Err(problem) = logging::start_as(&config.log, config.log_format) {
         return fail(problem);
     }
     let served = actix_web::rt::System::new().block_on(serve(config, file));

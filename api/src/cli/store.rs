@@ -109,12 +109,23 @@ pub(super) fn run(command: Command) -> ExitCode {
 }
 
 /// Drawn on a terminal only.
-fn bar() -> ProgressBar {
+pub(super) fn bar() -> ProgressBar {
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template("{msg:9} {wide_bar} {human_pos} of {human_len} values, {eta}") {
         bar.set_style(style);
     }
     bar
+}
+
+pub(super) fn show_step(bar: &ProgressBar, step: CopyStep) {
+    let (what, done, all) = match step {
+        CopyStep::Reading { done } => ("reading", done, done),
+        CopyStep::Copying { done, all } => ("copying", done, all),
+        CopyStep::Comparing { done, all } => ("comparing", done, all),
+    };
+    bar.set_message(what);
+    bar.set_length(all);
+    bar.set_position(done);
 }
 
 /// The data directory itself, or that of a configuration.
@@ -199,16 +210,7 @@ fn copy(
         return fail(problem);
     }
     let bar = bar();
-    let mut show = |step| {
-        let (what, done, all) = match step {
-            CopyStep::Copying { done, all } => ("copying", done, all),
-            CopyStep::Comparing { done, all } => ("comparing", done, all),
-        };
-        bar.set_message(what);
-        bar.set_length(all);
-        bar.set_position(done);
-    };
-    let copied = actix_web::rt::System::new().block_on(work(&mut show));
+    let copied = actix_web::rt::System::new().block_on(work(&mut |step| show_step(&bar, step)));
     bar.finish_and_clear();
     match copied {
         Ok(contents) => {

@@ -7,6 +7,7 @@ use engine::setup::Setup;
 use crate::{
     access::{directory::Statuses, keys::ApiKey},
     http::rules::HttpRules,
+    logging::LogFormat,
     nodes::rules::NodeListener,
     values::secret::Secret,
 };
@@ -21,6 +22,7 @@ pub struct Config {
     /// None: one is made in the data directory at the first start.
     pub secret: Option<Secret>,
     pub log: String,
+    pub log_format: LogFormat,
     /// Where other nodes call; none where this process is alone.
     pub node: Option<NodeListener>,
 }

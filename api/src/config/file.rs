@@ -4,13 +4,14 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use engine::{
     setup::{
-        DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup, StoreEngine,
-        WorkstationAccess,
+        BackupRules, DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup,
+        StoreEngine, WorkstationAccess,
         login::{Login, OAuth, Proof, SigningKey, TrytonSession},
         secret::Secret as Hidden,
     },
@@ -23,6 +24,7 @@ use location::{
 use toml::de::DeTable;
 
 use super::{
+    compatibility,
     contents::{Access, Config},
     database,
     knobs::Knobs,
@@ -35,6 +37,7 @@ use crate::{
         keys::{ApiKey, Grants},
     },
     http::{cors, proxies, rules::HttpRules},
+    logging::LogFormat,
     routes::table,
     values::{kinds, limits::INT32},
 };
@@ -93,11 +96,20 @@ impl<'a> File<'a> {
     fn read(mut self, root: &Section<'a, '_>) -> (Config, Statuses) {
         let data_dir = root.text("data_dir").map_or_else(|| PathBuf::from("data"), |placed| placed.value.into());
         let log = root.text("log").map_or_else(|| "info".to_owned(), |placed| placed.value);
+        let format = root.parsed("log_format", |text| match text {
+            "text" => Ok(LogFormat::Text),
+            "json" => Ok(LogFormat::Json),
+            _ => Err("must be \"text\" or \"json\"".into()),
+        });
+        let log_format = format.map(|placed| placed.value).unwrap_or_default();
         let secret = root.parsed("token_secret", node::secret).map(|placed| placed.value);
         let mut http = HttpRules::default();
         root.table("http").iter().for_each(|s| read_http(s, &mut http));
+        root.table("operators").iter().for_each(|s| read_operators(s, &mut http));
+        root.table("compatibility").iter().for_each(|s| compatibility::read(s, &mut http.compatibility));
         root.table("rate_limits").iter().for_each(|s| read_rate_limits(s, &mut http));
         self.setup.engine = self.engine(root);
+        self.setup.engine.backup = self.backup(root);
         let node = node::read(root, &self.setup.engine, secret.as_ref());
         let (node_rules, node) = node.unzip();
         self.setup.engine.node = node_rules;
@@ -109,8 +121,24 @@ impl<'a> File<'a> {
             self.institution(&section, knobs);
         }
         let keys = root.tables("keys").iter().filter_map(|s| self.key(s)).collect();
-        let config = Config { setup: self.setup, http, keys, data_dir: self.base.join(data_dir), secret, log, node };
+        let data_dir = self.base.join(data_dir);
+        let config = Config { setup: self.setup, http, keys, data_dir, secret, log, log_format, node };
         (config, self.statuses)
+    }
+
+    fn backup(&self, root: &Section<'a, '_>) -> Option<BackupRules> {
+        let s = root.table("backup")?;
+        let folder = s.required("folder", s.text("folder"));
+        let (mut every, mut keep) = (Duration::ZERO, 7);
+        s.std_duration("every", 0..=30 * DAY, &mut every);
+        s.knob("keep", 1..=10_000, &mut keep);
+        let folder = folder?;
+        if self.setup.engine.store_engine == StoreEngine::Postgres {
+            let problem = "a store in a database is backed up with the database's own tools: remove [backup]";
+            self.problems.add(folder.at, problem);
+        }
+        let every = Some(every).filter(|every| !every.is_zero());
+        Some(BackupRules { folder: self.base.join(folder.value), every, keep })
     }
 
     fn engine(&self, root: &Section<'a, '_>) -> EngineRules {
@@ -459,6 +487,16 @@ impl<'a> File<'a> {
     }
 }
 
+fn read_operators(s: &Section<'_, '_>, http: &mut HttpRules) {
+    let listen =
+        s.parsed("listen", |text| text.parse().map_err(|_| "must be an address such as 127.0.0.1:8081".into()));
+    let Some(listen) = s.required("listen", listen) else { return };
+    if listen.value == http.listen {
+        s.problems.add(listen.at, "`listen` of [operators] must be another address than that of [http]");
+    }
+    http.operators = Some(listen.value);
+}
+
 fn read_http(s: &Section<'_, '_>, http: &mut HttpRules) {
     if let Some(listen) =
         s.parsed("listen", |text| text.parse().map_err(|_| "must be an address such as 127.0.0.1:8080".into()))
@@ -484,18 +522,10 @@ fn read_http(s: &Section<'_, '_>, http: &mut HttpRules) {
     s.duration("token_production", MINUTE..=DAY, &mut http.token_production);
     s.duration("token_sandbox", MINUTE..=30 * DAY, &mut http.token_sandbox);
     s.duration("slot_token", MINUTE..=DAY, &mut http.slot_token);
-    if let Some(agents) = s.texts("refused_user_agents") {
-        // A slash at the end has always marked the end of the name.
-        let product = |agent: Placed<String>| agent.value.trim_end_matches('/').to_owned();
-        http.refused_user_agents = Some(agents.into_iter().map(product).collect());
-    }
     let trusted = s.texts_as("trusted_proxies", proxies::trusted);
     http.trusted_proxies = trusted.unwrap_or_default();
     http.cors_origins = s.texts_as("cors_origins", cors::origin).unwrap_or_default();
     s.knob("refused_per_minute", 0..=1_000_000, &mut http.refused_per_minute);
-    if s.boolean("user_agent_rule") == Some(false) {
-        http.refused_user_agents = None;
-    }
 }
 
 fn read_rate_limits(s: &Section<'_, '_>, http: &mut HttpRules) {

@@ -4,10 +4,12 @@
 //! ```text
 //!  reader ◄── knobs ◄── file ◄── load     text → sections → settings of locations → whole file → from the disk
 //!          ◄── database ◄─┤                                 the table of the store's database
+//!          ◄── compatibility ◄┤                             what is let in for clients of other systems
 //!          ◄── node ◄─────┘                                 the table of a node among others
 //!                       contents          what it all becomes
 //! ```
 
+mod compatibility;
 mod contents;
 mod database;
 mod file;

@@ -57,8 +57,12 @@ pub(super) struct Placed<T> {
 }
 
 /// Keys of earlier releases: the section as messages name it, the old key, the new one.
-const RENAMED: &[(&str, &str, &str)] =
-    &[("the file", "limits", "rate_limits"), ("[http]", "kept_pages", "list_cache_bytes")];
+const RENAMED: &[(&str, &str, &str)] = &[
+    ("the file", "limits", "rate_limits"),
+    ("[http]", "kept_pages", "list_cache_bytes"),
+    ("[http]", "user_agent_rule", "compatibility.user_agent_rule"),
+    ("[http]", "refused_user_agents", "compatibility.refused_user_agents"),
+];
 
 /// One table of the file. Dropping it reports the keys no one asked for.
 pub(super) struct Section<'a, 't> {

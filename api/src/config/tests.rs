@@ -5,7 +5,7 @@ use engine::setup::{EngineRules, LocationStatus, StoreEngine, database::Database
 use location::{ids::LocationId, settings::ConflictRule, time::MINUTE};
 
 use super::{knobs::Knobs, reader::Problem, *};
-use crate::http::rules::DEFAULT_AGENTS;
+use crate::http::compatibility::DEFAULT_AGENTS;
 
 fn parse(text: &str) -> Result<Config, Vec<Problem>> {
     Config::parse(text, Path::new("/nowhere"))
@@ -74,6 +74,7 @@ fn the_printed_examples_are_accepted() {
         "",
         "[http]",
         "[rate_limits]",
+        "[compatibility]",
         "[engine]",
         "[node]",
         "[webhooks]",
@@ -94,6 +95,38 @@ fn the_printed_examples_are_accepted() {
             assert!(printed, "{section} {key} is not printed");
         }
     }
+}
+
+#[test]
+fn operators_have_another_address_than_clients() {
+    let at = |text: &str| parse(text).unwrap().http.operators.map(|address| address.to_string());
+    assert!(DEFAULT.contains("# [operators]\n#   listen = \"127.0.0.1:8081\""));
+    assert_eq!(at("[operators]\nlisten = \"127.0.0.1:8081\""), Some("127.0.0.1:8081".to_owned()));
+    assert_eq!(at(""), None);
+    for (text, problem) in [
+        ("[operators]\nlisten = \"127.0.0.1:8080\"", "another address"),
+        ("[operators]\nlisten = \"8081\"", "such as 127.0.0.1:8081"),
+        ("[operators]", "`listen`"),
+    ] {
+        let found = problems(text);
+        assert!(found.iter().any(|it| it.contains(problem)), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn the_printed_backup_is_accepted_and_a_database_has_its_own() {
+    let block = DEFAULT.lines().skip_while(|line| *line != "# [backup]").take_while(|line| !line.is_empty());
+    let block: Vec<&str> = block.map(|line| line.trim_start_matches(['#', ' '])).collect();
+    assert_eq!(block.len(), 4);
+    let backup = parse(&block.join("\n")).unwrap().setup.engine.backup.unwrap();
+    assert_eq!((backup.every, backup.keep), (Some(Duration::from_secs(24 * 3_600)), 7));
+    assert_eq!(parse("[backup]\nfolder = \"b\"").unwrap().setup.engine.backup.unwrap().every, None);
+    assert_eq!(parse("").unwrap().setup.engine.backup, None);
+    let known = problems("[backup]\nno_such_key = 1");
+    assert!(known.iter().any(|it| it.contains("known are: every, folder, keep")), "{known:?}");
+    assert!(known.iter().any(|it| it.contains("`folder`")), "{known:?}");
+    let found = problems("[engine]\nstore_engine = \"postgres\"\n[backup]\nfolder = \"b\"");
+    assert!(found.iter().any(|it| it.contains("remove [backup]")), "{found:?}");
 }
 
 #[test]
@@ -361,8 +394,44 @@ fn signers_are_public_keys() {
 
 #[test]
 fn agents_are_names_of_products() {
-    let rules = parse("[http]\nrefused_user_agents = [\"curl/\", \"node\"]").unwrap().http;
+    let rules = parse("[compatibility]\nrefused_user_agents = [\"curl/\", \"node\"]").unwrap().http.compatibility;
     assert_eq!(rules.refused_user_agents.unwrap(), ["curl", "node"]);
+    let off = parse("[compatibility]\nuser_agent_rule = false").unwrap().http.compatibility;
+    assert_eq!(off.refused_user_agents, None);
+}
+
+#[test]
+fn rules_that_moved_say_where_to() {
+    for (key, value) in [("user_agent_rule", "false"), ("refused_user_agents", "[\"curl\"]")] {
+        let found = problems(&format!("[http]\n{key} = {value}"));
+        assert_eq!(found[0], format!("line 2: `{key}` in [http] is now called `compatibility.{key}`"));
+    }
+}
+
+#[test]
+fn compatibility_is_strict_unless_it_says_otherwise() {
+    use crate::{http::compatibility::Compatibility, values::versions::Version};
+    assert_eq!(parse("").unwrap().http.compatibility, Compatibility::default());
+    let loose = "[compatibility]\nversion_headers = [\"Other-Api-Version\"]\ndefault_version = \"v2\"\nraw_keys = true\n\
+                 [compatibility.version_values]\n\"2024-04-12\" = \"v3.0.0\"";
+    let rules = parse(loose).unwrap().http.compatibility;
+    assert_eq!(rules.version_headers, ["other-api-version"]);
+    assert_eq!((rules.default_version, rules.raw_keys), (Some(Version::V2_2_2), true));
+    assert_eq!(rules.version_values["2024-04-12"], Version::V3_0_0);
+    let found = problems(
+        "[compatibility]\nversion_headers = [\"a b\", \"Authorization\"]\ndefault_version = \"v9\"\n\
+         [compatibility.version_values]\nv2 = \"v3.0.0\"\nlatest = \"newest\"",
+    );
+    for (line, part) in [
+        (2, "`version_headers` must be the name of a header"),
+        (2, "`version_headers` must not be `Authorization`"),
+        (3, "`default_version` must be \"v2.2.2\""),
+        (5, "`v2` is the name of a version already"),
+        (6, "`latest` must be \"v2.2.2\""),
+    ] {
+        let told = found.iter().any(|it| it.starts_with(&format!("line {line}: ")) && it.contains(part));
+        assert!(told, "{line} {part}: {found:?}");
+    }
 }
 
 #[test]

@@ -325,7 +325,7 @@ impl Fields {
     /// Each element is named when it is wrong: `provider_ids[3]`.
     pub(crate) fn list<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Vec<T> {
         self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::of(path, &kind).list()) {
+        if self.expects.note(|| Expected::of(path, &kind).list(MAX_VALUES)) {
             return kind.example().into_iter().collect();
         }
         let mut values = Vec::new();

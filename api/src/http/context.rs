@@ -15,9 +15,15 @@ pub(crate) struct RequestContext {
     pub endpoint: Cell<Option<EndpointLabel>>,
     /// The request's id, its client's own or a new one.
     pub id: OnceCell<HeaderValue>,
+    /// The name of its API key, once that is known.
+    pub key: OnceCell<String>,
     /// Within the rate limits of its key.
     pub standing: Cell<Option<RateLimitState>>,
 }
+
+/// Data of the app that serves the operators' own listener.
+#[derive(Clone, Copy)]
+pub(crate) struct OperatorsListener;
 
 /// An endpoint as logs and metrics name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,16 +8,18 @@ use actix_web::{
         header::{
             ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
             ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HeaderMap,
-            HeaderValue, ORIGIN, VARY,
+            HeaderName, HeaderValue, ORIGIN, VARY,
         },
     },
 };
 
+use super::compatibility::Compatibility;
+
 /// What a page may send, and what it may read of an answer.
-const SENT: HeaderValue =
-    HeaderValue::from_static("Authorization, Content-Type, Svc-Api-Version, Idempotency-Key, X-Request-Id");
+const SENT: [&str; 6] =
+    ["Authorization", "Content-Type", "Svc-Api-Version", "Idempotency-Key", "If-None-Match", "X-Request-Id"];
 const READ: HeaderValue = HeaderValue::from_static(
-    "X-Request-Id, Retry-After, Idempotent-Replay, X-Ignored-Parameters, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset",
+    "X-Request-Id, ETag, Retry-After, Idempotent-Replay, X-Ignored-Parameters, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset",
 );
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PATCH, DELETE");
 /// How long a browser remembers, in seconds.
@@ -42,10 +44,11 @@ pub(crate) fn is_preflight(request: &ServiceRequest) -> bool {
     request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-pub(crate) fn preflight() -> HttpResponse {
+pub(crate) fn preflight(rules: &Compatibility) -> HttpResponse {
+    let sent = SENT.into_iter().chain(rules.version_headers.iter().map(HeaderName::as_str)).collect::<Vec<_>>();
     HttpResponse::NoContent()
         .insert_header((ACCESS_CONTROL_ALLOW_METHODS, METHODS))
-        .insert_header((ACCESS_CONTROL_ALLOW_HEADERS, SENT))
+        .insert_header((ACCESS_CONTROL_ALLOW_HEADERS, sent.join(", ")))
         .insert_header((ACCESS_CONTROL_MAX_AGE, REMEMBERED))
         .finish()
 }

@@ -58,6 +58,26 @@ pub enum Access {
     Code,
 }
 
+/// Who finds an endpoint where operators have a listener of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServedTo {
+    Clients,
+    Operators,
+    Everyone,
+}
+
+/// Probes, signing in, the documentation, and what both ask: how reading and writing stand.
+const EVERYONES: [&str; 8] = [
+    "/healthz",
+    "/readyz",
+    "/authenticates",
+    "/openapi.json",
+    "/me",
+    "/sync_status",
+    "/write_requests",
+    "/write_requests/{id}",
+];
+
 /// What success looks like.
 #[derive(Clone, Copy)]
 pub enum Success {
@@ -97,6 +117,15 @@ impl Endpoint {
         }
     }
 
+    pub(crate) fn served_to(&self) -> ServedTo {
+        match self.path {
+            "/metrics" => ServedTo::Operators,
+            _ if self.operator => ServedTo::Operators,
+            path if EVERYONES.contains(&path) || path == "/" || path.starts_with("/docs") => ServedTo::Everyone,
+            _ => ServedTo::Clients,
+        }
+    }
+
     pub(crate) fn label(&self) -> EndpointLabel {
         EndpointLabel { method: self.method_name(), path: self.path }
     }
@@ -104,6 +133,11 @@ impl Endpoint {
     /// Whether its pages may be cached for clients that poll.
     pub(crate) fn is_cached(&self) -> bool {
         matches!(self.success, Success::Page(_)) && !self.fresh
+    }
+
+    /// Whether its answers have a tag, which a client may send along with the next call.
+    pub(crate) fn is_conditional(&self) -> bool {
+        self.method == Method::GET && self.access == Access::Token
     }
 
     /// Whether the limits of API keys count it.

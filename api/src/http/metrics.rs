@@ -7,10 +7,9 @@ use std::{
     time::Duration,
 };
 
-use super::{context::EndpointLabel, rate_limit::Per};
+use engine::metrics::{BOUNDS, Histogram};
 
-/// Upper bounds of the histogram, in seconds. Single records take some milliseconds, long lists some hundred.
-pub(crate) const BOUNDS: [f64; 7] = [0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0];
+use super::{context::EndpointLabel, rate_limit::Per};
 
 /// Of which answers are counted together: the method and path of the table, and the class of the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,14 +17,6 @@ pub(crate) struct Series {
     pub path: &'static str,
     pub method: &'static str,
     pub class: &'static str,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Histogram {
-    /// Answers within each bound; those beyond the last are in `count` alone.
-    pub within: [u64; BOUNDS.len()],
-    pub count: u64,
-    pub seconds: f64,
 }
 
 /// Their number is bounded by the table of routes.
@@ -40,13 +31,7 @@ impl RequestMetrics {
     pub(crate) fn count(&self, endpoint: Option<EndpointLabel>, status: u16, took: Duration) {
         let (method, path) = endpoint.map_or(("-", "-"), |it| (it.method, it.path));
         let series = Series { path, method, class: class(status) };
-        let seconds = took.as_secs_f64();
-        let mut all = self.series.lock().unwrap_or_else(PoisonError::into_inner);
-        let histogram = all.entry(series).or_default();
-        histogram.count += 1;
-        histogram.seconds += seconds;
-        let bounds = BOUNDS.iter().zip(&mut histogram.within);
-        bounds.filter(|(bound, _)| seconds <= **bound).for_each(|(_, within)| *within += 1);
+        self.series.lock().unwrap_or_else(PoisonError::into_inner).entry(series).or_default().note(took);
     }
 
     /// An answer 429, by the limit that was reached; None: a limit of another sort than calls of a key.
@@ -88,6 +73,18 @@ pub(crate) fn family(text: &mut String, name: &str, kind: &str, help: &str) {
         .expect("a string takes all text");
 }
 
+/// One series of a family of histograms.
+pub(crate) fn histogram(text: &mut String, name: &str, labels: &str, seen: &Histogram) {
+    let comma = if labels.is_empty() { "" } else { "," };
+    for (bound, within) in BOUNDS.iter().zip(seen.within) {
+        sample(text, &format!("{name}_bucket{{{labels}{comma}le=\"{bound}\"}}"), within);
+    }
+    sample(text, &format!("{name}_bucket{{{labels}{comma}le=\"+Inf\"}}"), seen.count);
+    let braced = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+    sample(text, &format!("{name}_sum{braced}"), seen.seconds);
+    sample(text, &format!("{name}_count{braced}"), seen.count);
+}
+
 pub(crate) fn sample(text: &mut String, name: &str, value: impl std::fmt::Display) {
     writeln!(text, "practice_sync_{name} {value}").expect("a string takes all text");
 }
@@ -97,16 +94,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_answer_is_in_every_bound_it_kept() {
+    fn answers_are_apart_by_class() {
         let metrics = RequestMetrics::default();
-        for milliseconds in [1, 30, 30, 60_000] {
-            metrics.count(None, 200, Duration::from_millis(milliseconds));
+        for status in [200, 204, 599] {
+            metrics.count(None, status, Duration::from_millis(30));
         }
-        metrics.count(None, 599, Duration::ZERO);
-        let all: Vec<_> = metrics.histograms().into_iter().collect();
-        assert_eq!(all.len(), 2);
-        assert_eq!((all[0].0.class, all[0].1.within, all[0].1.count), ("2xx", [1, 1, 3, 3, 3, 3, 3], 4));
-        assert_eq!((all[1].0.class, all[1].1.count), ("5xx", 1));
+        let all: Vec<_> = metrics.histograms().into_iter().map(|(series, seen)| (series.class, seen.count)).collect();
+        assert_eq!(all, [("2xx", 2), ("5xx", 1)]);
+    }
+
+    #[test]
+    fn a_histogram_is_written_with_and_without_labels() {
+        let (mut seen, mut text) = (Histogram::default(), String::new());
+        seen.note(Duration::from_millis(250));
+        histogram(&mut text, "turn_seconds", "", &seen);
+        histogram(&mut text, "adapter_call_seconds", "call=\"pull\"", &seen);
+        for line in [
+            "practice_sync_turn_seconds_bucket{le=\"0.1\"} 0",
+            "practice_sync_turn_seconds_bucket{le=\"0.25\"} 1",
+            "practice_sync_turn_seconds_sum 0.25",
+            "practice_sync_adapter_call_seconds_bucket{call=\"pull\",le=\"+Inf\"} 1",
+            "practice_sync_adapter_call_seconds_count{call=\"pull\"} 1",
+        ] {
+            assert!(text.lines().any(|it| it == line), "{line}: {text}");
+        }
     }
 
     #[test]

@@ -7,10 +7,12 @@
 //!                ▲
 //!             context ◄── endpoint, metrics     what is learnt of a request on its way; what the table declares of an endpoint
 //!
+//!  compatibility ◄── rules, version_header, cors     what is let in for clients of other systems
 //!  describe   what an endpoint asks for       notices   what was ignored or withheld       cors, proxies
 //! ```
 
 pub(crate) mod body;
+pub mod compatibility;
 pub(crate) mod context;
 pub mod cors;
 pub(crate) mod describe;

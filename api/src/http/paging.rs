@@ -34,11 +34,15 @@ pub(crate) struct Paging {
 /// The position of a page in its list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct PageInfo {
+    /// Whether there are records before this page; always false in `GET /changes`.
     pub has_previous_page: bool,
-    /// A page may have fewer rows than asked for, or none, and more follow: a filter may exclude most of the records that were read.
+    /// Whether more records follow. A page may have fewer rows than asked for, or none, and more follow: a filter may exclude most of the
+    /// records that were read.
     pub has_next_page: bool,
-    /// Empty if the page is empty; an empty cursor means the first page.
+    /// Cursor of the previous page: send it as `start_cursor`. May be empty if the page is empty; an empty cursor asks for the first page.
+    /// In `GET /changes` the `since` of the request.
     pub start_cursor: String,
+    /// Cursor of the next page: send it as `end_cursor`, or as `since` to `GET /changes`. May be empty if the page is empty.
     pub end_cursor: String,
 }
 
@@ -89,25 +93,24 @@ impl Paging {
         keep: impl Fn(&T) -> bool,
         position: impl Fn(&T) -> Position,
     ) -> Result<Page<T>, EngineError> {
-        Ok(self.shown(self.request(descending).collect(fetch, keep, position)?))
+        Ok(self.shown(self.request(descending).collect(fetch, keep, position)?, false))
     }
 
-    /// A page as clients see where it stands.
-    pub(crate) fn shown<T>(&self, page: lists::Page<T>) -> Page<T> {
+    /// A page as clients see where it stands. Only the cursors of a list that changes behind its reader say when it was begun (`timed`): all
+    /// others are the same whenever they are asked for, and so is the page.
+    pub(crate) fn shown<T>(&self, page: lists::Page<T>, timed: bool) -> Page<T> {
+        let begun = if timed { self.first_asked } else { Timestamp(0) };
+        let cursor = |at: Option<Position>| at.map_or_else(String::new, |at| self.cursors.seal(at, begun));
         let info = match page.count {
             Some(count) => ListInfo::Count(count),
             None => ListInfo::Cursors(PageInfo {
                 has_previous_page: page.has_previous,
                 has_next_page: page.has_next,
-                start_cursor: self.cursor(page.start),
-                end_cursor: self.cursor(page.end),
+                start_cursor: cursor(page.start),
+                end_cursor: cursor(page.end),
             }),
         };
         Page { rows: page.rows, info }
-    }
-
-    fn cursor(&self, at: Option<Position>) -> String {
-        at.map_or_else(String::new, |at| self.cursors.seal(at, self.first_asked))
     }
 }
 

@@ -132,18 +132,23 @@ impl Params {
 
     /// `lids[]=1&lids[]=2` and `lids[0]=1`.
     pub(crate) fn list<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Vec<T> {
-        if self.expects.note(|| Expected::of(name, &kind).list()) {
+        self.list_of(name, kind, MAX_VALUES)
+    }
+
+    /// Of at most so many values.
+    pub(crate) fn list_of<T: 'static>(&mut self, name: &str, kind: Kind<T>, most: usize) -> Vec<T> {
+        if self.expects.note(|| Expected::of(name, &kind).list(most)) {
             return kind.example().into_iter().collect();
         }
-        self.read_list(name, &kind)
+        self.read_list(name, &kind, most)
     }
 
     pub(crate) fn required_list<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Vec<T> {
-        if self.expects.note(|| Expected::of(name, &kind).list().required()) {
+        if self.expects.note(|| Expected::of(name, &kind).list(MAX_VALUES).required()) {
             return kind.example().into_iter().collect();
         }
         let problems = self.problems.len();
-        let values = self.read_list(name, &kind);
+        let values = self.read_list(name, &kind, MAX_VALUES);
         if values.is_empty() && self.problems.len() == problems {
             let bare = self.given.iter().any(|given| given.name == name && !given.array);
             let how = if bare { format!(": it is a list, written {name}[]=1&{name}[]=2") } else { String::new() };
@@ -152,7 +157,7 @@ impl Params {
         values
     }
 
-    fn read_list<T: 'static>(&mut self, name: &str, kind: &Kind<T>) -> Vec<T> {
+    fn read_list<T: 'static>(&mut self, name: &str, kind: &Kind<T>, most: usize) -> Vec<T> {
         self.adopt(name, true);
         let (mut values, mut count) = (Vec::new(), 0);
         for given in self.given.iter_mut().filter(|given| given.name == name && given.array) {
@@ -162,13 +167,13 @@ impl Params {
             }
             count += 1;
             match kind.text(&given.value) {
-                _ if count > MAX_VALUES => break,
+                _ if count > most => break,
                 Ok(value) => values.push(value),
                 Err(problem) => self.problems.push(format!("{name}[] {problem}.")),
             }
         }
-        if count > MAX_VALUES {
-            self.problems.push(format!("{name}[] holds more than {MAX_VALUES} values."));
+        if count > most {
+            self.problems.push(format!("{name}[] holds more than {most} values."));
         }
         values
     }

@@ -24,7 +24,7 @@ type Caller = [u8; 32];
 type Bucket = RateLimiter<Caller, DefaultKeyedStateStore<Caller>, DefaultClock, StateInformationMiddleware>;
 
 /// What a call may wait for its turn. A client that makes one call after the other is slowed down and never refused.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// Calls of one key that wait at one time: a client that makes one after the other has one, and some workers of it are not many more.
 const WAITING: usize = 4;
 

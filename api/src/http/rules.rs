@@ -6,10 +6,14 @@ use actix_web::http::header::HeaderValue;
 use ipnet::IpNet;
 use location::time::{DAY, HOUR, MINUTE, Millis};
 
+use super::compatibility::Compatibility;
+
 /// Knobs of the HTTP edge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpRules {
     pub listen: SocketAddr,
+    /// Where operators call, and nobody else does; none: where clients do.
+    pub operators: Option<SocketAddr>,
     pub workers: usize,
     pub max_connections: usize,
     /// Of them, those that workstations may hold open.
@@ -24,8 +28,7 @@ pub struct HttpRules {
     pub token_production: Millis,
     pub token_sandbox: Millis,
     pub slot_token: Millis,
-    /// Products that User-Agents must not begin with; empty and missing ones are refused too. None: the rule is off.
-    pub refused_user_agents: Option<Vec<String>>,
+    pub compatibility: Compatibility,
     /// Whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
     /// Whose web pages may call.
@@ -48,6 +51,7 @@ impl Default for HttpRules {
     fn default() -> HttpRules {
         HttpRules {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            operators: None,
             workers: 2,
             max_connections: 10_000,
             max_workstations: 8_000,
@@ -60,7 +64,7 @@ impl Default for HttpRules {
             token_production: HOUR,
             token_sandbox: DAY,
             slot_token: 30 * MINUTE,
-            refused_user_agents: Some(DEFAULT_AGENTS.iter().map(|agent| (*agent).to_owned()).collect()),
+            compatibility: Compatibility::default(),
             trusted_proxies: Vec::new(),
             cors_origins: Vec::new(),
             refused_per_minute: 60,
@@ -80,28 +84,3 @@ impl Default for RateRules {
         }
     }
 }
-
-/// The products common libraries name when no one names the application.
-pub(crate) const DEFAULT_AGENTS: [&str; 21] = [
-    "curl",
-    "Wget",
-    "python-requests",
-    "Python-urllib",
-    "Python",
-    "aiohttp",
-    "python-httpx",
-    "Go-http-client",
-    "okhttp",
-    "axios",
-    "node-fetch",
-    "undici",
-    "node",
-    "Java",
-    "Java-http-client",
-    "Apache-HttpClient",
-    "Ruby",
-    "Faraday",
-    "reqwest",
-    "GuzzleHttp",
-    "libwww-perl",
-];

@@ -1,19 +1,22 @@
 //! The version a request asks for (specification 9).
 
+use std::iter;
+
 use actix_web::http::header::{ACCEPT, HeaderMap, HeaderName};
 
-use super::errors::ApiError;
+use super::{compatibility::Compatibility, errors::ApiError};
 use crate::values::{reasons::Reason, versions::Version};
 
 pub(crate) const VERSION: HeaderName = HeaderName::from_static("svc-api-version");
 
 /// No version, or one that is not known: as if there were no such resource.
-pub(crate) fn asked_for(headers: &HeaderMap) -> Result<Version, ApiError> {
-    let (asked, otherwise) = match headers.get(VERSION) {
-        Some(value) => (value.to_str().ok().and_then(|name| Version::named(name.trim())), Reason::VersionUnknown),
+pub(crate) fn asked_for(headers: &HeaderMap, rules: &Compatibility) -> Result<Version, ApiError> {
+    let named = iter::once(&VERSION).chain(&rules.version_headers).find_map(|name| headers.get(name));
+    let (asked, otherwise) = match named {
+        Some(value) => (value.to_str().ok().and_then(|name| rules.version(name.trim())), Reason::VersionUnknown),
         None => {
             let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
-            (accept.and_then(accepted), Reason::VersionMissing)
+            (accept.and_then(accepted).or(rules.default_version), Reason::VersionMissing)
         }
     };
     asked.ok_or(ApiError::NoSuchRoute.because(otherwise))
@@ -38,7 +41,7 @@ mod tests {
     fn asked(name: &'static str, value: &'static str) -> Option<Version> {
         let mut headers = HeaderMap::new();
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
-        asked_for(&headers).ok()
+        asked_for(&headers, &Compatibility::default()).ok()
     }
 
     #[test]
@@ -54,6 +57,32 @@ mod tests {
         }
         for unknown in ["application/json", "application/vnd.Svc+json;version=3", "application/vnd.Svc+json", "*/*"] {
             assert_eq!(asked("accept", unknown), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn further_headers_values_and_a_default_only_where_they_are_let_in() {
+        let other = HeaderName::from_static("other-api-version");
+        let rules = Compatibility {
+            version_headers: vec![other.clone()],
+            version_values: [("2024-04-12".to_owned(), Version::V3_0_0)].into(),
+            default_version: Some(Version::V2_2_2),
+            ..Compatibility::default()
+        };
+        let read = |given: &[(&HeaderName, &'static str)], rules: &Compatibility| {
+            let headers = given.iter().map(|(name, value)| ((*name).clone(), HeaderValue::from_static(value)));
+            asked_for(&HeaderMap::from_iter(headers), rules).ok()
+        };
+        assert_eq!(read(&[(&other, "v3.1.0")], &rules), Some(Version::V3_1_0));
+        assert_eq!(read(&[(&other, "2024-04-12")], &rules), Some(Version::V3_0_0));
+        assert_eq!(read(&[(&VERSION, "2024-04-12")], &rules), Some(Version::V3_0_0));
+        assert_eq!(read(&[(&other, "v2"), (&VERSION, "v3.0.0")], &rules), Some(Version::V3_0_0));
+        assert_eq!(read(&[], &rules), Some(Version::V2_2_2));
+        // What is named and not known is no call without a version.
+        assert_eq!(read(&[(&other, "v9")], &rules), None);
+        let strict = Compatibility::default();
+        for given in [&[][..], &[(&other, "v3.1.0")], &[(&VERSION, "2024-04-12")]] {
+            assert_eq!(read(given, &strict), None);
         }
     }
 }

@@ -194,6 +194,8 @@ fn handed_back(method: &Method, answer: reqwest::Response) -> HttpResponse {
     let mut response = HttpResponse::build(status);
     let mut response = match length {
         // Its body does not come, and its length is said all the same.
+        // It never has a body: a stream, even an empty one, would leave its end on the connection.
+        _ if status == StatusCode::NOT_MODIFIED => response.finish(),
         Some(length) if method == Method::HEAD => response.no_chunking(length).finish(),
         Some(length) => response.body(SizedStream::new(length, answer.bytes_stream())),
         None => response.streaming(answer.bytes_stream()),

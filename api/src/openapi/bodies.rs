@@ -6,7 +6,7 @@ use super::{
     dictionary::{describe_name, example},
     schemas::Schemas,
 };
-use crate::values::{expected::Expected, limits::MAX_VALUES};
+use crate::values::expected::Expected;
 
 pub(super) fn request(fields: &[Expected], operation: &str, schemas: &mut Schemas) -> Option<Value> {
     if fields.is_empty() {
@@ -19,7 +19,7 @@ pub(super) fn request(fields: &[Expected], operation: &str, schemas: &mut Schema
     let name: String = operation.split('_').map(capital).chain(["Body".to_owned()]).collect();
     let required = body.children.iter().any(|(_, child)| child.is_required());
     let example = body.example();
-    let schema = schemas.named(&name, body.schema());
+    let schema = schemas.named(&name, body.schema(""));
     Some(json!({"required": required, "content": {"application/json": {"schema": schema, "example": example}}}))
 }
 
@@ -55,25 +55,34 @@ impl Node {
         self.field.as_ref().map_or_else(inside, |field| field.required)
     }
 
-    fn schema(&self) -> Value {
-        let Some(field) = &self.field else { return self.object() };
-        let mut schema = if self.children.is_empty() { field.shape.schema.clone() } else { self.object() };
-        if field.list {
-            schema = json!({"type": "array", "items": schema, "maxItems": MAX_VALUES});
+    fn schema(&self, path: &str) -> Value {
+        let Some(field) = &self.field else {
+            let mut schema = self.object(path);
+            if !path.is_empty() {
+                schema["description"] = json!(describe_name(path));
+            }
+            return schema;
+        };
+        let mut schema = if self.children.is_empty() { field.shape.schema.clone() } else { self.object(path) };
+        if let Some(most) = field.list {
+            schema = json!({"type": "array", "items": schema, "maxItems": most});
         }
         if !field.never_null {
             or_null(&mut schema);
         }
-        if let Some(default) = &field.default {
-            schema["default"] = default.clone();
-        }
-        schema["description"] = json!(describe_name(&field.name));
+        // In words: generators make a field with the keyword `default` one that has to be sent.
+        let default = field
+            .default
+            .as_ref()
+            .map(|it| format!(" Default: {}.", it.as_str().map_or_else(|| it.to_string(), str::to_owned)));
+        schema["description"] = json!(describe_name(&field.name).to_owned() + &default.unwrap_or_default());
         schema
     }
 
-    fn object(&self) -> Value {
+    fn object(&self, path: &str) -> Value {
+        let of = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
         let properties: serde_json::Map<String, Value> =
-            self.children.iter().map(|(name, child)| (name.clone(), child.schema())).collect();
+            self.children.iter().map(|(name, child)| (name.clone(), child.schema(&of(name)))).collect();
         let required: Vec<&String> =
             self.children.iter().filter(|(_, child)| child.is_required()).map(|(name, _)| name).collect();
         let mut schema = json!({"type": "object", "properties": properties});
@@ -95,7 +104,7 @@ impl Node {
                 Value::Object(shown.map(|(name, child)| (name.clone(), child.example())).collect())
             }
         };
-        if self.field.as_ref().is_some_and(|field| field.list) { json!([one]) } else { one }
+        if self.field.as_ref().is_some_and(|field| field.list.is_some()) { json!([one]) } else { one }
     }
 }
 

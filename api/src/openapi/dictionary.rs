@@ -8,11 +8,27 @@ use crate::values::kinds::Shape;
 /// Name or path, meaning, example; without an example the kind's own serves.
 #[rustfmt::skip]
 pub(super) const WORDS: &[(&str, &str, &str)] = &[
+    // Groups of operations
+    ("Access", "Bearer tokens, and what a key may do.", ""),
+    ("Practice", "Institutions, locations, providers and operatories, how they are read and written, and what changed.", ""),
+    ("Workstations", "Workstations with the browser extension, for health record systems that open only in a staff member's session.", ""),
+    ("Schedule", "Free slots, appointments, their types, and working hours.", ""),
+    ("Booking intent", "Searching, holding, booking and cancelling a slot without knowing the practice's records.", ""),
+    ("Patients", "Patients, their alerts, documents and recalls.", ""),
+    ("Insurance", "Plans, and patients' coverages.", ""),
+    ("Intake", "Forms and what patients answer in them.", ""),
+    ("Care", "Medical history, procedures, treatment plans and clinical notes.", ""),
+    ("Communication", "Conversations and the communication log.", ""),
+    ("Ledger", "Charges, claims, payments, adjustments and balances. The API key needs the grant `financial`.", ""),
+    ("Webhooks", "Endpoints that receive messages, what they are subscribed to, and what was sent to them.", ""),
+    ("Webhook messages", "What is posted to an endpoint for each event.", ""),
     // Headers
     ("Svc-Api-Version", "The API version.", ""),
     ("Idempotency-Key", "Chosen by the caller. For a day, the same key with the same request returns the first answer; with another request it is refused with 409.", ""),
     ("X-Request-Id", "Id of the request, for support. The value sent by the caller if it has up to 128 letters, digits and `-_.:`; otherwise a new one.", ""),
     ("X-Ignored-Parameters", "Parameters and fields that were ignored, separated by commas; characters other than ASCII are percent-encoded.", ""),
+    ("If-None-Match", "The `ETag` of an earlier answer to the same request. If the answer is still the same, the status is 304, without a body. Rate limits count the call.", ""),
+    ("ETag", "Names this answer; for `If-None-Match`. Strong: it changes with every byte of the body, with the API key and with the version.", ""),
     // Scope and pages
     ("subdomain", "The institution, in lower case.", "acme-dental"),
     ("location_id", "The practice location.", ""),
@@ -34,6 +50,7 @@ pub(super) const WORDS: &[(&str, &str, &str)] = &[
     ("inactive", "Whether the record is no longer in use.", ""),
     ("active", "Whether it is in use.", ""),
     ("foreign_id", "The identifier in the practice's health record system; opaque.", "1042"),
+    ("foreign_ids", "Only records with one of these identifiers in the practice's health record system. Identifiers that no record has are left out of the answer.", "1042"),
     ("search_name", "Only names that contain this.", "Room"),
     ("search_term", "Only names that contain this.", "penicillin"),
     ("timezone", "The IANA time zone in which times without an offset are read.", "America/New_York"),

@@ -169,7 +169,7 @@ fn name(status: u16) -> String {
 fn component(status: u16) -> Value {
     let known = all().into_iter().find(|(known, ..)| *known == status);
     let (_, meaning, error) = known.expect("a route fails with statuses that are listed here; a test writes them all");
-    let mut headers = json!({"X-Request-Id": {"schema": {"type": "string"}}, "X-Ignored-Parameters": ignored()});
+    let mut headers = json!({"X-Request-Id": request_id(), "X-Ignored-Parameters": ignored()});
     if [429, 503].contains(&status) {
         headers["Retry-After"] =
             json!({"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}});
@@ -200,7 +200,11 @@ pub(super) fn rate_headers(headers: &mut Value) {
     }
 }
 
-/// Of every answer.
+/// Of every answer, as the next one.
+pub(super) fn request_id() -> Value {
+    json!({"description": describe_name("X-Request-Id"), "schema": {"type": "string"}})
+}
+
 pub(super) fn ignored() -> Value {
     json!({"description": describe_name("X-Ignored-Parameters"), "schema": {"type": "string"}})
 }
@@ -215,12 +219,12 @@ fn schema(reason: &Value) -> Value {
         "description": "The envelope of all failures.",
         "required": ["code", "reason", "description", "error", "data"],
         "properties": {
-            "code": {"type": "boolean", "const": false},
+            "code": {"type": "boolean", "const": false, "description": "False: the request was not carried out."},
             "reason": reason,
             "description": {"type": ["string", "null"],
                 "description": "Cause and fix, where one message has several causes; also names ignored parameters and fields."},
             "error": {"type": "array", "minItems": 1, "items": {"type": "string"}, "description": "One message per problem."},
-            "data": {"type": "null"},
+            "data": {"type": "null", "description": "Always null: a failure has no record."},
         },
     })
 }

@@ -28,6 +28,9 @@ use crate::{
     },
 };
 
+/// The group of what is posted to endpoints.
+pub(super) const GROUP: &str = "Webhook messages";
+
 pub(crate) fn all(versions: &[Version], schemas: &mut Schemas) -> Map<String, Value> {
     let events = ResourceType::ALL.iter().flat_map(|kind| kind.events());
     events.map(|event| (event.name().to_owned(), json!({ "post": message(*event, versions, schemas) }))).collect()
@@ -39,7 +42,7 @@ fn message(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
     let schema = schemas.named(&format!("{name}Message"), schema);
     json!({
         "operationId": format!("on{name}"),
-        "tags": ["Webhooks"],
+        "tags": [GROUP],
         "summary": summary(event),
         "description": description(event),
         "security": [],
@@ -85,10 +88,12 @@ fn is_written(event: Event) -> bool {
 fn body(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
     let delivery_error = schemas.named(
         "DeliveryAttemptError",
-        json!({"type": "object", "required": ["code", "timestamp", "message", "attempts"], "properties": {
-            "code": {"type": "string", "examples": ["http_500"]},
-            "timestamp": {"type": "string", "format": "date-time"},
-            "message": {"type": "string", "examples": ["the receiver answered 500"]},
+        json!({"type": "object", "description": "An attempt that the endpoint did not take.",
+            "required": ["code", "timestamp", "message", "attempts"], "properties": {
+            "code": {"type": "string", "examples": ["500"],
+                "description": "The status of the answer, or a word for why there was none, such as `timeout`."},
+            "timestamp": {"type": "string", "format": "date-time", "description": "When the attempt was sent, in UTC."},
+            "message": {"type": "string", "examples": ["the receiver answered 500"], "description": "The same as a sentence."},
             "attempts": {"type": "integer", "format": "int32", "minimum": 1, "description": "The attempt's number."},
         }}),
     );
@@ -96,8 +101,10 @@ fn body(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
         "type": "object",
         "required": ["resource_type", "event_name", "event_time", "subdomain", "institution_id", "sequence", "data", "delivery_errors"],
         "properties": {
-            "resource_type": {"type": "string", "const": event.resource_type().key()},
-            "event_name": {"type": "string", "enum": names(event)},
+            "resource_type": {"type": "string", "const": event.resource_type().key(),
+                "description": "The type of the record that the message is about."},
+            "event_name": {"type": "string", "enum": names(event),
+                "description": "The event; where a write ended in it, with the outcome after a full stop."},
             "event_time": {"type": "string", "format": "date-time", "description": "When it was committed, in UTC with milliseconds."},
             "subdomain": {"type": "string", "description": "The subdomain of the institution."},
             "institution_id": {"type": "integer", "format": "int32", "description": "The id of the institution."},
@@ -115,10 +122,13 @@ fn data(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
     let (key, record) = match layout {
         Layout::One | Layout::OfPatient => (kind.key().to_owned(), view),
         Layout::Many => {
-            (format!("{}s", kind.key()), json!({"type": "array", "items": view, "minItems": 1, "maxItems": MOST}))
+            let records = json!({"type": "array", "items": view, "minItems": 1, "maxItems": MOST,
+                "description": "The records of one commit, as they are after it."});
+            (format!("{}s", kind.key()), records)
         }
     };
-    let mut data = json!({"type": "object", "required": [key], "properties": {key.clone(): record}});
+    let mut data = json!({"type": "object", "required": [key], "properties": {key.clone(): record},
+        "description": "The record under its name, and what the event says besides."});
     if event.is_update() || kind == ResourceType::SyncStatus {
         data["properties"]["previous_attributes"] = previous(layout);
     }
@@ -172,7 +182,7 @@ fn patient(versions: &[Version], schemas: &mut Schemas) -> Value {
         return stable;
     }
     let edge = schemas.view(|it| it.subschema_for::<PatientProfile>());
-    json!({ "anyOf": [stable, edge] })
+    json!({"anyOf": [stable, edge], "description": "The patient in the shape of the subscription's version."})
 }
 
 fn summary(event: Event) -> String {

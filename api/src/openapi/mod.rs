@@ -1,10 +1,11 @@
 //! The OpenAPI 3.1 document: the table of routes, and what each handler asks for, written down. v2.2.2 pages and nests its lists in
-//! another way, so it has a document of its own. Nothing that answers requests knows it: the server hands the text to
+//! another way, so it has a document of its own; so have operators, and workstations. Nothing that answers requests knows it: the server hands the text to
 //! `resources::documentation`.
 //!
 //! ```text
 //!  describe                     runs each handler as far as it reads its input
 //!  dictionary ◄── schemas ◄── bodies, failures, messages ◄── this file
+//!  shared                       moves what operations have in common to `components`
 //! ```
 
 mod bodies;
@@ -13,33 +14,68 @@ mod dictionary;
 mod failures;
 pub(crate) mod messages;
 mod schemas;
+mod shared;
 #[cfg(test)]
 mod tests;
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 
 use self::{dictionary::describe_name, schemas::Schemas};
 use crate::{
-    http::{describe::Described, endpoint::Access},
+    http::{
+        describe::Described,
+        endpoint::{ALL_VERSIONS, Access},
+    },
     openapi::describe::describe,
     routes::{route::Route, table::TABLE},
-    values::{
-        expected::Expected,
-        kinds,
-        limits::{MAX_IDEMPOTENCY_KEY, MAX_VALUES},
-        versions::Version,
-    },
+    values::{audience::Audience, expected::Expected, kinds, limits::MAX_IDEMPOTENCY_KEY, versions::Version},
 };
 
-pub static V3: LazyLock<String> = LazyLock::new(|| text(&[Version::V3_0_0, Version::V3_1_0]));
-pub static V2: LazyLock<String> = LazyLock::new(|| text(&[Version::V2_2_2]));
+const V3: &[Version] = &[Version::V3_0_0, Version::V3_1_0];
+const V2: &[Version] = &[Version::V2_2_2];
 
-fn text(versions: &[Version]) -> String {
-    let mut text = serde_json::to_string_pretty(&document(versions)).expect("a JSON value can always be written");
-    text.push('\n');
-    text
+/// Whom each document is for, which versions it describes, and its file in `api/openapi`.
+pub static DOCUMENTS: [Document; 5] = [
+    Document::new(Audience::Clients, V3, "clients.json"),
+    Document::new(Audience::Clients, V2, "clients-v2.2.2.json"),
+    Document::new(Audience::Operators, V3, "operators.json"),
+    Document::new(Audience::Operators, V2, "operators-v2.2.2.json"),
+    // Its calls name no version.
+    Document::new(Audience::Workstations, ALL_VERSIONS, "workstations.json"),
+];
+
+pub struct Document {
+    pub audience: Audience,
+    versions: &'static [Version],
+    pub file: &'static str,
+    text: OnceLock<String>,
+}
+
+impl Document {
+    const fn new(audience: Audience, versions: &'static [Version], file: &'static str) -> Document {
+        Document { audience, versions, file, text: OnceLock::new() }
+    }
+
+    pub fn describes(&self, version: Version) -> bool {
+        self.versions.contains(&version)
+    }
+
+    pub fn text(&self) -> &str {
+        self.text.get_or_init(|| {
+            let document = document(self.audience, self.versions);
+            let mut text = serde_json::to_string_pretty(&document).expect("a JSON value can always be written");
+            text.push('\n');
+            text
+        })
+    }
+}
+
+/// The document for an audience that describes a version.
+pub fn of(audience: Audience, version: Version) -> &'static Document {
+    let fitting = DOCUMENTS.iter().find(|it| it.audience == audience && it.describes(version));
+    fitting.expect("every audience has a document for every version; a test asks for each")
 }
 
 const ABOUT: &str = "One HTTP API to the schedules, patients, insurance and ledgers of dental and medical practices, whatever health \
@@ -53,30 +89,52 @@ Rate limits are buckets that refill continuously, per API key over all its locat
 that are not accepted are limited too.\n\nTimes are \
 ISO 8601; without an offset they are read in the time zone of the location, and `description` says how. Whole numbers and booleans may \
 come as strings.\n\nWrites are accepted first and reach the health record system afterwards.\n\nVersion v3.1.0 needs the grant `beta`; where it does not redefine \
-a call it behaves as v3.0.0. Version v2.2.2 is described in `/openapi.json?version=v2.2.2`.";
+a call it behaves as v3.0.0. Version v2.2.2 is described in `/openapi.json?version=v2.2.2`, the calls of operators in `/openapi.json?for=operators`, those of workstations \
+in `/openapi.json?for=workstations`.";
 
-pub(crate) fn document(versions: &[Version]) -> Value {
+const FOR_OPERATORS: &str = "Calls for whoever runs the service. The API key needs the grant `operator`; how to call, page and fail is as in the \
+document for clients, `/openapi.json`.";
+
+const FOR_WORKSTATIONS: &str = "Calls of the browser extension at a workstation: who knows a pairing code needs no API key. The document for \
+clients is `/openapi.json`.";
+
+fn about(audience: Audience) -> (&'static str, &'static str) {
+    match audience {
+        Audience::Clients => ("practice-sync", ABOUT),
+        Audience::Operators => ("practice-sync for operators", FOR_OPERATORS),
+        Audience::Workstations => ("practice-sync for workstations", FOR_WORKSTATIONS),
+    }
+}
+
+fn document(audience: Audience, versions: &[Version]) -> Value {
     let mut schemas = Schemas::new();
     let mut paths: Map<String, Value> = Map::new();
     let mut groups: Vec<&str> = Vec::new();
-    for route in TABLE.iter().filter(|route| route.access != Access::Anyone) {
+    for route in TABLE.iter().filter(|route| route.access != Access::Anyone && route.audience() == audience) {
         let known: Vec<Version> = versions.iter().copied().filter(|it| route.versions.contains(it)).collect();
         let Some(version) = known.first() else { continue };
         if !groups.contains(&route.group) {
             groups.push(route.group);
         }
-        let operation = operation(route, &known, &describe(route, *version), &mut schemas);
+        let operation = operation(route, (&known, versions), &describe(route, *version), &mut schemas);
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.method.as_str().to_lowercase()] = operation;
     }
-    let webhooks = messages::all(versions, &mut schemas);
-    let tags: Vec<Value> = groups.iter().map(|name| json!({"name": name})).collect();
-    json!({
+    let webhooks = if audience == Audience::Clients { messages::all(versions, &mut schemas) } else { Map::new() };
+    let (title, about) = about(audience);
+    if !webhooks.is_empty() {
+        groups.push(messages::GROUP);
+    }
+    let tags: Vec<Value> =
+        groups.iter().map(|name| json!({"name": name, "description": describe_name(name)})).collect();
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
-            "title": "practice-sync",
+            "title": title,
             "version": env!("CARGO_PKG_VERSION"),
-            "description": ABOUT,
+            "description": about,
+            // Whoever runs an installation answers for it.
+            "contact": {"name": "The operator of this installation"},
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "servers": [{"url": "/"}],
@@ -93,14 +151,25 @@ pub(crate) fn document(versions: &[Version]) -> Value {
                     "description": "The API key as it is, without `Bearer`."},
             },
         },
-    })
+    });
+    shared::extract(&mut document);
+    document
 }
 
-fn operation(route: &'static Route, versions: &[Version], told: &Described, schemas: &mut Schemas) -> Value {
+/// Versions: those that have it, and those of the document.
+fn operation(
+    route: &'static Route,
+    (versions, all): (&[Version], &[Version]),
+    told: &Described,
+    schemas: &mut Schemas,
+) -> Value {
     let id = route.operation_id();
     let mut responses = failures::of(route, schemas);
     for status in [Some(route.status), route.or_status].into_iter().flatten() {
         responses.insert(status.to_string(), success(route, status, told, schemas));
+    }
+    if route.is_conditional() {
+        responses.insert("304".to_owned(), not_modified());
     }
     let security = match route.access {
         Access::ApiKey => json!([{"api_key": []}]),
@@ -113,7 +182,7 @@ fn operation(route: &'static Route, versions: &[Version], told: &Described, sche
         "summary": route.summary,
         "description": description(route, versions),
         "security": security,
-        "parameters": parameters(route, versions, told),
+        "parameters": parameters(route, (versions, all), told, schemas),
         "responses": responses,
     });
     if route.takes_component {
@@ -143,13 +212,18 @@ fn description(route: &Route, versions: &[Version]) -> String {
     text
 }
 
-fn parameters(route: &Route, versions: &[Version], told: &Described) -> Vec<Value> {
-    let names: Vec<&str> = versions.iter().map(|version| version.name()).collect();
+fn parameters(
+    route: &Route,
+    (versions, document): (&[Version], &[Version]),
+    told: &Described,
+    schemas: &mut Schemas,
+) -> Vec<Value> {
     let mut all = Vec::new();
     if route.access != Access::Code {
+        let (name, schema) = shared::version_schema(versions, document);
         all.push(json!({
             "name": "Svc-Api-Version", "in": "header", "required": true, "description": describe_name("Svc-Api-Version"),
-            "schema": {"type": "string", "enum": names}, "example": names.first(),
+            "schema": schemas.named(name, schema), "example": versions.first().map(|version| version.name()),
         }));
     }
     all.extend(told.path.iter().map(|it| parameter(it, "path")));
@@ -159,6 +233,12 @@ fn parameters(route: &Route, versions: &[Version], told: &Described) -> Vec<Valu
             "name": "Idempotency-Key", "in": "header", "required": false, "description": describe_name("Idempotency-Key"),
             "schema": {"type": "string", "minLength": 1, "maxLength": MAX_IDEMPOTENCY_KEY, "pattern": "^[!-~]+$"},
             "example": "b9b1c7f2-2f3c-4a5e-8f0e-1f4f5a7c9d10",
+        }));
+    }
+    if route.is_conditional() {
+        all.push(json!({
+            "name": "If-None-Match", "in": "header", "required": false, "description": describe_name("If-None-Match"),
+            "schema": {"type": "string"}, "example": "\"2f1c0a7be4d95f6c83a1b0d7e6f5c4a3\"",
         }));
     }
     all.push(json!({
@@ -180,9 +260,9 @@ fn parameter(expected: &Expected, place: &str) -> Value {
     let usual = expected.default.clone();
     let example = usual.unwrap_or_else(|| dictionary::example(&expected.name, &expected.shape));
     let (mut name, mut example) = (expected.name.clone(), example);
-    if expected.list {
+    if let Some(most) = expected.list {
         (name, example) = (format!("{name}[]"), json!([example]));
-        schema = json!({"type": "array", "items": schema, "maxItems": MAX_VALUES});
+        schema = json!({"type": "array", "items": schema, "maxItems": most});
         if expected.required {
             schema["minItems"] = json!(1);
         }
@@ -192,17 +272,27 @@ fn parameter(expected: &Expected, place: &str) -> Value {
         "schema": schema,
     });
     // A cursor has no example: only the server makes them.
-    if expected.example_reads {
+    if expected.example_reads && !expected.shape.apart {
         parameter["example"] = example;
     }
     parameter
 }
 
-fn success(route: &'static Route, status: u16, told: &Described, schemas: &mut Schemas) -> Value {
+/// The client has the answer already.
+fn not_modified() -> Value {
     let mut headers = json!({"X-Request-Id": {"description": describe_name("X-Request-Id"), "schema": {"type": "string"}},
-            "X-Ignored-Parameters": failures::ignored()});
+            "ETag": {"description": describe_name("ETag"), "schema": {"type": "string"}}});
+    failures::rate_headers(&mut headers);
+    json!({"description": "The answer is still the one that `If-None-Match` names. No body.", "headers": headers})
+}
+
+fn success(route: &'static Route, status: u16, told: &Described, schemas: &mut Schemas) -> Value {
+    let mut headers = json!({"X-Request-Id": failures::request_id(), "X-Ignored-Parameters": failures::ignored()});
     if route.is_limited() {
         failures::rate_headers(&mut headers);
+    }
+    if route.is_conditional() {
+        headers["ETag"] = json!({"description": describe_name("ETag"), "schema": {"type": "string"}});
     }
     if route.takes_key() {
         headers["Idempotent-Replay"] = json!({

@@ -31,22 +31,18 @@ impl Schemas {
             Success::Empty => None,
             Success::Plain(of) => Some(self.view(*of)),
             Success::One(of) => Some(self.envelope(*of, "Answer", |view| (view, json!({})))),
-            Success::List(of) => Some(
-                self.envelope(*of, "List", |view| (json!({"type": "array", "items": view}), json!({"count": count()}))),
-            ),
+            Success::List(of) => Some(self.envelope(*of, "List", |view| (rows(view), json!({"count": count()})))),
             Success::Page(of) if numbered => Some(self.envelope(*of, "Page", |view| {
-                let rows = json!({"type": "array", "items": view});
                 let data = match nested {
-                    Some(name) => json!({"type": "object", "required": [name], "properties": {name: rows}}),
-                    None => rows,
+                    Some(name) => json!({"type": "object", "required": [name], "properties": {name: rows(view)},
+                        "description": "The page's records under their name."}),
+                    None => rows(view),
                 };
                 (data, json!({"count": count()}))
             })),
             Success::Page(of) => {
                 let info = self.view(|views| views.subschema_for::<PageInfo>());
-                Some(self.envelope(*of, "Page", |view| {
-                    (json!({"type": "array", "items": view}), json!({"page_info": info}))
-                }))
+                Some(self.envelope(*of, "Page", |view| (rows(view), json!({"page_info": info}))))
             }
         }
     }
@@ -62,9 +58,9 @@ impl Schemas {
         let (data, beside) = wrap(view);
         let mut required = vec!["code", "description", "error", "data"];
         let mut properties = json!({
-            "code": {"type": "boolean", "const": true},
+            "code": {"type": "boolean", "const": true, "description": "True: the request was carried out."},
             "description": {"type": ["string", "null"], "description": "A warning, or null.", "examples": [null]},
-            "error": {"type": "array", "items": {"type": "string"}, "maxItems": 0},
+            "error": {"type": "array", "items": {"type": "string"}, "maxItems": 0, "description": "Empty where a request was carried out."},
             "data": data,
         });
         if let (Value::Object(properties), Value::Object(beside)) = (&mut properties, &beside) {
@@ -153,6 +149,10 @@ fn may_be_null(schema: &Value) -> bool {
 
 fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
+}
+
+fn rows(view: Value) -> Value {
+    json!({"type": "array", "items": view, "description": "The records, in the order of the list."})
 }
 
 fn count() -> Value {

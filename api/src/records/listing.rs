@@ -11,10 +11,11 @@ use crate::{
     http::{
         errors::ApiError,
         paging::{Page, Paging},
+        query::Params,
     },
     values::{
         kinds::{Kind, Sort, boolean, long_id, sort, text, times::instant},
-        limits::{MAX_NAME, MAX_TEXT},
+        limits::{MAX_FOREIGN_ID, MAX_FOREIGN_IDS, MAX_NAME, MAX_TEXT},
     },
 };
 
@@ -24,7 +25,8 @@ pub(crate) struct Listing {
     order: Order,
     descending: bool,
     filters: Vec<Filter>,
-    foreign_id: Option<String>,
+    /// A record has one name of each of these lists.
+    foreign_ids: Vec<Vec<String>>,
 }
 
 /// Reads a list's parameters, one after the other.
@@ -40,9 +42,25 @@ impl Input {
     }
 }
 
+/// `foreign_id` and `foreign_ids[]`, as far as they were sent: a record has one name of each list.
+pub(crate) fn foreign_ids(q: &mut Params) -> Vec<Vec<String>> {
+    let one = q.optional("foreign_id", text(MAX_TEXT)).map(|foreign_id| vec![foreign_id]);
+    let many = q.list_of("foreign_ids", text(MAX_FOREIGN_ID), MAX_FOREIGN_IDS);
+    one.into_iter().chain((!many.is_empty()).then_some(many)).collect()
+}
+
+/// Records that `sources` call so.
+pub(crate) fn called(sources: &[u32], foreign_ids: &[Vec<String>]) -> impl Iterator<Item = Filter> {
+    let mut sources = sources.to_vec();
+    sources.sort_unstable();
+    sources.dedup();
+    foreign_ids.iter().map(move |names| Filter::ForeignIds { sources: sources.clone(), foreign_ids: names.clone() })
+}
+
 impl<'a> Reading<'a> {
     fn new(input: &'a mut Input, paging: Paging) -> Reading<'a> {
-        let listing = Listing { paging, order: Order::Id, descending: false, filters: Vec::new(), foreign_id: None };
+        let listing =
+            Listing { paging, order: Order::Id, descending: false, filters: Vec::new(), foreign_ids: Vec::new() };
         Reading { input, listing }
     }
 
@@ -91,8 +109,9 @@ impl<'a> Reading<'a> {
         self.by("updated_since", updated_since, Filter::UpdatedSince)
     }
 
-    pub(crate) fn foreign_id(mut self) -> Self {
-        self.listing.foreign_id = self.input.query.optional("foreign_id", text(MAX_TEXT));
+    /// `foreign_id` and `foreign_ids[]`.
+    pub(crate) fn foreign_ids(mut self) -> Self {
+        self.listing.foreign_ids = foreign_ids(&mut self.input.query);
         self
     }
 
@@ -156,10 +175,10 @@ impl Listing {
         sources: &[u32],
         keep: impl Fn(&D) -> bool,
     ) -> Result<Page<D>, ApiError> {
-        let foreign_id = self.foreign_id.clone();
-        let named = foreign_id.map(|foreign_id| Filter::ForeignId { sources: sources.to_vec(), foreign_id });
+        let named = called(sources, &self.foreign_ids);
         let query = ListQuery::new(owners, self.order).filtered(self.filters.iter().cloned().chain(named));
         let page = call.api.engine.list(&query, &self.paging.request(self.descending), keep)?;
-        Ok(self.paging.shown(page))
+        let timed = self.order == Order::UpdatedAt && self.descending;
+        Ok(self.paging.shown(page, timed))
     }
 }

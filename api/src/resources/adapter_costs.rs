@@ -5,7 +5,7 @@ use engine::adapter_host::{CallCosts, CostsByCall};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::http::metrics::{family, sample};
+use crate::http::metrics::{family, histogram, sample};
 
 /// What the calls of one kind for a location have cost since the process started. Calls that did not begin are not counted.
 #[derive(Serialize, JsonSchema)]
@@ -39,7 +39,7 @@ impl AdapterCallsView {
             answered: costs.answered,
             faults: costs.faults,
             lost: costs.lost,
-            seconds: costs.time.as_secs_f64(),
+            seconds: costs.time.seconds,
             processor_seconds: costs.processor.as_secs_f64(),
             requests: costs.requests,
             sent_bytes: costs.sent,
@@ -64,9 +64,10 @@ pub(super) fn write(text: &mut String, by_adapter: impl IntoIterator<Item = (Str
             sample(text, &format!("adapter_ended_total{{{labels},outcome=\"{outcome}\"}}"), count);
         }
     }
+    family(text, "adapter_call_seconds", "histogram", "Duration of calls in seconds.");
+    series.iter().for_each(|(labels, costs)| histogram(text, "adapter_call_seconds", labels, &costs.time));
     type Number = fn(&CallCosts) -> f64;
-    let families: [(&str, &str, &str, Number); 6] = [
-        ("adapter_seconds_total", "counter", "Duration of calls in seconds.", |it| it.time.as_secs_f64()),
+    let families: [(&str, &str, &str, Number); 5] = [
         ("adapter_processor_seconds_total", "counter", "Processor time of calls in seconds.", |it| {
             it.processor.as_secs_f64()
         }),

@@ -45,6 +45,7 @@ pub(crate) struct AdapterVersionView {
     version: String,
     /// The size of the component in bytes.
     bytes: u64,
+    /// When the version was uploaded, in UTC.
     uploaded_at: At,
 }
 
@@ -58,6 +59,7 @@ impl From<AdapterVersion> for AdapterVersionView {
 /// What was rolled out to a location.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct LocationAdapterView {
+    /// Id of the location.
     #[schemars(with = "u32")]
     location_id: LocationId,
     /// SHA-256 of the version that was rolled out; null if the location runs the version of the configuration.
@@ -75,6 +77,7 @@ impl LocationAdapterView {
 /// A version of an adapter that was tried at a location.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RollOutView {
+    /// What is rolled out to the location after the call.
     location: LocationAdapterView,
     /// The calls of the trial, in their order.
     tried: Vec<TriedView>,

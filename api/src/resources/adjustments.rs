@@ -23,7 +23,7 @@ use crate::{
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (location, listing) = call.at_location(|input| {
-        let listing = input.listing().sort().patient().id("provider_id", Filter::Provider);
+        let listing = input.listing().sort().foreign_ids().patient().id("provider_id", Filter::Provider);
         let listing = listing.id("guarantor_id", Filter::Guarantor).id("claim_id", Filter::Claim);
         Some(listing.id("charge_id", Filter::Charge).since().include_deleted().done())
     })?;

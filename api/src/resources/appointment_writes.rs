@@ -44,6 +44,7 @@ use crate::{
 /// An appointment that was created or changed.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentSaved<'a> {
+    /// The appointment as it is after the request.
     appt: AppointmentView<'a>,
     /// Always null: no payment is taken with an appointment.
     stripe_client_secret: Option<()>,

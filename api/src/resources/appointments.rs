@@ -48,14 +48,20 @@ use crate::{
 pub(crate) struct AppointmentDetail<'a> {
     #[serde(flatten)]
     appointment: AppointmentView<'a>,
+    /// The patient of the appointment; null if it names none. Present with `include[]=patient` or `include[]=guarantor`, and without any
+    /// `include[]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     patient: Included<PatientWithGuarantor<'a>>,
+    /// The operatory of the appointment; null if it names none. Only with `include[]=operatory`.
     #[serde(skip_serializing_if = "Option::is_none")]
     operatory: Included<OperatoryView<'a>>,
+    /// The type of the appointment; null if it names none. Only with `include[]=appointment_type`.
     #[serde(skip_serializing_if = "Option::is_none")]
     appointment_type: Included<AppointmentTypeView>,
+    /// Procedures planned for the appointment or performed in it. Only with `include[]=procedures`.
     #[serde(skip_serializing_if = "Option::is_none")]
     procedures: Option<Vec<ProcedureView<'a>>>,
+    /// Descriptors of the appointment and of its type. Only with `include[]=descriptors`.
     #[serde(skip_serializing_if = "Option::is_none")]
     descriptors: Option<Vec<AppointmentDescriptorView<'a>>>,
     /// Always null: campaigns are not supported.
@@ -68,6 +74,7 @@ pub(crate) struct AppointmentDetail<'a> {
 pub(crate) struct PatientWithGuarantor<'a> {
     #[serde(flatten)]
     patient: PatientBasic<'a>,
+    /// The guarantor of the patient, the person responsible for the account; null if there is none. Only with `include[]=guarantor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     guarantor: Included<PersonView<'a>>,
 }
@@ -101,7 +108,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         let operatories = q.list("operatory_ids", long_id());
         let one_patient = (patients.len() == 1).then(|| Filter::Patient(patients[0].into()));
         let filters = since.map(Filter::UpdatedSince).into_iter().chain(one_patient);
-        let reading = input.listing().foreign_id().filtered(filters);
+        let reading = input.listing().foreign_ids().filtered(filters);
         let range = range.flatten().unwrap_or(Span { start: Timestamp::MIN, end: Timestamp::MAX });
         let criteria = Criteria {
             cancelled,

@@ -37,26 +37,36 @@ use crate::{
 pub(crate) const NONE_FOUND: &str =
     "Next available slot not found. Please confirm that the provider has active availabilities.";
 
+/// The free slots of one provider in one operatory.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AvailableSlotsView {
+    /// Id of the location.
     #[schemars(with = "u32")]
     lid: LocationId,
+    /// Id of the provider; null in an entry without slots if no provider was asked for.
     #[schemars(with = "Option<u32>")]
     pid: Option<ProviderId>,
+    /// Id of the operatory; null in an entry without slots, and if the working hours name no operatory.
     #[schemars(with = "Option<u64>")]
     operatory_id: Option<OperatoryId>,
+    /// Free slots; empty if there are none.
     slots: Vec<SlotView>,
-    /// Without slots: the next day that has free slots. With slots: null, or, if the answer was cut short, the `start_date` of the
-    /// next call.
+    /// Without slots: the next day that has free slots, `YYYY-MM-DD`; null if none is known. With slots: null, or, if the answer was cut
+    /// short, the `start_date` of the next call.
     next_available_date: Option<String>,
 }
 
+/// A free time of a provider in an operatory.
 #[derive(Serialize, JsonSchema)]
 struct SlotView {
+    /// Start in the location's time zone, with its offset: `2026-12-01T09:30:00.000-05:00`.
     time: String,
+    /// End in the location's time zone, with its offset: `2026-12-01T10:00:00.000-05:00`.
     end_time: String,
+    /// Id of the operatory; null if the working hours name none.
     #[schemars(with = "Option<u64>")]
     operatory_id: Option<OperatoryId>,
+    /// Id of the provider.
     #[schemars(with = "u32")]
     provider_id: ProviderId,
     /// The requested label; null if none was requested.

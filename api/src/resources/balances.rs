@@ -19,7 +19,7 @@ pub(crate) async fn of_guarantors(mut call: Call) -> HttpResult {
     let (location, (zero_too, patient, listing)) = call.at_location(|input| {
         let zero_too = input.query.defaulted("show_zero_balances", boolean(), false);
         let patient = input.query.optional("patient_id", id());
-        let listing = input.listing().sort().id("guarantor_id", Filter::Guarantor);
+        let listing = input.listing().sort().foreign_ids().id("guarantor_id", Filter::Guarantor);
         Some((zero_too, patient, listing.since().without_deleted().done()))
     })?;
     let listing = match patient {

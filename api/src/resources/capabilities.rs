@@ -17,6 +17,7 @@ use crate::{
 /// What can be read from and written to the health record system of a location.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct CapabilitiesView {
+    /// Id of the location.
     #[schemars(with = "u32")]
     location_id: LocationId,
     /// If false, there is no health record system, and records written through the API are stored only by this service.
@@ -28,10 +29,13 @@ pub(crate) struct CapabilitiesView {
 /// What a health record system supports.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct EhrCapabilitiesView {
+    /// Name of the health record system, as its adapter states it.
     name: String,
+    /// Version of the adapter that connects the health record system.
     version: String,
-    /// `cloud` or `on-premises`, as the adapter declares it.
+    /// Where the health record system runs: `cloud`, at its vendor, or `onprem`, in the practice.
     hosting: String,
+    /// Resources that can be read, by name.
     reads: Vec<ReadCapability>,
     /// What can be written: `create-appointment`, `create-payment` and others.
     writes: Vec<String>,
@@ -41,10 +45,11 @@ pub(crate) struct EhrCapabilitiesView {
     required_patient_fields: Vec<String>,
     /// Patient fields that the health record system cannot store; only this service stores them. `extra` stands for all unknown fields.
     unkept_patient_fields: Vec<String>,
-    /// Maximum text length by record and field.
+    /// Maximum number of characters by record and field, such as `insurance_plan.name`.
     max_lengths: BTreeMap<String, u32>,
+    /// Whether appointments of the health record system name an operatory.
     has_operatories: bool,
-    /// Null if no limit is known.
+    /// Requests that the health record system takes in a minute; null if no limit is known.
     requests_per_minute: Option<u32>,
     /// Writes wait until a workstation of the practice is connected.
     needs_workstation: bool,
@@ -53,6 +58,7 @@ pub(crate) struct EhrCapabilitiesView {
 /// A resource that can be read from a health record system.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ReadCapability {
+    /// The resource, as in the path of its list.
     resource: &'static str,
     /// Whether the health record system reports changes, so that not all records are read each time.
     changes_only: bool,

@@ -32,9 +32,12 @@ use crate::{
 pub(crate) struct RecordChangeView {
     /// The resource, as in the path of its list.
     resource: &'static str,
+    /// Id of the record as a number, also where its own endpoints show a UUID.
     id: u64,
+    /// Whether the record was created, updated or deleted.
     #[schemars(extend("enum" = ["created", "updated", "deleted"]))]
     change: &'static str,
+    /// When the change was committed, in UTC.
     changed_at: At,
     /// The record as it is now; null when it was deleted.
     #[schemars(with = "Option<serde_json::Map<String, Value>>")]
@@ -43,7 +46,7 @@ pub(crate) struct RecordChangeView {
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (location, (since, asked, per_page)) = call.at_location(|input| {
-        let since = input.query.optional("since", text(MAX_TEXT));
+        let since = input.query.optional("since", text(MAX_TEXT).apart());
         let asked = input.query.list("resource", resource());
         let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
         Some((since, asked, input.query.defaulted("per_page", integer(range), CHANGES_DEFAULT) as usize))

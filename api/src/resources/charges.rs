@@ -19,7 +19,7 @@ use crate::{
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (location, (include, listing)) = call.at_location(|input| {
         let include = input.query.list("include", includes(&["claim_payouts"]));
-        let listing = input.listing().sort().patient().id("provider_id", Filter::Provider);
+        let listing = input.listing().sort().foreign_ids().patient().id("provider_id", Filter::Provider);
         let listing = listing.id("procedure_id", Filter::Procedure).id("guarantor_id", Filter::Guarantor);
         Some((include, listing.since().include_deleted().done()))
     })?;

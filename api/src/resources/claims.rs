@@ -15,7 +15,7 @@ use crate::{
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (location, listing) = call.at_location(|input| {
-        let listing = input.listing().sort().patient().id("guarantor_id", Filter::Guarantor);
+        let listing = input.listing().sort().foreign_ids().patient().id("guarantor_id", Filter::Guarantor);
         let listing = listing.id("provider_id", Filter::Provider).since();
         Some(listing.by("date_of_service", date(), Filter::DateOfService).include_deleted().done())
     })?;

@@ -11,12 +11,12 @@ use engine::{
 use crate::{
     access::call::Call,
     http::errors::{ApiError, HttpResult},
+    records::listing::{called, foreign_ids},
     values::{
         kinds::{
-            long_id, one_of, text,
+            long_id, one_of,
             times::{date, instant},
         },
-        limits::MAX_TEXT,
         reasons::Reason,
     },
     views::{
@@ -26,7 +26,7 @@ use crate::{
 };
 
 pub(crate) async fn categories(mut call: Call) -> HttpResult {
-    let (location, listing) = call.at_location(|input| Some(input.listing().without_deleted().done()))?;
+    let (location, listing) = call.at_location(|input| Some(input.listing().foreign_ids().without_deleted().done()))?;
     let page = listing.entries(&call, &location.sources(), |_| true)?;
     Ok(call.page_of(&page, ProcedureCodeCategoryView::of))
 }
@@ -39,7 +39,7 @@ pub(crate) async fn category(mut call: Call) -> HttpResult {
 
 /// Deleted ones are not active any more.
 pub(crate) async fn codes(mut call: Call) -> HttpResult {
-    let (location, listing) = call.at_location(|input| Some(input.listing().since().done()))?;
+    let (location, listing) = call.at_location(|input| Some(input.listing().foreign_ids().since().done()))?;
     let page = listing.entries::<ProcedureCode>(&call, &location.sources(), |_| true)?;
     Ok(call.page_of(&page, |it| ProcedureCodeView::of(it, call.adapter_of(it))))
 }
@@ -115,13 +115,13 @@ pub(crate) async fn notes(mut call: Call) -> HttpResult {
 }
 
 pub(crate) async fn recall_types(mut call: Call) -> HttpResult {
-    let (location, (foreign_id, since)) = call.at_location(|input| {
+    let (location, (foreign_ids, since)) = call.at_location(|input| {
         let q = &mut input.query;
-        Some((q.optional("foreign_id", text(MAX_TEXT)), q.optional("updated_since", instant(&input.clock))))
+        Some((foreign_ids(q), q.optional("updated_since", instant(&input.clock))))
     })?;
-    let since = since.map(Filter::UpdatedSince).into_iter().collect();
-    let mut types: Vec<Record<RecallType>> = call.whole_entries(&location.sources(), since)?;
-    types.retain(|it| foreign_id.is_none() || it.foreign_id == foreign_id);
+    let sources = location.sources();
+    let filters = since.map(Filter::UpdatedSince).into_iter().chain(called(&sources, &foreign_ids)).collect();
+    let types: Vec<Record<RecallType>> = call.whole_entries(&sources, filters)?;
     Ok(call.list(&types.iter().map(|it| RecallTypeView::of(it, call.adapter_of(it))).collect::<Vec<_>>()))
 }
 
@@ -135,7 +135,7 @@ pub(crate) async fn recall_type(mut call: Call) -> HttpResult {
 pub(crate) async fn recalls(mut call: Call) -> HttpResult {
     let (location, (listing, due)) = call.at_location(|input| {
         let due = input.query.optional("due_after", instant(&input.clock));
-        let recalls = input.listing().sort().since().foreign_id().patient().id("recall_id", Filter::RecallType);
+        let recalls = input.listing().sort().since().foreign_ids().patient().id("recall_id", Filter::RecallType);
         Some((recalls.without_deleted().done(), due))
     })?;
     let page = listing.entries(&call, &location.sources(), |it: &Record<PatientRecall>| {
@@ -162,7 +162,7 @@ fn kind_of(call: &Call, recall: &Record<PatientRecall>) -> Result<Option<Record<
 
 pub(crate) async fn conversations(mut call: Call) -> HttpResult {
     let (location, listing) =
-        call.at_location(|input| Some(input.listing().since().patient().include_deleted().done()))?;
+        call.at_location(|input| Some(input.listing().foreign_ids().since().patient().include_deleted().done()))?;
     let page = listing.entries::<Conversation>(&call, &location.sources(), |_| true)?;
     Ok(call.page_of(&page, |it| ConversationView::of(it, call.adapter_of(it))))
 }

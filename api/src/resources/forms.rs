@@ -43,7 +43,7 @@ fn schema_id(location: &OpenLocation, id: &Uuid) -> Result<u64, ApiError> {
 pub(crate) async fn responses(mut call: Call) -> HttpResult {
     let (location, (listing, patient)) = call.at_location(|input| {
         let patient = input.query.required("patient_id", id());
-        Some((input.listing().without_deleted().done(), patient?))
+        Some((input.listing().foreign_ids().without_deleted().done(), patient?))
     })?;
     find_at(&call, &location, patient)?;
     let listing = listing.filtered([Filter::Patient(patient.into())]);

@@ -17,15 +17,22 @@ use crate::{
 /// An institution the key may reach.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct InstitutionDetail<'a> {
+    /// Id of the institution.
     #[schemars(with = "u32")]
     id: InstitutionId,
+    /// Name of the institution.
     name: &'a str,
+    /// When this service first started with it in its configuration, in UTC; null if that was not noted.
     created_at: Option<At>,
+    /// When this service first started with its configuration as it is now, in UTC; null if that was not noted.
     updated_at: Option<At>,
+    /// The value of the query parameter `subdomain`.
     subdomain: &'a str,
+    /// Phone number of the institution; null if not configured.
     phone_number: Option<&'a str>,
     /// Kinds of health record systems its locations use.
     emrs: BTreeSet<&'a str>,
+    /// Country of the institution, two letters; `US` unless configured.
     country_code: &'a str,
     /// Whether some appointment type belongs to one location only.
     appointment_types_location_scoped: bool,
@@ -33,6 +40,7 @@ pub(crate) struct InstitutionDetail<'a> {
     is_sync_notifications: bool,
     /// Always false: no notifications are sent by mail.
     notify_insert_fails: bool,
+    /// Locations of the institution that the key reaches, without pending ones.
     locations: Vec<LocationBasic<'a>>,
 }
 

@@ -24,7 +24,7 @@ use crate::{
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (tenant, listing) = call.in_tenant(|input| {
-        let plans = input.listing().sort().since().include_deleted();
+        let plans = input.listing().sort().foreign_ids().since().include_deleted();
         Some(plans.text("payer_id", Filter::PayerId).text("group_num", Filter::GroupNumber).done())
     })?;
     let page = listing.entries(&call, &call.sources(&tenant), is_live)?;

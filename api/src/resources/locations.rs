@@ -17,41 +17,66 @@ use crate::{
         tenancy::{OpenLocation, Tenant},
     },
     http::errors::{ApiError, HttpResult},
+    records::listing::foreign_ids,
     values::{
-        kinds::{boolean, id, text},
-        limits::MAX_TEXT,
+        kinds::{boolean, id},
         times::At,
     },
     views::{gate::GateView, parts::foreign_id_type},
 };
 
+/// A location of an institution.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct LocationView<'a> {
+    /// Id of the location.
     #[schemars(with = "u32")]
     id: LocationId,
+    /// Name of the location.
     name: &'a str,
+    /// Id of the institution that the location belongs to.
     #[schemars(with = "u32")]
     institution_id: InstitutionId,
+    /// Street and number of the location; null if not configured.
     street_address: Option<&'a str>,
+    /// Second line of the street address, such as a suite; null if not configured.
     street_address_2: Option<&'a str>,
+    /// City of the location; null if not configured.
     city: Option<&'a str>,
+    /// State of the location; null if not configured.
     state: Option<&'a str>,
+    /// Postal code of the location; null if not configured.
     zip_code: Option<&'a str>,
+    /// Country of the location, two letters; null if not configured.
     country_code: Option<&'a str>,
+    /// When this service first started with it in its configuration, in UTC; null if that was not noted.
     created_at: Option<At>,
+    /// When this service first started with its configuration as it is now, in UTC; null if that was not noted.
     updated_at: Option<At>,
+    /// Latitude of the location in degrees; null if not configured.
     latitude: Option<f64>,
+    /// Longitude of the location in degrees; null if not configured.
     longitude: Option<f64>,
+    /// Phone number of the location; null if not configured.
     phone_number: Option<&'a str>,
+    /// Identifier of the location in the health record system; null if not configured.
     foreign_id: Option<&'a str>,
+    /// Name of the health record system's adapter; `nex` if `foreign_id` is null or there is no health record system.
     foreign_id_type: &'a str,
+    /// E-mail address of the location; null if not configured.
     email: Option<&'a str>,
+    /// IANA name of the location's time zone.
     tz: &'static str,
+    /// End of the last complete read cycle, in UTC; null before the first, without a health record system and for a closed location.
     last_sync_time: Option<At>,
+    /// Whether the location has a health record system that appointments are written to.
     insert_appt_client: bool,
+    /// Whether bookings and working hours must name an operatory.
     map_by_operatory: bool,
+    /// The same as `map_by_operatory`.
     set_availability_by_operatory: bool,
+    /// Whether the location is closed: calls that name it are refused with 404.
     inactive: bool,
+    /// Always null: specialties are not configured.
     specialty: Option<()>,
 }
 
@@ -65,12 +90,17 @@ pub(crate) struct LocationDetail<'a> {
     gate: Option<GateView>,
 }
 
+/// An institution with its locations.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct InstitutionView<'a> {
+    /// Id of the institution.
     #[schemars(with = "u32")]
     id: InstitutionId,
+    /// Name of the institution.
     name: &'a str,
+    /// The value of the query parameter `subdomain`.
     subdomain: &'a str,
+    /// Locations of the institution that the key reaches and the filters admit, without pending ones.
     locations: Vec<LocationView<'a>>,
 }
 
@@ -127,9 +157,10 @@ pub(crate) fn shown(call: &Call, location: &LocationSetup) -> bool {
 }
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (tenants, (inactive, foreign_id)) = call.in_tenants(|input| {
-        Some((input.query.optional("inactive", boolean()), input.query.optional("foreign_id", text(MAX_TEXT))))
-    })?;
+    let (tenants, (inactive, foreign_ids)) =
+        call.in_tenants(|input| Some((input.query.optional("inactive", boolean()), foreign_ids(&mut input.query))))?;
+    let called =
+        |location: &LocationSetup, names: &[String]| location.foreign_id.as_ref().is_some_and(|id| names.contains(id));
     let mut institutions = Vec::new();
     for Tenant { institution } in &tenants {
         let mut locations = Vec::new();
@@ -137,7 +168,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
             let closed = location.status == LocationStatus::Closed;
             let wanted = shown(&call, location)
                 && inactive.is_none_or(|inactive| inactive == closed)
-                && foreign_id.as_ref().is_none_or(|id| location.foreign_id.as_ref() == Some(id));
+                && foreign_ids.iter().all(|names| called(location, names));
             if wanted {
                 let facts = Facts::of(&call, location)?;
                 locations.push(LocationView::of(location, call.api.directory.adapter(location), facts));

@@ -5,7 +5,8 @@ use actix_web::{
     http::header::{CONTENT_TYPE, RETRY_AFTER},
     web::Data,
 };
-use engine::records::sync_state::AdapterStatus;
+use engine::{Engine, records::sync_state::AdapterStatus};
+use location::time::SECOND;
 use serde_json::{Value, json};
 
 use super::adapter_costs;
@@ -13,8 +14,9 @@ use crate::{
     access::api::Api,
     http::{
         errors::{ApiError, HttpResult},
-        metrics::{BOUNDS, CLASSES, RequestMetrics, Series, family, sample},
+        metrics::{CLASSES, RequestMetrics, Series, family, histogram, sample},
     },
+    memory,
 };
 
 pub(crate) async fn healthz(_: HttpRequest) -> HttpResult {
@@ -61,6 +63,7 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
     family(&mut text, "build_info", "gauge", "Always 1; the label names the version.");
     sample(&mut text, &format!("build_info{{version=\"{version}\"}}"), 1);
     answers(&mut text, &api.metrics);
+    backups(&mut text, &api.engine);
     if let Some((nodes, peers)) = api.engine.nodes().zip(api.peers.as_ref()) {
         let (forwarded, failed) = peers.counts();
         let of_node = [
@@ -145,9 +148,46 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
         family(&mut text, name, kind, help);
         sample(&mut text, name, value);
     }
+    let durations = [
+        ("turn_seconds", "From a location taking up a request until it is answered.", numbers.turns),
+        ("commit_wait_seconds", "The part of a turn that waits for its commit.", numbers.commit_waits),
+        ("webhook_send_seconds", "From sending a webhook message until its answer.", numbers.webhook_sends),
+    ];
+    for (name, help, seen) in durations {
+        family(&mut text, name, "histogram", help);
+        histogram(&mut text, name, "", &seen);
+    }
+    process(&mut text);
     family(&mut text, "store_commit_seconds", "gauge", "Duration of the last group of commits.");
     sample(&mut text, "store_commit_seconds", numbers.store_commit_micros as f64 / 1e6);
     Ok(HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")).body(text))
+}
+
+/// What the process has of the machine, where the system tells (Linux).
+fn process(text: &mut String) {
+    if let Some(bytes) = memory::resident() {
+        family(text, "process_resident_bytes", "gauge", "Memory of the process, in bytes.");
+        sample(text, "process_resident_bytes", bytes);
+    }
+    if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
+        family(text, "process_open_files", "gauge", "Open files and connections of the process.");
+        sample(text, "process_open_files", open.count());
+    }
+}
+
+/// Nothing where no backups are made.
+fn backups(text: &mut String, engine: &Engine) {
+    let Some((newest, failed)) = engine.backup_numbers() else { return };
+    let newest = newest.map_or(0, |newest| newest.0 / SECOND);
+    family(
+        text,
+        "backup_last_seconds",
+        "gauge",
+        "When the newest backup was written, in seconds since 1970; 0: there is none.",
+    );
+    sample(text, "backup_last_seconds", newest);
+    family(text, "backups_failed_total", "counter", "Backups of the store that failed.");
+    sample(text, "backups_failed_total", failed);
 }
 
 fn answers(text: &mut String, metrics: &RequestMetrics) {
@@ -164,14 +204,9 @@ fn answers(text: &mut String, metrics: &RequestMetrics) {
         sample(text, &format!("http_limited_total{{limit=\"{limit}\"}}"), count);
     }
     family(text, "http_request_seconds", "histogram", "Response time by route and status class.");
-    for (Series { method, path, class }, histogram) in histograms {
+    for (Series { method, path, class }, seen) in histograms {
         let labels = format!("method=\"{method}\",route=\"{path}\",class=\"{class}\"");
-        for (bound, within) in BOUNDS.iter().zip(histogram.within) {
-            sample(text, &format!("http_request_seconds_bucket{{{labels},le=\"{bound}\"}}"), within);
-        }
-        sample(text, &format!("http_request_seconds_bucket{{{labels},le=\"+Inf\"}}"), histogram.count);
-        sample(text, &format!("http_request_seconds_sum{{{labels}}}"), histogram.seconds);
-        sample(text, &format!("http_request_seconds_count{{{labels}}}"), histogram.count);
+        histogram(text, "http_request_seconds", &labels, &seen);
     }
 }
 

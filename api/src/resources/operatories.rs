@@ -28,7 +28,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         // Types are always there; their category is part of them.
         input.query.list("include", includes(&["appointment_types", "appt_categories"]));
         let name = input.query.optional("search_name", text(MAX_NAME)).map(|name| name.to_lowercase());
-        Some((input.listing().foreign_id().since().done(), name))
+        Some((input.listing().foreign_ids().since().done(), name))
     })?;
     let types = appointment_types::by_id(&call, &Tenant { institution })?;
     let named = |it: &Record<Operatory>| name.as_ref().is_none_or(|name| it.name.to_lowercase().contains(name));

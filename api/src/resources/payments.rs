@@ -23,7 +23,7 @@ use crate::{
 
 pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (location, listing) = call.at_location(|input| {
-        let listing = input.listing().sort().patient().id("provider_id", Filter::Provider);
+        let listing = input.listing().sort().foreign_ids().patient().id("provider_id", Filter::Provider);
         let listing = listing.id("guarantor_id", Filter::Guarantor).id("charge_id", Filter::Charge);
         let listing = listing.id("claim_id", Filter::Claim).text("transaction_id", Filter::TransactionId);
         Some(listing.since().include_deleted().done())

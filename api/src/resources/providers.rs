@@ -25,28 +25,50 @@ use crate::{
     views::{catalogue::AppointmentTypeView, hours::WorkingHourView, parts::foreign_id_type},
 };
 
+/// A provider: a person who treats patients.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProviderView<'a> {
+    /// Id of the provider.
     id: u32,
+    /// E-mail address; null if unknown.
     email: Option<&'a str>,
+    /// Given name.
     first_name: &'a str,
+    /// Middle name; null if unknown.
     middle_name: Option<&'a str>,
+    /// Family name.
     last_name: &'a str,
+    /// Display name, or else the full name.
     name: String,
+    /// When this service first stored the record, in UTC.
     created_at: At,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
+    /// Id of the institution that the record belongs to.
     institution_id: u32,
+    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
+    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
+    /// Always empty: personal data of providers are not provided.
     bio: Bio,
+    /// Whether the record is no longer in use; also true once it was deleted in the health record system.
     inactive: bool,
+    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the first time.
     last_sync_time: Option<At>,
+    /// Name to show; null if the health record system has none.
     display_name: Option<&'a str>,
+    /// National Provider Identifier; null if the health record system does not provide it.
     npi: Option<&'a str>,
+    /// Taxpayer identification number; null if the health record system does not provide it.
     tin: Option<&'a str>,
+    /// Number of the state licence; null if the health record system does not provide it.
     state_license: Option<&'a str>,
+    /// Code of the specialty; null if the health record system does not provide it.
     specialty_code: Option<&'a str>,
+    /// Locations where the provider has active working hours.
     locations: Vec<LocationView<'a>>,
+    /// The ids of the same locations.
     provider_requestables: Vec<RequestableLocation>,
     /// Working hours with the appointment types they accept. If only `appointment_types` is included: only working hours that name types.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,6 +86,7 @@ struct Bio {}
 /// A location where the provider can be requested.
 #[derive(Serialize, JsonSchema)]
 struct RequestableLocation {
+    /// Id of the location.
     #[schemars(with = "u32")]
     location_id: LocationId,
 }
@@ -143,7 +166,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
             inactive: input.query.defaulted("inactive", boolean(), false),
             ids: input.query.list("ids", id()),
         };
-        Some((input.listing().descending(descending).foreign_id().since().done(), filter, include))
+        Some((input.listing().descending(descending).foreign_ids().since().done(), filter, include))
     })?;
     let locations = call.open_locations(&tenant);
     let working = Working::at(&call, &tenant, &locations)?;

@@ -26,6 +26,7 @@ const RETRY_LATER: u64 = 30;
 /// The state of a location's simulated health record system.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SimulatedEhrView {
+    /// Id of the location.
     #[schemars(with = "u32")]
     location_id: LocationId,
     /// The state of its switches, by name. `GET /docs/sandbox` describes them.

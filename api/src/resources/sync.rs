@@ -29,6 +29,7 @@ use crate::{
 /// The read progress of a location and its waiting writes.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct LocationSyncView {
+    /// Id of the location.
     #[schemars(with = "u32")]
     location_id: LocationId,
     /// End of the last complete read cycle; null before the first.
@@ -40,8 +41,11 @@ pub(crate) struct LocationSyncView {
     /// Why reading fails, in the words of the health record system if it provides some; null if reading works. Never contains patient
     /// data.
     read_problem: Option<String>,
+    /// Why writing does not work; null if it works. Never contains patient data.
     write_problem: Option<String>,
+    /// Number of writes to the health record system that have not ended.
     writes_waiting: u64,
+    /// When the oldest write that has not ended was queued, in UTC; null if there is none.
     oldest_write_at: Option<At>,
     /// Why the next page has to wait without a failure; null if it does not wait.
     read_waits: Option<String>,
@@ -66,6 +70,7 @@ pub(crate) struct AdapterView {
     name: String,
     /// Whether it is `ready`, `preparing`, or `refused`: then the location answers 503 until an operator fixes it.
     status: &'static str,
+    /// Version that the component states; null until the adapter is ready.
     version: Option<String>,
     /// SHA-256 of the component file.
     sha256: Option<String>,
@@ -85,8 +90,10 @@ impl AdapterView {
     }
 }
 
+/// How far the running or the last read cycle is with a resource.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ResourceProgress {
+    /// The resource, as in the path of its list.
     resource: &'static str,
     /// Whether the resource is being read.
     running: bool,
@@ -110,6 +117,7 @@ pub(crate) struct ResourceProgress {
 /// A record that could not be read.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SkippedRecord {
+    /// Identifier of the record in the health record system, opaque.
     foreign_id: String,
     /// In the words of the adapter. Never contains patient data.
     reason: String,

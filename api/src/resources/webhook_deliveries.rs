@@ -35,28 +35,38 @@ pub(crate) struct WebhookDeliveryView {
     /// The `delivery-id` and `webhook-id` header of every attempt.
     #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
+    /// Id of the endpoint that the message is sent to.
     #[schemars(with = "i32")]
     webhook_endpoint_id: EndpointId,
-    /// Null for a test message.
+    /// Id of the subscription that asked for the message; null for a test message.
     #[schemars(with = "Option<i32>")]
     webhook_subscription_id: Option<SubscriptionId>,
+    /// Id of the institution that the message is about; null for a test message.
     #[schemars(with = "Option<u32>")]
     institution_id: Option<InstitutionId>,
+    /// Type of the record that the message is about, such as `appointment`; `webhook_endpoint` for a test message.
     resource_type: &'static str,
+    /// The event that the message reports, such as `appointment_insertion.complete`; `webhook_endpoint.test` for a test message.
     event_name: String,
+    /// When the event was committed, in UTC.
     event_time: At,
     /// `stopped`: its endpoint or subscription is no longer active, or no key of its owner has the grants for the subscription any
     /// more.
     #[schemars(extend("enum" = ["pending", "delivered", "failed", "stopped"]))]
     status: &'static str,
+    /// Number of attempts made so far.
     attempts: u32,
     /// The status the endpoint answered the last attempt with; null when it did not answer.
     response_code: Option<u16>,
-    /// Why the last attempt failed.
+    /// Why the last attempt failed; null before the first attempt and once the message is delivered.
     failure_reason: Option<String>,
+    /// When the last attempt began, in UTC; null before the first.
     last_attempt_at: Option<At>,
+    /// When the next attempt is due, in UTC; null unless the status is `pending`.
     next_attempt_at: Option<At>,
+    /// When the message was delivered, failed or stopped, in UTC; null while the status is `pending`.
     finished_at: Option<At>,
+    /// When the message was made, in UTC.
     created_at: At,
 }
 
@@ -155,10 +165,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         true,
         |Range { from, direction, limit }| {
             let from = from.map(|from| Uuid::from_u64_pair(from.at.0.cast_unsigned(), from.id));
-            call.api.engine.webhook_log().page(endpoint, from, direction, limit).map_err(|error| {
-                tracing::error!(%error, "the log of a webhook endpoint cannot be read");
-                EngineError::Internal
-            })
+            call.api.engine.webhook_log().page(endpoint, from, direction, limit).map_err(EngineError::from)
         },
         |it| {
             may_see(it)
@@ -236,11 +243,7 @@ fn find(call: &Call, endpoint: EndpointId, id: Uuid) -> Result<Delivery, ApiErro
 }
 
 fn unreadable(error: StoreError) -> ApiError {
-    tracing::error!(%error, "a webhook delivery cannot be read");
-    match error {
-        StoreError::Away { .. } => EngineError::StoreAway.into(),
-        _ => ApiError::Internal,
-    }
+    EngineError::from(error).into()
 }
 
 fn unknown(error: ApiError, id: Uuid) -> ApiError {

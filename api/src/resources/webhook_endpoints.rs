@@ -25,15 +25,19 @@ use crate::{
 
 const LONGEST_OVERLAP: i64 = MAX_SECRET_OVERLAP / HOUR;
 
+/// An address that receives webhook messages.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WebhookEndpointView<'a> {
+    /// Id of the endpoint.
     #[schemars(with = "i32")]
     id: EndpointId,
+    /// The URL that receives messages.
     target_url: &'a str,
     /// Shown once, when it is made: on registration and on rotation.
     secret_key: Option<&'a str>,
     /// Until then the secret before the last rotation signs too. Null when it does not any more.
     earlier_secret_until: Option<At>,
+    /// Whether messages are sent to it. It becomes false after 48 hours without one 2xx status, and at once after a 410.
     active: bool,
     /// Since when no message was answered with a 2xx status; after 48 hours the endpoint is deactivated.
     failing_since: Option<At>,
@@ -41,9 +45,13 @@ pub(crate) struct WebhookEndpointView<'a> {
     waiting_deliveries: u64,
     /// Events of which no message was made because too many waited. Setting `active` to true starts the count anew.
     dropped_events: u64,
+    /// When the first of the dropped events happened, in UTC; null if none was dropped.
     dropped_since: Option<At>,
+    /// When the last of the dropped events happened, in UTC; null if none was dropped.
     dropped_until: Option<At>,
+    /// When the endpoint was registered, in UTC.
     created_at: At,
+    /// When the endpoint was last changed, in UTC.
     updated_at: At,
 }
 

@@ -34,28 +34,36 @@ const RETRY_LATER: u64 = 30;
 /// A code that pairs workstations with a location. It is shown only once.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PairingCodeView {
+    /// Id of the location that workstations are paired with.
     #[schemars(with = "u32")]
     location_id: LocationId,
+    /// The code that staff type into the extension.
     code: String,
     /// How many workstations can be paired with this code.
     uses: u32,
+    /// When the code expires, in UTC.
     expires_at: At,
 }
 
 /// A workstation paired with a location.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WorkstationView {
+    /// Id of the workstation.
     #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
+    /// Name of the workstation, as it was given when it was paired.
     name: String,
+    /// When the workstation was last paired, in UTC.
     paired_at: At,
     /// When it was last connected; the current time while it is connected.
     last_seen_at: Option<At>,
     /// The version of its extension; null before its first connection.
     extension_version: Option<String>,
+    /// Whether it is connected.
     connected: bool,
     /// Whether staff is logged in to the health record system there; null if unknown.
     logged_in: Option<bool>,
+    /// Whether staff paused it; false while it is not connected.
     paused: bool,
     /// Writes that wait for approval by staff at the workstation.
     writes_awaiting_approval: u32,
@@ -85,23 +93,31 @@ impl From<Workstation> for WorkstationView {
 pub(crate) struct PairedWorkstationView {
     /// The workstation sends it in the first message of every connection. It is shown only once.
     token: String,
+    /// Id of the workstation. An installation that is paired again keeps it.
     #[schemars(with = "String", extend("format" = "uuid"))]
     workstation: Uuid,
+    /// The location that the workstation is paired with.
     location: PairedLocation,
+    /// The web application that the workstation may send requests to.
     ehr: EhrAccessView,
 }
 
+/// The location of a paired workstation.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PairedLocation {
+    /// Id of the location.
     #[schemars(with = "u32")]
     id: LocationId,
+    /// Name of the location.
     name: String,
 }
 
 /// The web application that the workstation may send requests to.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct EhrAccessView {
+    /// Scheme, host and port of the web application: `https://ehr.example`.
     origin: String,
+    /// Path below which all requests stay, such as `/app`; may be empty.
     base_path: String,
     /// Prefixes below the base path.
     paths: Vec<String>,

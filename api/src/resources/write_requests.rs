@@ -28,22 +28,30 @@ use crate::{
 pub(crate) struct WriteRequestView {
     /// The location id and the number of the write there: `101-8`.
     id: String,
+    /// Id of the location that the write belongs to.
     location_id: u32,
+    /// `queued`: waits for its turn. `sending`: an attempt is under way. `parked`: nothing is sent for now, as a gate is closed, a circuit
+    /// breaker is open or credentials were refused. `done`, `failed`, `timed_out`: it has ended.
     #[schemars(extend("enum" = ["queued", "sending", "parked", "done", "failed", "timed_out"]))]
     status: &'static str,
+    /// The resource, as in the path of its list.
     resource: &'static str,
     /// As the record's own endpoints show it.
     record_id: RecordId,
+    /// What is done with the record in the health record system.
     #[schemars(extend("enum" = ["create", "update", "delete", "reschedule", "cancel", "confirm", "check_in", "note"]))]
     operation: &'static str,
+    /// Number of attempts begun so far.
     attempts: u32,
     /// The result of the last attempt, or why the write ended. Never contains patient data.
     reason: Option<String>,
+    /// When the write was queued, in UTC.
     queued_at: At,
-    /// When the write fails if it has not succeeded; null once it has ended.
+    /// When the write fails if it has not succeeded, in UTC; null once it has ended.
     deadline: Option<At>,
+    /// When the write ended, in UTC; null before.
     finished_at: Option<At>,
-    /// The id of the write that an operator retried it as.
+    /// Id of the write that an operator retried it as; null if it was not retried.
     retried_as: Option<String>,
     /// Whether an operator dropped the write: it will not be retried.
     dropped: bool,
@@ -53,7 +61,9 @@ pub(crate) struct WriteRequestView {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum RecordId {
+    /// Id of most records.
     Number(u64),
+    /// Id of a request to append to a communication log.
     Uuid(#[schemars(with = "String", extend("format" = "uuid"))] Uuid),
 }
 

@@ -1,6 +1,6 @@
 //! From a request to its route: path, method, version; and from a call to its answer, which may come from the page cache.
 
-use std::rc::Rc;
+use std::{borrow::Cow, rc::Rc};
 
 use actix_web::{
     Error, HttpMessage, HttpRequest, HttpResponse, ResponseError,
@@ -17,8 +17,14 @@ use super::{
     route::{Handler, Route},
 };
 use crate::{
-    access::{api::Api, cached::Lookup, call::Call},
-    http::{context::RequestContext, endpoint::Access, errors::ApiError, version_header},
+    access::{api::Api, cached::Lookup, call::Call, conditional},
+    http::{
+        context::{OperatorsListener, RequestContext},
+        endpoint::{Access, ServedTo},
+        errors::ApiError,
+        version_header,
+    },
+    nodes::admission::InternalListener,
     values::{reasons::Reason, versions::Version},
 };
 
@@ -37,12 +43,15 @@ pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
 }
 
 async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payload) -> Result<HttpResponse, Error> {
+    let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
+    let here = served_here(here, &api, &request)?;
+    let asked_for = || version_header::asked_for(request.headers(), &api.rules.compatibility);
     // HEAD is a GET whose answer comes without its body (RFC 9110, 9.3.2), which the connection leaves out.
     let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
     let mut of_method = here.iter().filter(|route| route.method == method).peekable();
     let Some(first) = of_method.peek() else {
-        let version = version_header::asked_for(request.headers()).ok();
-        return Err(ApiError::Method { allowed: allowed(here, version) }.into());
+        let version = asked_for().ok();
+        return Err(ApiError::Method { allowed: allowed(&here, version) }.into());
     };
     let context = request.extensions().get::<Rc<RequestContext>>().cloned();
     let here_is = |route: &'static Route| context.iter().for_each(|it| it.endpoint.set(Some(route.label())));
@@ -52,12 +61,11 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     }
     let version = match first.access {
         Access::Code => Version::V3_0_0,
-        _ => version_header::asked_for(request.headers())?,
+        _ => asked_for()?,
     };
-    let elsewhere = || elsewhere(here, request.method(), version);
+    let elsewhere = || elsewhere(&here, request.method(), version);
     let route = of_method.find(|route| route.versions.contains(&version)).copied().ok_or_else(elsewhere)?;
     here_is(route);
-    let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
     let (institution, mut payload) = match placing::place(&api, route, &request, payload.into_inner()).await? {
         Placed::Here(institution, payload) => (institution, payload),
         Placed::Answered(answer) => return Ok(answer),
@@ -66,12 +74,14 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     for _ in 0..READ_UNDER_RIGHTS {
         let generation = api.page_cache.generation();
         let call = Call::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
+        let tagging = route.is_conditional().then(|| api.tags.of_caller(&call.key, version));
+        let tagged = |answer| tagging.iter().fold(answer, |answer, tagging| tagging.tag(answer));
         let answer = match call.cached_page(request.path(), request.query_string()) {
             Lookup::Hit(answer) => Ok(answer),
             Lookup::Miss(vacancy) => {
-                answer(route, call, beside).await.map(|answer| api.page_cache.fill(vacancy, answer))
+                answer(route, call, beside).await.map(|answer| api.page_cache.fill(vacancy, tagged(answer)))
             }
-            Lookup::Uncached => answer(route, call, beside).await,
+            Lookup::Uncached => answer(route, call, beside).await.map(tagged),
         };
         // What was read here is true while the institution is here, and so is what was refused for what was read. What was written was
         // committed as one that has its place.
@@ -83,10 +93,29 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
             return answer;
         }
         if generation == api.page_cache.generation() {
-            return answer;
+            return answer.map(|answer| conditional::unless_known(&request, answer));
         }
     }
     Err(ApiError::Unavailable { retry_after: 1 }.into())
+}
+
+/// Once operators have a listener of their own, their calls are found there and nowhere else, and clients' calls are not. Between nodes
+/// both travel.
+fn served_here<'a>(
+    here: &'a [&'static Route],
+    api: &Api,
+    request: &HttpRequest,
+) -> Result<Cow<'a, [&'static Route]>, ApiError> {
+    if api.rules.operators.is_none() || request.app_data::<InternalListener>().is_some() {
+        return Ok(Cow::Borrowed(here));
+    }
+    let operators = request.app_data::<OperatorsListener>().is_some();
+    let is_here = |route: &&&Route| match route.served_to() {
+        ServedTo::Everyone => true,
+        served_to => (served_to == ServedTo::Operators) == operators,
+    };
+    let here: Vec<&'static Route> = here.iter().filter(is_here).copied().collect();
+    if here.is_empty() { Err(ApiError::NoSuchRoute) } else { Ok(Cow::Owned(here)) }
 }
 
 fn is_refusal(answer: &Result<HttpResponse, Error>) -> bool {

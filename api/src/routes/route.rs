@@ -11,7 +11,7 @@ use crate::{
         endpoint::{Access, Endpoint, SchemaOf, Success},
         errors::{ApiError, Fails},
     },
-    values::versions::Version,
+    values::{audience::Audience, versions::Version},
 };
 
 /// What a handler is about to answer.
@@ -157,6 +157,14 @@ impl Route {
     /// Needs the grant `financial` (specification 5.10).
     pub fn financial(self) -> Route {
         self.with(|it| it.financial = true)
+    }
+
+    pub fn audience(&self) -> Audience {
+        match self.access {
+            Access::Code => Audience::Workstations,
+            _ if self.operator => Audience::Operators,
+            _ => Audience::Clients,
+        }
     }
 
     /// Needs the grant `operator`.

@@ -59,6 +59,7 @@ use crate::{
         appointments::{self, AppointmentDetail},
         authenticates::{self, BearerToken},
         available_slots::{self, AvailableSlotsView},
+        backups::{self, BackupBegun, BackupsView},
         balances,
         booking::{self, BookingRefusal, BookingResponse, SlotHold, SlotSearchResult},
         capabilities::{self, CapabilitiesView},
@@ -67,6 +68,7 @@ use crate::{
         institutions::{self, InstitutionDetail},
         insurance_coverages, insurance_plans, ledger_types,
         locations::{self, InstitutionView, LocationDetail},
+        me::{self, CallerView},
         medical_history, operations, operatories, patients, payment_plans, payments,
         providers::{self, ProviderView},
         simulated_ehr::{self, SimulatedEhrView},
@@ -140,6 +142,10 @@ fn operation() -> Vec<Route> {
         open("/", documentation::elsewhere),
         open("/docs", documentation::page),
         open("/docs/", documentation::elsewhere),
+        open("/docs/guide", documentation::guide),
+        open("/docs/coming-from-another-api", documentation::moving),
+        open("/docs/specification", documentation::rules),
+        open("/docs/glossary", documentation::glossary),
         open("/docs/webhooks", documentation::webhooks),
         open("/docs/sandbox", documentation::sandbox),
         open("/docs/style.css", documentation::style),
@@ -154,6 +160,9 @@ fn access() -> Vec<Route> {
             .creates::<BearerToken>("Exchange an API key for a bearer token", "5")
             .with_api_key()
             .named("authenticate"),
+        get("/me", me::show)
+            .shows::<CallerView>("The calling API key: grants, institutions, locations and limits", "5")
+            .noting("Takes no `subdomain`. It shows which institutions and locations the key reaches."),
     ]
 }
 
@@ -259,6 +268,20 @@ fn institutions_and_locations() -> Vec<Route> {
             .named("roll_back_adapter")
             .fails(&[422])
             .noting("Without a trial. A second call takes the first one back.")
+            .operator(),
+        get("/backups", backups::list)
+            .shows::<BackupsView>("Backups of the server's store", "6")
+            .named("list_backups")
+            .fails(&[422])
+            .operator(),
+        post("/backups", backups::make)
+            .shows::<BackupBegun>("Start a backup of the server's store", "6")
+            .named("start_backup")
+            .fails(&[409, 422])
+            .noting(
+                "The backup is one state of the whole store, of all institutions, and is made while the server goes on. It is written to the \
+                 folder of the configuration; `GET /backups` tells when it is whole. Only one is made at a time.",
+            )
             .operator(),
         get("/locations/{id}/simulated_ehr", simulated_ehr::show)
             .shows::<SimulatedEhrView>("State of a simulated health record system", "6")

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::kinds::{Kind, Shape};
+use super::{
+    kinds::{Kind, Shape},
+    limits::MAX_VALUES,
+};
 
 /// One parameter or field.
 #[derive(Clone, Debug)]
@@ -12,7 +15,8 @@ pub(crate) struct Expected {
     pub required: bool,
     /// Null does not stand for a field that is left out.
     pub never_null: bool,
-    pub list: bool,
+    /// At most so many of these.
+    pub list: Option<usize>,
     pub default: Option<Value>,
     pub shape: Shape,
     /// Whether the kind can read its own example; cursors cannot.
@@ -26,7 +30,7 @@ impl Expected {
             name: name.to_owned(),
             required: false,
             never_null: false,
-            list: false,
+            list: None,
             default: None,
             shape: kind.shape(),
             example_reads,
@@ -38,7 +42,15 @@ impl Expected {
         let shape = Shape { schema: json!({"type": "object"}), example: json!({}), apart: false, chosen: false };
         let name = name.to_owned();
         let example_reads = true;
-        Expected { name, required: false, never_null: false, list: true, default: None, shape, example_reads }
+        Expected {
+            name,
+            required: false,
+            never_null: false,
+            list: Some(MAX_VALUES),
+            default: None,
+            shape,
+            example_reads,
+        }
     }
 
     pub(crate) fn required(self) -> Expected {
@@ -49,8 +61,9 @@ impl Expected {
         Expected { never_null: true, ..self }
     }
 
-    pub(crate) fn list(self) -> Expected {
-        Expected { list: true, ..self }
+    /// A list of at most so many.
+    pub(crate) fn list(self, most: usize) -> Expected {
+        Expected { list: Some(most), ..self }
     }
 
     pub(crate) fn defaulted(self, default: &Value) -> Expected {

@@ -9,6 +9,7 @@
 //!  secret ◄── token, cursor, slot_token      what is handed to clients and comes back, signed
 //! ```
 
+pub mod audience;
 pub mod cursor;
 pub(crate) mod expected;
 pub mod kinds;

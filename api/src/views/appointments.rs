@@ -14,46 +14,87 @@ use crate::values::times::{self, At};
 /// An appointment, or a block of unavailable time.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentView<'a> {
+    /// Id of the appointment.
     id: u64,
+    /// Id of the patient; null for a block of unavailable time, and if the health record system names no patient.
     patient_id: Option<u32>,
+    /// Id of the provider; null if the appointment names none.
     provider_id: Option<u32>,
+    /// Display name of the provider, or else the full name; null if the appointment names no provider.
     provider_name: Option<String>,
+    /// Start, in UTC.
     start_time: At,
+    /// Whether the practice confirmed it.
     confirmed: bool,
+    /// Whether the patient did not come.
     patient_missed: bool,
+    /// When this service first stored the record, in UTC.
     created_at: At,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
+    /// Free text of staff or of a client; null if there is none.
     note: Option<&'a str>,
+    /// End, in UTC.
     end_time: At,
+    /// Whether it is a block of unavailable time, without a patient.
     unavailable: bool,
+    /// Whether it is cancelled; also true once it was deleted in the health record system.
     cancelled: bool,
+    /// IANA name of the location's time zone.
     timezone: &'static str,
+    /// Id of the institution that the record belongs to.
     institution_id: u32,
+    /// Id of the appointment type; null if the appointment names none.
     appointment_type_id: Option<u32>,
+    /// When the patient checked in, in UTC; null before.
     checkin_at: Option<At>,
+    /// Id of the location the appointment is at.
     location_id: u32,
+    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
+    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
+    /// Always null: no health record system provides it.
     misc: Option<()>,
+    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the first time.
     last_sync_time: Option<At>,
+    /// Whether the patient confirmed it.
     patient_confirmed: bool,
+    /// Always null: users are not recorded.
     created_by_user_id: Option<()>,
+    /// Whether the booking person is the patient's guardian, as the client said; null for appointments that were not created through the
+    /// API.
     is_guardian: Option<bool>,
+    /// When this service learned that the patient confirmed it, in UTC; null if the patient did not.
     patient_confirmed_at: Option<At>,
+    /// When this service learned that it is cancelled, in UTC; null if it is not.
     cancelled_at: Option<At>,
+    /// Whether the patient is new to the practice, as the client said; null for appointments that were not created through the API.
     is_new_clients_patient: Option<bool>,
+    /// When this service learned that the practice confirmed it, in UTC; null if the practice did not.
     confirmed_at: Option<At>,
+    /// Always null: no health record system provides it.
     sooner_if_possible: Option<()>,
+    /// Id of the operatory: a chair, column or room. Null if the appointment names none.
     operatory_id: Option<u64>,
+    /// Whether the patient checked out.
     checked_out: bool,
+    /// When the patient checked out, in UTC; null before.
     checked_out_at: Option<At>,
+    /// Who referred the patient, as the client said; null if nobody was named, and null for appointments that were not created through the
+    /// API.
     referrer: Option<&'a str>,
+    /// Always null: no health record system provides it.
     is_past_patient: Option<()>,
+    /// Offset of the location from UTC at the start: `-05:00`.
     timezone_offset: String,
+    /// Start in the location's time zone, with its offset: `2026-12-01T09:30:00.000-05:00`.
     start_time_with_tz: String,
+    /// End in the location's time zone, with its offset: `2026-12-01T10:00:00.000-05:00`.
     end_time_with_tz: String,
+    /// The same time as `created_at`, in the location's time zone, with its offset.
     created_at_with_tz: String,
-    /// Only for appointments created through the API (specification 3).
+    /// State of writing the appointment to the health record system; only for appointments created through the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<WritebackState>")]
     ehr_writeback: Option<Writeback>,
@@ -117,12 +158,14 @@ impl<'a> AppointmentView<'a> {
     }
 }
 
-/// An appointment with the names of its patient, provider and operatory (specification 2.12).
+/// An appointment with the names of its patient, provider and operatory.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentEvent<'a> {
     #[serde(flatten)]
     appointment: AppointmentView<'a>,
+    /// Full name of the patient; null if the appointment names no patient.
     patient_name: Option<String>,
+    /// Display name of the operatory, or else its name; null if the appointment names no operatory.
     operatory_name: Option<&'a str>,
     /// `cancelled`, `missed`, `checked_out`, `checked_in`, `confirmed`, `failed` or `scheduled`: the first that applies.
     #[schemars(extend("enum" = [
@@ -131,9 +174,13 @@ pub(crate) struct AppointmentEvent<'a> {
     status: &'static str,
     /// Whether the appointment has ended.
     is_past: bool,
+    /// Always null: appointments name no insurance.
     insurance_plan_id: Option<()>,
+    /// Always null: appointments name no insurance.
     insurance_carrier_id: Option<()>,
+    /// Always null: appointments name no insurance.
     insurance_description: Option<()>,
+    /// Always null: appointments name no insurance.
     insurance_choice_type: Option<()>,
 }
 

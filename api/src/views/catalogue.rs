@@ -19,14 +19,23 @@ use crate::{
 /// An appointment type.
 #[derive(Clone, Serialize, JsonSchema)]
 pub(crate) struct AppointmentTypeView {
+    /// Id of the appointment type.
     id: u32,
+    /// Name of the appointment type.
     name: String,
+    /// Always null: no health record system provides it.
     category: Option<()>,
+    /// Whether the type belongs to the institution or to one location.
     #[schemars(extend("enum" = ["Institution", "Location"]))]
     parent_type: &'static str,
+    /// Id of the institution or location it belongs to.
     parent_id: u32,
+    /// Length of an appointment in minutes, 1 to 1440.
     minutes: u32,
+    /// Always null: no health record system provides it.
     position: Option<()>,
+    /// Whether patients may book it themselves. If false, slot searches and bookings by slot token leave it out; `POST /appointments` may
+    /// use it.
     bookable_online: bool,
 }
 
@@ -48,19 +57,29 @@ impl AppointmentTypeView {
 /// A label of the health record system for appointments or types, such as a procedure code, a reason or a colour.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentDescriptorView<'a> {
+    /// Id of the descriptor.
     id: u64,
+    /// Kind of descriptor, in the words of the health record system.
     descriptor_type: &'a str,
+    /// Name of the descriptor.
     name: &'a str,
+    /// Code of the descriptor; null if the health record system provides none.
     code: Option<&'a str>,
-    /// Null where all locations of the health record system share it.
+    /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,
+    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
+    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
-    /// What else the health record system tells.
+    /// Other values that the health record system provides, by name.
     data: BTreeMap<&'a str, &'a str>,
+    /// Whether the descriptor is in use; false once it was deleted in the health record system.
     active: bool,
+    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the first time.
     last_sync_time: Option<At>,
+    /// When this service first stored the record, in UTC.
     created_at: At,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
 }
 
@@ -91,6 +110,7 @@ impl<'a> AppointmentDescriptorView<'a> {
 pub(crate) struct AppointmentTypeDetail<'a> {
     #[serde(flatten)]
     appointment_type: AppointmentTypeView,
+    /// Descriptors that appointments of this type carry. Only with `include[]=descriptors`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub descriptors: Option<Vec<AppointmentDescriptorView<'a>>>,
 }
@@ -101,16 +121,21 @@ impl AppointmentTypeDetail<'_> {
     }
 }
 
-/// A fee schedule (specification 2.4).
+/// A fee schedule: a list of fees by procedure code.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FeeScheduleView<'a> {
+    /// Id of the fee schedule.
     id: u64,
+    /// Name of the fee schedule.
     name: &'a str,
-    /// Null if the health record system does not provide it.
+    /// Whether the fee schedule is in use; false once it was deleted in the health record system. Null if the health record system does not
+    /// provide it.
     active: Option<bool>,
-    /// Null where all locations of the health record system share it.
+    /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
+    /// Fees of the schedule by procedure code. Only with `include[]=procedure_fees`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub procedure_fees: Option<Vec<ProcedureFee<'a>>>,
 }
@@ -131,9 +156,12 @@ impl<'a> FeeScheduleView<'a> {
 /// A fee inside its schedule.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureFee<'a> {
+    /// Id of the procedure code; null if the health record system names none.
     #[schemars(with = "Option<String>", extend("format" = "uuid"))]
     procedure_code_id: Option<Uuid>,
+    /// The fee for the procedure.
     fee: Price,
+    /// The procedure code itself, such as `D1110`; null if the health record system does not provide it.
     code: Option<&'a str>,
 }
 
@@ -151,12 +179,15 @@ impl<'a> ProcedureFee<'a> {
 /// The fee of one procedure code in a fee schedule.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FeeView<'a> {
+    /// Id of the fee.
     id: u64,
     #[serde(flatten)]
     fee: ProcedureFee<'a>,
-    /// Null where all locations of the health record system share it.
+    /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,
+    /// Id of the fee schedule that the fee belongs to.
     fee_schedule_id: Option<u64>,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
 }
 
@@ -172,11 +203,16 @@ impl<'a> FeeView<'a> {
     }
 }
 
+/// A type of payment, such as cash or card.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PaymentTypeView<'a> {
+    /// Id of the payment type.
     id: u64,
+    /// Name of the payment type.
     name: &'a str,
+    /// Whether the payment type is in use; false once it was deleted in the health record system.
     active: bool,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
 }
 
@@ -191,13 +227,20 @@ impl<'a> PaymentTypeView<'a> {
     }
 }
 
+/// A type of adjustment, such as a discount.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AdjustmentTypeView<'a> {
+    /// Id of the adjustment type.
     id: u64,
+    /// Name of the adjustment type.
     name: &'a str,
+    /// Whether the adjustment type is in use; false once it was deleted in the health record system.
     active: bool,
+    /// Whether adjustments of this type lower the balance (`credit`) or raise it (`debit`); `unknown` if the health record system does not
+    /// say.
     #[schemars(with = "String", extend("enum" = ["credit", "debit", "unknown"]))]
     action: AdjustmentAction,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
 }
 

@@ -14,16 +14,25 @@ use crate::{
     views::parts::{Price, day, foreign_id_type},
 };
 
+/// An entry of the catalogue of billable procedures.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureCodeView<'a> {
+    /// Id of the procedure code.
     #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
+    /// The procedure code itself, such as `D1110`.
     code: &'a str,
+    /// What the code stands for.
     description: &'a str,
+    /// Id of the category of the procedure code; null if the health record system names none.
     category_id: Option<u64>,
+    /// Whether the procedure code is in use; false once it was deleted in the health record system.
     active: bool,
+    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
+    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
 }
 
@@ -42,11 +51,16 @@ impl<'a> ProcedureCodeView<'a> {
     }
 }
 
+/// A group of procedure codes.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureCodeCategoryView<'a> {
+    /// Id of the category.
     id: u64,
+    /// Name of the category.
     name: &'a str,
+    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
 }
 
@@ -64,33 +78,48 @@ impl<'a> ProcedureCodeCategoryView<'a> {
 /// A planned or performed procedure.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureView<'a> {
+    /// Id of the procedure.
     id: u64,
-    /// Null if the health record system does not provide it.
+    /// Always null: no health record system provides it.
     location_id: Option<u32>,
+    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
+    /// Id of the provider; null if the health record system names none.
     provider_id: Option<u32>,
+    /// Id of the appointment that the procedure is planned for or was performed in; null if the health record system names none.
     appointment_id: Option<u64>,
+    /// Procedure code, such as `D1110`; null if the health record system does not provide it.
     code: Option<&'a str>,
+    /// Name of the procedure; null if the health record system does not provide it.
     name: Option<&'a str>,
+    /// How far the procedure is; `inactive` once it was deleted in the health record system. Null if the status is unknown or none of
+    /// these.
     #[schemars(with = "Option<String>", extend("enum" = [
         "planned", "scheduled", "completed", "inactive", "referred", null
     ]))]
     status: Option<ProcedureStatus>,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
+    /// Where on the body the procedure takes place.
     body_site: BodySite<'a>,
-    /// Also null without the grant `financial`.
+    /// Fee for the procedure; null if the health record system does not provide it, and without the grant `financial`.
     fee: Option<Price>,
+    /// First day, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     start_date: Option<String>,
+    /// Last day, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     end_date: Option<String>,
+    /// Ids of the treatment plans that the procedure is part of.
     treatment_plan_ids: &'a [u64],
 }
 
-/// Where on the body.
+/// Where on the body a procedure takes place.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BodySite<'a> {
+    /// Teeth, as the health record system numbers them; may be empty.
     tooth: &'a [String],
+    /// Surfaces of the teeth, as the health record system writes them; null if the health record system does not provide it.
     surface: Option<&'a str>,
 }
 
@@ -122,16 +151,24 @@ impl<'a> ProcedureView<'a> {
     }
 }
 
+/// A treatment plan with its procedures.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct TreatmentPlanView<'a> {
+    /// Id of the treatment plan.
     id: u64,
+    /// Name of the treatment plan; null if the health record system does not provide it.
     name: Option<&'a str>,
+    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
+    /// How the treatment plan stands: `not_applicable` if the health record system has no status for it. Null if the status is unknown or
+    /// none of these.
     #[schemars(with = "Option<String>", extend("enum" = [
         "not_applicable", "proposed", "accepted", "rejected", "completed", null
     ]))]
     status: Option<PlanStatus>,
+    /// The procedures of the treatment plan.
     procedures: Vec<ProcedureView<'a>>,
 }
 
@@ -158,16 +195,24 @@ impl<'a> TreatmentPlanView<'a> {
     }
 }
 
+/// A clinical note about a patient.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ClinicalNoteView<'a> {
+    /// Id of the clinical note.
     id: u64,
+    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
+    /// Id of the procedure that the note is about; null if the health record system names none.
     procedure_id: Option<u64>,
+    /// When the note was entered, in UTC; null if the health record system does not provide it.
     entered_at: Option<At>,
+    /// Text of the note.
     content: &'a str,
-    /// Signed by the provider.
+    /// Whether the provider signed the note; null if the health record system does not provide it.
     signed: Option<bool>,
+    /// Whether the note is completed; null if the health record system does not provide it.
     completed: Option<bool>,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
 }
 
@@ -187,20 +232,29 @@ impl<'a> ClinicalNoteView<'a> {
     }
 }
 
+/// A type of recall, such as a check-up every six months.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RecallTypeView<'a> {
+    /// Id of the recall type.
     id: u64,
+    /// Name of the recall type.
     name: &'a str,
+    /// Description of the recall type; null if the health record system does not provide it.
     description: Option<&'a str>,
+    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
+    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
-    /// Units between two visits.
+    /// Number of units between two visits, 1 to 1000.
     interval_num: u32,
+    /// Unit of the time between two visits.
     #[schemars(with = "String", extend("enum" = ["day", "week", "month", "year"]))]
     interval_unit: IntervalUnit,
-    /// Null where all locations of the health record system share it.
+    /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,
+    /// When this service first stored the record, in UTC.
     created_at: At,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
 }
 
@@ -224,28 +278,41 @@ impl<'a> RecallTypeView<'a> {
 /// A patient due for recall.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientRecallView<'a> {
+    /// Id of the recall.
     id: u64,
-    /// The appointment booked for the recall.
+    /// Id of the appointment booked for the recall; null if there is none.
     appointment_id: Option<u64>,
+    /// When the patient is due, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     date_due: Option<String>,
+    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
+    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
-    /// The recall type.
+    /// Id of the recall type; null if the health record system names none.
     recall_id: Option<u64>,
+    /// The recall type; null if the health record system names none.
     recall_type: Option<RecallTypeBasic<'a>>,
+    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
+    /// When this service first stored the record, in UTC.
     created_at: At,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
 }
 
 /// The recall type of a patient recall.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RecallTypeBasic<'a> {
+    /// Id of the recall type.
     id: u64,
+    /// Name of the recall type.
     name: &'a str,
+    /// Description of the recall type; null if the health record system does not provide it.
     description: Option<&'a str>,
+    /// Number of units between two visits, 1 to 1000.
     interval_num: u32,
+    /// Unit of the time between two visits.
     #[schemars(with = "String", extend("enum" = ["day", "week", "month", "year"]))]
     interval_unit: IntervalUnit,
 }

@@ -6,10 +6,14 @@ use serde::Serialize;
 
 use crate::values::times::At;
 
+/// A type of document.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct DocumentTypeView<'a> {
+    /// Id of the document type.
     id: u64,
+    /// Name of the document type.
     name: &'a str,
+    /// Whether the document type is in use; false once it was deleted in the health record system.
     active: bool,
 }
 
@@ -20,16 +24,21 @@ impl<'a> DocumentTypeView<'a> {
     }
 }
 
+/// A document of a patient that the health record system stores.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientDocumentView<'a> {
+    /// Id of the document.
     id: u64,
+    /// File name of the document.
     filename: &'a str,
     /// Media type, for example `application/pdf`.
     #[serde(rename = "type")]
     media_type: &'a str,
-    /// Where the file can be downloaded; null for a document that only the health record system stores.
+    /// Always null: the content of documents stays in the health record system.
     url: Option<String>,
+    /// When the document was created in the health record system, in UTC; if unknown, when this service first stored the record.
     created_at: At,
+    /// Id of the document type; null if the health record system names none.
     document_type_id: Option<u64>,
 }
 

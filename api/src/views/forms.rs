@@ -14,11 +14,15 @@ use crate::{
     views::parts::{WriteState, foreign_id_type, second, status},
 };
 
+/// A patient intake form.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FormSchemaView<'a> {
+    /// Id of the form.
     #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
+    /// Title of the form.
     title: &'a str,
+    /// Short name of the form for addresses; null if the health record system does not provide it.
     form_slug: Option<&'a str>,
     /// Version of the form; null where the health record system keeps none.
     newest_version_id: Option<&'a str>,
@@ -66,18 +70,25 @@ pub(crate) fn formio_schema(form: &FormSchema) -> Value {
 /// A patient's response to an intake form.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FormResponseView<'a> {
+    /// Id of the response.
     id: u64,
+    /// Id of the patient whose answers these are.
     patient_id: u32,
+    /// Id of the form that was answered.
     #[schemars(with = "String", extend("format" = "uuid"))]
     form_schema_id: Uuid,
     /// The answers by the keys of the form's components.
     #[schemars(with = "Value")]
     patient_submitted_data: &'a RawValue,
+    /// When the answers were submitted, in UTC.
     submitted_at: At,
+    /// When this service first stored the record, in UTC.
     created_at: At,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
     /// Identifier in the health record system, opaque; null until it has the response.
     foreign_id: Option<&'a str>,
+    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
     /// The state of the write to the health record system.
     #[schemars(extend("enum" = ["pending", "succeeded", "failed"]))]

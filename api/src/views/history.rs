@@ -9,7 +9,9 @@ use crate::views::parts::WriteState;
 /// An item of the medical history catalogue.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct MedicalHistoryItemView<'a> {
+    /// Id of the item.
     id: u64,
+    /// Name of the allergy, condition or medication.
     name: &'a str,
 }
 
@@ -22,10 +24,13 @@ impl<'a> MedicalHistoryItemView<'a> {
 /// An item of a patient's medical history.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientMedicalHistoryItemView<'a> {
+    /// Id of the item in the patient's medical history.
     id: u64,
+    /// Id of the item in the catalogue.
     item_id: u64,
     /// Null if the health record system does not provide the catalogue item.
     item_name: Option<&'a str>,
+    /// Free text; null if there is none.
     note: Option<&'a str>,
     /// Still applies; false once it was deleted in the health record system.
     active: bool,
@@ -52,6 +57,8 @@ impl<'a> PatientMedicalHistoryItemView<'a> {
 /// The items of a patient's medical history that changed together.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct MedicalHistoryEvent<'a> {
+    /// Id of the patient whose medical history changed.
     patient_id: u32,
+    /// The items that changed, as they are after the change.
     patient_items: Vec<PatientMedicalHistoryItemView<'a>>,
 }

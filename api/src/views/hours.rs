@@ -18,8 +18,11 @@ use crate::{
 /// Working hours of a provider.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WorkingHourView<'a> {
+    /// Id of the working hours.
     id: u32,
+    /// Id of the provider who sees patients in these hours.
     provider_id: Option<u32>,
+    /// Id of the location.
     location_id: Option<u32>,
     /// Null if the health record system schedules by provider only.
     operatory_id: Option<u64>,
@@ -30,18 +33,25 @@ pub(crate) struct WorkingHourView<'a> {
     /// Days of the week; empty for a single date and for a custom recurrence.
     #[schemars(with = "Vec<String>")]
     days: &'a [Weekday],
+    /// The single date they apply to, `YYYY-MM-DD`; null if they recur.
     #[schemars(extend("format" = "date"))]
     specific_date: Option<String>,
+    /// The recurrence, where it is not weekly; otherwise null.
     custom_recurrence: Option<CustomRecurrence>,
-    /// The location's offset from UTC now.
+    /// The location's offset from UTC now: `-05:00`.
     tz_offset: String,
+    /// Whether these hours offer slots; false once they were deleted in the health record system, or if it refused them.
     active: bool,
+    /// `manual`: created through the API. `synced`: read from the health record system.
     #[schemars(with = "String", extend("enum" = ["manual", "synced"]))]
     source: HourSource,
+    /// The label of the hours; null if they have none.
     label: Option<WorkingHourLabelView<'a>>,
     /// Hours the health record system would not have at all are not active.
     #[serde(flatten)]
     write: WriteState<'a>,
+    /// The only appointment types that can be booked in these hours; empty: all types. Only with `include[]=appointment_types`, in the
+    /// availabilities of a provider and in the answer to a change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub appointment_types: Option<Vec<AppointmentTypeView>>,
 }
@@ -49,9 +59,12 @@ pub(crate) struct WorkingHourView<'a> {
 /// Every `num` units, counted from `ref`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct CustomRecurrence {
+    /// The interval, in units.
     num: u32,
+    /// The unit of the recurrence.
     #[schemars(with = "String", extend("enum" = ["day", "week", "month"]))]
     unit: RecurrenceUnit,
+    /// A date on which the hours apply, `YYYY-MM-DD`; the recurrence is counted from it.
     #[serde(rename = "ref")]
     #[schemars(extend("format" = "date"))]
     reference: String,
@@ -60,8 +73,11 @@ pub(crate) struct CustomRecurrence {
 /// A label of working hours, such as `Hygiene`.
 #[derive(Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct WorkingHourLabelView<'a> {
+    /// Id of the label. The same name at a location has the same id.
     id: u64,
+    /// Id of the location.
     location_id: Option<u32>,
+    /// Name of the label.
     name: &'a str,
 }
 

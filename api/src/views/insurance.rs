@@ -10,36 +10,53 @@ use crate::{
     views::parts::{Included, Price, WriteState, day},
 };
 
-/// An insurance plan (specification 2.2).
+/// An insurance plan.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct InsurancePlanView<'a> {
+    /// Id of the insurance plan.
     id: u64,
-    /// Payer id for electronic claims.
+    /// Payer id for electronic claims; null if unknown.
     payer_id: Option<&'a str>,
+    /// Name of the insurance plan.
     name: &'a str,
+    /// Street and number of the payer's address; null if unknown.
     address: Option<&'a str>,
+    /// Second line of the payer's street address; null if unknown.
     address2: Option<&'a str>,
+    /// City of the payer's address; null if unknown.
     city: Option<&'a str>,
+    /// State or region of the payer's address; null if unknown.
     state: Option<&'a str>,
+    /// Postal code of the payer's address; null if unknown.
     zip_code: Option<&'a str>,
+    /// Country of the payer's address, two letters; null if unknown.
     country_code: Option<&'a str>,
+    /// Group number; null if unknown.
     group_num: Option<&'a str>,
+    /// Employer that offers the plan; null if unknown.
     employer_name: Option<&'a str>,
     /// Identifier in the health record system, opaque; null until it has the plan.
     foreign_id: Option<&'a str>,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
-    /// When it was deleted in the health record system.
+    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
-    /// The most the plan pays per year for one person. Also null without the grant `financial`.
+    /// The most the plan pays per year for one person; null if the health record system does not provide it, and without the grant
+    /// `financial`.
     annual_max_individual: Option<Price>,
-    /// 1 to 12; null if the health record system does not provide it.
+    /// Month in which the benefit year renews, 1 to 12; null if the health record system does not provide it.
     benefit_year_renewal_month: Option<u8>,
     #[serde(flatten)]
     write: WriteState<'a>,
+    /// Coverages of patients by the plan. Only with `include[]=patient_coverages`, and empty in the answer that creates the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient_coverages: Option<Vec<InsuranceCoverageView<'a>>>,
+    /// People who hold subscriptions to the plan, each once. Only with `include[]=subscribers`, and empty in the answer that creates the
+    /// plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscribers: Option<Vec<InsuranceSubscriberView<'a>>>,
+    /// The fee schedule that the plan pays by; null if there is none. Only with `include[]=fee_schedule`, and in the answer that creates
+    /// the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fee_schedule: Included<FeeScheduleView<'a>>,
 }
@@ -78,9 +95,10 @@ impl<'a> InsurancePlanView<'a> {
     }
 }
 
-/// An insurance coverage of a patient (specification 2.3).
+/// An insurance coverage of a patient.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct InsuranceCoverageView<'a> {
+    /// Id of the coverage.
     id: u64,
     /// The patient's relation to the subscriber.
     #[schemars(with = "String", extend("enum" = [
@@ -88,23 +106,30 @@ pub(crate) struct InsuranceCoverageView<'a> {
         "dependent", "other"
     ]))]
     subscription_relation: Relation,
+    /// Id of the patient who is covered.
     patient_id: Option<u32>,
-    /// The lowest is the primary insurance.
+    /// The order of payment: the lowest is the primary insurance; null if unknown.
     priority: Option<u32>,
+    /// Id of the insurance plan.
     plan_id: Option<u64>,
+    /// Number of the subscriber at the payer; null if unknown.
     subscriber_num: Option<&'a str>,
+    /// The first day of the coverage, `YYYY-MM-DD`; null if unknown.
     #[schemars(extend("format" = "date"))]
     effective_date: Option<String>,
+    /// The last day of the coverage, `YYYY-MM-DD`; null if unknown.
     #[schemars(extend("format" = "date"))]
     expiration_date: Option<String>,
+    /// What the plan insures; null if unknown or none of these.
     #[schemars(with = "Option<String>", extend("enum" = ["dental", "medical", "vision", null]))]
     insurance_type: Option<InsuranceType>,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
-    /// Also false once the coverage was deleted in the health record system.
+    /// Whether the coverage is in force; false once it was deleted in the health record system.
     active: Option<bool>,
     #[serde(flatten)]
     write: WriteState<'a>,
-    /// Null if the health record system provides none.
+    /// The subscriber; null if unknown. Only inside a patient and in `GET /insurance_coverages/{id}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscriber: Included<InsuranceSubscriberView<'a>>,
 }
@@ -135,17 +160,18 @@ impl<'a> InsuranceCoverageView<'a> {
 pub(crate) struct IndividualCoverageView<'a> {
     #[serde(flatten)]
     pub coverage: InsuranceCoverageView<'a>,
-    /// Null if the health record system no longer has the plan.
+    /// The insurance plan; null if the health record system no longer has it.
     pub plan: Option<InsurancePlanView<'a>>,
 }
 
-/// The subscriber of an insurance (specification 2.4).
+/// The subscriber of an insurance.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct InsuranceSubscriberView<'a> {
-    /// Null for a subscriber who is not a patient: only the name is known then.
+    /// Id of the patient who is the subscriber; null for a subscriber who is not a patient.
     id: Option<u32>,
     /// Full name.
     name: String,
+    /// Date of birth, `YYYY-MM-DD`; null if unknown.
     #[schemars(extend("format" = "date"))]
     date_of_birth: Option<std::borrow::Cow<'a, str>>,
 }

@@ -8,16 +8,26 @@ use serde::Serialize;
 /// A location inside another resource.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct LocationBasic<'a> {
+    /// Id of the location.
     #[schemars(with = "u32")]
     id: LocationId,
+    /// Name of the location.
     name: &'a str,
+    /// Street and number of the location; null if not configured.
     street_address: Option<&'a str>,
+    /// Second line of the street address, such as a suite; null if not configured.
     street_address_2: Option<&'a str>,
+    /// City of the location; null if not configured.
     city: Option<&'a str>,
+    /// State of the location; null if not configured.
     state: Option<&'a str>,
+    /// Postal code of the location; null if not configured.
     zip_code: Option<&'a str>,
+    /// Phone number of the location; null if not configured.
     phone_number: Option<&'a str>,
+    /// E-mail address of the location; null if not configured.
     email: Option<&'a str>,
+    /// Whether the location is closed: calls that name it are refused with 404.
     inactive: bool,
 }
 
@@ -49,8 +59,11 @@ pub(crate) fn booking_location(location: &LocationSetup) -> BookingLocation<'_> 
 /// The location of a booking.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BookingLocation<'a> {
+    /// Id of the location.
     #[schemars(with = "u32")]
     pub location_id: LocationId,
+    /// Name of the location.
     pub name: &'a str,
+    /// Postal address of the location in one line; empty if none is configured.
     pub address: String,
 }

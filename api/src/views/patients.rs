@@ -19,30 +19,42 @@ use crate::values::times::At;
 pub(crate) struct PatientListItem<'a> {
     #[serde(flatten)]
     patient: PatientBasic<'a>,
+    /// The patient's privacy authorizations.
     hipaa: PrivacyAuthorization,
 }
 
 /// The patient's privacy authorizations. Always null: no health record system provides them.
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct PrivacyAuthorization {
+    /// Whether the authorization `authorization` was given. Always null: no health record system provides it.
     authorization: Option<bool>,
+    /// Date of the authorization `authorization`, `YYYY-MM-DD`. Always null: no health record system provides it.
     #[schemars(extend("format" = "date"))]
     authorization_date: Option<String>,
+    /// Whether the authorization `privacy` was given. Always null: no health record system provides it.
     privacy: Option<bool>,
+    /// Date of the authorization `privacy`, `YYYY-MM-DD`. Always null: no health record system provides it.
     #[schemars(extend("format" = "date"))]
     privacy_date: Option<String>,
+    /// Whether the authorization `consent` was given. Always null: no health record system provides it.
     consent: Option<bool>,
+    /// Date of the authorization `consent`, `YYYY-MM-DD`. Always null: no health record system provides it.
     #[schemars(extend("format" = "date"))]
     consent_date: Option<String>,
 }
 
+/// The postal address of a patient.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientAddressView<'a> {
+    /// Street and number; null if unknown.
     line_1: Option<&'a str>,
+    /// Second line of the street address; null if unknown.
     line_2: Option<&'a str>,
+    /// Postal code; null if unknown.
     postal_code: Option<&'a str>,
+    /// City; null if unknown.
     city: Option<&'a str>,
-    /// State or region.
+    /// State or region; null if unknown.
     region: Option<&'a str>,
 }
 
@@ -51,9 +63,11 @@ pub(crate) struct PatientAddressView<'a> {
 pub(crate) struct PatientDetail<'a> {
     #[serde(flatten)]
     patient: PatientBasic<'a>,
+    /// The patient's privacy authorizations.
     hipaa: PrivacyAuthorization,
     #[serde(flatten)]
     pub along: ComesAlong<'a>,
+    /// The postal address; null if unknown. Only with `include[]=address`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Included<PatientAddressView<'a>>,
 }
@@ -61,29 +75,41 @@ pub(crate) struct PatientDetail<'a> {
 /// What may come along with a patient.
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct ComesAlong<'a> {
+    /// Patients whose guarantor is this patient. Only with `include[]=children`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub children: Option<Vec<PersonView<'a>>>,
+    /// The person responsible for the account; null if there is none. Only with `include[]=guarantor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Included<PersonView<'a>>,
+    /// The primary provider; null if there is none. Only with `include[]=provider`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Included<PersonView<'a>>,
+    /// The last appointment that has started, without missed and cancelled ones; null if there is none. Only with
+    /// `include[]=last_visited_appointment`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_visited_appointment: Included<AppointmentBasic>,
+    /// Appointments that have not started, without cancelled ones, ordered by time. Only with `include[]=upcoming_appts`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upcoming_appts: Option<Vec<AppointmentBasic>>,
+    /// Planned and performed procedures of the patient. Only with `include[]=procedures`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub procedures: Option<Vec<ProcedureView<'a>>>,
+    /// The patient's insurance coverages, with their plans. Only with `include[]=insurance_coverages`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insurance_coverages: Option<Vec<IndividualCoverageView<'a>>>,
+    /// Adjustments on the patient's ledger. Only with `include[]=adjustments` and the grant `financial`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adjustments: Option<Vec<AdjustmentView<'a>>>,
+    /// Charges on the patient's ledger. Only with `include[]=charges` and the grant `financial`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub charges: Option<Vec<ChargeView<'a>>>,
+    /// Payments on the patient's ledger. Only with `include[]=payments` and the grant `financial`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payments: Option<Vec<PaymentView<'a>>>,
+    /// Alerts that are not disabled. Only with `include[]=patient_alerts`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient_alerts: Option<Vec<PatientAlertView<'a>>>,
-    /// Past and future appointments, ordered by time.
+    /// Past and future appointments, without cancelled ones, ordered by time. Only with `include[]=appointments`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub appointments: Option<Vec<AppointmentBasic>>,
 }
@@ -91,52 +117,74 @@ pub(crate) struct ComesAlong<'a> {
 /// A patient as v3.1.0 shows them.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientProfile<'a> {
+    /// Id of the patient.
     id: u32,
+    /// E-mail address; null if unknown.
     email: Option<&'a str>,
+    /// Given name.
     first_name: &'a str,
+    /// Middle name; null if unknown.
     middle_name: Option<&'a str>,
+    /// Family name.
     last_name: &'a str,
     /// Full name.
     name: String,
+    /// When this service first stored the record, in UTC.
     created_at: At,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
+    /// Id of the institution that the record belongs to.
     institution_id: u32,
     /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
-    /// The health record system; `nex` for a record that exists only here.
+    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
+    /// Whether the record is no longer in use; also true once it was deleted in the health record system.
     inactive: bool,
+    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the first time.
     last_sync_time: Option<At>,
+    /// Home phone number; null if unknown.
     home_phone_number: Option<&'a str>,
+    /// Work phone number; null if unknown.
     work_phone_number: Option<&'a str>,
+    /// Extension of the work phone number; null if unknown.
     work_phone_extension: Option<&'a str>,
-    /// The cell phone number, or the only number if the health record system stores one number without a type.
+    /// Cell phone number, or the only number if the health record system stores one number without a type; null if unknown.
     cell_phone_number: Option<&'a str>,
-    /// The first available of: the number without a type, the cell, home and work number.
+    /// The first available of: the number without a type, the cell, home and work number; null if there is none.
     preferred_phone_number: Option<&'a str>,
-    /// The responsible party; null where the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     pub guarantor_id: Option<u32>,
-    /// Some systems call it account type.
+    /// Billing type, called account type in some health record systems; null if the health record system does not provide it.
     billing_type: Option<&'a str>,
+    /// Number that staff use for the patient; null if the health record system does not provide it.
     chart_id: Option<&'a str>,
-    /// ISO 639-1 code.
+    /// Preferred language, ISO 639-1; null if unknown.
     preferred_language: Option<&'a str>,
-    /// The primary provider.
+    /// Id of the primary provider; null if the patient has none.
     provider_id: Option<u32>,
+    /// Gender: `Male`, `Female` or `Other`; null if unknown.
     gender: Option<&'a str>,
+    /// Whether the patient is new to the practice: not seen there yet.
     new_patient: bool,
+    /// Whether the person is not a patient, for example a guarantor.
     non_patient: bool,
+    /// Date of birth, `YYYY-MM-DD`; null if unknown.
     #[schemars(extend("format" = "date"))]
     date_of_birth: Option<&'a str>,
-    /// Notes.
+    /// Notes on premedication; null if there are none.
     premedication: Option<&'a str>,
+    /// The postal address; null if unknown.
     address: Option<PatientAddressView<'a>>,
+    /// The patient's privacy authorizations.
     hipaa: PrivacyAuthorization,
+    /// Whether the patient unsubscribed from text messages in the health record system.
     ehr_unsubscribe_sms: bool,
+    /// Whether the patient unsubscribed from e-mail in the health record system.
     ehr_unsubscribe_emails: bool,
     /// Always null: no health record system provides it.
     preferred_locale: Option<()>,
-    /// Locations the patient was created or seen at.
+    /// Ids of the locations the patient was created, read or seen at.
     location_ids: &'a [u32],
     #[serde(flatten)]
     pub along: ComesAlong<'a>,
@@ -148,7 +196,9 @@ pub(crate) struct PatientProfile<'a> {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum PatientByVersion<'a> {
+    /// In v2.2.2 and v3.0.0.
     Detail(Box<PatientDetail<'a>>),
+    /// In v3.1.0.
     Detailed(Box<PatientProfile<'a>>),
 }
 
@@ -156,25 +206,35 @@ pub(crate) enum PatientByVersion<'a> {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum PatientListItemByVersion<'a> {
+    /// In v2.2.2 and v3.0.0.
     Listed(Box<PatientListItem<'a>>),
+    /// In v3.1.0.
     Detailed(Box<PatientProfile<'a>>),
 }
 
 /// An appointment inside a patient.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentBasic {
+    /// Id of the appointment.
     id: u64,
+    /// Id of the provider; null if the appointment names none.
     provider_id: Option<u32>,
+    /// Display name of the provider, or else the full name; null if the appointment names no provider.
     provider_name: Option<String>,
+    /// Start, in UTC.
     start_time: At,
+    /// End, in UTC.
     end_time: At,
+    /// Id of the location the appointment is at.
     location_id: u32,
+    /// Whether the practice confirmed it.
     confirmed: bool,
 }
 
 /// The answer of `POST /patients`: the new or matching patient.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientCreated<'a> {
+    /// The patient.
     pub user: PatientBasic<'a>,
 }
 

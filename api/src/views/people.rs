@@ -10,43 +10,67 @@ use crate::values::times::At;
 /// A patient or provider inside another record.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PersonView<'a> {
+    /// Id of the patient or provider.
     id: u32,
+    /// E-mail address; null if unknown.
     email: Option<&'a str>,
+    /// Given name.
     first_name: &'a str,
+    /// Middle name; null if unknown.
     middle_name: Option<&'a str>,
+    /// Family name.
     last_name: &'a str,
-    /// Full name.
+    /// Full name; for a provider the display name, if there is one.
     name: String,
+    /// When this service first stored the record, in UTC.
     created_at: At,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
+    /// Id of the institution that the record belongs to.
     institution_id: u32,
     /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
-    /// The health record system; `nex` for a record that exists only here.
+    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
+    /// Contact and personal data.
     bio: PersonBio<'a>,
+    /// Whether the record is no longer in use; also true once it was deleted in the health record system.
     inactive: bool,
+    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the first time.
     last_sync_time: Option<At>,
 }
 
 /// Contact and personal data. All fields are null for a provider.
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct PersonBio<'a> {
+    /// Date of birth, `YYYY-MM-DD`; null if unknown.
     #[schemars(extend("format" = "date"))]
     date_of_birth: Option<&'a str>,
+    /// Gender: `Male`, `Female` or `Other`; null if unknown.
     gender: Option<&'a str>,
-    /// The first available of the primary, cell, home and work number.
+    /// The first available of: the number without a type, the cell, home and work number; null if there is none.
     phone_number: Option<&'a str>,
+    /// Cell phone number, or the only number if the health record system stores one number without a type; null if unknown.
     cell_phone_number: Option<&'a str>,
+    /// Home phone number; null if unknown.
     home_phone_number: Option<&'a str>,
+    /// Work phone number; null if unknown.
     work_phone_number: Option<&'a str>,
+    /// The same as `address_line_1`.
     street_address: Option<&'a str>,
+    /// Street and number; null if unknown.
     address_line_1: Option<&'a str>,
+    /// Second line of the street address; null if unknown.
     address_line_2: Option<&'a str>,
+    /// City; null if unknown.
     city: Option<&'a str>,
+    /// State or region; null if unknown.
     state: Option<&'a str>,
+    /// Postal code; null if unknown.
     zip_code: Option<&'a str>,
+    /// Whether the patient is new to the practice: not seen there yet.
     new_patient: Option<bool>,
+    /// Whether the person is not a patient, for example a guarantor.
     non_patient: Option<bool>,
 }
 
@@ -55,17 +79,19 @@ pub(crate) struct PersonBio<'a> {
 pub(crate) struct PatientBasic<'a> {
     #[serde(flatten)]
     user: PersonView<'a>,
-    /// The responsible party; null where the health record system names none.
+    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     pub guarantor_id: Option<u32>,
+    /// Billing type, called account type in some health record systems; null if the health record system does not provide it.
     billing_type: Option<&'a str>,
+    /// Number that staff use for the patient; null if the health record system does not provide it.
     chart_id: Option<&'a str>,
-    /// ISO 639-1 code.
+    /// Preferred language, ISO 639-1; null if unknown.
     preferred_language: Option<&'a str>,
     /// Always null: no health record system provides it.
     preferred_locale: Option<()>,
-    /// The primary provider.
+    /// Id of the primary provider; null if the patient has none.
     provider_id: Option<u32>,
-    /// Locations the patient was created or seen at.
+    /// Ids of the locations the patient was created, read or seen at.
     location_ids: &'a [u32],
     #[serde(flatten)]
     write: WriteState<'a>,
@@ -76,10 +102,15 @@ pub(crate) struct PatientBasic<'a> {
 pub(crate) struct ProviderBasic<'a> {
     #[serde(flatten)]
     user: PersonView<'a>,
+    /// Name to show; null if the health record system has none.
     display_name: Option<&'a str>,
+    /// National Provider Identifier; null if the health record system does not provide it.
     npi: Option<&'a str>,
+    /// Taxpayer identification number; null if the health record system does not provide it.
     tin: Option<&'a str>,
+    /// Number of the state licence; null if the health record system does not provide it.
     state_license: Option<&'a str>,
+    /// Code of the specialty; null if the health record system does not provide it.
     specialty_code: Option<&'a str>,
 }
 

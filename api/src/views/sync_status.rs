@@ -13,17 +13,27 @@ use serde::Serialize;
 use super::{gate::GateView, locations::LocationBasic};
 use crate::values::times::At;
 
+/// Whether reading from and writing to a health record system work, for the locations that share it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SyncStatusView<'a> {
+    /// Id of the institution of the locations.
     #[schemars(with = "u32")]
     institution_id: InstitutionId,
+    /// Always `Emr`; null without a health record system.
     sync_source_type: Option<&'static str>,
+    /// Name of the data source in the configuration; null without a health record system.
     sync_source_name: Option<&'a str>,
+    /// The health record system; null if there is none.
     emr: Option<SyncSource>,
+    /// `green` if reading works at all of the locations, else `red`.
     read_status: &'static str,
+    /// If red: since when reading does not work. If green: when it was last seen to work. In UTC.
     read_status_at: At,
+    /// `green` if writing works at all of the locations, else `red`.
     write_status: &'static str,
+    /// If red: since when writing does not work. If green: when it was last seen to work. In UTC.
     write_status_at: At,
+    /// The locations that share the health record system; in a message the one whose status changed.
     locations: Vec<LocationBasic<'a>>,
     /// One gate per location, if the health record system is reached through workstations.
     #[serde(skip_serializing_if = "<[GateView]>::is_empty")]
@@ -33,9 +43,13 @@ pub(crate) struct SyncStatusView<'a> {
 /// The health record system of a sync status.
 #[derive(Serialize, JsonSchema)]
 struct SyncSource {
+    /// Id of the data source.
     id: u32,
+    /// Name of the adapter in the configuration.
     name: String,
+    /// Name of the health record system, as its adapter states it; before that, the name of the adapter.
     display_name: String,
+    /// Where the health record system runs: `cloud`, at its vendor, or `onprem`, in the practice. Null until its adapter states it.
     #[serde(rename = "type")]
     kind: Option<String>,
 }

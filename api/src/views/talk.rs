@@ -22,12 +22,17 @@ use crate::{
 /// An alert of a patient.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientAlertView<'a> {
+    /// Id of the alert.
     id: u64,
+    /// Id of the patient the alert is about.
     patient_id: u32,
+    /// Text of the alert, which staff see with the patient.
     note: &'a str,
-    /// When it was disabled, or deleted in the health record system.
+    /// When it was disabled, or deleted in the health record system, in UTC; null while it is in force.
     disabled_at: Option<At>,
+    /// When this service first stored the record, in UTC.
     created_at: At,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
     #[serde(flatten)]
     write: WriteState<'a>,
@@ -47,24 +52,32 @@ impl<'a> PatientAlertView<'a> {
     }
 }
 
-/// A request to append to a patient's communication log (specification 2.7).
+/// A request to append to a patient's communication log.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct CommunicationLogView<'a> {
+    /// Id of the request.
     #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
     /// The state of the write to the health record system.
     #[schemars(extend("enum" = ["pending", "succeeded", "failed"]))]
     status: &'static str,
+    /// Id of the patient.
     patient_id: u32,
+    /// What was said or written.
     note: &'a str,
+    /// The means of communication; `none` if none was named.
     #[schemars(with = "String", extend("enum" = ["none", "email", "mail", "phone", "in_person", "text"]))]
     mode: Mode,
+    /// `sent` by the practice, or `received` by it.
     #[schemars(with = "String", extend("enum" = ["sent", "received"]))]
     direction: Direction,
+    /// When the communication took place, in UTC.
     occurred_at: At,
+    /// When this service first stored the record, in UTC.
     created_at: At,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
-    /// Null unless failed.
+    /// Why the health record system refused the entry; null unless the status is `failed`.
     failure_reason: Option<&'a str>,
 }
 
@@ -88,14 +101,23 @@ impl<'a> CommunicationLogView<'a> {
 /// A conversation stored in the health record system.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ConversationView<'a> {
+    /// Id of the conversation.
     id: u64,
+    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
+    /// Subject of the conversation; null if the health record system does not provide it.
     subject: Option<&'a str>,
+    /// The messages, earliest first.
     messages: Vec<ConversationMessageView>,
+    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
+    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
+    /// When this service first stored the record, in UTC.
     created_at: At,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
+    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
 }
 
@@ -118,8 +140,11 @@ impl<'a> ConversationView<'a> {
 /// A message of a conversation. Fields that the health record system does not provide are null.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ConversationMessageView {
+    /// Who said it, as the health record system names them.
     from: Option<String>,
+    /// What was said.
     text: Option<String>,
+    /// When it was said, in UTC.
     at: Option<At>,
 }
 

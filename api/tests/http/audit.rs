@@ -116,3 +116,17 @@ async fn appointments_leave_lines_wherever_they_are_shown() {
     let lines = noted("looks");
     assert!(coming.iter().all(|line| lines.contains(line)), "{lines:?}");
 }
+
+#[actix_web::test]
+async fn what_a_client_has_already_leaves_its_lines_again() {
+    let world = watched("knows").await;
+    for path in ["/patients/1?subdomain=acme", "/patients?subdomain=acme&location_id=1"] {
+        let first = world.get(path).reply().await;
+        let lines = noted("knows");
+        assert!(!lines.is_empty(), "{path}");
+        for _ in 0..2 {
+            let again = world.get(path).with("If-None-Match", first.header("ETag").unwrap()).reply().await;
+            assert_eq!((again.status.as_u16(), noted("knows")), (304, lines.clone()), "{path}");
+        }
+    }
+}

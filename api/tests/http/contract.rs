@@ -7,7 +7,10 @@ use std::{
 };
 
 use actix_web::http::Method;
-use api::openapi;
+use api::{
+    openapi,
+    values::{audience::Audience, versions::Version},
+};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
@@ -20,16 +23,14 @@ pub struct Asked {
 }
 
 struct Contract {
-    v3: Value,
-    v2: Value,
+    documents: Vec<(&'static openapi::Document, Value)>,
     /// None: the answer has no body.
     validators: HashMap<String, Option<Rc<Validator>>>,
 }
 
 thread_local! {
     static CONTRACT: RefCell<Contract> = RefCell::new(Contract {
-        v3: serde_json::from_str(&openapi::V3).unwrap(),
-        v2: serde_json::from_str(&openapi::V2).unwrap(),
+        documents: openapi::DOCUMENTS.iter().map(|it| (it, serde_json::from_str(it.text()).unwrap())).collect(),
         validators: HashMap::new(),
     });
 }
@@ -50,7 +51,9 @@ pub fn check(asked: &Asked, reply: &Reply) {
 /// A message fits what the document says of its event.
 pub fn check_message(event: &str, version: &str, body: &Value) {
     CONTRACT.with_borrow_mut(|contract| {
-        let document = if version == "v2.2.2" { &contract.v2 } else { &contract.v3 };
+        let of = if version == "v2.2.2" { Version::V2_2_2 } else { Version::V3_0_0 };
+        let wanted = openapi::of(Audience::Clients, of);
+        let (_, document) = contract.documents.iter().find(|(it, _)| it.file == wanted.file).unwrap();
         let content = &document["webhooks"][event]["post"]["requestBody"]["content"]["application/json"];
         let new = || Some(Rc::new(build(document, content["schema"].clone())));
         let validator = contract.validators.entry(format!("{event} {version}")).or_insert_with(new).clone().unwrap();
@@ -68,8 +71,10 @@ fn build(document: &Value, mut schema: Value) -> Validator {
 
 impl Contract {
     fn check(&mut self, asked: &Asked, reply: &Reply) {
-        let document = if asked.v2 { &self.v2 } else { &self.v3 };
-        let Some((template, operation)) = find(document, asked) else { return };
+        let version = if asked.v2 { Version::V2_2_2 } else { Version::V3_0_0 };
+        let described = self.documents.iter().filter(|(it, _)| it.describes(version));
+        let found = described.into_iter().find_map(|(_, document)| Some((document, find(document, asked)?)));
+        let Some((document, (template, operation))) = found else { return };
         let endpoint = format!("{} {template} {} v2:{}", asked.method, reply.status, asked.v2);
         let validator = match self.validators.entry(endpoint.clone()) {
             Entry::Occupied(known) => known.get().clone(),

@@ -1,4 +1,5 @@
 use sandbox_ehr::{Control, names::NAMES};
+use serde_json::Value;
 
 use crate::support::*;
 
@@ -12,9 +13,21 @@ async fn the_document_is_there_for_everyone() {
     let v2 = anyone("/openapi.json?version=v2.2.2").ok().await;
     assert!(v2["paths"]["/available_slots"].is_null() && v2["paths"]["/appointment_slots"].is_object());
     let parameters = v2["paths"]["/providers"]["get"]["parameters"].as_array().unwrap();
-    let named = |name: &str| parameters.iter().any(|it| it["name"] == name);
+    let shared = |it: &Value| it["$ref"].as_str().map(|path| v2.pointer(path.trim_start_matches('#')).unwrap().clone());
+    let named = |name: &str| parameters.iter().any(|it| shared(it).as_ref().unwrap_or(it)["name"] == name);
     assert!(named("page") && named("per_page") && !named("end_cursor"));
     anyone("/openapi.json?version=v9").fails(400).await;
+    let path_of = |audience: &str| format!("/openapi.json?for={audience}");
+    for (audience, own, other) in [
+        ("clients", "/patients", "/adapters"),
+        ("operators", "/adapters", "/patients"),
+        ("workstations", "/workstations/pair", "/adapters"),
+    ] {
+        let document = anyone(&path_of(audience)).ok().await;
+        assert!(document["paths"][own].is_object() && document["paths"][other].is_null(), "{audience}");
+    }
+    let wrong = anyone("/openapi.json?for=everyone").fails(400).await;
+    assert!(wrong[0].contains("for") && wrong[0].contains("operators"), "{wrong:?}");
 }
 
 #[actix_web::test]
@@ -22,6 +35,10 @@ async fn the_page_takes_nothing_from_elsewhere() {
     let world = world().await;
     for (path, kind) in [
         ("/docs", "text/html"),
+        ("/docs/guide", "text/html"),
+        ("/docs/coming-from-another-api", "text/html"),
+        ("/docs/specification", "text/html"),
+        ("/docs/glossary", "text/html"),
         ("/docs/webhooks", "text/html"),
         ("/docs/sandbox", "text/html"),
         ("/docs/style.css", "text/css"),
@@ -32,7 +49,7 @@ async fn the_page_takes_nothing_from_elsewhere() {
         assert!(reply.header("Content-Type").unwrap().starts_with(kind));
         let policy = reply.header("Content-Security-Policy").unwrap();
         assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
-        for elsewhere in ["http://", "https://", "//cdn", "@import", "innerHTML", "style=\"", " onclick"] {
+        for elsewhere in ["=\"http", "=\"//", "url(", "@import", "innerHTML", "style=\"", " onclick", "fetch(\"http"] {
             assert!(!reply.text.contains(elsewhere), "{path} has {elsewhere}");
         }
     }

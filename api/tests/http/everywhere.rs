@@ -36,14 +36,15 @@ const NOT_FINANCIAL: &str = "key-not-financial";
 const NOT_BETA: &str = "key-not-beta";
 const NO_OPERATOR: &str = "key-no-operator";
 
-static V3: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(&openapi::V3).unwrap());
-static V2: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(&openapi::V2).unwrap());
+static DOCUMENTS: LazyLock<BTreeMap<&str, Value>> =
+    LazyLock::new(|| openapi::DOCUMENTS.iter().map(|it| (it.file, serde_json::from_str(it.text()).unwrap())).collect());
 
 /// One endpoint in one of its versions.
 #[derive(Clone, Copy)]
 pub struct Endpoint {
     pub route: &'static Route,
     pub version: Version,
+    document: &'static Value,
     operation: &'static Value,
 }
 
@@ -66,10 +67,10 @@ fn endpoints() -> impl Iterator<Item = Endpoint> {
     let documented = TABLE.iter().filter(|route| route.access != Access::Anyone);
     documented.flat_map(|route| {
         route.versions.iter().map(move |version| {
-            let document: &'static Value = if version.is_v2() { &V2 } else { &V3 };
+            let document = &DOCUMENTS[openapi::of(route.audience(), *version).file];
             let operation = &document["paths"][route.path][route.method.as_str().to_lowercase()];
             assert!(operation.is_object(), "{} is not documented", route.method_and_path());
-            Endpoint { route, version: *version, operation }
+            Endpoint { route, version: *version, document, operation }
         })
     })
 }
@@ -85,7 +86,10 @@ impl Endpoint {
     }
 
     pub fn parameters(&self) -> impl Iterator<Item = &'static Value> {
-        self.operation["parameters"].as_array().unwrap().iter()
+        let document = self.document;
+        let shared = |path: &str| document.pointer(path.trim_start_matches('#')).unwrap();
+        let all = self.operation["parameters"].as_array().unwrap().iter();
+        all.map(move |it| it["$ref"].as_str().map_or(it, shared))
     }
 
     pub fn has(&self, name: &str) -> bool {

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use api::http::rules::HttpRules;
 use serde_json::json;
 
@@ -65,4 +67,31 @@ async fn writes_that_wait_and_locations_that_are_red_are_counted() {
     assert!(value("writes_queued").await >= 1.0);
     assert_eq!((value("writes_parked").await, value("locations_not_writing").await), (0.0, 0.0));
     assert!(value("oldest_read_seconds").await < 60.0 && value("oldest_write_seconds").await < 60.0);
+}
+
+/// What operators load into Prometheus and Grafana asks for no metric that nobody writes.
+#[actix_web::test]
+async fn alerts_and_dashboard_name_metrics_that_exist() {
+    // Written only with [node], with [backup], and once an adapter was called.
+    const ELSEWHERE: [&str; 4] = ["node_", "forwarded_", "backup", "adapter_"];
+    let written = include_str!("../../src/resources/operations.rs").to_owned()
+        + include_str!("../../src/resources/adapter_costs.rs")
+        + include_str!("../../src/http/metrics.rs");
+    let world = world().await;
+    let shown = world.get("/metrics").reply().await.text;
+    let asked = [include_str!("../../deploy/alerts.yml"), include_str!("../../deploy/grafana.json")].concat();
+    let mut names = BTreeSet::new();
+    for rest in asked.split("practice_sync_").skip(1) {
+        let end = rest.find(|c: char| !(c.is_ascii_lowercase() || c == '_')).unwrap_or(rest.len());
+        names.insert(&rest[..end]);
+    }
+    assert!(names.len() > 40, "{names:?}");
+    for name in names {
+        let family =
+            ["_bucket", "_count", "_sum"].iter().fold(name, |name, part| name.strip_suffix(part).unwrap_or(name));
+        let there = shown.contains(&format!("# TYPE practice_sync_{family} "));
+        let may =
+            ELSEWHERE.iter().any(|begins| family.starts_with(begins)) && written.contains(&format!("\"{family}\""));
+        assert!(there || may, "practice_sync_{name} is not written by anybody");
+    }
 }

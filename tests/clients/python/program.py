@@ -12,20 +12,14 @@ from practice_sync_client.api.patients import list_patients
 from practice_sync_client.api.practice import list_locations, list_operatories
 from practice_sync_client.api.schedule import list_appointments
 from practice_sync_client.models import (
-    AuthenticateSvcApiVersion,
+    ApiVersion,
     BearerTokenAnswer,
     BookBody,
     BookBodyPatient,
     BookingResponse,
-    BookSvcApiVersion,
     Failure,
     SlotSearchResult,
-    ListAppointmentsSvcApiVersion,
-    ListLocationsSvcApiVersion,
-    ListOperatoriesSvcApiVersion,
-    ListPatientsSvcApiVersion,
     SearchSlotsBody,
-    SearchSlotsSvcApiVersion,
 )
 from practice_sync_client.types import Response
 
@@ -46,11 +40,11 @@ def client(address: str, token: str, prefix: str) -> AuthenticatedClient:
 
 def main(address: str, api_key: str, subdomain: str, location_id: int) -> None:
     key = client(address, api_key, prefix="")
-    signed_in = authenticate.sync_detailed(client=key, svc_api_version=AuthenticateSvcApiVersion.V3_0_0)
+    signed_in = authenticate.sync_detailed(client=key, svc_api_version=ApiVersion.V3_0_0)
     api = client(address, must(signed_in, BearerTokenAnswer).data.token, prefix="Bearer")
 
     locations = list_locations.sync(
-        client=api, subdomain=subdomain, svc_api_version=ListLocationsSvcApiVersion.V3_0_0
+        client=api, subdomain=subdomain, svc_api_version=ApiVersion.V3_0_0
     )
     if locations is None or isinstance(locations, Failure):
         raise SystemExit(f"no locations: {locations}")
@@ -59,7 +53,7 @@ def main(address: str, api_key: str, subdomain: str, location_id: int) -> None:
         client=api,
         subdomain=subdomain,
         location_id=location_id,
-        svc_api_version=SearchSlotsSvcApiVersion.V3_0_0,
+        svc_api_version=ApiVersion.V3_0_0,
         body=SearchSlotsBody(days=14, limit=5),
     )
     offer = must(search, SlotSearchResult).slots[0]
@@ -68,7 +62,7 @@ def main(address: str, api_key: str, subdomain: str, location_id: int) -> None:
         client=api,
         subdomain=subdomain,
         location_id=location_id,
-        svc_api_version=BookSvcApiVersion.V3_0_0,
+        svc_api_version=ApiVersion.V3_0_0,
         body=BookBody(
             slot_token=offer.slot_token,
             idempotency_key="python-1",
@@ -91,7 +85,7 @@ def main(address: str, api_key: str, subdomain: str, location_id: int) -> None:
         start=start - datetime.timedelta(hours=1),
         end=start + datetime.timedelta(hours=1),
         per_page=1000,
-        svc_api_version=ListAppointmentsSvcApiVersion.V3_0_0,
+        svc_api_version=ApiVersion.V3_0_0,
     )
     if appointments is None or isinstance(appointments, Failure):
         raise SystemExit(f"no appointments: {appointments}")
@@ -102,7 +96,7 @@ def main(address: str, api_key: str, subdomain: str, location_id: int) -> None:
         subdomain=subdomain,
         location_id=location_id,
         per_page=2,
-        svc_api_version=ListPatientsSvcApiVersion.V3_0_0,
+        svc_api_version=ApiVersion.V3_0_0,
     )
     if patients is None or isinstance(patients, Failure):
         raise SystemExit(f"no patients: {patients}")
@@ -111,7 +105,7 @@ def main(address: str, api_key: str, subdomain: str, location_id: int) -> None:
         client=api,
         subdomain=subdomain,
         location_id=999_999,
-        svc_api_version=ListOperatoriesSvcApiVersion.V3_0_0,
+        svc_api_version=ApiVersion.V3_0_0,
     )
     refused = must(wrong, Failure)
 

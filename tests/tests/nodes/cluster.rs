@@ -239,6 +239,16 @@ impl Nodes {
         self.nodes.iter().map(last).collect::<Vec<_>>().join("\n\n")
     }
 
+    /// What the nodes call errors in their logs.
+    pub fn faults(&self) -> String {
+        let faults = |(name, node): (&str, &Node)| {
+            let log = node.installation.log().unwrap_or_default();
+            let told = |line: &&str| line.contains("ERROR") || line.contains("panicked at");
+            log.lines().filter(told).map(|line| format!("{name}: {line}\n")).collect::<String>()
+        };
+        NAMES.into_iter().zip(&self.nodes).map(faults).collect()
+    }
+
     pub async fn no_panics(&self) {
         // Some may never have come.
         for node in self.nodes.iter().filter(|node| node.installation.log().is_ok()) {

@@ -41,7 +41,7 @@ impl Sim {
                         return self.answer(self.now, id, incarnation, Ask::Command(command));
                     }
                     (CallKind::Find, Err(failure)) => {
-                        let outcome = Err(push_payload::lookup_failure(work, failure));
+                        let outcome = Err(push_payload::lookup_failure(work, failure, false));
                         let command = Command::Found { write, attempt, outcome };
                         return self.answer(self.now, id, incarnation, Ask::Command(command));
                     }

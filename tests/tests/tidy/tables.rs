@@ -57,6 +57,9 @@ pub const ARROWS: &[Arrows] = &[
     ("hostile-guest", &["adapter-sdk"]),
     ("cloud-ehr", &[]),
     ("postgres-server", &[]),
+    // A workspace of their own.
+    ("extism-bench", &["sandbox-ehr"]),
+    ("extism-plugin", &[]),
     (
         "tests",
         &[
@@ -99,7 +102,8 @@ pub const TOOLS: &[Tool] = &[
             "api/src/config/node.rs",
             "api/src/http/cors.rs",
             "api/src/nodes/forward.rs",
-            "api/src/cli/adapter/remote.rs",
+            "api/src/cli/server.rs",
+            "api/src/cli/check_client",
             "api/src/demo",
         ],
     },
@@ -188,6 +192,7 @@ pub const PATHS_THAT_DO_NOT_EXIST: &[(&str, &str, &str)] = &[
 pub const LONG_FILES: &[(&str, &str)] = &[
     ("adapters/gnuhealth/src/requests.rs", "every call of the EHR"),
     ("adapters/gnuhealth/src/responses.rs", "every row of the EHR"),
+    ("adapters/sdk/src/bindings.rs", "generated from the contract"),
     ("api/src/config/file.rs", "every key of the configuration"),
     ("api/src/routes/table.rs", "every endpoint on one page"),
     ("engine/location/src/event.rs", "every event of a location, with what it says"),

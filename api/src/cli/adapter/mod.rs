@@ -25,7 +25,7 @@ use crate::terminal::{fail, say};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Build the component of an adapter's crate. Installs the toolchain if it is missing.
+    /// Build the component of an adapter's folder: a crate, whose toolchain is installed if it is missing, or a package of npm.
     Build {
         dir: PathBuf,
         /// The output directory. Default: DIR/dist.
@@ -217,7 +217,7 @@ fn new(dir: &Path, language: Language, minimal: bool) -> Result<(), KitError> {
         }
         Language::Js => {
             adapter_kit::scaffold_javascript(dir, &id)?;
-            format!("cd {} && npm ci && npm run build", dir.display())
+            format!("cd {} && npm ci && practice-sync adapter build .", dir.display())
         }
     };
     say(format_args!("{id} was created. Build it with: {build}"));

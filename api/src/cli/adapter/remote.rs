@@ -1,16 +1,15 @@
 //! `adapter upload`, `versions`, `rollout`, `rollback`: versions of adapters of a server that runs.
 
-use std::{fmt::Display, fs, path::PathBuf, process::ExitCode, time::Duration};
+use std::{fs, path::PathBuf, process::ExitCode};
 
 use actix_web::rt::System;
-use clap::{Args, Subcommand};
-use reqwest::{Client, Method, RequestBuilder};
-use serde_json::{Value, json};
+use clap::Subcommand;
+use serde_json::json;
 
-use crate::terminal::{fail, say};
-
-/// A trial reads a page of everything.
-const ANSWER: Duration = Duration::from_secs(600);
+use crate::{
+    cli::server::{Server, Session, answer, text},
+    terminal::{fail, say},
+};
 
 #[derive(Subcommand)]
 pub(in crate::cli) enum Command {
@@ -51,16 +50,6 @@ pub(in crate::cli) enum Command {
     },
 }
 
-#[derive(Args)]
-pub(in crate::cli) struct Server {
-    /// Where the server answers.
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
-    server: String,
-    /// The environment variable that holds an API key with the grant `operator`.
-    #[arg(long, value_name = "NAME", default_value = "PRACTICE_SYNC_KEY")]
-    key_env: String,
-}
-
 pub(super) fn run(command: Command) -> ExitCode {
     let done = System::new().block_on(async {
         match command {
@@ -79,7 +68,7 @@ async fn upload(server: &Server, name: &str, file: &PathBuf) -> Result<(), Strin
     let component = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let session = Session::begin(server).await?;
     let path = format!("/adapters/{name}/versions");
-    let request = session.request(Method::POST, &path).header("Content-Type", "application/wasm").body(component);
+    let request = session.post(&path).header("Content-Type", "application/wasm").body(component);
     let version = answer(request).await?;
     say(format_args!("{} {}  {}", text(&version["name"]), text(&version["version"]), text(&version["sha256"])));
     Ok(())
@@ -87,7 +76,7 @@ async fn upload(server: &Server, name: &str, file: &PathBuf) -> Result<(), Strin
 
 async fn versions(server: &Server) -> Result<(), String> {
     let session = Session::begin(server).await?;
-    let adapters = answer(session.request(Method::GET, "/adapters")).await?;
+    let adapters = answer(session.get("/adapters")).await?;
     for adapter in adapters.as_array().into_iter().flatten() {
         let configured = &adapter["configured"];
         let known = |name| if configured[name].is_null() { "-" } else { text(&configured[name]) };
@@ -114,7 +103,7 @@ async fn roll_out(server: &Server, version: &str, locations: &[u32], dry_run: bo
     let session = Session::begin(server).await?;
     for location in locations {
         let body = json!({"version": version, "dry_run": dry_run}).to_string();
-        let request = session.request(Method::POST, &format!("/locations/{location}/adapter"));
+        let request = session.post(&format!("/locations/{location}/adapter"));
         let told = answer(request.header("Content-Type", "application/json").body(body)).await;
         let told = told.map_err(|why| format!("location {location}: {why}"))?;
         let tried = told["tried"].as_array().map_or(0, Vec::len);
@@ -127,60 +116,9 @@ async fn roll_out(server: &Server, version: &str, locations: &[u32], dry_run: bo
 async fn roll_back(server: &Server, locations: &[u32]) -> Result<(), String> {
     let session = Session::begin(server).await?;
     for location in locations {
-        let request = session.request(Method::POST, &format!("/locations/{location}/adapter/rollback"));
+        let request = session.post(&format!("/locations/{location}/adapter/rollback"));
         let told = answer(request).await.map_err(|why| format!("location {location}: {why}"))?;
         say(format_args!("location {location} runs {}", told["sha256"].as_str().unwrap_or("configured")));
     }
     Ok(())
-}
-
-/// Signed in at a server.
-struct Session {
-    client: Client,
-    server: String,
-    token: String,
-}
-
-impl Session {
-    async fn begin(at: &Server) -> Result<Session, String> {
-        let key = std::env::var(&at.key_env).map_err(|_| {
-            format!(
-                "the environment variable {} is not set: it must hold an API key with the grant `operator`",
-                at.key_env
-            )
-        })?;
-        engine::webhooks::egress::install_crypto();
-        let client = Client::builder().no_proxy().timeout(ANSWER).user_agent("practice-sync-cli").build();
-        let client = client.map_err(|error| format!("no HTTP client: {error}"))?;
-        let mut session = Session { client, server: at.server.trim_end_matches('/').to_owned(), token: key };
-        let signed_in = session.client.post(format!("{}/authenticates", session.server));
-        let signed_in = signed_in.header("Svc-Api-Version", VERSION).header("Authorization", &session.token);
-        session.token = format!("Bearer {}", text(&answer(signed_in).await?["token"]));
-        Ok(session)
-    }
-
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.client.request(method, format!("{}{path}", self.server));
-        request.header("Svc-Api-Version", VERSION).header("Authorization", &self.token)
-    }
-}
-
-const VERSION: &str = "v3.0.0";
-
-/// The data of an answer; why there is none, in the server's words.
-async fn answer(request: RequestBuilder) -> Result<Value, String> {
-    let unanswered = |error: &dyn Display| format!("the server does not answer: {error}");
-    let response = request.send().await.map_err(|error| unanswered(&error))?;
-    let status = response.status();
-    let body = response.bytes().await.map_err(|error| unanswered(&error))?;
-    let mut body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    if status.is_success() {
-        return Ok(body["data"].take());
-    }
-    let problems: Vec<&str> = body["error"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    Err(format!("{} {}", status.as_u16(), problems.join(" ")))
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }

@@ -33,14 +33,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 #[derive(Args)]
 pub(in crate::cli) struct Arguments {
-    /// A component, or the folder of an adapter's crate, which is built first.
+    /// A component, or the folder of an adapter, which is built first.
     adapter: PathBuf,
     #[command(subcommand)]
     call: Call,
     /// Where the EHR is: `base_url`, `location`, `zone`, `[headers]`, `[settings]`. See adapters/README.md.
     #[arg(long, value_name = "FILE", global = true, default_value = "local.toml")]
     config: PathBuf,
-    /// Again whenever a source of the crate changes.
+    /// Again whenever a source changes.
     #[arg(long, global = true)]
     watch: bool,
     #[command(flatten)]

@@ -13,7 +13,7 @@ use crate::{
 
 #[derive(Args)]
 pub(in crate::cli) struct Arguments {
-    /// A component, or the folder of an adapter's crate, which is built first.
+    /// A component, or the folder of an adapter, which is built first.
     #[arg(required_unless_present = "list")]
     adapter: Option<PathBuf>,
     /// What the suite needs to know of the EHR. Default: subject.toml in the folder of the adapter, or in the one you are in.

@@ -28,18 +28,28 @@ pub(crate) enum Failure {
     Other(ApiError),
 }
 
+/// A refused booking call, in the envelope of all failures.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BookingRefusal {
+    /// Always false: the request was not carried out.
     ok: bool,
+    /// Why, for programs.
     reason: Reason,
+    /// Why, as a sentence.
     message: String,
+    /// Other slots near the requested time, with tokens that book them; may be empty. Only with the reason `slot_taken`.
     #[serde(skip_serializing_if = "Option::is_none")]
     alternatives: Option<Vec<OfferView>>,
+    /// Names of the patient fields that the practice needs. Only with the reason `patient_fields_required`.
     #[serde(skip_serializing_if = "Option::is_none")]
     missing_fields: Option<Vec<String>>,
+    /// Always false: the request was not carried out.
     code: bool,
+    /// Cause and fix, where the message does not say them; also names ignored parameters and fields.
     description: Option<String>,
+    /// The same sentence as `message`.
     error: [String; 1],
+    /// Always null: a failure has no record.
     data: Option<()>,
 }
 

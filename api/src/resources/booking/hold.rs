@@ -17,12 +17,17 @@ use crate::{
     },
 };
 
+/// The answer to holding a slot, and to releasing it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SlotHold<'a> {
+    /// Always true: the request was carried out.
     ok: bool,
+    /// What was done, as a sentence for people.
     message: String,
+    /// Until when nobody else can book the slot, in UTC; absent in the answer of a release.
     #[serde(skip_serializing_if = "Option::is_none")]
     held_until: Option<At>,
+    /// A warning, such as the names of ignored parameters and fields; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
 }

@@ -40,39 +40,59 @@ use crate::{
 /// A booking and the state of its write-back to the practice's system.
 #[derive(Serialize, JsonSchema)]
 struct BookingView<'a> {
+    /// Reference of the booking, for its status and cancellation: `bkg_...`.
     booking_ref: &'a str,
+    /// `confirmed` or `cancelled`, as this service has it.
     booking_status: &'static str,
+    /// State of writing the appointment to the health record system. It stays `pending` if the location has no health record system.
     #[schemars(with = "WritebackState")]
     ehr_writeback: Writeback,
+    /// Id of the appointment that was booked.
     appointment_id: u64,
+    /// Start in the location's time zone, for people: `Tue, Dec 1 2026, 9:30 AM EST`.
     start_local: String,
+    /// Start as an ISO 8601 instant in UTC. It changes if the appointment is moved.
     start_iso: String,
+    /// Length in minutes.
     duration_minutes: i64,
+    /// Display name of the provider, or else the full name; null if the appointment names no provider.
     provider: Option<String>,
+    /// The location of the appointment.
     location: BookingLocation<'a>,
+    /// Name of the patient, as the client gave it.
     patient: PatientName<'a>,
-    /// The patient of the appointment.
+    /// Id of the patient of the appointment; null if it names none.
     patient_id: Option<u32>,
     /// Whether the patient was known: by date of birth, first and last name, and phone or e-mail. If not, the patient was created
     /// with the booking. Null for bookings that are older than this field.
     patient_matched: Option<bool>,
+    /// Why the health record system refused the appointment; null unless it was refused.
     failure_reason: Option<&'a str>,
 }
 
+/// The name of the patient of a booking.
 #[derive(Serialize, JsonSchema)]
 struct PatientName<'a> {
+    /// Given name.
     first_name: &'a str,
+    /// Family name.
     last_name: &'a str,
 }
 
 /// The answer to every successful booking call.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BookingResponse<'a> {
+    /// Always true: the request was carried out.
     ok: bool,
+    /// Whether an earlier request with the same `idempotency_key` made the booking. Only in the answer of
+    /// `POST /intent/booking/book`.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<bool>,
+    /// One sentence about the state of the booking that may be read to the patient.
     message: String,
+    /// The booking.
     booking: BookingView<'a>,
+    /// A warning, such as the names of ignored parameters and fields; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
 }

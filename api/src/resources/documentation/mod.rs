@@ -1,5 +1,7 @@
-//! GET /openapi.json, and GET /docs: a page that reads it and lets people try the calls, one about receiving webhooks, and one about
-//! the sandbox. Nothing on them comes from elsewhere.
+//! GET /openapi.json, and GET /docs: a page that reads it and lets people try the calls, one about receiving webhooks, one about
+//! the sandbox, and the texts of `api/docs` that are for clients. Nothing on them comes from elsewhere.
+
+mod pages;
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +21,7 @@ use crate::{
         errors::{ApiError, HttpResult},
         query::Params,
     },
-    values::versions::Version,
+    values::{audience::Audience, kinds::one_of, versions::Version},
 };
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
@@ -27,26 +29,43 @@ base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The OpenAPI documents. They describe the table of routes, which leads here: whoever starts the server hands them in.
 #[derive(Clone, Copy)]
-pub(crate) struct Documents {
-    pub v3: fn() -> &'static str,
-    pub v2: fn() -> &'static str,
-}
+pub(crate) struct Documents(pub fn(Audience, Version) -> &'static str);
 
-/// `?version=v2.2.2` asks for the document of that version.
+/// `?version=v2.2.2` asks for the document of that version, `?for=operators` for that of operators.
 pub(crate) async fn document(request: HttpRequest) -> HttpResult {
     let mut query = Params::parse(request.query_string()).map_err(ApiError::bad)?;
-    let version = query.optional("version", crate::values::kinds::one_of(Version::NAMES));
+    let version = query.optional("version", one_of(Version::NAMES)).unwrap_or(Version::V3_0_0);
+    let audience = query.optional("for", one_of(Audience::NAMES)).unwrap_or(Audience::Clients);
     let problems = query.take_problems();
     if !problems.is_empty() {
         return Err(ApiError::BadRequest(problems));
     }
-    let documents = request.app_data::<Documents>().ok_or(ApiError::Internal)?;
-    let text = if version.is_some_and(Version::is_v2) { documents.v2 } else { documents.v3 };
-    Ok(file(&request, "application/json", text()))
+    let Documents(text) = request.app_data::<Documents>().ok_or(ApiError::Internal)?;
+    Ok(file(&request, "application/json", text(audience, version)))
 }
 
 pub(crate) async fn page(request: HttpRequest) -> HttpResult {
     Ok(file(&request, "text/html; charset=utf-8", include_str!("page.html")))
+}
+
+pub(crate) async fn guide(request: HttpRequest) -> HttpResult {
+    text(&request, &pages::GUIDE)
+}
+
+pub(crate) async fn moving(request: HttpRequest) -> HttpResult {
+    text(&request, &pages::MOVING)
+}
+
+pub(crate) async fn rules(request: HttpRequest) -> HttpResult {
+    text(&request, &pages::RULES)
+}
+
+pub(crate) async fn glossary(request: HttpRequest) -> HttpResult {
+    text(&request, &pages::GLOSSARY)
+}
+
+fn text(request: &HttpRequest, page: &'static pages::Page) -> HttpResult {
+    Ok(file(request, "text/html; charset=utf-8", page.html()))
 }
 
 /// For those who try the address alone.

@@ -20,8 +20,8 @@ const resolve = (it) => (it && it.$ref ? it.$ref.slice(2).split("/").reduce((at,
 const pretty = (value) => JSON.stringify(value, null, 2);
 
 async function load() {
-  const version = byId("version").value;
-  const answer = await fetch(version === "v2.2.2" ? "/openapi.json?version=v2.2.2" : "/openapi.json");
+  const asked = new URLSearchParams({ version: byId("version").value, for: byId("audience").value });
+  const answer = await fetch(`/openapi.json?${asked}`);
   spec = await answer.json();
   byId("release").textContent = spec.info.version;
   const operations = Object.entries(spec.paths).flatMap(([path, methods]) =>
@@ -31,6 +31,7 @@ async function load() {
   byId("contents").replaceChildren();
   for (const { name } of spec.tags) {
     const own = operations.filter(({ operation }) => operation.tags[0] === name);
+    if (!own.length) continue;
     byId("operations").append(el("h2", {}, name), ...own.map(shown));
     byId("contents").append(el("li", {}, el("strong", {}, name), ...own.map(link)));
   }
@@ -59,7 +60,7 @@ function shown(entry) {
 }
 
 function inside({ path, method, operation }) {
-  const inputs = operation.parameters.filter((it) => it.name !== "Svc-Api-Version").map((it) => ({ it, input: field(it) }));
+  const inputs = operation.parameters.map(resolve).filter((it) => it.name !== "Svc-Api-Version").map((it) => ({ it, input: field(it) }));
   const rows = inputs.map(({ it, input }) => el("tr", {},
     el("td", {}, el("code", { class: it.required ? "needed" : "" }, it.name), el("small", {}, `${it.in}, ${kind(it.schema)}`)),
     el("td", {}, input), el("td", {}, ...marked(it.description))));
@@ -117,7 +118,8 @@ function field({ name, schema, example, required }) {
 }
 
 /** Those an operation is there in. */
-const versionsOf = (operation) => operation.parameters.find((it) => it.name === "Svc-Api-Version")?.schema.enum ?? [];
+const versionsOf = (operation) =>
+  resolve(operation.parameters.map(resolve).find((it) => it.name === "Svc-Api-Version")?.schema)?.enum ?? [];
 
 /** The chosen version, where the operation is there in it. */
 function versionFor(operation) {
@@ -212,5 +214,5 @@ const start = () => load().catch((problem) => {
   byId("operations").replaceChildren(el("p", { class: "bad" }, `/openapi.json could not be read: ${problem.message}`));
 });
 addEventListener("hashchange", openNamed);
-byId("version").addEventListener("change", start);
+for (const name of ["version", "audience"]) byId(name).addEventListener("change", start);
 start();

@@ -34,7 +34,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (location, (listing, criteria, asked)) = call.at_location(|input| {
         let asked = if v2 { asked(input, INCLUDES_OF_LIST, financial) } else { Vec::new() };
         let criteria = Criteria::read(&mut input.query);
-        let people = input.listing().sort().name().since().foreign_id();
+        let people = input.listing().sort().name().since().foreign_ids();
         let people = people
             .by("email", text(MAX_EMAIL), Filter::Email)
             .by("phone_number", phone(), Filter::Phone)

@@ -15,20 +15,33 @@ use crate::{
 /// What a guarantor owes. An amount is null if the health record system does not provide it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct GuarantorBalanceView<'a> {
+    /// Id of the balance.
     id: u64,
+    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
+    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     guarantor_id: Option<u32>,
-    /// Null if the health record system does not provide it.
+    /// Always null: no health record system provides it.
     location_id: Option<u32>,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
+    /// Amount expected to be written off; null if the health record system does not provide it.
     write_off_estimate: Option<Price>,
+    /// Amount owed in total; null if the health record system does not provide it.
     total_balance: Option<Price>,
+    /// Amount expected from insurance; null if the health record system does not provide it.
     insurance_estimate: Option<Price>,
+    /// Amount that remains for the guarantor; null if the health record system does not provide it.
     guarantor_portion: Option<Price>,
+    /// Part of the balance that is up to 30 days old; null if the health record system does not provide it.
     total_balance_under_30: Option<Price>,
+    /// Part of the balance that is 31 to 60 days old; null if the health record system does not provide it.
     total_balance_31_60: Option<Price>,
+    /// Part of the balance that is 61 to 90 days old; null if the health record system does not provide it.
     total_balance_61_90: Option<Price>,
+    /// Part of the balance that is more than 90 days old; null if the health record system does not provide it.
     total_balance_over_90: Option<Price>,
+    /// The guarantor; null if there is none. Only with `include[]=guarantor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Included<PatientBasic<'a>>,
 }
@@ -58,19 +71,31 @@ impl<'a> GuarantorBalanceView<'a> {
 /// What insurance is expected to pay for a patient. An amount is null if the health record system does not provide it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct InsuranceBalanceView {
+    /// Id of the balance.
     id: u64,
+    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
+    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     guarantor_id: Option<u32>,
-    /// Null if the health record system does not provide it.
+    /// Always null: no health record system provides it.
     location_id: Option<u32>,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
+    /// Amount expected from insurance that is up to 30 days old; null if the health record system does not provide it.
     estimated_amount_under_30: Option<Price>,
+    /// Amount expected from insurance that is 31 to 60 days old; null if the health record system does not provide it.
     estimated_amount_31_60: Option<Price>,
+    /// Amount expected from insurance that is 61 to 90 days old; null if the health record system does not provide it.
     estimated_amount_61_90: Option<Price>,
+    /// Amount expected from insurance that is more than 90 days old; null if the health record system does not provide it.
     estimated_amount_over_90: Option<Price>,
+    /// Amount billed to insurance that is up to 30 days old; null if the health record system does not provide it.
     billed_amount_under_30: Option<Price>,
+    /// Amount billed to insurance that is 31 to 60 days old; null if the health record system does not provide it.
     billed_amount_31_60: Option<Price>,
+    /// Amount billed to insurance that is 61 to 90 days old; null if the health record system does not provide it.
     billed_amount_61_90: Option<Price>,
+    /// Amount billed to insurance that is more than 90 days old; null if the health record system does not provide it.
     billed_amount_over_90: Option<Price>,
 }
 

@@ -17,45 +17,62 @@ use crate::{
 /// A charge on the ledger.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ChargeView<'a> {
+    /// Id of the charge.
     id: u64,
+    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
-    /// Null if the health record system does not provide it.
+    /// Always null: no health record system provides it.
     location_id: Option<u32>,
+    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
+    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     guarantor_id: Option<u32>,
+    /// Id of the provider; null if the health record system names none.
     provider_id: Option<u32>,
+    /// Id of the procedure that is charged for; null if the health record system names none.
     procedure_id: Option<u64>,
+    /// Procedure code, such as `D1110`; null if the health record system does not provide it.
     procedure_code: Option<&'a str>,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
+    /// Description of the entry; null if there is none.
     description: Option<&'a str>,
+    /// Amount charged; null if the health record system does not provide it.
     fee: Option<Price>,
+    /// Date of the charge, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     charged_at: Option<String>,
-    /// When it was deleted in the health record system.
+    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
-    /// In v2.2.2, besides the newer names.
+    /// The same as `fee`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Included<Price>,
-    /// In v2.2.2.
+    /// The same as `charged_at`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date"))]
     date: Included<String>,
-    /// In v2.2.2.
+    /// The same as `description`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
     notes: Included<&'a str>,
+    /// The patient; null if there is none. Only with `include[]=patient`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
+    /// The provider; null if there is none. Only with `include[]=provider`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Included<ProviderBasic<'a>>,
+    /// The guarantor; null if there is none. Only with `include[]=guarantor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Included<PersonView<'a>>,
+    /// The procedure that is charged for; null if there is none. Only with `include[]=procedure`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub procedure: Included<ProcedureView<'a>>,
+    /// What claims say of the charge. Only with `include[]=claim_payouts`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim_payouts: Option<Vec<ClaimPayoutView>>,
+    /// Claims that say something of the charge. Only with `include[]=claims`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claims: Option<Vec<ClaimView<'a>>>,
-    /// Sums over the claims for this charge.
+    /// Sums over the claims for this charge, without deleted and canceled ones. Only with `include[]=totals`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub totals: Option<ClaimTotals>,
 }
@@ -105,48 +122,66 @@ impl<'a> ChargeView<'a> {
 /// An insurance claim.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ClaimView<'a> {
+    /// Id of the claim.
     id: u64,
-    /// Null if the health record system does not provide it.
+    /// Always null: no health record system provides it.
     location_id: Option<u32>,
+    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
+    /// Id of the provider; null if the health record system names none.
     provider_id: Option<u32>,
+    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     guarantor_id: Option<u32>,
+    /// How the claim stands: `draft` is not sent yet, `received` is answered by the payer. Null if the status is unknown or none of these.
     #[schemars(with = "Option<String>", extend("enum" = ["draft", "sent", "received", "canceled", null]))]
     status: Option<ClaimStatus>,
+    /// When the payer's answer was received, in UTC; null before, or if the health record system does not provide it.
     received_at: Option<At>,
+    /// When the claim was sent to the payer, in UTC; null before, or if the health record system does not provide it.
     sent_at: Option<At>,
+    /// Free text; null if there is none.
     note: Option<&'a str>,
+    /// Id of the patient's primary insurance plan; null if the health record system names none.
     primary_insurance_plan_id: Option<u64>,
+    /// Id of the patient's secondary insurance plan; null if the health record system names none.
     secondary_insurance_plan_id: Option<u64>,
+    /// The date of service, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     date_of_service: Option<String>,
+    /// Sums over the claim.
     totals: ClaimTotals,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
-    /// When it was deleted in the health record system.
+    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
-    /// Inside a payment or an adjustment: when the payer answered.
+    /// Only inside a payment or an adjustment: when the payer's answer was received, in UTC; the same as `received_at`.
     #[serde(skip_serializing_if = "Option::is_none")]
     finalized_at: Included<At>,
     /// Only inside a payment or an adjustment. Always null: no health record system provides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     subscription_id: Included<u64>,
-    /// Inside a payment or an adjustment: expected from insurance.
+    /// Only inside a payment or an adjustment: amount expected from the payer; null if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     payment_estimate_total: Included<Price>,
     /// Only inside a payment or an adjustment. Always null: no health record system provides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     write_off_estimate_total: Included<Price>,
-    /// Inside a payment or an adjustment: written off.
+    /// Only inside a payment or an adjustment: amount written off; null if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     write_off_total: Included<Price>,
+    /// The patient; null if there is none. Only with `include[]=patient`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
+    /// The provider; null if there is none. Only with `include[]=provider`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Included<ProviderBasic<'a>>,
+    /// The guarantor; null if there is none. Only with `include[]=guarantor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Included<PersonView<'a>>,
+    /// What the claim says of each charge. Only with `include[]=charge_payouts`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub charge_payouts: Option<Vec<ChargePayoutView>>,
+    /// The charges of the claim. Only with `include[]=charges`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub charges: Option<Vec<ChargeView<'a>>>,
 }
@@ -200,9 +235,13 @@ impl<'a> ClaimView<'a> {
 /// Sums over claims. A sum is null if no amount is known or the amounts are in different currencies.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ClaimTotals {
+    /// Amount billed to the payer; null if unknown.
     amount_billed_to_insurance: Option<Price>,
+    /// Amount expected from the payer; null if unknown.
     estimated_insurance_payment: Option<Price>,
+    /// Amount paid by the payer; null if unknown.
     insurance_payment: Option<Price>,
+    /// Amount written off; null if unknown.
     write_off: Option<Price>,
 }
 
@@ -238,11 +277,15 @@ fn sum(charge: u64, claims: &[Record<Claim>], part: fn(&ClaimAmounts) -> &Option
 /// What a claim says of one charge.
 #[derive(Serialize, JsonSchema)]
 struct Payout {
+    /// Amount billed to the payer; null if unknown.
     amount_billed_to_insurance: Option<Price>,
+    /// Amount expected from the payer; null if unknown.
     estimated_insurance_payment: Option<Price>,
+    /// Amount paid by the payer; null if unknown.
     insurance_payment: Option<Price>,
+    /// Amount written off; null if unknown.
     write_off: Option<Price>,
-    /// Allowed by the payer.
+    /// Amount allowed by the payer; null if unknown.
     allowed_amount: Option<Price>,
     /// Always null: no health record system reports which fee the payer applied.
     fee_schedule_procedure_code: Option<FeeView<'static>>,
@@ -261,11 +304,12 @@ impl Payout {
     }
 }
 
-/// A payout inside its claim.
+/// What a claim says of one charge, inside the claim.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ChargePayoutView {
     #[serde(flatten)]
     payout: Payout,
+    /// Id of the charge; null if the health record system names none.
     charge_id: Option<u64>,
 }
 
@@ -276,11 +320,12 @@ impl ChargePayoutView {
     }
 }
 
-/// A payout inside its charge.
+/// What a claim says of one charge, inside the charge.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ClaimPayoutView {
     #[serde(flatten)]
     payout: Payout,
+    /// Id of the claim.
     claim_id: u64,
 }
 
@@ -298,26 +343,38 @@ impl ClaimPayoutView {
 /// A charge inside a payment or an adjustment.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientLedgerCharge<'a> {
+    /// Id of the charge.
     id: u64,
+    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
+    /// Always null: no health record system provides it.
     location_id: Option<u32>,
+    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
+    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     guarantor_id: Option<u32>,
+    /// Id of the provider; null if the health record system names none.
     provider_id: Option<u32>,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
+    /// Description of the entry; null if there is none.
     description: Option<&'a str>,
+    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
+    /// Amount charged; null if the health record system does not provide it.
     fee: Option<Price>,
+    /// Date of the charge, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     charged_at: Option<String>,
-    /// The procedure's id as a number.
+    /// Id of the procedure that is charged for, a number written as text; null if the health record system names none.
     procedure_id: Option<String>,
+    /// Ids of the claims that say something of the charge.
     claim_ids: Vec<u64>,
-    /// Expected from insurance, over its claims.
+    /// Amount expected from the payers of its claims; null if unknown.
     payment_estimate_total: Option<Price>,
     /// Always null: no health record system reports it per charge.
     write_off_estimate_total: Option<Price>,
-    /// Written off, over its claims.
+    /// Amount written off by its claims; null if unknown.
     write_off_total: Option<Price>,
 }
 

@@ -17,54 +17,73 @@ use crate::{
 /// A payment on the ledger.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PaymentView<'a> {
+    /// Id of the payment.
     id: u64,
     /// Identifier in the health record system; null until it has the payment.
     foreign_id: Option<&'a str>,
-    /// Null if the health record system does not provide it.
+    /// Id of the location the payment was entered at through the API; null for one that was read from the health record system.
     location_id: Option<u32>,
+    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
+    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     guarantor_id: Option<u32>,
+    /// Id of the provider; null if the health record system names none.
     provider_id: Option<u32>,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
+    /// Description of the entry; null if there is none.
     description: Option<&'a str>,
-    /// When it was deleted in the health record system.
+    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
     /// What the balance is lower by: positive, whichever sign it was entered with. The health record system may have reversals, which
     /// are negative.
     payment_amount: Price,
+    /// Date of the payment, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     paid_at: Option<String>,
-    /// Identifier at the payment processor.
+    /// Id of the transaction: the caller's own if the entry was made through the API, else that of the payment processor. Null if unknown.
     transaction_id: Option<&'a str>,
+    /// Id of the charge that the payment settles; null if the health record system names none.
     charge_id: Option<u64>,
+    /// Id of the claim that the payment belongs to; null if the health record system names none.
     claim_id: Option<u64>,
+    /// Id of the payment plan that the payment belongs to; null if the health record system names none.
     payment_plan_id: Option<u64>,
+    /// Id of the insurance plan that paid; null if the health record system names none.
     insurance_plan_id: Option<u64>,
+    /// Id of the payment type; null if there is none.
     payment_type_id: Option<u64>,
-    /// In v2.2.2, besides the newer names.
+    /// The same as `payment_amount`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Included<Price>,
-    /// In v2.2.2.
+    /// The same as `paid_at`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date"))]
     date: Included<String>,
-    /// In v2.2.2.
+    /// The same as `description`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
     notes: Included<&'a str>,
     #[serde(flatten)]
     write: WriteState<'a>,
+    /// The patient; null if there is none. Only with `include[]=patient`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
+    /// The provider; null if there is none. Only with `include[]=provider`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Included<ProviderBasic<'a>>,
+    /// The guarantor; null if there is none. Only with `include[]=guarantor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Included<PatientBasic<'a>>,
+    /// The claim that the payment belongs to; null if there is none. Only with `include[]=claim`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Included<ClaimView<'a>>,
+    /// The charge that the payment settles; null if there is none. Only with `include[]=charge`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub charge: Included<PatientLedgerCharge<'a>>,
+    /// The payment plan that the payment belongs to; null if there is none. Only with `include[]=payment_plan`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payment_plan: Included<PaymentPlanView<'a>>,
+    /// The payment type; null if there is none. Only with `include[]=payment_type`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payment_type: Included<PaymentTypeView<'a>>,
 }
@@ -119,52 +138,69 @@ impl<'a> PaymentView<'a> {
 /// An adjustment on the ledger.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AdjustmentView<'a> {
+    /// Id of the adjustment.
     id: u64,
     /// Identifier in the health record system; null until it has the adjustment.
     foreign_id: Option<&'a str>,
-    /// Null if the health record system does not provide it.
+    /// Id of the location the adjustment was entered at through the API; null for one that was read from the health record system.
     location_id: Option<u32>,
+    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
+    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     guarantor_id: Option<u32>,
+    /// Id of the provider; null if the health record system names none.
     provider_id: Option<u32>,
+    /// When the record last changed in this service, in UTC.
     updated_at: At,
+    /// Description of the entry; null if there is none.
     description: Option<&'a str>,
-    /// When it was deleted in the health record system.
+    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
     /// What is added to the balance: a credit is negative.
     adjustment_amount: Price,
+    /// Date of the adjustment, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     adjusted_at: Option<String>,
+    /// Id of the transaction: the caller's own if the entry was made through the API, else that of the payment processor. Null if unknown.
     transaction_id: Option<&'a str>,
+    /// Id of the charge that the adjustment changes; null if the health record system names none.
     charge_id: Option<u64>,
+    /// Id of the claim that the adjustment belongs to; null if the health record system names none.
     claim_id: Option<u64>,
+    /// Id of the adjustment type; null if there is none.
     adjustment_type_id: Option<u64>,
-    /// In v2.2.2, besides the newer names.
+    /// The same as `adjustment_amount`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Included<Price>,
-    /// In v2.2.2.
+    /// The same as `adjusted_at`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date"))]
     date: Included<String>,
-    /// In v2.2.2.
+    /// The same as `description`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
     notes: Included<&'a str>,
-    /// In v2.2.2: what lowers the balance is a credit.
+    /// Only in v2.2.2: `credit` lowers the balance, `debit` raises it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = ["credit", "debit"]))]
     directionality: Option<&'static str>,
     #[serde(flatten)]
     write: WriteState<'a>,
+    /// The patient; null if there is none. Only with `include[]=patient`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
+    /// The provider; null if there is none. Only with `include[]=provider`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Included<ProviderBasic<'a>>,
+    /// The guarantor; null if there is none. Only with `include[]=guarantor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Included<PatientBasic<'a>>,
+    /// The claim that the adjustment belongs to; null if there is none. Only with `include[]=claim`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Included<ClaimView<'a>>,
+    /// The charge that the adjustment changes; null if there is none. Only with `include[]=charge`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub charge: Included<PatientLedgerCharge<'a>>,
+    /// The adjustment type; null if there is none. Only with `include[]=adjustment_type`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adjustment_type: Included<AdjustmentTypeView<'a>>,
 }
@@ -218,16 +254,24 @@ impl<'a> AdjustmentView<'a> {
 /// A payment plan.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PaymentPlanView<'a> {
+    /// Id of the payment plan.
     id: u64,
+    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
+    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     guarantor_id: Option<u32>,
+    /// When the first payment is due, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     first_payment_due_date: Option<String>,
+    /// When the payment plan was made, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     created_date: Option<String>,
+    /// Whether the payment plan is in force; false once it was deleted in the health record system.
     active: bool,
+    /// The patient; null if there is none. Only with `include[]=patient`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
+    /// The guarantor; null if there is none. Only with `include[]=guarantor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Included<PatientBasic<'a>>,
 }

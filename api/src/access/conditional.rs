@@ -1,0 +1,103 @@
+//! Answers that a client has already: `ETag` on what a GET answers, 304 without a body where `If-None-Match` names it.
+//!
+//! A tag is strong: it is made of every byte of the answer, after every check, with every right as it is now. So a client that lost a
+//! right is refused as before, and one that is shown less is shown another tag. Limits and audit count the call as any other.
+
+use actix_web::{
+    HttpRequest, HttpResponse,
+    body::MessageBody,
+    http::{
+        StatusCode,
+        header::{CONTENT_TYPE, ETAG, EntityTag, Header, HeaderValue, IF_NONE_MATCH, IfNoneMatch},
+    },
+};
+
+use super::keys::ApiKey;
+use crate::values::{
+    secret::{Key, Secret},
+    versions::Version,
+};
+
+/// Bytes of a tag: enough that no two answers share one by chance.
+const LENGTH: usize = 16;
+
+/// Makes tags. They are keyed: who reads one in a log learns nothing about the records behind it.
+pub struct Tags(Key);
+
+/// Whose answers are tagged.
+pub struct Tagging {
+    key: Key,
+    caller: [u8; 32],
+    version: Version,
+}
+
+impl Tags {
+    pub(crate) fn new(secret: &Secret) -> Tags {
+        Tags(secret.key("entity tag"))
+    }
+
+    pub fn of_caller(&self, caller: &ApiKey, version: Version) -> Tagging {
+        Tagging { key: self.0.clone(), caller: caller.hash, version }
+    }
+}
+
+impl Tagging {
+    /// A success with its tag; anything else as it is.
+    pub fn tag(&self, answer: HttpResponse) -> HttpResponse {
+        if answer.status() != StatusCode::OK {
+            return answer;
+        }
+        let (mut head, body) = answer.into_parts();
+        match body.try_into_bytes() {
+            Ok(body) => {
+                head.headers_mut().insert(ETAG, self.of(&body));
+                head.set_body(body).map_into_boxed_body()
+            }
+            Err(body) => head.set_body(body),
+        }
+    }
+
+    fn of(&self, body: &[u8]) -> HeaderValue {
+        let tag = self.key.tag(&[&self.caller, self.version.name().as_bytes(), &[0], body]);
+        let tag = format!("\"{}\"", hex::encode(&tag[..LENGTH]));
+        HeaderValue::from_str(&tag).expect("hexadecimal digits between quotes are a header's value")
+    }
+}
+
+/// The answer, or that the client has it (RFC 9110, 13.1.2).
+pub fn unless_known(request: &HttpRequest, answer: HttpResponse) -> HttpResponse {
+    if !request.headers().contains_key(IF_NONE_MATCH) {
+        return answer;
+    }
+    let tag = answer.headers().get(ETAG).and_then(|tag| tag.to_str().ok()?.parse::<EntityTag>().ok());
+    // What cannot be read names nothing.
+    let (Some(tag), Ok(known)) = (tag, IfNoneMatch::parse(request)) else { return answer };
+    let is_known = match known {
+        IfNoneMatch::Any => true,
+        IfNoneMatch::Items(known) => known.iter().any(|known| known.weak_eq(&tag)),
+    };
+    if is_known { not_modified(answer) } else { answer }
+}
+
+fn not_modified(answer: HttpResponse) -> HttpResponse {
+    let mut without_body = answer.drop_body();
+    *without_body.status_mut() = StatusCode::NOT_MODIFIED;
+    without_body.headers_mut().remove(CONTENT_TYPE);
+    without_body.map_into_boxed_body()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_one_callers_own_in_one_version() {
+        let tags = Tags::new(&Secret::from_bytes([1; 32]));
+        let of = |caller, version, body: &[u8]| Tagging { key: tags.0.clone(), caller: [caller; 32], version }.of(body);
+        let one = of(1, Version::V3_0_0, b"{}");
+        assert_eq!(one, of(1, Version::V3_0_0, b"{}"));
+        assert_ne!(one, of(1, Version::V3_0_0, b"{ }"));
+        assert_ne!(one, of(2, Version::V3_0_0, b"{}"));
+        assert_ne!(one, of(1, Version::V3_1_0, b"{}"));
+    }
+}

@@ -1,0 +1,109 @@
+//! `check-client`: replays the recorded calls of a client of another system against the demo, and tells per endpoint what is refused or
+//! ignored.
+
+mod recording;
+mod replay;
+mod report;
+
+use std::{fs, path::PathBuf, process::ExitCode};
+
+use clap::Args;
+use serde::Deserialize;
+
+use self::{
+    recording::Recorded,
+    replay::{Player, Target},
+    report::Report,
+};
+use crate::terminal::{fail, say};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// A HAR file, or JSON lines: `{"method": "GET", "path": "/patients?subdomain=acme", "headers": {}, "body": {}}`. Record tests, not
+    /// patients: what is refused is quoted.
+    #[arg(value_name = "RECORDING")]
+    recording: PathBuf,
+    /// The data directory of a running demo.
+    #[arg(long, value_name = "DIR", default_value = "demo-data")]
+    demo: PathBuf,
+    /// A sandbox instead of the demo.
+    #[arg(long, value_name = "URL", requires_all = ["subdomain", "location"])]
+    url: Option<String>,
+    /// The environment variable with an API key of that sandbox: arguments of a command are seen by others.
+    #[arg(long, value_name = "NAME", default_value = "PRACTICE_SYNC_KEY")]
+    key_env: String,
+    /// The institution in the place of those that were recorded.
+    #[arg(long, requires = "url")]
+    subdomain: Option<String>,
+    /// A location in the place of those that were recorded; may be repeated.
+    #[arg(long, requires = "url", value_name = "ID")]
+    location: Vec<u32>,
+    /// What paths begin with in the recording: `/api/v3`. Calls elsewhere are left out.
+    #[arg(long, value_name = "PATH", default_value = "")]
+    below: String,
+    /// Tell as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a client needs to know of a demo.
+#[derive(Deserialize)]
+struct Demo {
+    base_url: String,
+    api_key: String,
+    subdomain: String,
+    location_ids: Vec<u32>,
+}
+
+/// The exit code is 1 when something is refused of which it is not recorded that the other system refused it, too.
+pub(super) fn run(arguments: &Arguments) -> ExitCode {
+    match actix_web::rt::System::new().block_on(check(arguments)) {
+        Ok(report) => {
+            match arguments.json {
+                true => say(serde_json::json!(report)),
+                false => say(report.text()),
+            }
+            if report.refused() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+        }
+        Err(problem) => fail(problem),
+    }
+}
+
+async fn check(arguments: &Arguments) -> Result<Report, String> {
+    let file = &arguments.recording;
+    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let calls: Vec<Recorded> =
+        recording::read(&text, &arguments.below).map_err(|wrong| format!("{}: {wrong}", file.display()))?;
+    let mut player = Player::sign_in(target(arguments)?).await?;
+    let mut report = Report::default();
+    for call in &calls {
+        match player.send(call).await {
+            Ok(answer) => report.add(call, &answer),
+            Err(why) => report.not_sent(call, why),
+        }
+    }
+    Ok(report)
+}
+
+fn target(arguments: &Arguments) -> Result<Target, String> {
+    if let Some(url) = &arguments.url {
+        return Ok(Target {
+            url: url.trim_end_matches('/').to_owned(),
+            key: std::env::var(&arguments.key_env).map_err(|_| {
+                format!("put the API key of the sandbox into the environment variable {}", arguments.key_env)
+            })?,
+            subdomain: arguments.subdomain.clone().unwrap_or_default(),
+            locations: arguments.location.clone(),
+        });
+    }
+    let file = arguments.demo.join("demo.json");
+    let missing = |error: &dyn std::fmt::Display| {
+        format!(
+            "{}: {error}; start a demo with `practice-sync demo --data DIR` first, or name a sandbox with --url",
+            file.display()
+        )
+    };
+    let text = fs::read_to_string(&file).map_err(|error| missing(&error))?;
+    let demo: Demo = serde_json::from_str(&text).map_err(|error| missing(&error))?;
+    Ok(Target { url: demo.base_url, key: demo.api_key, subdomain: demo.subdomain, locations: demo.location_ids })
+}

@@ -1,0 +1,245 @@
+//! What became of a client's calls, endpoint by endpoint.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use serde::Serialize;
+
+use super::{recording::Recorded, replay::Answer};
+use crate::{routes::table::TABLE, values::reasons::Reason};
+
+/// Messages of one reason that are shown.
+const SHOWN: usize = 3;
+/// Records that are the other system's: the demo has others, and what stands under an id there may be of another sort. A call that names one
+/// says nothing of the client.
+const OF_OTHER_RECORDS: [Reason; 17] = [
+    Reason::NotFound,
+    Reason::BookingNotFound,
+    Reason::SlotNotFound,
+    Reason::SlotExpired,
+    Reason::SlotTaken,
+    Reason::NotUsable,
+    Reason::HourOfEhr,
+    Reason::AppointmentPast,
+    Reason::AppointmentCancelled,
+    Reason::AppointmentNotOpen,
+    Reason::AppointmentNotSynced,
+    Reason::PatientNotSynced,
+    Reason::PatientNotConverted,
+    Reason::DuplicatePatient,
+    Reason::OutsideWorkingHours,
+    Reason::AppointmentTypeNotAccepted,
+    Reason::BookingNotOpen,
+];
+
+/// What an operator can accept in the place of a reason (`[compatibility]`).
+const ACCEPTABLE: [(Reason, &str); 4] = [
+    (Reason::VersionMissing, "`default_version`, or `version_headers` where the version is in another header"),
+    (Reason::VersionUnknown, "`version_values`"),
+    (Reason::ApiKeyInsteadOfToken, "`raw_keys`"),
+    (Reason::UserAgentRefused, "`user_agent_rule`"),
+];
+
+#[derive(Default, Serialize)]
+pub(super) struct Report {
+    endpoints: BTreeMap<String, Endpoint>,
+}
+
+#[derive(Default, Serialize)]
+struct Endpoint {
+    calls: usize,
+    accepted: usize,
+    /// They rest on records that the demo does not have, or were not answered.
+    not_judged: usize,
+    /// Why calls could not be sent, or the server could not answer.
+    unanswered: BTreeMap<String, usize>,
+    refusals: Vec<Refusal>,
+    /// How often each was sent in vain.
+    ignored: BTreeMap<String, usize>,
+}
+
+#[derive(Serialize)]
+struct Refusal {
+    status: u16,
+    reason: String,
+    calls: usize,
+    /// So many of them the other system refused, too.
+    refused_there: usize,
+    messages: Vec<String>,
+    advice: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    acceptable_by: Option<&'static str>,
+}
+
+impl Report {
+    pub(super) fn add(&mut self, call: &Recorded, answer: &Answer) {
+        let endpoint = self.endpoints.entry(endpoint_of(&call.method, &call.path)).or_default();
+        endpoint.calls += 1;
+        for name in &answer.ignored {
+            *endpoint.ignored.entry(name.clone()).or_default() += 1;
+        }
+        match answer.status {
+            200..=399 => endpoint.accepted += 1,
+            429 | 500..=599 => endpoint.not_answered(format!("{} {}", answer.status, answer.reason)),
+            _ if is_of_other_records(answer) => endpoint.not_judged += 1,
+            _ => endpoint.refuse(call, answer),
+        }
+    }
+
+    pub(super) fn not_sent(&mut self, call: &Recorded, why: String) {
+        let endpoint = self.endpoints.entry(endpoint_of(&call.method, &call.path)).or_default();
+        endpoint.calls += 1;
+        endpoint.not_answered(why);
+    }
+
+    /// Calls that are refused here, and of which it is not recorded that the other system refused them, too.
+    pub(super) fn refused(&self) -> usize {
+        let refusals = self.endpoints.values().flat_map(|endpoint| &endpoint.refusals);
+        refusals.map(|refusal| refusal.calls - refusal.refused_there).sum()
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        for (name, endpoint) in &self.endpoints {
+            endpoint.tell(name, &mut text);
+        }
+        let sum = |of: fn(&Endpoint) -> usize| self.endpoints.values().map(of).sum::<usize>();
+        let (calls, accepted, not_judged) = (sum(|it| it.calls), sum(|it| it.accepted), sum(|it| it.not_judged));
+        let refused = calls - accepted - not_judged;
+        let _ = write!(text, "\n{calls} calls: {accepted} accepted, {refused} refused");
+        let there = refused - self.refused();
+        if there > 0 {
+            let _ = write!(text, " ({there} of them by the other system, too)");
+        }
+        if not_judged > 0 {
+            let _ = write!(
+                text,
+                ", {not_judged} not judged: they rest on records that the demo does not have, or were not answered"
+            );
+        }
+        let ignored = sum(|it| it.ignored.len());
+        if ignored > 0 {
+            let _ = write!(text, "; parameters or fields that nobody reads: {ignored}");
+        }
+        text
+    }
+}
+
+impl Endpoint {
+    fn not_answered(&mut self, why: String) {
+        self.not_judged += 1;
+        *self.unanswered.entry(why).or_default() += 1;
+    }
+
+    fn refuse(&mut self, call: &Recorded, answer: &Answer) {
+        let known = self.refusals.iter().position(|it| it.status == answer.status && it.reason == answer.reason);
+        let at = known.unwrap_or_else(|| {
+            let acceptable = ACCEPTABLE.iter().find(|(reason, _)| reason.word() == answer.reason).map(|(_, key)| *key);
+            self.refusals.push(Refusal {
+                status: answer.status,
+                reason: answer.reason.clone(),
+                calls: 0,
+                refused_there: 0,
+                messages: Vec::new(),
+                advice: answer.advice.clone(),
+                acceptable_by: acceptable,
+            });
+            self.refusals.len() - 1
+        });
+        let refusal = &mut self.refusals[at];
+        refusal.calls += 1;
+        refusal.refused_there += usize::from(call.status.is_some_and(|status| status >= 400));
+        for message in &answer.messages {
+            if refusal.messages.len() < SHOWN && !refusal.messages.contains(message) {
+                refusal.messages.push(message.clone());
+            }
+        }
+    }
+
+    fn tell(&self, name: &str, text: &mut String) {
+        let refused: usize = self.refusals.iter().map(|refusal| refusal.calls).sum();
+        let _ = write!(text, "{name}: calls {}, accepted {}", self.calls, self.accepted);
+        if refused > 0 {
+            let _ = write!(text, ", refused {refused}");
+        }
+        if self.not_judged > 0 {
+            let _ = write!(text, ", not judged {}", self.not_judged);
+        }
+        text.push('\n');
+        for (why, count) in &self.unanswered {
+            let _ = writeln!(text, "    not answered ({count}): {why}");
+        }
+        for refusal in &self.refusals {
+            let _ = writeln!(text, "    {} {} ({})", refusal.status, refusal.reason, refusal.calls);
+            let more = refusal.acceptable_by.map(|key| format!("An operator can accept it: [compatibility] {key}."));
+            let advice = Some(&refusal.advice).filter(|advice| !advice.is_empty());
+            for line in refusal.messages.iter().chain(advice).chain(&more) {
+                let _ = writeln!(text, "        {line}");
+            }
+        }
+        if !self.ignored.is_empty() {
+            let names: Vec<String> = self.ignored.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+            let _ = writeln!(text, "    ignored: {}", names.join(", "));
+        }
+    }
+}
+
+fn is_of_other_records(answer: &Answer) -> bool {
+    let named = |message: &String| message.contains(" with id ") && message.ends_with("not found");
+    OF_OTHER_RECORDS.iter().any(|reason| reason.word() == answer.reason)
+        || !answer.messages.is_empty() && answer.messages.iter().all(named)
+}
+
+/// As the documentation names it; a path that is not there with `{id}` for its numbers.
+fn endpoint_of(method: &str, path: &str) -> String {
+    let fits = |template: &str| {
+        let (mut template, mut path) = (template.split('/'), path.split('/'));
+        loop {
+            match (template.next(), path.next()) {
+                (None, None) => return true,
+                (Some(part), Some(given)) if part == given || part.starts_with('{') && !given.is_empty() => {}
+                _ => return false,
+            }
+        }
+    };
+    let known = TABLE.iter().filter(|route| route.method.as_str() == method);
+    // A word before a placeholder: `/patients/search` is not the patient `search`.
+    let known = known.filter(|route| fits(route.path)).min_by_key(|route| route.path.matches('{').count());
+    let plain = || {
+        let parts = path.split('/').map(|part| if part.parse::<u64>().is_ok() { "{id}" } else { part });
+        parts.collect::<Vec<_>>().join("/")
+    };
+    format!("{method} {}", known.map_or_else(plain, |route| route.path.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(method: &str, path: &str, status: Option<u16>) -> Recorded {
+        let (method, path) = (method.to_owned(), path.to_owned());
+        Recorded { method, path, query: Vec::new(), headers: Vec::new(), body: None, status }
+    }
+
+    fn refused(status: u16, reason: &str, message: &str) -> Answer {
+        Answer { status, reason: reason.to_owned(), messages: vec![message.to_owned()], ..Answer::default() }
+    }
+
+    #[test]
+    fn calls_are_told_by_endpoint_with_what_can_be_done() {
+        let mut report = Report::default();
+        let ok = Answer { status: 200, ignored: vec!["colour".to_owned()], ..Answer::default() };
+        report.add(&call("GET", "/patients/7", None), &ok);
+        report.add(&call("GET", "/patients/8", None), &refused(404, "not_found", "Patient with id 8 not found"));
+        report.add(&call("GET", "/patients/9", None), &refused(404, "version_missing", "Resource not found"));
+        report.add(&call("GET", "/old/9", Some(404)), &refused(404, "unknown_path", "Resource not found"));
+        let text = report.text();
+        assert!(text.contains("GET /patients/{id}: calls 3, accepted 1, refused 1, not judged 1"), "{text}");
+        assert!(text.contains("[compatibility] `default_version`"), "{text}");
+        assert!(text.contains("ignored: colour (1)"), "{text}");
+        assert!(text.contains("GET /old/{id}: calls 1"), "{text}");
+        let sum = "4 calls: 1 accepted, 2 refused (1 of them by the other system, too), 1 not judged: they rest on records that the demo does not \
+                   have, or were not answered; parameters or fields that nobody reads: 1";
+        assert!(text.ends_with(sum), "{text}");
+        assert_eq!(report.refused(), 1);
+    }
+}

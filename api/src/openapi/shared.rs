@@ -1,0 +1,281 @@
+//! What several operations say in the same words stands once, under `components`, and they refer to it: parameters, headers of answers
+//! and the values of the version header.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use crate::values::versions::Version;
+
+const METHODS: [&str; 5] = ["get", "post", "patch", "put", "delete"];
+
+/// The schema of the version header: a name of its own where an operation is not in all versions of the document.
+pub(super) fn version_schema(known: &[Version], document: &[Version]) -> (&'static str, Value) {
+    let names: Vec<&str> = known.iter().map(|version| version.name()).collect();
+    let all = known == document;
+    let (name, description) = if all {
+        ("ApiVersion", "A version of the API.")
+    } else {
+        ("BetaApiVersion", "A version of the API that has the endpoints under the grant `beta`.")
+    };
+    (name, json!({"type": "string", "enum": names, "description": description}))
+}
+
+/// Closed words that several places take or show, by the words they begin with and how many they are: a generator makes one type of each.
+const CLOSED: [(&[&str], usize, &str, &str); 16] = [
+    (&["pending", "confirmed", "failed"], 3, "WritebackState", "How far a write to the health record system is."),
+    (
+        &["pending", "succeeded", "failed"],
+        3,
+        "FilingStatus",
+        "Whether the health record system took what was sent for filing.",
+    ),
+    (&["pending", "delivered", "failed", "stopped"], 4, "DeliveryStatus", "What became of a message."),
+    (&["queued", "sending", "parked"], 6, "WriteStatus", "How far a write request is."),
+    (&["Institution", "Location"], 2, "ParentType", "Whom a record belongs to."),
+    (&["Male", "Female", "Other"], 3, "Gender", "Gender, as the health record systems know it."),
+    (&["self", "spouse", "child"], 10, "SubscriptionRelation", "A patient's relation to the subscriber."),
+    (&["dental", "medical", "vision"], 3, "InsuranceType", "What an insurance is for."),
+    (&["day", "week", "month", "year"], 4, "IntervalUnit", "The unit of an interval."),
+    (&["day", "week", "month"], 3, "RecurrenceUnit", "The unit of a recurrence."),
+    (&["Sunday", "Monday"], 7, "Weekday", "A day of the week."),
+    (
+        &["manual", "synced"],
+        2,
+        "WorkingHourSource",
+        "Where working hours come from: this API, or the health record system.",
+    ),
+    (&["sent", "received"], 2, "CommunicationDirection", "The direction of a communication."),
+    (&["none", "email", "mail"], 6, "CommunicationMode", "The means of a communication."),
+    (&["not_applicable", "proposed"], 5, "TreatmentPlanStatus", "How far a treatment plan is."),
+    (&["AED", "AFN"], 157, "Currency", "A currency, by its ISO 4217 code."),
+];
+
+#[cfg(test)]
+pub(super) fn names_of_closed() -> impl Iterator<Item = &'static str> {
+    CLOSED.iter().map(|(.., name, _)| *name)
+}
+
+/// Moves what is said twice or more to `components`.
+pub(super) fn extract(document: &mut Value) {
+    let mut closed = Map::new();
+    for place in ["components", "paths", "webhooks"] {
+        name_closed(&mut document[place], &mut closed);
+    }
+    if let Some(schemas) = document["components"]["schemas"].as_object_mut() {
+        schemas.extend(closed);
+    }
+    let parameters = parameters(document);
+    let headers = headers(document);
+    document["components"]["parameters"] = Value::Object(parameters);
+    document["components"]["headers"] = Value::Object(headers);
+    leave_out_unused_responses(document);
+}
+
+/// Of the failures that there are, a document has those that one of its operations can end with.
+fn leave_out_unused_responses(document: &mut Value) {
+    let mut used = BTreeSet::new();
+    for_each_operation(document, |operation| {
+        let answers = operation["responses"].as_object().into_iter().flatten();
+        used.extend(answers.filter_map(|(_, answer)| Some(answer["$ref"].as_str()?.rsplit('/').next()?.to_owned())));
+    });
+    if let Some(responses) = document["components"]["responses"].as_object_mut() {
+        responses.retain(|name, _| used.contains(name));
+    }
+}
+
+/// Refers to closed words where they stand.
+fn name_closed(value: &mut Value, found: &mut Map<String, Value>) {
+    match value {
+        Value::Object(schema) => {
+            match closed(schema) {
+                Some((name, about, words)) => {
+                    let nullable = schema["enum"].as_array().is_some_and(|all| all.contains(&Value::Null));
+                    found.insert(name.to_owned(), json!({"type": "string", "enum": words, "description": about}));
+                    schema.remove("type");
+                    schema.remove("enum");
+                    let refers = json!({"$ref": format!("#/components/schemas/{name}")});
+                    match nullable {
+                        true => drop(schema.insert("anyOf".to_owned(), json!([refers, {"type": "null"}]))),
+                        // Alone it stands for itself: words beside a reference are none.
+                        false if schema.is_empty() => *value = refers,
+                        false => drop(schema.insert("allOf".to_owned(), json!([refers]))),
+                    }
+                }
+                None => schema.values_mut().for_each(|inner| name_closed(inner, found)),
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(|inner| name_closed(inner, found)),
+        _ => {}
+    }
+}
+
+type Closed = (&'static str, &'static str, Vec<Value>);
+
+/// The name of a schema's words, what they are, and the words without null.
+fn closed(schema: &Map<String, Value>) -> Option<Closed> {
+    // A default stands beside its words.
+    if schema.contains_key("default") {
+        return None;
+    }
+    let words: Vec<Value> = schema.get("enum")?.as_array()?.iter().filter(|word| !word.is_null()).cloned().collect();
+    let is = |first: &[&str], count: usize| words.len() == count && first.iter().zip(&words).all(|(a, b)| b == a);
+    let (.., name, about) = CLOSED.iter().find(|(first, count, ..)| is(first, *count))?;
+    Some((name, about, words))
+}
+
+fn parameters(document: &mut Value) -> Map<String, Value> {
+    let mut uses: BTreeMap<String, (Value, usize)> = BTreeMap::new();
+    for_each_operation(document, |operation| {
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            uses.entry(parameter.to_string()).or_insert_with(|| (parameter.clone(), 0)).1 += 1;
+        }
+    });
+    let several = uses.into_iter().filter(|(_, (_, count))| *count > 1).map(|(text, (it, _))| (text, it)).collect();
+    let names = named(&several);
+    for_each_operation(document, |operation| {
+        for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
+            if let Some(name) = names.get(&parameter.to_string()) {
+                *parameter = json!({"$ref": format!("#/components/parameters/{name}")});
+            }
+        }
+    });
+    names.into_iter().filter_map(|(text, name)| Some((name, several.get(&text)?.clone()))).collect()
+}
+
+/// A name for each that can be guessed from it: its own; where several have that one, with what they differ in. What cannot be told
+/// apart so gets none, and stays where it is: a number would say nothing, and change with its neighbours.
+fn named(several: &BTreeMap<String, Value>) -> BTreeMap<String, String> {
+    let mut names = BTreeMap::new();
+    let mut left: BTreeSet<&String> = several.keys().collect();
+    for name_of in [plain, with_need, with_need_and_kind] {
+        let mut wanted: BTreeMap<String, Vec<&String>> = BTreeMap::new();
+        for text in &left {
+            wanted.entry(name_of(&several[*text])).or_default().push(text);
+        }
+        for (name, texts) in wanted {
+            if let [text] = texts[..] {
+                left.remove(text);
+                names.insert(text.clone(), name);
+            }
+        }
+    }
+    names
+}
+
+/// Where its values have a name, that is its own: `BetaApiVersion`.
+fn plain(parameter: &Value) -> String {
+    if let Some(schema) = parameter["schema"]["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
+        return schema.to_owned();
+    }
+    pascal(parameter["name"].as_str().unwrap_or_default())
+}
+
+/// `OptionalSubdomain`, `IdInPath`.
+fn with_need(parameter: &Value) -> String {
+    let need = if parameter["required"] == true { "Required" } else { "Optional" };
+    match parameter["in"].as_str() {
+        Some("path") => format!("{}InPath", plain(parameter)),
+        _ => format!("{need}{}", plain(parameter)),
+    }
+}
+
+/// `OptionalPatientIdInt32`, `OptionalActiveDefaultTrue`.
+fn with_need_and_kind(parameter: &Value) -> String {
+    let schema = &parameter["schema"];
+    let kind = schema["format"].as_str().or_else(|| schema["type"].as_str()).unwrap_or("several");
+    let default = schema.get("default").map(|value| format!("Default{}", pascal(&value.to_string())));
+    format!("{}{}{}", with_need(parameter), pascal(kind), default.unwrap_or_default())
+}
+
+/// `location_id`: `LocationId`; `Svc-Api-Version`: `SvcApiVersion`.
+fn pascal(name: &str) -> String {
+    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(|word| word[..1].to_ascii_uppercase() + &word[1..]).collect()
+}
+
+/// A header means the same in every answer.
+fn headers(document: &mut Value) -> Map<String, Value> {
+    let mut found = Map::new();
+    let mut take = |answer: &mut Value| {
+        for (name, header) in answer.get_mut("headers").and_then(Value::as_object_mut).into_iter().flatten() {
+            if header.get("$ref").is_none() {
+                let known = found.entry(name.clone()).or_insert_with(|| header.clone());
+                // One that differs is said where it is.
+                if known == header {
+                    *header = json!({"$ref": format!("#/components/headers/{name}")});
+                }
+            }
+        }
+    };
+    for_each_operation(document, |operation| {
+        operation["responses"].as_object_mut().into_iter().flatten().for_each(|(_, answer)| take(answer));
+    });
+    document["components"]["responses"].as_object_mut().into_iter().flatten().for_each(|(_, answer)| take(answer));
+    found
+}
+
+/// Those of the paths, and the messages.
+fn for_each_operation(document: &mut Value, mut with: impl FnMut(&mut Value)) {
+    for place in ["paths", "webhooks"] {
+        for (_, path) in document[place].as_object_mut().into_iter().flatten() {
+            for (_, operation) in
+                path.as_object_mut().into_iter().flatten().filter(|(key, _)| METHODS.contains(&key.as_str()))
+            {
+                with(operation);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(parameters: &[Value]) -> Value {
+        let paths = parameters.iter().enumerate();
+        let paths: Map<String, Value> =
+            paths.map(|(at, it)| (format!("/{at}"), json!({"get": {"parameters": [it], "responses": {}}}))).collect();
+        json!({"paths": paths, "webhooks": {}, "components": {"responses": {}}})
+    }
+
+    #[test]
+    fn what_is_said_once_stays_and_what_is_said_twice_is_shared_under_a_name_that_tells_it() {
+        let id = |required: bool| json!({"name": "location_id", "in": "query", "required": required, "schema": {"type": "integer"}});
+        let once = json!({"name": "days", "in": "query", "required": true, "schema": {"type": "integer"}});
+        let mut document = with(&[id(true), id(false), once.clone(), id(true), id(false)]);
+        extract(&mut document);
+        let shared = |name: &str| json!({"$ref": format!("#/components/parameters/{name}")});
+        assert_eq!(document["paths"]["/0"]["get"]["parameters"][0], shared("RequiredLocationId"));
+        assert_eq!(document["paths"]["/4"]["get"]["parameters"][0], shared("OptionalLocationId"));
+        assert_eq!(document["paths"]["/2"]["get"]["parameters"][0], once);
+        assert_eq!(document["components"]["parameters"]["RequiredLocationId"], id(true));
+    }
+
+    #[test]
+    fn closed_words_are_said_once() {
+        let unit = json!({"type": "string", "enum": ["day", "week", "month"]});
+        let of_body =
+            json!({"type": ["string", "null"], "enum": ["day", "week", "month", null], "description": "The unit."});
+        let longer = json!({"type": "string", "enum": ["manual", "synced", "other"]});
+        let mut document = json!({"paths": {}, "webhooks": {}, "components": {"responses": {}, "schemas": {
+            "A": {"properties": {"unit": unit, "own": of_body, "source": {"enum": ["manual", "synced"]}, "longer": longer}}}}});
+        extract(&mut document);
+        let schemas = &document["components"]["schemas"];
+        assert_eq!(schemas["A"]["properties"]["unit"], json!({"$ref": "#/components/schemas/RecurrenceUnit"}));
+        let anyof = json!([{"$ref": "#/components/schemas/RecurrenceUnit"}, {"type": "null"}]);
+        assert_eq!(schemas["A"]["properties"]["own"], json!({"anyOf": anyof, "description": "The unit."}));
+        assert_eq!(schemas["RecurrenceUnit"]["enum"], json!(["day", "week", "month"]));
+        assert_eq!(schemas["A"]["properties"]["source"], json!({"$ref": "#/components/schemas/WorkingHourSource"}));
+        assert_eq!(schemas["A"]["properties"]["longer"], longer);
+    }
+
+    #[test]
+    fn what_no_name_tells_apart_is_not_shared() {
+        let include = |of: &str| json!({"name": "include[]", "in": "query", "required": false, "schema": {"type": "array", "items": {"enum": [of]}}});
+        let mut document = with(&[include("a"), include("a"), include("b"), include("b")]);
+        let before = document["paths"].clone();
+        extract(&mut document);
+        assert_eq!(document["paths"], before);
+    }
+}

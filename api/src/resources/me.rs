@@ -1,0 +1,170 @@
+//! GET /me: who calls, what the key may do and reach, and the limits it has (our addition).
+
+use std::collections::BTreeMap;
+
+use engine::setup::{Environment, LocationSetup, LocationStatus};
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::{Millis, SECOND},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::locations::shown;
+use crate::{
+    access::{call::Call, keys::Grants, tenancy::Tenant},
+    http::{
+        errors::HttpResult,
+        rate_limit::PATIENCE,
+        rules::{HttpRules, RateRules},
+    },
+};
+
+/// The calling API key: what it may do and reach, and how often.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct CallerView<'a> {
+    /// Id of the API key; no secret. A key that is replaced under the same name has another id.
+    key_id: String,
+    /// Name of the API key, as the operator chose it.
+    key_name: &'a str,
+    /// Owner of the webhook endpoints that are created with this key.
+    organisation: &'a str,
+    /// The environment of the key. It reaches institutions of this environment only.
+    environment: EnvironmentName,
+    /// The version in which this request was read, without aliases: `v3.0.0`.
+    api_version: &'static str,
+    /// What the key may do beyond the ordinary.
+    grants: Vec<Grant>,
+    /// The institutions that the key reaches, by id.
+    institutions: Vec<ReachedInstitution<'a>>,
+    /// The limits in force for this key.
+    limits: CallerLimits<'a>,
+}
+
+/// The environment of an API key.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum EnvironmentName {
+    Sandbox,
+    Production,
+}
+
+/// `financial`: charges, claims, payments, fee schedules and insurance plans. `beta`: version v3.1.0. `operator`: read cycles, failed
+/// writes, adapters and workstations.
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Grant {
+    Financial,
+    Beta,
+    Operator,
+}
+
+/// An institution that the API key reaches.
+#[derive(Serialize, JsonSchema)]
+struct ReachedInstitution<'a> {
+    /// Id of the institution.
+    #[schemars(with = "u32")]
+    id: InstitutionId,
+    /// The value of the query parameter `subdomain`.
+    subdomain: &'a str,
+    /// Name of the institution.
+    name: &'a str,
+    /// The locations that the key sees, by id.
+    locations: Vec<ReachedLocation<'a>>,
+}
+
+/// A location that the API key sees.
+#[derive(Serialize, JsonSchema)]
+struct ReachedLocation<'a> {
+    /// The value of the query parameter `location_id`.
+    #[schemars(with = "u32")]
+    id: LocationId,
+    /// Name of the location.
+    name: &'a str,
+    /// IANA name of its time zone.
+    time_zone: &'a str,
+    /// Whether the location is closed: calls that name it are refused with 404.
+    inactive: bool,
+}
+
+/// The limits of an API key, over all its locations.
+#[derive(Serialize, JsonSchema)]
+struct CallerLimits<'a> {
+    /// Calls per second; null if there is no such limit.
+    calls_per_second: Option<u32>,
+    /// Calls per minute; null if there is no such limit.
+    calls_per_minute: Option<u32>,
+    /// Lower limits, in calls per second, by endpoint: `GET /appointments`.
+    endpoint_calls_per_second: BTreeMap<&'a str, u32>,
+    /// How many seconds a call over a limit per second waits for its turn at most before it is refused with 429.
+    max_wait_seconds: u64,
+    /// Maximum size of a request body in bytes.
+    max_body_bytes: usize,
+    /// How many seconds a new bearer token of this key is valid.
+    token_lifetime_seconds: i64,
+}
+
+pub(crate) async fn show(mut call: Call) -> HttpResult {
+    call.anywhere(|_| Some(()))?;
+    let tenants = call.tenants();
+    let mut institutions: Vec<_> = tenants.iter().map(|tenant| institution(&call, tenant)).collect();
+    institutions.sort_by_key(|it| it.id);
+    Ok(call.show(CallerView {
+        key_id: call.key.id(),
+        key_name: &call.key.name,
+        organisation: &call.key.organisation,
+        environment: match call.key.environment {
+            Environment::Sandbox => EnvironmentName::Sandbox,
+            Environment::Production => EnvironmentName::Production,
+        },
+        api_version: call.version.name(),
+        grants: grants(call.key.grants),
+        institutions,
+        limits: CallerLimits::of(&call.api.rules, call.api.token_lifetime(call.key.environment)),
+    }))
+}
+
+fn grants(granted: Grants) -> Vec<Grant> {
+    let Grants { financial, beta, operator } = granted;
+    let all = [(financial, Grant::Financial), (beta, Grant::Beta), (operator, Grant::Operator)];
+    all.into_iter().filter_map(|(has, grant)| has.then_some(grant)).collect()
+}
+
+fn institution<'a>(call: &'a Call, tenant: &'a Tenant) -> ReachedInstitution<'a> {
+    let own = call.locations.of_institution(tenant.institution.id).iter().filter(|location| shown(call, location));
+    ReachedInstitution {
+        id: tenant.institution.id,
+        subdomain: &tenant.institution.subdomain,
+        name: &tenant.institution.name,
+        locations: own.map(|location| ReachedLocation::of(location)).collect(),
+    }
+}
+
+impl<'a> ReachedLocation<'a> {
+    fn of(location: &'a LocationSetup) -> ReachedLocation<'a> {
+        ReachedLocation {
+            id: location.id,
+            name: &location.name,
+            time_zone: location.zone.name(),
+            inactive: location.status == LocationStatus::Closed,
+        }
+    }
+}
+
+impl<'a> CallerLimits<'a> {
+    fn of(rules: &'a HttpRules, token_lifetime: Millis) -> CallerLimits<'a> {
+        let RateRules { per_second, per_minute, endpoints } = &rules.rate_limits;
+        let limited = |calls: u32| (calls > 0).then_some(calls);
+        CallerLimits {
+            calls_per_second: limited(*per_second),
+            calls_per_minute: limited(*per_minute),
+            endpoint_calls_per_second: endpoints
+                .iter()
+                .filter_map(|(endpoint, calls)| Some((endpoint.as_str(), limited(*calls)?)))
+                .collect(),
+            max_wait_seconds: PATIENCE.as_secs(),
+            max_body_bytes: rules.max_body,
+            token_lifetime_seconds: token_lifetime / SECOND,
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Every main list whose records show the name that the practice's own system has for them can be asked for several of these names.
+
+use std::sync::Arc;
+
+use actix_web::http::Method;
+use engine::records::ehr::Ehr;
+use serde_json::{Value, json};
+
+use crate::{
+    everywhere::{Asking, Endpoint, guarded},
+    filled::Filled,
+    support::*,
+};
+
+async fn filled() -> World {
+    let ehr = |location| -> (u32, Arc<dyn Ehr>) { (location, Filled::new("Acme", location, 4)) };
+    world_on([ehr(MAIN), ehr(SECOND)]).await
+}
+
+/// Lists that no part of a path narrows.
+fn main_lists() -> impl Iterator<Item = Endpoint> {
+    guarded().filter(|it| it.route.method == Method::GET && !it.route.path.contains('{'))
+}
+
+/// The records of a page, whatever the version nests them in.
+fn rows(answer: &Value) -> Vec<Value> {
+    let data = &answer["data"];
+    data.as_array().or_else(|| data["patients"].as_array()).cloned().unwrap_or_default()
+}
+
+fn foreign_ids(rows: &[Value]) -> Vec<String> {
+    rows.iter().filter_map(|row| row["foreign_id"].as_str()).map(str::to_owned).collect()
+}
+
+/// The first one of the location: which ids it has depends on which location is read first.
+async fn first_patient(world: &World) -> u64 {
+    let all = rows(&world.get(&format!("/patients?subdomain=acme&location_id={MAIN}&per_page=100")).ok().await);
+    all.iter().filter_map(|row| row["id"].as_u64()).min().unwrap()
+}
+
+/// The list with its examples; appointments of all years, form responses of a patient.
+async fn ask(world: &World, it: &Endpoint, more: &str) -> Vec<Value> {
+    let always = "&start=2020-01-01T00:00:00Z&end=2040-01-01T00:00:00Z";
+    let path = match it.route.path {
+        "/appointments" => format!("/appointments?subdomain=acme&location_id={MAIN}{always}{more}"),
+        "/form_responses" => {
+            let patient = ("patient_id", first_patient(world).await);
+            format!("{}{more}", it.path(&Asking { instead: Some(patient), ..Asking::right() }))
+        }
+        _ => format!("{}{more}", it.path(&Asking::right())),
+    };
+    rows(&world.get(&path).version(it.version.name()).ok().await)
+}
+
+#[actix_web::test]
+async fn several_are_found_at_once_and_nothing_else() {
+    let world = filled().await;
+    let (mut asked, mut wrong) = (Vec::new(), Vec::new());
+    // Locations are inside institutions, and claims do not show theirs.
+    let others = ["/locations", "/claims"];
+    for it in main_lists().filter(|it| it.has("foreign_ids[]") && !others.contains(&it.route.path)) {
+        let all = foreign_ids(&ask(&world, &it, "").await);
+        let Some((first, last)) = all.first().zip(all.last()) else {
+            wrong.push(format!("{} shows none", it.name()));
+            continue;
+        };
+        let mut both = vec![first.clone(), last.clone()];
+        both.dedup();
+        let several = format!("&foreign_ids[]={last}&foreign_ids[]=nobody&foreign_ids[]={first}&foreign_ids[]={last}");
+        let one = format!("{several}&foreign_id={last}");
+        for (query, expected) in [(&several[..], both), (&one, vec![last.clone()]), ("&foreign_ids[]=nobody", vec![])] {
+            let found = foreign_ids(&ask(&world, &it, query).await);
+            if found != expected {
+                wrong.push(format!("{} {query}: {found:?} instead of {expected:?}", it.name()));
+            }
+        }
+        asked.push((it.route.path, all.len()));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    // Of a patient there is one.
+    assert!(asked.iter().all(|(path, count)| *count > 1 || *path == "/form_responses"), "{asked:?}");
+    let expected = [
+        "/operatories",
+        "/providers",
+        "/appointments",
+        "/patients",
+        "/insurance_plans",
+        "/form_responses",
+        "/procedure_codes",
+        "/patient_recalls",
+        "/recall_types",
+        "/conversations",
+        "/charges",
+        "/payments",
+        "/adjustments",
+        "/guarantor_balances",
+    ];
+    let missing: Vec<_> = expected.iter().filter(|path| !asked.iter().any(|(known, _)| known == *path)).collect();
+    assert!(missing.is_empty(), "{missing:?} are not among {asked:?}");
+}
+
+#[actix_web::test]
+async fn no_list_shows_foreign_ids_and_cannot_be_asked_for_them() {
+    let world = filled().await;
+    for it in main_lists().filter(|it| !it.has("foreign_ids[]")) {
+        let reply = world.get(&it.path(&Asking::right())).version(it.version.name()).reply().await;
+        if reply.status == 200 {
+            let shown = foreign_ids(&rows(&reply.json()));
+            assert!(shown.is_empty(), "{} shows {shown:?}", it.name());
+        }
+    }
+}
+
+#[actix_web::test]
+async fn those_of_another_practice_are_not_found() {
+    let world = filled().await;
+    let (here, there) = ("/operatories?subdomain=acme&location_id=1", "/operatories?subdomain=acme&location_id=2");
+    let theirs = foreign_ids(&rows(&world.get(there).ok().await));
+    let asked = format!("{here}&foreign_ids[]={}", theirs[0]);
+    assert_eq!(world.get(&asked).ok().await["data"], json!([]));
+}
+
+#[actix_web::test]
+async fn locations_too() {
+    let world = world().await;
+    let found =
+        async |query: &str| each(&world.get(&format!("/locations?{query}")).ok().await["data"][0]["locations"], "id");
+    assert_eq!(found("foreign_ids[]=F2&foreign_ids[]=none").await, [SECOND]);
+    assert_eq!(found("foreign_ids[]=none").await, Vec::<Value>::new());
+}
+
+#[actix_web::test]
+async fn a_list_of_them_has_an_end() {
+    let world = world().await;
+    let many = "&foreign_ids[]=x".repeat(101);
+    let refused = world.get(&format!("/patients?subdomain=acme&location_id=1{many}")).fails(400).await;
+    assert_eq!(refused, ["foreign_ids[] holds more than 100 values."]);
+}

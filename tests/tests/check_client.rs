@@ -1,0 +1,168 @@
+//! `check-client` replays a client's calls: every documented example is taken, and what a client of another system does is told as refused
+//! or ignored, with what can be done.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use serde_json::{Map, Value, json};
+use tests::harness::{
+    components::root,
+    ehr_server::EhrServer,
+    fixtures,
+    process::{self, API_KEY, Installation, LOCATIONS, SUBDOMAIN},
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
+
+/// What no EHR takes through this API.
+const NOT_SUPPORTED: [&str; 2] = ["POST /conversations/{id}/messages", "POST /patients/{id}/documents"];
+
+struct Checked {
+    code: Option<i32>,
+    told: String,
+}
+
+async fn checked(recording: &str, more: &[&str]) -> Checked {
+    let dir = tempfile::tempdir().unwrap();
+    let ehr = EhrServer::start(fixtures::profile(11)).unwrap();
+    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), "").unwrap();
+    let process = installation.start().await.unwrap();
+    process::first_sync(&mut installation.sign_in().await.unwrap()).await.unwrap();
+    let file = dir.path().join("recording");
+    fs::write(&file, recording).unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.arg("check-client").arg(file).args(["--url", &format!("http://{}", installation.address)]);
+    command.env("PRACTICE_SYNC_KEY", API_KEY).args(["--subdomain", SUBDOMAIN]).args(more);
+    for (location, ..) in LOCATIONS {
+        command.args(["--location", &location.to_string()]);
+    }
+    let Output { status, stdout, stderr } =
+        tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    process.stop().unwrap();
+    ehr.stop().await;
+    Checked { code: status.code(), told: String::from_utf8([stdout, stderr].concat()).unwrap() }
+}
+
+/// As the document shows each call: with every example that it has.
+fn documented() -> Vec<Value> {
+    let document: Value = serde_json::from_slice(&fs::read(root().join("api/openapi/clients.json")).unwrap()).unwrap();
+    let resolved = |value: &Value| {
+        value["$ref"]
+            .as_str()
+            .map_or(value.clone(), |path| document.pointer(path.trim_start_matches('#')).unwrap().clone())
+    };
+    let mut calls = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let key = operation["security"][0]["api_key"].is_array();
+            let authorization = if key { "psk_of_another_system" } else { "Bearer abc" };
+            let mut headers = Map::from_iter([
+                ("User-Agent".to_owned(), json!("recorded/1.0")),
+                ("Authorization".to_owned(), json!(authorization)),
+            ]);
+            let (mut path, mut query) = (path.clone(), Vec::new());
+            for parameter in operation["parameters"].as_array().unwrap().iter().map(resolved) {
+                let name = parameter["name"].as_str().unwrap();
+                let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let Some(example) = parameter.get("example") else { continue };
+                match parameter["in"].as_str().unwrap() {
+                    "path" => path = path.replace(&format!("{{{name}}}"), &text(example)),
+                    // A record that was known is asked for once more.
+                    "header" if name == "If-None-Match" => {}
+                    "header" => drop(headers.insert(name.to_owned(), json!(text(example)))),
+                    _ => match example.as_array() {
+                        Some(all) => query.extend(all.iter().map(|one| format!("{name}={}", encoded(&text(one))))),
+                        None => query.push(format!("{name}={}", encoded(&text(example)))),
+                    },
+                }
+            }
+            let body = &operation["requestBody"]["content"]["application/json"]["example"];
+            // Each is a client's own attempt.
+            if headers.contains_key("Idempotency-Key") {
+                headers.insert("Idempotency-Key".to_owned(), json!(format!("recorded-{}", calls.len())));
+            }
+            let path = format!("{path}?{}", query.join("&"));
+            calls.push(json!({"method": method, "path": path, "headers": headers, "body": body}));
+        }
+    }
+    calls
+}
+
+fn encoded(text: &str) -> String {
+    reqwest::Url::parse_with_params("http://x", [("v", text)]).unwrap().query().unwrap()[2..].to_owned()
+}
+
+#[actix::test]
+async fn every_documented_example_is_taken() {
+    let calls = documented();
+    assert!(calls.len() > 100, "{}", calls.len());
+    let recording: String = calls.iter().map(|call| format!("{call}\n")).collect();
+    let Checked { code, told } = checked(&recording, &["--json"]).await;
+    let report: Value = serde_json::from_str(&told).unwrap_or_else(|wrong| panic!("{wrong}: {told}"));
+    let endpoints = report["endpoints"].as_object().unwrap();
+    assert_eq!(endpoints.len(), calls.len(), "{told}");
+    let refused: Vec<String> = endpoints
+        .iter()
+        .filter(|(name, _)| !NOT_SUPPORTED.contains(&name.as_str()))
+        .filter(|(_, it)| it["refusals"] != json!([]) || it["ignored"] != json!({}))
+        .map(|(name, it)| format!("{name}: {it}"))
+        .collect();
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+    for name in NOT_SUPPORTED {
+        assert_eq!(endpoints[name]["accepted"], 0, "{name} is supported now");
+    }
+    assert_eq!(code, Some(1), "{told}");
+    let accepted = endpoints.values().filter(|it| it["accepted"] == 1).count();
+    assert!(accepted * 2 > calls.len(), "{accepted} of {} examples were accepted", calls.len());
+}
+
+#[actix::test]
+async fn a_client_of_another_system_is_told_what_to_change() {
+    let call = |method: &str, url: &str, headers: Value, body: Value, status: u16| {
+        let headers: Vec<Value> =
+            headers.as_object().unwrap().iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+        let mut request =
+            json!({"method": method, "url": format!("https://api.other.example{url}"), "headers": headers});
+        if !body.is_null() {
+            request["postData"] = json!({"mimeType": "application/json", "text": body.to_string()});
+        }
+        json!({"request": request, "response": {"status": status}})
+    };
+    let good = json!({"svc-api-version": "v3.0.0", "user-agent": "theirs/2.0", "authorization": "Bearer old", "cookie": "a=b"});
+    let raw = json!({"svc-api-version": "v3.0.0", "user-agent": "theirs/2.0", "authorization": "old-key"});
+    let entries = [
+        call("GET", "/v1/patients?subdomain=theirs&location_id=9001&colour=red", good.clone(), Value::Null, 200),
+        call("GET", "/v1/locations/9001?subdomain=theirs", good.clone(), Value::Null, 200),
+        call("GET", "/v1/providers?subdomain=theirs", raw, Value::Null, 200),
+        call("GET", "/v1/providers?subdomain=theirs", json!({"user-agent": "theirs/2.0"}), Value::Null, 200),
+        call("POST", "/v1/appointments?subdomain=theirs&location_id=9001", good.clone(), json!({"appt": {}}), 422),
+        call("GET", "/elsewhere", good, Value::Null, 200),
+    ];
+    let recording = json!({"log": {"version": "1.2", "entries": entries}}).to_string();
+    let Checked { code, told } = checked(&recording, &["--below", "/v1"]).await;
+    assert_eq!(code, Some(1), "{told}");
+    for line in [
+        "GET /patients: calls 1, accepted 1",
+        "ignored: colour (1)",
+        "GET /locations/{id}: calls 1, accepted 1",
+        "GET /providers: calls 2, accepted 0, refused 2",
+        "api_key_instead_of_token",
+        "An operator can accept it: [compatibility] `raw_keys`.",
+        "An operator can accept it: [compatibility] `default_version`",
+        "POST /appointments: calls 1, accepted 0, refused 1",
+        "5 calls: 2 accepted, 3 refused (1 of them by the other system, too)",
+    ] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+}
+
+#[actix::test]
+async fn what_is_no_recording_is_said_in_a_line() {
+    let Checked { code, told } = checked("{\"method\": \"GET\"}", &[]).await;
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("line 1: missing field `path`"), "{told}");
+}
