@@ -71,7 +71,7 @@ pub struct Call {
     pub(super) notes: Option<Notes>,
 }
 
-/// What every request may use. A describing call has none of it, and ends its handler before that matters.
+/// What every request may use. A describing call has none of it: only what handlers read is read of it.
 pub struct ApiRef(Option<Data<Api>>);
 
 impl Deref for ApiRef {
@@ -80,7 +80,7 @@ impl Deref for ApiRef {
     fn deref(&self) -> &Api {
         self.0
             .as_ref()
-            .expect("a handler reads its input before it uses the engine; describing every route in a test shows it")
+            .expect("no handler runs with a describing call, and what reads its arguments leaves the engine alone")
     }
 }
 
@@ -138,8 +138,8 @@ impl Call {
         let cursors = api.cursors.bound_to(request.path(), query.pairs_except(&paging::PARAMETERS));
         let path = request.match_info().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let now = api.engine.now();
-        let input =
-            Input { query, body, now, today: times::local(now, EARLIEST).0, clock: Clock::default(), version, cursors };
+        let (today, grants) = (times::local(now, EARLIEST).0, key.grants);
+        let input = Input { query, body, now, today, clock: Clock::default(), grants, version, cursors };
         let locations = api.directory.locations();
         Ok(Call {
             api: ApiRef(Some(api)),
@@ -177,6 +177,7 @@ impl Call {
                 now: Timestamp(4_102_444_800_000),
                 today: Date::MAX,
                 clock: Clock::default(),
+                grants: nobody().grants,
                 version,
                 cursors,
             },
@@ -195,17 +196,12 @@ impl Call {
     }
 
     /// For endpoints without institution: reads parameters and fields, and answers all problems at once.
-    pub fn anywhere<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<T, ApiError> {
+    pub(super) fn anywhere<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<T, ApiError> {
         let value = read(&mut self.input);
         self.finish(value)
     }
 
-    /// The `{id}` of the path. Read before the call's `in_*`, so that the documentation knows of it.
-    pub fn path_id<T: 'static>(&self, kind: Kind<T>) -> Result<T, ApiError> {
-        self.path("id", kind)
-    }
-
-    /// Another part of the path: `{alert_id}`. Read before the call's `in_*`.
+    /// A part of the path: `{id}`, `{alert_id}`.
     pub fn path<T: 'static>(&self, name: &str, kind: Kind<T>) -> Result<T, ApiError> {
         if let Some(notes) = &self.notes {
             notes.add(|notes| notes.path.push(Expected::of(name, &kind).required()));
@@ -225,7 +221,7 @@ impl Call {
         self.idempotency_key
     }
 
-    /// A describing call ends its handler here.
+    /// A describing call has told everything here.
     pub(super) fn finish<T>(&mut self, value: Option<T>) -> Result<T, ApiError> {
         if let Some(notes) = &self.notes {
             let Input { query, body, .. } = &mut self.input;

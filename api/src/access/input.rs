@@ -3,6 +3,7 @@
 use chrono_tz::Tz;
 use location::{time::Timestamp, zone::Date};
 
+use super::keys::Grants;
 use crate::{
     http::{body::Fields, paging::Paging, query::Params},
     values::{cursor::QueryCursors, kinds::times::Clock, versions::Version},
@@ -20,7 +21,9 @@ pub struct Input {
     pub today: Date,
     /// Of the location that is named; where none is, of all locations of the institution, if theirs are alike.
     pub clock: Clock,
-    pub(super) version: Version,
+    /// Of the calling key: parameters that need one it lacks are withheld.
+    pub grants: Grants,
+    pub version: Version,
     pub(super) cursors: QueryCursors,
 }
 

@@ -1,7 +1,8 @@
-//! Who calls, what the key may reach, and what of it is recorded. From here on a request is a `Call`. Knows no resource and no view.
+//! Who calls, what the key may reach, and what of it is recorded. From here on a request is a `Call`, and what a handler reads of it and answers
+//! is named in its signature (`arguments`, `respond`). Knows no resource and no view.
 //!
 //! ```text
-//!  keys ◄── audit ◄── page_cache ◄┐                                   ┌── tenancy   which institution and location
+//!  keys ◄── audit ◄── page_cache ◄┐                                   ┌── tenancy ◄── arguments   whose records, and what is read
 //!  directory, conditional ◄───────┴ api ◄── authentication ◄┐         ├── cached    answered before, by the page cache
 //!  input, idempotency ◄─────────────────────────────────────┴ call ◄──┴── respond   the envelope of success
 //! ```
@@ -9,6 +10,7 @@
 //! The page cache is here and not in `http`: a cached page belongs to the rights of one key, and leaves that key's audit trail.
 
 pub mod api;
+pub mod arguments;
 pub(crate) mod audit;
 pub(crate) mod authentication;
 pub mod cached;
@@ -16,8 +18,8 @@ pub mod call;
 pub mod conditional;
 pub mod directory;
 pub(crate) mod idempotency;
-pub(crate) mod input;
+pub mod input;
 pub mod keys;
 pub(crate) mod page_cache;
-pub(crate) mod respond;
-pub(crate) mod tenancy;
+pub mod respond;
+pub mod tenancy;

@@ -1,6 +1,6 @@
-//! The answers of a call that succeeded: in the envelope, with the status the table has for the endpoint.
+//! The answers of a call that succeeded: their types say how they look and which status they have, so that a handler's signature does.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, marker::PhantomData};
 
 use actix_web::{
     HttpResponse, HttpResponseBuilder,
@@ -9,53 +9,148 @@ use actix_web::{
         header::{HeaderName, HeaderValue},
     },
 };
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
 use super::call::Call;
 use crate::http::{
+    endpoint::Success,
     envelope::Envelope,
+    errors::ApiError,
     paging::{ListInfo, Page},
 };
+
+/// What a handler answers.
+pub type Answer<A> = Result<A, ApiError>;
+
+/// An answer of success whose type says what it looks like; the documentation and the table of routes have it from there.
+pub trait Answers {
+    const STATUS: u16;
+    fn success() -> Success;
+    fn into_response(self) -> HttpResponse;
+}
+
+macro_rules! answers {
+    ($($(#[$doc:meta])* $name:ident: $success:ident;)*) => {$(
+        $(#[$doc])*
+        // Views borrow from what the handler has read: contravariant, so that its type need not tell how long.
+        pub struct $name<V, const STATUS: u16 = 200>(HttpResponse, PhantomData<fn(V)>);
+
+        impl<V: JsonSchema, const STATUS: u16> Answers for $name<V, STATUS> {
+            const STATUS: u16 = STATUS;
+
+            fn success() -> Success {
+                Success::$success(schema_of::<V>)
+            }
+
+            fn into_response(self) -> HttpResponse {
+                self.0
+            }
+        }
+
+        impl<V, const STATUS: u16> Wraps<V> for $name<V, STATUS> {
+            const STATUS: u16 = STATUS;
+
+            fn wrap(answer: HttpResponse) -> Self {
+                $name(answer, PhantomData)
+            }
+        }
+    )*};
+}
+
+answers! {
+    /// One record in the envelope.
+    One: One;
+    /// A page of a list.
+    Paged: Page;
+    /// A whole list, with its count.
+    Listed: List;
+    /// As it is, without envelope.
+    Plain: Plain;
+}
+
+/// 201, with the new record.
+pub type Created<V> = One<V, 201>;
+/// 202, with the record as it is until the health record system has it.
+pub type Accepted<V> = One<V, 202>;
+
+/// 204, without a body.
+pub struct Empty(HttpResponse);
+
+impl Answers for Empty {
+    const STATUS: u16 = 204;
+
+    fn success() -> Success {
+        Success::Empty
+    }
+
+    fn into_response(self) -> HttpResponse {
+        self.0
+    }
+}
+
+pub(crate) fn schema_of<T: JsonSchema>(schemas: &mut SchemaGenerator) -> Schema {
+    schemas.subschema_for::<T>()
+}
+
+/// An answer that shows views of this type.
+pub trait Wraps<V>: Sized {
+    const STATUS: u16;
+    fn wrap(answer: HttpResponse) -> Self;
+}
+
+impl Wraps<()> for Empty {
+    const STATUS: u16 = 204;
+
+    fn wrap(answer: HttpResponse) -> Self {
+        Empty(answer)
+    }
+}
 
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
 impl Call {
-    /// One record, with the status the table has for the route.
-    pub fn show<T: Serialize>(&self, data: T) -> HttpResponse {
-        self.show_as(self.endpoint.status, data)
+    /// One record.
+    pub fn show<V: Serialize, A: Wraps<V>>(&self, data: V) -> A {
+        self.show_as(A::STATUS, data)
     }
 
-    /// With the other status of success.
-    pub(crate) fn show_as<T: Serialize>(&self, status: u16, data: T) -> HttpResponse {
-        self.build(status).json(Envelope::success(self.description(), data))
+    /// With another status of success.
+    pub(crate) fn show_as<V: Serialize, A: Wraps<V>>(&self, status: u16, data: V) -> A {
+        A::wrap(self.build(status).json(Envelope::success(self.description(), data)))
     }
 
     /// What the first request with this Idempotency-Key made, shown again.
-    pub fn replayed<T: Serialize>(&self, data: T) -> HttpResponse {
-        mark_replayed(self.show(data))
+    pub fn replayed<V: Serialize, A: Wraps<V>>(&self, data: V) -> A {
+        let answer = self.build(A::STATUS).json(Envelope::success(self.description(), data));
+        A::wrap(mark_replayed(answer))
     }
 
     /// What was made, or what an earlier request made that was the same.
-    pub(crate) fn made<T: Serialize>(&self, replay: bool, data: T) -> HttpResponse {
+    pub(crate) fn made<V: Serialize, A: Wraps<V>>(&self, replay: bool, data: V) -> A {
         if replay { self.replayed(data) } else { self.show(data) }
     }
 
     /// The same of several records.
-    pub(crate) fn made_all<T: Serialize>(&self, replay: bool, rows: &[T]) -> HttpResponse {
-        let answer = self.list(rows);
-        if replay { mark_replayed(answer) } else { answer }
+    pub(crate) fn made_all<V: Serialize, A: Wraps<V>>(&self, replay: bool, rows: &[V]) -> A {
+        let answer = self.rows(A::STATUS, rows);
+        A::wrap(if replay { mark_replayed(answer) } else { answer })
     }
 
     /// A list that is not paginated.
-    pub(crate) fn list<T: Serialize>(&self, rows: &[T]) -> HttpResponse {
+    pub(crate) fn list<V: Serialize, A: Wraps<V>>(&self, rows: &[V]) -> A {
+        A::wrap(self.rows(A::STATUS, rows))
+    }
+
+    fn rows<V: Serialize>(&self, status: u16, rows: &[V]) -> HttpResponse {
         let envelope = Envelope::success(self.description(), rows);
-        self.build(self.endpoint.status).json(Envelope { count: Some(rows.len()), ..envelope })
+        self.build(status).json(Envelope { count: Some(rows.len()), ..envelope })
     }
 
     /// A page of a list: with cursors, or in v2.2.2 with the number of its records.
-    pub(crate) fn page<T: Serialize>(&self, page: &Page<T>) -> HttpResponse {
-        let mut answer = self.build(self.endpoint.status);
-        match &page.info {
+    pub(crate) fn page<V: Serialize, A: Wraps<V>>(&self, page: &Page<V>) -> A {
+        let mut answer = self.build(A::STATUS);
+        A::wrap(match &page.info {
             ListInfo::Cursors(info) => {
                 let envelope = Envelope::success(self.description(), &page.rows);
                 answer.json(Envelope { page_info: Some(info), ..envelope })
@@ -70,17 +165,26 @@ impl Call {
                     None => answer.json(Envelope { count, ..Envelope::success(description, &page.rows) }),
                 }
             }
-        }
+        })
     }
 
     /// A page of records, each as `view` shows it.
-    pub(crate) fn page_of<'a, R, T: Serialize>(&self, page: &'a Page<R>, view: impl FnMut(&'a R) -> T) -> HttpResponse {
+    pub(crate) fn page_of<'a, R, V: Serialize, A: Wraps<V>>(
+        &self,
+        page: &'a Page<R>,
+        view: impl FnMut(&'a R) -> V,
+    ) -> A {
         self.page(&Page { rows: page.rows.iter().map(view).collect(), info: page.info.clone() })
     }
 
+    /// A body without envelope.
+    pub(crate) fn plain<V: Serialize, A: Wraps<V>>(&self, data: V) -> A {
+        A::wrap(self.build(A::STATUS).json(data))
+    }
+
     /// Success without a body.
-    pub fn empty(&self) -> HttpResponse {
-        self.build(self.endpoint.status).finish()
+    pub fn empty<A: Wraps<()>>(&self) -> A {
+        A::wrap(self.build(A::STATUS).finish())
     }
 
     fn build(&self, status: u16) -> HttpResponseBuilder {

@@ -22,20 +22,20 @@ use crate::{
 
 /// An institution the caller may reach.
 #[derive(Clone)]
-pub(crate) struct Tenant {
+pub struct Tenant {
     pub institution: Arc<Institution>,
 }
 
 /// A location the caller may reach.
 #[derive(Clone)]
-pub(crate) struct OpenLocation {
+pub struct OpenLocation {
     pub institution: Arc<Institution>,
     pub setup: Arc<LocationSetup>,
 }
 
 impl Call {
     /// For endpoints where `subdomain` narrows: one institution, or all of the key.
-    pub(crate) fn in_tenants<T>(
+    pub(super) fn in_tenants<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(Vec<Tenant>, T), ApiError> {
@@ -48,7 +48,7 @@ impl Call {
 
     /// Like `in_tenant`; a caller who names no institution in the query is refused access, and may name one of its locations there
     /// (specification 5.7).
-    pub(crate) fn in_tenant_of_query<T>(
+    pub(super) fn in_tenant_of_query<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(Tenant, T), ApiError> {
@@ -56,7 +56,7 @@ impl Call {
     }
 
     /// The same where `location_id` narrows.
-    pub(crate) fn in_locations_of_query<T>(
+    pub(super) fn in_locations_of_query<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(Tenant, Option<OpenLocation>, T), ApiError> {
@@ -73,7 +73,7 @@ impl Call {
     }
 
     /// For endpoints of an institution, named by `subdomain`.
-    pub(crate) fn in_tenant<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Tenant, T), ApiError> {
+    pub(super) fn in_tenant<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Tenant, T), ApiError> {
         let tenant = self.tenant()?;
         self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
@@ -81,7 +81,7 @@ impl Call {
     }
 
     /// For endpoints of a location, named by `subdomain` and `location_id`.
-    pub(crate) fn at_location<T>(
+    pub(super) fn at_location<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(OpenLocation, T), ApiError> {
@@ -93,7 +93,7 @@ impl Call {
     }
 
     /// The same; the location may also be named in the body.
-    pub(crate) fn at_location_of_body<T>(
+    pub(super) fn at_location_of_body<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(OpenLocation, T), ApiError> {
@@ -113,7 +113,7 @@ impl Call {
     }
 
     /// For endpoints where `location_id` narrows: one location, or all of the institution the caller may reach.
-    pub(crate) fn in_locations<T>(
+    pub(super) fn in_locations<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(Tenant, Option<OpenLocation>, T), ApiError> {
@@ -149,7 +149,7 @@ impl Call {
         Ok(Some(location))
     }
 
-    /// Times without an offset are those of this location's clocks, whatever location the query names. Before the call's `in_*`.
+    /// Times without an offset are those of this location's clocks, whatever location the query names.
     pub(crate) fn times_at(&mut self, named: impl FnOnce(&Engine) -> Option<LocationId>) {
         if self.notes.is_none()
             && let Some(location) = named(&self.api.engine).and_then(|id| self.locations.get(id))

@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::values::expected::Expected;
 
-/// What a handler told.
+/// What the arguments of a handler told.
 #[derive(Debug, Default)]
 pub(crate) struct Described {
     pub path: Vec<Expected>,
     pub query: Vec<Expected>,
     pub body: Vec<Expected>,
-    /// Whether it came to its `in_*` call; nothing it does later is told.
+    /// Whether parameters and body were read.
     pub read: bool,
 }
 

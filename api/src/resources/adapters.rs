@@ -10,10 +10,15 @@ use serde::Serialize;
 
 use super::{resource_names, sync::AdapterView};
 use crate::{
-    access::call::Call,
-    http::errors::{ApiError, HttpResult, sentence},
+    access::{
+        arguments::{AdapterName, Anywhere, FromInput, Id, InTenants},
+        call::Call,
+        input::Input,
+        respond::{Answer, Listed, One},
+    },
+    http::errors::{ApiError, sentence},
     values::{
-        kinds::{boolean, id, text},
+        kinds::{boolean, text},
         limits::MAX_NAME,
         times::At,
     },
@@ -128,8 +133,7 @@ impl From<VersionError> for ApiError {
     }
 }
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (tenants, ()) = call.in_tenants(|_| Some(()))?;
+pub(crate) async fn list(call: Call, InTenants(tenants, ()): InTenants<()>) -> Answer<Listed<AdapterDetail>> {
     let engine = &call.api.engine;
     let mut by_name: BTreeMap<String, Vec<LocationAdapterView>> = BTreeMap::new();
     for location in tenants.iter().flat_map(|tenant| call.open_locations(tenant)) {
@@ -148,21 +152,34 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     Ok(call.list(&adapters))
 }
 
-pub(crate) async fn upload(mut call: Call) -> HttpResult {
-    let name = call.path("adapter", text(MAX_NAME))?;
-    call.anywhere(|_| Some(()))?;
+pub(crate) async fn upload(
+    mut call: Call,
+    AdapterName(name): AdapterName,
+    Anywhere(()): Anywhere<()>,
+) -> Answer<One<AdapterVersionView>> {
     let component = std::mem::take(&mut call.component);
     let added = call.api.engine.add_adapter_version(&name, component.into()).await?;
     Ok(call.show(AdapterVersionView::from(added)))
 }
 
-pub(crate) async fn roll_out(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenants, (version, dry_run)) = call.in_tenants(|input| {
+pub(crate) struct AdapterRollOut {
+    version: String,
+    dry_run: bool,
+}
+
+impl FromInput for AdapterRollOut {
+    fn from_input(input: &mut Input) -> Option<AdapterRollOut> {
         let version = input.body.required("version", text(MAX_NAME));
         let dry_run = input.body.optional("dry_run", boolean()).unwrap_or(false);
-        Some((version?, dry_run))
-    })?;
+        Some(AdapterRollOut { version: version?, dry_run })
+    }
+}
+
+pub(crate) async fn roll_out(
+    call: Call,
+    Id(id): Id<u32>,
+    InTenants(tenants, AdapterRollOut { version, dry_run }): InTenants<AdapterRollOut>,
+) -> Answer<One<RollOutView>> {
     let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
     let engine = &call.api.engine;
     let sha256 = (version != CONFIGURED).then_some(version);
@@ -178,9 +195,11 @@ pub(crate) async fn roll_out(mut call: Call) -> HttpResult {
     Ok(call.show(RollOutView { location, tried: tried.collect(), rolled_out: !dry_run }))
 }
 
-pub(crate) async fn roll_back(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenants, ()) = call.in_tenants(|_| Some(()))?;
+pub(crate) async fn roll_back(
+    call: Call,
+    Id(id): Id<u32>,
+    InTenants(tenants, ()): InTenants<()>,
+) -> Answer<One<LocationAdapterView>> {
     let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
     let rolled_back = call.api.engine.roll_back(location).await?;
     call.audit("roll back adapter", "location", location.0.into());

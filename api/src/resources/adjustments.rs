@@ -11,32 +11,54 @@ use super::{
     related::{Related, shown},
 };
 use crate::{
-    access::call::Call,
-    http::errors::HttpResult,
-    records::visible::is_live,
-    values::kinds::{includes, long_id},
+    access::{
+        arguments::{AtLocation, FromInput, Id, InTenant},
+        call::Call,
+        input::Input,
+        respond::{Accepted, Answer, One, Paged},
+    },
+    records::{listing::Listing, visible::is_live},
+    values::kinds::includes,
     views::{
         catalogue::AdjustmentTypeView,
-        ledger::{ClaimView, PatientLedgerCharge},
+        ledger::{AdjustmentView, ClaimView, PatientLedgerCharge},
     },
 };
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (location, listing) = call.at_location(|input| {
+pub(crate) struct ListAdjustments(Listing);
+
+impl FromInput for ListAdjustments {
+    fn from_input(input: &mut Input) -> Option<ListAdjustments> {
         let listing = input.listing().sort().foreign_ids().patient().id("provider_id", Filter::Provider);
         let listing = listing.id("guarantor_id", Filter::Guarantor).id("claim_id", Filter::Claim);
-        Some(listing.id("charge_id", Filter::Charge).since().include_deleted().done())
-    })?;
+        Some(ListAdjustments(listing.id("charge_id", Filter::Charge).since().include_deleted().done()))
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    AtLocation(location, ListAdjustments(listing)): AtLocation<ListAdjustments>,
+) -> Answer<Paged<AdjustmentView<'static>>> {
     let page = listing.entries_at::<Adjustment>(&call, &location, is_live)?;
     Ok(call.page(&page.views(|it| call.adjustment(it))))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, include) = call.in_tenant(|input| {
+pub(crate) struct ShowAdjustment {
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ShowAdjustment {
+    fn from_input(input: &mut Input) -> Option<ShowAdjustment> {
         const INCLUDES: &[&str] = &["patient", "provider", "guarantor", "claim", "charge", "adjustment_type"];
-        Some(input.query.list("include", includes(INCLUDES)))
-    })?;
+        Some(ShowAdjustment { include: input.query.list("include", includes(INCLUDES)) })
+    }
+}
+
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, ShowAdjustment { include }): InTenant<ShowAdjustment>,
+) -> Answer<One<AdjustmentView<'static>>> {
     let entry = call.entry::<Adjustment>(&tenant, id)?;
     let related = Related { call: &call, tenant: &tenant, asked: &include };
     let patient = related.patient("patient", entry.body.patient_id)?;
@@ -57,9 +79,18 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     Ok(call.show(view))
 }
 
-pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (location, given) =
-        call.at_location(|input| LedgerEntryInput::read(input, "adjustment", "adjusted_at", "adjustment_type_id"))?;
+pub(crate) struct NewAdjustment(LedgerEntryInput);
+
+impl FromInput for NewAdjustment {
+    fn from_input(input: &mut Input) -> Option<NewAdjustment> {
+        LedgerEntryInput::read(input, "adjustment", "adjusted_at", "adjustment_type_id").map(NewAdjustment)
+    }
+}
+
+pub(crate) async fn create(
+    mut call: Call,
+    AtLocation(location, NewAdjustment(given)): AtLocation<NewAdjustment>,
+) -> Answer<Accepted<AdjustmentView<'static>>> {
     let body = |given: LedgerEntryInput, day| Adjustment {
         patient_id: Some(given.patient_id),
         guarantor_id: None,

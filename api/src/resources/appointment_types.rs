@@ -9,22 +9,22 @@ use engine::{
 };
 use location::ids::LocationId;
 
-use super::descriptors;
+use super::descriptors::{self, ListDescriptors};
 use crate::{
     access::{
+        arguments::{FromInput, Id, InLocations, InTenant},
         call::Call,
+        input::Input,
+        respond::{Answer, Created, Listed, One},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{
-        body::Fields,
-        errors::{ApiError, HttpResult},
-    },
+    http::{body::Fields, errors::ApiError},
     values::{
-        kinds::{boolean, id, includes, integer, one_of, person_name},
+        kinds::{boolean, id, includes, integer, object, one_of, person_name},
         limits::{DEFAULT_MINUTES, MAX_NAME, SLOT_MINUTES},
         reasons::Reason,
     },
-    views::catalogue::{AppointmentTypeDetail, AppointmentTypeView},
+    views::catalogue::{AppointmentDescriptorView, AppointmentTypeDetail, AppointmentTypeView},
 };
 
 /// The types of an institution that were not deleted, by id.
@@ -54,9 +54,20 @@ pub(crate) fn find(
     found.ok_or_else(|| ApiError::NotFound(format!("Appointment Type with id {id}")))
 }
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (tenant, location, include) =
-        call.in_locations(|input| Some(input.query.list("include", includes(&["descriptors"]))))?;
+pub(crate) struct ShowAppointmentTypes {
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ShowAppointmentTypes {
+    fn from_input(input: &mut Input) -> Option<ShowAppointmentTypes> {
+        Some(ShowAppointmentTypes { include: input.query.list("include", includes(&["descriptors"])) })
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    InLocations(tenant, location, ShowAppointmentTypes { include }): InLocations<ShowAppointmentTypes>,
+) -> Answer<Listed<AppointmentTypeDetail<'static>>> {
     let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
     let mut all = call.api.engine.appointment_types(tenant.institution.id)?;
     all.retain(|it| it.deleted_at.is_none() && is_at(it, &locations));
@@ -73,10 +84,11 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     Ok(call.list(&rows.collect::<Vec<_>>()))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenant, location, include) =
-        call.in_locations(|input| Some(input.query.list("include", includes(&["descriptors"]))))?;
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<u32>,
+    InLocations(tenant, location, ShowAppointmentTypes { include }): InLocations<ShowAppointmentTypes>,
+) -> Answer<One<AppointmentTypeDetail<'static>>> {
     let record = find_at(&call, &tenant, location.as_ref(), id)?;
     let found = descriptors::by_ids(&call, &tenant, record.descriptor_ids.iter().copied())?;
     let mut view = AppointmentTypeDetail::of(&record);
@@ -85,36 +97,54 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
 }
 
 /// GET /appointment_types/{id}/appointment_descriptors
-pub(crate) async fn descriptors(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenant, location, kind) = call.in_locations(|input| Some(descriptors::read_type(input)))?;
+pub(crate) async fn descriptors(
+    call: Call,
+    Id(id): Id<u32>,
+    InLocations(tenant, location, asked): InLocations<ListDescriptors>,
+) -> Answer<Listed<AppointmentDescriptorView<'static>>> {
     let record = find_at(&call, &tenant, location.as_ref(), id)?;
     let found = descriptors::by_ids(&call, &tenant, record.descriptor_ids.iter().copied())?;
-    Ok(descriptors::list(&call, &found, kind.as_deref()))
+    Ok(descriptors::list(&call, &found, &asked))
 }
 
-pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (tenant, (parent, name, minutes, bookable_online, descriptor_ids)) = call.in_tenant(|input| {
+pub(crate) struct NewAppointmentType {
+    parent: Parent,
+    new: CreateAppointmentType,
+}
+
+impl FromInput for NewAppointmentType {
+    fn from_input(input: &mut Input) -> Option<NewAppointmentType> {
         let b = &mut input.body;
-        b.required("appointment_type", crate::values::kinds::object());
+        b.required("appointment_type", object());
         let parent = Parent::read(b);
         let name = b.required("appointment_type.name", person_name(MAX_NAME));
         let minutes = b.defaulted("appointment_type.minutes", integer(SLOT_MINUTES), DEFAULT_MINUTES);
-        let bookable = b.defaulted("appointment_type.bookable_online", boolean(), true);
+        let bookable_online = b.defaulted("appointment_type.bookable_online", boolean(), true);
         let descriptor_ids = b.list("appointment_type.emr_appt_descriptor_ids", id());
-        Some((parent, name?, minutes as u32, bookable, descriptor_ids))
-    })?;
+        let (name, minutes, of_location) = (name?, minutes as u32, false);
+        let new = CreateAppointmentType { name, minutes, bookable_online, descriptor_ids, of_location };
+        Some(NewAppointmentType { parent, new })
+    }
+}
+
+pub(crate) async fn create(
+    mut call: Call,
+    InTenant(tenant, NewAppointmentType { parent, new }): InTenant<NewAppointmentType>,
+) -> Answer<Created<AppointmentTypeView>> {
     let (location, of_location) = parent.location(&call, &tenant)?;
-    let of_location = of_location.unwrap_or(false);
-    let new = CreateAppointmentType { name, minutes, bookable_online, descriptor_ids, of_location };
+    let new = CreateAppointmentType { of_location: of_location.unwrap_or(false), ..new };
     save(&mut call, &location, new).await
 }
 
-pub(crate) async fn update(mut call: Call) -> HttpResult {
-    let path_id = call.path_id(id())?;
-    let (tenant, (parent, change)) = call.in_tenant(|input| {
+pub(crate) struct AppointmentTypeUpdate {
+    parent: Parent,
+    change: AppointmentTypeChange,
+}
+
+impl FromInput for AppointmentTypeUpdate {
+    fn from_input(input: &mut Input) -> Option<AppointmentTypeUpdate> {
         let b = &mut input.body;
-        b.required("appointment_type", crate::values::kinds::object());
+        b.required("appointment_type", object());
         let parent = Parent::read(b);
         let minutes = b.not_null("appointment_type.minutes", integer(SLOT_MINUTES));
         let change = AppointmentTypeChange {
@@ -124,21 +154,30 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
             bookable_online: b.not_null("appointment_type.bookable_online", boolean()),
             descriptor_ids: b.optional_list("appointment_type.emr_appt_descriptor_ids", id()),
         };
-        Some((parent, change))
-    })?;
-    let record = find_at(&call, &tenant, None, path_id)?;
+        Some(AppointmentTypeUpdate { parent, change })
+    }
+}
+
+pub(crate) async fn update(
+    mut call: Call,
+    Id(id): Id<u32>,
+    InTenant(tenant, AppointmentTypeUpdate { parent, change }): InTenant<AppointmentTypeUpdate>,
+) -> Answer<One<AppointmentTypeView>> {
+    let record = find_at(&call, &tenant, None, id)?;
     let (location, of_location) = parent.location(&call, &tenant)?;
     let location = match (of_location, record.location_id) {
         (None, Some(own)) => call.location(&tenant, LocationId(own))?,
         _ => location,
     };
     let change = AppointmentTypeChange { of_location, ..change };
-    save(&mut call, &location, ChangeAppointmentType { id: path_id, change }).await
+    save(&mut call, &location, ChangeAppointmentType { id, change }).await
 }
 
-pub(crate) async fn delete(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenant, location, ()) = call.in_locations(|_| Some(()))?;
+pub(crate) async fn delete(
+    mut call: Call,
+    Id(id): Id<u32>,
+    InLocations(tenant, location, ()): InLocations<()>,
+) -> Answer<One<AppointmentTypeView>> {
     let record = find_at(&call, &tenant, location.as_ref(), id)?;
     let location = match record.location_id {
         Some(own) => call.location(&tenant, LocationId(own))?,
@@ -147,11 +186,11 @@ pub(crate) async fn delete(mut call: Call) -> HttpResult {
     save(&mut call, &location, RemoveAppointmentType(id)).await
 }
 
-async fn save(
+async fn save<const STATUS: u16>(
     call: &mut Call,
     location: &OpenLocation,
     request: impl Request<Reply = Saved<Record<AppointmentType>>> + Clone,
-) -> HttpResult {
+) -> Answer<One<AppointmentTypeView, STATUS>> {
     let saved = call.save(location, request).await?;
     Ok(call.made(saved.replay, AppointmentTypeView::of(&saved.record)))
 }

@@ -23,13 +23,13 @@ use super::{
 };
 use crate::{
     access::{
+        arguments::{AtLocationOfBody, FromCall, FromInput, FromPath, Id, InTenantOfQuery},
         call::Call,
+        input::Input,
+        respond::{Answer, Created, One},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{
-        body::Fields,
-        errors::{ApiError, HttpResult},
-    },
+    http::{body::Fields, errors::ApiError},
     values::{
         kinds::{
             boolean, gender, id, integer, long_id, object, person_name, text,
@@ -51,7 +51,7 @@ pub(crate) struct AppointmentSaved<'a> {
 }
 
 /// An appointment as the client sent it.
-struct NewAppointmentInput {
+pub(crate) struct NewAppointmentInput {
     patient_id: u32,
     dependent: Option<PatientDetails>,
     provider_id: u32,
@@ -67,13 +67,19 @@ struct NewAppointmentInput {
     per_timeslot: i64,
 }
 
-pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (location, given) = call.at_location_of_body(|input| {
+impl FromInput for NewAppointmentInput {
+    fn from_input(input: &mut Input) -> Option<NewAppointmentInput> {
         if input.query.defaulted("notify_patient", boolean(), false) {
             input.query.without_effect("notify_patient");
         }
         NewAppointmentInput::read(&mut input.body, &input.clock, input.today)
-    })?;
+    }
+}
+
+pub(crate) async fn create(
+    mut call: Call,
+    AtLocationOfBody(location, given): AtLocationOfBody<NewAppointmentInput>,
+) -> Answer<Created<AppointmentSaved<'static>>> {
     let span = given.span(&mut call, &location)?;
     let new = CreateAppointment {
         patient_id: given.patient_id,
@@ -100,10 +106,30 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
     Ok(call.made(saved.replay, shown(&call, &tenant, &location, &saved.record)?))
 }
 
-pub(crate) async fn update(mut call: Call) -> HttpResult {
-    let id = AppointmentId(call.path_id(long_id())?);
-    call.times_at(|engine| engine.appointment(id).ok().flatten().map(|it| LocationId(it.location())));
-    let (tenant, (cancelled, change)) = call.in_tenant_of_query(|input| {
+/// Times without an offset are those of the appointment's location, which the request need not name.
+pub(crate) struct AppointmentUpdate {
+    id: AppointmentId,
+    tenant: Tenant,
+    asked: AppointmentUpdateInput,
+}
+
+pub(crate) struct AppointmentUpdateInput {
+    cancelled: bool,
+    change: AppointmentChange,
+}
+
+impl FromCall for AppointmentUpdate {
+    fn from_call(call: &mut Call) -> Result<AppointmentUpdate, ApiError> {
+        let Id(id) = Id::from_path(call)?;
+        let id = AppointmentId(id);
+        call.times_at(|engine| engine.appointment(id).ok().flatten().map(|it| LocationId(it.location())));
+        let InTenantOfQuery(tenant, asked) = InTenantOfQuery::from_call(call)?;
+        Ok(AppointmentUpdate { id, tenant, asked })
+    }
+}
+
+impl FromInput for AppointmentUpdateInput {
+    fn from_input(input: &mut Input) -> Option<AppointmentUpdateInput> {
         let (b, clock) = (&mut input.body, &input.clock);
         b.required("appt", object());
         let change = AppointmentChange {
@@ -119,8 +145,14 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
         if cancelled && change != AppointmentChange::default() {
             b.problem("appt.cancelled cannot be combined with other changes.");
         }
-        Some((cancelled, change))
-    })?;
+        Some(AppointmentUpdateInput { cancelled, change })
+    }
+}
+
+pub(crate) async fn update(
+    mut call: Call,
+    AppointmentUpdate { id, tenant, asked: AppointmentUpdateInput { cancelled, change } }: AppointmentUpdate,
+) -> Answer<One<AppointmentSaved<'static>>> {
     let (location, before) = find(&call, &tenant, id)?;
     let (start, end) = (change.start.filter(|start| *start != before.placement.span.start), change.end);
     let kept = |start: Timestamp| start.plus(before.placement.span.length());

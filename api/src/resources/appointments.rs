@@ -12,19 +12,20 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    descriptors,
+    descriptors::{self, ListDescriptors},
     providers::Names,
     related::{Related, shown},
 };
 use crate::{
     access::{
+        arguments::{FromInput, Id, InLocations, InTenant},
         call::Call,
+        input::Input,
+        respond::{Answer, Listed, One, Paged},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{
-        errors::{ApiError, HttpResult},
-        paging::Page,
-    },
+    http::{errors::ApiError, paging::Page},
+    records::listing::Listing,
     values::{
         kinds::{
             boolean, id, includes, long_id, sort,
@@ -90,8 +91,13 @@ struct Criteria {
     operatories: Vec<u64>,
 }
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (tenant, location, (listing, criteria)) = call.in_locations(|input| {
+pub(crate) struct ListAppointments {
+    listing: Listing,
+    criteria: Criteria,
+}
+
+impl FromInput for ListAppointments {
+    fn from_input(input: &mut Input) -> Option<ListAppointments> {
         let q = &mut input.query;
         let clock = input.clock.named(q.optional("timezone", zone()));
         let (start, end) = (q.required("start", instant(&clock)), q.required("end", end_of(&clock)));
@@ -120,8 +126,14 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
             providers,
             operatories,
         };
-        Some((reading.starting(range, sort).done(), criteria))
-    })?;
+        Some(ListAppointments { listing: reading.starting(range, sort).done(), criteria })
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    InLocations(tenant, location, ListAppointments { listing, criteria }): InLocations<ListAppointments>,
+) -> Answer<Paged<AppointmentView<'static>>> {
     let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
     let owners: Vec<u32> = locations.iter().map(|location| location.setup.id.0).collect();
     let sources: Vec<u32> = locations.iter().flat_map(OpenLocation::sources).collect();
@@ -137,17 +149,28 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     Ok(call.page(&Page { rows, info: page.info }))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, mut include) = call.in_tenant(|input| {
+pub(crate) struct ShowAppointment {
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ShowAppointment {
+    fn from_input(input: &mut Input) -> Option<ShowAppointment> {
         const INCLUDES: &[&str] =
             &["patient", "operatory", "appointment_type", "guarantor", "descriptors", "booking_details", "procedures"];
-        Some(input.query.list("include", includes(INCLUDES)))
-    })?;
-    if include.is_empty() || include.contains(&"guarantor") {
-        // The guarantor is part of the patient.
-        include.push("patient");
+        let mut include = input.query.list("include", includes(INCLUDES));
+        if include.is_empty() || include.contains(&"guarantor") {
+            // The guarantor is part of the patient.
+            include.push("patient");
+        }
+        Some(ShowAppointment { include })
     }
+}
+
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, ShowAppointment { include }): InTenant<ShowAppointment>,
+) -> Answer<One<AppointmentDetail<'static>>> {
     let (location, record) = find(&call, &tenant, AppointmentId(id))?;
     call.audit("read", "appointment", record.id);
     let related = Related { call: &call, tenant: &tenant, asked: &include };
@@ -180,12 +203,14 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
 }
 
 /// GET /appointments/{id}/appointment_descriptors
-pub(crate) async fn descriptors(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, kind) = call.in_tenant(|input| Some(descriptors::read_type(input)))?;
+pub(crate) async fn descriptors(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, asked): InTenant<ListDescriptors>,
+) -> Answer<Listed<AppointmentDescriptorView<'static>>> {
     let (_, record) = find(&call, &tenant, AppointmentId(id))?;
     let found = descriptors_of(&call, &tenant, &record)?;
-    Ok(descriptors::list(&call, &found, kind.as_deref()))
+    Ok(descriptors::list(&call, &found, &asked))
 }
 
 /// One of the caller's appointments; those of other tenants and of closed locations do not exist.

@@ -3,7 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{access::call::Call, http::errors::HttpResult};
+use crate::access::{
+    arguments::Anywhere,
+    call::Call,
+    respond::{Answer, Created},
+};
 
 /// A bearer token for all other calls.
 #[derive(Serialize, JsonSchema)]
@@ -12,8 +16,7 @@ pub(crate) struct BearerToken {
     token: String,
 }
 
-pub(crate) async fn create(mut call: Call) -> HttpResult {
-    call.anywhere(|_| Some(()))?;
+pub(crate) async fn create(call: Call, Anywhere(()): Anywhere<()>) -> Answer<Created<BearerToken>> {
     let lifetime = call.api.token_lifetime(call.key.environment);
     let token = call.api.tokens.mint(call.key.id(), call.api.engine.now(), lifetime);
     Ok(call.show(BearerToken { token }))

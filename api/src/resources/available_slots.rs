@@ -19,13 +19,13 @@ use super::{
 };
 use crate::{
     access::{
+        arguments::{FromInput, InTenant},
         call::Call,
+        input::Input,
+        respond::{Answer, Listed},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{
-        errors::{ApiError, HttpResult},
-        query::Params,
-    },
+    http::errors::ApiError,
     values::{
         kinds::{boolean, id, integer, long_id, one_of, times::date},
         limits::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_INTERVAL, SLOT_MINUTES},
@@ -73,7 +73,7 @@ struct SlotView {
     working_hour_label_id: Option<u64>,
 }
 
-struct SlotsInput {
+pub(crate) struct SlotsInput {
     start_date: Date,
     days: u16,
     appointment_type: Option<u32>,
@@ -88,8 +88,48 @@ struct SlotsInput {
     operatories: Vec<u64>,
 }
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (tenant, asked) = call.in_tenant(|input| SlotsInput::read(&mut input.query))?;
+impl FromInput for SlotsInput {
+    fn from_input(input: &mut Input) -> Option<SlotsInput> {
+        const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];
+        let q = &mut input.query;
+        let (start_date, days) = (q.required("start_date", date()), q.required("days", integer(SLOT_DAYS)));
+        let appointment_type = q.optional("appointment_type_id", id());
+        let source = q.optional("working_hour_source", one_of(SOURCES));
+        let label = q.optional("working_hour_label_id", long_id());
+        let (length, interval) =
+            (q.optional("slot_length", integer(SLOT_MINUTES)), q.optional("slot_interval", integer(SLOT_INTERVAL)));
+        let overlapping = q.defaulted("overlapping_operatory_slots", boolean(), false);
+        let most = i64::from(SlotQuery::MAX_APPOINTMENTS_PER_TIMESLOT);
+        let per_timeslot = q.defaulted("appointments_per_timeslot", integer(1..=most), 1) as u8;
+        let mut locations = q.required_list("lids", id());
+        locations.sort_unstable();
+        locations.dedup();
+        let (most, asked_for) = (SLOT_DAYS.end(), days.unwrap_or_default() * locations.len() as i64);
+        if asked_for > *most {
+            q.problem(format!("days times locations must not be more than {most}, and it is {asked_for}."));
+        }
+        let (providers, operatories) = (q.list("pids", id()), q.list("operatory_ids", long_id()));
+        Some(SlotsInput {
+            start_date: start_date?,
+            days: days? as u16,
+            appointment_type,
+            source,
+            label,
+            length,
+            interval,
+            overlapping,
+            per_timeslot,
+            locations,
+            providers,
+            operatories,
+        })
+    }
+}
+
+pub(crate) async fn list(
+    mut call: Call,
+    InTenant(tenant, asked): InTenant<SlotsInput>,
+) -> Answer<Listed<AvailableSlotsView>> {
     near(asked.start_date, call.api.engine.now())?;
     let locations: Vec<OpenLocation> =
         asked.locations.iter().map(|id| call.location(&tenant, LocationId(*id))).collect::<Result<_, ApiError>>()?;
@@ -209,41 +249,6 @@ pub(crate) fn minutes(asked: Option<i64>, kind: Option<&Record<AppointmentType>>
 }
 
 impl SlotsInput {
-    fn read(q: &mut Params) -> Option<SlotsInput> {
-        const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];
-        let (start_date, days) = (q.required("start_date", date()), q.required("days", integer(SLOT_DAYS)));
-        let appointment_type = q.optional("appointment_type_id", id());
-        let source = q.optional("working_hour_source", one_of(SOURCES));
-        let label = q.optional("working_hour_label_id", long_id());
-        let (length, interval) =
-            (q.optional("slot_length", integer(SLOT_MINUTES)), q.optional("slot_interval", integer(SLOT_INTERVAL)));
-        let overlapping = q.defaulted("overlapping_operatory_slots", boolean(), false);
-        let most = i64::from(SlotQuery::MAX_APPOINTMENTS_PER_TIMESLOT);
-        let per_timeslot = q.defaulted("appointments_per_timeslot", integer(1..=most), 1) as u8;
-        let mut locations = q.required_list("lids", id());
-        locations.sort_unstable();
-        locations.dedup();
-        let (most, asked_for) = (SLOT_DAYS.end(), days.unwrap_or_default() * locations.len() as i64);
-        if asked_for > *most {
-            q.problem(format!("days times locations must not be more than {most}, and it is {asked_for}."));
-        }
-        let (providers, operatories) = (q.list("pids", id()), q.list("operatory_ids", long_id()));
-        Some(SlotsInput {
-            start_date: start_date?,
-            days: days? as u16,
-            appointment_type,
-            source,
-            label,
-            length,
-            interval,
-            overlapping,
-            per_timeslot,
-            locations,
-            providers,
-            operatories,
-        })
-    }
-
     /// Providers belong to the institution; an operatory to one of the locations asked about.
     fn check_ids(&self, call: &Call, tenant: &Tenant, locations: &[OpenLocation]) -> Result<(), ApiError> {
         for id in &self.providers {

@@ -5,8 +5,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    access::call::Call,
-    http::errors::{ApiError, HttpResult, sentence},
+    access::{
+        arguments::Anywhere,
+        call::Call,
+        respond::{Answer, One},
+    },
+    http::errors::{ApiError, sentence},
     values::times::At,
 };
 
@@ -71,13 +75,11 @@ impl From<BackupError> for ApiError {
     }
 }
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    call.anywhere(|_| Some(()))?;
+pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<BackupsView>> {
     Ok(call.show(BackupsView::from(call.api.engine.backups()?)))
 }
 
-pub(crate) async fn make(mut call: Call) -> HttpResult {
-    call.anywhere(|_| Some(()))?;
+pub(crate) async fn make(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<BackupBegun>> {
     let name = call.api.engine.begin_backup()?;
     tracing::info!(key = %call.key.name, name, "a backup was asked for");
     Ok(call.show(BackupBegun { name }))

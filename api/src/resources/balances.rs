@@ -9,19 +9,39 @@ use engine::{
 
 use super::related::{Related, shown};
 use crate::{
-    access::{call::Call, tenancy::OpenLocation},
-    http::errors::{ApiError, HttpResult},
-    values::kinds::{boolean, id, includes, long_id},
+    access::{
+        arguments::{AtLocation, FromInput, Id, InTenant, InTenants},
+        call::Call,
+        input::Input,
+        respond::{Answer, One, Paged},
+        tenancy::OpenLocation,
+    },
+    http::errors::ApiError,
+    records::listing::Listing,
+    values::kinds::{boolean, id, includes},
     views::ledger::{GuarantorBalanceView, InsuranceBalanceView},
 };
 
-pub(crate) async fn of_guarantors(mut call: Call) -> HttpResult {
-    let (location, (zero_too, patient, listing)) = call.at_location(|input| {
+pub(crate) struct ListGuarantorBalances {
+    zero_too: bool,
+    patient: Option<u32>,
+    listing: Listing,
+}
+
+impl FromInput for ListGuarantorBalances {
+    fn from_input(input: &mut Input) -> Option<ListGuarantorBalances> {
         let zero_too = input.query.defaulted("show_zero_balances", boolean(), false);
         let patient = input.query.optional("patient_id", id());
         let listing = input.listing().sort().foreign_ids().id("guarantor_id", Filter::Guarantor);
-        Some((zero_too, patient, listing.since().without_deleted().done()))
-    })?;
+        Some(ListGuarantorBalances { zero_too, patient, listing: listing.since().without_deleted().done() })
+    }
+}
+
+pub(crate) async fn of_guarantors(
+    call: Call,
+    AtLocation(location, asked): AtLocation<ListGuarantorBalances>,
+) -> Answer<Paged<GuarantorBalanceView<'static>>> {
+    let ListGuarantorBalances { zero_too, patient, listing } = asked;
     let listing = match patient {
         Some(patient) => listing.filtered([owed_for(&call, &location, patient)?]),
         None => listing,
@@ -43,9 +63,21 @@ fn owed_for(call: &Call, location: &OpenLocation, patient: u32) -> Result<Filter
     })
 }
 
-pub(crate) async fn of_guarantor(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenants, include) = call.in_tenants(|input| Some(input.query.list("include", includes(&["guarantor"]))))?;
+pub(crate) struct ShowGuarantorBalance {
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ShowGuarantorBalance {
+    fn from_input(input: &mut Input) -> Option<ShowGuarantorBalance> {
+        Some(ShowGuarantorBalance { include: input.query.list("include", includes(&["guarantor"])) })
+    }
+}
+
+pub(crate) async fn of_guarantor(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenants(tenants, ShowGuarantorBalance { include }): InTenants<ShowGuarantorBalance>,
+) -> Answer<One<GuarantorBalanceView<'static>>> {
     let (tenant, entry) = call.entry_of_any::<GuarantorBalance>(&tenants, id)?;
     let related = Related { call: &call, tenant: &tenant, asked: &include };
     let guarantor = related.patient("guarantor", entry.body.guarantor_id)?;
@@ -55,16 +87,27 @@ pub(crate) async fn of_guarantor(mut call: Call) -> HttpResult {
     Ok(call.show(view))
 }
 
-pub(crate) async fn of_insurance(mut call: Call) -> HttpResult {
-    let (location, listing) = call.at_location(|input| {
-        Some(input.listing().sort().patient().id("guarantor_id", Filter::Guarantor).since().without_deleted().done())
-    })?;
+pub(crate) struct ListInsuranceBalances(Listing);
+
+impl FromInput for ListInsuranceBalances {
+    fn from_input(input: &mut Input) -> Option<ListInsuranceBalances> {
+        let listing = input.listing().sort().patient().id("guarantor_id", Filter::Guarantor).since();
+        Some(ListInsuranceBalances(listing.without_deleted().done()))
+    }
+}
+
+pub(crate) async fn of_insurance(
+    call: Call,
+    AtLocation(location, ListInsuranceBalances(listing)): AtLocation<ListInsuranceBalances>,
+) -> Answer<Paged<InsuranceBalanceView>> {
     let page = listing.entries_at::<InsuranceBalance>(&call, &location, |_| true)?;
     Ok(call.page(&page.views(InsuranceBalanceView::of)))
 }
 
-pub(crate) async fn of_insurance_one(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+pub(crate) async fn of_insurance_one(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, ()): InTenant<()>,
+) -> Answer<One<InsuranceBalanceView>> {
     Ok(call.show(InsuranceBalanceView::of(&call.entry::<InsuranceBalance>(&tenant, id)?)))
 }

@@ -8,10 +8,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::resource_names::name;
-use crate::{
-    access::{call::Call, tenancy::OpenLocation},
-    http::errors::HttpResult,
-    values::kinds::id,
+use crate::access::{
+    arguments::{Id, InTenants},
+    call::Call,
+    respond::{Answer, One},
+    tenancy::OpenLocation,
 };
 
 /// What can be read from and written to the health record system of a location.
@@ -99,9 +100,11 @@ impl EhrCapabilitiesView {
     }
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenants, ()) = call.in_tenants(|_| Some(()))?;
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<u32>,
+    InTenants(tenants, ()): InTenants<()>,
+) -> Answer<One<CapabilitiesView>> {
     let OpenLocation { setup: location, .. } = call.location_of_any(&tenants, LocationId(id))?;
     let integrated = location.source.is_some();
     let ehr = if integrated { call.api.engine.description(location.id)?.map(EhrCapabilitiesView::of) } else { None };

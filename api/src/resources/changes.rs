@@ -12,9 +12,15 @@ use serde_json::Value;
 
 use super::resource_names::{self, granted, name, resource};
 use crate::{
-    access::{call::Call, tenancy::OpenLocation},
+    access::{
+        arguments::{AtLocation, FromInput},
+        call::Call,
+        input::Input,
+        respond::{Answer, Paged},
+        tenancy::OpenLocation,
+    },
     http::{
-        errors::{ApiError, HttpResult, name_of},
+        errors::{ApiError, name_of},
         paging::{ListInfo, Page, PageInfo},
     },
     records::visible::is_about_patients,
@@ -44,13 +50,26 @@ pub(crate) struct RecordChangeView {
     record: Value,
 }
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (location, (since, asked, per_page)) = call.at_location(|input| {
+pub(crate) struct ListChanges {
+    since: Option<String>,
+    asked: Vec<Resource>,
+    per_page: usize,
+}
+
+impl FromInput for ListChanges {
+    fn from_input(input: &mut Input) -> Option<ListChanges> {
         let since = input.query.optional("since", text(MAX_TEXT).apart());
         let asked = input.query.list("resource", resource());
         let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
-        Some((since, asked, input.query.defaulted("per_page", integer(range), CHANGES_DEFAULT) as usize))
-    })?;
+        let per_page = input.query.defaulted("per_page", integer(range), CHANGES_DEFAULT) as usize;
+        Some(ListChanges { since, asked, per_page })
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    AtLocation(location, ListChanges { since, asked, per_page }): AtLocation<ListChanges>,
+) -> Answer<Paged<RecordChangeView>> {
     if asked.iter().any(|resource| !granted(*resource, call.key.grants)) {
         return Err(ApiError::grant_missing("financial` or `beta"));
     }

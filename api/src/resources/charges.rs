@@ -7,22 +7,36 @@ use engine::{
 
 use super::related::{Related, shown};
 use crate::{
-    access::call::Call,
-    http::errors::{ApiError, HttpResult},
-    values::{
-        kinds::{includes, long_id},
-        limits::MAX_RELATED,
+    access::{
+        arguments::{AtLocation, FromInput, Id, InTenant},
+        call::Call,
+        input::Input,
+        respond::{Answer, One, Paged},
     },
-    views::ledger::{ClaimPayoutView, ClaimTotals, ClaimView},
+    http::errors::ApiError,
+    records::listing::Listing,
+    values::{kinds::includes, limits::MAX_RELATED},
+    views::ledger::{ChargeView, ClaimPayoutView, ClaimTotals, ClaimView},
 };
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (location, (include, listing)) = call.at_location(|input| {
+pub(crate) struct ListCharges {
+    include: Vec<&'static str>,
+    listing: Listing,
+}
+
+impl FromInput for ListCharges {
+    fn from_input(input: &mut Input) -> Option<ListCharges> {
         let include = input.query.list("include", includes(&["claim_payouts"]));
         let listing = input.listing().sort().foreign_ids().patient().id("provider_id", Filter::Provider);
         let listing = listing.id("procedure_id", Filter::Procedure).id("guarantor_id", Filter::Guarantor);
-        Some((include, listing.since().include_deleted().done()))
-    })?;
+        Some(ListCharges { include, listing: listing.since().include_deleted().done() })
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    AtLocation(location, ListCharges { include, listing }): AtLocation<ListCharges>,
+) -> Answer<Paged<ChargeView<'static>>> {
     let page = listing.entries_at::<Charge>(&call, &location, |_| true)?;
     let mut views = page.views(|it| call.charge(it));
     if !include.is_empty() {
@@ -33,13 +47,23 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     Ok(call.page(&views))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, include) = call.in_tenant(|input| {
+pub(crate) struct ShowCharge {
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ShowCharge {
+    fn from_input(input: &mut Input) -> Option<ShowCharge> {
         const INCLUDES: &[&str] =
             &["patient", "provider", "procedure", "guarantor", "claims", "claim_payouts", "totals"];
-        Some(input.query.list("include", includes(INCLUDES)))
-    })?;
+        Some(ShowCharge { include: input.query.list("include", includes(INCLUDES)) })
+    }
+}
+
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, ShowCharge { include }): InTenant<ShowCharge>,
+) -> Answer<One<ChargeView<'static>>> {
     let entry = call.entry::<Charge>(&tenant, id)?;
     let related = Related { call: &call, tenant: &tenant, asked: &include };
     let patient = related.patient("patient", entry.body.patient_id)?;

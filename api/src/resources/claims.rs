@@ -7,28 +7,52 @@ use engine::{
 
 use super::related::{Related, shown};
 use crate::{
-    access::call::Call,
-    http::errors::HttpResult,
-    values::kinds::{includes, long_id, times::date},
+    access::{
+        arguments::{AtLocation, FromInput, Id, InTenant},
+        call::Call,
+        input::Input,
+        respond::{Answer, One, Paged},
+    },
+    records::listing::Listing,
+    values::kinds::{includes, times::date},
     views::ledger::{ChargePayoutView, ChargeView, ClaimView},
 };
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (location, listing) = call.at_location(|input| {
+pub(crate) struct ListClaims(Listing);
+
+impl FromInput for ListClaims {
+    fn from_input(input: &mut Input) -> Option<ListClaims> {
         let listing = input.listing().sort().foreign_ids().patient().id("guarantor_id", Filter::Guarantor);
         let listing = listing.id("provider_id", Filter::Provider).since();
-        Some(listing.by("date_of_service", date(), Filter::DateOfService).include_deleted().done())
-    })?;
+        let listing = listing.by("date_of_service", date(), Filter::DateOfService);
+        Some(ListClaims(listing.include_deleted().done()))
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    AtLocation(location, ListClaims(listing)): AtLocation<ListClaims>,
+) -> Answer<Paged<ClaimView<'static>>> {
     let page = listing.entries_at::<Claim>(&call, &location, |_| true)?;
     Ok(call.page(&page.views(ClaimView::of)))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, include) = call.in_tenant(|input| {
+pub(crate) struct ShowClaim {
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ShowClaim {
+    fn from_input(input: &mut Input) -> Option<ShowClaim> {
         const INCLUDES: &[&str] = &["patient", "provider", "guarantor", "charges", "charge_payouts"];
-        Some(input.query.list("include", includes(INCLUDES)))
-    })?;
+        Some(ShowClaim { include: input.query.list("include", includes(INCLUDES)) })
+    }
+}
+
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, ShowClaim { include }): InTenant<ShowClaim>,
+) -> Answer<One<ClaimView<'static>>> {
     let entry = call.entry::<Claim>(&tenant, id)?;
     let related = Related { call: &call, tenant: &tenant, asked: &include };
     let patient = related.patient("patient", entry.body.patient_id)?;

@@ -7,51 +7,98 @@ use engine::{
         RecallType, TreatmentPlan, record::Record,
     },
 };
+use location::{
+    time::{DAY, Timestamp},
+    zone::Date,
+};
 
 use crate::{
-    access::call::Call,
-    http::errors::{ApiError, HttpResult},
-    records::listing::{called, foreign_ids},
+    access::{
+        arguments::{AtLocation, FromInput, Id, InLocations, InTenant},
+        call::Call,
+        input::Input,
+        respond::{Answer, Empty, Listed, One, Paged},
+    },
+    http::errors::ApiError,
+    records::listing::{Listing, called, foreign_ids},
     values::{
         kinds::{
-            long_id, one_of,
+            one_of,
             times::{date, instant},
         },
         reasons::Reason,
     },
     views::{
-        clinical::{ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, RecallTypeView},
+        clinical::{
+            ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
+            RecallTypeView, TreatmentPlanView,
+        },
         talk::ConversationView,
     },
 };
 
-pub(crate) async fn categories(mut call: Call) -> HttpResult {
-    let (location, listing) = call.at_location(|input| Some(input.listing().foreign_ids().without_deleted().done()))?;
+pub(crate) struct ListProcedureCodeCategories(Listing);
+
+impl FromInput for ListProcedureCodeCategories {
+    fn from_input(input: &mut Input) -> Option<ListProcedureCodeCategories> {
+        Some(ListProcedureCodeCategories(input.listing().foreign_ids().without_deleted().done()))
+    }
+}
+
+pub(crate) async fn categories(
+    call: Call,
+    AtLocation(location, ListProcedureCodeCategories(listing)): AtLocation<ListProcedureCodeCategories>,
+) -> Answer<Paged<ProcedureCodeCategoryView<'static>>> {
     let page = listing.entries(&call, &location.sources(), |_| true)?;
     Ok(call.page_of(&page, ProcedureCodeCategoryView::of))
 }
 
-pub(crate) async fn category(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (location, ()) = call.at_location(|_| Some(()))?;
+pub(crate) async fn category(
+    call: Call,
+    Id(id): Id<u64>,
+    AtLocation(location, ()): AtLocation<()>,
+) -> Answer<One<ProcedureCodeCategoryView<'static>>> {
     Ok(call.show(ProcedureCodeCategoryView::of(&call.entry_at::<ProcedureCodeCategory>(&location, id)?)))
 }
 
+pub(crate) struct ListProcedureCodes(Listing);
+
+impl FromInput for ListProcedureCodes {
+    fn from_input(input: &mut Input) -> Option<ListProcedureCodes> {
+        Some(ListProcedureCodes(input.listing().foreign_ids().since().done()))
+    }
+}
+
 /// Deleted ones are not active any more.
-pub(crate) async fn codes(mut call: Call) -> HttpResult {
-    let (location, listing) = call.at_location(|input| Some(input.listing().foreign_ids().since().done()))?;
+pub(crate) async fn codes(
+    call: Call,
+    AtLocation(location, ListProcedureCodes(listing)): AtLocation<ListProcedureCodes>,
+) -> Answer<Paged<ProcedureCodeView<'static>>> {
     let page = listing.entries::<ProcedureCode>(&call, &location.sources(), |_| true)?;
     Ok(call.page_of(&page, |it| ProcedureCodeView::of(it, call.adapter_of(it))))
 }
 
-pub(crate) async fn procedures(mut call: Call) -> HttpResult {
-    let (tenant, location, (listing, started, ended)) = call.in_locations(|input| {
+pub(crate) struct ListProcedures {
+    listing: Listing,
+    started: Within<Date>,
+    ended: Within<Date>,
+}
+
+impl FromInput for ListProcedures {
+    fn from_input(input: &mut Input) -> Option<ListProcedures> {
         let q = &mut input.query;
         let started = (q.optional("started_after", date()), q.optional("started_before", date()));
         let ended = (q.optional("ended_after", date()), q.optional("ended_before", date()));
         let listing = input.listing().sort().since().patient().id("provider_id", Filter::Provider);
-        Some((listing.id("appointment_id", Filter::Appointment).done(), started, ended))
-    })?;
+        let listing = listing.id("appointment_id", Filter::Appointment).done();
+        Some(ListProcedures { listing, started, ended })
+    }
+}
+
+pub(crate) async fn procedures(
+    call: Call,
+    InLocations(tenant, location, ListProcedures { listing, started, ended }): InLocations<ListProcedures>,
+) -> Answer<Paged<ProcedureView<'static>>> {
     let page = listing.entries(&call, &call.sources_at(&tenant, location.as_ref()), |it: &Record<Procedure>| {
         let (start, end) = (it.body.start_date.map(|day| day.0), it.body.end_date.map(|day| day.0));
         between(start, started) && between(end, ended)
@@ -59,24 +106,37 @@ pub(crate) async fn procedures(mut call: Call) -> HttpResult {
     Ok(call.page_of(&page, |it| call.procedure(it)))
 }
 
-pub(crate) async fn procedure(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+pub(crate) async fn procedure(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, ()): InTenant<()>,
+) -> Answer<One<ProcedureView<'static>>> {
     Ok(call.show(call.procedure(&call.entry(&tenant, id)?)))
 }
 
-pub(crate) async fn plans(mut call: Call) -> HttpResult {
-    const STATUSES: &[(&str, PlanStatus)] = &[
-        ("not_applicable", PlanStatus::NotApplicable),
-        ("proposed", PlanStatus::Proposed),
-        ("accepted", PlanStatus::Accepted),
-        ("rejected", PlanStatus::Rejected),
-        ("completed", PlanStatus::Completed),
-    ];
-    let (tenant, (listing, status)) = call.in_tenant(|input| {
+pub(crate) struct ListTreatmentPlans {
+    listing: Listing,
+    status: Option<PlanStatus>,
+}
+
+impl FromInput for ListTreatmentPlans {
+    fn from_input(input: &mut Input) -> Option<ListTreatmentPlans> {
+        const STATUSES: &[(&str, PlanStatus)] = &[
+            ("not_applicable", PlanStatus::NotApplicable),
+            ("proposed", PlanStatus::Proposed),
+            ("accepted", PlanStatus::Accepted),
+            ("rejected", PlanStatus::Rejected),
+            ("completed", PlanStatus::Completed),
+        ];
         let status = input.query.optional("status", one_of(STATUSES));
-        Some((input.listing().since().patient().without_deleted().done(), status))
-    })?;
+        Some(ListTreatmentPlans { listing: input.listing().since().patient().without_deleted().done(), status })
+    }
+}
+
+pub(crate) async fn plans(
+    call: Call,
+    InTenant(tenant, ListTreatmentPlans { listing, status }): InTenant<ListTreatmentPlans>,
+) -> Answer<Paged<TreatmentPlanView<'static>>> {
     let keep = |it: &Record<TreatmentPlan>| status.is_none_or(|status| it.body.status == Some(status));
     let page = listing.entries(&call, &call.sources(&tenant), keep)?;
     let mut procedures = Vec::with_capacity(page.rows.len());
@@ -87,9 +147,11 @@ pub(crate) async fn plans(mut call: Call) -> HttpResult {
     Ok(call.page_of(&page, |plan| call.treatment_plan(plan, procedures.next().into_iter().flatten())))
 }
 
-pub(crate) async fn plan(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+pub(crate) async fn plan(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, ()): InTenant<()>,
+) -> Answer<One<TreatmentPlanView<'static>>> {
     let plan = call.entry(&tenant, id)?;
     Ok(call.show(call.treatment_plan(&plan, &procedures_of(&call, &plan)?)))
 }
@@ -102,42 +164,77 @@ fn procedures_of(call: &Call, plan: &Record<TreatmentPlan>) -> Result<Vec<Record
     Ok(procedures)
 }
 
-pub(crate) async fn notes(mut call: Call) -> HttpResult {
-    let (location, (listing, entered)) = call.at_location(|input| {
+pub(crate) struct ListClinicalNotes {
+    listing: Listing,
+    entered: Within<Timestamp>,
+}
+
+impl FromInput for ListClinicalNotes {
+    fn from_input(input: &mut Input) -> Option<ListClinicalNotes> {
         let (q, clock) = (&mut input.query, &input.clock);
         let entered = (q.optional("entered_after", instant(clock)), q.optional("entered_before", instant(clock)));
         let notes = input.listing().since().patient().id("procedure_id", Filter::Procedure);
-        Some((notes.without_deleted().done(), entered))
-    })?;
+        Some(ListClinicalNotes { listing: notes.without_deleted().done(), entered })
+    }
+}
+
+pub(crate) async fn notes(
+    call: Call,
+    AtLocation(location, ListClinicalNotes { listing, entered }): AtLocation<ListClinicalNotes>,
+) -> Answer<Paged<ClinicalNoteView<'static>>> {
     let keep = |it: &Record<ClinicalNote>| between(it.body.entered_at.map(|it| it.at()), entered);
     let page = listing.entries(&call, &location.sources(), keep)?;
     Ok(call.page_of(&page, ClinicalNoteView::of))
 }
 
-pub(crate) async fn recall_types(mut call: Call) -> HttpResult {
-    let (location, (foreign_ids, since)) = call.at_location(|input| {
+pub(crate) struct ListRecallTypes {
+    foreign_ids: Vec<Vec<String>>,
+    since: Option<Timestamp>,
+}
+
+impl FromInput for ListRecallTypes {
+    fn from_input(input: &mut Input) -> Option<ListRecallTypes> {
         let q = &mut input.query;
-        Some((foreign_ids(q), q.optional("updated_since", instant(&input.clock))))
-    })?;
+        Some(ListRecallTypes { foreign_ids: foreign_ids(q), since: q.optional("updated_since", instant(&input.clock)) })
+    }
+}
+
+pub(crate) async fn recall_types(
+    mut call: Call,
+    AtLocation(location, ListRecallTypes { foreign_ids, since }): AtLocation<ListRecallTypes>,
+) -> Answer<Listed<RecallTypeView<'static>>> {
     let sources = location.sources();
     let filters = since.map(Filter::UpdatedSince).into_iter().chain(called(&sources, &foreign_ids)).collect();
     let types: Vec<Record<RecallType>> = call.whole_entries(&sources, filters)?;
     Ok(call.list(&types.iter().map(|it| RecallTypeView::of(it, call.adapter_of(it))).collect::<Vec<_>>()))
 }
 
-pub(crate) async fn recall_type(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+pub(crate) async fn recall_type(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, ()): InTenant<()>,
+) -> Answer<One<RecallTypeView<'static>>> {
     let kind = call.entry(&tenant, id)?;
     Ok(call.show(RecallTypeView::of(&kind, call.adapter_of(&kind))))
 }
 
-pub(crate) async fn recalls(mut call: Call) -> HttpResult {
-    let (location, (listing, due)) = call.at_location(|input| {
+pub(crate) struct ListPatientRecalls {
+    listing: Listing,
+    due: Option<Timestamp>,
+}
+
+impl FromInput for ListPatientRecalls {
+    fn from_input(input: &mut Input) -> Option<ListPatientRecalls> {
         let due = input.query.optional("due_after", instant(&input.clock));
         let recalls = input.listing().sort().since().foreign_ids().patient().id("recall_id", Filter::RecallType);
-        Some((recalls.without_deleted().done(), due))
-    })?;
+        Some(ListPatientRecalls { listing: recalls.without_deleted().done(), due })
+    }
+}
+
+pub(crate) async fn recalls(
+    call: Call,
+    AtLocation(location, ListPatientRecalls { listing, due }): AtLocation<ListPatientRecalls>,
+) -> Answer<Paged<PatientRecallView<'static>>> {
     let page = listing.entries(&call, &location.sources(), |it: &Record<PatientRecall>| {
         due.is_none_or(|due| it.body.date_due.is_some_and(|day| midnight(day.0) > due))
     })?;
@@ -147,9 +244,11 @@ pub(crate) async fn recalls(mut call: Call) -> HttpResult {
     Ok(call.page_of(&page, view))
 }
 
-pub(crate) async fn recall(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+pub(crate) async fn recall(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, ()): InTenant<()>,
+) -> Answer<One<PatientRecallView<'static>>> {
     let recall = call.entry(&tenant, id)?;
     let kind = kind_of(&call, &recall)?;
     Ok(call.show(PatientRecallView::of(&recall, kind.as_ref(), call.adapter_of(&recall))))
@@ -160,26 +259,36 @@ fn kind_of(call: &Call, recall: &Record<PatientRecall>) -> Result<Option<Record<
     Ok(call.api.engine.entry(recall.source(), id)?)
 }
 
-pub(crate) async fn conversations(mut call: Call) -> HttpResult {
-    let (location, listing) =
-        call.at_location(|input| Some(input.listing().foreign_ids().since().patient().include_deleted().done()))?;
+pub(crate) struct ListConversations(Listing);
+
+impl FromInput for ListConversations {
+    fn from_input(input: &mut Input) -> Option<ListConversations> {
+        Some(ListConversations(input.listing().foreign_ids().since().patient().include_deleted().done()))
+    }
+}
+
+pub(crate) async fn conversations(
+    call: Call,
+    AtLocation(location, ListConversations(listing)): AtLocation<ListConversations>,
+) -> Answer<Paged<ConversationView<'static>>> {
     let page = listing.entries::<Conversation>(&call, &location.sources(), |_| true)?;
     Ok(call.page_of(&page, |it| ConversationView::of(it, call.adapter_of(it))))
 }
 
 /// Nobody may: no EHR takes them (specification 4.10).
-pub(crate) async fn message(mut call: Call) -> HttpResult {
-    call.path_id(long_id())?;
-    call.in_tenant(|_| Some(()))?;
+pub(crate) async fn message(_: Call, _: Id<u64>, _: InTenant<()>) -> Answer<Empty> {
     Err(ApiError::Forbidden.because(Reason::MessagesNotSupported))
 }
 
-/// After the one and before the other, where they are given; what has no time is neither.
-fn between<T: PartialOrd>(it: Option<T>, (after, before): (Option<T>, Option<T>)) -> bool {
+/// After the one and before the other, where they are given.
+type Within<T> = (Option<T>, Option<T>);
+
+/// What has no time is neither.
+fn between<T: PartialOrd>(it: Option<T>, (after, before): Within<T>) -> bool {
     after.is_none_or(|after| it.as_ref().is_some_and(|it| *it > after))
         && before.is_none_or(|before| it.as_ref().is_some_and(|it| *it < before))
 }
 
-fn midnight(day: location::zone::Date) -> location::time::Timestamp {
-    location::time::Timestamp(i64::from(day.0) * location::time::DAY)
+fn midnight(day: Date) -> Timestamp {
+    Timestamp(i64::from(day.0) * DAY)
 }

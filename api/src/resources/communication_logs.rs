@@ -10,14 +10,21 @@ use engine::{
 };
 use location::{
     decision::Refusal,
-    time::{DAY, MINUTE, Millis},
+    time::{DAY, MINUTE, Millis, Timestamp},
 };
+use uuid::Uuid;
 
 use crate::{
-    access::call::Call,
-    http::errors::{ApiError, HttpResult},
+    access::{
+        arguments::{AtLocation, FromInput, Id, InTenant},
+        call::Call,
+        input::Input,
+        respond::{Accepted, Answer, One, Paged},
+    },
+    http::errors::ApiError,
+    records::listing::Listing,
     values::{
-        kinds::{filled, id, one_of, sorts, text, times::instant, uuid},
+        kinds::{filled, id, one_of, sorts, text, times::instant},
         limits::MAX_NOTE,
         reasons::Reason,
         record_uuid,
@@ -43,9 +50,15 @@ const MODES: &[(&str, Mode)] = &[
 const CLOCKS_APART: Millis = 5 * MINUTE;
 const DIRECTIONS: &[(&str, Direction)] = &[("sent", Direction::Sent), ("received", Direction::Received)];
 
-/// Ids rise with the time a request was made, so their order is the one by `created_at`.
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (location, (listing, status, since)) = call.at_location(|input| {
+pub(crate) struct ListCommunicationLogs {
+    listing: Listing,
+    status: Option<WriteStatus>,
+    since: Timestamp,
+}
+
+impl FromInput for ListCommunicationLogs {
+    /// Ids rise with the time a request was made, so their order is the one by `created_at`.
+    fn from_input(input: &mut Input) -> Option<ListCommunicationLogs> {
         let status = input.query.optional("status", one_of(STATUSES));
         let since = input.query.optional("created_since", instant(&input.clock));
         if since.is_some_and(|since| since < input.now.minus(MOST_DAYS * DAY)) {
@@ -56,8 +69,14 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         let descending = sort.first().is_some_and(|sort| sort.descending);
         // What was created since was also changed since, which the index knows.
         let logs = input.listing().patient().descending(descending).filtered([Filter::UpdatedSince(since)]);
-        Some((logs.done(), status, since))
-    })?;
+        Some(ListCommunicationLogs { listing: logs.done(), status, since })
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    AtLocation(location, ListCommunicationLogs { listing, status, since }): AtLocation<ListCommunicationLogs>,
+) -> Answer<Paged<CommunicationLogView<'static>>> {
     let here = Some(location.setup.id.0);
     let page = listing.entries(&call, &location.sources(), |it: &Record<CommunicationLog>| {
         // Those recorded in the EHR itself have no write of ours.
@@ -68,9 +87,11 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     Ok(call.page_of(&page, CommunicationLogView::of))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(uuid())?;
-    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<Uuid>,
+    InTenant(tenant, ()): InTenant<()>,
+) -> Answer<One<CommunicationLogView<'static>>> {
     let missing = || ApiError::NotFound(format!("Communication Log with id {id}"));
     let (source, own) =
         record_uuid::id_in(CommunicationLog::RESOURCE, call.sources(&tenant), &id).ok_or_else(missing)?;
@@ -80,8 +101,10 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     Ok(call.show(CommunicationLogView::of(&entry)))
 }
 
-pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (location, log) = call.at_location(|input| {
+pub(crate) struct NewCommunicationLog(CommunicationLog);
+
+impl FromInput for NewCommunicationLog {
+    fn from_input(input: &mut Input) -> Option<NewCommunicationLog> {
         let b = &mut input.body;
         let patient_id = b.required("communication_log.patient_id", id());
         let note = b.required("communication_log.note", filled(text(MAX_NOTE)));
@@ -95,8 +118,15 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
         }
         let occurred_at = occurred_at.into();
         let (patient_id, note) = (patient_id?, note?);
-        Some(CommunicationLog { patient_id, note, mode, direction, occurred_at, extra: Vec::new() })
-    })?;
+        let log = CommunicationLog { patient_id, note, mode, direction, occurred_at, extra: Vec::new() };
+        Some(NewCommunicationLog(log))
+    }
+}
+
+pub(crate) async fn create(
+    mut call: Call,
+    AtLocation(location, NewCommunicationLog(log)): AtLocation<NewCommunicationLog>,
+) -> Answer<Accepted<CommunicationLogView<'static>>> {
     let not_supported =
         || ApiError::Refused("EMR does not support communication logs.".into()).because(Reason::NotSupportedByEhr);
     if location.setup.source.is_none() {

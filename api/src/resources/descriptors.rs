@@ -1,6 +1,5 @@
 //! Appointment descriptors, wherever they are listed: of appointments, appointment types and locations.
 
-use actix_web::HttpResponse;
 use engine::{
     lists::{ListQuery, Order, PageRequest},
     records::{AppointmentDescriptor, record::Record},
@@ -8,10 +7,16 @@ use engine::{
 use location::ids::LocationId;
 
 use crate::{
-    access::{call::Call, input::Input, tenancy::Tenant},
-    http::errors::{ApiError, HttpResult},
+    access::{
+        arguments::{FromInput, Id, InTenants},
+        call::Call,
+        input::Input,
+        respond::{Answer, Listed},
+        tenancy::Tenant,
+    },
+    http::errors::ApiError,
     values::{
-        kinds::{id, text},
+        kinds::text,
         limits::{MAX_NAME, MAX_WHOLE_LIST},
     },
     views::catalogue::AppointmentDescriptorView,
@@ -19,8 +24,14 @@ use crate::{
 
 type Descriptor = Record<AppointmentDescriptor>;
 
-pub(crate) fn read_type(input: &mut Input) -> Option<String> {
-    input.query.optional("descriptor_type", text(MAX_NAME))
+pub(crate) struct ListDescriptors {
+    kind: Option<String>,
+}
+
+impl FromInput for ListDescriptors {
+    fn from_input(input: &mut Input) -> Option<ListDescriptors> {
+        Some(ListDescriptors { kind: input.query.optional("descriptor_type", text(MAX_NAME)) })
+    }
 }
 
 /// Those of these ids that are still there, each once.
@@ -45,19 +56,25 @@ pub(crate) fn views<'a>(call: &'a Call, found: &'a [Descriptor]) -> Vec<Appointm
     found.iter().map(|it| AppointmentDescriptorView::of(it, adapter(it))).collect()
 }
 
-pub(crate) fn list(call: &Call, found: &[Descriptor], kind: Option<&str>) -> HttpResponse {
-    let wanted = |it: &&Descriptor| kind.is_none_or(|kind| it.body.kind.eq_ignore_ascii_case(kind));
+pub(crate) fn list(
+    call: &Call,
+    found: &[Descriptor],
+    ListDescriptors { kind }: &ListDescriptors,
+) -> Listed<AppointmentDescriptorView<'static>> {
+    let wanted = |it: &&Descriptor| kind.as_ref().is_none_or(|kind| it.body.kind.eq_ignore_ascii_case(kind));
     let wanted: Vec<Descriptor> = found.iter().filter(wanted).cloned().collect();
     call.list(&views(call, &wanted))
 }
 
 /// GET /locations/{id}/appointment_descriptors
-pub(crate) async fn of_location(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenants, kind) = call.in_tenants(|input| Some(read_type(input)))?;
+pub(crate) async fn of_location(
+    call: Call,
+    Id(id): Id<u32>,
+    InTenants(tenants, asked): InTenants<ListDescriptors>,
+) -> Answer<Listed<AppointmentDescriptorView<'static>>> {
     let location = call.location_of_any(&tenants, LocationId(id))?;
     let query = ListQuery::new(location.sources(), Order::Id);
     let here = |it: &Descriptor| it.deleted_at.is_none() && it.location_id.is_none_or(|location| location == id);
     let found = call.api.engine.list(&query, &PageRequest::whole(MAX_WHOLE_LIST), here)?.rows;
-    Ok(list(&call, &found, kind.as_deref()))
+    Ok(list(&call, &found, &asked))
 }

@@ -6,29 +6,57 @@ use engine::{
 };
 
 use crate::{
-    access::call::Call,
-    http::errors::HttpResult,
+    access::{
+        arguments::{AtLocation, FromInput, Id, InTenant},
+        call::Call,
+        input::Input,
+        respond::{Answer, One, Paged},
+    },
+    records::listing::Listing,
     values::{
-        kinds::{boolean, includes, long_id},
+        kinds::{boolean, includes},
         limits::MAX_WHOLE_LIST,
     },
     views::catalogue::{FeeScheduleView, FeeView, ProcedureFee},
 };
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (location, (active, listing)) = call.at_location(|input| {
+pub(crate) struct ListFeeSchedules {
+    active: bool,
+    listing: Listing,
+}
+
+impl FromInput for ListFeeSchedules {
+    fn from_input(input: &mut Input) -> Option<ListFeeSchedules> {
         let active = input.query.defaulted("active", boolean(), true);
-        Some((active, input.listing().since().done()))
-    })?;
+        Some(ListFeeSchedules { active, listing: input.listing().since().done() })
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    AtLocation(location, ListFeeSchedules { active, listing }): AtLocation<ListFeeSchedules>,
+) -> Answer<Paged<FeeScheduleView<'static>>> {
     // Where the EHR does not tell, a schedule is in use.
     let in_use = |it: &Record<FeeSchedule>| it.body.active.unwrap_or(true) && it.deleted_at.is_none();
     let page = listing.entries_at(&call, &location, |it| active == in_use(it))?;
     Ok(call.page(&page.views(FeeScheduleView::of)))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, include) = call.in_tenant(|input| Some(input.query.list("include", includes(&["procedure_fees"]))))?;
+pub(crate) struct ShowFeeSchedule {
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ShowFeeSchedule {
+    fn from_input(input: &mut Input) -> Option<ShowFeeSchedule> {
+        Some(ShowFeeSchedule { include: input.query.list("include", includes(&["procedure_fees"])) })
+    }
+}
+
+pub(crate) async fn show(
+    mut call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, ShowFeeSchedule { include }): InTenant<ShowFeeSchedule>,
+) -> Answer<One<FeeScheduleView<'static>>> {
     let entry = call.entry::<FeeSchedule>(&tenant, id)?;
     let mut fees = Vec::new();
     if !include.is_empty() {
@@ -43,10 +71,19 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     Ok(call.show(view))
 }
 
-pub(crate) async fn fees(mut call: Call) -> HttpResult {
-    let (location, listing) = call.at_location(|input| {
-        Some(input.listing().id("fee_schedule_id", Filter::FeeSchedule).since().without_deleted().done())
-    })?;
+pub(crate) struct ListFees(Listing);
+
+impl FromInput for ListFees {
+    fn from_input(input: &mut Input) -> Option<ListFees> {
+        let listing = input.listing().id("fee_schedule_id", Filter::FeeSchedule).since();
+        Some(ListFees(listing.without_deleted().done()))
+    }
+}
+
+pub(crate) async fn fees(
+    call: Call,
+    AtLocation(location, ListFees(listing)): AtLocation<ListFees>,
+) -> Answer<Paged<FeeView<'static>>> {
     let page = listing.entries_at::<Fee>(&call, &location, |_| true)?;
     Ok(call.page(&page.views(FeeView::of)))
 }

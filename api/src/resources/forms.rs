@@ -12,25 +12,44 @@ use uuid::Uuid;
 
 use super::patients::find_at;
 use crate::{
-    access::{call::Call, tenancy::OpenLocation},
-    http::errors::{ApiError, HttpResult},
+    access::{
+        arguments::{AtLocation, FormId, FromInput, Id},
+        call::Call,
+        input::Input,
+        respond::{Answer, Created, One, Paged},
+        tenancy::OpenLocation,
+    },
+    http::errors::ApiError,
+    records::listing::Listing,
     values::{
-        kinds::{Kind, id, json_object, long_id, uuid},
+        kinds::{Kind, id, json_object, uuid},
         limits::MAX_ANSWERS,
         record_uuid,
     },
     views::forms::{FormResponseView, FormSchemaDetail, FormSchemaView},
 };
 
-pub(crate) async fn schemas(mut call: Call) -> HttpResult {
-    let (location, listing) = call.at_location(|input| Some(input.listing().without_deleted().done()))?;
+pub(crate) struct ListFormSchemas(Listing);
+
+impl FromInput for ListFormSchemas {
+    fn from_input(input: &mut Input) -> Option<ListFormSchemas> {
+        Some(ListFormSchemas(input.listing().without_deleted().done()))
+    }
+}
+
+pub(crate) async fn schemas(
+    call: Call,
+    AtLocation(location, ListFormSchemas(listing)): AtLocation<ListFormSchemas>,
+) -> Answer<Paged<FormSchemaView<'static>>> {
     let page = listing.entries(&call, &location.sources(), |_| true)?;
     Ok(call.page_of(&page, FormSchemaView::of))
 }
 
-pub(crate) async fn schema(mut call: Call) -> HttpResult {
-    let id = call.path("uuid", uuid())?;
-    let (location, ()) = call.at_location(|_| Some(()))?;
+pub(crate) async fn schema(
+    call: Call,
+    FormId(id): FormId,
+    AtLocation(location, ()): AtLocation<()>,
+) -> Answer<One<FormSchemaDetail<'static>>> {
     let schema: Record<FormSchema> = call.entry_at(&location, schema_id(&location, &id)?)?;
     Ok(call.show(FormSchemaDetail::of(&schema)))
 }
@@ -40,32 +59,58 @@ fn schema_id(location: &OpenLocation, id: &Uuid) -> Result<u64, ApiError> {
     found.map(|(_, id)| id).ok_or_else(|| ApiError::NotFound(format!("Form Schema with id {id}")))
 }
 
-pub(crate) async fn responses(mut call: Call) -> HttpResult {
-    let (location, (listing, patient)) = call.at_location(|input| {
+pub(crate) struct ListFormResponses {
+    listing: Listing,
+    patient: u32,
+}
+
+impl FromInput for ListFormResponses {
+    fn from_input(input: &mut Input) -> Option<ListFormResponses> {
         let patient = input.query.required("patient_id", id());
-        Some((input.listing().foreign_ids().without_deleted().done(), patient?))
-    })?;
+        let listing = input.listing().foreign_ids().without_deleted().done();
+        Some(ListFormResponses { listing, patient: patient? })
+    }
+}
+
+pub(crate) async fn responses(
+    call: Call,
+    AtLocation(location, ListFormResponses { listing, patient }): AtLocation<ListFormResponses>,
+) -> Answer<Paged<FormResponseView<'static>>> {
     find_at(&call, &location, patient)?;
     let listing = listing.filtered([Filter::Patient(patient.into())]);
     let page = listing.entries(&call, &location.sources(), |_| true)?;
     Ok(call.page_of(&page, |it| FormResponseView::of(it, call.adapter_of(it))))
 }
 
-pub(crate) async fn response(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (location, ()) = call.at_location(|_| Some(()))?;
+pub(crate) async fn response(
+    call: Call,
+    Id(id): Id<u64>,
+    AtLocation(location, ()): AtLocation<()>,
+) -> Answer<One<FormResponseView<'static>>> {
     let response: Record<FormResponse> = call.entry_at(&location, id)?;
     Ok(call.show(FormResponseView::of(&response, call.adapter_of(&response))))
 }
 
-pub(crate) async fn respond(mut call: Call) -> HttpResult {
-    let (location, (patient_id, schema, answers)) = call.at_location(|input| {
+pub(crate) struct NewFormResponse {
+    patient_id: u32,
+    schema: Uuid,
+    answers: Json,
+}
+
+impl FromInput for NewFormResponse {
+    fn from_input(input: &mut Input) -> Option<NewFormResponse> {
         let b = &mut input.body;
         let patient_id = b.required("form_response.patient_id", id());
         let schema = b.required("form_response.form_schema_id", uuid());
         let answers = b.required("form_response.patient_submitted_data", answers());
-        Some((patient_id?, schema?, answers?))
-    })?;
+        Some(NewFormResponse { patient_id: patient_id?, schema: schema?, answers: answers? })
+    }
+}
+
+pub(crate) async fn respond(
+    mut call: Call,
+    AtLocation(location, NewFormResponse { patient_id, schema, answers }): AtLocation<NewFormResponse>,
+) -> Answer<Created<FormResponseView<'static>>> {
     let form_schema_id = schema_id(&location, &schema)?;
     let submitted_at = call.api.engine.now().into();
     let response = FormResponse { patient_id, form_schema_id, answers_json: answers, submitted_at, extra: Vec::new() };

@@ -8,9 +8,14 @@ use serde::Serialize;
 
 use super::locations::shown;
 use crate::{
-    access::{call::Call, tenancy::Tenant},
-    http::errors::{ApiError, HttpResult},
-    values::{kinds::id, times::At},
+    access::{
+        arguments::{Anywhere, Id},
+        call::Call,
+        respond::{Answer, Listed, One},
+        tenancy::Tenant,
+    },
+    http::errors::ApiError,
+    values::times::At,
     views::locations::LocationBasic,
 };
 
@@ -44,16 +49,17 @@ pub(crate) struct InstitutionDetail<'a> {
     locations: Vec<LocationBasic<'a>>,
 }
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    call.anywhere(|_| Some(()))?;
+pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<Listed<InstitutionDetail<'static>>> {
     let tenants = call.tenants();
     let rows = tenants.iter().map(|tenant| view(&call, tenant)).collect::<Result<Vec<_>, _>>()?;
     Ok(call.list(&rows))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    call.anywhere(|_| Some(()))?;
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<u32>,
+    Anywhere(()): Anywhere<()>,
+) -> Answer<One<InstitutionDetail<'static>>> {
     let tenant = call.tenants().into_iter().find(|tenant| tenant.institution.id.0 == id);
     let tenant = tenant.ok_or_else(|| ApiError::NotFound(format!("Institution with id {id}")))?;
     Ok(call.show(view(&call, &tenant)?))

@@ -8,17 +8,18 @@ use engine::{
         values::Day,
     },
 };
-use location::zone::Date;
 use serde_json::json;
 
 use super::insurance_plans::subscriber;
 use crate::{
-    access::call::Call,
-    http::{
-        body::Fields,
-        errors::{ApiError, HttpResult, name_of},
+    access::{
+        arguments::{AtLocation, FromInput, Id, InTenant},
+        call::Call,
+        input::Input,
+        respond::{Answer, Created, Empty, One, Paged},
     },
-    records::visible::is_live,
+    http::errors::{ApiError, name_of},
+    records::{listing::Listing, visible::is_live},
     values::{
         kinds::{
             Kind, Raw, boolean, id, integer, long_id, object, one_of, person_name, text,
@@ -42,19 +43,32 @@ const RELATIONS: &[(&str, Relation)] = &[
     ("other", Relation::Other),
 ];
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (tenant, (listing, active)) = call.in_tenant(|input| {
+pub(crate) struct ListCoverages {
+    listing: Listing,
+    active: bool,
+}
+
+impl FromInput for ListCoverages {
+    fn from_input(input: &mut Input) -> Option<ListCoverages> {
         let active = input.query.defaulted("active", boolean(), true);
-        Some((input.listing().since().patient().done(), active))
-    })?;
+        Some(ListCoverages { listing: input.listing().since().patient().done(), active })
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    InTenant(tenant, ListCoverages { listing, active }): InTenant<ListCoverages>,
+) -> Answer<Paged<InsuranceCoverageView<'static>>> {
     let keep = |it: &Record<Coverage>| is_live(it) && active == (it.body.active && it.deleted_at.is_none());
     let page = listing.entries(&call, &call.sources(&tenant), keep)?;
     Ok(call.page_of(&page, InsuranceCoverageView::of))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, ()): InTenant<()>,
+) -> Answer<One<InsuranceCoverageView<'static>>> {
     let coverage: Record<Coverage> = call.entry(&tenant, id)?;
     let patient = subscriber(&call, &tenant, &coverage.body)?;
     let mut view = InsuranceCoverageView::of(&coverage);
@@ -62,53 +76,58 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     Ok(call.show(view))
 }
 
-pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (location, coverage) = call.at_location(|input| {
-        input.body.may_be_unwrapped("insurance_coverage");
-        read(&mut input.body, input.today)
-    })?;
-    let saved = call.save_entry(&location, &coverage, Some(coverage.patient_id)).await?;
-    Ok(call.made(saved.replay, InsuranceCoverageView::of(&saved.record)))
+pub(crate) struct NewCoverage(Coverage);
+
+impl FromInput for NewCoverage {
+    fn from_input(input: &mut Input) -> Option<NewCoverage> {
+        let b = &mut input.body;
+        b.may_be_unwrapped("insurance_coverage");
+        let field = |name: &str| format!("insurance_coverage.{name}");
+        let plan_id = b.required(&field("plan_id"), long_id());
+        let patient_id = b.required(&field("patient_id"), id());
+        let relation = b.defaulted(&field("subscription_relation"), one_of(RELATIONS), "self");
+        let priority = b.optional(&field("priority"), priority());
+        let number = b.unless_empty(&field("subscriber_num"), text(MAX_TEXT));
+        let effective_date = b.optional(&field("effective_date"), date()).map(Day);
+        let expiration_date = b.optional(&field("expiration_date"), date()).map(Day);
+        let subscriber_id = b.optional(&field("subscriber_id"), id());
+        let subscription = b.optional(&field("insurance_subscription"), object().apart());
+        let name = b.optional(&field("insurance_subscription.name"), person_name(2 * MAX_NAME));
+        let born = b.optional(&field("insurance_subscription.date_of_birth"), birth_date(input.today)).map(Day);
+        let theirs = b.unless_empty(&field("insurance_subscription.subscriber_num"), text(MAX_TEXT));
+        if subscriber_id.is_some() == subscription.is_some() {
+            b.problem("insurance_coverage must hold exactly one of subscriber_id and insurance_subscription.");
+        }
+        if subscription.is_some() && name.is_none() {
+            b.problem("insurance_coverage.insurance_subscription.name is missing.");
+        }
+        if effective_date.zip(expiration_date).is_some_and(|(from, until)| until < from) {
+            b.problem("insurance_coverage.expiration_date must not be before effective_date.");
+        }
+        Some(NewCoverage(Coverage {
+            patient_id: patient_id?,
+            plan_id: plan_id?,
+            relation,
+            priority,
+            subscriber_id,
+            subscriber_name: name,
+            subscriber_date_of_birth: born,
+            subscriber_number: number.or(theirs),
+            effective_date,
+            expiration_date,
+            insurance_type: None,
+            active: true,
+            extra: Vec::new(),
+        }))
+    }
 }
 
-fn read(b: &mut Fields, today: Date) -> Option<Coverage> {
-    let field = |name: &str| format!("insurance_coverage.{name}");
-    let plan_id = b.required(&field("plan_id"), long_id());
-    let patient_id = b.required(&field("patient_id"), id());
-    let relation = b.defaulted(&field("subscription_relation"), one_of(RELATIONS), "self");
-    let priority = b.optional(&field("priority"), priority());
-    let number = b.unless_empty(&field("subscriber_num"), text(MAX_TEXT));
-    let effective_date = b.optional(&field("effective_date"), date()).map(Day);
-    let expiration_date = b.optional(&field("expiration_date"), date()).map(Day);
-    let subscriber_id = b.optional(&field("subscriber_id"), id());
-    let subscription = b.optional(&field("insurance_subscription"), object().apart());
-    let name = b.optional(&field("insurance_subscription.name"), person_name(2 * MAX_NAME));
-    let born = b.optional(&field("insurance_subscription.date_of_birth"), birth_date(today)).map(Day);
-    let theirs = b.unless_empty(&field("insurance_subscription.subscriber_num"), text(MAX_TEXT));
-    if subscriber_id.is_some() == subscription.is_some() {
-        b.problem("insurance_coverage must hold exactly one of subscriber_id and insurance_subscription.");
-    }
-    if subscription.is_some() && name.is_none() {
-        b.problem("insurance_coverage.insurance_subscription.name is missing.");
-    }
-    if effective_date.zip(expiration_date).is_some_and(|(from, until)| until < from) {
-        b.problem("insurance_coverage.expiration_date must not be before effective_date.");
-    }
-    Some(Coverage {
-        patient_id: patient_id?,
-        plan_id: plan_id?,
-        relation,
-        priority,
-        subscriber_id,
-        subscriber_name: name,
-        subscriber_date_of_birth: born,
-        subscriber_number: number.or(theirs),
-        effective_date,
-        expiration_date,
-        insurance_type: None,
-        active: true,
-        extra: Vec::new(),
-    })
+pub(crate) async fn create(
+    mut call: Call,
+    AtLocation(location, NewCoverage(coverage)): AtLocation<NewCoverage>,
+) -> Answer<Created<InsuranceCoverageView<'static>>> {
+    let saved = call.save_entry(&location, &coverage, Some(coverage.patient_id)).await?;
+    Ok(call.made(saved.replay, InsuranceCoverageView::of(&saved.record)))
 }
 
 /// By name, or as the number it is: 1 is primary.
@@ -131,9 +150,7 @@ fn priority() -> Kind<u32> {
     })
 }
 
-pub(crate) async fn delete(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+pub(crate) async fn delete(mut call: Call, Id(id): Id<u64>, InTenant(tenant, ()): InTenant<()>) -> Answer<Empty> {
     let coverage: Record<Coverage> = call.entry(&tenant, id)?;
     let location = call.location_for(&tenant, coverage.source(), coverage.location_id.as_slice());
     let location =

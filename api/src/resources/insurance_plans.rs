@@ -6,14 +6,17 @@ use engine::{
 };
 
 use crate::{
-    access::{call::Call, tenancy::Tenant},
-    http::{
-        body::Fields,
-        errors::{ApiError, HttpResult},
+    access::{
+        arguments::{AtLocation, FromInput, Id, InTenant},
+        call::Call,
+        input::Input,
+        respond::{Answer, Created, One, Paged},
+        tenancy::Tenant,
     },
-    records::visible::is_live,
+    http::errors::ApiError,
+    records::{listing::Listing, visible::is_live},
     values::{
-        kinds::{includes, long_id, object, person_name, text, two_letters},
+        kinds::{includes, object, person_name, text, two_letters},
         limits::MAX_TEXT,
     },
     views::{
@@ -22,20 +25,41 @@ use crate::{
     },
 };
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (tenant, listing) = call.in_tenant(|input| {
+pub(crate) struct ListPlans(Listing);
+
+impl FromInput for ListPlans {
+    fn from_input(input: &mut Input) -> Option<ListPlans> {
         let plans = input.listing().sort().foreign_ids().since().include_deleted();
-        Some(plans.text("payer_id", Filter::PayerId).text("group_num", Filter::GroupNumber).done())
-    })?;
+        let plans = plans.text("payer_id", Filter::PayerId).text("group_num", Filter::GroupNumber);
+        Some(ListPlans(plans.done()))
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    InTenant(tenant, ListPlans(listing)): InTenant<ListPlans>,
+) -> Answer<Paged<InsurancePlanView<'static>>> {
     let page = listing.entries(&call, &call.sources(&tenant), is_live)?;
     Ok(call.page_of(&page, InsurancePlanView::of))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    const INCLUDES: &[&str] = &["patient_coverages", "subscribers", "fee_schedule"];
-    let id = call.path_id(long_id())?;
-    let (tenant, asked) = call.in_tenant(|input| Some(input.query.list("include", includes(INCLUDES))))?;
-    let asked = |name: &str| asked.contains(&name);
+pub(crate) struct ShowPlan {
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ShowPlan {
+    fn from_input(input: &mut Input) -> Option<ShowPlan> {
+        const INCLUDES: &[&str] = &["patient_coverages", "subscribers", "fee_schedule"];
+        Some(ShowPlan { include: input.query.list("include", includes(INCLUDES)) })
+    }
+}
+
+pub(crate) async fn show(
+    mut call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, ShowPlan { include }): InTenant<ShowPlan>,
+) -> Answer<One<InsurancePlanView<'static>>> {
+    let asked = |name: &str| include.contains(&name);
     let plan: Record<InsurancePlan> = call.entry(&tenant, id)?;
     let schedule = match plan.body.fee_schedule_id {
         Some(id) if asked("fee_schedule") => call.try_entry::<FeeSchedule>(&tenant, id)?,
@@ -82,35 +106,42 @@ fn subscribers<'a>(
     people.filter_map(|(coverage, patient)| InsuranceSubscriberView::of(&coverage.body, patient.as_ref())).collect()
 }
 
-pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (location, plan) = call.at_location(|input| read(&mut input.body))?;
+pub(crate) struct NewPlan(InsurancePlan);
+
+impl FromInput for NewPlan {
+    fn from_input(input: &mut Input) -> Option<NewPlan> {
+        let b = &mut input.body;
+        let plan = b.required("insurance_plan", object());
+        let name = b.required("insurance_plan.name", person_name(MAX_TEXT));
+        let employer_name = b.required("insurance_plan.employer_name", person_name(MAX_TEXT));
+        let names = ["payer_id", "address", "address2", "city", "zip_code", "group_num"];
+        let [payer_id, line1, line2, city, postal_code, group_number] =
+            names.map(|name| b.unless_empty(&format!("insurance_plan.{name}"), text(MAX_TEXT)));
+        let [region, country] =
+            ["state", "country_code"].map(|name| b.unless_empty(&format!("insurance_plan.{name}"), two_letters()));
+        let address = Address { line1, line2, city, region, postal_code, country };
+        plan?;
+        Some(NewPlan(InsurancePlan {
+            payer_id,
+            name: name?,
+            address: (address != Address::default()).then_some(address),
+            group_number,
+            employer_name: Some(employer_name?),
+            fee_schedule_id: None,
+            annual_max_individual: None,
+            benefit_year_renewal_month: None,
+            extra: Vec::new(),
+        }))
+    }
+}
+
+pub(crate) async fn create(
+    mut call: Call,
+    AtLocation(location, NewPlan(plan)): AtLocation<NewPlan>,
+) -> Answer<Created<InsurancePlanView<'static>>> {
     let saved = call.save_entry(&location, &plan, None).await?;
     let mut view = InsurancePlanView::of(&saved.record);
     // A new plan covers nobody yet (specification 2.2).
     (view.patient_coverages, view.subscribers, view.fee_schedule) = (Some(vec![]), Some(vec![]), Some(None));
     Ok(call.made(saved.replay, view))
-}
-
-fn read(b: &mut Fields) -> Option<InsurancePlan> {
-    let plan = b.required("insurance_plan", object());
-    let name = b.required("insurance_plan.name", person_name(MAX_TEXT));
-    let employer_name = b.required("insurance_plan.employer_name", person_name(MAX_TEXT));
-    let names = ["payer_id", "address", "address2", "city", "zip_code", "group_num"];
-    let [payer_id, line1, line2, city, postal_code, group_number] =
-        names.map(|name| b.unless_empty(&format!("insurance_plan.{name}"), text(MAX_TEXT)));
-    let [region, country] =
-        ["state", "country_code"].map(|name| b.unless_empty(&format!("insurance_plan.{name}"), two_letters()));
-    let address = Address { line1, line2, city, region, postal_code, country };
-    plan?;
-    Some(InsurancePlan {
-        payer_id,
-        name: name?,
-        address: (address != Address::default()).then_some(address),
-        group_number,
-        employer_name: Some(employer_name?),
-        fee_schedule_id: None,
-        annual_max_individual: None,
-        benefit_year_renewal_month: None,
-        extra: Vec::new(),
-    })
 }

@@ -3,40 +3,59 @@
 use engine::records::{AdjustmentType, PaymentType};
 
 use crate::{
-    access::call::Call,
-    http::errors::HttpResult,
-    values::kinds::{boolean, long_id},
+    access::{
+        arguments::{AtLocation, FromInput, Id, InTenant},
+        call::Call,
+        input::Input,
+        respond::{Answer, One, Paged},
+    },
+    records::listing::Listing,
+    values::kinds::boolean,
     views::catalogue::{AdjustmentTypeView, PaymentTypeView},
 };
 
-pub(crate) async fn payment_types(mut call: Call) -> HttpResult {
-    let (location, (active, listing)) = call.at_location(|input| {
+pub(crate) struct ListTypes {
+    active: bool,
+    listing: Listing,
+}
+
+impl FromInput for ListTypes {
+    fn from_input(input: &mut Input) -> Option<ListTypes> {
         let active = input.query.defaulted("active", boolean(), true);
-        Some((active, input.listing().since().done()))
-    })?;
+        Some(ListTypes { active, listing: input.listing().since().done() })
+    }
+}
+
+pub(crate) async fn payment_types(
+    call: Call,
+    AtLocation(location, ListTypes { active, listing }): AtLocation<ListTypes>,
+) -> Answer<Paged<PaymentTypeView<'static>>> {
     let page = listing
         .entries_at::<PaymentType>(&call, &location, |it| active == (it.body.active && it.deleted_at.is_none()))?;
     Ok(call.page(&page.views(PaymentTypeView::of)))
 }
 
-pub(crate) async fn payment_type(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+pub(crate) async fn payment_type(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, ()): InTenant<()>,
+) -> Answer<One<PaymentTypeView<'static>>> {
     Ok(call.show(PaymentTypeView::of(&call.entry::<PaymentType>(&tenant, id)?)))
 }
 
-pub(crate) async fn adjustment_types(mut call: Call) -> HttpResult {
-    let (location, (active, listing)) = call.at_location(|input| {
-        let active = input.query.defaulted("active", boolean(), true);
-        Some((active, input.listing().since().done()))
-    })?;
+pub(crate) async fn adjustment_types(
+    call: Call,
+    AtLocation(location, ListTypes { active, listing }): AtLocation<ListTypes>,
+) -> Answer<Paged<AdjustmentTypeView<'static>>> {
     let page = listing
         .entries_at::<AdjustmentType>(&call, &location, |it| active == (it.body.active && it.deleted_at.is_none()))?;
     Ok(call.page(&page.views(AdjustmentTypeView::of)))
 }
 
-pub(crate) async fn adjustment_type(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+pub(crate) async fn adjustment_type(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, ()): InTenant<()>,
+) -> Answer<One<AdjustmentTypeView<'static>>> {
     Ok(call.show(AdjustmentTypeView::of(&call.entry::<AdjustmentType>(&tenant, id)?)))
 }

@@ -13,15 +13,15 @@ use serde::Serialize;
 
 use crate::{
     access::{
+        arguments::{FromInput, Id, InTenants},
         call::Call,
+        input::Input,
+        respond::{Answer, Listed, One},
         tenancy::{OpenLocation, Tenant},
     },
-    http::errors::{ApiError, HttpResult},
+    http::errors::ApiError,
     records::listing::foreign_ids,
-    values::{
-        kinds::{boolean, id},
-        times::At,
-    },
+    values::{kinds::boolean, times::At},
     views::{gate::GateView, parts::foreign_id_type},
 };
 
@@ -156,9 +156,22 @@ pub(crate) fn shown(call: &Call, location: &LocationSetup) -> bool {
     location.status != LocationStatus::Pending && call.key.reaches(location.id)
 }
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (tenants, (inactive, foreign_ids)) =
-        call.in_tenants(|input| Some((input.query.optional("inactive", boolean()), foreign_ids(&mut input.query))))?;
+pub(crate) struct ListLocations {
+    inactive: Option<bool>,
+    foreign_ids: Vec<Vec<String>>,
+}
+
+impl FromInput for ListLocations {
+    fn from_input(input: &mut Input) -> Option<ListLocations> {
+        let inactive = input.query.optional("inactive", boolean());
+        Some(ListLocations { inactive, foreign_ids: foreign_ids(&mut input.query) })
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    InTenants(tenants, ListLocations { inactive, foreign_ids }): InTenants<ListLocations>,
+) -> Answer<Listed<InstitutionView<'static>>> {
     let called =
         |location: &LocationSetup, names: &[String]| location.foreign_id.as_ref().is_some_and(|id| names.contains(id));
     let mut institutions = Vec::new();
@@ -180,9 +193,11 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     Ok(call.list(&institutions))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenants, ()) = call.in_tenants(|_| Some(()))?;
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<u32>,
+    InTenants(tenants, ()): InTenants<()>,
+) -> Answer<One<LocationDetail<'static>>> {
     let OpenLocation { setup: location, .. } = call.location_of_any(&tenants, LocationId(id))?;
     let facts = Facts::of(&call, &location)?;
     let engine = &call.api.engine;

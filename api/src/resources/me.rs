@@ -12,9 +12,14 @@ use serde::Serialize;
 
 use super::locations::shown;
 use crate::{
-    access::{call::Call, keys::Grants, tenancy::Tenant},
+    access::{
+        arguments::Anywhere,
+        call::Call,
+        keys::Grants,
+        respond::{Answer, One},
+        tenancy::Tenant,
+    },
     http::{
-        errors::HttpResult,
         rate_limit::PATIENCE,
         rules::{HttpRules, RateRules},
     },
@@ -104,8 +109,7 @@ struct CallerLimits<'a> {
     token_lifetime_seconds: i64,
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    call.anywhere(|_| Some(()))?;
+pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<CallerView<'static>>> {
     let tenants = call.tenants();
     let mut institutions: Vec<_> = tenants.iter().map(|tenant| institution(&call, tenant)).collect();
     institutions.sort_by_key(|it| it.id);

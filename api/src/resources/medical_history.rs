@@ -11,11 +11,16 @@ use engine::{
 
 use super::patients::find_at;
 use crate::{
-    access::{call::Call, idempotency, tenancy::OpenLocation},
-    http::{
-        body::Fields,
-        errors::{ApiError, HttpResult, name_of},
+    access::{
+        arguments::{AtLocation, FromInput},
+        call::Call,
+        idempotency,
+        input::Input,
+        respond::{Answer, Listed, Paged},
+        tenancy::OpenLocation,
     },
+    http::errors::{ApiError, name_of},
+    records::listing::Listing,
     values::{
         kinds::{Kind, boolean, id, long_id, one_of, text},
         limits::{MAX_NAME, MAX_NOTE},
@@ -33,12 +38,25 @@ fn category() -> Kind<HistoryCategory> {
     one_of(CATEGORIES)
 }
 
-pub(crate) async fn items(mut call: Call) -> HttpResult {
-    let (location, (listing, category, term)) = call.at_location(|input| {
+pub(crate) struct ListHistoryItems {
+    listing: Listing,
+    category: HistoryCategory,
+    term: Option<String>,
+}
+
+impl FromInput for ListHistoryItems {
+    fn from_input(input: &mut Input) -> Option<ListHistoryItems> {
         let category = input.query.required("category", category());
         let term = input.query.optional("search_term", text(MAX_NAME)).map(|term| term.to_lowercase());
-        Some((input.listing().without_deleted().done(), category?, term))
-    })?;
+        let listing = input.listing().without_deleted().done();
+        Some(ListHistoryItems { listing, category: category?, term })
+    }
+}
+
+pub(crate) async fn items(
+    call: Call,
+    AtLocation(location, ListHistoryItems { listing, category, term }): AtLocation<ListHistoryItems>,
+) -> Answer<Paged<MedicalHistoryItemView<'static>>> {
     let named = |it: &Record<HistoryItem>| term.as_ref().is_none_or(|term| it.body.name.to_lowercase().contains(term));
     let name = CATEGORIES.iter().find(|(_, known)| *known == category).map(|(name, _)| *name);
     let listing = listing.filtered(name.map(|name| Filter::Category(name.to_owned())));
@@ -46,13 +64,25 @@ pub(crate) async fn items(mut call: Call) -> HttpResult {
     Ok(call.page_of(&page, MedicalHistoryItemView::of))
 }
 
-pub(crate) async fn patient_items(mut call: Call) -> HttpResult {
-    let (location, (patient, category, active)) = call.at_location(|input| {
+pub(crate) struct ListPatientItems {
+    patient: u32,
+    category: HistoryCategory,
+    active: bool,
+}
+
+impl FromInput for ListPatientItems {
+    fn from_input(input: &mut Input) -> Option<ListPatientItems> {
         let patient = input.query.required("patient_id", id());
         let category = input.query.required("category", category());
         let active = input.query.defaulted("active", boolean(), true);
-        Some((patient?, category?, active))
-    })?;
+        Some(ListPatientItems { patient: patient?, category: category?, active })
+    }
+}
+
+pub(crate) async fn patient_items(
+    mut call: Call,
+    AtLocation(location, ListPatientItems { patient, category, active }): AtLocation<ListPatientItems>,
+) -> Answer<Listed<PatientMedicalHistoryItemView<'static>>> {
     find_at(&call, &location, patient)?;
     let theirs = vec![Filter::Patient(patient.into())];
     let mut entries: Vec<Record<PatientHistoryItem>> = call.whole_entries_ever(&location.sources(), theirs)?;
@@ -73,18 +103,49 @@ fn views<'a>(
     entries.iter().zip(items).map(|(entry, item)| PatientMedicalHistoryItemView::of(entry, item.as_ref())).collect()
 }
 
+pub(crate) struct HistoryUpdate {
+    patient: u32,
+    items: Vec<SaveHistoryItem>,
+}
+
+impl FromInput for HistoryUpdate {
+    fn from_input(input: &mut Input) -> Option<HistoryUpdate> {
+        let b = &mut input.body;
+        let patient_id = b.required("patient_id", id());
+        let mut all = Vec::new();
+        for (example, (name, category)) in (1..).zip(CATEGORIES) {
+            let items = b.objects(name, |one| {
+                let item_id = one.required("item_id", long_id().example_of(example));
+                let note = one.optional("note", text(MAX_NOTE));
+                let active = one.defaulted("active", boolean(), true);
+                Some(SaveHistoryItem { patient_id: 0, category: *category, item_id: item_id?, note, active })
+            });
+            for item in items {
+                if all.iter().any(|other: &SaveHistoryItem| other.item_id == item.item_id) {
+                    b.problem(format!("{name} names item {} twice.", item.item_id));
+                }
+                all.push(item);
+            }
+        }
+        let patient_id = patient_id?;
+        all.iter_mut().for_each(|item| item.patient_id = patient_id);
+        Some(HistoryUpdate { patient: patient_id, items: all })
+    }
+}
+
 /// All of it is looked at before the first item is saved.
-pub(crate) async fn save(mut call: Call) -> HttpResult {
-    let (location, new) = call.at_location(|input| read(&mut input.body))?;
-    let (patient, new) = new;
+pub(crate) async fn save(
+    mut call: Call,
+    AtLocation(location, HistoryUpdate { patient, items }): AtLocation<HistoryUpdate>,
+) -> Answer<Listed<PatientMedicalHistoryItemView<'static>, 201>> {
     if find_at(&call, &location, patient)?.foreign_id.is_none() {
         return Err(engine::Unmet::PatientNotSynced.into());
     }
-    for item in &new {
+    for item in &items {
         check(&call, &location, item)?;
     }
     let (mut entries, mut replays) = (Vec::new(), 0);
-    for (n, item) in new.into_iter().enumerate() {
+    for (n, item) in items.into_iter().enumerate() {
         let once = call.idempotency_key().map(|key| idempotency::nth(key, n));
         let saved = call.save_with_key(&location, item, once).await?;
         replays += usize::from(saved.replay);
@@ -93,28 +154,6 @@ pub(crate) async fn save(mut call: Call) -> HttpResult {
     call.audit("update", "patient", patient.into());
     let items = items_of(&call, &entries)?;
     Ok(call.made_all(replays > 0 && replays == entries.len(), &views(&entries, &items)))
-}
-
-fn read(b: &mut Fields) -> Option<(u32, Vec<SaveHistoryItem>)> {
-    let patient_id = b.required("patient_id", id());
-    let mut all = Vec::new();
-    for (example, (name, category)) in (1..).zip(CATEGORIES) {
-        let items = b.objects(name, |one| {
-            let item_id = one.required("item_id", long_id().example_of(example));
-            let note = one.optional("note", text(MAX_NOTE));
-            let active = one.defaulted("active", boolean(), true);
-            Some(SaveHistoryItem { patient_id: 0, category: *category, item_id: item_id?, note, active })
-        });
-        for item in items {
-            if all.iter().any(|other: &SaveHistoryItem| other.item_id == item.item_id) {
-                b.problem(format!("{name} names item {} twice.", item.item_id));
-            }
-            all.push(item);
-        }
-    }
-    let patient_id = patient_id?;
-    all.iter_mut().for_each(|item| item.patient_id = patient_id);
-    Some((patient_id, all))
 }
 
 fn check(call: &Call, location: &OpenLocation, new: &SaveHistoryItem) -> Result<(), ApiError> {

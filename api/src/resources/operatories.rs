@@ -6,12 +6,16 @@ use location::ids::LocationId;
 use super::appointment_types;
 use crate::{
     access::{
+        arguments::{AtLocation, FromInput, Id, InTenant},
         call::Call,
+        input::Input,
+        respond::{Answer, One, Paged},
         tenancy::{OpenLocation, Tenant},
     },
-    http::errors::{ApiError, HttpResult},
+    http::errors::ApiError,
+    records::listing::Listing,
     values::{
-        kinds::{includes, long_id, text},
+        kinds::{includes, text},
         limits::MAX_NAME,
     },
     views::operatories::OperatoryView,
@@ -23,13 +27,27 @@ pub(crate) fn find(call: &Call, location: LocationId, id: u64) -> Result<Record<
     found.ok_or_else(|| ApiError::NotFound(format!("Operatory with id {id} in location {location}")))
 }
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (OpenLocation { institution, setup }, (listing, name)) = call.at_location(|input| {
-        // Types are always there; their category is part of them.
-        input.query.list("include", includes(&["appointment_types", "appt_categories"]));
+/// Types are always there; their category is part of them.
+const INCLUDES: &[&str] = &["appointment_types", "appt_categories"];
+
+pub(crate) struct ListOperatories {
+    listing: Listing,
+    name: Option<String>,
+}
+
+impl FromInput for ListOperatories {
+    fn from_input(input: &mut Input) -> Option<ListOperatories> {
+        input.query.list("include", includes(INCLUDES));
         let name = input.query.optional("search_name", text(MAX_NAME)).map(|name| name.to_lowercase());
-        Some((input.listing().foreign_ids().since().done(), name))
-    })?;
+        Some(ListOperatories { listing: input.listing().foreign_ids().since().done(), name })
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    AtLocation(location, ListOperatories { listing, name }): AtLocation<ListOperatories>,
+) -> Answer<Paged<OperatoryView<'static>>> {
+    let OpenLocation { institution, setup } = location;
     let types = appointment_types::by_id(&call, &Tenant { institution })?;
     let named = |it: &Record<Operatory>| name.as_ref().is_none_or(|name| it.name.to_lowercase().contains(name));
     let sources: Vec<u32> = setup.source.into_iter().collect();
@@ -38,12 +56,20 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     Ok(call.page_of(&page, |it| OperatoryView::basic(it, adapter).with_types(it, &types)))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, ()) = call.in_tenant(|input| {
-        input.query.list("include", includes(&["appointment_types", "appt_categories"]));
-        Some(())
-    })?;
+pub(crate) struct ShowOperatory;
+
+impl FromInput for ShowOperatory {
+    fn from_input(input: &mut Input) -> Option<ShowOperatory> {
+        input.query.list("include", includes(INCLUDES));
+        Some(ShowOperatory)
+    }
+}
+
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, ShowOperatory): InTenant<ShowOperatory>,
+) -> Answer<One<OperatoryView<'static>>> {
     let types = appointment_types::by_id(&call, &tenant)?;
     for location in call.open_locations(&tenant) {
         let found = call.api.engine.operatory(location.setup.id, id)?;

@@ -4,24 +4,49 @@ use engine::{lists::Filter, records::PaymentPlan};
 
 use super::related::{Related, shown};
 use crate::{
-    access::call::Call,
-    http::errors::HttpResult,
-    values::kinds::{includes, long_id},
+    access::{
+        arguments::{AtLocation, FromInput, Id, InTenants},
+        call::Call,
+        input::Input,
+        respond::{Answer, One, Paged},
+    },
+    records::listing::Listing,
+    values::kinds::includes,
     views::ledger::PaymentPlanView,
 };
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (location, listing) = call.at_location(|input| {
-        Some(input.listing().sort().patient().id("guarantor_id", Filter::Guarantor).since().without_deleted().done())
-    })?;
+pub(crate) struct ListPaymentPlans(Listing);
+
+impl FromInput for ListPaymentPlans {
+    fn from_input(input: &mut Input) -> Option<ListPaymentPlans> {
+        let listing = input.listing().sort().patient().id("guarantor_id", Filter::Guarantor).since();
+        Some(ListPaymentPlans(listing.without_deleted().done()))
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    AtLocation(location, ListPaymentPlans(listing)): AtLocation<ListPaymentPlans>,
+) -> Answer<Paged<PaymentPlanView<'static>>> {
     let page = listing.entries_at::<PaymentPlan>(&call, &location, |_| true)?;
     Ok(call.page(&page.views(PaymentPlanView::of)))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenants, include) =
-        call.in_tenants(|input| Some(input.query.list("include", includes(&["patient", "guarantor"]))))?;
+pub(crate) struct ShowPaymentPlan {
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ShowPaymentPlan {
+    fn from_input(input: &mut Input) -> Option<ShowPaymentPlan> {
+        Some(ShowPaymentPlan { include: input.query.list("include", includes(&["patient", "guarantor"])) })
+    }
+}
+
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenants(tenants, ShowPaymentPlan { include }): InTenants<ShowPaymentPlan>,
+) -> Answer<One<PaymentPlanView<'static>>> {
     let (tenant, entry) = call.entry_of_any::<PaymentPlan>(&tenants, id)?;
     let related = Related { call: &call, tenant: &tenant, asked: &include };
     let patient = related.patient("patient", entry.body.patient_id)?;

@@ -11,34 +11,56 @@ use super::{
     related::{Related, shown},
 };
 use crate::{
-    access::call::Call,
-    http::errors::HttpResult,
-    records::visible::is_live,
-    values::kinds::{includes, long_id},
+    access::{
+        arguments::{AtLocation, FromInput, Id, InTenant},
+        call::Call,
+        input::Input,
+        respond::{Accepted, Answer, One, Paged},
+    },
+    records::{listing::Listing, visible::is_live},
+    values::kinds::includes,
     views::{
         catalogue::PaymentTypeView,
-        ledger::{ClaimView, PatientLedgerCharge, PaymentPlanView},
+        ledger::{ClaimView, PatientLedgerCharge, PaymentPlanView, PaymentView},
     },
 };
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (location, listing) = call.at_location(|input| {
+pub(crate) struct ListPayments(Listing);
+
+impl FromInput for ListPayments {
+    fn from_input(input: &mut Input) -> Option<ListPayments> {
         let listing = input.listing().sort().foreign_ids().patient().id("provider_id", Filter::Provider);
         let listing = listing.id("guarantor_id", Filter::Guarantor).id("charge_id", Filter::Charge);
         let listing = listing.id("claim_id", Filter::Claim).text("transaction_id", Filter::TransactionId);
-        Some(listing.since().include_deleted().done())
-    })?;
+        Some(ListPayments(listing.since().include_deleted().done()))
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    AtLocation(location, ListPayments(listing)): AtLocation<ListPayments>,
+) -> Answer<Paged<PaymentView<'static>>> {
     let page = listing.entries_at::<Payment>(&call, &location, is_live)?;
     Ok(call.page(&page.views(|it| call.payment(it))))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (tenant, include) = call.in_tenant(|input| {
+pub(crate) struct ShowPayment {
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ShowPayment {
+    fn from_input(input: &mut Input) -> Option<ShowPayment> {
         const INCLUDES: &[&str] =
             &["patient", "provider", "guarantor", "claim", "charge", "payment_plan", "payment_type"];
-        Some(input.query.list("include", includes(INCLUDES)))
-    })?;
+        Some(ShowPayment { include: input.query.list("include", includes(INCLUDES)) })
+    }
+}
+
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<u64>,
+    InTenant(tenant, ShowPayment { include }): InTenant<ShowPayment>,
+) -> Answer<One<PaymentView<'static>>> {
     let entry = call.entry::<Payment>(&tenant, id)?;
     let related = Related { call: &call, tenant: &tenant, asked: &include };
     let patient = related.patient("patient", entry.body.patient_id)?;
@@ -61,9 +83,18 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     Ok(call.show(view))
 }
 
-pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (location, given) =
-        call.at_location(|input| LedgerEntryInput::read(input, "payment", "paid_at", "payment_type_id"))?;
+pub(crate) struct NewPayment(LedgerEntryInput);
+
+impl FromInput for NewPayment {
+    fn from_input(input: &mut Input) -> Option<NewPayment> {
+        LedgerEntryInput::read(input, "payment", "paid_at", "payment_type_id").map(NewPayment)
+    }
+}
+
+pub(crate) async fn create(
+    mut call: Call,
+    AtLocation(location, NewPayment(given)): AtLocation<NewPayment>,
+) -> Answer<Accepted<PaymentView<'static>>> {
     let body = |given: LedgerEntryInput, day| Payment {
         patient_id: Some(given.patient_id),
         guarantor_id: None,

@@ -14,10 +14,14 @@ use super::{
 };
 use crate::{
     access::{
+        arguments::{FromInput, Id, InLocations, InTenant},
         call::Call,
+        input::Input,
+        respond::{Answer, One, Paged},
         tenancy::{OpenLocation, Tenant},
     },
-    http::errors::{ApiError, HttpResult},
+    http::errors::ApiError,
+    records::listing::Listing,
     values::{
         kinds::{boolean, id, includes, sort},
         times::At,
@@ -157,8 +161,14 @@ struct Filter {
     ids: Vec<u32>,
 }
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (tenant, location, (listing, filter, include)) = call.in_locations(|input| {
+pub(crate) struct ListProviders {
+    listing: Listing,
+    filter: Filter,
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ListProviders {
+    fn from_input(input: &mut Input) -> Option<ListProviders> {
         let include = input.query.list("include", includes(INCLUDES));
         let descending = input.query.defaulted("sort", sort(&["id"]), "id").descending;
         let filter = Filter {
@@ -166,8 +176,16 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
             inactive: input.query.defaulted("inactive", boolean(), false),
             ids: input.query.list("ids", id()),
         };
-        Some((input.listing().descending(descending).foreign_ids().since().done(), filter, include))
-    })?;
+        let listing = input.listing().descending(descending).foreign_ids().since().done();
+        Some(ListProviders { listing, filter, include })
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    InLocations(tenant, location, asked): InLocations<ListProviders>,
+) -> Answer<Paged<ProviderView<'static>>> {
+    let ListProviders { listing, filter, include } = asked;
     let locations = call.open_locations(&tenant);
     let working = Working::at(&call, &tenant, &locations)?;
     let sources = call.sources(&tenant);
@@ -179,9 +197,21 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     Ok(call.page(&page.views(|it| view(&call, &working, it, &include))))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenant, include) = call.in_tenant(|input| Some(input.query.list("include", includes(INCLUDES))))?;
+pub(crate) struct ShowProvider {
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ShowProvider {
+    fn from_input(input: &mut Input) -> Option<ShowProvider> {
+        Some(ShowProvider { include: input.query.list("include", includes(INCLUDES)) })
+    }
+}
+
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<u32>,
+    InTenant(tenant, ShowProvider { include }): InTenant<ShowProvider>,
+) -> Answer<One<ProviderView<'static>>> {
     let locations = call.open_locations(&tenant);
     let working = Working::at(&call, &tenant, &locations)?;
     let record = match call.api.engine.provider(tenant.institution.id, id)? {

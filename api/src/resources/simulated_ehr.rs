@@ -14,9 +14,15 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    access::{call::Call, tenancy::OpenLocation},
-    http::errors::{ApiError, HttpResult, sentence},
-    values::kinds::{id, json_object},
+    access::{
+        arguments::{FromInput, Id, InTenants},
+        call::Call,
+        input::Input,
+        respond::{Answer, One},
+        tenancy::OpenLocation,
+    },
+    http::errors::{ApiError, sentence},
+    values::kinds::json_object,
 };
 
 /// What can be done to it, as `Control` names it. Of one call exactly one.
@@ -52,23 +58,28 @@ impl From<ControlError> for ApiError {
     }
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenants, ()) = call.in_tenants(|_| Some(()))?;
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<u32>,
+    InTenants(tenants, ()): InTenants<()>,
+) -> Answer<One<SimulatedEhrView>> {
     let location = call.location_of_any(&tenants, LocationId(id))?;
     let ehr = simulated(&call, &location)?;
     view(&call, location.setup.id, &*ehr, Vec::new()).await
 }
 
-/// Does it, and has every location of the same system read at once, so that nobody has to wait for the next cycle to see it.
-pub(crate) async fn control(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenants, asked) = call.in_tenants(|input| {
+pub(crate) struct SimulatedEhrControl {
+    name: &'static str,
+    what: Map<String, Value>,
+}
+
+impl FromInput for SimulatedEhrControl {
+    fn from_input(input: &mut Input) -> Option<SimulatedEhrControl> {
         let body = &mut input.body;
         let all = CONTROLS.map(|name| {
             // Of what excludes each other the example shows what does no harm.
             let kind = if name == "behave" { json_object() } else { json_object().apart() };
-            body.optional(name, kind).map(|what| (name, what))
+            body.optional(name, kind).map(|what| SimulatedEhrControl { name, what })
         });
         let mut given = all.into_iter().flatten();
         let one = given.next();
@@ -76,10 +87,17 @@ pub(crate) async fn control(mut call: Call) -> HttpResult {
             body.problem(format!("The body must hold exactly one of {}.", CONTROLS.join(", ")));
         }
         one
-    })?;
+    }
+}
+
+/// Does it, and has every location of the same system read at once, so that nobody has to wait for the next cycle to see it.
+pub(crate) async fn control(
+    call: Call,
+    Id(id): Id<u32>,
+    InTenants(tenants, SimulatedEhrControl { name, what }): InTenants<SimulatedEhrControl>,
+) -> Answer<One<SimulatedEhrView>> {
     let location = call.location_of_any(&tenants, LocationId(id))?;
     let ehr = simulated(&call, &location)?;
-    let (name, what) = asked;
     let changes = ehr.control(json!({ name: what })).await?;
     call.audit("control simulated ehr", "location", id.into());
     let all = call.api.engine.setup().locations.values();
@@ -108,6 +126,11 @@ fn simulated(call: &Call, location: &OpenLocation) -> Result<Arc<dyn SimulatedEh
     })
 }
 
-async fn view(call: &Call, location_id: LocationId, ehr: &dyn SimulatedEhr, changes: Vec<Value>) -> HttpResult {
+async fn view(
+    call: &Call,
+    location_id: LocationId,
+    ehr: &dyn SimulatedEhr,
+    changes: Vec<Value>,
+) -> Answer<One<SimulatedEhrView>> {
     Ok(call.show(SimulatedEhrView { location_id, switches: ehr.switches().await, changes }))
 }

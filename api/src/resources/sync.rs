@@ -20,9 +20,13 @@ use super::{
     resource_names::{name, resource},
 };
 use crate::{
-    access::call::Call,
-    http::errors::{ApiError, HttpResult},
-    values::{kinds::id, times::At},
+    access::{
+        arguments::{FromInput, Id, InTenants},
+        call::Call,
+        input::Input,
+        respond::{Answer, One},
+    },
+    values::times::At,
     views::gate::GateView,
 };
 
@@ -176,35 +180,47 @@ impl LocationSyncView {
     }
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let location = location(&mut call)?;
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<u32>,
+    InTenants(tenants, ()): InTenants<()>,
+) -> Answer<One<LocationSyncView>> {
+    let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
     view(&call, location).await
 }
 
 /// Reads now, and tries at once what waits to be written.
-pub(crate) async fn start(mut call: Call) -> HttpResult {
-    let location = location(&mut call)?;
+pub(crate) async fn start(
+    call: Call,
+    Id(id): Id<u32>,
+    InTenants(tenants, ()): InTenants<()>,
+) -> Answer<One<LocationSyncView>> {
+    let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
     call.api.engine.sync_now(location).await?;
     call.audit("start read cycle", "location", location.0.into());
     view(&call, location).await
 }
 
-pub(crate) async fn accept_deletions(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenants, resource) = call.in_tenants(|input| input.body.required("resource", resource()))?;
+pub(crate) struct AcceptDeletions(Resource);
+
+impl FromInput for AcceptDeletions {
+    fn from_input(input: &mut Input) -> Option<AcceptDeletions> {
+        input.body.required("resource", resource()).map(AcceptDeletions)
+    }
+}
+
+pub(crate) async fn accept_deletions(
+    call: Call,
+    Id(id): Id<u32>,
+    InTenants(tenants, AcceptDeletions(resource)): InTenants<AcceptDeletions>,
+) -> Answer<One<LocationSyncView>> {
     let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
     call.api.engine.accept_deletions(location, resource).await?;
     call.audit("accept deletions", "location", location.0.into());
     view(&call, location).await
 }
 
-fn location(call: &mut Call) -> Result<LocationId, ApiError> {
-    let id = call.path_id(id())?;
-    let (tenants, ()) = call.in_tenants(|_| Some(()))?;
-    Ok(call.location_of_any(&tenants, LocationId(id))?.setup.id)
-}
-
-async fn view(call: &Call, location: LocationId) -> HttpResult {
+async fn view(call: &Call, location: LocationId) -> Answer<One<LocationSyncView>> {
     let state = call.api.engine.sync_state(location).await?;
     // It answered.
     let engine = &call.api.engine;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use actix_web::{
+    HttpResponse,
     http::{
         Method,
         header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT},
@@ -16,16 +17,16 @@ use serde_json::value::RawValue;
 
 use crate::{
     access::{
+        arguments::{FromInput, InTenants},
         call::Call,
+        input::Input,
+        respond::{Answer, Listed, Wraps},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{
-        errors::{ApiError, HttpResult},
-        version_header::VERSION,
-    },
+    http::{errors::ApiError, version_header::VERSION},
     nodes::forward::{AGENT, NodeCall},
     values::kinds::{id, name_of},
-    views::sync_status::{Health, SourceStatus, view},
+    views::sync_status::{Health, SourceStatus, SyncStatusView, view},
 };
 
 /// A query of so many ids is well within what a request line may hold.
@@ -33,13 +34,43 @@ const ASKED_AT_ONCE: usize = 50;
 /// When a location that is moving is somewhere.
 const RETRY_MOVED: u64 = 1;
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (tenants, (read, write, only)) = call.in_tenants(|input| {
+pub(crate) struct ListSyncStatus {
+    read: Option<&'static str>,
+    write: Option<&'static str>,
+    only: BTreeSet<u32>,
+}
+
+impl FromInput for ListSyncStatus {
+    fn from_input(input: &mut Input) -> Option<ListSyncStatus> {
         let status = || name_of(&["green", "red"]);
-        let (read, write) =
-            (input.query.optional("read_status", status()), input.query.optional("write_status", status()));
-        Some((read, write, BTreeSet::from_iter(input.query.list("location_ids", id()))))
-    })?;
+        Some(ListSyncStatus {
+            read: input.query.optional("read_status", status()),
+            write: input.query.optional("write_status", status()),
+            only: BTreeSet::from_iter(input.query.list("location_ids", id())),
+        })
+    }
+}
+
+/// A view of here, or one as another node has written it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Row<'a> {
+    Here(SyncStatusView<'a>),
+    Elsewhere(Box<RawValue>),
+}
+
+impl Wraps<Row<'_>> for Listed<SyncStatusView<'static>> {
+    const STATUS: u16 = 200;
+
+    fn wrap(answer: HttpResponse) -> Self {
+        <Self as Wraps<SyncStatusView<'static>>>::wrap(answer)
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    InTenants(tenants, ListSyncStatus { read, write, only }): InTenants<ListSyncStatus>,
+) -> Answer<Listed<SyncStatusView<'static>>> {
     let asked_for = match only.is_empty() {
         true => tenants.iter().flat_map(|tenant| call.open_locations(tenant)).collect(),
         false => only.iter().map(|id| named(&call, &tenants, LocationId(*id))).collect::<Result<_, _>>()?,
@@ -48,12 +79,9 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     let shared = gather(&call, here).await?;
     let wanted = |asked: Option<&str>, standing: &Health| asked.is_none_or(|color| color == standing.color());
     let shared = shared.values().filter(|it| wanted(read, &it.read) && wanted(write, &it.write));
-    if elsewhere.is_empty() {
-        return Ok(call.list(&shared.map(|it| view(call.api.engine.setup(), it)).collect::<Vec<_>>()));
-    }
-    let mut rows = shared.map(|it| written(view(call.api.engine.setup(), it))).collect::<Result<Vec<_>, _>>()?;
+    let mut rows: Vec<_> = shared.map(|it| Row::Here(view(call.api.engine.setup(), it))).collect();
     for (node, locations) in elsewhere {
-        rows.extend(ask(&call, &node, &locations, read, write).await?);
+        rows.extend(ask(&call, &node, &locations, read, write).await?.into_iter().map(Row::Elsewhere));
     }
     Ok(call.list(&rows))
 }
@@ -100,7 +128,7 @@ async fn ask(
         let (method, client, body) = (&Method::GET, call.client, Bytes::new());
         let asked = NodeCall { method, path: &path, headers: &headers, id: "", client, counted: true, body };
         let answer = peers.ask(node, &asked).await.map_err(|_| ApiError::Unavailable { retry_after: RETRY_MOVED })?;
-        let answer: Answer = serde_json::from_slice(&answer).map_err(|_| ApiError::Internal)?;
+        let answer: NodeAnswer = serde_json::from_slice(&answer).map_err(|_| ApiError::Internal)?;
         rows.extend(answer.data);
     }
     Ok(rows)
@@ -108,12 +136,8 @@ async fn ask(
 
 /// What another node answers.
 #[derive(Deserialize)]
-struct Answer {
+struct NodeAnswer {
     data: Vec<Box<RawValue>>,
-}
-
-fn written(row: impl Serialize) -> Result<Box<RawValue>, ApiError> {
-    serde_json::value::to_raw_value(&row).map_err(|_| ApiError::Internal)
 }
 
 /// A location of one of the institutions.

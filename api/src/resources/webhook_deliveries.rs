@@ -17,12 +17,17 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::webhook_ownership::{endpoint_id, hears, named, own_endpoint, owner};
+use super::webhook_ownership::{hears, named, own_endpoint, owner};
 use crate::{
-    access::call::Call,
-    http::errors::{ApiError, HttpResult},
+    access::{
+        arguments::{Anywhere, DeliveryId, FromInput},
+        call::Call,
+        input::Input,
+        respond::{Answer, Created, One, Paged},
+    },
+    http::{errors::ApiError, paging::Paging},
     values::{
-        kinds::{boolean, id, one_of, text, times::instant, uuid},
+        kinds::{boolean, id, one_of, text, times::instant},
         limits::MAX_NAME,
         secret::random,
         times::At,
@@ -150,29 +155,52 @@ fn may_see(call: &Call) -> impl Fn(&Delivery) -> bool + use<> {
     }
 }
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let endpoint = endpoint_id(&call)?;
-    let (wanted, event, subscription, paging) = call.anywhere(|input| {
-        let status = input.query.optional("status", one_of(STATUSES));
-        let event = input.query.optional("event_name", text(MAX_NAME));
-        let subscription = input.query.optional("webhook_subscription_id", id());
-        Some((status, event, subscription, input.paging_by_cursor()))
-    })?;
+pub(crate) struct ListWebhookDeliveries {
+    filter: Filter,
+    paging: Paging,
+}
+
+impl FromInput for ListWebhookDeliveries {
+    fn from_input(input: &mut Input) -> Option<ListWebhookDeliveries> {
+        let subscription = |id: u32| SubscriptionId(id as i32);
+        let filter = Filter {
+            status: input.query.optional("status", one_of(STATUSES)),
+            event: input.query.optional("event_name", text(MAX_NAME)),
+            subscription: input.query.optional("webhook_subscription_id", id()).map(subscription),
+        };
+        Some(ListWebhookDeliveries { filter, paging: input.paging_by_cursor() })
+    }
+}
+
+/// What a list is filtered by.
+struct Filter {
+    status: Option<Status>,
+    event: Option<String>,
+    subscription: Option<SubscriptionId>,
+}
+
+impl Filter {
+    fn takes(&self, it: &Delivery) -> bool {
+        self.status.is_none_or(|wanted| status(it) == wanted)
+            && self.event.as_ref().is_none_or(|event| it.event_name.eq_ignore_ascii_case(event))
+            && self.subscription.is_none_or(|subscription| it.subscription_id == Some(subscription))
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    endpoint: EndpointId,
+    Anywhere(ListWebhookDeliveries { filter, paging }): Anywhere<ListWebhookDeliveries>,
+) -> Answer<Paged<WebhookDeliveryView>> {
     own_endpoint(&call, endpoint)?;
     let may_see = may_see(&call);
-    let subscription = subscription.map(|id| SubscriptionId(id as i32));
     let page = paging.collect(
         true,
         |Range { from, direction, limit }| {
             let from = from.map(|from| Uuid::from_u64_pair(from.at.0.cast_unsigned(), from.id));
             call.api.engine.webhook_log().page(endpoint, from, direction, limit).map_err(EngineError::from)
         },
-        |it| {
-            may_see(it)
-                && wanted.is_none_or(|wanted| status(it) == wanted)
-                && event.as_ref().is_none_or(|event| it.event_name.eq_ignore_ascii_case(event))
-                && subscription.is_none_or(|subscription| it.subscription_id == Some(subscription))
-        },
+        |it| may_see(it) && filter.takes(it),
         |it| {
             let (high, low) = it.id.as_u64_pair();
             Position { at: Timestamp(high.cast_signed()), id: low }
@@ -181,9 +209,11 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     Ok(call.page(&page.views(WebhookDeliveryView::of)))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let (endpoint, id) = (endpoint_id(&call)?, delivery_id(&call)?);
-    call.anywhere(|_| Some(()))?;
+pub(crate) async fn show(
+    call: Call,
+    (endpoint, DeliveryId(id)): (EndpointId, DeliveryId),
+    Anywhere(()): Anywhere<()>,
+) -> Answer<One<WebhookDeliveryDetail>> {
     let delivery = find(&call, endpoint, id)?;
     tracing::info!(target: "audit", key = %call.key.name, what = "read", record = "webhook message", %id);
     let body = call.api.engine.webhook_log().body(&delivery).map_err(unreadable)?;
@@ -192,9 +222,11 @@ pub(crate) async fn show(mut call: Call) -> HttpResult {
     Ok(call.show(WebhookDeliveryDetail { delivery: WebhookDeliveryView::of(&delivery), message }))
 }
 
-pub(crate) async fn redeliver(mut call: Call) -> HttpResult {
-    let (endpoint, id) = (endpoint_id(&call)?, delivery_id(&call)?);
-    call.anywhere(|_| Some(()))?;
+pub(crate) async fn redeliver(
+    call: Call,
+    (endpoint, DeliveryId(id)): (EndpointId, DeliveryId),
+    Anywhere(()): Anywhere<()>,
+) -> Answer<One<WebhookDeliveryView>> {
     find(&call, endpoint, id)?;
     let engine = &call.api.engine;
     let again = engine.webhook_log().redeliver(&owner(&call), endpoint, id, engine.now()).await;
@@ -202,36 +234,41 @@ pub(crate) async fn redeliver(mut call: Call) -> HttpResult {
     Ok(call.show(WebhookDeliveryView::of(&again)))
 }
 
-pub(crate) async fn replay(mut call: Call) -> HttpResult {
-    let endpoint = endpoint_id(&call)?;
-    let (since, until, undelivered) = call.anywhere(|input| {
+pub(crate) struct ReplayWebhooks(Replay);
+
+impl FromInput for ReplayWebhooks {
+    fn from_input(input: &mut Input) -> Option<ReplayWebhooks> {
         let since = input.body.required("since", instant(&input.clock));
         let until = input.body.optional("until", instant(&input.clock)).unwrap_or(input.now);
         let undelivered = input.body.defaulted("undelivered", boolean(), false);
         if since.is_some_and(|since| since >= until) {
             input.body.problem("since must be before until.");
         }
-        Some((since?, until, undelivered))
-    })?;
+        Some(ReplayWebhooks(Replay { since: since?, until, undelivered }))
+    }
+}
+
+pub(crate) async fn replay(
+    call: Call,
+    endpoint: EndpointId,
+    Anywhere(ReplayWebhooks(asked)): Anywhere<ReplayWebhooks>,
+) -> Answer<One<WebhookReplayView>> {
     let engine = &call.api.engine;
-    let asked = Replay { since, until, undelivered };
     let replayed = engine.webhook_log().replay(&owner(&call), endpoint, asked, may_see(&call), engine.now()).await;
     let replayed = replayed.map_err(|error| named(error.into(), endpoint))?;
     Ok(call.show(WebhookReplayView { deliveries: replayed.deliveries, next_since: replayed.next.map(At) }))
 }
 
-pub(crate) async fn test(mut call: Call) -> HttpResult {
-    let endpoint = endpoint_id(&call)?;
-    call.anywhere(|_| Some(()))?;
+pub(crate) async fn test(
+    call: Call,
+    endpoint: EndpointId,
+    Anywhere(()): Anywhere<()>,
+) -> Answer<Created<WebhookDeliveryView>> {
     let engine = &call.api.engine;
     let (random, once) = (uuid::Builder::from_random_bytes(random()).into_uuid(), call.idempotency_key());
     let made = engine.webhook_log().test(&owner(&call), endpoint, random, once.as_ref(), engine.now()).await;
     let made = made.map_err(|error| named(error.into(), endpoint))?;
     Ok(call.made(made.replay, WebhookDeliveryView::of(&made.record)))
-}
-
-fn delivery_id(call: &Call) -> Result<Uuid, ApiError> {
-    call.path("delivery_id", uuid())
 }
 
 /// A delivery of the caller's endpoint that the caller may see.

@@ -10,10 +10,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use super::webhook_ownership::{endpoint_id, might_make, named, own_endpoint, owner};
+use super::webhook_ownership::{might_make, named, own_endpoint, owner};
 use crate::{
-    access::call::Call,
-    http::errors::{ApiError, HttpResult},
+    access::{
+        arguments::{Anywhere, FromInput},
+        call::Call,
+        input::Input,
+        respond::{Answer, Created, Empty, Listed, One},
+    },
+    http::errors::ApiError,
     values::{
         kinds::{Kind, boolean, filled, integer, text},
         limits::MAX_URL,
@@ -89,12 +94,23 @@ fn https_url() -> Kind<String> {
     Kind::of_text(schema, "https://hooks.example.com/practice", move |given| plain.text(given))
 }
 
-pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (target_url, active) = call.anywhere(|input| {
+pub(crate) struct NewWebhookEndpoint {
+    target_url: String,
+    active: bool,
+}
+
+impl FromInput for NewWebhookEndpoint {
+    fn from_input(input: &mut Input) -> Option<NewWebhookEndpoint> {
         let target_url = input.body.required("target_url", filled(https_url()));
         let active = input.body.defaulted("active", boolean(), true);
-        Some((target_url?, active))
-    })?;
+        Some(NewWebhookEndpoint { target_url: target_url?, active })
+    }
+}
+
+pub(crate) async fn create(
+    call: Call,
+    Anywhere(NewWebhookEndpoint { target_url, active }): Anywhere<NewWebhookEndpoint>,
+) -> Answer<Created<WebhookEndpointView<'static>>> {
     let engine = &call.api.engine;
     let secret_key = SecretKey::from_entropy(random());
     let (once, now) = (call.idempotency_key(), engine.now());
@@ -103,31 +119,58 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
     Ok(call.made(made.replay, WebhookEndpointView::with_secret(&call, &made.record)))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = endpoint_id(&call)?;
-    call.anywhere(|_| Some(()))?;
+pub(crate) async fn show(
+    call: Call,
+    id: EndpointId,
+    Anywhere(()): Anywhere<()>,
+) -> Answer<One<WebhookEndpointView<'static>>> {
     Ok(call.show(WebhookEndpointView::of(&call, &*own_endpoint(&call, id)?)))
 }
 
-pub(crate) async fn rotate_secret(mut call: Call) -> HttpResult {
-    let id = endpoint_id(&call)?;
-    let hours = call.anywhere(|input| Some(input.body.optional("overlap_hours", integer(0..=LONGEST_OVERLAP))))?;
+pub(crate) struct SecretRotation {
+    overlap_hours: Option<i64>,
+}
+
+impl FromInput for SecretRotation {
+    fn from_input(input: &mut Input) -> Option<SecretRotation> {
+        Some(SecretRotation { overlap_hours: input.body.optional("overlap_hours", integer(0..=LONGEST_OVERLAP)) })
+    }
+}
+
+pub(crate) async fn rotate_secret(
+    call: Call,
+    id: EndpointId,
+    Anywhere(SecretRotation { overlap_hours }): Anywhere<SecretRotation>,
+) -> Answer<Created<WebhookEndpointView<'static>>> {
     governs(&call, id)?;
     let engine = &call.api.engine;
     let registry = engine.webhooks();
-    let overlap = hours.map_or(registry.rules().secret_overlap, |hours| hours * HOUR);
+    let overlap = overlap_hours.map_or(registry.rules().secret_overlap, |hours| hours * HOUR);
     let (secret_key, once) = (SecretKey::from_entropy(random()), call.idempotency_key());
     let made = registry.rotate_secret(&owner(&call), id, secret_key, overlap, once.as_ref(), engine.now()).await;
     let made = made.map_err(|error| named(error.into(), id))?;
     Ok(call.made(made.replay, WebhookEndpointView::with_secret(&call, &made.record)))
 }
 
-pub(crate) async fn update(mut call: Call) -> HttpResult {
-    let id = endpoint_id(&call)?;
-    let (target_url, active) = call.anywhere(|input| {
-        let target_url = input.body.not_null("target_url", filled(https_url()));
-        Some((target_url, input.body.not_null("active", boolean())))
-    })?;
+pub(crate) struct WebhookEndpointUpdate {
+    target_url: Option<String>,
+    active: Option<bool>,
+}
+
+impl FromInput for WebhookEndpointUpdate {
+    fn from_input(input: &mut Input) -> Option<WebhookEndpointUpdate> {
+        Some(WebhookEndpointUpdate {
+            target_url: input.body.not_null("target_url", filled(https_url())),
+            active: input.body.not_null("active", boolean()),
+        })
+    }
+}
+
+pub(crate) async fn update(
+    call: Call,
+    id: EndpointId,
+    Anywhere(WebhookEndpointUpdate { target_url, active }): Anywhere<WebhookEndpointUpdate>,
+) -> Answer<One<WebhookEndpointView<'static>>> {
     governs(&call, id)?;
     let engine = &call.api.engine;
     let updated =
@@ -136,9 +179,7 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
     Ok(call.show(WebhookEndpointView::of(&call, &endpoint)))
 }
 
-pub(crate) async fn delete(mut call: Call) -> HttpResult {
-    let id = endpoint_id(&call)?;
-    call.anywhere(|_| Some(()))?;
+pub(crate) async fn delete(call: Call, id: EndpointId, Anywhere(()): Anywhere<()>) -> Answer<Empty> {
     governs(&call, id)?;
     let deleted = call.api.engine.webhooks().delete_endpoint(&owner(&call), id).await;
     deleted.map_err(|error| named(error.into(), id))?;
@@ -155,8 +196,20 @@ fn governs(call: &Call, id: EndpointId) -> Result<(), ApiError> {
     if heard.all(|it| might_make(call, it)) { Ok(()) } else { Err(ApiError::Forbidden.because(Reason::OutOfReach)) }
 }
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let active = call.anywhere(|input| Some(input.query.optional("active", boolean())))?;
+pub(crate) struct ListWebhookEndpoints {
+    active: Option<bool>,
+}
+
+impl FromInput for ListWebhookEndpoints {
+    fn from_input(input: &mut Input) -> Option<ListWebhookEndpoints> {
+        Some(ListWebhookEndpoints { active: input.query.optional("active", boolean()) })
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    Anywhere(ListWebhookEndpoints { active }): Anywhere<ListWebhookEndpoints>,
+) -> Answer<Listed<WebhookEndpointView<'static>>> {
     let endpoints = call.api.engine.webhooks().endpoints(&owner(&call));
     let wanted = endpoints.iter().filter(|endpoint| active.is_none_or(|active| endpoint.active == active));
     let rows: Vec<_> = wanted.map(|endpoint| WebhookEndpointView::of(&call, endpoint)).collect();

@@ -16,20 +16,22 @@ use location::ids::InstitutionId;
 use super::resource_names;
 use crate::{
     access::{
+        arguments::{FromPath, Id},
         call::Call,
         keys::{ApiKey, KeyRing},
     },
     http::errors::{ApiError, sentence},
-    values::kinds::id,
 };
 
 pub(super) fn owner(call: &Call) -> Owner {
     Owner(call.key.organisation.clone())
 }
 
-/// The endpoint a path names.
-pub(super) fn endpoint_id(call: &Call) -> Result<EndpointId, ApiError> {
-    call.path_id(id()).map(|id| EndpointId(id as i32))
+/// `{id}`.
+impl FromPath for EndpointId {
+    fn from_path(call: &Call) -> Result<EndpointId, ApiError> {
+        Id::from_path(call).map(|Id(id): Id<u32>| EndpointId(id as i32))
+    }
 }
 
 /// The caller's, or none at all.

@@ -12,10 +12,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use super::webhook_ownership::{endpoint_id, hears, might_make, named, owner};
+use super::webhook_ownership::{hears, might_make, named, owner};
 use crate::{
-    access::{call::Call, tenancy::Tenant},
-    http::errors::{ApiError, HttpResult},
+    access::{
+        arguments::{FromInput, FromPath, InLocationsOfQuery, InTenantOfQuery, InTenants},
+        call::Call,
+        input::Input,
+        respond::{Answer, Created, Empty, Listed, One},
+        tenancy::Tenant,
+    },
+    http::errors::ApiError,
     values::{
         kinds::{Kind, boolean, filled, id, text},
         limits::MAX_NAME,
@@ -67,16 +73,35 @@ impl WebhookSubscriptionView {
     }
 }
 
-/// `subdomain` counts in the query only (specification 5.7); without it the caller has named no institution it may reach. With
-/// `location_id` beside it the subscription hears of that location only.
-pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let id = endpoint_id(&call)?;
-    let (tenant, location, (resource_type, event, active)) = call.in_locations_of_query(|input| {
+impl FromPath for SubscriptionId {
+    fn from_path(call: &Call) -> Result<SubscriptionId, ApiError> {
+        call.path("subscription_id", id()).map(|id| SubscriptionId(id as i32))
+    }
+}
+
+pub(crate) struct NewWebhookSubscription {
+    resource_type: String,
+    event: String,
+    active: bool,
+}
+
+impl FromInput for NewWebhookSubscription {
+    fn from_input(input: &mut Input) -> Option<NewWebhookSubscription> {
         let resource_type = input.body.required("resource_type", filled(text(MAX_NAME)));
         let event = input.body.required("event", filled(text(MAX_NAME)));
         let active = input.body.defaulted("active", boolean(), true);
-        Some((resource_type?, event?, active))
-    })?;
+        Some(NewWebhookSubscription { resource_type: resource_type?, event: event?, active })
+    }
+}
+
+/// `subdomain` counts in the query only (specification 5.7); without it the caller has named no institution it may reach. With
+/// `location_id` beside it the subscription hears of that location only.
+pub(crate) async fn create(
+    call: Call,
+    id: EndpointId,
+    InLocationsOfQuery(tenant, location, asked): InLocationsOfQuery<NewWebhookSubscription>,
+) -> Answer<Created<WebhookSubscriptionView>> {
+    let NewWebhookSubscription { resource_type, event, active } = asked;
     if catalogue::parse(&resource_type, &event).is_ok_and(|topic| !hears(&call.key, topic.event.resource_type())) {
         return Err(ApiError::Forbidden.because(Reason::OutOfReach));
     }
@@ -95,19 +120,35 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
     Ok(call.made(made.replay, WebhookSubscriptionView::of(&made.record)))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let (endpoint, id) = (endpoint_id(&call)?, subscription_id(&call)?);
-    let tenants = call.in_tenants(|_| Some(()))?.0;
+pub(crate) async fn show(
+    call: Call,
+    (endpoint, id): (EndpointId, SubscriptionId),
+    InTenants(tenants, ()): InTenants<()>,
+) -> Answer<One<WebhookSubscriptionView>> {
     let here = of_tenants(&call, &tenants, endpoint, id)?;
     Ok(call.show(WebhookSubscriptionView::of(&here)))
 }
 
-pub(crate) async fn update(mut call: Call) -> HttpResult {
-    let (endpoint, subscription) = (endpoint_id(&call)?, subscription_id(&call)?);
-    let (tenant, (new_endpoint, active)) = call.in_tenant_of_query(|input| {
-        let new_endpoint = input.body.not_null("new_endpoint_id", id());
-        Some((new_endpoint, input.body.not_null("active", boolean())))
-    })?;
+pub(crate) struct WebhookSubscriptionUpdate {
+    new_endpoint: Option<u32>,
+    active: Option<bool>,
+}
+
+impl FromInput for WebhookSubscriptionUpdate {
+    fn from_input(input: &mut Input) -> Option<WebhookSubscriptionUpdate> {
+        Some(WebhookSubscriptionUpdate {
+            new_endpoint: input.body.not_null("new_endpoint_id", id()),
+            active: input.body.not_null("active", boolean()),
+        })
+    }
+}
+
+pub(crate) async fn update(
+    call: Call,
+    (endpoint, subscription): (EndpointId, SubscriptionId),
+    InTenantOfQuery(tenant, asked): InTenantOfQuery<WebhookSubscriptionUpdate>,
+) -> Answer<One<WebhookSubscriptionView>> {
+    let WebhookSubscriptionUpdate { new_endpoint, active } = asked;
     let engine = &call.api.engine;
     own_subscription(&call, &[tenant], endpoint, subscription)?;
     let to = new_endpoint.map(|id| EndpointId(id as i32));
@@ -117,17 +158,15 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
     Ok(call.show(WebhookSubscriptionView::of(&updated)))
 }
 
-pub(crate) async fn delete(mut call: Call) -> HttpResult {
-    let (endpoint, subscription) = (endpoint_id(&call)?, subscription_id(&call)?);
-    let tenants = call.in_tenants(|_| Some(()))?.0;
+pub(crate) async fn delete(
+    call: Call,
+    (endpoint, subscription): (EndpointId, SubscriptionId),
+    InTenants(tenants, ()): InTenants<()>,
+) -> Answer<Empty> {
     own_subscription(&call, &tenants, endpoint, subscription)?;
     let deleted = call.api.engine.webhooks().delete_subscription(&owner(&call), endpoint, subscription).await;
     deleted.map_err(|error| unknown(error.into(), subscription))?;
     Ok(call.empty())
-}
-
-fn subscription_id(call: &Call) -> Result<SubscriptionId, ApiError> {
-    call.path("subscription_id", id()).map(|id| SubscriptionId(id as i32))
 }
 
 /// A subscription is scoped by its institution: another one's is not found.
@@ -155,12 +194,25 @@ fn unknown(error: ApiError, id: SubscriptionId) -> ApiError {
     }
 }
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let id = endpoint_id(&call)?;
-    let (tenants, (resource_type, event)) = call.in_tenants(|input| {
-        let resource_type = input.query.optional("resource_type", resource_type());
-        Some((resource_type, input.query.optional("event", text(MAX_NAME))))
-    })?;
+pub(crate) struct ListWebhookSubscriptions {
+    resource_type: Option<ResourceType>,
+    event: Option<String>,
+}
+
+impl FromInput for ListWebhookSubscriptions {
+    fn from_input(input: &mut Input) -> Option<ListWebhookSubscriptions> {
+        Some(ListWebhookSubscriptions {
+            resource_type: input.query.optional("resource_type", resource_type()),
+            event: input.query.optional("event", text(MAX_NAME)),
+        })
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    id: EndpointId,
+    InTenants(tenants, ListWebhookSubscriptions { resource_type, event }): InTenants<ListWebhookSubscriptions>,
+) -> Answer<Listed<WebhookSubscriptionView>> {
     let all =
         call.api.engine.webhooks().subscriptions_of(&owner(&call), id).map_err(|error| named(error.into(), id))?;
     let wanted = all.iter().filter(|it| {

@@ -8,8 +8,13 @@ use engine::{
 };
 
 use crate::{
-    access::call::Call,
-    http::{errors::HttpResult, paging::Page},
+    access::{
+        arguments::{FromInput, InLocations},
+        call::Call,
+        input::Input,
+        respond::{Answer, Paged},
+    },
+    http::paging::{Page, Paging},
     values::{
         kinds::{boolean, text},
         limits::MAX_NAME,
@@ -17,11 +22,23 @@ use crate::{
     views::hours::{WorkingHourLabelView, label_id},
 };
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (tenant, location, (name, active, paging)) = call.in_locations(|input| {
+pub(crate) struct ListLabels {
+    name: Option<String>,
+    active: Option<bool>,
+    paging: Paging,
+}
+
+impl FromInput for ListLabels {
+    fn from_input(input: &mut Input) -> Option<ListLabels> {
         let name = input.query.optional("search_name", text(MAX_NAME)).map(|name| name.to_lowercase());
-        Some((name, input.query.optional("active", boolean()), input.paging()))
-    })?;
+        Some(ListLabels { name, active: input.query.optional("active", boolean()), paging: input.paging() })
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    InLocations(tenant, location, ListLabels { name, active, paging }): InLocations<ListLabels>,
+) -> Answer<Paged<WorkingHourLabelView<'static>>> {
     let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
     // By id: location, name, and whether working hours in use have it.
     let mut labels: BTreeMap<u64, (u32, String, bool)> = BTreeMap::new();

@@ -17,13 +17,14 @@ use location::{
 use super::appointment_types;
 use crate::{
     access::{
+        arguments::{AtLocation, FromInput, Id, InTenant},
         call::Call,
+        input::Input,
+        respond::{Answer, Created, Empty, One, Paged},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{
-        body::Fields,
-        errors::{ApiError, HttpResult},
-    },
+    http::{body::Fields, errors::ApiError},
+    records::listing::Listing,
     values::{
         kinds::{
             boolean, id, includes, integer, long_id, object, one_of,
@@ -39,8 +40,14 @@ use crate::{
 
 const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (location, (criteria, include, listing)) = call.at_location(|input| {
+pub(crate) struct ListWorkingHours {
+    listing: Listing,
+    criteria: Criteria,
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ListWorkingHours {
+    fn from_input(input: &mut Input) -> Option<ListWorkingHours> {
         let include = input.query.list("include", includes(&["appointment_types"]));
         let criteria = Criteria {
             operatory: input.query.optional("operatory_id", long_id()),
@@ -49,8 +56,15 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
             active: input.query.defaulted("active", boolean(), true),
             not_past: input.query.defaulted("ignore_past_dates", boolean(), false),
         };
-        Some((criteria, include, input.listing().id("provider_id", Filter::Provider).done()))
-    })?;
+        let listing = input.listing().id("provider_id", Filter::Provider).done();
+        Some(ListWorkingHours { listing, criteria, include })
+    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    AtLocation(location, ListWorkingHours { listing, criteria, include }): AtLocation<ListWorkingHours>,
+) -> Answer<Paged<WorkingHourView<'static>>> {
     let now = call.api.engine.now();
     let today = times::local(now, location.setup.zone).0;
     let page = listing.page(&call, &[location.setup.id.0], &location.sources(), |it: &Record<WorkingHour>| {
@@ -85,17 +99,30 @@ fn is_shown(it: &Record<WorkingHour>) -> bool {
     it.deleted_at.is_none() || it.source == HourSource::Synced
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenant, include) =
-        call.in_tenant(|input| Some(input.query.list("include", includes(&["appointment_types"]))))?;
+pub(crate) struct ShowWorkingHour {
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ShowWorkingHour {
+    fn from_input(input: &mut Input) -> Option<ShowWorkingHour> {
+        Some(ShowWorkingHour { include: input.query.list("include", includes(&["appointment_types"])) })
+    }
+}
+
+pub(crate) async fn show(
+    call: Call,
+    Id(id): Id<u32>,
+    InTenant(tenant, ShowWorkingHour { include }): InTenant<ShowWorkingHour>,
+) -> Answer<One<WorkingHourView<'static>>> {
     let (location, record) = find(&call, &tenant, id, is_shown)?;
     let types = types_of(&call, &location, &include)?;
     Ok(call.show(view(&record, &location, &types, call.api.engine.now())))
 }
 
-pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (location, new) = call.at_location(|input| {
+pub(crate) struct NewWorkingHour(WorkingHourDetails);
+
+impl FromInput for NewWorkingHour {
+    fn from_input(input: &mut Input) -> Option<NewWorkingHour> {
         let b = &mut input.body;
         // As it was called in v2.2.2.
         b.may_be_called("working_hour", "availability");
@@ -110,7 +137,7 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
             None
         });
         let active = b.defaulted("working_hour.active", boolean(), true);
-        Some(WorkingHourDetails {
+        Some(NewWorkingHour(WorkingHourDetails {
             provider_id: provider_id?,
             operatory_id,
             begin: begin? as u16,
@@ -118,23 +145,30 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
             recurrence: recurrence?,
             appointment_type_ids,
             active,
-        })
-    })?;
+        }))
+    }
+}
+
+pub(crate) async fn create(
+    mut call: Call,
+    AtLocation(location, NewWorkingHour(new)): AtLocation<NewWorkingHour>,
+) -> Answer<Created<WorkingHourView<'static>>> {
     let saved = save(&mut call, &location, CreateWorkingHour(new)).await?;
     name_oddities(&mut call, &location, &saved.record);
     let view = WorkingHourView::of(&saved.record, location.setup.zone, call.api.engine.now());
     Ok(call.made(saved.replay, view))
 }
 
-pub(crate) async fn update(mut call: Call) -> HttpResult {
-    let path_id = call.path_id(id())?;
-    let (tenant, change) = call.in_tenant(|input| {
+pub(crate) struct WorkingHourUpdate(WorkingHourChange);
+
+impl FromInput for WorkingHourUpdate {
+    fn from_input(input: &mut Input) -> Option<WorkingHourUpdate> {
         let b = &mut input.body;
         // As it was called in v2.2.2.
         b.may_be_called("working_hour", "availability");
         b.required("working_hour", object());
         let minutes = |minutes: Option<i64>| minutes.map(|minutes| minutes as u16);
-        let change = WorkingHourChange {
+        Some(WorkingHourUpdate(WorkingHourChange {
             provider_id: b.optional("working_hour.provider_id", id()),
             operatory_id: b.clearable("working_hour.operatory_id", long_id()),
             begin: minutes(b.optional("working_hour.begin_time", time_of_day())),
@@ -142,19 +176,23 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
             appointment_type_ids: b.optional_list("working_hour.appointment_type_ids", id()),
             recurrence: recurrence(b).flatten(),
             active: b.optional("working_hour.active", boolean()),
-        };
-        Some(change)
-    })?;
-    let (location, _) = find(&call, &tenant, path_id, |it| it.deleted_at.is_none())?;
-    let saved = save(&mut call, &location, ChangeWorkingHour { id: path_id, change }).await?;
+        }))
+    }
+}
+
+pub(crate) async fn update(
+    mut call: Call,
+    Id(id): Id<u32>,
+    InTenant(tenant, WorkingHourUpdate(change)): InTenant<WorkingHourUpdate>,
+) -> Answer<One<WorkingHourView<'static>>> {
+    let (location, _) = find(&call, &tenant, id, |it| it.deleted_at.is_none())?;
+    let saved = save(&mut call, &location, ChangeWorkingHour { id, change }).await?;
     name_oddities(&mut call, &location, &saved.record);
     let types = types_of(&call, &location, &["appointment_types"])?;
     Ok(call.show(view(&saved.record, &location, &types, call.api.engine.now())))
 }
 
-pub(crate) async fn delete(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+pub(crate) async fn delete(mut call: Call, Id(id): Id<u32>, InTenant(tenant, ()): InTenant<()>) -> Answer<Empty> {
     let (location, _) = find(&call, &tenant, id, |it| it.deleted_at.is_none())?;
     save(&mut call, &location, RemoveWorkingHour(id)).await?;
     Ok(call.empty())

@@ -3,7 +3,6 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use actix_web::HttpResponse;
 use engine::{
     store::CommitError,
     workstations::{
@@ -17,10 +16,15 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::{
-    access::call::Call,
-    http::errors::{ApiError, HttpResult, sentence},
+    access::{
+        arguments::{Anywhere, FromInput, Id, InTenants, WorkstationId},
+        call::Call,
+        input::Input,
+        respond::{Answer, Empty, Listed, One, Plain},
+    },
+    http::errors::{ApiError, sentence},
     values::{
-        kinds::{filled, id, integer, person_name, text, uuid},
+        kinds::{filled, integer, person_name, text, uuid},
         limits::MAX_NAME,
         times::At,
     },
@@ -158,22 +162,31 @@ impl From<WorkstationError> for ApiError {
     }
 }
 
-pub(crate) async fn new_code(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenants, kind) = call.in_tenants(|input| {
+pub(crate) struct NewPairingCode(CodeKind);
+
+impl FromInput for NewPairingCode {
+    fn from_input(input: &mut Input) -> Option<NewPairingCode> {
         let uses = input.body.optional("uses", integer(1..=ENROLMENT_USES.into()));
         let hours = input.body.optional("expires_in_hours", integer(1..=ENROLMENT_HOURS.into()));
         match (uses, hours) {
-            (None, None) => Some(CodeKind::Single),
+            (None, None) => Some(NewPairingCode(CodeKind::Single)),
             (Some(uses), Some(hours)) => {
-                Some(CodeKind::Enrolment { uses: u32::try_from(uses).ok()?, hours: u32::try_from(hours).ok()? })
+                let (uses, hours) = (u32::try_from(uses).ok()?, u32::try_from(hours).ok()?);
+                Some(NewPairingCode(CodeKind::Enrolment { uses, hours }))
             }
             _ => {
                 input.body.problem("uses and expires_in_hours must be sent together or not at all.");
                 None
             }
         }
-    })?;
+    }
+}
+
+pub(crate) async fn new_code(
+    call: Call,
+    Id(id): Id<u32>,
+    InTenants(tenants, NewPairingCode(kind)): InTenants<NewPairingCode>,
+) -> Answer<One<PairingCodeView>> {
     let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
     let made = call.api.engine.gateway().new_code(location, kind).await?;
     call.audit("make pairing code", "location", location.0.into());
@@ -182,17 +195,21 @@ pub(crate) async fn new_code(mut call: Call) -> HttpResult {
     Ok(call.show(view))
 }
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenants, ()) = call.in_tenants(|_| Some(()))?;
+pub(crate) async fn list(
+    call: Call,
+    Id(id): Id<u32>,
+    InTenants(tenants, ()): InTenants<()>,
+) -> Answer<Listed<WorkstationView>> {
     let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
     let all = call.api.engine.gateway().workstations(location)?;
     Ok(call.list(&all.into_iter().map(WorkstationView::from).collect::<Vec<_>>()))
 }
 
-pub(crate) async fn revoke(mut call: Call) -> HttpResult {
-    let (id, workstation) = (call.path_id(id())?, call.path("workstation", uuid())?);
-    let (tenants, ()) = call.in_tenants(|_| Some(()))?;
+pub(crate) async fn revoke(
+    call: Call,
+    (Id(id), WorkstationId(workstation)): (Id<u32>, WorkstationId),
+    InTenants(tenants, ()): InTenants<()>,
+) -> Answer<Empty> {
     let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
     if !call.api.engine.gateway().revoke(location, workstation).await? {
         return Err(ApiError::NotFound(format!("Workstation with id {workstation}")));
@@ -201,14 +218,26 @@ pub(crate) async fn revoke(mut call: Call) -> HttpResult {
     Ok(call.empty())
 }
 
-pub(crate) async fn pair(mut call: Call) -> HttpResult {
-    let (code, name, install) = call.anywhere(|input| {
+pub(crate) struct NewWorkstation {
+    code: String,
+    name: String,
+    install: Uuid,
+}
+
+impl FromInput for NewWorkstation {
+    fn from_input(input: &mut Input) -> Option<NewWorkstation> {
         let code = input.body.required("code", filled(text(MAX_CODE)));
         let name = input.body.required("name", person_name(MAX_NAME));
         let install = input.body.required("install", uuid());
-        Some((code?, name?, install?))
-    })?;
+        Some(NewWorkstation { code: code?, name: name?, install: install? })
+    }
+}
+
+pub(crate) async fn pair(
+    call: Call,
+    Anywhere(NewWorkstation { code, name, install }): Anywhere<NewWorkstation>,
+) -> Answer<Plain<PairedWorkstationView, 201>> {
     let client = call.client.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let paired = call.api.engine.gateway().pair(client, &code, &name, install).await?;
-    Ok(HttpResponse::Created().json(PairedWorkstationView::from(paired)))
+    Ok(call.plain(PairedWorkstationView::from(paired)))
 }

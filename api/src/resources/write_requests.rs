@@ -13,8 +13,14 @@ use uuid::Uuid;
 
 use super::resource_names::{granted, name, resource};
 use crate::{
-    access::{call::Call, input::Input, tenancy::OpenLocation},
-    http::errors::{ApiError, HttpResult},
+    access::{
+        arguments::{AtLocation, FromCall, FromInput},
+        call::Call,
+        input::Input,
+        respond::{Answer, One, Paged},
+        tenancy::OpenLocation,
+    },
+    http::{errors::ApiError, paging::Paging},
     values::{
         kinds::{Kind, one_of, sort, text, times::instant},
         limits::MAX_NAME,
@@ -164,13 +170,25 @@ impl Filter {
     }
 }
 
-/// Newest first.
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (location, (filter, descending, paging)) = call.at_location(|input| {
+pub(crate) struct ListWriteRequests {
+    filter: Filter,
+    descending: bool,
+    paging: Paging,
+}
+
+impl FromInput for ListWriteRequests {
+    fn from_input(input: &mut Input) -> Option<ListWriteRequests> {
         let filter = Filter::read(input);
         let descending = input.query.defaulted("sort", sort(&["queued_at"]), "-queued_at").descending;
-        Some((filter, descending, input.paging()))
-    })?;
+        Some(ListWriteRequests { filter, descending, paging: input.paging() })
+    }
+}
+
+/// Newest first.
+pub(crate) async fn list(
+    call: Call,
+    AtLocation(location, ListWriteRequests { filter, descending, paging }): AtLocation<ListWriteRequests>,
+) -> Answer<Paged<WriteRequestView>> {
     let (id, source) = (location.setup.id, location.setup.source);
     let waiting = call.api.engine.unfinished_writes(id).await?;
     let page = paging.collect(
@@ -182,14 +200,35 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
     Ok(call.page(&page.views(|it| WriteRequestView::of(it, source))))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let (location, id) = location_and_id(&mut call)?;
+/// The one that the path names, of the location that the query names.
+pub(crate) struct OneWriteRequest {
+    location: OpenLocation,
+    id: u64,
+}
+
+impl FromCall for OneWriteRequest {
+    fn from_call(call: &mut Call) -> Result<OneWriteRequest, ApiError> {
+        let (location_id, id) = call.path("id", write_id())?;
+        let AtLocation(location, ()) = AtLocation::from_call(call)?;
+        if location.setup.id.0 != location_id {
+            return Err(not_found(location_id, id));
+        }
+        Ok(OneWriteRequest { location, id })
+    }
+}
+
+pub(crate) async fn show(
+    call: Call,
+    OneWriteRequest { location, id }: OneWriteRequest,
+) -> Answer<One<WriteRequestView>> {
     shown_one(&call, &location, id).await
 }
 
 /// What failed to be made in the health record system is tried again, as a new write.
-pub(crate) async fn retry(mut call: Call) -> HttpResult {
-    let (location, id) = location_and_id(&mut call)?;
+pub(crate) async fn retry(
+    call: Call,
+    OneWriteRequest { location, id }: OneWriteRequest,
+) -> Answer<One<WriteRequestView>> {
     find(&call, &location, id).await?;
     let again = call.api.engine.retry_write(location.setup.id, WriteId(id)).await?;
     call.audit("retry", "write request", id);
@@ -197,8 +236,10 @@ pub(crate) async fn retry(mut call: Call) -> HttpResult {
 }
 
 /// Given up for good.
-pub(crate) async fn give_up(mut call: Call) -> HttpResult {
-    let (location, id) = location_and_id(&mut call)?;
+pub(crate) async fn give_up(
+    call: Call,
+    OneWriteRequest { location, id }: OneWriteRequest,
+) -> Answer<One<WriteRequestView>> {
     find(&call, &location, id).await?;
     call.api.engine.drop_write(location.setup.id, WriteId(id)).await?;
     call.audit("drop", "write request", id);
@@ -220,19 +261,13 @@ fn write_id() -> Kind<(u32, u64)> {
     })
 }
 
-fn location_and_id(call: &mut Call) -> Result<(OpenLocation, u64), ApiError> {
-    let (location_id, id) = call.path_id(write_id())?;
-    let location = call.at_location(|_| Some(()))?.0;
-    if location.setup.id.0 == location_id { Ok((location, id)) } else { Err(not_found(location_id, id)) }
-}
-
 async fn find(call: &Call, location: &OpenLocation, id: u64) -> Result<WriteRequest, ApiError> {
     let found = call.api.engine.write_request(location.setup.id, id).await?;
     let found = found.filter(|it| granted(subject(it.work).0, call.key.grants));
     found.ok_or_else(|| not_found(location.setup.id.0, id))
 }
 
-async fn shown_one(call: &Call, location: &OpenLocation, id: u64) -> HttpResult {
+async fn shown_one(call: &Call, location: &OpenLocation, id: u64) -> Answer<One<WriteRequestView>> {
     Ok(call.show(WriteRequestView::of(&find(call, location, id).await?, location.setup.source)))
 }
 

@@ -14,7 +14,7 @@ use engine::Place;
 
 use super::{
     placing::{self, Placed},
-    route::{Handler, Route},
+    route::{Route, Serves},
 };
 use crate::{
     access::{api::Api, cached::Lookup, call::Call, conditional},
@@ -55,7 +55,7 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     };
     let context = request.extensions().get::<Rc<RequestContext>>().cloned();
     let here_is = |route: &'static Route| context.iter().for_each(|it| it.endpoint.set(Some(route.label())));
-    if let Handler::Open(handler) = &first.handler {
+    if let Serves::Open(handler) = &first.serves {
         here_is(first);
         return handler(request, payload).await;
     }
@@ -204,18 +204,33 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::{http::describe::Notes, routes::route};
+    use crate::{
+        access::{
+            arguments::FromCall,
+            respond::{Answer, Plain},
+        },
+        http::describe::Notes,
+        routes::route,
+    };
 
     async fn thread_of(beside: bool) -> String {
         let route: &'static Route = Box::leak(Box::new(route::get("/", here)));
         let call = Call::describing(route, Version::V3_0_0, Notes::default());
         let answer = answer(route, call, beside).await.unwrap();
-        String::from_utf8(answer.into_body().try_into_bytes().unwrap().to_vec()).unwrap()
+        serde_json::from_slice(&answer.into_body().try_into_bytes().unwrap()).unwrap()
     }
 
-    /// Tells where it runs.
-    async fn here(_: Call) -> Result<HttpResponse, ApiError> {
-        Ok(HttpResponse::Ok().body(format!("{:?}", thread::current().id())))
+    /// Tells where it is read.
+    struct Here(String);
+
+    impl FromCall for Here {
+        fn from_call(_: &mut Call) -> Result<Here, ApiError> {
+            Ok(Here(format!("{:?}", thread::current().id())))
+        }
+    }
+
+    async fn here(call: Call, Here(thread): Here) -> Answer<Plain<String>> {
+        Ok(call.plain(thread))
     }
 
     #[actix_web::test]

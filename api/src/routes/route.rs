@@ -3,12 +3,16 @@
 use std::{future::Future, ops::Deref, pin::Pin};
 
 use actix_web::{Error, HttpRequest, HttpResponse, http::Method, web::Payload};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 
 use crate::{
-    access::call::Call,
+    access::{
+        arguments::{FromCall, FromPath},
+        call::Call,
+        respond::{Answers, schema_of},
+    },
     http::{
-        endpoint::{Access, Endpoint, SchemaOf, Success},
+        endpoint::{Access, Endpoint, SchemaOf},
         errors::{ApiError, Fails},
     },
     values::{audience::Audience, versions::Version},
@@ -19,7 +23,7 @@ pub(crate) type Answering = Pin<Box<dyn Future<Output = Result<HttpResponse, Err
 
 pub struct Route {
     endpoint: Endpoint,
-    pub handler: Handler,
+    pub serves: Serves,
 }
 
 impl Deref for Route {
@@ -30,38 +34,90 @@ impl Deref for Route {
     }
 }
 
-pub enum Handler {
-    Call(Box<dyn Fn(Call) -> Answering + Send + Sync>),
+pub enum Serves {
+    Call { answer: Box<dyn Fn(Call) -> Answering + Send + Sync>, describe: Box<dyn Fn(Call) + Send + Sync> },
     Open(Box<dyn Fn(HttpRequest, Payload) -> Answering + Send + Sync>),
 }
 
-fn route<F, R, E>(method: Method, path: &'static str, handler: F) -> Route
+/// An async function of a call and of what its signature names: parts of the path, and then whose records and which parameters and fields.
+pub trait Handler<Arguments>: Copy + Send + Sync + 'static {
+    type Answer: Answers;
+    type Failure: Fails + From<ApiError>;
+
+    fn read(call: &mut Call) -> Result<Arguments, ApiError>;
+    fn handle(self, call: Call, arguments: Arguments) -> impl Future<Output = Result<Self::Answer, Self::Failure>>;
+}
+
+impl<F, R, A, E, S> Handler<(S,)> for F
 where
-    F: Fn(Call) -> R + Send + Sync + 'static,
-    R: Future<Output = Result<HttpResponse, E>> + 'static,
-    E: Fails + 'static,
+    F: Fn(Call, S) -> R + Copy + Send + Sync + 'static,
+    R: Future<Output = Result<A, E>>,
+    A: Answers,
+    E: Fails + From<ApiError>,
+    S: FromCall,
 {
-    let handler = Handler::Call(Box::new(move |call| {
+    type Answer = A;
+    type Failure = E;
+
+    fn read(call: &mut Call) -> Result<(S,), ApiError> {
+        Ok((S::from_call(call)?,))
+    }
+
+    fn handle(self, call: Call, (scope,): (S,)) -> impl Future<Output = Result<A, E>> {
+        self(call, scope)
+    }
+}
+
+impl<F, R, A, E, P, S> Handler<(P, S)> for F
+where
+    F: Fn(Call, P, S) -> R + Copy + Send + Sync + 'static,
+    R: Future<Output = Result<A, E>>,
+    A: Answers,
+    E: Fails + From<ApiError>,
+    P: FromPath,
+    S: FromCall,
+{
+    type Answer = A;
+    type Failure = E;
+
+    fn read(call: &mut Call) -> Result<(P, S), ApiError> {
+        Ok((P::from_path(call)?, S::from_call(call)?))
+    }
+
+    fn handle(self, call: Call, (path, scope): (P, S)) -> impl Future<Output = Result<A, E>> {
+        self(call, path, scope)
+    }
+}
+
+fn route<H: Handler<Arguments>, Arguments: 'static>(method: Method, path: &'static str, handler: H) -> Route {
+    let answer = move |mut call: Call| -> Answering {
         let notices = call.notices.clone();
-        let answering = handler(call);
         Box::pin(async move {
-            let answer = answering.await;
-            let mut answer = answer.unwrap_or_else(|failed| failed.answer(notices.sentence().as_deref()));
+            let answer = match H::read(&mut call) {
+                Ok(arguments) => handler.handle(call, arguments).await,
+                Err(refused) => Err(refused.into()),
+            };
+            let mut answer = match answer {
+                Ok(answer) => answer.into_response(),
+                Err(failed) => failed.answer(notices.sentence().as_deref()),
+            };
             notices.put_into(&mut answer);
             Ok(answer)
         })
-    }));
-    Route::new(method, path, Access::Token, handler)
+    };
+    let serves = Serves::Call { answer: Box::new(answer), describe: Box::new(describe::<H, Arguments>) };
+    Route::new(method, path, Access::Token, serves)
+        .with(|it| (it.status, it.success) = (H::Answer::STATUS, H::Answer::success()))
+}
+
+/// What reads the arguments is asked, and nothing else: its answer is only the end of the description.
+fn describe<H: Handler<Arguments>, Arguments>(mut call: Call) {
+    let _ = H::read(&mut call);
 }
 
 macro_rules! methods {
     ($($name:ident $method:ident),*) => {$(
-        pub fn $name<F, R, E>(path: &'static str, handler: F) -> Route
-        where
-            F: Fn(Call) -> R + Send + Sync + 'static,
-            R: Future<Output = Result<HttpResponse, E>> + 'static,
-            E: Fails + 'static,
-        {
+        pub fn $name<H: Handler<Arguments>, Arguments: 'static>(path: &'static str, handler: H) -> Route {
             route(Method::$method, path, handler)
         }
     )*};
@@ -84,20 +140,16 @@ where
     F: Fn(HttpRequest, Payload) -> R + Send + Sync + 'static,
     R: Future<Output = Result<HttpResponse, ApiError>> + 'static,
 {
-    let handler = Handler::Open(Box::new(move |request, payload| {
+    let serves = Serves::Open(Box::new(move |request, payload| {
         let answering = handler(request, payload);
         Box::pin(async move { answering.await.map_err(Into::into) })
     }));
-    Route::new(Method::GET, path, Access::Anyone, handler)
-}
-
-fn schema_of<T: JsonSchema>(schemas: &mut SchemaGenerator) -> Schema {
-    schemas.subschema_for::<T>()
+    Route::new(Method::GET, path, Access::Anyone, serves)
 }
 
 impl Route {
-    fn new(method: Method, path: &'static str, access: Access, handler: Handler) -> Route {
-        Route { endpoint: Endpoint::new(method, path, access), handler }
+    fn new(method: Method, path: &'static str, access: Access, serves: Serves) -> Route {
+        Route { endpoint: Endpoint::new(method, path, access), serves }
     }
 
     fn with(mut self, declare: impl FnOnce(&mut Endpoint)) -> Route {
@@ -105,48 +157,9 @@ impl Route {
         self
     }
 
-    fn answering(self, status: u16, success: Success, summary: &'static str, section: &'static str) -> Route {
-        self.with(|it| (it.status, it.success, it.summary, it.section) = (status, success, summary, section))
-    }
-
-    /// A list by pages: the handler ends with `call.page`.
-    pub(crate) fn lists<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
-        self.answering(200, Success::Page(schema_of::<T>), summary, section)
-    }
-
-    /// A list without pages: the handler ends with `call.list`.
-    pub(crate) fn lists_all<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
-        self.answering(200, Success::List(schema_of::<T>), summary, section)
-    }
-
-    /// One record: the handler ends with `call.show`.
-    pub fn shows<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
-        self.answering(200, Success::One(schema_of::<T>), summary, section)
-    }
-
-    /// 201 with the new record, by `call.show`. Takes an Idempotency-Key.
-    pub(crate) fn creates<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
-        self.answering(201, Success::One(schema_of::<T>), summary, section)
-    }
-
-    /// 201 with a list of new records, by `call.list`. Takes an Idempotency-Key.
-    pub(crate) fn creates_list<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
-        self.answering(201, Success::List(schema_of::<T>), summary, section)
-    }
-
-    /// 202 with the record as it is until the health record system has it, by `call.show`. Takes an Idempotency-Key.
-    pub fn accepts<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
-        self.answering(202, Success::One(schema_of::<T>), summary, section)
-    }
-
-    /// 204: the handler ends with `call.empty`.
-    pub fn empty(self, summary: &'static str, section: &'static str) -> Route {
-        self.answering(204, Success::Empty, summary, section)
-    }
-
-    /// A body without envelope, as the booking intent has it.
-    pub(crate) fn answers<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
-        self.answering(200, Success::Plain(schema_of::<T>), summary, section)
+    /// What success looks like, the signature of the handler says.
+    pub fn about(self, summary: &'static str, section: &'static str) -> Route {
+        self.with(|it| (it.summary, it.section) = (summary, section))
     }
 
     /// Also answers with this status, by `call.show_as`.
@@ -234,20 +247,22 @@ impl Route {
         self.with(|it| it.access = Access::Code)
     }
 
-    /// 201 with a body without envelope.
-    pub(crate) fn creates_plain<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
-        self.answering(201, Success::Plain(schema_of::<T>), summary, section)
-    }
-
     pub(crate) fn in_group(self, group: &'static str) -> Route {
         self.with(|it| it.group = group)
     }
 
     /// None for routes that take no calls.
     pub(crate) fn answer(&self, call: Call) -> Option<Answering> {
-        match &self.handler {
-            Handler::Call(handler) => Some(handler(call)),
-            Handler::Open(_) => None,
+        match &self.serves {
+            Serves::Call { answer, .. } => Some(answer(call)),
+            Serves::Open(_) => None,
+        }
+    }
+
+    /// Has the call told what is read of it.
+    pub(crate) fn describe(&self, call: Call) {
+        if let Serves::Call { describe, .. } = &self.serves {
+            describe(call);
         }
     }
 }

@@ -1,49 +1,50 @@
 //! Every endpoint of the API, declared once. Dispatch, 405, grants, versions, rate limits and the OpenAPI document come from this table
 //! and from the code of the handlers; nothing is written twice.
 //!
-//! A new endpoint is a handler and a line here. The handler names what it reads in its one `in_*` call, and nowhere else:
+//! A new endpoint is a handler and a line here. The handler's signature names what it reads and what it answers:
 //!
 //! ```ignore
 //! /// A payment on the ledger.                                  // becomes the schema's description
 //! #[derive(Serialize, JsonSchema)]
 //! pub struct PaymentView<'a> { id: u64, note: Option<&'a str>, created_at: At }
 //!
-//! pub async fn list(mut call: Call) -> HttpResult {
-//!     let (location, (listing, large)) = call.at_location(|input| {
+//! pub struct ListPayments { listing: Listing, large: bool }
+//!
+//! impl FromInput for ListPayments {
+//!     fn from_input(input: &mut Input) -> Option<ListPayments> {   // read everything before the first `?`
 //!         let large = input.query.defaulted("large", boolean(), false);
 //!         let listing = input.listing().sort().patient().id("claim_id", Filter::Claim).include_deleted();
-//!         Some((listing.done(), large))                         // read everything before the first `?`
-//!     })?;
-//!     let page = listing.entries_at::<Payment>(&call, &location, |it| !large || is_large(it))?;  // what no filter says
+//!         Some(ListPayments { listing: listing.done(), large })
+//!     }
+//! }
+//!
+//! pub async fn list(
+//!     call: Call,
+//!     AtLocation(location, asked): AtLocation<ListPayments>,
+//! ) -> Answer<Paged<PaymentView<'static>>> {
+//!     let page = asked.listing.entries_at::<Payment>(&call, &location, |it| !asked.large || is_large(it))?;
 //!     Ok(call.page(&page.views(PaymentView::of)))
 //! }
 //!
-//! pub async fn show(mut call: Call) -> HttpResult {
-//!     let id = call.path_id(long_id())?;                        // path first, also `call.path("alert_id", long_id())`
-//!     let (tenant, include) = call.in_tenant(|input| Some(input.query.list("include", includes(&["patient"]))))?;
+//! pub async fn show(call: Call, Id(id): Id<u64>, InTenant(tenant, ()): InTenant<()>) -> Answer<One<PaymentView<'static>>> {
 //!     Ok(call.show(PaymentView::of(&find(&call, &tenant, id)?)))
 //! }
 //!
-//! pub async fn create(mut call: Call) -> HttpResult {               // `update` is the same with `call.path_id` and `clearable`
-//!     let (location, (patient, amount, note)) = call.at_location(|input| {
-//!         let b = &mut input.body;
-//!         let patient = b.required("payment.patient_id", id());
-//!         let amount = b.required("payment.amount", nonzero_money());
-//!         let note = b.unless_empty("payment.note", text(MAX_NOTE));
-//!         Some((patient?, amount?, note))
-//!     })?;
-//!     let made = engine_call(call.idempotency_key()).await?;               // Idempotency-Key, where the client sent one
-//!     Ok(if made.replay { call.replayed(view) } else { call.show(view) })
+//! pub async fn create(
+//!     call: Call,
+//!     AtLocation(location, new): AtLocation<NewPayment>,          // `input.body.required("payment.amount", nonzero_money())`
+//! ) -> Answer<Accepted<PaymentView<'static>>> {
+//!     let made = engine_call(call.idempotency_key()).await?;      // Idempotency-Key, where the client sent one
+//!     Ok(call.made(made.replay, view))
 //! }
 //!
-//! get("/payments", payments::list).lists::<PaymentView>("Payments on the ledger", "4.10").financial(),
-//! get("/payments/{id}", payments::show).shows::<PaymentView>("One payment", "4.10").financial(),
-//! post("/payments", payments::create).accepts::<PaymentView>("Create a payment", "4.10").financial(),
+//! get("/payments", payments::list).about("Payments on the ledger", "4.10").financial(),
+//! get("/payments/{id}", payments::show).about("One payment", "4.10").financial(),
+//! post("/payments", payments::create).about("Create a payment", "4.10").financial(),
 //! ```
 //!
-//! Scopes: `at_location` (subdomain and location_id), `in_tenant` (subdomain), `in_locations` (location_id narrows), `in_tenants` (subdomain
-//! narrows), `anywhere`, `in_tenant_of_query` (a subdomain that is not in the query is 403). Kinds are in `kinds`; objects in lists are
-//! read with `Fields::objects`. What a reading closure asks for must not depend on what it was given: it is also run to write the
+//! Scopes and parts of the path are in `access::arguments`, answers in `access::respond`, kinds of values in `values::kinds`; objects in lists
+//! are read with `Fields::objects`. What a `from_input` asks for must not depend on what it was given: it is also run to write the
 //! documentation. The tests of `openapi` say what a new endpoint lacks.
 
 use std::sync::LazyLock;
@@ -53,63 +54,20 @@ use actix_web::{HttpRequest, HttpResponse, web::ServiceConfig};
 use crate::{
     http::{endpoint::Access, errors::ApiError},
     resources::{
-        adapters::{self, AdapterDetail, AdapterVersionView, LocationAdapterView, RollOutView},
-        adjustments, appointment_types,
-        appointment_writes::{self, AppointmentSaved},
-        appointments::{self, AppointmentDetail},
-        authenticates::{self, BearerToken},
-        available_slots::{self, AvailableSlotsView},
-        backups::{self, BackupBegun, BackupsView},
-        balances,
-        booking::{self, BookingRefusal, BookingResponse, SlotHold, SlotSearchResult},
-        capabilities::{self, CapabilitiesView},
-        changes::{self, RecordChangeView},
-        charges, claims, clinical, communication_logs, descriptors, documentation, fee_schedules, forms,
-        institutions::{self, InstitutionDetail},
-        insurance_coverages, insurance_plans, ledger_types,
-        locations::{self, InstitutionView, LocationDetail},
-        me::{self, CallerView},
-        medical_history, operations, operatories, patients, payment_plans, payments,
-        providers::{self, ProviderView},
-        simulated_ehr::{self, SimulatedEhrView},
-        sync::{self, LocationSyncView},
-        sync_status,
-        webhook_deliveries::{self, WebhookDeliveryDetail, WebhookDeliveryView, WebhookReplayView},
-        webhook_endpoints::{self, WebhookEndpointView},
-        webhook_subscriptions::{self, WebhookSubscriptionView},
-        working_hour_labels, working_hours, workstation_socket,
-        workstations::{self, PairedWorkstationView, PairingCodeView, WorkstationView},
-        write_requests::{self, WriteRequestView},
+        adapters, adjustments, appointment_types, appointment_writes, appointments, authenticates, available_slots,
+        backups, balances,
+        booking::{self, BookingRefusal},
+        capabilities, changes, charges, claims, clinical, communication_logs, descriptors, documentation,
+        fee_schedules, forms, institutions, insurance_coverages, insurance_plans, ledger_types, locations, me,
+        medical_history, operations, operatories, patients, payment_plans, payments, providers, simulated_ehr, sync,
+        sync_status, webhook_deliveries, webhook_endpoints, webhook_subscriptions, working_hour_labels, working_hours,
+        workstation_socket, workstations, write_requests,
     },
     routes::{
         dispatch,
         route::{Route, delete, get, open, patch, post, websocket},
     },
     values::{reasons::Reason, versions::Version::V2_2_2},
-    views::{
-        appointments::AppointmentView,
-        catalogue::{
-            AdjustmentTypeView, AppointmentDescriptorView, AppointmentTypeDetail, AppointmentTypeView, FeeScheduleView,
-            FeeView, PaymentTypeView,
-        },
-        clinical::{
-            ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
-            RecallTypeView, TreatmentPlanView,
-        },
-        documents::{DocumentTypeView, PatientDocumentView},
-        forms::{FormResponseView, FormSchemaDetail, FormSchemaView},
-        history::{MedicalHistoryItemView, PatientMedicalHistoryItemView},
-        hours::{WorkingHourLabelView, WorkingHourView},
-        insurance::{InsuranceCoverageView, InsurancePlanView},
-        ledger::{
-            AdjustmentView, ChargeView, ClaimView, GuarantorBalanceView, InsuranceBalanceView, PaymentPlanView,
-            PaymentView,
-        },
-        operatories::OperatoryView,
-        patients::{PatientByVersion, PatientCreated, PatientDetail, PatientListItemByVersion, PatientProfile},
-        sync_status::SyncStatusView,
-        talk::{CommunicationLogView, ConversationView, PatientAlertView},
-    },
 };
 
 pub static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {
@@ -157,11 +115,11 @@ fn operation() -> Vec<Route> {
 fn access() -> Vec<Route> {
     vec![
         post("/authenticates", authenticates::create)
-            .creates::<BearerToken>("Exchange an API key for a bearer token", "5")
+            .about("Exchange an API key for a bearer token", "5")
             .with_api_key()
             .named("authenticate"),
         get("/me", me::show)
-            .shows::<CallerView>("The calling API key: grants, institutions, locations and limits", "5")
+            .about("The calling API key: grants, institutions, locations and limits", "5")
             .noting("Takes no `subdomain`. It shows which institutions and locations the key reaches."),
     ]
 }
@@ -177,7 +135,7 @@ fn workstations_of_staff() -> Vec<Route> {
     let only = "Only for locations whose health record system is reached through workstations.";
     vec![
         post("/locations/{id}/pairing_codes", workstations::new_code)
-            .shows::<PairingCodeView>("Create a pairing code for a workstation", "6")
+            .about("Create a pairing code for a workstation", "6")
             .named("create_pairing_code")
             .fails(&[422])
             .noting(
@@ -186,17 +144,17 @@ fn workstations_of_staff() -> Vec<Route> {
             )
             .operator(),
         get("/locations/{id}/workstations", workstations::list)
-            .lists_all::<WorkstationView>("Workstations paired with a location", "6")
+            .about("Workstations paired with a location", "6")
             .fails(&[422])
             .noting(only)
             .operator(),
         delete("/locations/{id}/workstations/{workstation}", workstations::revoke)
-            .empty("Revoke a workstation", "6")
+            .about("Revoke a workstation", "6")
             .fails(&[422])
             .noting(only)
             .operator(),
         post("/workstations/pair", workstations::pair)
-            .creates_plain::<PairedWorkstationView>("Pair a workstation", "6")
+            .about("Pair a workstation", "6")
             .named("pair_workstation")
             .fails(&[422])
             .noting(
@@ -216,22 +174,22 @@ const SIMULATED_ONLY: &str = "Only for the simulated health record system of the
 fn institutions_and_locations() -> Vec<Route> {
     vec![
         get("/locations", locations::list)
-            .lists_all::<InstitutionView>("Institutions and their locations", "4.10")
+            .about("Institutions and their locations", "4.10")
             .noting("Feature subscriptions are not supported: `filter_by_subscription_feature` is ignored."),
-        get("/locations/{id}", locations::show).shows::<LocationDetail>("One location", "4.10"),
+        get("/locations/{id}", locations::show).about("One location", "4.10"),
         get("/locations/{id}/capabilities", capabilities::show)
-            .shows::<CapabilitiesView>("Capabilities of a location's health record system", "4.10")
+            .about("Capabilities of a location's health record system", "4.10")
             .named("get_capabilities"),
         get("/locations/{id}/sync", sync::show)
-            .shows::<LocationSyncView>("Read progress of a location", "6")
+            .about("Read progress of a location", "6")
             .named("get_location_sync")
             .operator(),
         post("/locations/{id}/sync", sync::start)
-            .shows::<LocationSyncView>("Start a read cycle and retry waiting writes", "6")
+            .about("Start a read cycle and retry waiting writes", "6")
             .named("start_location_sync")
             .operator(),
         post("/locations/{id}/sync/accept_deletions", sync::accept_deletions)
-            .shows::<LocationSyncView>("Accept pending deletions", "6")
+            .about("Accept pending deletions", "6")
             .named("accept_deletions")
             .noting(
                 "A full pass that would delete too many records of a resource is stopped, because this is usually a fault. This call \
@@ -239,10 +197,10 @@ fn institutions_and_locations() -> Vec<Route> {
             )
             .operator(),
         get("/adapters", adapters::list)
-            .lists_all::<AdapterDetail>("Adapters, their versions and the locations that run them", "6")
+            .about("Adapters, their versions and the locations that run them", "6")
             .operator(),
         post("/adapters/{adapter}/versions", adapters::upload)
-            .shows::<AdapterVersionView>("Upload a version of an adapter", "6")
+            .about("Upload a version of an adapter", "6")
             .named("upload_adapter_version")
             .fails(&[422])
             .takes_component()
@@ -253,7 +211,7 @@ fn institutions_and_locations() -> Vec<Route> {
             )
             .operator(),
         post("/locations/{id}/adapter", adapters::roll_out)
-            .shows::<RollOutView>("Roll out a version of its adapter to a location", "6")
+            .about("Roll out a version of its adapter to a location", "6")
             .named("roll_out_adapter")
             .fails(&[422])
             .noting(
@@ -264,18 +222,18 @@ fn institutions_and_locations() -> Vec<Route> {
             )
             .operator(),
         post("/locations/{id}/adapter/rollback", adapters::roll_back)
-            .shows::<LocationAdapterView>("Return a location to the version of its adapter before", "6")
+            .about("Return a location to the version of its adapter before", "6")
             .named("roll_back_adapter")
             .fails(&[422])
             .noting("Without a trial. A second call takes the first one back.")
             .operator(),
         get("/backups", backups::list)
-            .shows::<BackupsView>("Backups of the server's store", "6")
+            .about("Backups of the server's store", "6")
             .named("list_backups")
             .fails(&[422])
             .operator(),
         post("/backups", backups::make)
-            .shows::<BackupBegun>("Start a backup of the server's store", "6")
+            .about("Start a backup of the server's store", "6")
             .named("start_backup")
             .fails(&[409, 422])
             .noting(
@@ -284,43 +242,43 @@ fn institutions_and_locations() -> Vec<Route> {
             )
             .operator(),
         get("/locations/{id}/simulated_ehr", simulated_ehr::show)
-            .shows::<SimulatedEhrView>("State of a simulated health record system", "6")
+            .about("State of a simulated health record system", "6")
             .fails(&[422])
             .noting(SIMULATED_ONLY)
             .named("get_simulated_ehr")
             .operator(),
         post("/locations/{id}/simulated_ehr", simulated_ehr::control)
-            .shows::<SimulatedEhrView>("Control a simulated health record system", "6")
+            .about("Control a simulated health record system", "6")
             .fails(&[409, 422])
             .noting(SIMULATED_ONLY)
             .named("control_simulated_ehr")
             .operator(),
-        get("/institutions", institutions::list).lists_all::<InstitutionDetail>("Institutions of the key", "4.10"),
-        get("/institutions/{id}", institutions::show).shows::<InstitutionDetail>("One institution", "4.10"),
-        get("/operatories", operatories::list).lists::<OperatoryView>("Operatories of a location", "2.9"),
-        get("/operatories/{id}", operatories::show).shows::<OperatoryView>("One operatory", "2.9"),
-        get("/providers/{id}", providers::show).shows::<ProviderView>("One provider", "4.10"),
-        get("/providers", providers::list).lists::<ProviderView>("Providers of an institution", "4.10").noting(
+        get("/institutions", institutions::list).about("Institutions of the key", "4.10"),
+        get("/institutions/{id}", institutions::show).about("One institution", "4.10"),
+        get("/operatories", operatories::list).about("Operatories of a location", "2.9"),
+        get("/operatories/{id}", operatories::show).about("One operatory", "2.9"),
+        get("/providers/{id}", providers::show).about("One provider", "4.10"),
+        get("/providers", providers::list).about("Providers of an institution", "4.10").noting(
             "With `location_id`: only providers with working hours at the location, and providers of its health record system without any \
              working hours.",
         ),
         get("/sync_status", sync_status::list)
-            .lists_all::<SyncStatusView>("Read and write status of each health record system", "4.10"),
+            .about("Read and write status of each health record system", "4.10"),
     ]
 }
 
 fn writes_and_changes() -> Vec<Route> {
     vec![
         get("/write_requests", write_requests::list)
-            .lists::<WriteRequestView>("Writes to the health record system of a location", "3")
+            .about("Writes to the health record system of a location", "3")
             .noting(
                 "Newest first; with `sort=queued_at` oldest first. `resource` and `record_id` select the writes of one record. Unfinished \
                  writes are listed regardless of `updated_since`.",
             ),
         get("/write_requests/{id}", write_requests::show)
-            .shows::<WriteRequestView>("One write to the health record system", "3"),
+            .about("One write to the health record system", "3"),
         post("/write_requests/{id}/retry", write_requests::retry)
-            .shows::<WriteRequestView>("Retry a failed write", "3")
+            .about("Retry a failed write", "3")
             .named("retry_write_request")
             .noting(
                 "The answer is the new write, with the write key of the failed one: the health record system is searched for that key first, and a \
@@ -328,12 +286,12 @@ fn writes_and_changes() -> Vec<Route> {
             )
             .operator(),
         post("/write_requests/{id}/drop", write_requests::give_up)
-            .shows::<WriteRequestView>("Drop a waiting or failed write", "3")
+            .about("Drop a waiting or failed write", "3")
             .named("drop_write_request")
             .noting("Writes that depend on it are dropped too. The slot of a dropped booking becomes free.")
             .operator(),
         get("/changes", changes::list)
-            .lists::<RecordChangeView>("Changes at a location", "4.10")
+            .about("Changes at a location", "4.10")
             .since_v3()
             .noting(
                 "Without `since` the list is empty and `page_info.end_cursor` is the current position. The `end_cursor` of an answer is the \
@@ -350,17 +308,17 @@ const SLOTS_NOTES: &str = "The number of days times the number of locations is a
 fn schedule() -> Vec<Route> {
     vec![
         get("/available_slots", available_slots::list)
-            .lists_all::<AvailableSlotsView>("Free slots", "4.10")
+            .about("Free slots", "4.10")
             .since_v3()
             .noting(SLOTS_NOTES),
         get("/appointment_slots", available_slots::list)
-            .lists_all::<AvailableSlotsView>("Free slots", "9")
+            .about("Free slots", "9")
             .only(&[V2_2_2])
             .noting(SLOTS_NOTES),
-        get("/appointments", appointments::list).lists::<AppointmentView>("Appointments in a period", "4.10"),
-        get("/appointments/{id}", appointments::show).shows::<AppointmentDetail>("One appointment", "4.10"),
+        get("/appointments", appointments::list).about("Appointments in a period", "4.10"),
+        get("/appointments/{id}", appointments::show).about("One appointment", "4.10"),
         post("/appointments", appointment_writes::create)
-            .creates::<AppointmentSaved>("Book an appointment", "4.10")
+            .about("Book an appointment", "4.10")
             .fails(&[422])
             .noting(
                 "The appointment is written to the health record system afterwards. If `operatory_id` is optional and missing, the first \
@@ -368,12 +326,12 @@ fn schedule() -> Vec<Route> {
                  the location's time zone, and `description` says how it was read. `location_id` may be sent in the body instead.",
             ),
         patch("/appointments/{id}", appointment_writes::update)
-            .shows::<AppointmentSaved>("Update or cancel an appointment", "4.10")
+            .about("Update or cancel an appointment", "4.10")
             .noting("Only the sent fields change. `cancelled: true` cannot be combined with other changes. `subdomain` is read from the query only."),
         get("/appointments/{id}/appointment_descriptors", appointments::descriptors)
-            .lists_all::<AppointmentDescriptorView>("Descriptors of an appointment", "4.10"),
+            .about("Descriptors of an appointment", "4.10"),
         get("/locations/{id}/appointment_descriptors", descriptors::of_location)
-            .lists_all::<AppointmentDescriptorView>("Appointment descriptors of a location", "4.10"),
+            .about("Appointment descriptors of a location", "4.10"),
     ]
     .into_iter()
     .chain(types())
@@ -386,20 +344,13 @@ fn types() -> Vec<Route> {
     let belongs = "The type belongs to the whole institution, or with `parent_type` `Location` to one location. Types that come from the health \
                    record system must be changed there.";
     vec![
-        get(all, appointment_types::list)
-            .lists_all::<AppointmentTypeDetail>("Appointment types of an institution", "2.9"),
-        get(one, appointment_types::show).shows::<AppointmentTypeDetail>("One appointment type", "2.9"),
+        get(all, appointment_types::list).about("Appointment types of an institution", "2.9"),
+        get(one, appointment_types::show).about("One appointment type", "2.9"),
         get("/appointment_types/{id}/appointment_descriptors", appointment_types::descriptors)
-            .lists_all::<AppointmentDescriptorView>("Descriptors of an appointment type", "2.9"),
-        post(all, appointment_types::create)
-            .creates::<AppointmentTypeView>("Create an appointment type", "2.9")
-            .noting(belongs),
-        patch(one, appointment_types::update)
-            .shows::<AppointmentTypeView>("Update an appointment type", "2.9")
-            .noting(belongs),
-        delete(one, appointment_types::delete)
-            .shows::<AppointmentTypeView>("Delete an appointment type", "2.9")
-            .noting(belongs),
+            .about("Descriptors of an appointment type", "2.9"),
+        post(all, appointment_types::create).about("Create an appointment type", "2.9").noting(belongs),
+        patch(one, appointment_types::update).about("Update an appointment type", "2.9").noting(belongs),
+        delete(one, appointment_types::delete).about("Delete an appointment type", "2.9").noting(belongs),
     ]
 }
 
@@ -410,19 +361,18 @@ fn hours() -> Vec<Route> {
                `description` warns that only this service stores them. A refused change is reverted, and `failure_reason` gives the reason.";
     let of = |all: &'static str, one: &'static str| {
         vec![
-            get(all, working_hours::list).lists::<WorkingHourView>("Working hours of a location", "4.10"),
-            get(one, working_hours::show).shows::<WorkingHourView>("One record of working hours", "4.10"),
-            post(all, working_hours::create).creates::<WorkingHourView>("Create working hours", "4.10").noting(set),
-            patch(one, working_hours::update).shows::<WorkingHourView>("Update working hours", "4.10").noting(set),
+            get(all, working_hours::list).about("Working hours of a location", "4.10"),
+            get(one, working_hours::show).about("One record of working hours", "4.10"),
+            post(all, working_hours::create).about("Create working hours", "4.10").noting(set),
+            patch(one, working_hours::update).about("Update working hours", "4.10").noting(set),
             delete(one, working_hours::delete)
-                .empty("Delete working hours", "4.10")
+                .about("Delete working hours", "4.10")
                 .noting("Only working hours that were created through the API can be deleted."),
         ]
     };
     let now = of("/working_hours", "/working_hours/{id}").into_iter().map(Route::since_v3);
     let before = of("/availabilities", "/availabilities/{id}").into_iter().map(|it| it.only(&[V2_2_2]));
-    let labels = get("/working_hour_labels", working_hour_labels::list)
-        .lists::<WorkingHourLabelView>("Labels of working hours", "4.10");
+    let labels = get("/working_hour_labels", working_hour_labels::list).about("Labels of working hours", "4.10");
     now.chain(before).chain([labels]).collect()
 }
 
@@ -431,7 +381,7 @@ fn booking_intent() -> Vec<Route> {
     let hold = "/intent/booking/hold";
     vec![
         post(search, booking::search::create)
-            .answers::<SlotSearchResult>("Search for slots that can be booked", "4.8")
+            .about("Search for slots that can be booked", "4.8")
             .noting(
                 "Every field of the body is optional; `{}` searches the next seven days. A `slot_token` is an offer, not a hold: it can be \
                  booked until `expires_at` (by default half an hour) unless somebody else books the time first. It is valid for this \
@@ -443,7 +393,7 @@ fn booking_intent() -> Vec<Route> {
             .reading()
             .named("search_slots"),
         post(hold, booking::hold::create)
-            .answers::<SlotHold>("Hold a slot", "4.8")
+            .about("Hold a slot", "4.8")
             .noting(
                 "Optional. Until `held_until` (by default five minutes) only POST /intent/booking/book with the same `slot_token` can book the \
                  time. A repeated call with the same token returns the same hold. A hold expires by itself. Refused with `reason` \
@@ -452,12 +402,12 @@ fn booking_intent() -> Vec<Route> {
             .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
             .named("hold_slot"),
         delete(hold, booking::hold::delete)
-            .answers::<SlotHold>("Release a held slot", "4.8")
+            .about("Release a held slot", "4.8")
             .noting("The slot is free at once. `slot_token` may be sent in the query or in the body.")
             .fails_as::<BookingRefusal>(&[404, 409, 410])
             .named("release_slot"),
         post("/intent/booking/book", booking::book::create)
-            .answers::<BookingResponse>("Book a slot for a patient", "4.8")
+            .about("Book a slot for a patient", "4.8")
             .noting(
                 "`slot_token` comes from a search; the one in the example is a placeholder. Choose one `idempotency_key` per attempt: the same \
                  key with the same data returns the same booking with `replay: true` and never books twice; with other data it is refused \
@@ -471,7 +421,7 @@ fn booking_intent() -> Vec<Route> {
             .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
             .named("book"),
         get("/intent/booking/status", booking::status::show)
-            .answers::<BookingResponse>("Status of a booking", "4.8")
+            .about("Status of a booking", "4.8")
             .noting(
                 "`booking_status` is `confirmed` or `cancelled`; `ehr_writeback` is `pending` until the practice's system has stored the \
                  appointment (`confirmed`) or refused it (`failed`, with `failure_reason`; the time is then free again). `start_iso` \
@@ -480,7 +430,7 @@ fn booking_intent() -> Vec<Route> {
             .fails_as::<BookingRefusal>(&[404])
             .named("get_booking"),
         post("/intent/booking/cancel", booking::cancel::create)
-            .answers::<BookingResponse>("Cancel a booking", "4.8")
+            .about("Cancel a booking", "4.8")
             .noting(
                 "A booking can also be cancelled while it is being written to the practice's system. A repeated call returns the same answer. Refused with `reason` \
                  `booking_not_found` (404), `booking_failed` or `booking_not_open` (409).",
@@ -494,83 +444,80 @@ fn patients_and_documents() -> Vec<Route> {
     let (alerts, alert) = ("/patients/{id}/alerts", "/patients/{id}/alerts/{alert_id}");
     let documents = "/patients/{id}/documents";
     vec![
-        get("/patients", patients::list::list)
-            .lists::<PatientDetail>("Patients of the location's health record system", "4.10")
+        get("/patients", patients::list::list_v2)
+            .about("Patients of the location's health record system", "4.10")
             .only(&[V2_2_2])
             .noting(
                 "`adjustments`, `charges` and `payments` need the grant `financial`; without it they are withheld, and `description` names them. \
                  With `include[]` a page has at most 100 patients.",
             ),
         get("/patients", patients::list::list)
-            .lists::<PatientListItemByVersion>("Patients of the location's health record system", "4.10")
+            .about("Patients of the location's health record system", "4.10")
             .since_v3()
             .noting(
                 "`name` searches all names, `first_name` and `last_name` only that one; each word must be the beginning of a word of the name. \
                  The list holds all patients of the location's health record system; with `location_strict` only those of the location.",
             ),
         post("/patients", patients::create::create)
-            .creates::<PatientCreated>("Create a patient, or return an existing match", "4.10")
+            .about("Create a patient, or return an existing match", "4.10")
             .or(200)
             .fails(&[409, 422]),
         get("/patients/{id}", patients::show::show)
-            .shows::<PatientByVersion>("One patient, with included records", "4.10")
+            .about("One patient, with included records", "4.10")
             .noting(
                 "`adjustments`, `charges` and `payments` need the grant `financial`; without it they are withheld, and `description` names \
                  them.",
             ),
         patch("/patients/{id}", patients::update::update)
-            .shows::<PatientProfile>("Update a patient", "4.4")
+            .about("Update a patient", "4.4")
             .beta()
             .fails(&[422])
             .noting(
                 "Only the sent fields change. `null`, or an empty text, clears `middle_name` and the parts of `address`; `null` clears \
                  `email` and the whole `address`. No other field can be cleared; a phone number can only be replaced.",
             ),
-        get(alerts, patients::alerts::list).lists_all::<PatientAlertView>("Alerts of a patient", "4.10"),
-        get(alert, patients::alerts::show).shows::<PatientAlertView>("One alert of a patient", "4.10"),
+        get(alerts, patients::alerts::list).about("Alerts of a patient", "4.10"),
+        get(alert, patients::alerts::show).about("One alert of a patient", "4.10"),
         post(alerts, patients::alerts::create)
-            .creates::<PatientAlertView>("Create an alert for a patient", "4.10")
+            .about("Create an alert for a patient", "4.10")
             .fails(&[409]),
         patch(alert, patients::alerts::update)
-            .shows::<PatientAlertView>("Disable an alert", "4.10")
+            .about("Disable an alert", "4.10")
             .noting("A disabled alert cannot be enabled again: no health record system supports it."),
         get(documents, patients::documents::list)
-            .lists_all::<PatientDocumentView>("Documents of a patient", "4.10")
+            .about("Documents of a patient", "4.10")
             .noting("`url` is null for documents that only the health record system stores."),
         post(documents, patients::documents::create)
-            .creates::<PatientDocumentView>("Upload a document", "4.10")
+            .about("Upload a document", "4.10")
             .leaving_body()
             .noting("No health record system supports uploads yet: the answer is always 400."),
-        get("/document_types", patients::documents::types).lists_all::<DocumentTypeView>("Document types", "4.10"),
+        get("/document_types", patients::documents::types).about("Document types", "4.10"),
         get("/document_types/{id}", patients::documents::show_type)
-            .shows::<DocumentTypeView>("One document type", "4.10"),
+            .about("One document type", "4.10"),
     ]
 }
 
 fn insurance() -> Vec<Route> {
     let (plans, coverages) = ("/insurance_plans", "/insurance_coverages");
     vec![
-        get(plans, insurance_plans::list).lists::<InsurancePlanView>("Insurance plans", "4.2").financial(),
-        get("/insurance_plans/{id}", insurance_plans::show)
-            .shows::<InsurancePlanView>("One insurance plan", "4.2")
-            .financial(),
+        get(plans, insurance_plans::list).about("Insurance plans", "4.2").financial(),
+        get("/insurance_plans/{id}", insurance_plans::show).about("One insurance plan", "4.2").financial(),
         post(plans, insurance_plans::create)
-            .creates::<InsurancePlanView>("Create an insurance plan", "4.2")
+            .about("Create an insurance plan", "4.2")
             .financial()
             .beta()
             .fails(&[409])
             .noting("A name that is too long for the health record system is accepted; `description` warns of it."),
-        get(coverages, insurance_coverages::list).lists::<InsuranceCoverageView>("Insurance coverages", "4.2"),
-        get("/insurance_coverages/{id}", insurance_coverages::show)
-            .shows::<InsuranceCoverageView>("One coverage, with its subscriber", "4.2"),
+        get(coverages, insurance_coverages::list).about("Insurance coverages", "4.2"),
+        get("/insurance_coverages/{id}", insurance_coverages::show).about("One coverage, with its subscriber", "4.2"),
         post(coverages, insurance_coverages::create)
-            .creates::<InsuranceCoverageView>("Create an insurance coverage", "4.2")
+            .about("Create an insurance coverage", "4.2")
             .beta()
             .fails(&[409, 422])
             .noting(
                 "The object `insurance_coverage` around the body is optional. `insurance_subscription` needs a `name`.",
             ),
-        delete("/insurance_coverages/{id}", insurance_coverages::delete).empty("End a coverage", "4.2").beta(),
+        delete("/insurance_coverages/{id}", insurance_coverages::delete).about("End a coverage", "4.2").beta(),
     ]
 }
 
@@ -578,25 +525,25 @@ fn intake() -> Vec<Route> {
     let (items, responses) = ("/medical_history/patient_items", "/form_responses");
     vec![
         get("/medical_history/items", medical_history::items)
-            .lists::<MedicalHistoryItemView>("Medical history items", "4.3")
+            .about("Medical history items", "4.3")
             .beta(),
         get(items, medical_history::patient_items)
-            .lists_all::<PatientMedicalHistoryItemView>("Medical history of a patient", "4.3")
+            .about("Medical history of a patient", "4.3")
             .beta(),
         post(items, medical_history::save)
-            .creates_list::<PatientMedicalHistoryItemView>("Create, update or end items of a patient's medical history", "4.3")
+            .about("Create, update or end items of a patient's medical history", "4.3")
             .beta()
             .fails(&[409, 422])
             .noting(
                 "All items are validated before the first is saved. An existing entry of the patient for an item is updated; \
                  a missing `note` is unchanged.",
             ),
-        get("/form_schemas", forms::schemas).lists::<FormSchemaView>("Intake forms", "4.6").beta(),
-        get("/form_schemas/{uuid}", forms::schema).shows::<FormSchemaDetail>("One intake form", "4.6").beta(),
-        get(responses, forms::responses).lists::<FormResponseView>("Form responses of a patient", "4.6").beta(),
-        get("/form_responses/{id}", forms::response).shows::<FormResponseView>("One form response", "4.6").beta(),
+        get("/form_schemas", forms::schemas).about("Intake forms", "4.6").beta(),
+        get("/form_schemas/{uuid}", forms::schema).about("One intake form", "4.6").beta(),
+        get(responses, forms::responses).about("Form responses of a patient", "4.6").beta(),
+        get("/form_responses/{id}", forms::response).about("One form response", "4.6").beta(),
         post(responses, forms::respond)
-            .creates::<FormResponseView>("Create a form response", "4.6")
+            .about("Create a form response", "4.6")
             .beta()
             .fails(&[409, 422])
             .noting("All required and visible components must be answered with the right type. Additional answers are stored unchanged."),
@@ -605,45 +552,41 @@ fn intake() -> Vec<Route> {
 
 fn care() -> Vec<Route> {
     vec![
-        get("/procedure_code_categories", clinical::categories)
-            .lists::<ProcedureCodeCategoryView>("Categories of procedure codes", "4.7")
-            .beta(),
+        get("/procedure_code_categories", clinical::categories).about("Categories of procedure codes", "4.7").beta(),
         get("/procedure_code_categories/{id}", clinical::category)
-            .shows::<ProcedureCodeCategoryView>("One category of procedure codes", "4.7")
+            .about("One category of procedure codes", "4.7")
             .beta(),
-        get("/procedure_codes", clinical::codes).lists::<ProcedureCodeView>("Procedure codes", "4.7").beta(),
+        get("/procedure_codes", clinical::codes).about("Procedure codes", "4.7").beta(),
         get("/procedures", clinical::procedures)
-            .lists::<ProcedureView>("Planned and performed procedures", "4.10")
+            .about("Planned and performed procedures", "4.10")
             .noting("A procedure deleted in the health record system is `inactive`."),
-        get("/procedures/{id}", clinical::procedure).shows::<ProcedureView>("One procedure", "4.10"),
-        get("/treatment_plans", clinical::plans).lists::<TreatmentPlanView>("Treatment plans", "4.10"),
-        get("/treatment_plans/{id}", clinical::plan).shows::<TreatmentPlanView>("One treatment plan", "4.10"),
-        get("/clinical_notes", clinical::notes).lists::<ClinicalNoteView>("Clinical notes", "4.10"),
-        get("/recall_types", clinical::recall_types).lists_all::<RecallTypeView>("Recall types", "4.10"),
-        get("/recall_types/{id}", clinical::recall_type).shows::<RecallTypeView>("One recall type", "4.10"),
-        get("/patient_recalls", clinical::recalls).lists::<PatientRecallView>("Patients due for recall", "4.10"),
-        get("/patient_recalls/{id}", clinical::recall).shows::<PatientRecallView>("One patient recall", "4.10"),
+        get("/procedures/{id}", clinical::procedure).about("One procedure", "4.10"),
+        get("/treatment_plans", clinical::plans).about("Treatment plans", "4.10"),
+        get("/treatment_plans/{id}", clinical::plan).about("One treatment plan", "4.10"),
+        get("/clinical_notes", clinical::notes).about("Clinical notes", "4.10"),
+        get("/recall_types", clinical::recall_types).about("Recall types", "4.10"),
+        get("/recall_types/{id}", clinical::recall_type).about("One recall type", "4.10"),
+        get("/patient_recalls", clinical::recalls).about("Patients due for recall", "4.10"),
+        get("/patient_recalls/{id}", clinical::recall).about("One patient recall", "4.10"),
     ]
 }
 
 fn communication() -> Vec<Route> {
     let logs = "/communication_logs";
     vec![
-        get(logs, communication_logs::list)
-            .lists::<CommunicationLogView>("Requests to append to communication logs", "4.5")
-            .beta()
-            .noting("Requests of the location that were created through the API in the last 30 days, or since `created_since`."),
+        get(logs, communication_logs::list).about("Requests to append to communication logs", "4.5").beta().noting(
+            "Requests of the location that were created through the API in the last 30 days, or since `created_since`.",
+        ),
         get("/communication_logs/{id}", communication_logs::show)
-            .shows::<CommunicationLogView>("One request to append to a communication log", "4.5")
+            .about("One request to append to a communication log", "4.5")
             .beta(),
         post(logs, communication_logs::create)
-            .accepts::<CommunicationLogView>("Append to a patient's communication log", "4.5")
+            .about("Append to a patient's communication log", "4.5")
             .beta()
             .fails(&[409, 422]),
-        get("/conversations", clinical::conversations)
-            .lists::<ConversationView>("Conversations of the health record system", "4.10"),
+        get("/conversations", clinical::conversations).about("Conversations of the health record system", "4.10"),
         post("/conversations/{id}/messages", clinical::message)
-            .empty("Send a message to a patient", "4.10")
+            .about("Send a message to a patient", "4.10")
             .leaving_body()
             .noting("No health record system supports messages: the answer is always 403."),
     ]
@@ -659,39 +602,33 @@ fn ledger() -> Vec<Route> {
                 negative splits and `138.00` with positive ones are the same payment, which is shown as `138.00`. Create refunds as \
                 adjustments. A `transaction_id` is unique at a location: a repeated request with the same data returns the first payment with `Idempotent-Replay: true` as long as it is stored, even if the health record system refused it; with other data it is refused with 409.";
     let amounts = vec![
-        get("/charges", charges::list).lists::<ChargeView>("Charges on the ledger", "4.10"),
-        get("/charges/{id}", charges::show).shows::<ChargeView>("One charge", "4.10"),
-        get("/payments", payments::list).lists::<PaymentView>("Payments on the ledger", "4.10"),
-        get("/payments/{id}", payments::show).shows::<PaymentView>("One payment", "4.10"),
-        post("/payments", payments::create).accepts::<PaymentView>("Create a payment", "4.10").noting(paid),
-        get("/adjustments", adjustments::list).lists::<AdjustmentView>("Adjustments on the ledger", "4.10"),
-        get("/adjustments/{id}", adjustments::show).shows::<AdjustmentView>("One adjustment", "4.10"),
-        post("/adjustments", adjustments::create)
-            .accepts::<AdjustmentView>("Create an adjustment", "4.10")
-            .noting(entered),
-        get("/claims", claims::list).lists::<ClaimView>("Insurance claims", "4.10"),
-        get("/claims/{id}", claims::show).shows::<ClaimView>("One claim", "4.10"),
-        get("/payment_plans", payment_plans::list).lists::<PaymentPlanView>("Payment plans", "4.10"),
-        get("/payment_plans/{id}", payment_plans::show).shows::<PaymentPlanView>("One payment plan", "4.10"),
-        get("/fee_schedules", fee_schedules::list).lists::<FeeScheduleView>("Fee schedules", "2.4"),
-        get("/fee_schedules/{id}", fee_schedules::show).shows::<FeeScheduleView>("One fee schedule", "2.4"),
-        get("/fee_schedule_procedures", fee_schedules::fees).lists::<FeeView>("Fees of procedure codes", "2.4"),
+        get("/charges", charges::list).about("Charges on the ledger", "4.10"),
+        get("/charges/{id}", charges::show).about("One charge", "4.10"),
+        get("/payments", payments::list).about("Payments on the ledger", "4.10"),
+        get("/payments/{id}", payments::show).about("One payment", "4.10"),
+        post("/payments", payments::create).about("Create a payment", "4.10").noting(paid),
+        get("/adjustments", adjustments::list).about("Adjustments on the ledger", "4.10"),
+        get("/adjustments/{id}", adjustments::show).about("One adjustment", "4.10"),
+        post("/adjustments", adjustments::create).about("Create an adjustment", "4.10").noting(entered),
+        get("/claims", claims::list).about("Insurance claims", "4.10"),
+        get("/claims/{id}", claims::show).about("One claim", "4.10"),
+        get("/payment_plans", payment_plans::list).about("Payment plans", "4.10"),
+        get("/payment_plans/{id}", payment_plans::show).about("One payment plan", "4.10"),
+        get("/fee_schedules", fee_schedules::list).about("Fee schedules", "2.4"),
+        get("/fee_schedules/{id}", fee_schedules::show).about("One fee schedule", "2.4"),
+        get("/fee_schedule_procedures", fee_schedules::fees).about("Fees of procedure codes", "2.4"),
         get("/guarantor_balances", balances::of_guarantors)
-            .lists::<GuarantorBalanceView>("Guarantor balances", "4.10")
+            .about("Guarantor balances", "4.10")
             .noting("`patient_id` selects the balance of the patient's guarantor."),
-        get("/guarantor_balances/{id}", balances::of_guarantor)
-            .shows::<GuarantorBalanceView>("One guarantor balance", "4.10"),
-        get("/insurance_balances", balances::of_insurance).lists::<InsuranceBalanceView>("Insurance balances", "4.10"),
-        get("/insurance_balances/{id}", balances::of_insurance_one)
-            .shows::<InsuranceBalanceView>("One insurance balance", "4.10"),
+        get("/guarantor_balances/{id}", balances::of_guarantor).about("One guarantor balance", "4.10"),
+        get("/insurance_balances", balances::of_insurance).about("Insurance balances", "4.10"),
+        get("/insurance_balances/{id}", balances::of_insurance_one).about("One insurance balance", "4.10"),
     ];
     let catalogues = vec![
-        get("/payment_types", ledger_types::payment_types).lists::<PaymentTypeView>("Payment types", "4.10"),
-        get("/payment_types/{id}", ledger_types::payment_type).shows::<PaymentTypeView>("One payment type", "4.10"),
-        get("/adjustment_types", ledger_types::adjustment_types)
-            .lists::<AdjustmentTypeView>("Adjustment types", "4.10"),
-        get("/adjustment_types/{id}", ledger_types::adjustment_type)
-            .shows::<AdjustmentTypeView>("One adjustment type", "4.10"),
+        get("/payment_types", ledger_types::payment_types).about("Payment types", "4.10"),
+        get("/payment_types/{id}", ledger_types::payment_type).about("One payment type", "4.10"),
+        get("/adjustment_types", ledger_types::adjustment_types).about("Adjustment types", "4.10"),
+        get("/adjustment_types/{id}", ledger_types::adjustment_type).about("One adjustment type", "4.10"),
     ];
     amounts.into_iter().map(Route::financial).chain(catalogues).collect()
 }
@@ -701,31 +638,31 @@ fn webhooks() -> Vec<Route> {
     let subscriptions = "/webhook_endpoints/{id}/webhook_subscriptions";
     let subscription = "/webhook_endpoints/{id}/webhook_subscriptions/{subscription_id}";
     vec![
-        get(endpoints, webhook_endpoints::list).lists_all::<WebhookEndpointView>("Webhook endpoints", "4.9"),
-        post(endpoints, webhook_endpoints::create).creates::<WebhookEndpointView>("Register a webhook endpoint", "4.9"),
+        get(endpoints, webhook_endpoints::list).about("Webhook endpoints", "4.9"),
+        post(endpoints, webhook_endpoints::create).about("Register a webhook endpoint", "4.9"),
         patch(endpoint, webhook_endpoints::update)
-            .shows::<WebhookEndpointView>("Update a webhook endpoint", "4.9")
+            .about("Update a webhook endpoint", "4.9")
             .noting(
                 "A reactivated endpoint receives no messages until its subscriptions are active too (6.4). Only a key that may create all its \
                  subscriptions can change or delete the endpoint. Subscriptions that no key of its owner may create any more become inactive.",
             ),
-        get(endpoint, webhook_endpoints::show).shows::<WebhookEndpointView>("One webhook endpoint", "4.9"),
-        delete(endpoint, webhook_endpoints::delete).empty("Delete a webhook endpoint and its subscriptions", "4.9"),
+        get(endpoint, webhook_endpoints::show).about("One webhook endpoint", "4.9"),
+        delete(endpoint, webhook_endpoints::delete).about("Delete a webhook endpoint and its subscriptions", "4.9"),
         get(subscriptions, webhook_subscriptions::list)
-            .lists_all::<WebhookSubscriptionView>("Subscriptions of a webhook endpoint", "4.9").named("list_webhook_subscriptions"),
+            .about("Subscriptions of a webhook endpoint", "4.9").named("list_webhook_subscriptions"),
         post(subscriptions, webhook_subscriptions::create)
-            .creates::<WebhookSubscriptionView>("Subscribe a webhook endpoint to an event", "4.9").named("create_webhook_subscription")
+            .about("Subscribe a webhook endpoint to an event", "4.9").named("create_webhook_subscription")
             .noting(
                 "Messages use the version under which the subscription was created, and concern all locations of the institution: a key that \
                  reaches only some of them, or lacks a grant for the records, is refused.",
             )
             .fails(&[409]),
         patch(subscription, webhook_subscriptions::update)
-            .shows::<WebhookSubscriptionView>("Update a subscription, or move it to another endpoint", "4.9").named("update_webhook_subscription")
+            .about("Update a subscription, or move it to another endpoint", "4.9").named("update_webhook_subscription")
             .noting("Only a key that may create the subscription can change or delete it.")
             .fails(&[409]),
-        get(subscription, webhook_subscriptions::show).shows::<WebhookSubscriptionView>("One subscription", "4.9").named("get_webhook_subscription"),
-        delete(subscription, webhook_subscriptions::delete).empty("Delete a subscription", "4.9").named("delete_webhook_subscription"),
+        get(subscription, webhook_subscriptions::show).about("One subscription", "4.9").named("get_webhook_subscription"),
+        delete(subscription, webhook_subscriptions::delete).about("Delete a subscription", "4.9").named("delete_webhook_subscription"),
     ]
     .into_iter()
     .chain(webhook_deliveries())
@@ -737,7 +674,7 @@ fn webhook_deliveries() -> Vec<Route> {
         ("/webhook_endpoints/{id}/deliveries", "/webhook_endpoints/{id}/deliveries/{delivery_id}");
     vec![
         post("/webhook_endpoints/{id}/rotate_secret", webhook_endpoints::rotate_secret)
-            .creates::<WebhookEndpointView>("Rotate the secret of a webhook endpoint", "6.3")
+            .about("Rotate the secret of a webhook endpoint", "6.3")
             .fails(&[409])
             .noting(
                 "`secret_key` of the answer is the new secret. Until `earlier_secret_until` the header `signature` uses the earlier secret and \
@@ -747,28 +684,28 @@ fn webhook_deliveries() -> Vec<Route> {
             )
             .named("rotate_webhook_secret"),
         post("/webhook_endpoints/{id}/test", webhook_deliveries::test)
-            .creates::<WebhookDeliveryView>("Send a test message to a webhook endpoint", "6.2")
+            .about("Send a test message to a webhook endpoint", "6.2")
             .noting(
                 "The `resource_type` is `webhook_endpoint` and the `event_name` is `webhook_endpoint.test`. The message is signed, retried and \
                  logged like any other.",
             )
             .named("test_webhook_endpoint"),
         post("/webhook_endpoints/{id}/replay", webhook_deliveries::replay)
-            .shows::<WebhookReplayView>("Replay the messages of a period", "6.4")
+            .about("Replay the messages of a period", "6.4")
             .noting(
                 "Sends the finished deliveries again, in the order of their events and with the same `delivery-id`. At most 10000 at a time, and \
                  at most as many as the queue of the endpoint holds: `next_since` is the `since` of the next call.",
             )
             .named("replay_webhook_deliveries"),
         get(deliveries, webhook_deliveries::list)
-            .lists::<WebhookDeliveryView>("Messages sent to a webhook endpoint, the newest first", "6.4")
+            .about("Messages sent to a webhook endpoint, the newest first", "6.4")
             .always_fresh()
             .since_v3()
             .noting("Messages of the institutions that the key reaches, and test messages. The operator configures how long they are stored."),
         get(delivery, webhook_deliveries::show)
-            .shows::<WebhookDeliveryDetail>("One message sent to a webhook endpoint, with its body", "6.4"),
+            .about("One message sent to a webhook endpoint, with its body", "6.4"),
         post("/webhook_endpoints/{id}/deliveries/{delivery_id}/redeliver", webhook_deliveries::redeliver)
-            .shows::<WebhookDeliveryView>("Redeliver a message", "6.4")
+            .about("Redeliver a message", "6.4")
             .noting("The `delivery-id` stays the same, so that the receiver can recognise a message it has already received.")
             .named("redeliver_webhook_delivery"),
     ]

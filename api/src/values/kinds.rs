@@ -293,9 +293,7 @@ const FILLED: &str = concat!(
 
 /// What is said of a text that must not be empty.
 pub(crate) fn say_filled(schema: &mut Value) {
-    // Generators make a value of time of these, which has no length.
-    let is_time = ["date", "date-time"].iter().any(|format| schema["format"] == *format);
-    if schema["type"] == "string" && schema.get("enum").is_none() && !is_time {
+    if schema["type"] == "string" && schema.get("enum").is_none() {
         schema["minLength"] = json!(1);
         if schema["pattern"] == PLAIN {
             schema["pattern"] = json!(FILLED);

@@ -11,8 +11,11 @@ use actix_web::{
     test::{TestRequest, init_service, try_call_service},
 };
 use api::{
-    access::call::Call,
-    http::errors::HttpResult,
+    access::{
+        arguments::Anywhere,
+        call::Call,
+        respond::{Answer, One},
+    },
     routes::{
         dispatch,
         route::{Route, get, post},
@@ -269,8 +272,7 @@ async fn what_cannot_be_answered_in_time_may_be_asked_again() {
 #[derive(Serialize, JsonSchema)]
 struct Nothing;
 
-async fn broken(mut call: Call) -> HttpResult {
-    call.anywhere(|_| Some(()))?;
+async fn broken(_: Call, _: Anywhere<()>) -> Answer<One<Nothing>> {
     panic!("of a patient's secret")
 }
 
@@ -278,7 +280,7 @@ async fn broken(mut call: Call) -> HttpResult {
 async fn a_problem_of_the_server_is_told_without_details() {
     let world = world().await;
     let routes = [get("/broken", broken), post("/broken", broken)];
-    let routes = routes.map(|route| route.shows::<Nothing>("Broken", "7.2"));
+    let routes = routes.map(|route| route.about("Broken", "7.2"));
     let table: &'static [Route] = Vec::from(routes).leak();
     let app = App::new().app_data(world.api.clone()).configure(|app| dispatch::serve(table, app)).wrap(from_fn(guard));
     let app = init_service(app).await;

@@ -7,17 +7,18 @@ use actix_web::{
     test::{TestRequest, call_service, init_service, read_body},
 };
 use api::{
-    access::call::Call,
-    http::errors::HttpResult,
+    access::{
+        arguments::{Anywhere, FromPath, Id},
+        call::Call,
+        respond::{Answer, Empty, One},
+    },
+    http::errors::ApiError,
     routes::{
         dispatch,
         route::{Route, delete, get, post},
     },
     server::guard::guard,
-    values::{
-        kinds::{id, long_id},
-        versions::Version,
-    },
+    values::{kinds::long_id, versions::Version},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,8 +33,7 @@ struct Seen {
     parts: Vec<u64>,
 }
 
-async fn show(mut call: Call) -> HttpResult {
-    call.anywhere(|_| Some(()))?;
+async fn show<const STATUS: u16>(call: Call, _: Anywhere<()>) -> Answer<One<Seen, STATUS>> {
     let once = call.idempotency_key();
     let seen = Seen {
         key: once.map(|once| hex(once.key)),
@@ -43,14 +43,19 @@ async fn show(mut call: Call) -> HttpResult {
     Ok(if once.is_some() { call.replayed(seen) } else { call.show(seen) })
 }
 
-async fn parts(mut call: Call) -> HttpResult {
-    let parts = vec![call.path_id(id())?.into(), call.path("part_id", long_id())?];
-    call.anywhere(|_| Some(()))?;
-    Ok(call.show(Seen { key: None, fingerprint: None, parts }))
+struct PartId(u64);
+
+impl FromPath for PartId {
+    fn from_path(call: &Call) -> Result<PartId, ApiError> {
+        call.path("part_id", long_id()).map(PartId)
+    }
 }
 
-async fn remove(mut call: Call) -> HttpResult {
-    call.anywhere(|_| Some(()))?;
+async fn parts(call: Call, (Id(whole), PartId(part)): (Id<u32>, PartId), _: Anywhere<()>) -> Answer<One<Seen>> {
+    Ok(call.show(Seen { key: None, fingerprint: None, parts: vec![whole.into(), part] }))
+}
+
+async fn remove(call: Call, _: Anywhere<()>) -> Answer<Empty> {
     Ok(call.empty())
 }
 
@@ -60,12 +65,12 @@ fn hex(bytes: [u8; 32]) -> String {
 
 fn table() -> &'static [Route] {
     let table = vec![
-        get("/money", show).shows::<Seen>("Money", "5.10").financial(),
-        post("/money", show).accepts::<Seen>("Money", "5.10").financial(),
-        get("/edge", show).shows::<Seen>("Edge", "4.2").beta(),
-        get("/old", show).shows::<Seen>("Old", "9").only(&[Version::V2_2_2]),
-        get("/whole/{id}/parts/{part_id}", parts).shows::<Seen>("Part", "4"),
-        delete("/whole/{id}/parts/{part_id}", remove).empty("Part", "4"),
+        get("/money", show::<200>).about("Money", "5.10").financial(),
+        post("/money", show::<202>).about("Money", "5.10").financial(),
+        get("/edge", show::<200>).about("Edge", "4.2").beta(),
+        get("/old", show::<200>).about("Old", "9").only(&[Version::V2_2_2]),
+        get("/whole/{id}/parts/{part_id}", parts).about("Part", "4"),
+        delete("/whole/{id}/parts/{part_id}", remove).about("Part", "4"),
     ];
     table.leak()
 }

@@ -4,12 +4,16 @@ use engine::{EngineError, PatientDetails, commands::BookSlot, records::values::A
 use location::{decision::Refusal, zone::Date};
 
 use super::{
-    BookingResult, booked,
+    BookingAnswer, BookingResponse, booked,
     failure::Failure,
     offers::{like, offers, open, recall},
 };
 use crate::{
-    access::{call::Call, input::Input},
+    access::{
+        arguments::{FromInput, InLocations},
+        call::Call,
+        input::Input,
+    },
     http::{body::Fields, errors::ApiError},
     values::{
         kinds::{email, filled, gender, object, person_name, phone, text, times::birth_date},
@@ -17,15 +21,29 @@ use crate::{
     },
 };
 
-struct BookingInput {
+pub(crate) struct BookingInput {
     slot_token: String,
     idempotency_key: String,
     patient: PatientDetails,
     note: Option<String>,
 }
 
-pub(crate) async fn create(mut call: Call) -> BookingResult {
-    let (tenant, at, asked) = call.in_locations(BookingInput::read)?;
+impl FromInput for BookingInput {
+    fn from_input(input: &mut Input) -> Option<BookingInput> {
+        let b = &mut input.body;
+        let slot_token = b.required("slot_token", filled(text(MAX_TOKEN)));
+        let idempotency_key = b.required("idempotency_key", filled(text(MAX_IDEMPOTENCY_KEY)));
+        let given = b.required("patient", object());
+        let patient = given.map(|()| patient(b, input.today));
+        let note = filled_text(b, "note", MAX_NOTE);
+        Some(BookingInput { slot_token: slot_token?, idempotency_key: idempotency_key?, patient: patient?, note })
+    }
+}
+
+pub(crate) async fn create(
+    mut call: Call,
+    InLocations(tenant, at, asked): InLocations<BookingInput>,
+) -> BookingAnswer<BookingResponse<'static>> {
     let opened = open(&call, &tenant, at.as_ref(), &asked.slot_token);
     let vouched = opened.is_ok();
     // A retry finds its booking also when the secret that sealed its token is gone.
@@ -46,18 +64,6 @@ pub(crate) async fn create(mut call: Call) -> BookingResult {
     made.warnings.iter().for_each(|warning| call.warn(warning));
     let booking = made.appointment.booking.clone().ok_or(ApiError::Internal)?;
     booked(&call, &location, &made.appointment, &booking, Some(made.replay))
-}
-
-impl BookingInput {
-    fn read(input: &mut Input) -> Option<BookingInput> {
-        let b = &mut input.body;
-        let slot_token = b.required("slot_token", filled(text(MAX_TOKEN)));
-        let idempotency_key = b.required("idempotency_key", filled(text(MAX_IDEMPOTENCY_KEY)));
-        let given = b.required("patient", object());
-        let patient = given.map(|()| patient(b, input.today));
-        let note = filled_text(b, "note", MAX_NOTE);
-        Some(BookingInput { slot_token: slot_token?, idempotency_key: idempotency_key?, patient: patient?, note })
-    }
 }
 
 /// Which of these are needed depends on the practice; what is missing is the engine's to say (`patient_fields_required`).

@@ -3,9 +3,13 @@
 use engine::records::Writeback;
 use location::{ids::AppointmentId, intent::WriteIntent};
 
-use super::{BookingResult, booking_answer, booking_ref, failure::Failure, find};
+use super::{BookingAnswer, BookingResponse, booking_answer, booking_ref, failure::Failure, find};
 use crate::{
-    access::call::Call,
+    access::{
+        arguments::{FromInput, InTenant},
+        call::Call,
+        input::Input,
+    },
     http::errors::ApiError,
     values::{
         kinds::{filled, text},
@@ -13,12 +17,23 @@ use crate::{
     },
 };
 
-pub(crate) async fn create(mut call: Call) -> BookingResult {
-    let (tenant, (reference, reason)) = call.in_tenant(|input| {
+pub(crate) struct NewCancellation {
+    reference: String,
+    reason: Option<String>,
+}
+
+impl FromInput for NewCancellation {
+    fn from_input(input: &mut Input) -> Option<NewCancellation> {
         let reference = input.body.required("booking_ref", filled(booking_ref()));
         let reason = input.body.unless_empty("reason", text(MAX_TEXT));
-        Some((reference?, reason))
-    })?;
+        Some(NewCancellation { reference: reference?, reason })
+    }
+}
+
+pub(crate) async fn create(
+    call: Call,
+    InTenant(tenant, NewCancellation { reference, reason }): InTenant<NewCancellation>,
+) -> BookingAnswer<BookingResponse<'static>> {
     let (location, appointment, booking) = find(&call, &tenant, &reference)?;
     if booking.writeback == Writeback::Failed && !appointment.cancelled {
         return Err(Failure::booking_failed());

@@ -15,11 +15,13 @@ use serde::Serialize;
 
 use super::offer_view::OfferView;
 use crate::{
+    access::respond::Plain,
     http::errors::{ApiError, Fails, RETRY_READ, described},
     values::{kinds::echo, reasons::Reason},
 };
 
-pub(crate) type BookingResult = Result<HttpResponse, Failure>;
+/// What a handler of the booking intent answers.
+pub(crate) type BookingAnswer<V> = Result<Plain<V>, Failure>;
 
 #[derive(Debug)]
 pub(crate) enum Failure {

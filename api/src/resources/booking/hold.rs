@@ -1,15 +1,18 @@
 //! POST and DELETE /intent/booking/hold: keeps the slot of a token for a while (our addition).
 
-use actix_web::HttpResponse;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    failure::{BookingResult, Failure},
+    failure::{BookingAnswer, Failure},
     offers::{like, offers, open},
 };
 use crate::{
-    access::{call::Call, input::Input},
+    access::{
+        arguments::{FromInput, InLocations},
+        call::Call,
+        input::Input,
+    },
     values::{
         kinds::{filled, text},
         limits::MAX_TOKEN,
@@ -32,9 +35,20 @@ pub(crate) struct SlotHold<'a> {
     description: Option<&'a str>,
 }
 
-pub(crate) async fn create(mut call: Call) -> BookingResult {
-    let (tenant, at, slot_token) =
-        call.in_locations(|input| input.body.required("slot_token", filled(text(MAX_TOKEN))))?;
+pub(crate) struct NewHold {
+    slot_token: String,
+}
+
+impl FromInput for NewHold {
+    fn from_input(input: &mut Input) -> Option<NewHold> {
+        Some(NewHold { slot_token: input.body.required("slot_token", filled(text(MAX_TOKEN)))? })
+    }
+}
+
+pub(crate) async fn create(
+    call: Call,
+    InLocations(tenant, at, NewHold { slot_token }): InLocations<NewHold>,
+) -> BookingAnswer<SlotHold<'static>> {
     let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
     let (start, wanted) = (offer.span.start, like(&offer));
     let held = call.api.engine.hold(offer, call.key.short()).await;
@@ -42,29 +56,32 @@ pub(crate) async fn create(mut call: Call) -> BookingResult {
     let zone = location.setup.zone;
     let message =
         format!("{} is held for you until {}.", times::for_people(start, zone), times::for_people(until, zone));
-    Ok(HttpResponse::Ok().json(SlotHold {
-        ok: true,
-        message,
-        held_until: Some(At(until)),
-        description: call.description(),
-    }))
+    Ok(call.plain(SlotHold { ok: true, message, held_until: Some(At(until)), description: call.description() }))
 }
 
-pub(crate) async fn delete(mut call: Call) -> BookingResult {
-    let (tenant, at, slot_token) = call.in_locations(slot_token)?;
+/// Not every client can send a body with DELETE, so the token may stand in the query.
+pub(crate) struct ReleaseHold {
+    slot_token: String,
+}
+
+impl FromInput for ReleaseHold {
+    fn from_input(input: &mut Input) -> Option<ReleaseHold> {
+        let in_query = input.query.optional("slot_token", text(MAX_TOKEN));
+        let in_body = input.body.optional("slot_token", filled(text(MAX_TOKEN)));
+        if in_query.is_none() && in_body.is_none() {
+            input.body.problem("slot_token is missing.");
+        }
+        Some(ReleaseHold { slot_token: in_query.or(in_body)? })
+    }
+}
+
+pub(crate) async fn delete(
+    call: Call,
+    InLocations(tenant, at, ReleaseHold { slot_token }): InLocations<ReleaseHold>,
+) -> BookingAnswer<SlotHold<'static>> {
     let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
     let message = format!("{} is no longer held for you.", times::for_people(offer.span.start, location.setup.zone));
     let released = call.api.engine.release(offer).await;
     released.map_err(|refused| Failure::refused(refused, |_| Ok(Vec::new())))?;
-    Ok(HttpResponse::Ok().json(SlotHold { ok: true, message, held_until: None, description: call.description() }))
-}
-
-/// Not every client can send a body with DELETE, so the token may stand in the query.
-fn slot_token(input: &mut Input) -> Option<String> {
-    let in_query = input.query.optional("slot_token", text(MAX_TOKEN));
-    let in_body = input.body.optional("slot_token", filled(text(MAX_TOKEN)));
-    if in_query.is_none() && in_body.is_none() {
-        input.body.problem("slot_token is missing.");
-    }
-    in_query.or(in_body)
+    Ok(call.plain(SlotHold { ok: true, message, held_until: None, description: call.description() }))
 }

@@ -10,15 +10,14 @@ mod offers;
 pub(crate) mod search;
 pub(crate) mod status;
 
-use actix_web::HttpResponse;
 use engine::records::{Appointment, Booking, Writeback, record::Record};
 use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub(crate) use self::{failure::BookingRefusal, hold::SlotHold, search::SlotSearchResult};
+pub(crate) use self::failure::BookingRefusal;
 
-use self::failure::{BookingResult, Failure};
+use self::failure::{BookingAnswer, Failure};
 use super::providers::Names;
 use crate::{
     access::{
@@ -103,7 +102,7 @@ fn booked(
     it: &Record<Appointment>,
     booking: &Booking,
     replay: Option<bool>,
-) -> BookingResult {
+) -> BookingAnswer<BookingResponse<'static>> {
     booking_answer(call, location, it, (booking, false), replay)
 }
 
@@ -114,7 +113,7 @@ fn booking_answer(
     it: &Record<Appointment>,
     (booking, freeing): (&Booking, bool),
     replay: Option<bool>,
-) -> BookingResult {
+) -> BookingAnswer<BookingResponse<'static>> {
     let tenant = Tenant { institution: location.institution.clone() };
     let provider = it.placement.provider.map(|id| Names::new(call, &tenant).of(id.0)).transpose()?.flatten();
     let start = it.placement.span.start;
@@ -135,7 +134,7 @@ fn booking_answer(
     };
     call.audit("read", "booking", it.id);
     let message = message(&booking, location.setup.source.is_some(), freeing);
-    Ok(HttpResponse::Ok().json(BookingResponse { ok: true, replay, message, booking, description: call.description() }))
+    Ok(call.plain(BookingResponse { ok: true, replay, message, booking, description: call.description() }))
 }
 
 /// One sentence that is safe to read to the caller.

@@ -1,6 +1,5 @@
 //! POST /intent/booking/search
 
-use actix_web::HttpResponse;
 use engine::records::{AppointmentType, record::Record};
 use location::{
     hours::Weekday,
@@ -14,12 +13,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    failure::{BookingResult, Failure},
+    failure::{BookingAnswer, Failure},
     offer_view::OfferView,
     offers::{Wanted, offers},
 };
 use crate::{
     access::{
+        arguments::{AtLocation, FromInput},
         call::Call,
         input::Input,
         tenancy::{OpenLocation, Tenant},
@@ -59,7 +59,7 @@ pub(crate) struct SlotSearchResult<'a> {
     description: Option<&'a str>,
 }
 
-struct SearchInput {
+pub(crate) struct SearchInput {
     appointment_type: Option<u32>,
     providers: Vec<u32>,
     operatories: Vec<u64>,
@@ -72,8 +72,28 @@ struct SearchInput {
     new_patient: bool,
 }
 
-pub(crate) async fn create(mut call: Call) -> BookingResult {
-    let (location, asked) = call.at_location(SearchInput::read)?;
+impl FromInput for SearchInput {
+    fn from_input(input: &mut Input) -> Option<SearchInput> {
+        let b = &mut input.body;
+        Some(SearchInput {
+            appointment_type: b.optional("appointment_type_id", id().apart()),
+            providers: b.list("provider_ids", id().apart()),
+            operatories: b.list("operatory_ids", long_id().apart()),
+            start_date: b.optional("start_date", date().apart()),
+            days: b.defaulted("days", integer(SEARCH_DAYS), SEARCH_DAYS_DEFAULT),
+            earliest: b.optional("earliest", time_of_day()),
+            latest: b.optional("latest", time_of_day()),
+            days_of_week: b.list("days_of_week", weekday().apart()),
+            limit: b.defaulted("limit", integer(SEARCH_LIMIT), SEARCH_LIMIT_DEFAULT) as usize,
+            new_patient: b.optional("new_patient", boolean().apart()) == Some(true),
+        })
+    }
+}
+
+pub(crate) async fn create(
+    mut call: Call,
+    AtLocation(location, asked): AtLocation<SearchInput>,
+) -> BookingAnswer<SlotSearchResult<'static>> {
     let now = call.api.engine.now();
     let today = times::local(now, location.setup.zone).0;
     let from = begin(&mut call, &location, asked.start_date.unwrap_or(today));
@@ -99,7 +119,7 @@ pub(crate) async fn create(mut call: Call) -> BookingResult {
         None => message(&location, &slots, next.as_deref()),
     };
     let description = call.description();
-    Ok(HttpResponse::Ok().json(SlotSearchResult { ok: true, message, slots, next_available_date: next, description }))
+    Ok(call.plain(SlotSearchResult { ok: true, message, slots, next_available_date: next, description }))
 }
 
 /// In words a caller can be told.
@@ -111,22 +131,6 @@ fn not_read(error: ApiError, location: &OpenLocation) -> Failure {
 }
 
 impl SearchInput {
-    fn read(input: &mut Input) -> Option<SearchInput> {
-        let b = &mut input.body;
-        Some(SearchInput {
-            appointment_type: b.optional("appointment_type_id", id().apart()),
-            providers: b.list("provider_ids", id().apart()),
-            operatories: b.list("operatory_ids", long_id().apart()),
-            start_date: b.optional("start_date", date().apart()),
-            days: b.defaulted("days", integer(SEARCH_DAYS), SEARCH_DAYS_DEFAULT),
-            earliest: b.optional("earliest", time_of_day()),
-            latest: b.optional("latest", time_of_day()),
-            days_of_week: b.list("days_of_week", weekday().apart()),
-            limit: b.defaulted("limit", integer(SEARCH_LIMIT), SEARCH_LIMIT_DEFAULT) as usize,
-            new_patient: b.optional("new_patient", boolean().apart()) == Some(true),
-        })
-    }
-
     fn query(
         &self,
         call: &Call,

@@ -9,37 +9,68 @@ use engine::{
 
 use super::find;
 use crate::{
-    access::{call::Call, tenancy::Tenant},
-    http::errors::{ApiError, HttpResult},
+    access::{
+        arguments::{AlertId, FromInput, Id, InTenant},
+        call::Call,
+        input::Input,
+        respond::{Answer, Created, Listed, One},
+        tenancy::Tenant,
+    },
+    http::errors::ApiError,
     values::{
-        kinds::{boolean, filled, id, long_id, object, text},
+        kinds::{boolean, filled, object, text},
         limits::MAX_NOTE,
         reasons::Reason,
     },
     views::talk::PatientAlertView,
 };
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenant, disabled) =
-        call.in_tenant(|input| Some(input.query.defaulted("include_disabled", boolean(), false)))?;
+pub(crate) struct ListAlerts {
+    include_disabled: bool,
+}
+
+impl FromInput for ListAlerts {
+    fn from_input(input: &mut Input) -> Option<ListAlerts> {
+        Some(ListAlerts { include_disabled: input.query.defaulted("include_disabled", boolean(), false) })
+    }
+}
+
+pub(crate) async fn list(
+    mut call: Call,
+    Id(id): Id<u32>,
+    InTenant(tenant, ListAlerts { include_disabled }): InTenant<ListAlerts>,
+) -> Answer<Listed<PatientAlertView<'static>>> {
     let patient = find(&call, &tenant, id)?;
     let source: Vec<u32> = patient.source_id.into_iter().collect();
     let theirs = vec![Filter::Patient(id.into())];
     let mut alerts: Vec<Record<PatientAlert>> = call.whole_entries_ever(&source, theirs)?;
-    alerts.retain(|it| disabled || (it.body.disabled_at.is_none() && it.deleted_at.is_none()));
+    alerts.retain(|it| include_disabled || (it.body.disabled_at.is_none() && it.deleted_at.is_none()));
     Ok(call.list(&alerts.iter().map(PatientAlertView::of).collect::<Vec<_>>()))
 }
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let (patient, alert) = (call.path_id(id())?, call.path("alert_id", long_id())?);
-    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+pub(crate) async fn show(
+    call: Call,
+    (Id(patient), AlertId(alert)): (Id<u32>, AlertId),
+    InTenant(tenant, ()): InTenant<()>,
+) -> Answer<One<PatientAlertView<'static>>> {
     Ok(call.show(PatientAlertView::of(&one(&call, &tenant, patient, alert)?)))
 }
 
-pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenant, note) = call.in_tenant(|input| input.body.required("patient_alert.note", filled(text(MAX_NOTE))))?;
+pub(crate) struct NewAlert {
+    note: String,
+}
+
+impl FromInput for NewAlert {
+    fn from_input(input: &mut Input) -> Option<NewAlert> {
+        Some(NewAlert { note: input.body.required("patient_alert.note", filled(text(MAX_NOTE)))? })
+    }
+}
+
+pub(crate) async fn create(
+    mut call: Call,
+    Id(id): Id<u32>,
+    InTenant(tenant, NewAlert { note }): InTenant<NewAlert>,
+) -> Answer<Created<PatientAlertView<'static>>> {
     let patient = find(&call, &tenant, id)?;
     let location = patient.source_id.and_then(|source| call.location_for(&tenant, source, &patient.location_ids));
     let location = location.ok_or_else(not_synced)?;
@@ -56,12 +87,22 @@ fn not_synced() -> ApiError {
     ApiError::bad("Data source must exist").because(Reason::PatientNotSynced)
 }
 
-pub(crate) async fn update(mut call: Call) -> HttpResult {
-    let (patient, alert) = (call.path_id(id())?, call.path("alert_id", long_id())?);
-    let (tenant, disabled) = call.in_tenant(|input| {
+pub(crate) struct AlertUpdate {
+    disabled: Option<bool>,
+}
+
+impl FromInput for AlertUpdate {
+    fn from_input(input: &mut Input) -> Option<AlertUpdate> {
         input.body.required("patient_alert", object());
-        Some(input.body.not_null("patient_alert.disabled", boolean()))
-    })?;
+        Some(AlertUpdate { disabled: input.body.not_null("patient_alert.disabled", boolean()) })
+    }
+}
+
+pub(crate) async fn update(
+    mut call: Call,
+    (Id(patient), AlertId(alert)): (Id<u32>, AlertId),
+    InTenant(tenant, AlertUpdate { disabled }): InTenant<AlertUpdate>,
+) -> Answer<One<PatientAlertView<'static>>> {
     let alert = one(&call, &tenant, patient, alert)?;
     let is_disabled = alert.body.disabled_at.is_some() || alert.deleted_at.is_some();
     match disabled {

@@ -55,7 +55,8 @@ pub(super) const INCLUDES_OF_LIST: &[&str] = &[
 const LEDGER: &[&str] = &["adjustments", "charges", "payments"];
 
 /// What a request asks for and may see; the rest is named as without effect.
-pub(super) fn asked(input: &mut Input, known: &'static [&'static str], financial: bool) -> Vec<&'static str> {
+pub(super) fn asked(input: &mut Input, known: &'static [&'static str]) -> Vec<&'static str> {
+    let financial = input.grants.financial;
     let asked = input.query.list("include", includes(known));
     let (asked, denied): (Vec<_>, Vec<_>) = asked.into_iter().partition(|it| financial || !LEDGER.contains(it));
     denied.iter().for_each(|name| input.query.withheld(name, "financial"));

@@ -1,11 +1,15 @@
 //! POST /patients
 
 use engine::{PatientDetails, commands::CreatePatient, records::values::Address};
-use location::zone::Date;
 
 use crate::{
-    access::call::Call,
-    http::{body::Fields, errors::HttpResult},
+    access::{
+        arguments::{AtLocation, FromInput},
+        call::Call,
+        input::Input,
+        respond::{Answer, Created},
+    },
+    http::body::Fields,
     values::{
         kinds::{boolean, email, gender, id, integer, person_name, phone, ssn, text, times::birth_date},
         limits::{MAX_NAME, MAX_TEXT},
@@ -13,41 +17,50 @@ use crate::{
     views::{patients::PatientCreated, people::PatientBasic},
 };
 
-pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let (location, new) = call.at_location(|input| read(&mut input.body, input.today))?;
+pub(crate) struct NewPatient(CreatePatient);
+
+impl FromInput for NewPatient {
+    fn from_input(input: &mut Input) -> Option<NewPatient> {
+        let b = &mut input.body;
+        let provider_id = b.required("provider.provider_id", id());
+        let first_name = b.required("patient.first_name", person_name(MAX_NAME));
+        let last_name = b.required("patient.last_name", person_name(MAX_NAME));
+        let email = b.required("patient.email", email());
+        let date_of_birth = b.required("patient.bio.date_of_birth", birth_date(input.today));
+        let phone_number = b.required("patient.bio.phone_number", phone());
+        let [home_phone, cell_phone, work_phone] = ["home_phone_number", "cell_phone_number", "work_phone_number"]
+            .map(|name| b.unless_empty(&format!("patient.bio.{name}"), phone()));
+        let gender = b.unless_empty("patient.bio.gender", gender()).map(str::to_owned);
+        let ssn = b.unless_empty("patient.bio.ssn", ssn());
+        let address = address(b);
+        let more = more(b);
+        let return_existing = b.defaulted("return_existing_if_match", boolean(), false);
+        let details = PatientDetails {
+            first_name: first_name?,
+            middle_name: None,
+            last_name: last_name?,
+            date_of_birth: Some(date_of_birth?),
+            phone_number: Some(phone_number?),
+            email: Some(email?),
+            gender,
+            address,
+        };
+        let provider_id = provider_id?;
+        let new =
+            CreatePatient { provider_id, details, home_phone, cell_phone, work_phone, ssn, more, return_existing };
+        Some(NewPatient(new))
+    }
+}
+
+pub(crate) async fn create(
+    mut call: Call,
+    AtLocation(location, NewPatient(new)): AtLocation<NewPatient>,
+) -> Answer<Created<PatientCreated<'static>>> {
     let saved = call.save(&location, new).await?;
     call.audit(if saved.existing { "read" } else { "create" }, "patient", saved.record.id.into());
     let adapter = call.api.directory.adapter_of_source(saved.record.source_id);
     let view = PatientCreated { user: PatientBasic::of(&saved.record, adapter) };
     Ok(if saved.existing { call.show_as(200, view) } else { call.made(saved.replay, view) })
-}
-
-fn read(b: &mut Fields, today: Date) -> Option<CreatePatient> {
-    let provider_id = b.required("provider.provider_id", id());
-    let first_name = b.required("patient.first_name", person_name(MAX_NAME));
-    let last_name = b.required("patient.last_name", person_name(MAX_NAME));
-    let email = b.required("patient.email", email());
-    let date_of_birth = b.required("patient.bio.date_of_birth", birth_date(today));
-    let phone_number = b.required("patient.bio.phone_number", phone());
-    let [home_phone, cell_phone, work_phone] = ["home_phone_number", "cell_phone_number", "work_phone_number"]
-        .map(|name| b.unless_empty(&format!("patient.bio.{name}"), phone()));
-    let gender = b.unless_empty("patient.bio.gender", gender()).map(str::to_owned);
-    let ssn = b.unless_empty("patient.bio.ssn", ssn());
-    let address = address(b);
-    let more = more(b);
-    let return_existing = b.defaulted("return_existing_if_match", boolean(), false);
-    let details = PatientDetails {
-        first_name: first_name?,
-        middle_name: None,
-        last_name: last_name?,
-        date_of_birth: Some(date_of_birth?),
-        phone_number: Some(phone_number?),
-        email: Some(email?),
-        gender,
-        address,
-    };
-    let provider_id = provider_id?;
-    Some(CreatePatient { provider_id, details, home_phone, cell_phone, work_phone, ssn, more, return_existing })
 }
 
 fn address(b: &mut Fields) -> Option<Address> {

@@ -7,18 +7,22 @@ use engine::{
 
 use super::find;
 use crate::{
-    access::call::Call,
-    http::errors::{ApiError, HttpResult},
-    values::{
-        kinds::{boolean, id, long_id},
-        reasons::Reason,
+    access::{
+        arguments::{AtLocation, FromInput, Id, InTenant},
+        call::Call,
+        input::Input,
+        respond::{Answer, Created, Listed, One},
     },
+    http::errors::ApiError,
+    values::{kinds::boolean, reasons::Reason},
     views::documents::{DocumentTypeView, PatientDocumentView},
 };
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+pub(crate) async fn list(
+    mut call: Call,
+    Id(id): Id<u32>,
+    InTenant(tenant, ()): InTenant<()>,
+) -> Answer<Listed<PatientDocumentView<'static>>> {
     let source: Vec<u32> = find(&call, &tenant, id)?.source_id.into_iter().collect();
     let theirs = vec![Filter::Patient(id.into())];
     let documents: Vec<Record<Document>> = call.whole_entries(&source, theirs)?;
@@ -26,22 +30,38 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
 }
 
 /// No adapter can be told to keep a document.
-pub(crate) async fn create(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (location, ()) = call.at_location(|_| Some(()))?;
+pub(crate) async fn create(
+    call: Call,
+    Id(id): Id<u32>,
+    AtLocation(location, ()): AtLocation<()>,
+) -> Answer<Created<PatientDocumentView<'static>>> {
     super::find_at(&call, &location, id)?;
     Err(ApiError::bad("EMR does not support uploading documents.").because(Reason::UploadNotSupported))
 }
 
-pub(crate) async fn types(mut call: Call) -> HttpResult {
-    let (location, active) = call.at_location(|input| Some(input.query.defaulted("active", boolean(), true)))?;
+pub(crate) struct ListDocumentTypes {
+    active: bool,
+}
+
+impl FromInput for ListDocumentTypes {
+    fn from_input(input: &mut Input) -> Option<ListDocumentTypes> {
+        Some(ListDocumentTypes { active: input.query.defaulted("active", boolean(), true) })
+    }
+}
+
+pub(crate) async fn types(
+    mut call: Call,
+    AtLocation(location, ListDocumentTypes { active }): AtLocation<ListDocumentTypes>,
+) -> Answer<Listed<DocumentTypeView<'static>>> {
     let mut types: Vec<Record<DocumentType>> = call.whole_entries_ever(&location.sources(), Vec::new())?;
     types.retain(|it| active == (it.body.active && it.deleted_at.is_none()));
     Ok(call.list(&types.iter().map(DocumentTypeView::of).collect::<Vec<_>>()))
 }
 
-pub(crate) async fn show_type(mut call: Call) -> HttpResult {
-    let id = call.path_id(long_id())?;
-    let (location, ()) = call.at_location(|_| Some(()))?;
+pub(crate) async fn show_type(
+    call: Call,
+    Id(id): Id<u64>,
+    AtLocation(location, ()): AtLocation<()>,
+) -> Answer<One<DocumentTypeView<'static>>> {
     Ok(call.show(DocumentTypeView::of(&call.entry_at(&location, id)?)))
 }

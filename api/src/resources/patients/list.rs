@@ -1,9 +1,8 @@
 //! GET /patients
 
-use engine::records::record::Record;
 use engine::{
     lists::{Filter, name_matches},
-    records::Patient,
+    records::{Patient, record::Record},
 };
 use location::zone::Date;
 
@@ -13,14 +12,14 @@ use super::{
 };
 use crate::{
     access::{
+        arguments::{AtLocation, FromInput},
         call::Call,
+        input::Input,
+        respond::{Answer, Paged},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{
-        errors::{ApiError, HttpResult},
-        paging::Page,
-        query::Params,
-    },
+    http::{errors::ApiError, paging::Page, query::Params},
+    records::listing::Listing,
     values::{
         kinds::{boolean, id, phone, text, times::birth_date},
         limits::{MAX_EMAIL, MAX_NAME, MAX_PAGE_WITH_RELATED},
@@ -29,10 +28,16 @@ use crate::{
     views::patients::{PatientDetail, PatientListItem, PatientListItemByVersion, PatientProfile},
 };
 
-pub(crate) async fn list(mut call: Call) -> HttpResult {
-    let (v2, financial) = (call.version.is_v2(), call.key.grants.financial);
-    let (location, (listing, criteria, asked)) = call.at_location(|input| {
-        let asked = if v2 { asked(input, INCLUDES_OF_LIST, financial) } else { Vec::new() };
+pub(crate) struct ListPatients {
+    listing: Listing,
+    criteria: Criteria,
+    /// Only in v2.2.2.
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ListPatients {
+    fn from_input(input: &mut Input) -> Option<ListPatients> {
+        let include = if input.version.is_v2() { asked(input, INCLUDES_OF_LIST) } else { Vec::new() };
         let criteria = Criteria::read(&mut input.query);
         let people = input.listing().sort().name().since().foreign_ids();
         let people = people
@@ -43,24 +48,15 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
             .flag("inactive", Filter::Inactive)
             .flag("new_patient", Filter::NewPatient)
             .flag("non_patient", Filter::NonPatient);
-        Some((people.done(), criteria, asked))
-    })?;
-    let (tenant, source) = (Tenant { institution: location.institution.clone() }, location.setup.source);
-    let takes_forms = criteria.forms_syncable.is_some() && takes_forms(&call, &location)?;
-    let keep = |it: &Record<Patient>| {
-        let known = if source.is_some() { it.source_id == source } else { reachable(&call, &tenant, it) };
-        known && criteria.keeps(it, takes_forms)
-    };
-    let institution = tenant.institution.id.0;
-    let sources = source.map_or_else(|| call.sources(&tenant), |source| vec![source]);
-    if !asked.is_empty() && listing.per_page() > MAX_PAGE_WITH_RELATED {
-        return Err(ApiError::bad(format!("per_page must be at most {MAX_PAGE_WITH_RELATED} with include[].")));
+        Some(ListPatients { listing: people.done(), criteria, include })
     }
-    let page = listing.filtered(criteria.filters(&location)).page(&call, &[institution], &sources, keep)?;
-    page.rows.iter().for_each(|it| call.audit("read", "patient", it.id.into()));
-    if v2 {
-        return with_related(call, &tenant, &page, &asked);
-    }
+}
+
+pub(crate) async fn list(
+    call: Call,
+    AtLocation(location, asked): AtLocation<ListPatients>,
+) -> Answer<Paged<PatientListItemByVersion<'static>>> {
+    let page = found(&call, &location, asked.listing, &asked.criteria)?;
     Ok(call.page_of(&page, |it| {
         let adapter = call.api.directory.adapter_of_source(it.source_id);
         match call.version {
@@ -73,10 +69,19 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
 }
 
 /// As v2.2.2 shows them, with what was asked to come along.
-fn with_related(mut call: Call, tenant: &Tenant, page: &Page<Record<Patient>>, asked: &[&str]) -> HttpResult {
+pub(crate) async fn list_v2(
+    mut call: Call,
+    AtLocation(location, asked): AtLocation<ListPatients>,
+) -> Answer<Paged<PatientDetail<'static>>> {
+    let ListPatients { listing, criteria, include } = asked;
+    if !include.is_empty() && listing.per_page() > MAX_PAGE_WITH_RELATED {
+        return Err(ApiError::bad(format!("per_page must be at most {MAX_PAGE_WITH_RELATED} with include[].")));
+    }
+    let page = found(&call, &location, listing, &criteria)?;
+    let tenant = Tenant { institution: location.institution.clone() };
     let mut related = Vec::with_capacity(page.rows.len());
     for patient in &page.rows {
-        related.push(Related::read(&mut call, tenant, patient, asked)?);
+        related.push(Related::read(&mut call, &tenant, patient, &include)?);
     }
     let mut rows = Vec::with_capacity(page.rows.len());
     for (patient, related) in page.rows.iter().zip(&related) {
@@ -84,7 +89,26 @@ fn with_related(mut call: Call, tenant: &Tenant, page: &Page<Record<Patient>>, a
         let (along, address) = (related.shown(&call), related.address(patient));
         rows.push(PatientDetail::of(patient, adapter).with(along, address));
     }
-    Ok(call.page(&Page { rows, info: page.info.clone() }))
+    Ok(call.page(&Page { rows, info: page.info }))
+}
+
+fn found(
+    call: &Call,
+    location: &OpenLocation,
+    listing: Listing,
+    criteria: &Criteria,
+) -> Result<Page<Record<Patient>>, ApiError> {
+    let (tenant, source) = (Tenant { institution: location.institution.clone() }, location.setup.source);
+    let takes_forms = criteria.forms_syncable.is_some() && takes_forms(call, location)?;
+    let keep = |it: &Record<Patient>| {
+        let known = if source.is_some() { it.source_id == source } else { reachable(call, &tenant, it) };
+        known && criteria.keeps(it, takes_forms)
+    };
+    let institution = tenant.institution.id.0;
+    let sources = source.map_or_else(|| call.sources(&tenant), |source| vec![source]);
+    let page = listing.filtered(criteria.filters(location)).page(call, &[institution], &sources, keep)?;
+    page.rows.iter().for_each(|it| call.audit("read", "patient", it.id.into()));
+    Ok(page)
 }
 
 /// What is asked for besides the filters every list of patients has.

@@ -5,18 +5,33 @@ use super::{
     find,
 };
 use crate::{
-    access::call::Call,
-    http::errors::HttpResult,
-    values::{kinds::id, versions::Version},
+    access::{
+        arguments::{FromInput, Id, InTenant},
+        call::Call,
+        input::Input,
+        respond::{Answer, One},
+    },
+    values::versions::Version,
     views::patients::{PatientByVersion, PatientDetail, PatientProfile},
 };
 
-pub(crate) async fn show(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let financial = call.key.grants.financial;
-    let (tenant, asked) = call.in_tenant(|input| Some(asked(input, INCLUDES, financial)))?;
+pub(crate) struct ShowPatient {
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ShowPatient {
+    fn from_input(input: &mut Input) -> Option<ShowPatient> {
+        Some(ShowPatient { include: asked(input, INCLUDES) })
+    }
+}
+
+pub(crate) async fn show(
+    mut call: Call,
+    Id(id): Id<u32>,
+    InTenant(tenant, ShowPatient { include }): InTenant<ShowPatient>,
+) -> Answer<One<PatientByVersion<'static>>> {
     let patient = find(&call, &tenant, id)?;
-    let related = Related::read(&mut call, &tenant, &patient, &asked)?;
+    let related = Related::read(&mut call, &tenant, &patient, &include)?;
     let adapter = call.api.directory.adapter_of_source(patient.source_id);
     let along = related.shown(&call);
     let view = match call.version {

@@ -7,10 +7,15 @@ use engine::{
 use location::zone::Date;
 
 use crate::{
-    access::call::Call,
-    http::{body::Fields, errors::HttpResult},
+    access::{
+        arguments::{AtLocation, FromInput, Id},
+        call::Call,
+        input::Input,
+        respond::{Answer, One},
+    },
+    http::body::Fields,
     values::{
-        kinds::{email, filled, gender, id, object, person_name, phone, ssn, text, times::birth_date},
+        kinds::{email, filled, gender, object, person_name, phone, ssn, text, times::birth_date},
         limits::{MAX_NAME, MAX_TEXT},
     },
     views::patients::PatientProfile,
@@ -18,13 +23,21 @@ use crate::{
 
 const MAX_EXTENSION: usize = 20;
 
-pub(crate) async fn update(mut call: Call) -> HttpResult {
-    let id = call.path_id(id())?;
-    let (location, change) = call.at_location(|input| {
+pub(crate) struct PatientUpdate(PatientChange);
+
+impl FromInput for PatientUpdate {
+    fn from_input(input: &mut Input) -> Option<PatientUpdate> {
         let patient = input.body.required("patient", object());
         let change = read(&mut input.body, input.today);
-        patient.map(|()| change)
-    })?;
+        patient.map(|()| PatientUpdate(change))
+    }
+}
+
+pub(crate) async fn update(
+    mut call: Call,
+    Id(id): Id<u32>,
+    AtLocation(location, PatientUpdate(change)): AtLocation<PatientUpdate>,
+) -> Answer<One<PatientProfile<'static>>> {
     let saved = call.save(&location, ChangePatient { id, change }).await?;
     call.audit("update", "patient", id.into());
     Ok(call.show(PatientProfile::of(&saved.record, call.api.directory.adapter(&location.setup))))

@@ -1,0 +1,132 @@
+//! What a handler names in its signature: whose records it reaches, and what it reads of path, parameters and body. All of it is read before
+//! the handler runs, and the documentation is written by the same readings.
+//!
+//! ```ignore
+//! pub async fn list(call: Call, AtLocation(location, asked): AtLocation<ListCharges>) -> Answer<Paged<ChargeView<'static>>>
+//! pub async fn show(call: Call, Id(id): Id<u64>, InTenant(tenant, ()): InTenant<()>) -> Answer<One<ChargeView<'static>>>
+//! ```
+
+use uuid::Uuid;
+
+use super::{
+    call::Call,
+    input::Input,
+    tenancy::{OpenLocation, Tenant},
+};
+use crate::{
+    http::errors::ApiError,
+    values::{
+        kinds::{id, long_id, text, uuid},
+        limits::MAX_NAME,
+    },
+};
+
+/// Parameters and fields of an endpoint.
+pub trait FromInput: Sized {
+    /// Reads each of them, whatever became of those before: all problems of a request are answered at once. What is asked for must not depend
+    /// on what was given, since the documentation is written by this function too, with a call that holds nothing.
+    fn from_input(input: &mut Input) -> Option<Self>;
+}
+
+impl FromInput for () {
+    fn from_input(_: &mut Input) -> Option<()> {
+        Some(())
+    }
+}
+
+/// Parts of the path.
+pub trait FromPath: Sized {
+    fn from_path(call: &Call) -> Result<Self, ApiError>;
+}
+
+/// `{id}`.
+pub struct Id<T>(pub T);
+
+macro_rules! parts {
+    ($($part:ty: $name:literal $kind:expr, $as:path;)*) => {$(
+        impl FromPath for $part {
+            fn from_path(call: &Call) -> Result<Self, ApiError> {
+                call.path($name, $kind).map($as)
+            }
+        }
+    )*};
+}
+
+pub struct AdapterName(pub String);
+pub struct AlertId(pub u64);
+pub struct DeliveryId(pub Uuid);
+pub struct FormId(pub Uuid);
+pub struct WorkstationId(pub Uuid);
+
+parts! {
+    Id<u32>: "id" id(), Id;
+    Id<u64>: "id" long_id(), Id;
+    Id<Uuid>: "id" uuid(), Id;
+    AdapterName: "adapter" text(MAX_NAME), AdapterName;
+    AlertId: "alert_id" long_id(), AlertId;
+    DeliveryId: "delivery_id" uuid(), DeliveryId;
+    FormId: "uuid" uuid(), FormId;
+    WorkstationId: "workstation" uuid(), WorkstationId;
+}
+
+impl<A: FromPath, B: FromPath> FromPath for (A, B) {
+    fn from_path(call: &Call) -> Result<(A, B), ApiError> {
+        Ok((A::from_path(call)?, B::from_path(call)?))
+    }
+}
+
+/// Whose records an endpoint reaches, and what it reads for that.
+pub trait FromCall: Sized {
+    fn from_call(call: &mut Call) -> Result<Self, ApiError>;
+}
+
+/// Of no institution in particular.
+pub struct Anywhere<T>(pub T);
+
+/// A location, named by `subdomain` and `location_id`.
+pub struct AtLocation<T>(pub OpenLocation, pub T);
+
+/// The same; the location may also be named in the body.
+pub struct AtLocationOfBody<T>(pub OpenLocation, pub T);
+
+/// An institution, named by `subdomain`.
+pub struct InTenant<T>(pub Tenant, pub T);
+
+/// The same; who names no institution in the query is refused access, and may name one of its locations there (specification 5.7).
+pub struct InTenantOfQuery<T>(pub Tenant, pub T);
+
+/// The same where `location_id` narrows.
+pub struct InLocationsOfQuery<T>(pub Tenant, pub Option<OpenLocation>, pub T);
+
+/// An institution; `location_id` narrows.
+pub struct InLocations<T>(pub Tenant, pub Option<OpenLocation>, pub T);
+
+/// `subdomain` narrows: one institution, or all of the key.
+pub struct InTenants<T>(pub Vec<Tenant>, pub T);
+
+macro_rules! scopes {
+    ($($scope:ident($($part:ident),+) $reading:ident;)*) => {$(
+        impl<T: FromInput> FromCall for $scope<T> {
+            fn from_call(call: &mut Call) -> Result<Self, ApiError> {
+                let ($($part),+) = call.$reading(T::from_input)?;
+                Ok($scope($($part),+))
+            }
+        }
+    )*};
+}
+
+impl<T: FromInput> FromCall for Anywhere<T> {
+    fn from_call(call: &mut Call) -> Result<Self, ApiError> {
+        call.anywhere(T::from_input).map(Anywhere)
+    }
+}
+
+scopes! {
+    AtLocation(location, asked) at_location;
+    AtLocationOfBody(location, asked) at_location_of_body;
+    InTenant(tenant, asked) in_tenant;
+    InTenantOfQuery(tenant, asked) in_tenant_of_query;
+    InLocationsOfQuery(tenant, location, asked) in_locations_of_query;
+    InLocations(tenant, location, asked) in_locations;
+    InTenants(tenants, asked) in_tenants;
+}
