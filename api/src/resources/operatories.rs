@@ -1,6 +1,12 @@
-//! GET /operatories, GET /operatories/{id}
+//! GET /operatories, GET /operatories/{id}; POST, PATCH and DELETE at locations without EHR, which make their own.
 
-use engine::records::{Operatory, record::Record};
+use std::sync::Arc;
+
+use engine::{
+    Request, Saved,
+    commands::{ChangeOwnRecord, CreateOwnRecord, RemoveOwnRecord},
+    records::{Operatory, record::Record},
+};
 use location::ids::LocationId;
 
 use super::appointment_types;
@@ -9,13 +15,13 @@ use crate::{
         arguments::{AtLocation, FromInput, Id, InTenant},
         call::Call,
         input::Input,
-        respond::{Answer, One, Paged},
+        respond::{Answer, Created, One, Paged},
         tenancy::{OpenLocation, Tenant},
     },
     http::errors::ApiError,
     records::listing::Listing,
     values::{
-        kinds::{includes, text},
+        kinds::{boolean, filled, id, includes, object, text},
         limits::MAX_NAME,
     },
     views::operatories::OperatoryView,
@@ -79,4 +85,94 @@ pub(crate) async fn show(
         }
     }
     Err(ApiError::NotFound(format!("Operatory with id {id}")))
+}
+
+pub(crate) struct NewOperatory(Operatory);
+
+impl FromInput for NewOperatory {
+    fn from_input(input: &mut Input) -> Option<NewOperatory> {
+        let b = &mut input.body;
+        b.required("operatory", object());
+        let name = b.required("operatory.name", filled(text(MAX_NAME)));
+        let display_name = b.unless_empty("operatory.display_name", text(MAX_NAME));
+        let active = b.defaulted("operatory.active", boolean(), true);
+        let bookable_online = b.defaulted("operatory.bookable_online", boolean(), true);
+        let appointment_type_ids = b.list("operatory.appointment_type_ids", id());
+        Some(NewOperatory(Operatory {
+            name: name?,
+            display_name,
+            active,
+            bookable_online,
+            appointment_type_ids,
+            ..Operatory::default()
+        }))
+    }
+}
+
+pub(crate) async fn create(
+    mut call: Call,
+    AtLocation(location, NewOperatory(new)): AtLocation<NewOperatory>,
+) -> Answer<Created<OperatoryView<'static>>> {
+    save(&mut call, &location, CreateOwnRecord(new)).await
+}
+
+/// Only what is given changes.
+#[derive(Clone)]
+pub(crate) struct OperatoryUpdate {
+    name: Option<String>,
+    display_name: Option<Option<String>>,
+    active: Option<bool>,
+    bookable_online: Option<bool>,
+    appointment_type_ids: Option<Vec<u32>>,
+}
+
+impl FromInput for OperatoryUpdate {
+    fn from_input(input: &mut Input) -> Option<OperatoryUpdate> {
+        let b = &mut input.body;
+        b.required("operatory", object());
+        Some(OperatoryUpdate {
+            name: b.not_null("operatory.name", filled(text(MAX_NAME))),
+            display_name: b.clearable("operatory.display_name", text(MAX_NAME)),
+            active: b.not_null("operatory.active", boolean()),
+            bookable_online: b.not_null("operatory.bookable_online", boolean()),
+            appointment_type_ids: b.optional_list("operatory.appointment_type_ids", id()),
+        })
+    }
+}
+
+impl OperatoryUpdate {
+    fn onto(&self, it: &mut Operatory) {
+        let OperatoryUpdate { name, display_name, active, bookable_online, appointment_type_ids } = self.clone();
+        it.name = name.unwrap_or(std::mem::take(&mut it.name));
+        it.display_name = display_name.unwrap_or(it.display_name.take());
+        it.active = active.unwrap_or(it.active);
+        it.bookable_online = bookable_online.unwrap_or(it.bookable_online);
+        it.appointment_type_ids = appointment_type_ids.unwrap_or(std::mem::take(&mut it.appointment_type_ids));
+    }
+}
+
+pub(crate) async fn update(
+    mut call: Call,
+    Id(id): Id<u64>,
+    AtLocation(location, change): AtLocation<OperatoryUpdate>,
+) -> Answer<One<OperatoryView<'static>>> {
+    save(&mut call, &location, ChangeOwnRecord { id, change: Arc::new(move |it| change.onto(it)) }).await
+}
+
+pub(crate) async fn delete(
+    mut call: Call,
+    Id(id): Id<u64>,
+    AtLocation(location, ()): AtLocation<()>,
+) -> Answer<One<OperatoryView<'static>>> {
+    save(&mut call, &location, RemoveOwnRecord::<Operatory>::new(id)).await
+}
+
+async fn save<const STATUS: u16>(
+    call: &mut Call,
+    location: &OpenLocation,
+    request: impl Request<Reply = Saved<Record<Operatory>>> + Clone,
+) -> Answer<One<OperatoryView<'static>, STATUS>> {
+    let saved = call.save(location, request).await?;
+    let types = appointment_types::by_id(call, &Tenant { institution: location.institution.clone() })?;
+    Ok(call.made(saved.replay, OperatoryView::basic(&saved.record, None).with_types(&saved.record, &types)))
 }

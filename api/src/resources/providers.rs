@@ -1,8 +1,15 @@
-//! GET /providers, GET /providers/{id}
+//! GET /providers, GET /providers/{id}; POST, PATCH and DELETE at locations without EHR, which make their own.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
-use engine::records::{Provider, WorkingHour, record::Record};
+use engine::{
+    Request, Saved,
+    commands::{ChangeOwnRecord, CreateOwnRecord, RemoveOwnRecord},
+    records::{Provider, WorkingHour, record::Record},
+};
 use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,16 +21,17 @@ use super::{
 };
 use crate::{
     access::{
-        arguments::{FromInput, Id, InLocations, InTenant},
+        arguments::{AtLocation, FromInput, Id, InLocations, InTenant},
         call::Call,
         input::Input,
-        respond::{Answer, One, Paged},
+        respond::{Answer, Created, One, Paged},
         tenancy::{OpenLocation, Tenant},
     },
-    http::errors::ApiError,
+    http::{body::Fields, errors::ApiError},
     records::listing::Listing,
     values::{
-        kinds::{boolean, id, includes, sort},
+        kinds::{Kind, boolean, email, id, includes, object, person_name, sort, text},
+        limits::MAX_NAME,
         times::At,
     },
     views::{catalogue::AppointmentTypeView, hours::WorkingHourView, parts::foreign_id_type},
@@ -125,11 +133,12 @@ impl<'a> ProviderView<'a> {
     }
 }
 
-/// The one a request names: of an EHR the caller may reach.
+/// The one a request names: of an EHR the caller may reach, or made here for locations without one.
 pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Record<Provider>, ApiError> {
     let found = call.api.engine.provider(tenant.institution.id, id)?;
+    let locations = call.open_locations(tenant);
     found
-        .filter(|it| call.sources(tenant).contains(&it.source()))
+        .filter(|it| locations.iter().any(|location| location.setup.source == it.source_id))
         .ok_or_else(|| ApiError::NotFound(format!("Provider with id {id}")))
 }
 
@@ -191,7 +200,7 @@ pub(crate) async fn list(
     let sources = call.sources(&tenant);
     let keep = |it: &Record<Provider>| {
         let here = location.as_ref().is_none_or(|location| working.may_work(it, location));
-        (sources.contains(&it.source()) || working.without_ehr(it.id)) && filter.keeps(it, &working) && here
+        (sources.contains(&it.source()) || working.without_ehr(it)) && filter.keeps(it, &working) && here
     };
     let page = listing.page(&call, &[tenant.institution.id.0], &sources, keep)?;
     Ok(call.page(&page.views(|it| view(&call, &working, it, &include))))
@@ -215,10 +224,128 @@ pub(crate) async fn show(
     let locations = call.open_locations(&tenant);
     let working = Working::at(&call, &tenant, &locations)?;
     let record = match call.api.engine.provider(tenant.institution.id, id)? {
-        Some(record) if working.without_ehr(id) => record,
+        Some(record) if working.without_ehr(&record) => record,
         _ => find(&call, &tenant, id)?,
     };
     Ok(call.show(view(&call, &working, &record, &include)))
+}
+
+pub(crate) struct NewProvider(Provider);
+
+impl FromInput for NewProvider {
+    fn from_input(input: &mut Input) -> Option<NewProvider> {
+        let b = &mut input.body;
+        b.required("provider", object());
+        let first_name = b.required("provider.first_name", person_name(MAX_NAME));
+        let last_name = b.required("provider.last_name", person_name(MAX_NAME));
+        let details = ProviderDetails::read(b, |b, path, kind| b.unless_empty(path, kind).map(Some));
+        let mut provider = Provider { first_name: first_name?, last_name: last_name?, ..Provider::default() };
+        details.onto(&mut provider);
+        Some(NewProvider(provider))
+    }
+}
+
+pub(crate) async fn create(
+    mut call: Call,
+    AtLocation(location, NewProvider(new)): AtLocation<NewProvider>,
+) -> Answer<Created<ProviderView<'static>>> {
+    save(&mut call, &location, CreateOwnRecord(new)).await
+}
+
+/// Only what is given changes.
+#[derive(Clone)]
+pub(crate) struct ProviderUpdate {
+    first_name: Option<String>,
+    last_name: Option<String>,
+    inactive: Option<bool>,
+    details: ProviderDetails,
+}
+
+impl FromInput for ProviderUpdate {
+    fn from_input(input: &mut Input) -> Option<ProviderUpdate> {
+        let b = &mut input.body;
+        b.required("provider", object());
+        Some(ProviderUpdate {
+            first_name: b.not_null("provider.first_name", person_name(MAX_NAME)),
+            last_name: b.not_null("provider.last_name", person_name(MAX_NAME)),
+            inactive: b.not_null("provider.inactive", boolean()),
+            details: ProviderDetails::read(b, |b, path, kind| b.clearable(path, kind)),
+        })
+    }
+}
+impl ProviderUpdate {
+    fn onto(&self, it: &mut Provider) {
+        it.first_name = self.first_name.clone().unwrap_or(std::mem::take(&mut it.first_name));
+        it.last_name = self.last_name.clone().unwrap_or(std::mem::take(&mut it.last_name));
+        it.inactive = self.inactive.unwrap_or(it.inactive);
+        self.details.clone().onto(it);
+    }
+}
+
+/// What a provider can be without.
+#[derive(Clone)]
+struct ProviderDetails([(Field, Option<Option<String>>); 7]);
+
+type Field = fn(&mut Provider) -> &mut Option<String>;
+
+impl ProviderDetails {
+    fn read(b: &mut Fields, read: fn(&mut Fields, &str, Kind<String>) -> Option<Option<String>>) -> ProviderDetails {
+        let fields: [(Field, &str, Kind<String>); 7] = [
+            (|it| &mut it.middle_name, "provider.middle_name", person_name(MAX_NAME)),
+            (|it| &mut it.display_name, "provider.display_name", text(MAX_NAME)),
+            (|it| &mut it.email, "provider.email", email()),
+            (|it| &mut it.npi, "provider.npi", text(MAX_NAME)),
+            (|it| &mut it.tin, "provider.tin", text(MAX_NAME)),
+            (|it| &mut it.state_license, "provider.state_license", text(MAX_NAME)),
+            (|it| &mut it.specialty_code, "provider.specialty_code", text(MAX_NAME)),
+        ];
+        ProviderDetails(fields.map(|(field, path, kind)| (field, read(b, path, kind))))
+    }
+
+    fn onto(self, it: &mut Provider) {
+        for (field, given) in self.0 {
+            if let Some(given) = given {
+                *field(it) = given;
+            }
+        }
+    }
+}
+
+pub(crate) async fn update(
+    mut call: Call,
+    Id(id): Id<u32>,
+    AtLocation(location, change): AtLocation<ProviderUpdate>,
+) -> Answer<One<ProviderView<'static>>> {
+    save(&mut call, &location, ChangeOwnRecord { id: id.into(), change: Arc::new(move |it| change.onto(it)) }).await
+}
+
+pub(crate) async fn delete(
+    mut call: Call,
+    Id(id): Id<u32>,
+    AtLocation(location, ()): AtLocation<()>,
+) -> Answer<One<ProviderView<'static>>> {
+    for other in call.locations.of_institution(location.institution.id) {
+        let hours = call.api.engine.working_hours(other.id)?;
+        if hours.iter().any(|hour| hour.provider_id == id && hour.deleted_at.is_none()) {
+            return Err(ApiError::bad(format!(
+                "The provider has working hours at location {}: remove them first.",
+                other.id
+            )));
+        }
+    }
+    save(&mut call, &location, RemoveOwnRecord::<Provider>::new(id.into())).await
+}
+
+async fn save<const STATUS: u16>(
+    call: &mut Call,
+    location: &OpenLocation,
+    request: impl Request<Reply = Saved<Record<Provider>>> + Clone,
+) -> Answer<One<ProviderView<'static>, STATUS>> {
+    let saved = call.save(location, request).await?;
+    let tenant = Tenant { institution: location.institution.clone() };
+    let locations = call.open_locations(&tenant);
+    let working = Working::at(call, &tenant, &locations)?;
+    Ok(call.made(saved.replay, view(call, &working, &saved.record, &[])))
 }
 
 /// Locations are always there.
@@ -293,9 +420,10 @@ impl<'a> Working<'a> {
         (theirs && !self.anywhere(provider.id)) || self.works(provider.id, at.setup.id)
     }
 
-    /// At a location that has no EHR, whichever the provider comes from.
-    fn without_ehr(&self, provider: u32) -> bool {
-        self.hours_of(provider).any(|(location, _)| location.setup.source.is_none())
+    /// At a location that has no EHR, whichever the provider comes from; one that was made here may work at each of them.
+    fn without_ehr(&self, provider: &Record<Provider>) -> bool {
+        let own = provider.source_id.is_none() && self.locations.iter().any(|(it, _)| it.setup.source.is_none());
+        own || self.hours_of(provider.id).any(|(location, _)| location.setup.source.is_none())
     }
 
     fn anywhere(&self, provider: u32) -> bool {

@@ -69,6 +69,7 @@ mod walks;
 mod webhook_deliveries;
 mod webhook_events;
 mod webhooks;
+mod without_ehr;
 mod working_hours;
 mod workstations;
 mod write_requests;

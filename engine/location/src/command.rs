@@ -76,6 +76,13 @@ pub enum Command {
         /// The EHR cannot have them: they rest on what it does not know.
         here_only: bool,
     },
+    /// An operatory of a location without EHR, made or changed here.
+    SetOperatory {
+        /// The operatory, and whether it is in use.
+        operatory: PulledOperatory,
+        /// What becomes of its record.
+        operation: Operation,
+    },
     /// Removes working hours that were set here.
     RemoveHour {
         /// The working hours.

@@ -400,7 +400,7 @@ pub enum Event {
         /// The working hours.
         hour: WorkingHourId,
     },
-    /// The EHR has an operatory that is new, or not as we knew it.
+    /// An operatory is new, or not as we knew it: in the EHR, or at a location without one.
     OperatoryPulled(PulledOperatory),
     /// An operatory is gone from the EHR.
     OperatoryGone {

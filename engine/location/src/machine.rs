@@ -49,6 +49,7 @@ impl Location {
             }
             Command::Save(save) => self.save(cx, *save),
             Command::SetHour { hour, here_only } => self.set_hour(cx, hour, *here_only),
+            Command::SetOperatory { operatory, operation } => self.set_operatory(*operatory, *operation),
             Command::RemoveHour { hour } => self.remove_hour(cx, *hour),
             Command::Pushed { write, attempt, outcome } => self.pushed(cx, *write, *attempt, outcome),
             Command::Found { write, attempt, outcome } => self.found(cx, *write, *attempt, outcome),

@@ -161,7 +161,7 @@ impl Processor {
         Ok(Closed { operatories, appointment_type: kind.is_some_and(|kind| !kind.bookable_online) })
     }
 
-    /// Only pages of the EHR change operatories, so they are read once for all that come between two of them.
+    /// Few things change operatories, so they are read once for all that comes between two of these.
     pub fn closed_operatories(&self) -> Result<&BTreeSet<OperatoryId>, Reject> {
         if let Some(known) = self.closed.get() {
             return Ok(known);

@@ -194,7 +194,9 @@ impl Processor {
     pub fn finish(&mut self, turn: PendingCommit) -> Vec<Call> {
         for event in &turn.events {
             self.machine.evolve(turn.at, event);
-            if matches!(event, Event::PageApplied { resource: Resource::Operatories, .. }) {
+            let operatories = Resource::Operatories;
+            if matches!(event, Event::PageApplied { resource, .. } | Event::RecordSaved { resource, .. } if *resource == operatories)
+            {
                 self.closed = OnceLock::new();
             }
         }

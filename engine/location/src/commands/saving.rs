@@ -9,6 +9,7 @@ use crate::{
     resource::{Operation, Resource},
     schedule::calendar::Placement,
     state::Appointment,
+    sync::page::PulledOperatory,
     writes::{
         intent::{ChangedDetails, WriteIntent},
         order::OrderingKey,
@@ -17,6 +18,16 @@ use crate::{
 };
 
 impl Location {
+    /// One that is not in use stays known: hours in it offer nothing.
+    pub(crate) fn set_operatory(&self, operatory: PulledOperatory, operation: Operation) -> Decision {
+        let PulledOperatory { id, active } = operatory;
+        let mut events = vec![Event::RecordSaved { resource: Resource::Operatories, id: id.0, operation }];
+        if self.state.operatories.get(&id) != Some(&active) {
+            events.push(Event::OperatoryPulled(operatory));
+        }
+        Decision::of(Reply::Saved { queued: false }, events)
+    }
+
     pub(crate) fn save(&self, cx: Cx, save: Save) -> Decision {
         let Save { resource, id, operation, ordering_key, here_only } = save;
         let capabilities = &self.settings.capabilities;

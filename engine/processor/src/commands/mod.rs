@@ -8,6 +8,7 @@
 
 mod appointment_types;
 mod appointments;
+mod own_records;
 mod records;
 mod references;
 mod save;
@@ -17,17 +18,20 @@ pub mod book_slot;
 pub mod cancel_appointment;
 pub mod change_appointment;
 pub mod change_appointment_type;
+pub mod change_own_record;
 pub mod change_patient;
 pub mod change_record;
 pub mod change_working_hour;
 pub mod create_appointment;
 pub mod create_appointment_type;
+pub mod create_own_record;
 pub mod create_patient;
 pub mod create_record;
 pub mod create_working_hour;
 pub mod drop_write;
 pub mod hold_slot;
 pub mod remove_appointment_type;
+pub mod remove_own_record;
 pub mod remove_record;
 pub mod remove_working_hour;
 pub mod retry_write;
@@ -38,17 +42,20 @@ pub use self::{
     cancel_appointment::CancelAppointment,
     change_appointment::{AppointmentChange, ChangeAppointment},
     change_appointment_type::{AppointmentTypeChange, ChangeAppointmentType},
+    change_own_record::ChangeOwnRecord,
     change_patient::{ChangePatient, PatientChange},
     change_record::ChangeRecord,
     change_working_hour::{ChangeWorkingHour, WorkingHourChange},
     create_appointment::CreateAppointment,
     create_appointment_type::CreateAppointmentType,
+    create_own_record::CreateOwnRecord,
     create_patient::CreatePatient,
     create_record::CreateRecord,
     create_working_hour::CreateWorkingHour,
     drop_write::DropWrite,
     hold_slot::HoldSlot,
     remove_appointment_type::RemoveAppointmentType,
+    remove_own_record::RemoveOwnRecord,
     remove_record::RemoveRecord,
     remove_working_hour::RemoveWorkingHour,
     retry_write::RetryWrite,

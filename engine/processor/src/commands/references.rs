@@ -84,7 +84,14 @@ impl Processor {
         {
             unknown.push(Unmet::NotFound { resource: Resource::Operatories, id });
         }
-        for id in kinds {
+        unknown.extend(self.unknown_types(kinds, unit)?);
+        Ok(unknown)
+    }
+
+    /// Those of these appointment types that this location does not have.
+    pub fn unknown_types(&self, ids: &[u32], unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
+        let mut unknown = Vec::new();
+        for id in ids {
             if !self.known_type(*id, unit)? {
                 unknown.push(Unmet::NotFound { resource: Resource::AppointmentTypes, id: (*id).into() });
             }

@@ -1,0 +1,30 @@
+//! Changes a provider or an operatory that was made here.
+
+use std::sync::Arc;
+
+use location::{command::Cx, decision::Decision, resource::Operation};
+use records::record::{Body, Record};
+
+use crate::{error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
+
+/// `change` is applied to the record as it is when its turn comes.
+#[derive(Clone)]
+pub struct ChangeOwnRecord<T> {
+    pub id: u64,
+    pub change: Arc<dyn Fn(&mut T) + Send + Sync>,
+}
+
+impl<T: Body> Request for ChangeOwnRecord<T> {
+    type Reply = Saved<Record<T>>;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        let before = at.own_record::<T>(self.id, unit)?;
+        let mut after = before.clone();
+        (self.change)(&mut after.body);
+        if after == before {
+            return Ok((Decision::nothing(), Saved::of(before)));
+        }
+        after.updated_at = cx.now;
+        at.put_own(cx, Operation::Update, after, unit)
+    }
+}

@@ -1,0 +1,23 @@
+//! Makes a provider or an operatory where there is no EHR.
+
+use location::{command::Cx, decision::Decision, resource::Operation};
+use records::record::{Body, Record, Scope};
+
+use crate::{
+    error::Reject, patients::narrow, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork,
+};
+
+#[derive(Clone)]
+pub struct CreateOwnRecord<T>(pub T);
+
+impl<T: Body> Request for CreateOwnRecord<T> {
+    type Reply = Saved<Record<T>>;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        at.must_have_no_ehr()?;
+        let id = narrow(unit.allot(T::RESOURCE)?)?;
+        let location_id = (T::SCOPE == Scope::Location).then_some(at.setup.id.0);
+        let record = Record { location_id, ..Record::new(id, at.institution.id.0, cx.now, self.0.clone()) };
+        at.put_own(cx, Operation::Create, record, unit)
+    }
+}

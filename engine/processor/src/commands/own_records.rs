@@ -1,0 +1,79 @@
+//! Providers and operatories of a location without EHR: they are made here, and nobody else is told. What making, changing and removing
+//! them share.
+
+use std::any::Any;
+
+use location::{
+    command::{Command, Cx, PulledOperatory},
+    decision::Decision,
+    ids::OperatoryId,
+    order::OrderingKey,
+    pull::Resource,
+    resource::Operation,
+};
+use records::{
+    Operatory,
+    record::{Body, Record},
+};
+
+use super::references::all_met;
+use crate::{error::Reject, processor::Processor, reply::Saved, unit_of_work::UnitOfWork, unmet::Unmet};
+
+/// Operatories a location makes: its state holds each of them.
+const MAX_OPERATORIES: usize = 1_000;
+const OF_EHR: &str =
+    "This location has a health record system: its providers and operatories are made and changed there.";
+
+impl Processor {
+    /// One that is there and was made here.
+    pub fn own_record<T: Body>(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Record<T>, Reject> {
+        self.must_have_no_ehr()?;
+        let resource = T::RESOURCE;
+        let found = unit.get::<Record<T>>(self.scope::<T>(), id)?.filter(|record| record.deleted_at.is_none());
+        let record = found.ok_or(Unmet::NotFound { resource, id })?;
+        if record.source_id.is_some() { Err(Unmet::NotUsable { resource, id }.into()) } else { Ok(record) }
+    }
+
+    pub fn must_have_no_ehr(&self) -> Result<(), Reject> {
+        match self.source() {
+            None => Ok(()),
+            Some(_) => Err(Unmet::Wrong(OF_EHR.to_owned()).into()),
+        }
+    }
+
+    pub fn put_own<T: Body>(
+        &self,
+        cx: Cx,
+        operation: Operation,
+        record: Record<T>,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Saved<Record<T>>), Reject> {
+        let (resource, id) = (T::RESOURCE, record.id.into());
+        let decision = match (&record.body as &dyn Any).downcast_ref::<Operatory>() {
+            Some(body) => {
+                all_met(self.unknown_types(&body.appointment_type_ids, unit)?)?;
+                self.has_room_for(OperatoryId(id))?;
+                let operatory = PulledOperatory { id: OperatoryId(id), active: body.active };
+                self.decide(cx, &Command::SetOperatory { operatory, operation })?
+            }
+            None => self.decide_save(cx, resource, id, operation, OrderingKey::Record { resource, id }, true)?,
+        };
+        unit.put(&record)?;
+        Ok((decision, Saved::of(record)))
+    }
+
+    fn has_room_for(&self, id: OperatoryId) -> Result<(), Reject> {
+        let known = &self.machine.state.operatories;
+        if known.contains_key(&id) || known.len() < MAX_OPERATORIES {
+            return Ok(());
+        }
+        Err(Unmet::Wrong(format!("A location has at most {MAX_OPERATORIES} operatories, removed ones included."))
+            .into())
+    }
+
+    /// Whether working hours here are the provider's.
+    pub fn works_here(&self, resource: Resource, id: u64) -> bool {
+        let theirs = |provider: u32| resource == Resource::Providers && u64::from(provider) == id;
+        self.machine.state.hours.values().any(|hour| theirs(hour.provider.0))
+    }
+}

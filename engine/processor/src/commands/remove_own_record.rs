@@ -1,0 +1,37 @@
+//! Removes a provider or an operatory that was made here. Appointments go on naming it.
+
+use std::marker::PhantomData;
+
+use location::{command::Cx, decision::Decision, resource::Operation};
+use records::record::{Body, Record};
+
+use crate::{
+    error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork, unmet::Unmet,
+};
+
+const WORKS: &str = "The provider has working hours at this location: remove them first.";
+
+#[derive(Clone)]
+pub struct RemoveOwnRecord<T> {
+    id: u64,
+    body: PhantomData<fn() -> T>,
+}
+
+impl<T> RemoveOwnRecord<T> {
+    pub fn new(id: u64) -> RemoveOwnRecord<T> {
+        RemoveOwnRecord { id, body: PhantomData }
+    }
+}
+
+impl<T: Body> Request for RemoveOwnRecord<T> {
+    type Reply = Saved<Record<T>>;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        let mut record = at.own_record::<T>(self.id, unit)?;
+        if at.works_here(T::RESOURCE, self.id) {
+            return Err(Unmet::Wrong(WORKS.to_owned()).into());
+        }
+        record.delete(cx.now);
+        at.put_own(cx, Operation::Delete, record, unit)
+    }
+}
