@@ -12,6 +12,7 @@ pub(super) const WORDS: &[(&str, &str, &str)] = &[
     ("Access", "Bearer tokens, and what a key may do.", ""),
     ("Practice", "Institutions, locations, providers and operatories, how they are read and written, and what changed.", ""),
     ("Workstations", "Workstations with the browser extension, for health record systems that open only in a staff member's session.", ""),
+    ("Sandbox", "For rehearsals: the simulated health record system of a sandbox, which can be told to be down, slow or wrong.", ""),
     ("Schedule", "Free slots, appointments, their types, and working hours.", ""),
     ("Booking intent", "Searching, holding, booking and cancelling a slot without knowing the practice's records.", ""),
     ("Patients", "Patients, their alerts, documents and recalls.", ""),

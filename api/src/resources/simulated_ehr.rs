@@ -1,4 +1,4 @@
-//! GET and POST /locations/{id}/simulated_ehr: a simulated health record system in an operator's hands, so that clients can rehearse what
+//! GET and POST /locations/{id}/simulated_ehr: a simulated health record system in the hands of whoever tests, so that clients can rehearse what
 //! the names of patients cannot ask for (our addition). Where the system is a real one there is nothing to take hold of.
 
 use std::sync::Arc;

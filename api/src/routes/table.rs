@@ -76,6 +76,7 @@ pub static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {
         group("Access", access()),
         group("Practice", practice()),
         group("Workstations", workstations_of_staff()),
+        group("Sandbox", sandbox()),
         group("Schedule", schedule()),
         group("Booking intent", booking_intent()),
         group("Patients", patients_and_documents()),
@@ -167,9 +168,7 @@ fn workstations_of_staff() -> Vec<Route> {
     ]
 }
 
-const SIMULATED_ONLY: &str = "Only for the simulated health record system of the sandbox; other systems are refused with 422. Send exactly one \
-    action per call. It applies to all locations of the system, and a read cycle of them starts at once. Switches are reset when the process \
-    ends. `GET /docs/sandbox` has examples, and lists patient names that trigger errors without an operator.";
+const OWN: &str = "Only at a location without a health record system: elsewhere it is made and changed there, and the call is refused.";
 
 fn institutions_and_locations() -> Vec<Route> {
     vec![
@@ -241,22 +240,16 @@ fn institutions_and_locations() -> Vec<Route> {
                  folder of the configuration; `GET /backups` tells when it is whole. Only one is made at a time.",
             )
             .operator(),
-        get("/locations/{id}/simulated_ehr", simulated_ehr::show)
-            .about("State of a simulated health record system", "6")
-            .fails(&[422])
-            .noting(SIMULATED_ONLY)
-            .named("get_simulated_ehr")
-            .operator(),
-        post("/locations/{id}/simulated_ehr", simulated_ehr::control)
-            .about("Control a simulated health record system", "6")
-            .fails(&[409, 422])
-            .noting(SIMULATED_ONLY)
-            .named("control_simulated_ehr")
-            .operator(),
         get("/institutions", institutions::list).about("Institutions of the key", "4.10"),
         get("/institutions/{id}", institutions::show).about("One institution", "4.10"),
         get("/operatories", operatories::list).about("Operatories of a location", "2.9"),
         get("/operatories/{id}", operatories::show).about("One operatory", "2.9"),
+        post("/operatories", operatories::create).about("Create an operatory", "2.9").noting(OWN),
+        patch("/operatories/{id}", operatories::update).about("Update an operatory", "2.9").noting(OWN),
+        delete("/operatories/{id}", operatories::delete).about("Take an operatory out of use", "2.9").noting(OWN),
+        post("/providers", providers::create).about("Create a provider", "4.10").noting(OWN),
+        patch("/providers/{id}", providers::update).about("Update a provider", "4.10").noting(OWN),
+        delete("/providers/{id}", providers::delete).about("Make a provider inactive", "4.10").noting(OWN),
         get("/providers/{id}", providers::show).about("One provider", "4.10"),
         get("/providers", providers::list).about("Providers of an institution", "4.10").noting(
             "With `location_id`: only providers with working hours at the location, and providers of its health record system without any \
@@ -264,6 +257,25 @@ fn institutions_and_locations() -> Vec<Route> {
         ),
         get("/sync_status", sync_status::list)
             .about("Read and write status of each health record system", "4.10"),
+    ]
+}
+
+const SIMULATED_ONLY: &str = "Only for the simulated health record system of the sandbox; other systems are refused with 422. Send exactly one \
+    action per call. It applies to all locations of the system, and a read cycle of them starts at once. Switches are reset when the process \
+    ends. `GET /docs/sandbox` has examples and lists patient names that trigger errors.";
+
+fn sandbox() -> Vec<Route> {
+    vec![
+        get("/locations/{id}/simulated_ehr", simulated_ehr::show)
+            .about("State of a simulated health record system", "6")
+            .fails(&[422])
+            .noting(SIMULATED_ONLY)
+            .named("get_simulated_ehr"),
+        post("/locations/{id}/simulated_ehr", simulated_ehr::control)
+            .about("Control a simulated health record system", "6")
+            .fails(&[409, 422])
+            .noting(SIMULATED_ONLY)
+            .named("control_simulated_ehr"),
     ]
 }
 

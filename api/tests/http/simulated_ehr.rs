@@ -1,4 +1,4 @@
-//! Only the simulated EHR of a sandbox is in an operator's hands.
+//! Only the simulated EHR of a sandbox can be told what to do.
 
 use serde_json::json;
 
