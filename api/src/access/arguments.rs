@@ -6,6 +6,7 @@
 //! pub async fn show(call: Call, Id(id): Id<u64>, InTenant(tenant, ()): InTenant<()>) -> Answer<One<ChargeView<'static>>>
 //! ```
 
+use location::ids::LocationId;
 use uuid::Uuid;
 
 use super::{
@@ -103,6 +104,17 @@ pub struct InLocations<T>(pub Tenant, pub Option<OpenLocation>, pub T);
 
 /// `subdomain` narrows: one institution, or all of the key.
 pub struct InTenants<T>(pub Vec<Tenant>, pub T);
+
+/// The location that is the `{id}` of the path; `subdomain` narrows.
+pub struct OfLocation<T>(pub OpenLocation, pub T);
+
+impl<T: FromInput> FromCall for OfLocation<T> {
+    fn from_call(call: &mut Call) -> Result<Self, ApiError> {
+        let Id(id) = Id::<u32>::from_path(call)?;
+        let InTenants(tenants, asked) = InTenants::from_call(call)?;
+        Ok(OfLocation(call.location_of_any(&tenants, LocationId(id))?, asked))
+    }
+}
 
 macro_rules! scopes {
     ($($scope:ident($($part:ident),+) $reading:ident;)*) => {$(

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{resource_names, sync::AdapterView};
 use crate::{
     access::{
-        arguments::{AdapterName, Anywhere, FromInput, Id, InTenants},
+        arguments::{AdapterName, Anywhere, FromInput, InTenants, OfLocation},
         call::Call,
         input::Input,
         respond::{Answer, Listed, One},
@@ -177,10 +177,9 @@ impl FromInput for AdapterRollOut {
 
 pub(crate) async fn roll_out(
     call: Call,
-    Id(id): Id<u32>,
-    InTenants(tenants, AdapterRollOut { version, dry_run }): InTenants<AdapterRollOut>,
+    OfLocation(location, AdapterRollOut { version, dry_run }): OfLocation<AdapterRollOut>,
 ) -> Answer<One<RollOutView>> {
-    let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
+    let location = location.setup.id;
     let engine = &call.api.engine;
     let sha256 = (version != CONFIGURED).then_some(version);
     let tried = engine.try_adapter(location, sha256.as_deref()).await?;
@@ -197,10 +196,9 @@ pub(crate) async fn roll_out(
 
 pub(crate) async fn roll_back(
     call: Call,
-    Id(id): Id<u32>,
-    InTenants(tenants, ()): InTenants<()>,
+    OfLocation(location, ()): OfLocation<()>,
 ) -> Answer<One<LocationAdapterView>> {
-    let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
+    let location = location.setup.id;
     let rolled_back = call.api.engine.roll_back(location).await?;
     call.audit("roll back adapter", "location", location.0.into());
     Ok(call.show(LocationAdapterView::of(location, rolled_back)))

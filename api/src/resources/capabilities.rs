@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::resource_names::name;
 use crate::access::{
-    arguments::{Id, InTenants},
+    arguments::OfLocation,
     call::Call,
     respond::{Answer, One},
     tenancy::OpenLocation,
@@ -100,12 +100,8 @@ impl EhrCapabilitiesView {
     }
 }
 
-pub(crate) async fn show(
-    call: Call,
-    Id(id): Id<u32>,
-    InTenants(tenants, ()): InTenants<()>,
-) -> Answer<One<CapabilitiesView>> {
-    let OpenLocation { setup: location, .. } = call.location_of_any(&tenants, LocationId(id))?;
+pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<CapabilitiesView>> {
+    let OpenLocation { setup: location, .. } = location;
     let integrated = location.source.is_some();
     let ehr = if integrated { call.api.engine.description(location.id)?.map(EhrCapabilitiesView::of) } else { None };
     Ok(call.show(CapabilitiesView { location_id: location.id, integrated, ehr }))

@@ -4,11 +4,10 @@ use engine::{
     lists::{ListQuery, Order, PageRequest},
     records::{AppointmentDescriptor, record::Record},
 };
-use location::ids::LocationId;
 
 use crate::{
     access::{
-        arguments::{FromInput, Id, InTenants},
+        arguments::{FromInput, OfLocation},
         call::Call,
         input::Input,
         respond::{Answer, Listed},
@@ -69,12 +68,10 @@ pub(crate) fn list(
 /// GET /locations/{id}/appointment_descriptors
 pub(crate) async fn of_location(
     call: Call,
-    Id(id): Id<u32>,
-    InTenants(tenants, asked): InTenants<ListDescriptors>,
+    OfLocation(location, asked): OfLocation<ListDescriptors>,
 ) -> Answer<Listed<AppointmentDescriptorView<'static>>> {
-    let location = call.location_of_any(&tenants, LocationId(id))?;
     let query = ListQuery::new(location.sources(), Order::Id);
-    let here = |it: &Descriptor| it.deleted_at.is_none() && it.location_id.is_none_or(|location| location == id);
+    let here = |it: &Descriptor| it.deleted_at.is_none() && it.location_id.is_none_or(|own| own == location.setup.id.0);
     let found = call.api.engine.list(&query, &PageRequest::whole(MAX_WHOLE_LIST), here)?.rows;
     Ok(list(&call, &found, &asked))
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::{
     access::{
-        arguments::{FromInput, Id, InTenants},
+        arguments::{FromInput, InTenants, OfLocation},
         call::Call,
         input::Input,
         respond::{Answer, Listed, One},
@@ -193,12 +193,8 @@ pub(crate) async fn list(
     Ok(call.list(&institutions))
 }
 
-pub(crate) async fn show(
-    call: Call,
-    Id(id): Id<u32>,
-    InTenants(tenants, ()): InTenants<()>,
-) -> Answer<One<LocationDetail<'static>>> {
-    let OpenLocation { setup: location, .. } = call.location_of_any(&tenants, LocationId(id))?;
+pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationDetail<'static>>> {
+    let OpenLocation { setup: location, .. } = location;
     let facts = Facts::of(&call, &location)?;
     let engine = &call.api.engine;
     let gate = match engine.gateway().status(location.id) {

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     access::{
-        arguments::{FromInput, Id, InTenants},
+        arguments::{FromInput, OfLocation},
         call::Call,
         input::Input,
         respond::{Answer, One},
@@ -58,12 +58,7 @@ impl From<ControlError> for ApiError {
     }
 }
 
-pub(crate) async fn show(
-    call: Call,
-    Id(id): Id<u32>,
-    InTenants(tenants, ()): InTenants<()>,
-) -> Answer<One<SimulatedEhrView>> {
-    let location = call.location_of_any(&tenants, LocationId(id))?;
+pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<SimulatedEhrView>> {
     let ehr = simulated(&call, &location)?;
     view(&call, location.setup.id, &*ehr, Vec::new()).await
 }
@@ -93,13 +88,11 @@ impl FromInput for SimulatedEhrControl {
 /// Does it, and has every location of the same system read at once, so that nobody has to wait for the next cycle to see it.
 pub(crate) async fn control(
     call: Call,
-    Id(id): Id<u32>,
-    InTenants(tenants, SimulatedEhrControl { name, what }): InTenants<SimulatedEhrControl>,
+    OfLocation(location, SimulatedEhrControl { name, what }): OfLocation<SimulatedEhrControl>,
 ) -> Answer<One<SimulatedEhrView>> {
-    let location = call.location_of_any(&tenants, LocationId(id))?;
     let ehr = simulated(&call, &location)?;
     let changes = ehr.control(json!({ name: what })).await?;
-    call.audit("control simulated ehr", "location", id.into());
+    call.audit("control simulated ehr", "location", location.setup.id.0.into());
     let all = call.api.engine.setup().locations.values();
     let beside = all.filter(|it| it.source == location.setup.source && it.status == LocationStatus::Active);
     for location in beside {

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     access::{
-        arguments::{FromInput, Id, InTenants},
+        arguments::{FromInput, OfLocation},
         call::Call,
         input::Input,
         respond::{Answer, One},
@@ -180,22 +180,14 @@ impl LocationSyncView {
     }
 }
 
-pub(crate) async fn show(
-    call: Call,
-    Id(id): Id<u32>,
-    InTenants(tenants, ()): InTenants<()>,
-) -> Answer<One<LocationSyncView>> {
-    let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
+pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationSyncView>> {
+    let location = location.setup.id;
     view(&call, location).await
 }
 
 /// Reads now, and tries at once what waits to be written.
-pub(crate) async fn start(
-    call: Call,
-    Id(id): Id<u32>,
-    InTenants(tenants, ()): InTenants<()>,
-) -> Answer<One<LocationSyncView>> {
-    let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
+pub(crate) async fn start(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationSyncView>> {
+    let location = location.setup.id;
     call.api.engine.sync_now(location).await?;
     call.audit("start read cycle", "location", location.0.into());
     view(&call, location).await
@@ -211,10 +203,9 @@ impl FromInput for AcceptDeletions {
 
 pub(crate) async fn accept_deletions(
     call: Call,
-    Id(id): Id<u32>,
-    InTenants(tenants, AcceptDeletions(resource)): InTenants<AcceptDeletions>,
+    OfLocation(location, AcceptDeletions(resource)): OfLocation<AcceptDeletions>,
 ) -> Answer<One<LocationSyncView>> {
-    let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
+    let location = location.setup.id;
     call.api.engine.accept_deletions(location, resource).await?;
     call.audit("accept deletions", "location", location.0.into());
     view(&call, location).await

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::{
     access::{
-        arguments::{Anywhere, FromInput, Id, InTenants, WorkstationId},
+        arguments::{Anywhere, FromInput, Id, InTenants, OfLocation, WorkstationId},
         call::Call,
         input::Input,
         respond::{Answer, Empty, Listed, One, Plain},
@@ -184,10 +184,9 @@ impl FromInput for NewPairingCode {
 
 pub(crate) async fn new_code(
     call: Call,
-    Id(id): Id<u32>,
-    InTenants(tenants, NewPairingCode(kind)): InTenants<NewPairingCode>,
+    OfLocation(location, NewPairingCode(kind)): OfLocation<NewPairingCode>,
 ) -> Answer<One<PairingCodeView>> {
-    let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
+    let location = location.setup.id;
     let made = call.api.engine.gateway().new_code(location, kind).await?;
     call.audit("make pairing code", "location", location.0.into());
     let view =
@@ -195,12 +194,8 @@ pub(crate) async fn new_code(
     Ok(call.show(view))
 }
 
-pub(crate) async fn list(
-    call: Call,
-    Id(id): Id<u32>,
-    InTenants(tenants, ()): InTenants<()>,
-) -> Answer<Listed<WorkstationView>> {
-    let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
+pub(crate) async fn list(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<Listed<WorkstationView>> {
+    let location = location.setup.id;
     let all = call.api.engine.gateway().workstations(location)?;
     Ok(call.list(&all.into_iter().map(WorkstationView::from).collect::<Vec<_>>()))
 }
