@@ -14,6 +14,8 @@ pub enum Unmet {
         resource: Resource,
         id: u64,
     },
+    /// The location has an EHR, where such records are made and changed.
+    OfEhr,
     /// A patient who is not in the EHR yet belongs to the location that made them.
     PatientOfOtherLocation {
         id: u32,

@@ -37,7 +37,7 @@ impl Processor {
     pub fn must_have_no_ehr(&self) -> Result<(), Reject> {
         match self.source() {
             None => Ok(()),
-            Some(_) => Err(Unmet::Wrong(OF_EHR.to_owned()).into()),
+            Some(_) => Err(Unmet::OfEhr.into()),
         }
     }
 
