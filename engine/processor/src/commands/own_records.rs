@@ -21,8 +21,6 @@ use crate::{error::Reject, processor::Processor, reply::Saved, unit_of_work::Uni
 
 /// Operatories a location makes: its state holds each of them.
 const MAX_OPERATORIES: usize = 1_000;
-const OF_EHR: &str =
-    "This location has a health record system: its providers and operatories are made and changed there.";
 
 impl Processor {
     /// One that is there and was made here.
