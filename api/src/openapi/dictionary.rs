@@ -86,7 +86,6 @@ pub(super) const WORDS: &[(&str, &str, &str)] = &[
     ("appointment_type_id", "The appointment type; its length becomes the length of slots.", ""),
     ("appointment_type_ids", "The appointment types.", ""),
     ("operatory", "The operatory.", ""),
-    ("display_name", "The name to show instead.", "Window room"),
     ("npi", "National Provider Identifier.", "1234567893"),
     ("tin", "Taxpayer identification number.", ""),
     ("state_license", "Number of the state licence.", ""),
@@ -291,7 +290,7 @@ pub(super) const WORDS: &[(&str, &str, &str)] = &[
     ("time", "", "2026-12-01T09:30:00.000-05:00"),
     ("next_available_date", "", "2026-12-03"),
     ("provider_name", "", "Dr. Anna Ash"),
-    ("display_name", "", "Dr. Ash"),
+    ("display_name", "The name to show instead.", "Dr. Ash"),
 ];
 
 fn word(path: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
