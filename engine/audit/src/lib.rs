@@ -32,10 +32,17 @@
 #![warn(unreachable_pub)]
 
 mod day;
+mod disk;
 mod entry;
 mod error;
+mod folder;
+mod head;
 mod line;
 mod mac;
+mod read;
+mod verify;
 
+pub use disk::{Disk, RealDisk};
 pub use entry::{Actor, Entry, MAX_ENTRY_BYTES};
 pub use error::{AuditError, Damage, Wrong};
+pub use verify::{Verified, verify};
