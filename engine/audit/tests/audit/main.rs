@@ -4,6 +4,7 @@
 mod crash;
 mod damage;
 mod disk;
+mod export;
 mod full;
 mod retention;
 mod writing;
