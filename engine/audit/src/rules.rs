@@ -6,11 +6,11 @@ use std::time::Duration;
 pub struct Rules {
     /// How many whole days a file is kept after its own. None: for ever.
     pub keep_days: Option<u32>,
-    /// A start reads the last file whole, which takes a third of a second for 64 MiB; files are also what retention deletes. A file has one
+    /// A start reads the last file whole, which takes less than a second for 64 MiB; files are also what retention deletes. A file has one
     /// entry at least, whatever its size.
     pub max_file_bytes: u64,
-    /// Entries that wait for a sync, as JSON. 8 MiB are some 25,000 entries: seconds of the fastest traffic, and a disk that is slower than
-    /// that has to be told of. They are written in one go, which takes as much memory once more.
+    /// Entries that wait for a sync, as JSON. 8 MiB are some 30,000 entries: more than a second of the fastest traffic, and a disk that
+    /// holds up more has to be told of. They are written in one go, which takes as much memory once more.
     pub max_waiting_bytes: usize,
     /// The head is written after so many entries: that many can be cut off the end unnoticed. It costs two syncs, a thousandth of one for
     /// each entry.
