@@ -32,6 +32,8 @@ pub const ARROWS: &[Arrows] = &[
     ("workstations", &["location", "records", "runtime", "setup", "store", "adapter-host"]),
     ("query", &["location", "records", "runtime", "store"]),
     ("membership", &["store"]),
+    // Knows nothing of ours: it is told what to write down.
+    ("audit", &[]),
     ("adapter-host", &["location", "records", "runtime", "setup", "adapter-component"]),
     // The ground.
     ("setup", &["location", "records"]),
