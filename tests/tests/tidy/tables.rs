@@ -8,7 +8,19 @@ use crate::{
 
 /// A crate, and exactly the crates of the workspace that it is built on.
 pub const ARROWS: &[Arrows] = &[
-    ("api", &["engine", "location", "sandbox-ehr", "sandbox-host", "adapter-kit", "adapter-conformance", "cloud-ehr"]),
+    (
+        "api",
+        &[
+            "audit",
+            "engine",
+            "location",
+            "sandbox-ehr",
+            "sandbox-host",
+            "adapter-kit",
+            "adapter-conformance",
+            "cloud-ehr",
+        ],
+    ),
     // The facade.
     (
         "engine",
