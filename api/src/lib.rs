@@ -8,13 +8,14 @@
 //!     └── views ◄────────────────────────────────────┘                    └── config ◄──────────────────┘
 //! ```
 //!
-//! `routes::table` is the table of contents; `resources` holds one file per resource. `terminal`, `logging`, `memory` and `service_manager` (systemd) are for
-//! the commands; `/metrics` asks `memory` too. Public is what
+//! `routes::table` is the table of contents; `resources` holds one file per resource. `terminal`, `logging`, `memory`, `audit_trail` and
+//! `service_manager` (systemd) are for the commands; `/metrics` asks `memory` too. Public is what
 //! the binary and the tests that measure the whole service use; everything else is the crate's own.
 
 #![warn(unreachable_pub)]
 
 pub mod access;
+mod audit_trail;
 pub mod cli;
 pub mod config;
 #[cfg(feature = "demo")]

@@ -1,4 +1,4 @@
-//! What goes to stderr: the log, as its filter says, and the audit trail, whatever the filter says.
+//! What goes to stderr: the log, as its filter says, and what is told of workstations, whatever the filter says.
 
 use std::io::{IsTerminal, stderr};
 
@@ -12,8 +12,8 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-use crate::access::audit;
-
+/// The target of lines that no filter drops: what is done with and by workstations.
+const AUDIT: &str = "audit";
 /// The HTTP library calls each malformed request line an error, which anybody can send: the client is told, the operator is not woken.
 const QUIET: &str = "actix_http=off";
 
@@ -62,7 +62,7 @@ where
 }
 
 fn audited(about: &Metadata<'_>) -> bool {
-    about.target() == audit::TARGET
+    about.target() == AUDIT
 }
 
 fn lines<S, W>(writer: W, looks: Looks) -> Box<dyn Layer<S> + Send + Sync>

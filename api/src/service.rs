@@ -20,6 +20,7 @@ use tokio::{
 
 use crate::{
     access::{api::Api, directory::StatusChange, keys::KeyRing},
+    audit_trail,
     config::Config,
     nodes::{forward::Peers, rules::NodeListener},
     server, service_manager,
@@ -60,8 +61,10 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     }
     let secret = config.secret.map_or_else(|| Secret::of_directory(data_dir), Ok);
     let secret = secret.map_err(|error| format!("{}: {error}", data_dir.display()))?;
+    let trail = audit_trail::open(&config.audit, data_dir)?;
     let engine = opened.engine;
-    let api = Api::new(engine.clone(), keys, &secret, config.http).with_simulated(opened.simulated).with_peers(peers);
+    let api = Api::new(engine.clone(), keys, &secret, config.http).with_simulated(opened.simulated);
+    let api = api.with_peers(peers).with_audit(trail);
     let api = Data::new(api);
     let internal = internal.map(|listener| server::start_internal(api.clone(), listener));
     let operators = operators.map(|listener| server::start_operators(api.clone(), listener));

@@ -6,6 +6,7 @@ use std::{
 };
 
 use actix_web::HttpRequest;
+use audit::Trail;
 use engine::{Engine, setup::Environment, simulated::SimulatedEhrs};
 use location::time::Millis;
 use tokio::sync::Semaphore;
@@ -44,6 +45,8 @@ pub struct Api {
     pub leaving: AtomicBool,
     /// The other nodes; none where this process is alone.
     pub(crate) peers: Option<Peers>,
+    /// None: nobody asked for one, as in tests.
+    pub(crate) audit: Option<Trail>,
     keys: KeyRing,
 }
 
@@ -62,6 +65,7 @@ impl Api {
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
             leaving: AtomicBool::new(false),
             peers: None,
+            audit: None,
             keys: keys.into(),
             simulated: SimulatedEhrs::new(),
             engine,
@@ -71,6 +75,10 @@ impl Api {
 
     pub(crate) fn with_simulated(self, simulated: SimulatedEhrs) -> Api {
         Api { simulated, ..self }
+    }
+
+    pub fn with_audit(self, trail: Trail) -> Api {
+        Api { audit: Some(trail), ..self }
     }
 
     pub fn with_peers(self, peers: Option<Peers>) -> Api {

@@ -21,18 +21,20 @@ pub enum Lookup {
 }
 
 impl Call {
-    /// A cached page leaves the same audit trail each time it is given out.
+    /// A cached page leaves the same entries in the audit trail each time it is given out.
     pub fn cached_page(&self, path: &str, query: &str) -> Lookup {
         if !self.endpoint.is_cached() {
             return Lookup::Uncached;
         }
-        let Some(stamp) = self.institution().and_then(|id| self.api.engine.stamp(id)) else { return Lookup::Uncached };
+        let Some(institution) = self.institution() else { return Lookup::Uncached };
+        let Some(stamp) = self.api.engine.stamp(institution) else { return Lookup::Uncached };
         let at = self.api.engine.now();
         let (path, query) = (path.to_owned(), query.to_owned());
         let key = CacheKey { generation: self.generation, key: self.key.hash, version: self.version, path, query };
         match self.api.page_cache.get(&key, stamp, at) {
             Some(page) => {
-                page.shown.iter().for_each(|access| access.log(&self.key));
+                self.shown.of(institution, None);
+                page.shown.iter().for_each(|access| self.shown.add(*access));
                 let mut answer = HttpResponse::Ok();
                 answer.insert_header((CONTENT_TYPE, "application/json"));
                 if let Some(names) = page.ignored {
@@ -43,7 +45,7 @@ impl Call {
                 }
                 Lookup::Hit(answer.body(page.body))
             }
-            None => Lookup::Miss(Vacancy { key, stamp, at, trail: self.trail.clone() }),
+            None => Lookup::Miss(Vacancy { key, stamp, at, shown: self.shown.clone() }),
         }
     }
 

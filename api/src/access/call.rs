@@ -13,12 +13,12 @@ use location::{time::Timestamp, zone::Date};
 
 use super::{
     api::Api,
-    audit::{self, Trail},
     authentication::{api_key, bearer, lacking, nobody},
     directory::Locations,
     idempotency,
     input::{EARLIEST, Input},
     keys::ApiKey,
+    shown::{Access as Accessed, Shown},
 };
 use crate::{
     http::{
@@ -63,7 +63,7 @@ pub struct Call {
     /// Of the rights it was received under, see `PageCache`.
     pub generation: u64,
     /// What it was shown.
-    pub trail: Trail,
+    pub shown: Shown,
     warning: Option<String>,
     /// For whoever answers, also where the handler fails.
     pub notices: Notices,
@@ -154,7 +154,7 @@ impl Call {
             client,
             counted,
             generation,
-            trail: Trail::default(),
+            shown: Shown::default(),
             warning: None,
             notices: Notices::default(),
             notes: None,
@@ -188,7 +188,7 @@ impl Call {
             client: None,
             counted: false,
             generation: 0,
-            trail: Trail::default(),
+            shown: Shown::default(),
             warning: None,
             notices: Notices::default(),
             notes: Some(notes),
@@ -257,10 +257,8 @@ impl Call {
         });
     }
 
-    /// Records that patient data left the house, or was changed.
+    /// For the audit trail: patient data leaves the house, or was changed.
     pub(crate) fn audit(&self, what: &'static str, record: &'static str, id: u64) {
-        let access = audit::Access { what, record, id };
-        access.log(&self.key);
-        self.trail.add(access);
+        self.shown.add(Accessed { what, record, id });
     }
 }

@@ -2,16 +2,17 @@
 //! is named in its signature (`arguments`, `respond`). Knows no resource and no view.
 //!
 //! ```text
-//!  keys ◄── audit ◄── page_cache ◄┐                                   ┌── tenancy ◄── arguments   whose records, and what is read
-//!  directory, conditional ◄───────┴ api ◄── authentication ◄┐         ├── cached    answered before, by the page cache
-//!  input, idempotency ◄─────────────────────────────────────┴ call ◄──┴── respond   the envelope of success
+//!  shown ◄── page_cache ◄─────────┐                                   ┌── tenancy ◄── arguments   whose records, and what is read
+//!  keys, directory, conditional ◄─┴ api ◄── authentication ◄┐         ├── cached    answered before, by the page cache
+//!  input, idempotency ◄─────────────────────────────────────┴ call ◄──┼── respond   the envelope of success
+//!                                                                     └── audited   who was shown what, kept before the answer leaves
 //! ```
 //!
 //! The page cache is here and not in `http`: a cached page belongs to the rights of one key, and leaves that key's audit trail.
 
 pub mod api;
 pub mod arguments;
-pub(crate) mod audit;
+pub(crate) mod audited;
 pub(crate) mod authentication;
 pub mod cached;
 pub mod call;
@@ -22,4 +23,5 @@ pub mod input;
 pub mod keys;
 pub(crate) mod page_cache;
 pub mod respond;
+pub(crate) mod shown;
 pub mod tenancy;

@@ -15,7 +15,7 @@ use actix_web::{
 use location::time::{Millis, SECOND, Timestamp};
 use quick_cache::{Weighter, sync::Cache};
 
-use super::audit::{Access, Trail};
+use super::shown::{Access, Shown};
 use crate::{http::notices::IGNORED, values::versions::Version};
 
 /// What a page says of the time it was asked at is never older than this.
@@ -52,7 +52,7 @@ pub struct Vacancy {
     /// Of the institution, from before the page is read.
     pub stamp: u64,
     pub at: Timestamp,
-    pub trail: Trail,
+    pub shown: Shown,
 }
 
 #[derive(Clone)]
@@ -102,7 +102,7 @@ impl PageCache {
         let (head, body) = answer.into_parts();
         match body.try_into_bytes() {
             Ok(body) => {
-                let shown = vacancy.trail.take().into();
+                let shown = vacancy.shown.accesses().into();
                 let ignored = head.headers().get(IGNORED).cloned();
                 let tag = head.headers().get(ETAG).cloned();
                 let page = CachedPage { stamp: vacancy.stamp, at: vacancy.at, ignored, tag, body: body.clone(), shown };

@@ -142,6 +142,7 @@ impl Call {
     fn named_location(&mut self, tenant: Option<&Tenant>, id: Option<u32>) -> Result<Option<OpenLocation>, ApiError> {
         let Some((tenant, id)) = tenant.zip(id) else { return Ok(None) };
         let location = self.location(tenant, LocationId(id))?;
+        self.shown.of(tenant.institution.id, Some(location.setup.id));
         self.input.today = times::local(self.input.now, location.setup.zone).0;
         if !self.input.clock.has_zone() {
             self.input.clock.set(location.setup.zone);
@@ -174,7 +175,9 @@ impl Call {
     pub(crate) fn location_of_any(&self, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation, ApiError> {
         let institution = self.locations.get(id).map(|location| location.institution);
         let tenant = tenants.iter().find(|tenant| Some(tenant.institution.id) == institution);
-        self.location(tenant.ok_or_else(|| ApiError::location_not_found(id))?, id)
+        let tenant = tenant.ok_or_else(|| ApiError::location_not_found(id))?;
+        self.shown.of(tenant.institution.id, Some(id));
+        self.location(tenant, id)
     }
 
     /// All locations of the institution that are open to the caller.
@@ -211,6 +214,7 @@ impl Call {
         let Some(subdomain) = subdomain.filter(|_| self.notes.is_none()) else { return Ok(None) };
         let found = self.api.directory.institution(&subdomain);
         let own = found.filter(|it| self.key.institutions.contains(&it.id) && it.environment == self.key.environment);
+        own.iter().for_each(|institution| self.shown.of(institution.id, None));
         let own = own.map(|institution| Some(Tenant { institution: institution.clone() }));
         own.ok_or(ApiError::Forbidden.because(Reason::SubdomainOutOfReach))
     }

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "demo")]
 mod adapter;
+mod audit;
 mod backup;
 mod check_client;
 mod configuration;
@@ -61,6 +62,9 @@ enum Command {
     Backup(server::Server),
     /// Make a new data directory of a backup, or check one.
     Restore(backup::Restore),
+    /// Verify the audit trail, or print entries of it.
+    #[command(subcommand)]
+    Audit(audit::Command),
     /// Print the API's OpenAPI document.
     Openapi {
         /// v3.0.0 and v3.1.0 share a document; v2.2.2 has its own.
@@ -85,6 +89,7 @@ pub fn main() -> ExitCode {
         #[cfg(feature = "demo")]
         Command::Adapter(command) => adapter::run(command),
         Command::Store(command) => store::run(command),
+        Command::Audit(command) => audit::run(command),
         Command::Locations(asked) => operate::locations(&asked),
         Command::Queue(asked) => operate::queue(&asked),
         Command::Sync(asked) => operate::sync(&asked),

@@ -23,8 +23,17 @@ pub struct Config {
     pub secret: Option<Secret>,
     pub log: String,
     pub log_format: LogFormat,
+    pub audit: AuditRules,
     /// Where other nodes call; none where this process is alone.
     pub node: Option<NodeListener>,
+}
+
+/// The audit trail of this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditRules {
+    pub folder: PathBuf,
+    /// None: for ever.
+    pub keep_days: Option<u32>,
 }
 
 /// What of a file takes effect while the service runs.

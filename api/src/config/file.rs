@@ -25,7 +25,7 @@ use toml::de::DeTable;
 
 use super::{
     compatibility,
-    contents::{Access, Config},
+    contents::{Access, AuditRules, Config},
     database,
     knobs::Knobs,
     node,
@@ -122,8 +122,18 @@ impl<'a> File<'a> {
         }
         let keys = root.tables("keys").iter().filter_map(|s| self.key(s)).collect();
         let data_dir = self.base.join(data_dir);
-        let config = Config { setup: self.setup, http, keys, data_dir, secret, log, log_format, node };
+        let audit = self.audit(root, &data_dir);
+        let config = Config { setup: self.setup, http, keys, data_dir, secret, log, log_format, audit, node };
         (config, self.statuses)
+    }
+
+    fn audit(&self, root: &Section<'a, '_>, data_dir: &Path) -> AuditRules {
+        let mut rules = AuditRules { folder: data_dir.join("audit"), keep_days: None };
+        if let Some(s) = root.table("audit") {
+            s.text("folder").iter().for_each(|folder| rules.folder = self.base.join(&folder.value));
+            rules.keep_days = s.integer("keep_days", 1..=36_500).map(|days| days.value as u32);
+        }
+        rules
     }
 
     fn backup(&self, root: &Section<'a, '_>) -> Option<BackupRules> {

@@ -20,7 +20,10 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
-pub use self::{contents::Config, load::ConfigError};
+pub use self::{
+    contents::{AuditRules, Config},
+    load::ConfigError,
+};
 pub use crate::http::rules::{HttpRules, RateRules};
 
 /// A complete file with every key, its default and its meaning.

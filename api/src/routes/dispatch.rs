@@ -17,7 +17,7 @@ use super::{
     route::{Route, Serves},
 };
 use crate::{
-    access::{api::Api, cached::Lookup, call::Call, conditional},
+    access::{api::Api, audited::Caller, cached::Lookup, call::Call, conditional},
     http::{
         context::{OperatorsListener, RequestContext},
         endpoint::{Access, ServedTo},
@@ -74,6 +74,7 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     for _ in 0..READ_UNDER_RIGHTS {
         let generation = api.page_cache.generation();
         let call = Call::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
+        let caller = Caller::of(&call, context.as_deref());
         let tagging = route.is_conditional().then(|| api.tags.of_caller(&call.key, version));
         let tagged = |answer| tagging.iter().fold(answer, |answer, tagging| tagging.tag(answer));
         let answer = match call.cached_page(request.path(), request.query_string()) {
@@ -90,10 +91,11 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
             break;
         }
         if route.method != Method::GET {
-            return answer;
+            return api.audited(&caller, answer).await;
         }
         if generation == api.page_cache.generation() {
-            return answer.map(|answer| conditional::unless_known(&request, answer));
+            let answer = answer.map(|answer| conditional::unless_known(&request, answer));
+            return api.audited(&caller, answer).await;
         }
     }
     Err(ApiError::Unavailable { retry_after: 1 }.into())

@@ -25,19 +25,23 @@ impl Secret {
 
     /// The secret of a data directory, made at the first start so that tokens outlive a restart.
     pub(crate) fn of_directory(dir: &Path) -> io::Result<Secret> {
-        let path = dir.join(FILE);
-        let text = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Secret::create(&path),
+        Secret::of_file(&dir.join(FILE))
+    }
+
+    /// One that is made where it is not there yet.
+    pub(crate) fn of_file(path: &Path) -> io::Result<Secret> {
+        let text = match fs::read_to_string(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Secret::create(path),
             text => text?,
         };
         match text.trim().split_once(' ') {
             Some((digits, check)) => {
-                Secret::parse(digits).filter(|secret| secret.check() == check).ok_or_else(|| damaged(&path))
+                Secret::parse(digits).filter(|secret| secret.check() == check).ok_or_else(|| damaged(path))
             }
             // As it was written before it had a checksum.
             None => {
-                let secret = Secret::parse(&text).ok_or_else(|| damaged(&path))?;
-                files::replace(&path, &secret.written())?;
+                let secret = Secret::parse(&text).ok_or_else(|| damaged(path))?;
+                files::replace(path, &secret.written())?;
                 Ok(secret)
             }
         }
@@ -48,7 +52,7 @@ impl Secret {
         match files::write_new(path, &secret.written())? {
             true => Ok(secret),
             // Another process was faster.
-            false => Secret::of_directory(path.parent().unwrap_or(Path::new("."))),
+            false => Secret::of_file(path),
         }
     }
 

@@ -1,78 +1,150 @@
-//! Whoever is shown a record of a patient leaves a line, each time.
+//! Whoever is shown a record of a patient leaves an entry in the audit trail, each time, before the answer.
 
-use std::sync::{Mutex, Once};
+use std::{
+    cell::Cell,
+    fs::File,
+    io,
+    ops::Deref,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
-use api::access::keys::ApiKey;
-use serde_json::json;
-use tracing::{
-    Event, Subscriber,
-    field::{Field, Visit},
+use actix_web::web::Data;
+use api::{
+    access::{api::Api, keys::ApiKey},
+    values::secret::Secret,
 };
-use tracing_subscriber::{
-    Layer,
-    layer::{Context, SubscriberExt},
-    registry::Registry,
-    util::SubscriberInitExt,
-};
+use audit::{Disk, Filter, RealDisk, Rules, Trail};
+use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::support::*;
 
-static LINES: Mutex<Vec<Line>> = Mutex::new(Vec::new());
+const SECRET: [u8; 32] = [9; 32];
 
-#[derive(Clone, Default)]
-struct Line {
-    key: String,
-    said: String,
+/// A world with an audit trail, whose first key has a name of its own.
+struct Watched {
+    world: World,
+    folder: TempDir,
+    disk: Arc<Failing>,
+    seen: Cell<usize>,
 }
 
-struct Trail;
+/// A disk that fails when it is told to.
+#[derive(Default)]
+struct Failing(AtomicBool);
 
-impl<S: Subscriber> Layer<S> for Trail {
-    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        if event.metadata().target() == "audit" {
-            let mut line = Line::default();
-            event.record(&mut line);
-            LINES.lock().unwrap().push(line);
-        }
+impl Disk for Failing {
+    fn write(&self, file: &File, bytes: &[u8]) -> io::Result<()> {
+        if self.0.load(Ordering::SeqCst) { Err(io::ErrorKind::StorageFull.into()) } else { RealDisk.write(file, bytes) }
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        RealDisk.sync(file)
     }
 }
 
-impl Visit for Line {
-    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        let value = format!("{value:?}").trim_matches('"').to_owned();
-        match field.name() {
-            "key" => self.key = value,
-            _ => self.said = format!("{} {value}", self.said).trim().to_owned(),
-        }
+impl Deref for Watched {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.world
     }
 }
 
-/// The same world, whose first key has a name of its own.
-async fn watched(name: &str) -> World {
-    static START: Once = Once::new();
-    START.call_once(|| Registry::default().with(Trail).init());
-    let world = world().await;
-    let named = |key: ApiKey| if key.name == ACME_KEY { ApiKey { name: name.to_owned(), ..key } } else { key };
-    world.api.replace_keys(keys().into_iter().map(named).collect());
-    world
+const NAME: &str = "of the first key";
+
+async fn watched() -> Watched {
+    let mut world = world().await;
+    let (folder, disk) = (tempfile::tempdir().unwrap(), Arc::new(Failing::default()));
+    let trail = Trail::open_on(folder.path(), &SECRET, Rules::default(), disk.clone()).unwrap();
+    let named = |key: ApiKey| if key.name == ACME_KEY { ApiKey { name: NAME.to_owned(), ..key } } else { key };
+    let keys: Vec<ApiKey> = keys().into_iter().map(named).collect();
+    let api = Api::new(world.engine.clone(), keys, &Secret::from_bytes([7; 32]), free_rates());
+    world.api = Data::new(api.with_audit(trail));
+    Watched { world, folder, disk, seen: Cell::new(0) }
 }
 
-/// What was noted of a key since the last time.
-fn noted(name: &str) -> Vec<String> {
-    let mut lines = LINES.lock().unwrap();
-    let (own, others) = std::mem::take(&mut *lines).into_iter().partition(|line| line.key == name);
-    *lines = others;
-    let own: Vec<Line> = own;
-    own.into_iter().map(|line| line.said).collect()
+impl Watched {
+    /// The entries since the last time.
+    fn entries(&self) -> Vec<Value> {
+        let mut lines = Vec::new();
+        audit::export(self.folder.path(), &SECRET, Filter::default(), &mut lines).unwrap();
+        let all: Vec<Value> =
+            lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        let new = all[self.seen.get()..].to_vec();
+        self.seen.set(all.len());
+        new
+    }
+
+    /// What was noted of the first key since the last time.
+    fn noted(&self) -> Vec<String> {
+        let own = self.entries().into_iter().filter(|entry| entry["actor"]["key"] == NAME);
+        let said = |entry: Value| -> Vec<String> {
+            let what = format!("{} {}", entry["action"].as_str().unwrap(), entry["record"].as_str().unwrap());
+            entry["ids"].as_array().unwrap().iter().map(|id| format!("{what} {id}")).collect()
+        };
+        own.flat_map(said).collect()
+    }
 }
 
-fn reads(record: &str, rows: &serde_json::Value) -> Vec<String> {
+fn reads(record: &str, rows: &Value) -> Vec<String> {
     each(rows, "id").iter().map(|id| format!("read {record} {id}")).collect()
 }
 
 #[actix_web::test]
+async fn an_entry_says_who_was_shown_what() {
+    let world = watched().await;
+    let shown = world.get(&format!("/patients/{PAT}?subdomain=acme")).with("X-Request-Id", "of-the-test").reply().await;
+    assert_eq!(shown.status, 200);
+    let entries = world.entries();
+    let patient = entries.iter().find(|entry| entry["record"] == "patient").unwrap();
+    for (name, expected) in [
+        ("actor", json!({"key": NAME})),
+        ("action", json!("read")),
+        ("ids", json!([PAT])),
+        ("institution", json!(1)),
+        ("route", json!("GET /patients/{id}")),
+        ("status", json!("200")),
+    ] {
+        assert_eq!(patient[name], expected, "{name}: {patient}");
+    }
+    let list = format!("/patients?subdomain=acme&location_id={MAIN}");
+    world.get(&list).ok().await;
+    assert_eq!(world.entries()[0]["location"], json!(MAIN));
+    // Who is refused was shown nothing.
+    world.get("/patients/4711?subdomain=acme").fails(404).await;
+    assert_eq!(world.entries(), Vec::<Value>::new());
+}
+
+#[actix_web::test]
+async fn nothing_is_shown_that_leaves_no_entry() {
+    let world = watched().await;
+    let path = format!("/patients/{PAT}?subdomain=acme");
+    world.disk.0.store(true, Ordering::SeqCst);
+    let refused = world.get(&path).reply().await;
+    assert_eq!(refused.status, 503);
+    assert!(refused.header("Retry-After").is_some() && refused.json()["data"].is_null(), "{}", refused.text);
+    // What is nobody's record goes on.
+    world.get("/locations").ok().await;
+    world.disk.0.store(false, Ordering::SeqCst);
+    let mut shown = world.get(&path).reply().await;
+    for _ in 0..100 {
+        if shown.status == 200 {
+            break;
+        }
+        actix_web::rt::time::sleep(std::time::Duration::from_millis(50)).await;
+        shown = world.get(&path).reply().await;
+    }
+    assert_eq!(shown.status, 200);
+    audit::verify(world.folder.path(), &SECRET).unwrap();
+}
+
+#[actix_web::test]
 async fn a_kept_page_leaves_its_lines_again() {
-    let world = watched("polls").await;
+    let world = watched().await;
     for (list, record) in [
         ("/patients?subdomain=acme&location_id=1&per_page=100", "patient"),
         (
@@ -84,28 +156,28 @@ async fn a_kept_page_leaves_its_lines_again() {
         let rows = world.get(list).ok().await["data"].clone();
         let expected = reads(record, &rows);
         assert!(!expected.is_empty(), "{list}");
-        assert_eq!(noted("polls"), expected, "{list}");
+        assert_eq!(world.noted(), expected, "{list}");
         for _ in 0..2 {
             world.get(list).ok().await;
-            assert_eq!(noted("polls"), expected, "{list}, kept");
+            assert_eq!(world.noted(), expected, "{list}, kept");
         }
     }
 }
 
 #[actix_web::test]
 async fn appointments_leave_lines_wherever_they_are_shown() {
-    let world = watched("looks").await;
+    let world = watched().await;
     world.get("/appointments/1?subdomain=acme").ok().await;
-    assert!(noted("looks").contains(&"read appointment 1".to_owned()));
+    assert!(world.noted().contains(&"read appointment 1".to_owned()));
     let changes = "/changes?subdomain=acme&location_id=1&resource[]=appointments";
     let now = world.get(changes).ok().await["page_info"]["end_cursor"].as_str().unwrap().to_owned();
     let token = &world.offers(MAIN, 1).await[0]["slot_token"];
     let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
     let body = json!({"slot_token": token, "idempotency_key": "k", "patient": patient});
     world.post("/intent/booking/book?subdomain=acme", body).ok().await;
-    noted("looks");
+    world.noted();
     let feed = world.get(&format!("{changes}&since={now}")).ok().await;
-    let lines = noted("looks");
+    let lines = world.noted();
     let shown = feed["data"].as_array().unwrap().iter().filter(|row| !row["record"].is_null());
     let shown: Vec<String> = shown.map(|row| format!("read appointment {}", row["id"])).collect();
     assert!(!shown.is_empty());
@@ -113,20 +185,20 @@ async fn appointments_leave_lines_wherever_they_are_shown() {
     let patient = world.get("/patients/1?subdomain=acme&include[]=upcoming_appts").ok().await;
     let coming = reads("appointment", &patient["data"]["upcoming_appts"]);
     assert!(!coming.is_empty());
-    let lines = noted("looks");
+    let lines = world.noted();
     assert!(coming.iter().all(|line| lines.contains(line)), "{lines:?}");
 }
 
 #[actix_web::test]
 async fn what_a_client_has_already_leaves_its_lines_again() {
-    let world = watched("knows").await;
+    let world = watched().await;
     for path in ["/patients/1?subdomain=acme", "/patients?subdomain=acme&location_id=1"] {
         let first = world.get(path).reply().await;
-        let lines = noted("knows");
+        let lines = world.noted();
         assert!(!lines.is_empty(), "{path}");
         for _ in 0..2 {
             let again = world.get(path).with("If-None-Match", first.header("ETag").unwrap()).reply().await;
-            assert_eq!((again.status.as_u16(), noted("knows")), (304, lines.clone()), "{path}");
+            assert_eq!((again.status.as_u16(), world.noted()), (304, lines.clone()), "{path}");
         }
     }
 }

@@ -143,7 +143,7 @@ pub async fn world_read_every(every: i64) -> World {
     world_of(setup, free_rates(), Books::default()).await
 }
 
-fn free_rates() -> HttpRules {
+pub fn free_rates() -> HttpRules {
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
     HttpRules { rate_limits: rates, ..HttpRules::default() }
 }

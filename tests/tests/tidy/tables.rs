@@ -8,7 +8,19 @@ use crate::{
 
 /// A crate, and exactly the crates of the workspace that it is built on.
 pub const ARROWS: &[Arrows] = &[
-    ("api", &["engine", "location", "sandbox-ehr", "sandbox-host", "adapter-kit", "adapter-conformance", "cloud-ehr"]),
+    (
+        "api",
+        &[
+            "audit",
+            "engine",
+            "location",
+            "sandbox-ehr",
+            "sandbox-host",
+            "adapter-kit",
+            "adapter-conformance",
+            "cloud-ehr",
+        ],
+    ),
     // The facade.
     (
         "engine",
@@ -32,6 +44,8 @@ pub const ARROWS: &[Arrows] = &[
     ("workstations", &["location", "records", "runtime", "setup", "store", "adapter-host"]),
     ("query", &["location", "records", "runtime", "store"]),
     ("membership", &["store"]),
+    // Knows nothing of ours: it is told what to write down.
+    ("audit", &[]),
     ("adapter-host", &["location", "records", "runtime", "setup", "adapter-component"]),
     // The ground.
     ("setup", &["location", "records"]),

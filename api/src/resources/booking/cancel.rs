@@ -42,6 +42,7 @@ pub(crate) async fn create(
     if !appointment.cancelled {
         let cancelled = call.api.engine.cancel(location.setup.id, AppointmentId(appointment.id), reason).await;
         cancelled.map_err(|refused| Failure::refused(refused, |_| Ok(Vec::new())))?;
+        call.audit("cancel", "appointment", appointment.id);
     }
     let (location, appointment, booking) = find(&call, &tenant, &reference)?;
     let cancellation = WriteIntent::Cancel(AppointmentId(appointment.id));

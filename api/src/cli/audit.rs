@@ -1,0 +1,101 @@
+//! `audit verify`, `audit export`: the audit trail of a configuration, also while its server runs.
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use audit::{Actor, Filter, Verified};
+use chrono::{DateTime, NaiveDate, Utc};
+use clap::{Args, Subcommand};
+
+use crate::{
+    audit_trail,
+    config::Config,
+    terminal::{fail, say},
+};
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// Read the whole trail: what was changed, removed or cut off is named, and the exit code is 2.
+    Verify(Trail),
+    /// Print entries as JSON lines; what they stand on is verified.
+    Export(Export),
+}
+
+#[derive(Args)]
+pub(super) struct Trail {
+    /// The configuration file of the server.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+#[derive(Args)]
+pub(super) struct Export {
+    #[command(flatten)]
+    trail: Trail,
+    /// From this day or time on, in UTC: 2026-12-01, or 2026-12-01T14:30:00Z.
+    #[arg(long, value_parser = moment)]
+    from: Option<i64>,
+    /// Before this day or time.
+    #[arg(long, value_parser = moment)]
+    to: Option<i64>,
+    /// Only of the API key with this name.
+    #[arg(long, value_name = "NAME")]
+    key: Option<String>,
+    /// Only about records of this sort, such as `patient`.
+    #[arg(long)]
+    record: Option<String>,
+    /// Only about the record with this id.
+    #[arg(long)]
+    id: Option<u64>,
+}
+
+fn moment(text: &str) -> Result<i64, String> {
+    let day = || Some(text.parse::<NaiveDate>().ok()?.and_hms_opt(0, 0, 0)?.and_utc());
+    let time = || DateTime::parse_from_rfc3339(text).ok().map(|time| time.with_timezone(&Utc));
+    let read = day().or_else(time).ok_or("must be a day or a time in UTC, such as 2026-12-01 or 2026-12-01T14:30:00Z");
+    Ok(read?.timestamp_millis())
+}
+
+pub(super) fn run(command: Command) -> ExitCode {
+    match command {
+        Command::Verify(trail) => verify(&trail),
+        Command::Export(asked) => export(asked),
+    }
+    .map_or_else(fail, |()| ExitCode::SUCCESS)
+}
+
+fn verify(trail: &Trail) -> Result<(), String> {
+    let (folder, key) = trail.place()?;
+    let Verified { entries, files, first, last, mac, .. } =
+        audit::verify(&folder, &key).map_err(|damage| damage.to_string())?;
+    say(format_args!(
+        "{} is whole: {entries} entries, {first} to {last}, in {files} files.\nNote the last one elsewhere, to know later that nothing \
+         before it was taken back: {last} {mac}",
+        folder.display()
+    ));
+    Ok(())
+}
+
+fn export(asked: Export) -> Result<(), String> {
+    let (folder, key) = asked.trail.place()?;
+    let Export { from, to, record, id, .. } = asked;
+    let filter = Filter { from, to, actor: asked.key.map(Actor::Key), record, id };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    audit::export(&folder, &key, filter, &mut out).map_err(|error| error.to_string())?;
+    out.flush().map_err(|error| error.to_string())
+}
+
+impl Trail {
+    /// Its folder and key. Nothing is made here: who looks at a trail that is not there has another configuration in mind.
+    fn place(&self) -> Result<(PathBuf, [u8; 32]), String> {
+        let config = Config::load(&self.config).map_err(|error| error.to_string())?;
+        let folder = config.audit.folder;
+        if !folder.is_dir() {
+            return Err(format!("{}: there is no audit trail yet", folder.display()));
+        }
+        Ok((folder, audit_trail::key(&config.data_dir)?))
+    }
+}

@@ -1,0 +1,179 @@
+//! What is written down of a call. Never what the data said: ids and kinds only.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{day::Day, error::AuditError, line, mac::Mac};
+
+/// The largest entry, as JSON. A page of 1,000 ids with 20 digits each takes a third of it; what is larger is no page, and a reader would
+/// have to hold it in memory as one line.
+pub const MAX_ENTRY_BYTES: usize = 64 << 10;
+
+/// A number of 20 digits with its name, a MAC with its, and a line feed.
+const MAX_ADDED_BYTES: usize = 128;
+
+/// The longest line, with its line feed.
+pub(crate) const MAX_LINE_BYTES: usize = MAX_ENTRY_BYTES + MAX_ADDED_BYTES;
+
+/// One call, and whose data it read or changed. As JSON it is one line; a reader must ignore fields it does not know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Milliseconds since 1970, UTC. The trail has no clock: days of files and retention go by it.
+    pub at: i64,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub request_id: String,
+    pub actor: Actor,
+    /// The address the call came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub institution: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<u64>,
+    /// `read`, `create`, …
+    pub action: String,
+    /// The kind of record: `patient`, …
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub record: String,
+    /// The records; a page of a list has many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ids: Vec<u64>,
+    /// The pattern of the path, not the path.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub route: String,
+    /// What became of it: an HTTP status or a word.
+    pub status: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Actor {
+    /// The name of a key, not the key.
+    Key(String),
+    Operator(String),
+    Workstation(String),
+    /// Nobody asked for it: the service itself.
+    Service,
+}
+
+/// What the trail says of itself, in entries of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Note {
+    /// Files up to this entry were deleted because they were old enough.
+    Removed { seq: u64, mac: Mac },
+    /// So many entries found no room on the disk or in the queue; whoever brought them was told so.
+    Refused { entries: u64 },
+}
+
+impl Note {
+    pub(crate) fn entry(&self, at: i64) -> Entry {
+        let (action, status) = match self {
+            Self::Removed { .. } => ("retention", "removed"),
+            Self::Refused { .. } => ("record", "refused"),
+        };
+        Entry {
+            at,
+            request_id: String::new(),
+            actor: Actor::Service,
+            client: None,
+            institution: None,
+            location: None,
+            action: action.to_owned(),
+            record: "audit".to_owned(),
+            ids: Vec::new(),
+            route: String::new(),
+            status: status.to_owned(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Noted<'a> {
+    #[serde(flatten)]
+    entry: &'a Entry,
+    note: &'a Note,
+}
+
+/// An entry as JSON, before it has its number.
+pub(crate) struct Body {
+    pub at: i64,
+    pub day: Day,
+    pub json: String,
+}
+
+impl Body {
+    pub(crate) fn of(entry: &Entry) -> Result<Self, AuditError> {
+        Self::new(entry.at, line::json(entry))
+    }
+
+    pub(crate) fn of_note(note: &Note, at: i64) -> Result<Self, AuditError> {
+        Self::new(at, line::json(&Noted { entry: &note.entry(at), note }))
+    }
+
+    fn new(at: i64, json: String) -> Result<Self, AuditError> {
+        if json.len() > MAX_ENTRY_BYTES {
+            return Err(AuditError::TooLarge { bytes: json.len(), limit: MAX_ENTRY_BYTES });
+        }
+        let day = Day::of(at).ok_or(AuditError::Time { at })?;
+        Ok(Self { at, day, json })
+    }
+
+    /// At most, once it is sealed.
+    pub(crate) fn line_bytes(&self) -> usize {
+        self.json.len() + MAX_ADDED_BYTES
+    }
+
+    /// The text that is sealed, with its number in front.
+    pub(crate) fn numbered(&self, seq: u64) -> String {
+        format!("{{\"seq\":{seq},{}", &self.json[1..])
+    }
+}
+
+/// What is looked at of a line that is read. Whatever else stands there, a later version may have written.
+#[derive(Deserialize)]
+pub(crate) struct Seen {
+    pub seq: u64,
+    pub at: i64,
+    /// Not an `Actor`: there may be other kinds one day.
+    #[serde(default)]
+    pub actor: serde_json::Value,
+    #[serde(default)]
+    pub record: String,
+    #[serde(default)]
+    pub ids: Vec<u64>,
+    #[serde(default)]
+    note: serde_json::Value,
+}
+
+impl Seen {
+    pub(crate) fn removed(&self) -> Option<(u64, Mac)> {
+        match serde_json::from_value(self.note.clone()).ok()? {
+            Note::Removed { seq, mac } => Some((seq, mac)),
+            Note::Refused { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// A line of a later version, which has another kind of actor, more fields and other notes.
+    #[test]
+    fn what_a_later_version_adds_is_left_alone() {
+        let line = r#"{"seq":7,"at":5,"actor":{"robot":{"id":1}},"action":"read","purpose":"care","status":"200","note":{"x":1}}"#;
+        let seen: Seen = line::parse(line.as_bytes()).unwrap();
+        assert_eq!((seen.seq, seen.at, seen.removed()), (7, 5, None));
+        let entry: Entry = line::parse(line.replace(r#"{"robot":{"id":1}}"#, r#"{"key":"k"}"#).as_bytes()).unwrap();
+        assert_eq!((entry.actor, entry.action.as_str()), (Actor::Key("k".to_owned()), "read"));
+    }
+
+    #[test]
+    fn a_note_is_read_as_it_is_written() {
+        let note = Note::Removed { seq: 6, mac: Mac::NONE };
+        let seen: Seen = line::parse(Body::of_note(&note, 5).unwrap().numbered(7).as_bytes()).unwrap();
+        assert_eq!(seen.removed(), Some((6, Mac::NONE)));
+        assert_eq!(Entry { action: "retention".to_owned(), ..note.entry(5) }, note.entry(5));
+    }
+}

@@ -1,0 +1,45 @@
+//! The file `head`: the last entry that was durable when it was written. What is cut off the end of the trail before that entry is found.
+
+use std::{fs, io, path::Path};
+
+use crate::{
+    disk::{self, Disk},
+    error::{AuditError, Damage, Wrong},
+    folder::Name,
+    line::{Head, Point},
+    mac::Key,
+    read,
+};
+
+const NAME: &str = "head";
+
+pub(crate) fn write(disk: &dyn Disk, folder: &Path, key: &Key, point: Point) -> Result<(), AuditError> {
+    let text = format!("{}\n", Head::line(key, point));
+    disk::replace(disk, folder, NAME, &text).map_err(AuditError::io(format!("writing {}", folder.join(NAME).display())))
+}
+
+/// As it lies there. Who looks at a trail that is being written reads it before the files: it is never ahead of what they hold then.
+pub(crate) fn text(folder: &Path) -> Result<Option<String>, Damage> {
+    let path = folder.join(NAME);
+    match fs::read(&path) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Damage::unread(&path)(error)),
+    }
+}
+
+/// What the head says; None where there is no trail yet. It is written before the first file, so that files without it are damage.
+pub(crate) fn known(folder: &Path, key: &Key, text: Option<String>, files: &[Name]) -> Result<Option<Point>, Damage> {
+    let damage = |wrong| Damage::at(&folder.join(NAME), 1, 0, wrong);
+    let Some(text) = text else {
+        return if files.is_empty() { Ok(None) } else { Err(damage(Wrong::NoHead)) };
+    };
+    let head = text.strip_suffix('\n').and_then(|line| Head::read(key, line.as_bytes()));
+    // With another secret no header is right either.
+    let of_this_secret = || files.iter().any(|name| read::header(key, &name.path).is_ok());
+    match head {
+        Some(head) => Ok(Some(head)),
+        None if of_this_secret() => Err(damage(Wrong::Edited)),
+        None => Err(damage(Wrong::WrongSecret)),
+    }
+}

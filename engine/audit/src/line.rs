@@ -1,0 +1,154 @@
+//! One line of a file: a JSON object whose last field, `mac`, seals the bytes before it.
+//!
+//! Three kinds are told apart by their first field: an entry (`seq`), the header of a file (`format`) and the head (`head`). Entries make
+//! the chain: each is sealed with the MAC of the one before. Header and head each name a point of the chain and are sealed with its MAC;
+//! no entry is built on them.
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{
+    day::Day,
+    error::Wrong,
+    mac::{Key, Mac},
+};
+
+/// `,"mac":"` and `"}` around 64 digits.
+const SEAL_BYTES: usize = 8 + 64 + 2;
+
+/// What this version writes, and the newest it reads.
+pub(crate) const FORMAT: u32 = 1;
+
+/// An entry and its MAC: all before it is fixed by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Point {
+    pub seq: u64,
+    pub mac: Mac,
+}
+
+impl Point {
+    /// Before the first entry.
+    pub(crate) const START: Self = Self { seq: 0, mac: Mac::NONE };
+}
+
+pub(crate) fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("numbers, texts and lists of them are JSON")
+}
+
+/// The line of a JSON object, without the line feed, and its MAC.
+pub(crate) fn seal(key: &Key, previous: Mac, mut json: String) -> (String, Mac) {
+    json.truncate(json.len() - 1);
+    let mac = key.mac(previous, json.as_bytes());
+    json.push_str(&closing(mac));
+    (json, mac)
+}
+
+/// The MAC of a line, when it is the right one. Compared as it is written: one other digit, and be it a capital, is an edit.
+pub(crate) fn sealed(key: &Key, previous: Mac, line: &[u8]) -> Option<Mac> {
+    let (text, seal) = line.split_at_checked(line.len().checked_sub(SEAL_BYTES)?)?;
+    let mac = key.mac(previous, text);
+    (seal == closing(mac).as_bytes()).then_some(mac)
+}
+
+fn closing(mac: Mac) -> String {
+    format!(",\"mac\":\"{mac}\"}}")
+}
+
+pub(crate) fn parse<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
+    serde_json::from_slice(line).ok()
+}
+
+/// The first line of a file.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Header {
+    format: u32,
+    /// The number of the file's first entry.
+    pub first: u64,
+    pub day: Day,
+    /// The MAC of the entry before.
+    pub previous: Mac,
+}
+
+impl Header {
+    pub(crate) fn after(point: Point, day: Day) -> Self {
+        Self { format: FORMAT, first: point.seq + 1, day, previous: point.mac }
+    }
+
+    pub(crate) fn line(&self, key: &Key) -> String {
+        seal(key, self.previous, json(self)).0
+    }
+
+    pub(crate) fn read(key: &Key, line: &[u8]) -> Result<Self, Wrong> {
+        let header: Self = parse(line).ok_or(Wrong::Unreadable)?;
+        if header.format > FORMAT {
+            return Err(Wrong::NewerFormat { found: header.format });
+        }
+        match sealed(key, header.previous, line) {
+            Some(_) if header.first > 0 => Ok(header),
+            _ => Err(Wrong::ForeignHeader),
+        }
+    }
+
+    /// What the file goes on from.
+    pub(crate) fn point(&self) -> Point {
+        Point { seq: self.first - 1, mac: self.previous }
+    }
+}
+
+/// The file `head`: an entry that was durable when it was written.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Head {
+    head: u32,
+    seq: u64,
+    last: Mac,
+}
+
+impl Head {
+    pub(crate) fn line(key: &Key, point: Point) -> String {
+        seal(key, point.mac, json(&Self { head: FORMAT, seq: point.seq, last: point.mac })).0
+    }
+
+    pub(crate) fn read(key: &Key, line: &[u8]) -> Option<Point> {
+        let head: Self = parse(line)?;
+        sealed(key, head.last, line).map(|_| Point { seq: head.seq, mac: head.last })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const KEY: [u8; 32] = [7; 32];
+
+    /// From Python: `hmac.new(bytes([7]*32), bytes(32) + b'{"seq":1', hashlib.sha256).hexdigest()`
+    #[test]
+    fn anybody_with_the_secret_can_make_the_seal() {
+        let (line, mac) = seal(&Key::new(&KEY), Mac::NONE, "{\"seq\":1}".to_owned());
+        assert_eq!(line, format!("{{\"seq\":1,\"mac\":\"{PYTHON}\"}}"));
+        assert_eq!(sealed(&Key::new(&KEY), Mac::NONE, line.as_bytes()), Some(mac));
+    }
+
+    const PYTHON: &str = "9920bf0ed1dc24e4118aa5cc829c0e895914073ba70795c646a370e5bb6775a7";
+
+    #[test]
+    fn every_byte_is_under_the_seal() {
+        let (line, mac) = seal(&Key::new(&KEY), Mac::NONE, "{\"seq\":1}".to_owned());
+        for at in 0..line.len() {
+            let mut edited = line.clone().into_bytes();
+            edited[at] ^= 0x20;
+            assert_eq!(sealed(&Key::new(&KEY), Mac::NONE, &edited), None, "byte {at}");
+        }
+        assert_eq!(sealed(&Key::new(&KEY), mac, line.as_bytes()), None, "after another entry");
+        assert_eq!(sealed(&Key::new(&KEY), Mac::NONE, b"{}"), None);
+    }
+
+    #[test]
+    fn a_header_of_a_newer_version_is_not_taken_for_a_foreign_one() {
+        let newer = Header { format: 2, first: 1, day: Day::of(0).unwrap(), previous: Mac::NONE };
+        let line = newer.line(&Key::new(&KEY));
+        assert!(matches!(Header::read(&Key::new(&KEY), line.as_bytes()), Err(Wrong::NewerFormat { found: 2 })));
+        assert!(matches!(Header::read(&Key::new(&[8; 32]), line.as_bytes()), Err(Wrong::NewerFormat { .. })));
+        let line = Header::after(Point::START, newer.day).line(&Key::new(&KEY));
+        assert!(matches!(Header::read(&Key::new(&[8; 32]), line.as_bytes()), Err(Wrong::ForeignHeader)));
+    }
+}

@@ -1,0 +1,197 @@
+//! Entries on their way to the writer. Bounded, and never waited for: a full queue is an error.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+    time::Duration,
+};
+
+use tokio::sync::oneshot;
+
+use crate::{entry::Body, error::AuditError};
+
+type Outcome = Result<(), AuditError>;
+
+pub(crate) struct Job {
+    pub body: Body,
+    reply: oneshot::Sender<Outcome>,
+}
+
+impl Job {
+    pub(crate) fn new(body: Body) -> (Self, Written) {
+        let (reply, outcome) = oneshot::channel();
+        (Self { body, reply }, Written(outcome))
+    }
+
+    pub(crate) fn answer(self, outcome: Outcome) {
+        // Whoever dropped the future does not care.
+        let _ = self.reply.send(outcome);
+    }
+}
+
+/// Completes when the entry survives the loss of power, or with why it does not.
+#[must_use = "only what is waited for is known to be written"]
+pub struct Written(oneshot::Receiver<Outcome>);
+
+impl Future for Written {
+    type Output = Result<(), AuditError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(context).map(|outcome| outcome.unwrap_or(Err(AuditError::Closed)))
+    }
+}
+
+impl Written {
+    /// For a thread that may block.
+    pub fn wait(mut self) -> Result<(), AuditError> {
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        loop {
+            match Pin::new(&mut self).poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(outcome) => return outcome,
+                Poll::Pending => thread::park(),
+            }
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Entries that were not taken, since the last note of it in the trail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub entries: u64,
+    /// The latest of them.
+    pub at: i64,
+}
+
+impl Refused {
+    fn add(&mut self, entries: u64, at: i64) {
+        self.entries += entries;
+        self.at = self.at.max(at);
+    }
+}
+
+pub(crate) enum Turn {
+    /// All that waits.
+    Group {
+        jobs: Vec<Job>,
+        refused: Refused,
+    },
+    /// Nothing came for as long as was to be waited.
+    Quiet,
+    Closed,
+}
+
+pub(crate) struct Queue {
+    waiting: Mutex<Waiting>,
+    arrived: Condvar,
+    max_bytes: usize,
+}
+
+#[derive(Default)]
+struct Waiting {
+    jobs: Vec<Job>,
+    bytes: usize,
+    refused: Refused,
+    /// Why nothing can be written now.
+    interrupted: Option<String>,
+    closed: bool,
+}
+
+impl Queue {
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        Self { waiting: Mutex::default(), arrived: Condvar::new(), max_bytes }
+    }
+
+    pub(crate) fn push(&self, job: Job) -> Result<(), AuditError> {
+        let mut waiting = self.lock();
+        let bytes = job.body.json.len();
+        if waiting.closed {
+            return Err(AuditError::Closed);
+        }
+        if let Some(why) = waiting.interrupted.clone() {
+            waiting.refused.add(1, job.body.at);
+            return Err(AuditError::Interrupted { why });
+        }
+        // An empty queue takes an entry of any legal size.
+        if waiting.bytes > 0 && waiting.bytes + bytes > self.max_bytes {
+            waiting.refused.add(1, job.body.at);
+            return Err(AuditError::Full);
+        }
+        waiting.bytes += bytes;
+        waiting.jobs.push(job);
+        drop(waiting);
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    /// What waits, as soon as something does; after `patience` without, what was refused.
+    pub(crate) fn next(&self, patience: Option<Duration>) -> Turn {
+        let waiting = self.lock();
+        let nothing = |waiting: &mut Waiting| waiting.jobs.is_empty() && !waiting.closed;
+        let mut waiting = match patience {
+            None => self.arrived.wait_while(waiting, nothing).unwrap_or_else(PoisonError::into_inner),
+            Some(patience) => {
+                let waited = self.arrived.wait_timeout_while(waiting, patience, nothing);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        if !waiting.jobs.is_empty() || waiting.refused.entries > 0 {
+            waiting.bytes = 0;
+            return Turn::Group {
+                jobs: std::mem::take(&mut waiting.jobs),
+                refused: std::mem::take(&mut waiting.refused),
+            };
+        }
+        if waiting.closed { Turn::Closed } else { Turn::Quiet }
+    }
+
+    /// These entries were not written, nor will be what came meanwhile: all are told why, and so is whoever comes until `resume`.
+    pub(crate) fn interrupt(&self, error: &AuditError, mut jobs: Vec<Job>, refused: Refused) {
+        let mut waiting = self.lock();
+        waiting.interrupted = Some(error.to_string());
+        waiting.bytes = 0;
+        jobs.append(&mut waiting.jobs);
+        waiting.refused.add(refused.entries, refused.at);
+        jobs.iter().for_each(|job| waiting.refused.add(1, job.body.at));
+        drop(waiting);
+        jobs.into_iter().for_each(|job| job.answer(Err(error.clone())));
+    }
+
+    pub(crate) fn resume(&self) {
+        self.lock().interrupted = None;
+    }
+
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.lock().interrupted.is_some()
+    }
+
+    /// What waits is still written, then the writer ends.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.arrived.notify_one();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// Nobody writes any more: whoever waits is told that it is closed.
+    pub(crate) fn abandon(&self) {
+        let mut waiting = self.lock();
+        waiting.closed = true;
+        waiting.jobs.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

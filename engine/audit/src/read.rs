@@ -1,0 +1,185 @@
+//! Reading a file: each line is checked before anybody sees it.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read, Take},
+    path::Path,
+};
+
+use crate::{
+    entry::{MAX_LINE_BYTES, Seen},
+    error::{Damage, Wrong},
+    folder::Name,
+    line::{self, Header, Point},
+    mac::Key,
+};
+
+/// What a file holds, once all of it was checked.
+pub(crate) struct Checked {
+    pub header: Header,
+    pub end: Point,
+    /// The time of the last entry.
+    pub at: Option<i64>,
+    /// The length of the whole lines, and of what comes after them.
+    pub bytes: u64,
+    pub torn: u64,
+}
+
+pub(crate) struct FileReader<'a> {
+    pub key: &'a Key,
+    pub name: &'a Name,
+    pub head: Point,
+    /// The end of the last file may be torn: it is just being written, or was when the power went.
+    pub is_last: bool,
+}
+
+impl FileReader<'_> {
+    /// The whole file, on from `from` where that is known. None for a last file that has no whole header yet.
+    pub(crate) fn check<E: From<Damage>>(
+        &self,
+        from: Option<Point>,
+        mut visit: impl FnMut(&Seen, &[u8]) -> Result<(), E>,
+    ) -> Result<Option<Checked>, E> {
+        let mut lines = Lines::open(&self.name.path).map_err(Damage::unread(&self.name.path))?;
+        let Some(header) = self.header(&mut lines, from)? else { return Ok(None) };
+        let mut end = header.point();
+        self.agrees(end, lines.number)?;
+        let (mut at, mut bytes) = (None, lines.offset);
+        while let Some(line) = self.next(&mut lines, end.seq + 1)? {
+            let seen = match line::parse::<Seen>(&line.bytes) {
+                Some(seen) => seen,
+                None if self.is_torn(&line) => break,
+                None => return Err(self.damage(lines.number, end.seq + 1, Wrong::Unreadable).into()),
+            };
+            end = self.advance(end, &seen, &line.bytes, &mut lines)?;
+            self.agrees(end, lines.number)?;
+            visit(&seen, &line.bytes)?;
+            (at, bytes) = (Some(seen.at), lines.offset);
+        }
+        Ok(Some(Checked { header, end, at, bytes, torn: lines.length - bytes }))
+    }
+
+    fn header(&self, lines: &mut Lines, from: Option<Point>) -> Result<Option<Header>, Damage> {
+        let expected = from.map_or(self.name.first, |point| point.seq + 1);
+        let damage = |wrong| self.damage(1, expected, wrong);
+        let header = match self.next(lines, expected)? {
+            // It is synced before the first entry is written: a torn one stands alone.
+            Some(line) if self.is_last && line.is_at_end && line::parse::<Header>(&line.bytes).is_none() => {
+                return Ok(None);
+            }
+            None if self.is_last => return Ok(None),
+            line => Header::read(self.key, &line.map(|line| line.bytes).unwrap_or_default()).map_err(damage)?,
+        };
+        let found = header.point();
+        match from {
+            _ if (header.first, header.day) != (self.name.first, self.name.day) => Err(damage(Wrong::ForeignHeader)),
+            Some(from) if found.seq > from.seq => Err(damage(Wrong::Missing { from: from.seq + 1, to: found.seq })),
+            Some(from) if found.seq < from.seq => Err(damage(Wrong::Repeated { found: header.first })),
+            Some(from) if found.mac != from.mac => Err(damage(Wrong::ForeignHeader)),
+            _ => Ok(Some(header)),
+        }
+    }
+
+    /// The next entry, when `line` is it.
+    fn advance(&self, end: Point, seen: &Seen, line: &[u8], lines: &mut Lines) -> Result<Point, Damage> {
+        let next = end.seq + 1;
+        let number = lines.number;
+        let wrong = match seen.seq {
+            seq if seq == next => match line::sealed(self.key, end.mac, line) {
+                Some(mac) => return Ok(Point { seq, mac }),
+                None => Wrong::Edited,
+            },
+            found if found < next => Wrong::Repeated { found },
+            found => self.gap(next, found, lines)?,
+        };
+        Err(self.damage(number, next, wrong))
+    }
+
+    /// Why `found` stands where `next` should: what follows in the file tells.
+    fn gap(&self, next: u64, found: u64, lines: &mut Lines) -> Result<Wrong, Damage> {
+        let mut following = None;
+        while let Some(line) = self.next(lines, next)? {
+            let seq = line::parse::<Seen>(&line.bytes).map(|seen| seen.seq);
+            if seq == Some(next) {
+                return Ok(Wrong::Reordered);
+            }
+            following = following.or(Some(seq));
+        }
+        // All goes on as if `next` had stood here: only its number was changed.
+        let goes_on = following == Some(Some(next + 1));
+        Ok(if goes_on { Wrong::Edited } else { Wrong::Missing { from: next, to: found - 1 } })
+    }
+
+    /// The head and the files know the same entry by the same number.
+    fn agrees(&self, point: Point, line: u64) -> Result<(), Damage> {
+        if point.seq == self.head.seq && point.mac != self.head.mac {
+            return Err(self.damage(line, point.seq, Wrong::OtherHistory));
+        }
+        Ok(())
+    }
+
+    /// The line that should hold `expected`. What has no line feed is none, even if it could be read as one.
+    fn next(&self, lines: &mut Lines, expected: u64) -> Result<Option<Line>, Damage> {
+        match lines.next().map_err(Damage::unread(&self.name.path))? {
+            Some(line) if line.is_ended => Ok(Some(line)),
+            Some(line) if !(self.is_last && line.is_at_end) => {
+                Err(self.damage(lines.number, expected, Wrong::Unreadable))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Left by a power cut: not readable at the very end, or zeros of blocks that never reached the disk.
+    fn is_torn(&self, line: &Line) -> bool {
+        self.is_last && (line.is_at_end || line.bytes.contains(&0))
+    }
+
+    fn damage(&self, line: u64, seq: u64, wrong: Wrong) -> Damage {
+        Damage::at(&self.name.path, line, seq, wrong)
+    }
+}
+
+/// The header alone.
+pub(crate) fn header(key: &Key, path: &Path) -> Result<Header, Damage> {
+    let line = Lines::open(path).and_then(|mut lines| lines.next()).map_err(Damage::unread(path))?;
+    let bytes = line.map(|line| line.bytes).unwrap_or_default();
+    Header::read(key, &bytes).map_err(|wrong| Damage::at(path, 1, 0, wrong))
+}
+
+/// A line without its line feed.
+struct Line {
+    bytes: Vec<u8>,
+    is_ended: bool,
+    is_at_end: bool,
+}
+
+/// A file as long as it is when it is opened: what a writer adds meanwhile would make a torn line whole half way.
+struct Lines {
+    reader: BufReader<Take<File>>,
+    length: u64,
+    /// Of the line that was read last.
+    number: u64,
+    /// Its end.
+    offset: u64,
+}
+
+impl Lines {
+    fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        Ok(Self { reader: BufReader::new(file.take(length)), length, number: 0, offset: 0 })
+    }
+
+    fn next(&mut self) -> io::Result<Option<Line>> {
+        let mut bytes = Vec::new();
+        // What has no line feed by then is no line, and is not gathered in memory.
+        let read = self.reader.by_ref().take(MAX_LINE_BYTES as u64).read_until(b'\n', &mut bytes)?;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        self.offset += read as u64;
+        let is_ended = bytes.pop_if(|last| *last == b'\n').is_some();
+        Ok(Some(Line { bytes, is_ended, is_at_end: self.reader.fill_buf()?.is_empty() }))
+    }
+}

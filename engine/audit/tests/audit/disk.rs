@@ -1,0 +1,81 @@
+//! A disk that counts, waits and fails on request.
+
+use std::{
+    fs::File,
+    io,
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+use audit::{Disk, RealDisk};
+
+#[derive(Default)]
+pub(crate) struct TestDisk {
+    pub(crate) syncs: AtomicUsize,
+    /// Half of what is written has room.
+    pub(crate) full: AtomicBool,
+    pub(crate) sync_fails: AtomicBool,
+    /// Writes and syncs so far, and which of them fails.
+    pub(crate) calls: AtomicUsize,
+    pub(crate) fails_at: AtomicUsize,
+    gate: Mutex<Gate>,
+    moved: Condvar,
+}
+
+#[derive(Default)]
+struct Gate {
+    is_shut: bool,
+    is_somebody_there: bool,
+}
+
+impl TestDisk {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    fn is_its_turn_to_fail(&self) -> bool {
+        self.calls.fetch_add(1, SeqCst) + 1 == self.fails_at.load(SeqCst)
+    }
+
+    /// Syncs do not come back from now on.
+    pub(crate) fn shut(&self) {
+        *self.gate.lock().unwrap() = Gate { is_shut: true, is_somebody_there: false };
+    }
+
+    pub(crate) fn until_somebody_waits(&self) {
+        let gate = self.gate.lock().unwrap();
+        drop(self.moved.wait_while(gate, |gate| !gate.is_somebody_there).unwrap());
+    }
+
+    pub(crate) fn open(&self) {
+        self.gate.lock().unwrap().is_shut = false;
+        self.moved.notify_all();
+    }
+}
+
+impl Disk for TestDisk {
+    fn write(&self, file: &File, bytes: &[u8]) -> io::Result<()> {
+        if self.is_its_turn_to_fail() || self.full.load(SeqCst) {
+            RealDisk.write(file, &bytes[..bytes.len() / 2])?;
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        RealDisk.write(file, bytes)
+    }
+
+    /// Nobody cuts the power of a test.
+    fn sync(&self, _: &File) -> io::Result<()> {
+        self.syncs.fetch_add(1, SeqCst);
+        let mut gate = self.gate.lock().unwrap();
+        gate.is_somebody_there = true;
+        self.moved.notify_all();
+        // A test that failed opens no gate, and waits for the writer.
+        drop(self.moved.wait_timeout_while(gate, Duration::from_secs(10), |gate| gate.is_shut).unwrap());
+        if self.is_its_turn_to_fail() || self.sync_fails.load(SeqCst) {
+            return Err(io::Error::other("the disk is gone"));
+        }
+        Ok(())
+    }
+}

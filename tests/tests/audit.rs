@@ -1,0 +1,64 @@
+//! The audit trail of a running server: a booking and a reading are in it before they are answered, it outlives `kill -9`, and what is changed in
+//! it afterwards is found by the command that operators have.
+#![allow(clippy::unwrap_used)]
+
+use std::{fs, path::Path, process::Command};
+
+use serde_json::{Value, json};
+use tests::harness::{
+    ehr_server::EhrServer,
+    fixtures,
+    process::{self, HASTY, Installation, LOCATIONS, booking, path},
+};
+
+fn audit(installation: &Installation, command: &[&str]) -> (Option<i32>, String) {
+    let program = env!("CARGO_BIN_EXE_practice-sync-under-test");
+    let ended =
+        Command::new(program).arg("audit").args(command).arg("--config").arg(installation.config()).output().unwrap();
+    (ended.status.code(), String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
+}
+
+fn exported(installation: &Installation, filters: &[&str]) -> Vec<Value> {
+    let (code, said) = audit(installation, &[&["export"], filters].concat());
+    assert_eq!(code, Some(0), "{said}");
+    said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[actix::test]
+async fn what_was_answered_is_in_the_trail_and_stays_as_it_is() {
+    let (ehr, dir) = (EhrServer::start(fixtures::profile(9)).unwrap(), tempfile::tempdir().unwrap());
+    let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let installation = Installation::new(program, dir.path(), &ehr.url(), HASTY).unwrap();
+    let server = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    let offer = process::offers(&mut caller, LOCATIONS[0].0).await.unwrap().pop().unwrap();
+    let body = booking(&offer, "audited", 1, "audited");
+    let (status, booked) = caller.post(&path("/intent/booking/book", LOCATIONS[0].0), &body).await.unwrap();
+    assert_eq!(status, 200, "{booked}");
+    let id = booked["booking"]["appointment_id"].to_string();
+    // As it is at this moment: nothing is written in order.
+    server.kill().unwrap();
+
+    let (code, said) = audit(&installation, &["verify"]);
+    assert!(code == Some(0) && said.contains("is whole"), "{said}");
+    let entries = exported(&installation, &["--record", "appointment", "--id", &id]);
+    let made = entries.iter().find(|entry| entry["action"] == "create").unwrap();
+    assert_eq!(made["route"], "POST /intent/booking/book");
+    assert_eq!((&made["status"], &made["location"]), (&json!("200"), &json!(LOCATIONS[0].0)), "{made}");
+    assert!(made["actor"]["key"].is_string() && made["client"] == "127.0.0.1", "{made}");
+    assert_eq!(exported(&installation, &["--to", "2020-01-01"]), Vec::<Value>::new());
+
+    // It goes on after a start, and an entry that somebody edits is named.
+    let server = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    caller.get(&format!("/appointments/{id}?subdomain={}", process::SUBDOMAIN)).await.unwrap();
+    server.stop().unwrap();
+    assert!(exported(&installation, &["--id", &id]).len() > entries.len());
+    let file = fs::read_dir(dir.path().join("data/audit")).unwrap().map(|entry| entry.unwrap().path());
+    let file = file.filter(|path| path.extension().is_some_and(|it| it == "jsonl")).min().unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("POST /intent/booking/book", "POST /intent/booking/look", 1)).unwrap();
+    let (code, said) = audit(&installation, &["verify"]);
+    assert!(code == Some(2) && said.contains("audit-"), "{said}");
+}
