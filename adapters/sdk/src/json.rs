@@ -49,6 +49,11 @@ macro_rules! records {
                 $(Resource::$resource => Record::$case(serde_json::from_value::<records::$record>(fields)?),)*
             })
         }
+
+        /// The id of a record in the EHR.
+        pub fn id(record: &Record) -> &str {
+            match record { $(Record::$case(record) => &record.id,)* }
+        }
     };
 }
 

@@ -46,6 +46,7 @@ pub mod gate;
 pub mod http;
 pub mod json;
 pub mod log;
+pub mod pages;
 #[cfg(target_arch = "wasm32")]
 mod panics;
 pub mod pass;
