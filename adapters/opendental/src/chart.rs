@@ -6,13 +6,12 @@ use adapter_sdk::{
         self, CommunicationDirection, CommunicationMode, HistoryCategory, IntervalUnit, ProcedureStatus,
         TreatmentPlanStatus,
     },
+    streams::{Mapped, Shown},
 };
-use serde_json::Value;
 
 use crate::{
-    client::{Client, typed},
-    lists::{Shown, Trouble},
-    map::{extra, id, is_deleted, name},
+    client::Client,
+    map::{extra, gone, id, is_deleted, name},
     responses::{
         Allergy, AllergyDef, Commlog, Definition, Disease, DiseaseDef, Medication, MedicationPat, Patient, ProcTp,
         Procedure, ProcedureCode, Recall, RecallType, TreatPlan, TreatPlanAttach,
@@ -33,50 +32,42 @@ pub const MEDICATION: &str = "medication:";
 const LONGEST: u32 = 1_000;
 const MOST: usize = 1_000;
 
-pub fn allergy_def(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let def: AllergyDef = typed(row)?;
+pub fn allergy_def(_: &Client, def: AllergyDef) -> Mapped {
     item(ALLERGY, HistoryCategory::Allergies, def.allergy_def_num, &def.description, def.is_hidden.0)
 }
 
-pub fn disease_def(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let def: DiseaseDef = typed(row)?;
+pub fn disease_def(_: &Client, def: DiseaseDef) -> Mapped {
     item(CONDITION, HistoryCategory::Conditions, def.disease_def_num, &def.disease_name, def.is_hidden.0)
 }
 
-pub fn medication(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let def: Medication = typed(row)?;
+pub fn medication(_: &Client, def: Medication) -> Mapped {
     item(MEDICATION, HistoryCategory::Medications, def.medication_num, &def.med_name, false)
 }
 
-fn item(prefix: &str, category: HistoryCategory, key: Num, called: &str, hidden: bool) -> Result<Shown, Trouble> {
-    Ok(Shown::one(Record::HistoryItem(records::HistoryItem {
+fn item(prefix: &str, category: HistoryCategory, key: Num, called: &str, hidden: bool) -> Mapped {
+    Ok(Record::HistoryItem(records::HistoryItem {
         id: format!("{prefix}{}", id(key)?),
         category,
         name: name(called, key),
         extra: extra([("hidden", hidden.then(|| "true".into()))]),
-    })))
+    })
+    .into())
 }
 
-pub fn disease(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let disease: Disease = typed(row)?;
-    Ok(Shown::one(Record::PatientHistoryItem(of_disease(&disease)?)))
+pub fn disease(_: &Client, disease: Disease) -> Mapped {
+    Ok(Record::PatientHistoryItem(of_disease(&disease)?).into())
 }
 
 /// Allergies and medications are listed by patient only.
-pub fn allergies_and_medications(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let row: Patient = typed(row)?;
-    let patient = id(row.pat_num)?;
-    let mut shown = Shown::default();
+pub fn allergies_and_medications(client: &Client, row: Patient) -> Mapped {
     if is_deleted(&row) {
-        return Ok(shown);
+        return Ok(Shown::Nothing);
     }
-    for allergy in client.of_patient::<Allergy>("/allergies", &patient)? {
-        shown.records.push(Record::PatientHistoryItem(of_allergy(&allergy)?));
-    }
-    for medication in client.of_patient::<MedicationPat>("/medicationpats", &patient)? {
-        shown.records.push(Record::PatientHistoryItem(of_medication(&medication)?));
-    }
-    Ok(shown)
+    let patient = id(row.pat_num)?;
+    let allergies = client.of_patient::<Allergy>("/allergies", &patient)?;
+    let medications = client.of_patient::<MedicationPat>("/medicationpats", &patient)?;
+    let items = allergies.iter().map(of_allergy).chain(medications.iter().map(of_medication));
+    Ok(Shown::Records(items.map(|item| item.map(Record::PatientHistoryItem)).collect::<Result<_, _>>()?))
 }
 
 pub fn of_allergy(row: &Allergy) -> Result<records::PatientHistoryItem, String> {
@@ -116,8 +107,7 @@ pub fn of_medication(row: &MedicationPat) -> Result<records::PatientHistoryItem,
     })
 }
 
-pub fn commlog(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let log: Commlog = typed(row)?;
+pub fn commlog(_: &Client, log: Commlog) -> Mapped {
     let mode = match log.mode.as_str() {
         "Email" | "Email and Text" | "EmailAndText" => CommunicationMode::Email,
         "Mail" => CommunicationMode::Mail,
@@ -126,7 +116,7 @@ pub fn commlog(_: &Client, row: Value) -> Result<Shown, Trouble> {
         "Text" => CommunicationMode::Text,
         _ => CommunicationMode::None,
     };
-    Ok(Shown::one(Record::CommunicationLog(records::CommunicationLog {
+    Ok(Record::CommunicationLog(records::CommunicationLog {
         id: id(log.commlog_num)?,
         patient: id(log.pat_num)?,
         note: write_key::read(&log.note).text.unwrap_or_default(),
@@ -137,44 +127,44 @@ pub fn commlog(_: &Client, row: Value) -> Result<Shown, Trouble> {
         },
         occurred_at: time::instant(&log.comm_date_time).ok_or_else(|| "it has no time".to_owned())?,
         extra: extra([("type", log.type_name.some())]),
-    })))
+    })
+    .into())
 }
 
-pub fn code_category(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let def: Definition = typed(row)?;
-    Ok(Shown::one(Record::ProcedureCodeCategory(records::ProcedureCodeCategory {
+pub fn code_category(_: &Client, def: Definition) -> Mapped {
+    Ok(Record::ProcedureCodeCategory(records::ProcedureCodeCategory {
         id: id(def.def_num)?,
         name: name(&def.item_name, def.def_num),
         extra: extra([("hidden", def.is_hidden.0.then(|| "true".into()))]),
-    })))
+    })
+    .into())
 }
 
-pub fn procedure_code(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let code: ProcedureCode = typed(row)?;
-    Ok(Shown::one(Record::ProcedureCode(records::ProcedureCode {
+pub fn procedure_code(_: &Client, code: ProcedureCode) -> Mapped {
+    Ok(Record::ProcedureCode(records::ProcedureCode {
         id: id(code.code_num)?,
         code: code.proc_code.some().ok_or_else(|| "it has no code".to_owned())?,
         description: name(&code.descript, code.code_num),
         category: code.proc_cat.id(),
         active: true,
         extra: Vec::new(),
-    })))
+    })
+    .into())
 }
 
-pub fn procedure(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let p: Procedure = typed(row)?;
+pub fn procedure(client: &Client, p: Procedure) -> Mapped {
     let status = match p.proc_status.as_str() {
         "TP" if p.apt_num.0 > 0 => ProcedureStatus::Scheduled,
         "TP" => ProcedureStatus::Planned,
         "C" | "EC" | "EO" => ProcedureStatus::Completed,
         "R" => ProcedureStatus::Referred,
         "TPi" => ProcedureStatus::Inactive,
-        "D" => return Ok(Shown::gone(p.proc_num.id())),
+        "D" => return Ok(gone(p.proc_num)),
         // A condition of a tooth is nothing that was or will be done.
-        _ => return Ok(Shown::default()),
+        _ => return Ok(Shown::Nothing),
     };
     let teeth = [&p.tooth_num, &p.tooth_range].into_iter().flat_map(|text| text.split(','));
-    Ok(Shown::one(Record::Procedure(records::Procedure {
+    Ok(Record::Procedure(records::Procedure {
         id: id(p.proc_num)?,
         patient: p.pat_num.id(),
         provider: p.prov_num.id(),
@@ -189,7 +179,8 @@ pub fn procedure(client: &Client, row: Value) -> Result<Shown, Trouble> {
         end_date: None,
         treatment_plans: Vec::new(),
         extra: extra([("status", p.proc_status.some())]),
-    })))
+    })
+    .into())
 }
 
 /// Of all its units.
@@ -199,8 +190,7 @@ pub fn price(p: &Procedure) -> Cents {
 }
 
 /// Saved plans hold copies of procedures; others refer to them.
-pub fn treatment_plan(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let plan: TreatPlan = typed(row)?;
+pub fn treatment_plan(client: &Client, plan: TreatPlan) -> Mapped {
     let key = id(plan.treat_plan_num)?;
     let asked = [("TreatPlanNum", key.clone())];
     let procedures: Vec<Num> = if plan.status.0 == "Saved" {
@@ -213,28 +203,29 @@ pub fn treatment_plan(client: &Client, row: Value) -> Result<Shown, Trouble> {
         _ if plan.is_signed.0 => TreatmentPlanStatus::Accepted,
         _ => TreatmentPlanStatus::Proposed,
     };
-    Ok(Shown::one(Record::TreatmentPlan(records::TreatmentPlan {
+    Ok(Record::TreatmentPlan(records::TreatmentPlan {
         id: key,
         name: plan.heading.some(),
         patient: plan.pat_num.id(),
         status: Some(status),
         procedures: procedures.into_iter().filter_map(Num::id).take(MOST).collect(),
         extra: extra([("status", plan.status.some())]),
-    })))
+    })
+    .into())
 }
 
-pub fn recall_type(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let kind: RecallType = typed(row)?;
+pub fn recall_type(_: &Client, kind: RecallType) -> Mapped {
     // Without an interval it is not a recurring one.
-    let Some((number, unit)) = interval(&kind.default_interval) else { return Ok(Shown::default()) };
-    Ok(Shown::one(Record::RecallType(records::RecallType {
+    let Some((number, unit)) = interval(&kind.default_interval) else { return Ok(Shown::Nothing) };
+    Ok(Record::RecallType(records::RecallType {
         id: id(kind.recall_type_num)?,
         name: name(&kind.description, kind.recall_type_num),
         description: None,
         interval_number: number,
         interval_unit: unit,
         extra: Vec::new(),
-    })))
+    })
+    .into())
 }
 
 /// `1y6m20d`: months where there are years and months; the days that a date of return leaves are not told apart from it.
@@ -266,9 +257,8 @@ fn interval(text: &str) -> Option<(u32, IntervalUnit)> {
     Some(interval).filter(|(number, _)| (1..=LONGEST).contains(number))
 }
 
-pub fn recall(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let recall: Recall = typed(row)?;
-    Ok(Shown::one(Record::PatientRecall(records::PatientRecall {
+pub fn recall(_: &Client, recall: Recall) -> Mapped {
+    Ok(Record::PatientRecall(records::PatientRecall {
         id: id(recall.recall_num)?,
         patient: recall.pat_num.id(),
         appointment: None,
@@ -278,7 +268,8 @@ pub fn recall(_: &Client, row: Value) -> Result<Shown, Trouble> {
             ("disabled", recall.is_disabled.0.then(|| "true".into())),
             ("interval", recall.recall_interval.some()),
         ]),
-    })))
+    })
+    .into())
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ impl Client {
         path: &str,
         key: &str,
         query: &[(&str, String)],
-        offset: u32,
+        offset: u64,
         limit: u32,
     ) -> Result<Rows, Fault> {
         self.look(path, key, query, offset, limit)?
@@ -64,7 +64,7 @@ impl Client {
         path: &str,
         key: &str,
         query: &[(&str, String)],
-        offset: u32,
+        offset: u64,
         limit: u32,
     ) -> Result<Result<Rows, Fault>, Fault> {
         let asked = limit.clamp(1, self.settings.page);
@@ -97,7 +97,7 @@ impl Client {
                 Ok(page) => page,
                 Err(fault) => return Ok(Walked::Missing(fault)),
             };
-            offset += u32::try_from(page.rows.len()).unwrap_or(u32::MAX);
+            offset += page.rows.len() as u64;
             // One that cannot be read may be the one that is looked for.
             for row in page.rows {
                 found.push(typed(row).map_err(|why| unreadable(&why))?);

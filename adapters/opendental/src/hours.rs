@@ -4,10 +4,12 @@
 use adapter_sdk::{
     Fault, Record,
     records::{self, HourKind},
+    streams::{Mapped, Shown},
 };
 
 use crate::{
     client::Client,
+    lists::Week,
     map::extra,
     requests,
     responses::{Operatory, Schedule},
@@ -18,7 +20,8 @@ use crate::{
 /// A stretch of a day, in minutes after midnight.
 type Stretch = (u32, u32);
 
-pub fn working_hours(client: &Client, from: &str, to: &str) -> Result<Vec<Record>, Fault> {
+pub fn working_hours(client: &Client, week: &Week) -> Mapped {
+    let (from, to) = (&week.from, &week.to);
     let providers: Vec<Schedule> = client.all("/schedules", &requests::schedules("Provider", from, to))?;
     let practice: Vec<Schedule> = client.all("/schedules", &requests::schedules("Practice", from, to))?;
     let rooms = client.operatories()?;
@@ -31,11 +34,11 @@ pub fn working_hours(client: &Client, from: &str, to: &str) -> Result<Vec<Record
             hours.extend(open.iter().enumerate().map(|(n, span)| hour(row, operatory, *span, n)));
         }
     }
-    Ok(hours)
+    Ok(Shown::Records(hours))
 }
 
-pub fn blockouts(client: &Client, from: &str, to: &str) -> Result<Vec<Record>, Fault> {
-    let rows: Vec<Schedule> = client.all("/schedules", &requests::schedules("Blockout", from, to))?;
+pub fn blockouts(client: &Client, week: &Week) -> Mapped {
+    let rows: Vec<Schedule> = client.all("/schedules", &requests::schedules("Blockout", &week.from, &week.to))?;
     let rooms = client.operatories()?;
     let mut blocked = Vec::new();
     for row in rows.iter().filter(|row| blocks(client, row)) {
@@ -52,7 +55,7 @@ pub fn blockouts(client: &Client, from: &str, to: &str) -> Result<Vec<Record>, F
             }));
         }
     }
-    Ok(blocked)
+    Ok(Shown::Records(blocked))
 }
 
 /// Whether a blockout keeps an operatory from being booked between two instants.

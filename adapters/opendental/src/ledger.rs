@@ -3,14 +3,13 @@
 use adapter_sdk::{
     Record,
     records::{self, AdjustmentAction, Relation},
+    streams::{Mapped, Shown},
 };
-use serde_json::Value;
 
 use crate::{
     chart::price,
-    client::{Client, typed},
-    lists::{Shown, Trouble},
-    map::{address, extra, id, is_deleted, name},
+    client::Client,
+    map::{address, extra, gone, id, is_deleted, name},
     responses::{
         Adjustment, Aging, Definition, Fee, FeeSched, InsPlan, InsSub, PatPlan, Patient, PaySplit, Payment, Procedure,
     },
@@ -19,34 +18,33 @@ use crate::{
     write_key,
 };
 
-pub fn fee_schedule(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let schedule: FeeSched = typed(row)?;
-    Ok(Shown::one(Record::FeeSchedule(records::FeeSchedule {
+pub fn fee_schedule(_: &Client, schedule: FeeSched) -> Mapped {
+    Ok(Record::FeeSchedule(records::FeeSchedule {
         id: id(schedule.fee_sched_num)?,
         name: name(&schedule.description, schedule.fee_sched_num),
         active: Some(!schedule.is_hidden.0),
         extra: extra([("type", schedule.fee_sched_type.some())]),
-    })))
+    })
+    .into())
 }
 
-pub fn fee(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let fee: Fee = typed(row)?;
-    Ok(Shown::one(Record::Fee(records::Fee {
+pub fn fee(client: &Client, fee: Fee) -> Mapped {
+    Ok(Record::Fee(records::Fee {
         id: id(fee.fee_num)?,
         fee_schedule: id(fee.fee_sched)?,
         procedure_code: fee.code_num.id(),
         code: None,
         amount: fee.amount.money(&client.settings.currency),
         extra: extra([("clinic", fee.clinic_num.id()), ("provider", fee.prov_num.id())]),
-    })))
+    })
+    .into())
 }
 
 /// The plan's name is its carrier's, as staff see it; the group's name is usually the employer's.
-pub fn insurance_plan(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let plan: InsPlan = typed(row)?;
+pub fn insurance_plan(client: &Client, plan: InsPlan) -> Mapped {
     let carrier = client.carriers()?.get(&plan.carrier_num).cloned().unwrap_or_default();
     let address = address([&carrier.address, &carrier.address2, &carrier.city, &carrier.state, &carrier.zip]);
-    Ok(Shown::one(Record::InsurancePlan(records::InsurancePlan {
+    Ok(Record::InsurancePlan(records::InsurancePlan {
         id: id(plan.plan_num)?,
         payer_id: carrier.elect_id.some(),
         name: carrier.carrier_name.some().unwrap_or_else(|| name(&plan.group_name, plan.plan_num)),
@@ -61,20 +59,19 @@ pub fn insurance_plan(client: &Client, row: Value) -> Result<Shown, Trouble> {
             ("medical", plan.is_medical.0.then(|| "true".into())),
             ("note", write_key::read(&plan.plan_note).text),
         ]),
-    })))
+    })
+    .into())
 }
 
 /// The coverages that rest on one subscription.
-pub fn coverages(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let subscription: InsSub = typed(row)?;
+pub fn coverages(client: &Client, subscription: InsSub) -> Mapped {
     let key = id(subscription.ins_sub_num)?;
     let covered: Vec<PatPlan> = client.all("/patplans", &[("InsSubNum", key)])?;
     let today = time::date(adapter_sdk::clock::now());
     let expires = time::day(&subscription.date_term);
     let in_force = expires.as_ref().is_none_or(|last| *last >= today);
-    let mut shown = Shown::default();
-    for patient in covered {
-        shown.records.push(Record::Coverage(records::Coverage {
+    let coverage = |patient: &PatPlan| {
+        Ok(Record::Coverage(records::Coverage {
             id: id(patient.pat_plan_num)?,
             patient: id(patient.pat_num)?,
             plan: id(subscription.plan_num)?,
@@ -89,9 +86,9 @@ pub fn coverages(client: &Client, row: Value) -> Result<Shown, Trouble> {
             insurance_type: None,
             active: in_force && !patient.is_pending.0,
             extra: Vec::new(),
-        }));
-    }
-    Ok(shown)
+        }))
+    };
+    Ok(Shown::Records(covered.iter().map(coverage).collect::<Result<_, String>>()?))
 }
 
 fn relation(text: &str) -> Relation {
@@ -110,12 +107,11 @@ fn relation(text: &str) -> Relation {
 }
 
 /// What is complete is charged for.
-pub fn charge(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let p: Procedure = typed(row)?;
+pub fn charge(client: &Client, p: Procedure) -> Mapped {
     if p.proc_status.0 != "C" {
-        return Ok(Shown::gone(p.proc_num.id()));
+        return Ok(gone(p.proc_num));
     }
-    Ok(Shown::one(Record::Charge(records::Charge {
+    Ok(Record::Charge(records::Charge {
         id: id(p.proc_num)?,
         patient: p.pat_num.id(),
         guarantor: None,
@@ -126,37 +122,37 @@ pub fn charge(client: &Client, row: Value) -> Result<Shown, Trouble> {
         fee: Some(price(&p).money(&client.settings.currency)),
         charged_at: time::day(&p.proc_date),
         extra: Vec::new(),
-    })))
+    })
+    .into())
 }
 
-pub fn payment_type(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let def: Definition = typed(row)?;
-    Ok(Shown::one(Record::PaymentType(records::PaymentType {
+pub fn payment_type(_: &Client, def: Definition) -> Mapped {
+    Ok(Record::PaymentType(records::PaymentType {
         id: id(def.def_num)?,
         name: name(&def.item_name, def.def_num),
         active: !def.is_hidden.0,
         extra: Vec::new(),
-    })))
+    })
+    .into())
 }
 
-pub fn adjustment_type(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let def: Definition = typed(row)?;
+pub fn adjustment_type(_: &Client, def: Definition) -> Mapped {
     let action = match def.item_value.as_str() {
         "+" => AdjustmentAction::Debit,
         "-" => AdjustmentAction::Credit,
         _ => AdjustmentAction::Unknown,
     };
-    Ok(Shown::one(Record::AdjustmentType(records::AdjustmentType {
+    Ok(Record::AdjustmentType(records::AdjustmentType {
         id: id(def.def_num)?,
         name: name(&def.item_name, def.def_num),
         active: !def.is_hidden.0,
         action,
         extra: Vec::new(),
-    })))
+    })
+    .into())
 }
 
-pub fn payment(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let paid: Payment = typed(row)?;
+pub fn payment(client: &Client, paid: Payment) -> Mapped {
     let key = id(paid.pay_num)?;
     let splits: Vec<PaySplit> =
         if client.settings.paysplits { client.all("/paysplits", &[("PayNum", key.clone())])? } else { Vec::new() };
@@ -164,7 +160,7 @@ pub fn payment(client: &Client, row: Value) -> Result<Shown, Trouble> {
     let (charge_splits, provider_splits) = (parts(|split| split.proc_num), parts(|split| split.prov_num));
     let only = |parts: &[records::Split]| if let [one] = parts { Some(one.id.clone()) } else { None };
     let note = write_key::read(&paid.pay_note);
-    Ok(Shown::one(Record::Payment(records::Payment {
+    Ok(Record::Payment(records::Payment {
         id: key,
         patient: paid.pat_num.id(),
         guarantor: None,
@@ -184,7 +180,8 @@ pub fn payment(client: &Client, row: Value) -> Result<Shown, Trouble> {
             ("check_number", paid.check_num.some()),
             ("payment_plan", splits.iter().find_map(|split| split.pay_plan_num.id())),
         ]),
-    })))
+    })
+    .into())
 }
 
 /// The splits of a payment by what they go to.
@@ -201,15 +198,13 @@ fn sums(splits: &[PaySplit], of: fn(&PaySplit) -> Num, currency: &str) -> Vec<re
 }
 
 /// Adjustments are listed by patient only.
-pub fn adjustments(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let patient: Patient = typed(row)?;
-    let mut shown = Shown::default();
+pub fn adjustments(client: &Client, patient: Patient) -> Mapped {
     if is_deleted(&patient) {
-        return Ok(shown);
+        return Ok(Shown::Nothing);
     }
-    for row in client.of_patient::<Adjustment>("/adjustments", &id(patient.pat_num)?)? {
+    let adjustment = |row: &Adjustment| {
         let note = write_key::read(&row.adj_note);
-        shown.records.push(Record::Adjustment(records::Adjustment {
+        Ok(Record::Adjustment(records::Adjustment {
             id: id(row.adj_num)?,
             patient: row.pat_num.id(),
             guarantor: None,
@@ -224,22 +219,22 @@ pub fn adjustments(client: &Client, row: Value) -> Result<Shown, Trouble> {
             charge_splits: Vec::new(),
             provider_splits: Vec::new(),
             extra: Vec::new(),
-        }));
-    }
-    Ok(shown)
+        }))
+    };
+    let rows: Vec<Adjustment> = client.of_patient("/adjustments", &id(patient.pat_num)?)?;
+    Ok(Shown::Records(rows.iter().map(adjustment).collect::<Result<_, String>>()?))
 }
 
 /// Of guarantors whose family owes something, or is owed.
-pub fn balance(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let guarantor: Patient = typed(row)?;
+pub fn balance(client: &Client, guarantor: Patient) -> Mapped {
     let key = id(guarantor.pat_num)?;
     if guarantor.guarantor != guarantor.pat_num || guarantor.bal_total.0 == 0 || is_deleted(&guarantor) {
-        return Ok(Shown::gone(Some(key)));
+        return Ok(Shown::Gone(key));
     }
     let aging: Option<Aging> = client.one(&format!("/accountmodules/{key}"), "Aging")?;
-    let Some(aging) = aging else { return Ok(Shown::gone(Some(key))) };
+    let Some(aging) = aging else { return Ok(Shown::Gone(key)) };
     let money = |cents: Cents| Some(cents.money(&client.settings.currency));
-    Ok(Shown::one(Record::GuarantorBalance(records::Balance {
+    Ok(Record::GuarantorBalance(records::Balance {
         id: key.clone(),
         patient: None,
         guarantor: Some(key),
@@ -256,5 +251,6 @@ pub fn balance(client: &Client, row: Value) -> Result<Shown, Trouble> {
         billed61_to90: None,
         billed_over90: None,
         extra: Vec::new(),
-    })))
+    })
+    .into())
 }

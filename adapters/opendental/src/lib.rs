@@ -4,7 +4,6 @@
 pub mod booking;
 pub mod chart;
 pub mod client;
-pub mod cursor;
 pub mod faults;
 pub mod filing;
 pub mod hours;

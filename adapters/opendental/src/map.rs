@@ -1,13 +1,14 @@
 //! The API's rows of people and of the schedule as the contract's records.
 
-use adapter_sdk::{Record, records};
-use serde_json::Value;
+use adapter_sdk::{
+    Record, records,
+    streams::{Mapped, Shown},
+    warn,
+};
 
 use crate::{
-    client::{Client, typed},
-    language,
-    lists::{Shown, Trouble},
-    pattern,
+    client::Client,
+    language, pattern,
     responses::{Appointment, AppointmentType, Operatory, Patient, Provider},
     time,
     values::{Num, Text},
@@ -16,12 +17,11 @@ use crate::{
 
 const DAY: i64 = 86_400;
 
-pub fn provider(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let p: Provider = typed(row)?;
+pub fn provider(_: &Client, p: Provider) -> Mapped {
     let suffix = p.suffix.some().map(|suffix| format!(", {suffix}")).unwrap_or_default();
     let names = [p.f_name.some(), p.l_name.some()].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let display = p.preferred_name.some().unwrap_or_else(|| if names.is_empty() { p.abbr.0.clone() } else { names });
-    Ok(Shown::one(Record::Provider(records::Provider {
+    Ok(Record::Provider(records::Provider {
         id: id(p.prov_num)?,
         first_name: p.f_name.some().unwrap_or_default(),
         middle_name: p.mi.some(),
@@ -33,12 +33,12 @@ pub fn provider(_: &Client, row: Value) -> Result<Shown, Trouble> {
         inactive: p.is_hidden.0 || p.prov_status.0 == "Deleted",
         extra: extra([("abbreviation", p.abbr.some()), ("hygienist", p.is_secondary.0.then(|| "true".into()))]),
         ..records::Provider::default()
-    })))
+    })
+    .into())
 }
 
-pub fn operatory(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let o: Operatory = typed(row)?;
-    Ok(Shown::one(Record::Operatory(records::Operatory {
+pub fn operatory(client: &Client, o: Operatory) -> Mapped {
+    Ok(Record::Operatory(records::Operatory {
         id: id(o.operatory_num)?,
         name: o.op_name.some().or_else(|| o.abbrev.some()).unwrap_or_else(|| o.operatory_num.to_string()),
         display_name: o.abbrev.some(),
@@ -46,32 +46,32 @@ pub fn operatory(client: &Client, row: Value) -> Result<Shown, Trouble> {
         bookable_online: !o.is_hidden.0 && (o.is_web_sched.0 || !client.settings.web_sched_only),
         extra: extra([("hygiene", o.is_hygiene.0.then(|| "true".into())), ("clinic", o.clinic_num.id())]),
         ..records::Operatory::default()
-    })))
+    })
+    .into())
 }
 
-pub fn appointment_type(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let kind: AppointmentType = typed(row)?;
+pub fn appointment_type(client: &Client, kind: AppointmentType) -> Mapped {
     if kind.is_hidden.0 {
-        return Ok(Shown::default());
+        return Ok(Shown::Nothing);
     }
     let minutes = pattern::seconds(&kind.pattern).map(|seconds| seconds / 60).filter(|minutes| *minutes <= 1_440);
-    Ok(Shown::one(Record::AppointmentType(records::AppointmentType {
+    Ok(Record::AppointmentType(records::AppointmentType {
         id: id(kind.appointment_type_num)?,
         name: kind.appointment_type_name.some().unwrap_or_else(|| kind.appointment_type_num.to_string()),
         minutes: minutes.and_then(|m| u32::try_from(m).ok()).unwrap_or(client.settings.default_minutes),
         bookable_online: true,
         ..records::AppointmentType::default()
-    })))
+    })
+    .into())
 }
 
-pub fn patient(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let p: Patient = typed(row)?;
+pub fn patient(_: &Client, p: Patient) -> Mapped {
     let patient = id(p.pat_num)?;
     if is_deleted(&p) {
-        return Ok(Shown::gone(Some(patient)));
+        return Ok(Shown::Gone(patient));
     }
     let (work_phone, work_phone_extension) = extension(&p.wk_phone);
-    Ok(Shown::one(Record::Patient(records::Patient {
+    Ok(Record::Patient(records::Patient {
         first_name: p.f_name.some().unwrap_or_default(),
         middle_name: p.middle_i.some(),
         last_name: p.l_name.some().unwrap_or_default(),
@@ -95,7 +95,8 @@ pub fn patient(_: &Client, row: Value) -> Result<Shown, Trouble> {
         extra: extra([("preferred_name", p.preferred.some()), ("status", p.pat_status.some())]),
         id: patient,
         ..records::Patient::default()
-    })))
+    })
+    .into())
 }
 
 /// The API may refuse whatever is asked about one.
@@ -104,28 +105,27 @@ pub fn is_deleted(row: &Patient) -> bool {
 }
 
 /// Planned ones and notes have no place in the calendar.
-pub fn appointment(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let a: Appointment = typed(row)?;
+pub fn appointment(client: &Client, a: Appointment) -> Mapped {
     if matches!(a.apt_status.as_str(), "Planned" | "PtNote" | "PtNoteCompleted") {
-        return Ok(Shown::default());
+        return Ok(Shown::Nothing);
     }
     let Some(start) = time::instant(&a.apt_date_time) else {
         // On the Unscheduled List without a time it had.
-        return if is_off(&a) { Ok(Shown::gone(a.apt_num.id())) } else { Err(Trouble::NoPlace("it has no time")) };
+        return Ok(if is_off(&a) { gone(a.apt_num) } else { no_place(&a, "it has no time") });
     };
     // A change is shown wherever it went: what a whole pass would not show is not to come and go with it. A day more, for midnight.
     let (today, settings) = (adapter_sdk::clock::now(), &client.settings);
     if start < today - (settings.past_days + 1) * DAY {
-        return Ok(Shown::default());
+        return Ok(Shown::Nothing);
     }
     if start > today + (settings.ahead_days + 1) * DAY {
-        return Ok(Shown::gone(a.apt_num.id()));
+        return Ok(gone(a.apt_num));
     }
-    let length = pattern::seconds(&a.pattern).ok_or(Trouble::NoPlace("its pattern is none"))?;
+    let Some(length) = pattern::seconds(&a.pattern) else { return Ok(no_place(&a, "its pattern is none")) };
     let note = write_key::read(&a.note);
     let (text, reason) = if is_off(&a) { without_reason(note.text) } else { (note.text, None) };
     let confirmed = client.settings.confirmed.contains(&a.confirmed_name.trim().to_lowercase());
-    Ok(Shown::one(Record::Appointment(records::Appointment {
+    Ok(Record::Appointment(records::Appointment {
         id: id(a.apt_num)?,
         patient: a.pat_num.id(),
         provider: provider_of(&a),
@@ -142,7 +142,18 @@ pub fn appointment(client: &Client, row: Value) -> Result<Shown, Trouble> {
         version: Some(version(&a)),
         extra: extra([("status", a.apt_status.some()), ("confirmation", a.confirmed_name.some()), ("reason", reason)]),
         ..records::Appointment::default()
-    })))
+    })
+    .into())
+}
+
+/// Without a place in the calendar: whatever place it had before is free.
+fn no_place(row: &Appointment, why: &str) -> Shown {
+    warn!("/appointments {} is left out: {why}", row.apt_num);
+    gone(row.apt_num)
+}
+
+pub fn gone(key: Num) -> Shown {
+    key.id().map_or(Shown::Nothing, Shown::Gone)
 }
 
 fn gender(word: &str) -> Option<records::Gender> {

@@ -3,12 +3,12 @@
 use adapter_sdk::{
     Fault,
     records::{self, CommunicationDirection, CommunicationMode, Gender, Relation},
+    streams::Ask,
     warn,
 };
 use serde_json::{Map, Value, json};
 
 use crate::{
-    cursor::Cursor,
     language, pattern,
     responses::{Appointment, InsSub},
     settings::Settings,
@@ -27,46 +27,42 @@ pub const CHART_NUMBER: usize = 15;
 
 pub type Query = Vec<(&'static str, String)>;
 
-pub fn nothing(_: &Settings, _: &Cursor) -> Query {
-    Query::new()
-}
-
 pub fn clinic(settings: &Settings) -> Query {
     settings.clinic.map(|clinic| ("ClinicNum", clinic.to_string())).into_iter().collect()
 }
 
-pub fn of_clinic(settings: &Settings, _: &Cursor) -> Query {
+pub fn of_clinic(settings: &Settings, _: &Ask) -> Query {
     clinic(settings)
 }
 
 /// A whole pass shows a window of days; a change is shown wherever it went.
-pub fn appointments(settings: &Settings, cursor: &Cursor) -> Query {
+pub fn appointments(settings: &Settings, asked: &Ask) -> Query {
     let mut query = clinic(settings);
-    if cursor.is_whole() {
-        let today = time::date(cursor.started.unwrap_or_else(adapter_sdk::clock::now));
+    if asked.since.is_none() {
+        let today = time::date(asked.started.unwrap_or_else(adapter_sdk::clock::now));
         query.push(("dateStart", time::plus_days(&today, -settings.past_days)));
         query.push(("dateEnd", time::plus_days(&today, settings.ahead_days)));
     }
     query
 }
 
-pub fn commlogs(settings: &Settings, cursor: &Cursor) -> Query {
-    if !cursor.is_whole() {
+pub fn commlogs(settings: &Settings, asked: &Ask) -> Query {
+    if asked.since.is_some() {
         return Query::new();
     }
-    let started = cursor.started.unwrap_or_else(adapter_sdk::clock::now);
+    let started = asked.started.unwrap_or_else(adapter_sdk::clock::now);
     vec![("DateTStamp", time::text(started - settings.commlog_days * 86_400))]
 }
 
-pub fn payment_types(_: &Settings, _: &Cursor) -> Query {
+pub fn payment_types(_: &Settings, _: &Ask) -> Query {
     definitions(PAYMENT_TYPES)
 }
 
-pub fn adjustment_types(_: &Settings, _: &Cursor) -> Query {
+pub fn adjustment_types(_: &Settings, _: &Ask) -> Query {
     definitions(ADJUSTMENT_TYPES)
 }
 
-pub fn code_categories(_: &Settings, _: &Cursor) -> Query {
+pub fn code_categories(_: &Settings, _: &Ask) -> Query {
     definitions(CODE_CATEGORIES)
 }
 

@@ -4,9 +4,10 @@
 use std::{cell::RefCell, rc::Rc};
 
 use adapter_sdk::{
-    Adapter, Fault, Page, Record, Resource,
+    Adapter, Fault, Page, PullAbility, Record, Resource,
     http::{Header, Request, Response},
     records::ExtraValue,
+    tables::Tables,
     testing::Host,
     time::instant_of,
 };
@@ -336,4 +337,25 @@ fn a_method_the_keys_are_not_for_is_told_from_keys_that_are_wrong() {
     }
     let gone = client(410, "This method is deprecated.", true).run(|| pull(Resource::Fees, None, 5));
     assert!(matches!(&gone, Err(Fault::Unsupported(why)) if why.starts_with("GET fees: ")), "{gone:?}");
+}
+
+/// What is said of deltas is so: one that asks for everything would be none.
+#[test]
+fn a_delta_asks_for_what_changed() {
+    let (host, asked) = client(|_| Some(json!([])));
+    host.run(|| {
+        for stream in OpenDental::STREAMS {
+            let PullAbility { resource, delta, .. } = stream.ability();
+            let mut page = pull(resource, None, 500).unwrap();
+            while !page.last {
+                page = pull(resource, Some(&page.cursor), 500).unwrap();
+            }
+            asked.borrow_mut().clear();
+            pull(resource, Some(&page.cursor), 500).unwrap();
+            let names = ["DateTStamp=", "SecDateTEdit=", "DateEntry="];
+            let since = asked.borrow().iter().any(|path| names.iter().any(|name| path.contains(name)));
+            // The list of conditions comes first, and is asked for as a whole.
+            assert_eq!(since, delta && resource != Resource::PatientHistoryItems, "{resource:?}");
+        }
+    });
 }
