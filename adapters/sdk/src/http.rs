@@ -100,12 +100,30 @@ impl Call {
 
     /// Sends it; an answer with a status of 200 to 299. Every other status is a fault, see [`fault_of_status`].
     pub fn send(self) -> Result<Response, Fault> {
+        self.send_judged(fault_of_status)
+    }
+
+    /// Sends it; an answer with a status of 200 to 299. What every other status means is for `fault` to say, which is told whether the
+    /// request reads: for an EHR with words of its own, that leaves the rest to [`fault_of_status`].
+    ///
+    /// ```
+    /// use adapter_sdk::{Fault, http::{self, Response, fault_of_status}, redact};
+    ///
+    /// fn fault(answer: &Response, reads: bool) -> Fault {
+    ///     match answer.status {
+    ///         409 => Fault::rejected(redact::refusal("overlap", &[("overlap", "the operatory is occupied at that time")])),
+    ///         _ => fault_of_status(answer, reads),
+    ///     }
+    /// }
+    ///
+    /// fn book(body: &str) -> Result<Response, Fault> {
+    ///     http::post("/appointments").json(&body)?.send_judged(fault)
+    /// }
+    /// ```
+    pub fn send_judged(self, fault: impl FnOnce(&Response, bool) -> Fault) -> Result<Response, Fault> {
         let reads = self.reads;
         let answer = self.send_any()?;
-        match answer.status {
-            200..=299 => Ok(answer),
-            _ => Err(fault_of_status(&answer, reads)),
-        }
+        if answer.is_success() { Ok(answer) } else { Err(fault(&answer, reads)) }
     }
 }
 
@@ -148,6 +166,11 @@ impl fmt::Display for Method {
 }
 
 impl Response {
+    /// A status of 200 to 299.
+    pub fn is_success(&self) -> bool {
+        (200..=299).contains(&self.status)
+    }
+
     /// The first value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|held| held.name.eq_ignore_ascii_case(name)).map(|held| held.value.as_str())
@@ -221,4 +244,24 @@ pub fn encode(value: &str) -> String {
         }
     }
     encoded
+}
+
+/// The inverse of [`encode`]; what was not encoded stays as it is.
+///
+/// ```
+/// use adapter_sdk::http::{decode, encode};
+///
+/// assert_eq!(decode(&encode("a b/ü|?")), "a b/ü|?");
+/// assert_eq!(decode("100% of 5%2"), "100% of 5%2");
+/// ```
+pub fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let (mut decoded, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while let Some(byte) = bytes.get(at) {
+        let pair = text.get(at + 1..at + 3).filter(|_| *byte == b'%');
+        let escaped = pair.and_then(|pair| u8::from_str_radix(pair, 16).ok());
+        decoded.push(escaped.unwrap_or(*byte));
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
 }

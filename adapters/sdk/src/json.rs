@@ -2,7 +2,7 @@
 //! "2026-12-01", "amount": {"amount": "12.50", "currency": "USD"}}`. Instants are numbers; words are in snake case, and one that a list with `other` does not
 //! have is that.
 
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 use crate::{Record, Resource, records};
@@ -114,6 +114,44 @@ fn forget_unknown(fields: &mut Map<String, Value>) {
         }
         _ => true,
     });
+}
+
+/// A row of the EHR's as what it should be; or why it is not, without a word of the row, which serde's own message would quote.
+///
+/// ```
+/// use adapter_sdk::json;
+///
+/// #[derive(Debug, PartialEq, serde::Deserialize)]
+/// struct Room { name: String }
+///
+/// assert_eq!(json::typed::<Room>(serde_json::json!({})), Err("missing field `name`".to_owned()));
+/// assert_eq!(json::typed::<Room>(serde_json::json!({"name": 7})), Err("a field is not as documented".to_owned()));
+/// ```
+pub fn typed<T: DeserializeOwned>(row: Value) -> Result<T, String> {
+    serde_json::from_value(row).map_err(|e| {
+        let said = e.to_string();
+        if said.starts_with("missing field") { said } else { "a field is not as documented".into() }
+    })
+}
+
+/// An object of those of the fields that are not null: for an EHR that would take a field away.
+///
+/// ```
+/// use adapter_sdk::json;
+/// use serde_json::{Value, json};
+///
+/// let (email, phone) = (Some("a@b.example".to_owned()), Some(" ".to_owned()));
+/// let body = json::object([("email", json::text(&email)), ("phone", json::text(&phone)), ("born", Value::Null)]);
+/// assert_eq!(Value::Object(body), json!({"email": "a@b.example"}));
+/// ```
+pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
+    let known = fields.into_iter().filter(|(_, value)| !value.is_null());
+    known.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// A text; null where there is none, or a blank one.
+pub fn text(text: &Option<String>) -> Value {
+    text.as_deref().filter(|text| !text.trim().is_empty()).map_or(Value::Null, Value::from)
 }
 
 /// The contract's name of a resource in snake case, `insurance_plans`.

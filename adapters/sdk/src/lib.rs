@@ -2,8 +2,9 @@
 //! [`clock`], [`config`] and [`log`] for everything outside the sandbox.
 //!
 //! Above that stand layers, each of which can be left out: [`tables::Tables`] is an adapter by tables of what can be read ([`streams`])
-//! and written ([`writes`]), with the cursors of [`pass`]; [`settings`] are typed; [`json`] makes records of an EHR's JSON; [`redact`]
-//! takes patient data out of an EHR's words.
+//! and written ([`writes`]), with the cursors of [`pass`] and the page rules of [`pages`]; [`settings`] are typed; [`json`] makes records of
+//! an EHR's JSON; [`redact`] takes patient data out of an EHR's words; [`notes`] keeps write keys where an EHR has no field for them; [`money`],
+//! [`time`], [`clock`] and [`language`] have the rules for what EHRs write in ways of their own.
 //!
 //! ```
 //! use adapter_sdk::{Adapter, Description, Fault, Hosting, Page, Receipt, Resource, Write, http};
@@ -45,7 +46,10 @@ mod fault;
 pub mod gate;
 pub mod http;
 pub mod json;
+pub mod language;
 pub mod log;
+pub mod money;
+pub mod notes;
 pub mod pages;
 #[cfg(target_arch = "wasm32")]
 mod panics;
@@ -96,6 +100,13 @@ impl SkippedRecord {
     /// A record that is there and cannot be read.
     pub fn new(id: impl Into<String>, reason: impl Into<String>) -> SkippedRecord {
         SkippedRecord { id: id.into(), reason: reason.into() }
+    }
+}
+
+impl Receipt {
+    /// Of a record of which the EHR names no version.
+    pub fn of(id: impl Into<String>) -> Receipt {
+        Receipt { id: id.into(), version: None }
     }
 }
 
