@@ -1,14 +1,20 @@
 //! Writing appointments. The API neither refuses a double booking nor knows idempotency keys: whoever writes looks before, for the key and
 //! for others in the operatory, and once more behind.
 
-use adapter_sdk::{AppointmentChange, Fault, Receipt, records::Appointment as Wanted, warn};
+use adapter_sdk::{
+    AppointmentChange, Fault, Receipt, clock,
+    notes::{Note, same_text},
+    records::Appointment as Wanted,
+    warn,
+};
 use serde_json::json;
 
 use crate::{
     client::{self, Client},
     hours, map, pattern, requests,
     responses::Appointment,
-    time, write_key,
+    time,
+    values::NOTES,
 };
 
 const PATH: &str = "/appointments";
@@ -53,12 +59,12 @@ pub fn reschedule(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
             Err(fault) => warn!("appointments {} and {other} stand in one operatory: {fault:?}", a.id),
         }
     }
-    Ok(read(client, &a.id).ok().flatten().map_or_else(|| bare(&a.id), |row| receipt(&row)))
+    Ok(read(client, &a.id).ok().flatten().map_or_else(|| Receipt::of(&a.id), |row| receipt(&row)))
 }
 
 /// What is off the schedule already is as cancelled as it was to be.
 pub fn cancel(client: &Client, a: &Wanted, reason: Option<&str>) -> Result<Receipt, Fault> {
-    let Some(row) = read(client, &a.id)? else { return Ok(bare(&a.id)) };
+    let Some(row) = read(client, &a.id)? else { return Ok(Receipt::of(&a.id)) };
     if map::is_off(&row) {
         return Ok(receipt(&row));
     }
@@ -74,7 +80,7 @@ pub fn cancel(client: &Client, a: &Wanted, reason: Option<&str>) -> Result<Recei
         }
     }
     client.put(&path(&a.id, "/Break"), &requests::broken(&client.settings))?;
-    Ok(bare(&a.id))
+    Ok(Receipt::of(&a.id))
 }
 
 pub fn confirm(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
@@ -87,7 +93,7 @@ pub fn confirm(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
 
 pub fn check_in(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
     let row = on_schedule(client, a)?;
-    let at = a.checkin_at.unwrap_or_else(adapter_sdk::clock::now);
+    let at = a.checkin_at.unwrap_or_else(clock::now);
     if map::arrived(&row).is_none_or(|arrived| a.checkin_at.is_some() && arrived != at) {
         client.put(&path(&a.id, ""), &json!({"DateTimeArrived": time::text(at)}))?;
     }
@@ -97,13 +103,9 @@ pub fn check_in(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
 /// The note as a whole: to append to it twice would show.
 pub fn note(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
     let row = existing(client, a)?;
-    let held = write_key::read(&row.note);
-    if !write_key::same_text(held.text.as_deref(), a.note.as_deref()) {
-        let note = match &held.key {
-            Some(key) => write_key::written(a.note.as_deref(), key, None),
-            None => a.note.clone().unwrap_or_default(),
-        };
-        client.put(&path(&a.id, ""), &json!({"Note": note}))?;
+    if !is_noted(&row, a) {
+        let note = Note { text: a.note.clone(), ..NOTES.read(&row.note) };
+        client.put(&path(&a.id, ""), &json!({"Note": NOTES.written(&note)}))?;
     }
     Ok(receipt(&row))
 }
@@ -112,7 +114,7 @@ pub fn note(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
 pub fn find(client: &Client, key: &str, a: &Wanted) -> Result<Option<Receipt>, Fault> {
     let Some(patient) = &a.patient else { return Ok(None) };
     let rows: Vec<Appointment> = client.all(PATH, &[("PatNum", patient.clone())])?;
-    let ours: Vec<&Appointment> = rows.iter().filter(|row| write_key::carries(&row.note, key)).collect();
+    let ours: Vec<&Appointment> = rows.iter().filter(|row| NOTES.carries(&row.note, key)).collect();
     if ours.len() > 1 {
         warn!("{} appointments carry one write key", ours.len());
     }
@@ -145,12 +147,12 @@ pub fn has_arrived(row: &Appointment, a: &Wanted) -> bool {
 }
 
 pub fn is_noted(row: &Appointment, a: &Wanted) -> bool {
-    write_key::same_text(write_key::read(&row.note).text.as_deref(), a.note.as_deref())
+    same_text(NOTES.read(&row.note).text.as_deref(), a.note.as_deref())
 }
 
 /// The signs of the pattern; an error for a time the API cannot name.
 fn written_as(a: &Wanted) -> Result<usize, Fault> {
-    if time::is_repeated(a.start) {
+    if clock::is_repeated(a.start) {
         return Err(Fault::rejected(
             "the office's clocks show this time twice: Open Dental would take it for the first",
         ));
@@ -179,7 +181,7 @@ fn taken_meanwhile(client: &Client, a: &Wanted, own: &str) -> Option<String> {
 
 /// Another appointment in the operatory at that time.
 fn others(client: &Client, a: &Wanted, operatory: &str, own: Option<&str>) -> Result<Option<String>, Fault> {
-    let (from, to) = (time::date(a.start - 9 * 3_600), time::date(a.end - 1));
+    let (from, to) = (clock::date(a.start - 9 * 3_600), clock::date(a.end - 1));
     let query = [("dateStart", from), ("dateEnd", to), ("Op", operatory.to_owned())];
     let rows: Vec<Appointment> = client.all(PATH, &query)?;
     let overlaps = |row: &&Appointment| {
@@ -208,10 +210,6 @@ fn read(client: &Client, id: &str) -> Result<Option<Appointment>, Fault> {
 
 fn receipt(row: &Appointment) -> Receipt {
     Receipt { id: row.apt_num.to_string(), version: Some(map::version(row)) }
-}
-
-fn bare(id: &str) -> Receipt {
-    Receipt { id: id.to_owned(), version: None }
 }
 
 fn path(id: &str, verb: &str) -> String {

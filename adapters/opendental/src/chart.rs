@@ -2,6 +2,7 @@
 
 use adapter_sdk::{
     Record,
+    money::Cents,
     records::{
         self, CommunicationDirection, CommunicationMode, HistoryCategory, IntervalUnit, ProcedureStatus,
         TreatmentPlanStatus,
@@ -17,8 +18,7 @@ use crate::{
         Procedure, ProcedureCode, Recall, RecallType, TreatPlan, TreatPlanAttach,
     },
     time,
-    values::{Cents, Num},
-    write_key,
+    values::{NOTES, Num},
 };
 
 /// Prefixes of what three tables number from one.
@@ -95,7 +95,7 @@ pub fn of_disease(row: &Disease) -> Result<records::PatientHistoryItem, String> 
 }
 
 pub fn of_medication(row: &MedicationPat) -> Result<records::PatientHistoryItem, String> {
-    let today = time::date(adapter_sdk::clock::now());
+    let today = time::today();
     Ok(records::PatientHistoryItem {
         id: format!("{MEDICATION}{}", id(row.medication_pat_num)?),
         patient: id(row.pat_num)?,
@@ -119,7 +119,7 @@ pub fn commlog(_: &Client, log: Commlog) -> Mapped {
     Ok(Record::CommunicationLog(records::CommunicationLog {
         id: id(log.commlog_num)?,
         patient: id(log.pat_num)?,
-        note: write_key::read(&log.note).text.unwrap_or_default(),
+        note: NOTES.read(&log.note).text.unwrap_or_default(),
         mode,
         direction: match log.sent_or_received.as_str() {
             "Received" => CommunicationDirection::Received,

@@ -5,8 +5,8 @@ use std::{cell::OnceCell, collections::BTreeMap};
 use adapter_sdk::{
     Fault, Receipt,
     http::{self, Call, Response, encode},
+    json::typed,
 };
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
@@ -264,21 +264,13 @@ pub fn receipt(
     look: impl FnOnce() -> Result<Option<Receipt>, Fault>,
 ) -> Result<Receipt, Fault> {
     if let Some(id) = made(answer, field) {
-        return Ok(Receipt { id, version: None });
+        return Ok(Receipt::of(id));
     }
     match look() {
         Ok(Some(receipt)) => Ok(receipt),
         // The EHR said yes: only looking again can tell which record it is.
         _ => Err(Fault::unknown("Open Dental did not say which record it made")),
     }
-}
-
-pub fn typed<T: DeserializeOwned>(row: Value) -> Result<T, String> {
-    // serde's message would quote the row.
-    serde_json::from_value(row).map_err(|e| {
-        let said = e.to_string();
-        if said.starts_with("missing field") { said } else { "a field is not as documented".into() }
-    })
 }
 
 fn unreadable(why: &str) -> Fault {

@@ -2,7 +2,8 @@
 //! before it is written, by the key behind its note or, where a row is what it is by its contents, by those.
 
 use adapter_sdk::{
-    Fault, Receipt, clock,
+    Fault, Receipt,
+    notes::same_text,
     records::{self, HistoryCategory},
 };
 use serde_json::Value;
@@ -14,8 +15,7 @@ use crate::{
     requests::{self, object},
     responses::{Adjustment, Allergy, Carrier, Commlog, Disease, InsPlan, InsSub, MedicationPat, PatPlan, Payment},
     time,
-    values::Num,
-    write_key,
+    values::{NOTES, Num},
 };
 
 type Found = Result<Option<Receipt>, Fault>;
@@ -42,7 +42,7 @@ pub fn find_payment(client: &Client, key: &str, payment: &records::Payment) -> F
 }
 
 pub fn create_adjustment(client: &Client, key: &str, adjustment: &records::Adjustment) -> Result<Receipt, Fault> {
-    let answer = client.post("/adjustments", &requests::adjustment(key, adjustment, &time::date(clock::now()))?)?;
+    let answer = client.post("/adjustments", &requests::adjustment(key, adjustment, &time::today())?)?;
     client::receipt(&answer, "AdjNum", || find_adjustment(client, key, adjustment))
 }
 
@@ -95,7 +95,7 @@ pub fn create_coverage(client: &Client, c: &records::Coverage) -> Result<Receipt
         Some(subscription) => subscription,
         None => {
             let answer = client.post("/inssubs", &requests::subscription(c, &subscriber, &number))?;
-            let look = || Ok(subscription_of(client, c, &subscriber, &number)?.map(|id| Receipt { id, version: None }));
+            let look = || Ok(subscription_of(client, c, &subscriber, &number)?.map(|id| Receipt::of(id)));
             client::receipt(&answer, "InsSubNum", look)?.id
         }
     };
@@ -117,14 +117,14 @@ pub fn find_coverage(client: &Client, c: &records::Coverage) -> Found {
 /// "Drop": the subscription stays, others of the family may be covered by it.
 pub fn delete_coverage(client: &Client, id: &str) -> Result<Receipt, Fault> {
     client.delete("/patplans", id)?;
-    Ok(Receipt { id: id.to_owned(), version: None })
+    Ok(Receipt::of(id))
 }
 
 /// Nobody says whose it was, so that all are looked through. Where they are too many it is not found: deleted once more it is as gone.
 pub fn find_deleted_coverage(client: &Client, id: &str) -> Found {
     let rows: Option<Vec<PatPlan>> = client.up_to_limit("/patplans", &[])?;
     let gone = rows.is_some_and(|rows| rows.iter().all(|row| row.pat_plan_num.id().as_deref() != Some(id)));
-    Ok(gone.then(|| Receipt { id: id.to_owned(), version: None }))
+    Ok(gone.then(|| Receipt::of(id)))
 }
 
 fn subscriber(c: &records::Coverage) -> Result<(String, String), Fault> {
@@ -165,7 +165,7 @@ pub fn save_history(client: &Client, item: &records::PatientHistoryItem) -> Resu
             None => client.post(path, &body)?,
         };
         return match client::made(&answer, field) {
-            Some(id) => Ok(Receipt { id: format!("{prefix}{id}"), version: None }),
+            Some(id) => Ok(Receipt::of(format!("{prefix}{id}"))),
             // Before 23 the answer to this is empty.
             None => find_history(client, item)?
                 .ok_or_else(|| Fault::unknown("Open Dental did not say which record it made")),
@@ -177,7 +177,7 @@ pub fn save_history(client: &Client, item: &records::PatientHistoryItem) -> Resu
     if !held.is_some_and(|row| is_so(row, item)) {
         client.put(&format!("{path}/{number}"), &changed_history(item, held.map(|row| row.active)))?;
     }
-    Ok(Receipt { id: item.id.clone(), version: None })
+    Ok(Receipt::of(&item.id))
 }
 
 /// An entry of the same item with the same note that applies as it was to: a patient has an allergy once. What is not listed cannot be
@@ -188,11 +188,11 @@ pub fn find_history(client: &Client, item: &records::PatientHistoryItem) -> Foun
         if item.id.is_empty() { row.item == item.item } else { row.id == item.id }
     };
     let found = rows.iter().filter(same).find(|row| is_so(row, item));
-    Ok(found.map(|row| Receipt { id: row.id.clone(), version: None }))
+    Ok(found.map(|row| Receipt::of(&row.id)))
 }
 
 fn is_so(row: &records::PatientHistoryItem, item: &records::PatientHistoryItem) -> bool {
-    row.active == item.active && write_key::same_text(row.note.as_deref(), item.note.as_deref())
+    row.active == item.active && same_text(row.note.as_deref(), item.note.as_deref())
 }
 
 fn history_of(client: &Client, item: &records::PatientHistoryItem) -> Result<Vec<records::PatientHistoryItem>, Fault> {
@@ -275,7 +275,7 @@ fn problem(active: bool) -> Value {
 
 /// An empty date takes it back.
 fn stopped(active: bool) -> Value {
-    if active { "".into() } else { time::date(clock::now()).into() }
+    if active { "".into() } else { time::today().into() }
 }
 
 fn number_of(id: &str, prefix: &str) -> Result<u64, Fault> {
@@ -284,10 +284,10 @@ fn number_of(id: &str, prefix: &str) -> Result<u64, Fault> {
 }
 
 fn carrying<T>(rows: &[T], key: &str, of: impl Fn(&T) -> (&str, Num)) -> Option<Receipt> {
-    let mut rows = rows.iter().map(of).filter(|(note, _)| write_key::carries(note, key));
+    let mut rows = rows.iter().map(of).filter(|(note, _)| NOTES.carries(note, key));
     rows.next().map(|(_, id)| receipt(id))
 }
 
 fn receipt(key: Num) -> Receipt {
-    Receipt { id: map::id(key).unwrap_or_default(), version: None }
+    Receipt::of(map::id(key).unwrap_or_default())
 }

@@ -2,9 +2,10 @@
 //! practice's own entries, and blockouts.
 
 use adapter_sdk::{
-    Fault, Record,
+    Fault, Record, clock,
     records::{self, HourKind},
     streams::{Mapped, Shown},
+    time::plus_days,
 };
 
 use crate::{
@@ -60,7 +61,7 @@ pub fn blockouts(client: &Client, week: &Week) -> Mapped {
 
 /// Whether a blockout keeps an operatory from being booked between two instants.
 pub fn is_blocked(client: &Client, operatory: &str, start: i64, end: i64) -> Result<bool, Fault> {
-    let (from, to) = (time::date(start), time::date(end - 1));
+    let (from, to) = (clock::date(start), clock::date(end - 1));
     let rows: Vec<Schedule> = client.all("/schedules", &requests::schedules("Blockout", &from, &to))?;
     let here = |row: &&Schedule| listed(row).iter().any(|room| room.id().as_deref() == Some(operatory));
     let mut rows = rows.iter().filter(here).filter(|row| blocks(client, row)).filter_map(span);
@@ -137,7 +138,7 @@ fn stretch(row: &Schedule) -> Option<Stretch> {
 fn span(row: &Schedule) -> Option<(i64, i64)> {
     let (date, (from, to)) = (time::day(&row.sched_date)?, stretch(row)?);
     let at = |minute: u32| {
-        let date = time::plus_days(&date, i64::from(minute / 1_440));
+        let date = plus_days(&date, i64::from(minute / 1_440));
         time::instant(&format!("{date} {:02}:{:02}:00", minute / 60 % 24, minute % 60))
     };
     at(from).zip(at(to)).filter(|(start, end)| start < end)

@@ -2,6 +2,7 @@
 
 use adapter_sdk::{
     Record,
+    money::Cents,
     records::{self, AdjustmentAction, Relation},
     streams::{Mapped, Shown},
 };
@@ -14,8 +15,7 @@ use crate::{
         Adjustment, Aging, Definition, Fee, FeeSched, InsPlan, InsSub, PatPlan, Patient, PaySplit, Payment, Procedure,
     },
     time,
-    values::{Cents, Num},
-    write_key,
+    values::{NOTES, Num, TRANSACTION},
 };
 
 pub fn fee_schedule(_: &Client, schedule: FeeSched) -> Mapped {
@@ -57,7 +57,7 @@ pub fn insurance_plan(client: &Client, plan: InsPlan) -> Mapped {
         extra: extra([
             ("hidden", plan.is_hidden.0.then(|| "true".into())),
             ("medical", plan.is_medical.0.then(|| "true".into())),
-            ("note", write_key::read(&plan.plan_note).text),
+            ("note", NOTES.read(&plan.plan_note).text),
         ]),
     })
     .into())
@@ -67,7 +67,7 @@ pub fn insurance_plan(client: &Client, plan: InsPlan) -> Mapped {
 pub fn coverages(client: &Client, subscription: InsSub) -> Mapped {
     let key = id(subscription.ins_sub_num)?;
     let covered: Vec<PatPlan> = client.all("/patplans", &[("InsSubNum", key)])?;
-    let today = time::date(adapter_sdk::clock::now());
+    let today = time::today();
     let expires = time::day(&subscription.date_term);
     let in_force = expires.as_ref().is_none_or(|last| *last >= today);
     let coverage = |patient: &PatPlan| {
@@ -159,7 +159,7 @@ pub fn payment(client: &Client, paid: Payment) -> Mapped {
     let parts = |of: fn(&PaySplit) -> Num| sums(&splits, of, &client.settings.currency);
     let (charge_splits, provider_splits) = (parts(|split| split.proc_num), parts(|split| split.prov_num));
     let only = |parts: &[records::Split]| if let [one] = parts { Some(one.id.clone()) } else { None };
-    let note = write_key::read(&paid.pay_note);
+    let note = NOTES.read(&paid.pay_note);
     Ok(Record::Payment(records::Payment {
         id: key,
         patient: paid.pat_num.id(),
@@ -172,7 +172,7 @@ pub fn payment(client: &Client, paid: Payment) -> Mapped {
         payment_type: paid.pay_type.id(),
         amount: paid.pay_amt.money(&client.settings.currency),
         paid_at: time::day(&paid.pay_date),
-        transaction_id: note.transaction,
+        transaction_id: note.get(TRANSACTION).map(str::to_owned),
         description: note.text,
         charge_splits,
         provider_splits,
@@ -203,7 +203,7 @@ pub fn adjustments(client: &Client, patient: Patient) -> Mapped {
         return Ok(Shown::Nothing);
     }
     let adjustment = |row: &Adjustment| {
-        let note = write_key::read(&row.adj_note);
+        let note = NOTES.read(&row.adj_note);
         Ok(Record::Adjustment(records::Adjustment {
             id: id(row.adj_num)?,
             patient: row.pat_num.id(),
@@ -214,7 +214,7 @@ pub fn adjustments(client: &Client, patient: Patient) -> Mapped {
             adjustment_type: row.adj_type.id(),
             amount: row.adj_amt.money(&client.settings.currency),
             adjusted_at: time::day(&row.adj_date),
-            transaction_id: note.transaction,
+            transaction_id: note.get(TRANSACTION).map(str::to_owned),
             description: note.text,
             charge_splits: Vec::new(),
             provider_splits: Vec::new(),

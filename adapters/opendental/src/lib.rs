@@ -7,7 +7,6 @@ pub mod client;
 pub mod faults;
 pub mod filing;
 pub mod hours;
-pub mod language;
 pub mod ledger;
 pub mod lists;
 pub mod map;
@@ -19,7 +18,6 @@ pub mod settings;
 pub mod streams;
 pub mod time;
 pub mod values;
-pub mod write_key;
 
 use adapter_sdk::{
     Description, Fault, Hosting, MaxLength, PatientField, streams::Stream, tables::Tables, writes::Handler,

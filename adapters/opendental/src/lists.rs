@@ -3,6 +3,7 @@
 use adapter_sdk::{
     Fault, clock,
     streams::{Ask, Listed},
+    time::plus_days,
     warn,
 };
 use serde::Deserialize;
@@ -37,7 +38,7 @@ impl Client {
     pub fn listed(&self, asked: &Ask, list: &Listing) -> Result<Listed, Fault> {
         let mut query = (list.query)(&self.settings, asked);
         query.extend(asked.since.zip(list.since).map(|(since, parameter)| {
-            let since = time::since_text(since, clock::now());
+            let since = time::written(&clock::earliest_since(since, clock::now()));
             match parameter {
                 Since::Time(name) => (name, since),
                 Since::Date(name) => (name, since.chars().take(10).collect()),
@@ -78,8 +79,8 @@ pub struct Week {
 pub fn weeks(client: &Client, asked: &Ask) -> Result<Listed, Fault> {
     let (from, ahead) = (i64::try_from(asked.number()?).unwrap_or(i64::MAX), client.settings.schedule_days);
     let to = from.saturating_add(DAYS - 1).min(ahead);
-    let yesterday = time::plus_days(&time::date(asked.started.unwrap_or_else(clock::now)), -1);
-    let week = json!({"from": time::plus_days(&yesterday, from), "to": time::plus_days(&yesterday, to)});
+    let yesterday = plus_days(&clock::date(asked.started.unwrap_or_else(clock::now)), -1);
+    let week = json!({"from": plus_days(&yesterday, from), "to": plus_days(&yesterday, to)});
     let next = (to < ahead).then(|| (to + 1).to_string());
     Ok(Listed { rows: vec![week], next, entire: true, ..Listed::default() })
 }

@@ -1,18 +1,17 @@
 //! The API's rows of people and of the schedule as the contract's records.
 
 use adapter_sdk::{
-    Record, records,
+    Record, language, records,
     streams::{Mapped, Shown},
     warn,
 };
 
 use crate::{
     client::Client,
-    language, pattern,
+    pattern,
     responses::{Appointment, AppointmentType, Operatory, Patient, Provider},
     time,
-    values::{Num, Text},
-    write_key,
+    values::{NOTES, Num, Text},
 };
 
 const DAY: i64 = 86_400;
@@ -122,7 +121,7 @@ pub fn appointment(client: &Client, a: Appointment) -> Mapped {
         return Ok(gone(a.apt_num));
     }
     let Some(length) = pattern::seconds(&a.pattern) else { return Ok(no_place(&a, "its pattern is none")) };
-    let note = write_key::read(&a.note);
+    let note = NOTES.read(&a.note);
     let (text, reason) = if is_off(&a) { without_reason(note.text) } else { (note.text, None) };
     let confirmed = client.settings.confirmed.contains(&a.confirmed_name.trim().to_lowercase());
     Ok(Record::Appointment(records::Appointment {

@@ -1,7 +1,7 @@
 //! Writing patients. A row has no place for a key: a patient is known by name, date of birth, and e-mail or telephone, as Open Dental itself
 //! tells duplicates.
 
-use adapter_sdk::{Fault, PatientChange, Receipt, records::Patient as Wanted, warn};
+use adapter_sdk::{Fault, PatientChange, Receipt, language, notes::same_text, records::Patient as Wanted, warn};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     map,
     requests::{self, digits},
     responses::Patient,
-    time, write_key,
+    time,
 };
 
 const PATH: &str = "/patients";
@@ -87,13 +87,13 @@ fn changes(client: &Client, change: &PatientChange, row: &Patient) -> Map<String
             }
             "PatStatus" => row.pat_status.0 == text,
             "Birthdate" => time::day(&row.birthdate) == time::day(text),
-            "Language" => crate::language::two(&row.language) == crate::language::two(text),
+            "Language" => language::two(&row.language) == language::two(text),
             "Guarantor" => value.as_u64() == Some(row.guarantor.0),
             "PriProv" => value.as_u64() == Some(row.pri_prov.0),
             // Not shown: written again it is the same.
             "SSN" => false,
             name => match (held(name), phone(name)) {
-                (Some(held), _) => write_key::same_text(Some(held), Some(text)),
+                (Some(held), _) => same_text(Some(held), Some(text)),
                 (_, Some(held)) => digits(held) == digits(text),
                 _ => false,
             },
@@ -125,5 +125,5 @@ fn read(client: &Client, p: &Wanted) -> Result<Option<Patient>, Fault> {
 }
 
 fn receipt(row: &Patient) -> Receipt {
-    Receipt { id: map::id(row.pat_num).unwrap_or_default(), version: None }
+    Receipt::of(map::id(row.pat_num).unwrap_or_default())
 }

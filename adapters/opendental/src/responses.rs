@@ -1,8 +1,9 @@
 //! The API's rows. Fields an older version does not show are empty.
 
+use adapter_sdk::money::Cents;
 use serde::Deserialize;
 
-use crate::values::{Cents, Flag, Num, Text};
+use crate::values::{Flag, Num, Text};
 
 /// A row that is told from any other JSON by its key.
 pub trait Row: serde::de::DeserializeOwned {

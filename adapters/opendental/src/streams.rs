@@ -2,13 +2,14 @@
 
 use adapter_sdk::{
     Resource,
+    json::typed,
     pass::Whole,
     streams::{List, Mapped, Rows, Stream, Trouble},
 };
 
 use crate::{
     chart,
-    client::{Client, typed},
+    client::Client,
     hours, ledger,
     lists::{self, Listing, Since},
     map, requests,
