@@ -21,3 +21,17 @@ impl From<ExtraValue> for (String, String) {
         (name, value)
     }
 }
+
+/// What most hours are.
+impl Default for HourKind {
+    fn default() -> HourKind {
+        HourKind::WorkingHour
+    }
+}
+
+/// Nothing says which.
+impl Default for AdjustmentAction {
+    fn default() -> AdjustmentAction {
+        AdjustmentAction::Unknown
+    }
+}
