@@ -87,6 +87,11 @@ impl Call {
         Ok(self.body("application/json", body))
     }
 
+    /// The body as a form.
+    pub fn form<N: AsRef<str>, V: AsRef<str>>(self, fields: &[(N, V)]) -> Call {
+        self.body("application/x-www-form-urlencoded", form(fields))
+    }
+
     /// Says that this request changes nothing in the EHR, whatever its method: a search by POST.
     pub fn reading(mut self) -> Call {
         self.reads = true;
@@ -232,6 +237,16 @@ pub fn retry_after(answer: &Response) -> Option<u32> {
         let wait = time::http_date(said)?.saturating_sub(clock::now()).max(0);
         Some(u32::try_from(wait).unwrap_or(u32::MAX))
     })
+}
+
+/// Names and values as a query or the body of a form.
+///
+/// ```
+/// assert_eq!(adapter_sdk::http::form(&[("name", "Zoë & Ash"), ("limit", "5")]), "name=Zo%C3%AB%20%26%20Ash&limit=5");
+/// ```
+pub fn form<'a, N: AsRef<str> + 'a, V: AsRef<str> + 'a>(pairs: impl IntoIterator<Item = &'a (N, V)>) -> String {
+    let pairs = pairs.into_iter().map(|(name, value)| format!("{}={}", encode(name.as_ref()), encode(value.as_ref())));
+    pairs.collect::<Vec<_>>().join("&")
 }
 
 /// Percent-encodes a value for a path segment or a query.

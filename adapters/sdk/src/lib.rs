@@ -4,7 +4,7 @@
 //! Above that stand layers, each of which can be left out: [`tables::Tables`] is an adapter by tables of what can be read ([`streams`])
 //! and written ([`writes`]), with the cursors of [`pass`] and the page rules of [`pages`]; [`settings`] are typed; [`json`] makes records of
 //! an EHR's JSON; [`redact`] takes patient data out of an EHR's words; [`notes`] keeps write keys where an EHR has no field for them; [`money`],
-//! [`time`], [`clock`] and [`language`] have the rules for what EHRs write in ways of their own.
+//! [`time`], [`clock`], [`language`] and [`vocabulary`] have the rules for what EHRs write in ways of their own.
 //!
 //! ```
 //! use adapter_sdk::{Adapter, Description, Fault, Hosting, Page, Receipt, Resource, Write, http};
@@ -62,6 +62,7 @@ pub mod tables;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 pub mod time;
+pub mod vocabulary;
 mod words;
 pub mod writes;
 
