@@ -20,7 +20,8 @@ use crate::{
 const PATH: &str = "/appointments";
 const OCCUPIED: &str = "the operatory is occupied at that time";
 
-pub fn create(client: &Client, key: &str, a: &Wanted) -> Result<Receipt, Fault> {
+pub fn create(client: &Client, key: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &change.appointment;
     let signs = written_as(a)?;
     look_before(client, a, None)?;
     let kind = a.appointment_type.as_deref().map(|id| client.appointment_type(id)).transpose()?.flatten();
@@ -28,7 +29,7 @@ pub fn create(client: &Client, key: &str, a: &Wanted) -> Result<Receipt, Fault> 
     let confirmed = if a.confirmed { client.confirmed_status()? } else { None };
     let body = requests::new_appointment(&client.settings, key, a, pattern, confirmed)?;
     let answer = client.post(PATH, &body)?;
-    let made = client::receipt(&answer, "AptNum", || find(client, key, a))?;
+    let made = client::receipt(&answer, "AptNum", || find(client, key, change))?;
     if let Some(other) = taken_meanwhile(client, a, &made.id) {
         // Theirs stays, whoever was first: ours can be offered another time.
         match client.put(&path(&made.id, "/Break"), &requests::broken(&client.settings)) {
@@ -39,9 +40,10 @@ pub fn create(client: &Client, key: &str, a: &Wanted) -> Result<Receipt, Fault> 
     Ok(Receipt { version: read(client, &made.id).ok().flatten().map(|row| map::version(&row)), ..made })
 }
 
-pub fn reschedule(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
+pub fn reschedule(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &change.appointment;
     let row = existing(client, a)?;
-    if stands(&row, a) {
+    if stands(client, &row, a) {
         return Ok(receipt(&row));
     }
     if row.apt_status.0 != "Scheduled" {
@@ -63,7 +65,8 @@ pub fn reschedule(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
 }
 
 /// What is off the schedule already is as cancelled as it was to be.
-pub fn cancel(client: &Client, a: &Wanted, reason: Option<&str>) -> Result<Receipt, Fault> {
+pub fn cancel(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let (a, reason) = (&change.appointment, change.reason.as_deref());
     let Some(row) = read(client, &a.id)? else { return Ok(Receipt::of(&a.id)) };
     if map::is_off(&row) {
         return Ok(receipt(&row));
@@ -83,27 +86,30 @@ pub fn cancel(client: &Client, a: &Wanted, reason: Option<&str>) -> Result<Recei
     Ok(Receipt::of(&a.id))
 }
 
-pub fn confirm(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
+pub fn confirm(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &change.appointment;
     let row = on_schedule(client, a)?;
-    if is_confirmed(client, &row) != a.confirmed {
+    if !is_confirmed(client, &row, a) {
         client.put(&path(&a.id, "/Confirm"), &requests::confirmation(a.confirmed))?;
     }
     Ok(receipt(&row))
 }
 
-pub fn check_in(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
+pub fn check_in(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &change.appointment;
     let row = on_schedule(client, a)?;
     let at = a.checkin_at.unwrap_or_else(clock::now);
-    if map::arrived(&row).is_none_or(|arrived| a.checkin_at.is_some() && arrived != at) {
+    if !has_arrived(client, &row, a) {
         client.put(&path(&a.id, ""), &json!({"DateTimeArrived": time::text(at)}))?;
     }
     Ok(receipt(&row))
 }
 
 /// The note as a whole: to append to it twice would show.
-pub fn note(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
+pub fn note(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &change.appointment;
     let row = existing(client, a)?;
-    if !is_noted(&row, a) {
+    if !is_noted(client, &row, a) {
         let note = Note { text: a.note.clone(), ..NOTES.read(&row.note) };
         client.put(&path(&a.id, ""), &json!({"Note": NOTES.written(&note)}))?;
     }
@@ -111,8 +117,8 @@ pub fn note(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
 }
 
 /// The appointment of this patient that carries a key, wherever it was moved since.
-pub fn find(client: &Client, key: &str, a: &Wanted) -> Result<Option<Receipt>, Fault> {
-    let Some(patient) = &a.patient else { return Ok(None) };
+pub fn find(client: &Client, key: &str, change: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
+    let Some(patient) = &change.appointment.patient else { return Ok(None) };
     let rows: Vec<Appointment> = client.all(PATH, &[("PatNum", patient.clone())])?;
     let ours: Vec<&Appointment> = rows.iter().filter(|row| NOTES.carries(&row.note, key)).collect();
     if ours.len() > 1 {
@@ -122,15 +128,16 @@ pub fn find(client: &Client, key: &str, a: &Wanted) -> Result<Option<Receipt>, F
 }
 
 /// Changes carry no key: they are written where the appointment is as it was to be.
-pub fn find_change(
+pub fn is_so(
     client: &Client,
     change: &AppointmentChange,
-    is_so: impl Fn(&Appointment) -> bool,
+    is_so: fn(&Client, &Appointment, &Wanted) -> bool,
 ) -> Result<Option<Receipt>, Fault> {
-    Ok(read(client, &change.appointment.id)?.filter(|row| is_so(row)).map(|row| receipt(&row)))
+    let row = read(client, &change.appointment.id)?;
+    Ok(row.filter(|row| is_so(client, row, &change.appointment)).map(|row| receipt(&row)))
 }
 
-pub fn stands(row: &Appointment, a: &Wanted) -> bool {
+pub fn stands(_: &Client, row: &Appointment, a: &Wanted) -> bool {
     time::instant(&row.apt_date_time) == Some(a.start)
         && pattern::seconds(&row.pattern) == Some(a.end - a.start)
         && (a.operatory.is_none() || row.op.id() == a.operatory)
@@ -138,16 +145,20 @@ pub fn stands(row: &Appointment, a: &Wanted) -> bool {
         && !map::is_off(row)
 }
 
-pub fn is_confirmed(client: &Client, row: &Appointment) -> bool {
-    client.settings.confirmed.contains(&row.confirmed_name.trim().to_lowercase())
+pub fn is_confirmed(client: &Client, row: &Appointment, a: &Wanted) -> bool {
+    map::is_confirmed(client, row) == a.confirmed
 }
 
-pub fn has_arrived(row: &Appointment, a: &Wanted) -> bool {
+pub fn has_arrived(_: &Client, row: &Appointment, a: &Wanted) -> bool {
     map::arrived(row).is_some_and(|at| a.checkin_at.is_none_or(|wanted| wanted == at))
 }
 
-pub fn is_noted(row: &Appointment, a: &Wanted) -> bool {
+pub fn is_noted(_: &Client, row: &Appointment, a: &Wanted) -> bool {
     same_text(NOTES.read(&row.note).text.as_deref(), a.note.as_deref())
+}
+
+pub fn is_off(_: &Client, row: &Appointment, _: &Wanted) -> bool {
+    map::is_off(row)
 }
 
 /// The signs of the pattern; an error for a time the API cannot name.
@@ -213,5 +224,5 @@ fn receipt(row: &Appointment) -> Receipt {
 }
 
 fn path(id: &str, verb: &str) -> String {
-    format!("{PATH}/{}{verb}", adapter_sdk::http::encode(id))
+    format!("{}{verb}", client::record(PATH, id))
 }

@@ -18,7 +18,7 @@ use crate::{
         Procedure, ProcedureCode, Recall, RecallType, TreatPlan, TreatPlanAttach,
     },
     time,
-    values::{NOTES, Num},
+    values::{MODES, NOTES, Num},
 };
 
 /// Prefixes of what three tables number from one.
@@ -108,19 +108,11 @@ pub fn of_medication(row: &MedicationPat) -> Result<records::PatientHistoryItem,
 }
 
 pub fn commlog(_: &Client, log: Commlog) -> Mapped {
-    let mode = match log.mode.as_str() {
-        "Email" | "Email and Text" | "EmailAndText" => CommunicationMode::Email,
-        "Mail" => CommunicationMode::Mail,
-        "Phone" | "Phone and Text" | "PhoneAndText" => CommunicationMode::Phone,
-        "In Person" | "InPerson" => CommunicationMode::InPerson,
-        "Text" => CommunicationMode::Text,
-        _ => CommunicationMode::None,
-    };
     Ok(Record::CommunicationLog(records::CommunicationLog {
         id: id(log.commlog_num)?,
         patient: id(log.pat_num)?,
         note: NOTES.read(&log.note).text.unwrap_or_default(),
-        mode,
+        mode: MODES.meaning(&log.mode).unwrap_or(CommunicationMode::None),
         direction: match log.sent_or_received.as_str() {
             "Received" => CommunicationDirection::Received,
             _ => CommunicationDirection::Sent,

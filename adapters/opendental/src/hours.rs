@@ -26,7 +26,7 @@ pub fn working_hours(client: &Client, week: &Week) -> Mapped {
     let providers: Vec<Schedule> = client.all("/schedules", &requests::schedules("Provider", from, to))?;
     let practice: Vec<Schedule> = client.all("/schedules", &requests::schedules("Practice", from, to))?;
     let rooms = client.operatories()?;
-    let closes = client.settings.day_notes_close;
+    let closes = client.settings.day_notes == "close";
     let mut hours = Vec::new();
     for row in &providers {
         let Some(span) = stretch(row) else { continue };

@@ -15,7 +15,7 @@ use crate::{
         Adjustment, Aging, Definition, Fee, FeeSched, InsPlan, InsSub, PatPlan, Patient, PaySplit, Payment, Procedure,
     },
     time,
-    values::{NOTES, Num, TRANSACTION},
+    values::{NOTES, Num, RELATIONSHIPS, TRANSACTION},
 };
 
 pub fn fee_schedule(_: &Client, schedule: FeeSched) -> Mapped {
@@ -75,7 +75,7 @@ pub fn coverages(client: &Client, subscription: InsSub) -> Mapped {
             id: id(patient.pat_plan_num)?,
             patient: id(patient.pat_num)?,
             plan: id(subscription.plan_num)?,
-            relation: relation(&patient.relationship),
+            relation: RELATIONSHIPS.meaning(&patient.relationship).unwrap_or(Relation::Other),
             priority: u32::try_from(patient.ordinal.0).ok().filter(|ordinal| (1..=1_000).contains(ordinal)),
             subscriber: subscription.subscriber.id(),
             subscriber_name: None,
@@ -89,21 +89,6 @@ pub fn coverages(client: &Client, subscription: InsSub) -> Mapped {
         }))
     };
     Ok(Shown::Records(covered.iter().map(coverage).collect::<Result<_, String>>()?))
-}
-
-fn relation(text: &str) -> Relation {
-    match text {
-        "Self" => Relation::Oneself,
-        "Spouse" => Relation::Spouse,
-        "Child" => Relation::Child,
-        "Employee" => Relation::Employee,
-        "HandicapDep" => Relation::HandicapDep,
-        "SignifOther" => Relation::SignifOther,
-        "InjuredPlantiff" | "InjuredPlaintiff" => Relation::InjuredPlaintiff,
-        "LifePartner" => Relation::LifePartner,
-        "Dependent" => Relation::Dependent,
-        _ => Relation::Other,
-    }
 }
 
 /// What is complete is charged for.

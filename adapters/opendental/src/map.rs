@@ -42,7 +42,7 @@ pub fn operatory(client: &Client, o: Operatory) -> Mapped {
         name: o.op_name.some().or_else(|| o.abbrev.some()).unwrap_or_else(|| o.operatory_num.to_string()),
         display_name: o.abbrev.some(),
         active: !o.is_hidden.0,
-        bookable_online: !o.is_hidden.0 && (o.is_web_sched.0 || !client.settings.web_sched_only),
+        bookable_online: !o.is_hidden.0 && (o.is_web_sched.0 || client.settings.online_operatories != "web_sched"),
         extra: extra([("hygiene", o.is_hygiene.0.then(|| "true".into())), ("clinic", o.clinic_num.id())]),
         ..records::Operatory::default()
     })
@@ -123,7 +123,6 @@ pub fn appointment(client: &Client, a: Appointment) -> Mapped {
     let Some(length) = pattern::seconds(&a.pattern) else { return Ok(no_place(&a, "its pattern is none")) };
     let note = NOTES.read(&a.note);
     let (text, reason) = if is_off(&a) { without_reason(note.text) } else { (note.text, None) };
-    let confirmed = client.settings.confirmed.contains(&a.confirmed_name.trim().to_lowercase());
     Ok(Record::Appointment(records::Appointment {
         id: id(a.apt_num)?,
         patient: a.pat_num.id(),
@@ -134,7 +133,7 @@ pub fn appointment(client: &Client, a: Appointment) -> Mapped {
         end: start + length,
         note: text,
         cancelled: is_off(&a),
-        confirmed: confirmed || a.apt_status.0 == "Complete",
+        confirmed: is_confirmed(client, &a) || a.apt_status.0 == "Complete",
         checkin_at: arrived(&a),
         checked_out_at: time::instant(&a.date_time_dismissed).filter(|at| is_moment(*at)),
         write_key: note.key,
@@ -180,6 +179,11 @@ fn without_reason(text: Option<String>) -> (Option<String>, Option<String>) {
 /// On the schedule no more.
 pub fn is_off(row: &Appointment) -> bool {
     matches!(row.apt_status.as_str(), "Broken" | "UnschedList")
+}
+
+/// By a status that the office says means it.
+pub fn is_confirmed(client: &Client, row: &Appointment) -> bool {
+    client.settings.confirmed.contains(&row.confirmed_name.trim().to_lowercase())
 }
 
 pub fn arrived(row: &Appointment) -> Option<i64> {

@@ -6,7 +6,7 @@ use adapter_sdk::{
     language,
     money::{self, Cents},
     notes::Note,
-    records::{self, CommunicationDirection, CommunicationMode, Gender, Relation},
+    records::{self, CommunicationDirection, Gender},
     streams::Ask,
     time::plus_days,
     warn,
@@ -18,7 +18,7 @@ use crate::{
     responses::{Appointment, InsSub},
     settings::Settings,
     time,
-    values::{NOTES, Num, TRANSACTION},
+    values::{MODES, NOTES, Num, RELATIONSHIPS, TRANSACTION},
 };
 
 /// Categories of definitions.
@@ -82,15 +82,14 @@ pub fn schedules(kind: &str, from: &str, to: &str) -> Query {
 pub fn patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> {
     let address = p.address.clone().unwrap_or_default();
     let cell = p.cell_phone.clone().or_else(|| p.primary_phone.clone());
-    let text_messages = if p.unsubscribed_sms { Some("No") } else { None };
     json::object([
         ("LName", p.last_name.as_str().into()),
         ("FName", p.first_name.as_str().into()),
         ("MiddleI", text(&p.middle_name)),
-        ("PatStatus", status(p).map_or(Value::Null, Value::from)),
-        ("Gender", p.gender.map(gender).map_or(Value::Null, Value::from)),
+        ("PatStatus", json!(status(p))),
+        ("Gender", json!(p.gender.map(gender))),
         ("Birthdate", text(&p.date_of_birth)),
-        ("SSN", p.ssn.as_deref().map_or(Value::Null, |ssn| digits(ssn).into())),
+        ("SSN", json!(p.ssn.as_deref().map(digits))),
         ("Address", text(&address.line1)),
         ("Address2", text(&address.line2)),
         ("City", text(&address.city)),
@@ -104,34 +103,34 @@ pub fn patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> 
         ("PriProv", number(&p.provider)),
         ("BillingType", text(&p.billing_type)),
         ("ChartNumber", kept("chart id", &p.chart_id, |id| id.chars().count() <= CHART_NUMBER)),
-        ("Language", p.preferred_language.as_deref().and_then(language::three).map_or(Value::Null, Value::from)),
-        ("TxtMsgOk", text_messages.map_or(Value::Null, Value::from)),
-        ("ClinicNum", settings.clinic.filter(|_| p.id.is_empty()).map_or(Value::Null, Value::from)),
+        ("Language", json!(p.preferred_language.as_deref().and_then(language::three))),
+        ("TxtMsgOk", json!(p.unsubscribed_sms.then_some("No"))),
+        ("ClinicNum", json!(settings.clinic.filter(|_| p.id.is_empty()))),
     ])
 }
 
-/// What the API is told of a patient who has none of it.
-const NONE: [(&str, &str); 13] = [
-    ("MiddleI", ""),
-    ("Gender", "Unknown"),
-    ("Birthdate", "0001-01-01"),
-    ("Address", ""),
-    ("Address2", ""),
-    ("City", ""),
-    ("State", ""),
-    ("Zip", ""),
-    ("HmPhone", ""),
-    ("WkPhone", ""),
-    ("WirelessPhone", ""),
-    ("Email", ""),
-    ("Language", ""),
+/// The API's words for what is not known.
+const UNKNOWN: [(&str, &str); 2] = [("Gender", "Unknown"), ("Birthdate", "0001-01-01")];
+/// What is emptied of a patient who has none of it.
+const EMPTIED: [&str; 11] = [
+    "MiddleI",
+    "Address",
+    "Address2",
+    "City",
+    "State",
+    "Zip",
+    "HmPhone",
+    "WkPhone",
+    "WirelessPhone",
+    "Email",
+    "Language",
 ];
 
 /// The fields of a patient who is there: what they have no more is emptied. What the office fills in itself, such as a provider and a
 /// chart number, is not named where it is not known.
 pub fn changed_patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> {
     let mut fields = patient(settings, p);
-    for (name, none) in NONE {
+    for (name, none) in EMPTIED.map(|name| (name, "")).into_iter().chain(UNKNOWN) {
         fields.entry(name).or_insert_with(|| none.into());
     }
     fields
@@ -157,9 +156,9 @@ pub fn new_appointment(
         ("Pattern", pattern.into()),
         ("Note", noted(a.note.as_deref(), key, None)),
         ("ProvNum", number(&a.provider)),
-        ("ClinicNum", settings.clinic.map_or(Value::Null, Value::from)),
+        ("ClinicNum", json!(settings.clinic)),
         ("AppointmentTypeNum", number(&a.appointment_type)),
-        ("Confirmed", confirmed.map_or(Value::Null, |status| status.0.into())),
+        ("Confirmed", json!(confirmed)),
     ]))
 }
 
@@ -197,14 +196,6 @@ pub fn confirmation(confirmed: bool) -> Value {
 }
 
 pub fn commlog(settings: &Settings, key: &str, log: &records::CommunicationLog) -> Value {
-    let mode = match log.mode {
-        CommunicationMode::Email => "Email",
-        CommunicationMode::Mail => "Mail",
-        CommunicationMode::Phone => "Phone",
-        CommunicationMode::InPerson => "In Person",
-        CommunicationMode::Text => "Text",
-        CommunicationMode::None => "None",
-    };
     let direction = match log.direction {
         CommunicationDirection::Sent => "Sent",
         CommunicationDirection::Received => "Received",
@@ -213,8 +204,8 @@ pub fn commlog(settings: &Settings, key: &str, log: &records::CommunicationLog) 
         ("PatNum", number(&Some(log.patient.clone()))),
         ("Note", noted(Some(&log.note), key, None)),
         ("CommDateTime", time::text(log.occurred_at).into()),
-        ("commType", settings.commlog_type.as_deref().map_or(Value::Null, Value::from)),
-        ("Mode_", mode.into()),
+        ("commType", json!(settings.commlog_type)),
+        ("Mode_", json!(MODES.word(log.mode))),
         ("SentOrReceived", direction.into()),
     ])
 }
@@ -238,7 +229,7 @@ pub fn plan(key: &str, plan: &records::InsurancePlan, carrier: Num) -> Value {
         ("GroupName", text(&plan.employer_name)),
         ("GroupNum", text(&plan.group_number)),
         ("FeeSched", number(&plan.fee_schedule)),
-        ("MonthRenew", plan.benefit_year_renewal_month.map_or(Value::Null, Value::from)),
+        ("MonthRenew", json!(plan.benefit_year_renewal_month)),
         ("PlanNote", noted(None, key, None)),
     ])
 }
@@ -263,19 +254,9 @@ pub fn is_subscription(row: &InsSub, c: &records::Coverage, subscriber: &str, su
 }
 
 pub fn coverage(c: &records::Coverage, subscription: &str) -> Result<Value, Fault> {
-    let relationship = match c.relation {
-        Relation::Oneself => "Self",
-        Relation::Spouse => "Spouse",
-        Relation::Child => "Child",
-        Relation::Employee => "Employee",
-        Relation::HandicapDep => "HandicapDep",
-        Relation::SignifOther => "SignifOther",
-        // As the documentation spells it.
-        Relation::InjuredPlaintiff => "InjuredPlantiff",
-        Relation::LifePartner => "LifePartner",
-        Relation::Dependent => "Dependent",
-        Relation::Other => return Err(Fault::rejected("Open Dental has no relationship `other` to a subscriber")),
-    };
+    let relationship = RELATIONSHIPS.word(c.relation);
+    let relationship =
+        relationship.ok_or_else(|| Fault::rejected("Open Dental has no relationship `other` to a subscriber"))?;
     Ok(object([
         ("PatNum", number(&Some(c.patient.clone()))),
         ("InsSubNum", number(&Some(subscription.to_owned()))),

@@ -1,7 +1,7 @@
 //! The API's rows. Fields an older version does not show are empty.
 
 use adapter_sdk::money::Cents;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::values::{Flag, Num, Text};
 
@@ -13,7 +13,7 @@ pub trait Row: serde::de::DeserializeOwned {
 macro_rules! rows {
     ($($(#[$doc:meta])* $row:ident $key:literal { $($(#[$rename:meta])* $field:ident: $kind:ty,)* })*) => {
         $($(#[$doc])*
-        #[derive(Clone, Debug, Default, Deserialize)]
+        #[derive(Clone, Debug, Default, Deserialize, Serialize)]
         #[serde(rename_all = "PascalCase", default)]
         pub struct $row {
             $($(#[$rename])* pub $field: $kind,)*

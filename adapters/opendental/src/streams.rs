@@ -161,7 +161,7 @@ fn parts<T: Row>(client: &Client, row: Result<T, String>, map: fn(&Client, T) ->
 }
 
 fn seldom(client: &Client) -> Whole {
-    Whole::After(client.settings.whole_minutes)
+    Whole::After(client.settings.whole_pass_minutes)
 }
 
 fn by_patient(client: &Client) -> Whole {

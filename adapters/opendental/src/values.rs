@@ -1,8 +1,12 @@
 //! Values as the API writes them: numbers as numbers or texts, booleans as texts. Amounts are numbers of any precision: it computes with floating
 //! point, and shows it.
 
-use adapter_sdk::notes::Style;
-use serde::{Deserialize, Deserializer};
+use adapter_sdk::{
+    notes::Style,
+    records::{CommunicationMode, Relation},
+    vocabulary::Vocabulary,
+};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// Where write keys are kept: at the end of a note, of which the EHR gives line breaks back as spaces. The API has no field for them, and
@@ -11,8 +15,36 @@ pub const NOTES: Style = Style { gap: " ", begin: "[ref:", between: " ", equals:
 /// The name of the identifier of a payment's transaction at its processor.
 pub const TRANSACTION: &str = "tx";
 
+pub const RELATIONSHIPS: Vocabulary<Relation> = Vocabulary(&[
+    ("Self", Relation::Oneself),
+    ("Spouse", Relation::Spouse),
+    ("Child", Relation::Child),
+    ("Employee", Relation::Employee),
+    ("HandicapDep", Relation::HandicapDep),
+    ("SignifOther", Relation::SignifOther),
+    // As the documentation spells it.
+    ("InjuredPlantiff", Relation::InjuredPlaintiff),
+    ("InjuredPlaintiff", Relation::InjuredPlaintiff),
+    ("LifePartner", Relation::LifePartner),
+    ("Dependent", Relation::Dependent),
+]);
+
+pub const MODES: Vocabulary<CommunicationMode> = Vocabulary(&[
+    ("None", CommunicationMode::None),
+    ("Email", CommunicationMode::Email),
+    ("Email and Text", CommunicationMode::Email),
+    ("EmailAndText", CommunicationMode::Email),
+    ("Mail", CommunicationMode::Mail),
+    ("Phone", CommunicationMode::Phone),
+    ("Phone and Text", CommunicationMode::Phone),
+    ("PhoneAndText", CommunicationMode::Phone),
+    ("In Person", CommunicationMode::InPerson),
+    ("InPerson", CommunicationMode::InPerson),
+    ("Text", CommunicationMode::Text),
+]);
+
 /// A key of the database; 0 where there is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Num(pub u64);
 
 impl Num {
@@ -46,7 +78,7 @@ impl<'de> Deserialize<'de> for Num {
 }
 
 /// `"true"` or `"false"`, in any case.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Flag(pub bool);
 
 impl<'de> Deserialize<'de> for Flag {
@@ -62,7 +94,7 @@ impl<'de> Deserialize<'de> for Flag {
 }
 
 /// A text; empty where there is none, and what the API gives as a number.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Text(pub String);
 
 impl Text {
