@@ -95,6 +95,11 @@ impl From<Record> for Shown {
     }
 }
 
+/// A row that is this record.
+pub fn shown(record: Record) -> Mapped {
+    Ok(record.into())
+}
+
 /// How rows become records.
 pub struct Rows<C: 'static> {
     /// The field with a row's id, a text or a number.
