@@ -7,7 +7,7 @@ use adapter_sdk::{
         self, CommunicationDirection, CommunicationMode, HistoryCategory, IntervalUnit, ProcedureStatus,
         TreatmentPlanStatus,
     },
-    streams::{Mapped, Shown},
+    streams::{Mapped, Shown, shown},
 };
 
 use crate::{
@@ -45,17 +45,16 @@ pub fn medication(_: &Client, def: Medication) -> Mapped {
 }
 
 fn item(prefix: &str, category: HistoryCategory, key: Num, called: &str, hidden: bool) -> Mapped {
-    Ok(Record::HistoryItem(records::HistoryItem {
+    shown(Record::HistoryItem(records::HistoryItem {
         id: format!("{prefix}{}", id(key)?),
         category,
         name: name(called, key),
         extra: extra([("hidden", hidden.then(|| "true".into()))]),
-    })
-    .into())
+    }))
 }
 
 pub fn disease(_: &Client, disease: Disease) -> Mapped {
-    Ok(Record::PatientHistoryItem(of_disease(&disease)?).into())
+    shown(Record::PatientHistoryItem(of_disease(&disease)?))
 }
 
 /// Allergies and medications are listed by patient only.
@@ -108,7 +107,7 @@ pub fn of_medication(row: &MedicationPat) -> Result<records::PatientHistoryItem,
 }
 
 pub fn commlog(_: &Client, log: Commlog) -> Mapped {
-    Ok(Record::CommunicationLog(records::CommunicationLog {
+    shown(Record::CommunicationLog(records::CommunicationLog {
         id: id(log.commlog_num)?,
         patient: id(log.pat_num)?,
         note: NOTES.read(&log.note).text.unwrap_or_default(),
@@ -119,29 +118,26 @@ pub fn commlog(_: &Client, log: Commlog) -> Mapped {
         },
         occurred_at: time::instant(&log.comm_date_time).ok_or_else(|| "it has no time".to_owned())?,
         extra: extra([("type", log.type_name.some())]),
-    })
-    .into())
+    }))
 }
 
 pub fn code_category(_: &Client, def: Definition) -> Mapped {
-    Ok(Record::ProcedureCodeCategory(records::ProcedureCodeCategory {
+    shown(Record::ProcedureCodeCategory(records::ProcedureCodeCategory {
         id: id(def.def_num)?,
         name: name(&def.item_name, def.def_num),
         extra: extra([("hidden", def.is_hidden.0.then(|| "true".into()))]),
-    })
-    .into())
+    }))
 }
 
 pub fn procedure_code(_: &Client, code: ProcedureCode) -> Mapped {
-    Ok(Record::ProcedureCode(records::ProcedureCode {
+    shown(Record::ProcedureCode(records::ProcedureCode {
         id: id(code.code_num)?,
         code: code.proc_code.some().ok_or_else(|| "it has no code".to_owned())?,
         description: name(&code.descript, code.code_num),
         category: code.proc_cat.id(),
         active: true,
         extra: Vec::new(),
-    })
-    .into())
+    }))
 }
 
 pub fn procedure(client: &Client, p: Procedure) -> Mapped {
@@ -156,7 +152,7 @@ pub fn procedure(client: &Client, p: Procedure) -> Mapped {
         _ => return Ok(Shown::Nothing),
     };
     let teeth = [&p.tooth_num, &p.tooth_range].into_iter().flat_map(|text| text.split(','));
-    Ok(Record::Procedure(records::Procedure {
+    shown(Record::Procedure(records::Procedure {
         id: id(p.proc_num)?,
         patient: p.pat_num.id(),
         provider: p.prov_num.id(),
@@ -168,11 +164,9 @@ pub fn procedure(client: &Client, p: Procedure) -> Mapped {
         surface: p.surf.some(),
         fee: Some(price(&p).money(&client.settings.currency)),
         start_date: time::day(&p.proc_date),
-        end_date: None,
-        treatment_plans: Vec::new(),
         extra: extra([("status", p.proc_status.some())]),
-    })
-    .into())
+        ..records::Procedure::default()
+    }))
 }
 
 /// Of all its units.
@@ -195,29 +189,27 @@ pub fn treatment_plan(client: &Client, plan: TreatPlan) -> Mapped {
         _ if plan.is_signed.0 => TreatmentPlanStatus::Accepted,
         _ => TreatmentPlanStatus::Proposed,
     };
-    Ok(Record::TreatmentPlan(records::TreatmentPlan {
+    shown(Record::TreatmentPlan(records::TreatmentPlan {
         id: key,
         name: plan.heading.some(),
         patient: plan.pat_num.id(),
         status: Some(status),
         procedures: procedures.into_iter().filter_map(Num::id).take(MOST).collect(),
         extra: extra([("status", plan.status.some())]),
-    })
-    .into())
+    }))
 }
 
 pub fn recall_type(_: &Client, kind: RecallType) -> Mapped {
     // Without an interval it is not a recurring one.
     let Some((number, unit)) = interval(&kind.default_interval) else { return Ok(Shown::Nothing) };
-    Ok(Record::RecallType(records::RecallType {
+    shown(Record::RecallType(records::RecallType {
         id: id(kind.recall_type_num)?,
         name: name(&kind.description, kind.recall_type_num),
         description: None,
         interval_number: number,
         interval_unit: unit,
         extra: Vec::new(),
-    })
-    .into())
+    }))
 }
 
 /// `1y6m20d`: months where there are years and months; the days that a date of return leaves are not told apart from it.
@@ -250,7 +242,7 @@ fn interval(text: &str) -> Option<(u32, IntervalUnit)> {
 }
 
 pub fn recall(_: &Client, recall: Recall) -> Mapped {
-    Ok(Record::PatientRecall(records::PatientRecall {
+    shown(Record::PatientRecall(records::PatientRecall {
         id: id(recall.recall_num)?,
         patient: recall.pat_num.id(),
         appointment: None,
@@ -260,28 +252,5 @@ pub fn recall(_: &Client, recall: Recall) -> Mapped {
             ("disabled", recall.is_disabled.0.then(|| "true".into())),
             ("interval", recall.recall_interval.some()),
         ]),
-    })
-    .into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn intervals_have_one_unit() {
-        for (text, expected) in [
-            ("6m1d", Some((6, IntervalUnit::Month))),
-            ("1y", Some((1, IntervalUnit::Year))),
-            ("1y6m20d", Some((18, IntervalUnit::Month))),
-            ("0y0m3w0d", Some((3, IntervalUnit::Week))),
-            ("10d", Some((10, IntervalUnit::Day))),
-            ("", None),
-            ("soon", None),
-            ("0d", None),
-            ("999y11m", None),
-        ] {
-            assert_eq!(interval(text), expected, "{text}");
-        }
-    }
+    }))
 }

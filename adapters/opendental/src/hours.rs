@@ -82,14 +82,12 @@ fn hour(row: &Schedule, operatory: Option<Num>, (begin, end): Stretch, n: usize)
         operatory: operatory.and_then(Num::id),
         begin_time: clock(begin),
         end_time: clock(end),
-        days: Vec::new(),
         specific_date: time::day(&row.sched_date),
-        recurrence: None,
         kind: HourKind::WorkingHour,
-        appointment_types: Vec::new(),
         label: row.note.some(),
         active: true,
         extra: extra([]),
+        ..records::WorkingHour::default()
     })
 }
 
@@ -149,54 +147,4 @@ fn minute(text: &str) -> Option<u32> {
     let mut parts = text.trim().split(':').map(|part| part.parse::<u32>().ok());
     let (hour, minute) = (parts.next()??, parts.next()??);
     (hour < 24 && minute < 60).then_some(hour * 60 + minute)
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use serde_json::{from_value, json};
-
-    use super::*;
-
-    fn practice(date: &str, start: &str, stop: &str) -> Schedule {
-        from_value(json!({"SchedDate": date, "StartTime": start, "StopTime": stop, "SchedType": "Practice"})).unwrap()
-    }
-
-    #[test]
-    fn the_practices_entries_open_and_close() {
-        let (day, hours) = ("2026-12-01", (480, 1_020));
-        let holiday = practice(day, "00:00:00", "00:00:00");
-        let (morning, evening) = (practice(day, "07:00:00", "12:00:00"), practice(day, "13:00:00", "20:00:00"));
-        assert_eq!(open_on(day, hours, &[], true), [hours]);
-        assert_eq!(open_on("2026-12-02", hours, std::slice::from_ref(&holiday), true), [hours]);
-        assert!(open_on(day, hours, std::slice::from_ref(&holiday), true).is_empty());
-        assert_eq!(open_on(day, hours, &[holiday], false), [hours]);
-        assert_eq!(open_on(day, hours, &[evening, morning], true), [(480, 720), (780, 1_020)]);
-    }
-
-    #[test]
-    fn entries_without_operatories_are_for_the_providers_own() {
-        let room = |n: u64, dentist: u64, hidden: &str| -> Operatory {
-            from_value(json!({"OperatoryNum": n, "ProvDentist": dentist, "IsHidden": hidden})).unwrap()
-        };
-        let rooms = [room(1, 7, "false"), room(2, 8, "false"), room(3, 7, "true")];
-        let entry = |operatories: &str, provider: u64| -> Schedule {
-            from_value(json!({"ProvNum": provider.to_string(), "operatories": operatories})).unwrap()
-        };
-        assert_eq!(rooms_of(&entry("2,1,9", 7), &rooms, true), [Some(Num(2)), Some(Num(1))]);
-        assert_eq!(rooms_of(&entry("", 7), &rooms, true), [Some(Num(1))]);
-        assert_eq!(rooms_of(&entry("", 9), &rooms, true), [None]);
-        assert!(rooms_of(&entry("", 9), &rooms, false).is_empty());
-    }
-
-    #[test]
-    fn times_of_day() {
-        let entry = |start: &str, stop: &str| stretch(&practice("2026-12-01", start, stop));
-        assert_eq!(entry("08:30:00", "12:00:00"), Some((510, 720)));
-        assert_eq!(entry("20:00:00", "00:00:00"), Some((1_200, 1_440)));
-        assert_eq!(entry("00:00:00", "23:59:00"), Some((0, 1_440)));
-        for none in [("00:00:00", "00:00:00"), ("12:00:00", "08:00:00"), ("", "08:00:00"), ("25:00:00", "26:00:00")] {
-            assert_eq!(entry(none.0, none.1), None, "{none:?}");
-        }
-    }
 }

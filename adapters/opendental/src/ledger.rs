@@ -4,7 +4,7 @@ use adapter_sdk::{
     Record,
     money::Cents,
     records::{self, AdjustmentAction, Relation},
-    streams::{Mapped, Shown},
+    streams::{Mapped, Shown, shown},
 };
 
 use crate::{
@@ -19,32 +19,30 @@ use crate::{
 };
 
 pub fn fee_schedule(_: &Client, schedule: FeeSched) -> Mapped {
-    Ok(Record::FeeSchedule(records::FeeSchedule {
+    shown(Record::FeeSchedule(records::FeeSchedule {
         id: id(schedule.fee_sched_num)?,
         name: name(&schedule.description, schedule.fee_sched_num),
         active: Some(!schedule.is_hidden.0),
         extra: extra([("type", schedule.fee_sched_type.some())]),
-    })
-    .into())
+    }))
 }
 
 pub fn fee(client: &Client, fee: Fee) -> Mapped {
-    Ok(Record::Fee(records::Fee {
+    shown(Record::Fee(records::Fee {
         id: id(fee.fee_num)?,
         fee_schedule: id(fee.fee_sched)?,
         procedure_code: fee.code_num.id(),
         code: None,
         amount: fee.amount.money(&client.settings.currency),
         extra: extra([("clinic", fee.clinic_num.id()), ("provider", fee.prov_num.id())]),
-    })
-    .into())
+    }))
 }
 
 /// The plan's name is its carrier's, as staff see it; the group's name is usually the employer's.
 pub fn insurance_plan(client: &Client, plan: InsPlan) -> Mapped {
     let carrier = client.carriers()?.get(&plan.carrier_num).cloned().unwrap_or_default();
     let address = address([&carrier.address, &carrier.address2, &carrier.city, &carrier.state, &carrier.zip]);
-    Ok(Record::InsurancePlan(records::InsurancePlan {
+    shown(Record::InsurancePlan(records::InsurancePlan {
         id: id(plan.plan_num)?,
         payer_id: carrier.elect_id.some(),
         name: carrier.carrier_name.some().unwrap_or_else(|| name(&plan.group_name, plan.plan_num)),
@@ -59,8 +57,7 @@ pub fn insurance_plan(client: &Client, plan: InsPlan) -> Mapped {
             ("medical", plan.is_medical.0.then(|| "true".into())),
             ("note", NOTES.read(&plan.plan_note).text),
         ]),
-    })
-    .into())
+    }))
 }
 
 /// The coverages that rest on one subscription.
@@ -96,29 +93,26 @@ pub fn charge(client: &Client, p: Procedure) -> Mapped {
     if p.proc_status.0 != "C" {
         return Ok(gone(p.proc_num));
     }
-    Ok(Record::Charge(records::Charge {
+    shown(Record::Charge(records::Charge {
         id: id(p.proc_num)?,
         patient: p.pat_num.id(),
-        guarantor: None,
         provider: p.prov_num.id(),
         procedure: p.proc_num.id(),
         procedure_code: p.code.some(),
         description: p.name.some(),
         fee: Some(price(&p).money(&client.settings.currency)),
         charged_at: time::day(&p.proc_date),
-        extra: Vec::new(),
-    })
-    .into())
+        ..records::Charge::default()
+    }))
 }
 
 pub fn payment_type(_: &Client, def: Definition) -> Mapped {
-    Ok(Record::PaymentType(records::PaymentType {
+    shown(Record::PaymentType(records::PaymentType {
         id: id(def.def_num)?,
         name: name(&def.item_name, def.def_num),
         active: !def.is_hidden.0,
         extra: Vec::new(),
-    })
-    .into())
+    }))
 }
 
 pub fn adjustment_type(_: &Client, def: Definition) -> Mapped {
@@ -127,14 +121,13 @@ pub fn adjustment_type(_: &Client, def: Definition) -> Mapped {
         "-" => AdjustmentAction::Credit,
         _ => AdjustmentAction::Unknown,
     };
-    Ok(Record::AdjustmentType(records::AdjustmentType {
+    shown(Record::AdjustmentType(records::AdjustmentType {
         id: id(def.def_num)?,
         name: name(&def.item_name, def.def_num),
         active: !def.is_hidden.0,
         action,
         extra: Vec::new(),
-    })
-    .into())
+    }))
 }
 
 pub fn payment(client: &Client, paid: Payment) -> Mapped {
@@ -145,15 +138,11 @@ pub fn payment(client: &Client, paid: Payment) -> Mapped {
     let (charge_splits, provider_splits) = (parts(|split| split.proc_num), parts(|split| split.prov_num));
     let only = |parts: &[records::Split]| if let [one] = parts { Some(one.id.clone()) } else { None };
     let note = NOTES.read(&paid.pay_note);
-    Ok(Record::Payment(records::Payment {
+    shown(Record::Payment(records::Payment {
         id: key,
         patient: paid.pat_num.id(),
-        guarantor: None,
         provider: only(&provider_splits),
         charge: only(&charge_splits),
-        claim: None,
-        payment_plan: None,
-        insurance_plan: None,
         payment_type: paid.pay_type.id(),
         amount: paid.pay_amt.money(&client.settings.currency),
         paid_at: time::day(&paid.pay_date),
@@ -165,8 +154,8 @@ pub fn payment(client: &Client, paid: Payment) -> Mapped {
             ("check_number", paid.check_num.some()),
             ("payment_plan", splits.iter().find_map(|split| split.pay_plan_num.id())),
         ]),
-    })
-    .into())
+        ..records::Payment::default()
+    }))
 }
 
 /// The splits of a payment by what they go to.
@@ -192,18 +181,14 @@ pub fn adjustments(client: &Client, patient: Patient) -> Mapped {
         Ok(Record::Adjustment(records::Adjustment {
             id: id(row.adj_num)?,
             patient: row.pat_num.id(),
-            guarantor: None,
             provider: row.prov_num.id(),
             charge: row.proc_num.id(),
-            claim: None,
             adjustment_type: row.adj_type.id(),
             amount: row.adj_amt.money(&client.settings.currency),
             adjusted_at: time::day(&row.adj_date),
             transaction_id: note.get(TRANSACTION).map(str::to_owned),
             description: note.text,
-            charge_splits: Vec::new(),
-            provider_splits: Vec::new(),
-            extra: Vec::new(),
+            ..records::Adjustment::default()
         }))
     };
     let rows: Vec<Adjustment> = client.of_patient("/adjustments", &id(patient.pat_num)?)?;
@@ -219,23 +204,16 @@ pub fn balance(client: &Client, guarantor: Patient) -> Mapped {
     let aging: Option<Aging> = client.one(&format!("/accountmodules/{key}"), "Aging")?;
     let Some(aging) = aging else { return Ok(Shown::Gone(key)) };
     let money = |cents: Cents| Some(cents.money(&client.settings.currency));
-    Ok(Record::GuarantorBalance(records::Balance {
+    shown(Record::GuarantorBalance(records::Balance {
         id: key.clone(),
-        patient: None,
         guarantor: Some(key),
         total: money(aging.total),
-        write_off_estimate: None,
         insurance_estimate: money(aging.ins_est),
         guarantor_portion: money(aging.est_bal),
         under30: money(aging.under30),
         from31_to60: money(aging.from31),
         from61_to90: money(aging.from61),
         over90: money(aging.over90),
-        billed_under30: None,
-        billed31_to60: None,
-        billed61_to90: None,
-        billed_over90: None,
-        extra: Vec::new(),
-    })
-    .into())
+        ..records::Balance::default()
+    }))
 }

@@ -2,7 +2,7 @@
 
 use adapter_sdk::{
     Record, language, records,
-    streams::{Mapped, Shown},
+    streams::{Mapped, Shown, shown},
     warn,
 };
 
@@ -20,7 +20,7 @@ pub fn provider(_: &Client, p: Provider) -> Mapped {
     let suffix = p.suffix.some().map(|suffix| format!(", {suffix}")).unwrap_or_default();
     let names = [p.f_name.some(), p.l_name.some()].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let display = p.preferred_name.some().unwrap_or_else(|| if names.is_empty() { p.abbr.0.clone() } else { names });
-    Ok(Record::Provider(records::Provider {
+    shown(Record::Provider(records::Provider {
         id: id(p.prov_num)?,
         first_name: p.f_name.some().unwrap_or_default(),
         middle_name: p.mi.some(),
@@ -32,12 +32,11 @@ pub fn provider(_: &Client, p: Provider) -> Mapped {
         inactive: p.is_hidden.0 || p.prov_status.0 == "Deleted",
         extra: extra([("abbreviation", p.abbr.some()), ("hygienist", p.is_secondary.0.then(|| "true".into()))]),
         ..records::Provider::default()
-    })
-    .into())
+    }))
 }
 
 pub fn operatory(client: &Client, o: Operatory) -> Mapped {
-    Ok(Record::Operatory(records::Operatory {
+    shown(Record::Operatory(records::Operatory {
         id: id(o.operatory_num)?,
         name: o.op_name.some().or_else(|| o.abbrev.some()).unwrap_or_else(|| o.operatory_num.to_string()),
         display_name: o.abbrev.some(),
@@ -45,8 +44,7 @@ pub fn operatory(client: &Client, o: Operatory) -> Mapped {
         bookable_online: !o.is_hidden.0 && (o.is_web_sched.0 || client.settings.online_operatories != "web_sched"),
         extra: extra([("hygiene", o.is_hygiene.0.then(|| "true".into())), ("clinic", o.clinic_num.id())]),
         ..records::Operatory::default()
-    })
-    .into())
+    }))
 }
 
 pub fn appointment_type(client: &Client, kind: AppointmentType) -> Mapped {
@@ -54,14 +52,13 @@ pub fn appointment_type(client: &Client, kind: AppointmentType) -> Mapped {
         return Ok(Shown::Nothing);
     }
     let minutes = pattern::seconds(&kind.pattern).map(|seconds| seconds / 60).filter(|minutes| *minutes <= 1_440);
-    Ok(Record::AppointmentType(records::AppointmentType {
+    shown(Record::AppointmentType(records::AppointmentType {
         id: id(kind.appointment_type_num)?,
         name: kind.appointment_type_name.some().unwrap_or_else(|| kind.appointment_type_num.to_string()),
         minutes: minutes.and_then(|m| u32::try_from(m).ok()).unwrap_or(client.settings.default_minutes),
         bookable_online: true,
         ..records::AppointmentType::default()
-    })
-    .into())
+    }))
 }
 
 pub fn patient(_: &Client, p: Patient) -> Mapped {
@@ -70,7 +67,7 @@ pub fn patient(_: &Client, p: Patient) -> Mapped {
         return Ok(Shown::Gone(patient));
     }
     let (work_phone, work_phone_extension) = extension(&p.wk_phone);
-    Ok(Record::Patient(records::Patient {
+    shown(Record::Patient(records::Patient {
         first_name: p.f_name.some().unwrap_or_default(),
         middle_name: p.middle_i.some(),
         last_name: p.l_name.some().unwrap_or_default(),
@@ -94,8 +91,7 @@ pub fn patient(_: &Client, p: Patient) -> Mapped {
         extra: extra([("preferred_name", p.preferred.some()), ("status", p.pat_status.some())]),
         id: patient,
         ..records::Patient::default()
-    })
-    .into())
+    }))
 }
 
 /// The API may refuse whatever is asked about one.
@@ -123,7 +119,7 @@ pub fn appointment(client: &Client, a: Appointment) -> Mapped {
     let Some(length) = pattern::seconds(&a.pattern) else { return Ok(no_place(&a, "its pattern is none")) };
     let note = NOTES.read(&a.note);
     let (text, reason) = if is_off(&a) { without_reason(note.text) } else { (note.text, None) };
-    Ok(Record::Appointment(records::Appointment {
+    shown(Record::Appointment(records::Appointment {
         id: id(a.apt_num)?,
         patient: a.pat_num.id(),
         provider: provider_of(&a),
@@ -140,8 +136,7 @@ pub fn appointment(client: &Client, a: Appointment) -> Mapped {
         version: Some(version(&a)),
         extra: extra([("status", a.apt_status.some()), ("confirmation", a.confirmed_name.some()), ("reason", reason)]),
         ..records::Appointment::default()
-    })
-    .into())
+    }))
 }
 
 /// Without a place in the calendar: whatever place it had before is free.

@@ -6,7 +6,7 @@ use std::{cell::RefCell, rc::Rc};
 use adapter_sdk::{
     Adapter, Fault, Page, PullAbility, Record, Resource,
     http::{Header, Request, Response},
-    records::ExtraValue,
+    records::{ExtraValue, IntervalUnit},
     tables::Tables,
     testing::Host,
     time::instant_of,
@@ -358,4 +358,27 @@ fn a_delta_asks_for_what_changed() {
             assert_eq!(since, delta && resource != Resource::PatientHistoryItems, "{resource:?}");
         }
     });
+}
+
+#[test]
+fn intervals_of_recalls_have_one_unit() {
+    for (text, expected) in [
+        ("6m1d", Some((6, IntervalUnit::Month))),
+        ("1y", Some((1, IntervalUnit::Year))),
+        ("1y6m20d", Some((18, IntervalUnit::Month))),
+        ("0y0m3w0d", Some((3, IntervalUnit::Week))),
+        ("10d", Some((10, IntervalUnit::Day))),
+        ("", None),
+        ("soon", None),
+        ("0d", None),
+        ("999y11m", None),
+    ] {
+        let (host, _) = client(move |_| Some(json!([{"RecallTypeNum": 1, "DefaultInterval": text}])));
+        let page = host.run(|| pull(Resource::RecallTypes, None, 500)).unwrap();
+        let shown = page.records.first().map(|record| match record {
+            Record::RecallType(kind) => (kind.interval_number, kind.interval_unit),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(shown, expected, "{text}");
+    }
 }
