@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Serialize, de::DeserializeOwned};
 
 pub use crate::bindings::practice_sync::ehr::http::{Error, Header, Method, Request, Response};
-use crate::{Fault, clock, time};
+use crate::{Fault, clock, gate, time};
 
 /// Sends one request as it is. The deadline is the call's.
 pub fn request(request: &Request) -> Result<Response, Error> {
@@ -60,12 +60,13 @@ pub fn post_json<T: DeserializeOwned>(path: impl Into<String>, body: &impl Seria
 pub struct Call {
     request: Request,
     reads: bool,
+    gated: bool,
 }
 
 impl Call {
     fn new(method: Method, path: impl Into<String>, reads: bool) -> Call {
         let headers = vec![Header::new("accept", "application/json")];
-        Call { request: Request { method, path: path.into(), headers, body: None }, reads }
+        Call { request: Request { method, path: path.into(), headers, body: None }, reads, gated: false }
     }
 
     /// Sets a header, instead of an earlier one of that name.
@@ -98,9 +99,23 @@ impl Call {
         self
     }
 
+    /// Inside the session of a staff member logged in at a workstation, see [`gate`].
+    pub fn through_gate(mut self) -> Call {
+        self.gated = true;
+        self
+    }
+
+    /// It changes nothing in the EHR.
+    pub fn reads(&self) -> bool {
+        self.reads
+    }
+
     /// Sends it; an answer of any status. Only a missing answer is a fault.
     pub fn send_any(self) -> Result<Response, Fault> {
-        request(&self.request).map_err(|error| fault_of_error(error, self.reads))
+        match self.gated {
+            true => gate::send(&self.request).map_err(|error| gate::fault_of_error(error, self.reads)),
+            false => request(&self.request).map_err(|error| fault_of_error(error, self.reads)),
+        }
     }
 
     /// Sends it; an answer with a status of 200 to 299. Every other status is a fault, see [`fault_of_status`].
@@ -207,8 +222,7 @@ impl Response {
 pub fn fault_of_error(error: Error, reads: bool) -> Fault {
     match error {
         Error::NotSent(why) => Fault::retry_later(why, None),
-        Error::NoAnswer(why) if reads => Fault::retry_later(why, None),
-        Error::NoAnswer(why) => Fault::unknown(why),
+        Error::NoAnswer(why) => Fault::lost(why, reads),
         Error::Refused(why) => Fault::rejected(why),
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Above that stand layers, each of which can be left out: [`tables::Tables`] is an adapter by tables of what can be read ([`streams`])
 //! and written ([`writes`]), with the cursors of [`pass`] and the page rules of [`pages`]; [`settings`] are typed; [`json`] makes records of
-//! an EHR's JSON; [`redact`] takes patient data out of an EHR's words; [`notes`] keeps write keys where an EHR has no field for them; [`money`],
+//! an EHR's JSON, and [`fields`] tables of its names; [`redact`] takes patient data out of an EHR's words; [`notes`] keeps write keys where an EHR has no field for them; [`money`],
 //! [`time`], [`clock`], [`language`] and [`vocabulary`] have the rules for what EHRs write in ways of their own.
 //!
 //! ```
@@ -43,6 +43,7 @@ mod change;
 pub mod clock;
 pub mod config;
 mod fault;
+pub mod fields;
 pub mod gate;
 pub mod http;
 pub mod json;
