@@ -5,7 +5,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
-use crate::{Record, Resource, records};
+use crate::{Record, Resource, records, time};
 
 /// Lists of the contract's records: absent in JSON means empty.
 const LISTS: [&str; 10] = [
@@ -147,6 +147,24 @@ pub fn typed<T: DeserializeOwned>(row: Value) -> Result<T, String> {
 pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
     let known = fields.into_iter().filter(|(_, value)| !value.is_null());
     known.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Times that are texts with a zone become instants in place, as a record has them; null stays. An error says that one is no time.
+///
+/// ```
+/// let mut row = serde_json::json!({"start": "2026-12-01T09:00:00-05:00", "left": null});
+/// assert!(adapter_sdk::json::instants(&mut row, &["start", "left"]).is_ok());
+/// assert_eq!(row, serde_json::json!({"start": 1_796_133_600, "left": null}));
+/// assert!(adapter_sdk::json::instants(&mut serde_json::json!({"start": "soon"}), &["start"]).is_err());
+/// ```
+pub fn instants(row: &mut Value, names: &[&str]) -> Result<(), &'static str> {
+    for name in names {
+        let at = &mut row[*name];
+        if !at.is_null() {
+            *at = at.as_str().and_then(time::instant_of).ok_or("a time is none")?.into();
+        }
+    }
+    Ok(())
 }
 
 /// A text; null where there is none, or a blank one.

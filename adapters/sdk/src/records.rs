@@ -35,3 +35,25 @@ impl Default for AdjustmentAction {
         AdjustmentAction::Unknown
     }
 }
+
+impl Patient {
+    /// Where to reach them by text message: their cell phone, or the one number that is known.
+    pub fn mobile(&self) -> Option<&String> {
+        self.cell_phone.as_ref().or(self.primary_phone.as_ref())
+    }
+}
+
+impl Address {
+    /// Its lines as one text, for an EHR with one field for them.
+    ///
+    /// ```
+    /// use adapter_sdk::records::Address;
+    ///
+    /// let lines = |line2: Option<&str>| Address { line1: Some("1 Elm St".into()), line2: line2.map(Into::into), ..Address::default() };
+    /// assert_eq!((lines(None).street(", "), lines(Some("Apt 4")).street(", ")), ("1 Elm St".into(), "1 Elm St, Apt 4".into()));
+    /// ```
+    pub fn street(&self, between: &str) -> String {
+        let lines = [self.line1.as_deref(), self.line2.as_deref()];
+        lines.into_iter().flatten().collect::<Vec<_>>().join(between)
+    }
+}

@@ -109,7 +109,7 @@ pub struct Rows<C: 'static> {
 }
 
 /// What changed after a mark.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize)]
 pub struct Changes {
     /// New and changed rows.
     pub rows: Vec<Value>,
