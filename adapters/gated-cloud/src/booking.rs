@@ -28,7 +28,7 @@ pub fn confirm(app: &GatedCloud, _: &str, c: &AppointmentChange) -> Result<Recei
         return Ok(held.receipt());
     }
     // Who has come already is not only expected again.
-    let status = (c.appointment.confirmed && !held.status.came()).then_some("confirmed");
+    let status = (c.appointment.confirmed && !held.came).then_some("confirmed");
     change(app, c, &requests::confirmed(&c.appointment, status))
 }
 

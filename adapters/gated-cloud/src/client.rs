@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{
     faults, map,
     markup::{self, Kind, Markup},
-    responses::{Item, Items, Listed, Session, Told},
+    responses::Told,
 };
 
 /// Rows of a page the application shows at most.
@@ -39,14 +39,14 @@ impl GatedCloud {
             Err(code) if code == "mark_expired" => return Ok(None),
             told => told.map_err(faults::of_refused_read)?,
         };
-        let Listed { items, removed, mark, more, total } = told.frame(markup::CHANGES)?;
-        Ok(Some(Changes { rows: owned(&told, kind, &items)?, deleted: removed, mark, more, total: Some(total) }))
+        let shown: Changes = told.frame(markup::CHANGES)?;
+        Ok(Some(Changes { rows: owned(&told, kind, &shown.rows)?, ..shown }))
     }
 
     /// The record that carries a write key. What the search takes for alike may be another.
     pub fn by_reference(&self, kind: Kind, key: &str) -> Result<Option<Receipt>, Fault> {
         let told = shown(format!("/api/{}?reference={}", kind.name, encode(key)))?;
-        let Items { items } = told.frame(markup::ITEMS)?;
+        let items: Vec<Value> = told.part(markup::ITEMS)?;
         let ours = owned(&told, kind, &items)?.into_iter().find(|row| row["write_key"] == key);
         ours.map(|row| map::receipt(&row, true)).transpose()
     }
@@ -95,8 +95,7 @@ impl GatedCloud {
             return Ok(form.clone());
         }
         let told = shown("/api/session")?;
-        let Session { csrf } = told.frame(markup::SESSION)?;
-        let form = Form { markup: told.markup, csrf };
+        let form = Form { markup: told.markup, csrf: told.part(markup::CSRF)? };
         self.form.replace(Some(form.clone()));
         Ok(form)
     }
@@ -117,8 +116,7 @@ fn record(kind: Kind, id: &str) -> String {
 }
 
 fn item(told: &Told, kind: Kind) -> Result<Value, Fault> {
-    let Item { item } = told.frame(markup::ITEM)?;
-    told.own(kind.names, &item)
+    told.own(kind.names, &told.part(markup::ITEM)?)
 }
 
 fn owned(told: &Told, kind: Kind, items: &[Value]) -> Result<Vec<Value>, Fault> {

@@ -1,7 +1,7 @@
 //! What it means for the engine that the application says no, or nothing that can be understood.
 
 use adapter_sdk::{
-    Fault,
+    Fault, gate,
     http::{Response, retry_after},
     redact,
 };
@@ -10,35 +10,19 @@ use crate::responses::{Told, is_login_page};
 
 /// How long an unknown release is left alone: the vendor does not take it back in a minute.
 const RELEASE: u32 = 900;
-/// Where a full minute does not say when it ends.
-const MINUTE: u32 = 60;
 
 /// What an answer tells, or the application's own word for its no.
 pub fn judged(answer: &Response, reads: bool) -> Result<Result<Told, String>, Fault> {
-    let after = retry_after(answer);
-    let reason = format!("the EHR answered {}", answer.status);
-    match answer.status {
-        200..=299 => Told::of(answer, reads).map(Ok),
-        // Whoever sends this did not act.
-        401 => Err(Fault::GateClosed),
-        408 | 425 => Err(Fault::retry_later(reason, after)),
-        429 => Err(Fault::retry_later("the EHR bears no more calls in this minute", after.or(Some(MINUTE)))),
-        503 if after.is_some() => Err(Fault::retry_later(reason, after)),
-        300..=399 if reads && leads_to_login(answer) => Err(Fault::GateClosed),
-        300..=399 | 500..=599 if reads => Err(Fault::retry_later(reason, after)),
-        300..=399 | 500..=599 => Err(Fault::unknown(reason)),
-        _ if is_login_page(answer) => Err(of_login_page(reads)),
-        _ => match Told::of(answer, reads).ok().and_then(|told| told.refusal()) {
-            Some(code) => Ok(Err(code)),
-            // Somebody in between, or a release that refuses in other words.
-            None => Err(Fault::retry_later(format!("{reason}, in a way this adapter does not know"), after)),
-        },
+    if let Some(fault) = gate::fault_of_status(answer, reads) {
+        return Err(fault);
     }
-}
-
-/// Nothing proves that a change was not made before the session ended.
-pub fn of_login_page(reads: bool) -> Fault {
-    if reads { Fault::GateClosed } else { Fault::unknown("the EHR answered with its login page") }
+    if answer.is_success() || is_login_page(answer) {
+        return Told::of(answer, reads).map(Ok);
+    }
+    // Somebody in between, or a release that refuses in other words.
+    let strange = format!("the EHR answered {}, in a way this adapter does not know", answer.status);
+    let code = Told::of(answer, reads).ok().and_then(|told| told.refusal());
+    Ok(Err(code.ok_or_else(|| Fault::retry_later(strange, retry_after(answer)))?))
 }
 
 /// Of a release this adapter does not know, or one that is not what it says.
@@ -84,8 +68,4 @@ pub fn of_refusal(code: String) -> Fault {
 /// A look the application refused says nothing about what was looked for.
 pub fn of_refused_read(code: String) -> Fault {
     Fault::retry_later(format!("the EHR refuses to show it: {code}"), None)
-}
-
-fn leads_to_login(answer: &Response) -> bool {
-    answer.header("location").is_some_and(|to| to.to_ascii_lowercase().contains("login"))
 }

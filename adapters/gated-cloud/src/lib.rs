@@ -48,7 +48,7 @@ impl Tables for GatedCloud {
         .looking_first(),
         Handler::confirm_appointment(booking::confirm, |app, _, c| booking::is_so(app, c, booking::is_confirmed)),
         Handler::check_in_appointment(booking::check_in, |app, _, c| {
-            booking::is_so(app, c, |held, c| held.status.came() && c.has_arrived(&held.shown))
+            booking::is_so(app, c, |held, c| held.came && c.has_arrived(&held.shown))
         })
         .looking_first(),
         Handler::cancel_appointment(booking::cancel, |app, _, c| {

@@ -3,18 +3,15 @@
 
 use adapter_sdk::fields::Names;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Markup {
-    V3,
-    V4,
-}
+/// Every release we know, by its word.
+const KNOWN: [&str; 2] = ["v3", "v4"];
 
-/// Names of fields in each release. Own names are those of the contract, where it has the field.
-#[derive(Clone, Copy)]
-pub struct Releases {
-    v3: Names,
-    v4: Names,
-}
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Markup(usize);
+
+/// Names of fields in each of them. Own names are those of the contract, where it has the field.
+pub type Releases = [Names; KNOWN.len()];
 
 /// A kind of record: what calls name it, and where its fields are.
 #[derive(Clone, Copy)]
@@ -24,11 +21,7 @@ pub struct Kind {
 }
 
 const fn kind(name: &'static str, v3: &'static str, v4: &'static str) -> Kind {
-    Kind { name, names: releases(v3, v4) }
-}
-
-const fn releases(v3: &'static str, v4: &'static str) -> Releases {
-    Releases { v3: Names(v3), v4: Names(v4) }
+    Kind { name, names: [Names(v3), Names(v4)] }
 }
 
 pub const PATIENTS: Kind = kind(
@@ -69,33 +62,29 @@ pub const APPOINTMENTS: Kind = kind(
      checked_out_at=departure cancel_reason=reason unavailable=block write_key=externalRef version=rev",
 );
 
-pub const SESSION: Releases = releases("csrf", "csrf=session/token");
-pub const ITEM: Releases = releases("item", "item=data/row");
-pub const ITEMS: Releases = releases("items", "items=data/rows");
-pub const CHANGES: Releases = releases(
-    "items removed mark more total",
-    "items=data/rows removed=data/gone mark=page/mark more=page/more total=page/total",
-);
-pub const REFUSAL: Releases = releases("code=error", "code=problem/code");
+pub const CSRF: Releases = [Names("csrf"), Names("csrf=session/token")];
+pub const ITEM: Releases = [Names("item"), Names("item=data/row")];
+pub const ITEMS: Releases = [Names("items"), Names("items=data/rows")];
+pub const CHANGES: Releases = [
+    Names("rows=items deleted=removed mark more total"),
+    Names("rows=data/rows deleted=data/gone mark=page/mark more=page/more total=page/total"),
+];
+pub const REFUSAL: Releases = [Names("code=error"), Names("code=problem/code")];
 
 impl Markup {
-    pub const KNOWN: &'static str = "v3 and v4";
-
     pub fn of(word: &str) -> Option<Markup> {
-        [Markup::V3, Markup::V4].into_iter().find(|known| known.word() == word)
+        KNOWN.iter().position(|known| *known == word).map(Markup)
+    }
+
+    pub fn known() -> String {
+        KNOWN.join(" and ")
     }
 
     pub fn word(self) -> &'static str {
-        match self {
-            Markup::V3 => "v3",
-            Markup::V4 => "v4",
-        }
+        KNOWN[self.0]
     }
 
     pub fn names(self, of: Releases) -> Names {
-        match self {
-            Markup::V3 => of.v3,
-            Markup::V4 => of.v4,
-        }
+        of[self.0]
     }
 }

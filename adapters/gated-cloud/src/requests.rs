@@ -2,24 +2,24 @@
 
 use adapter_sdk::{
     AppointmentChange,
+    fields::Names,
     json::text,
     records::{Appointment, Patient},
     time::instant_text,
 };
 use serde_json::{Map, Value, json};
 
-use crate::markup::{Markup, PATIENTS};
+use crate::markup::PATIENTS;
 
 /// The whole form: what is not known is emptied.
 pub fn patient(p: &Patient) -> Map<String, Value> {
     let mut said = p.clone();
-    said.cell_phone = said.cell_phone.or(said.primary_phone.take());
+    said.cell_phone = p.mobile().cloned();
     if let Some(address) = &mut said.address {
-        let street: Vec<String> = [&address.line1, &address.line2].into_iter().flatten().cloned().collect();
-        address.line1 = Some(street.join(", "));
+        address.line1 = Some(address.street(", "));
     }
     // All releases have the same own names.
-    let mut form = Markup::V3.names(PATIENTS.names).form(&json!(said));
+    let mut form = PATIENTS.names[0].form(&json!(said));
     form.retain(|name, _| !["id", "write_key", "version"].contains(&name.as_str()));
     form.values_mut().for_each(keep);
     form
@@ -36,22 +36,20 @@ fn keep(value: &mut Value) {
 
 pub fn appointment(key: &str, a: &Appointment) -> Value {
     let mut all = place(a);
-    (all["patient"], all["appointment_type"]) = (text(&a.patient), text(&a.appointment_type));
-    (all["note"], all["unavailable"]) = (text(&a.note), a.unavailable.into());
+    for (name, value) in Names("patient appointment_type note unavailable patient_confirmed").form(&json!(a)) {
+        all[name] = value;
+    }
     all["status"] = if a.confirmed { "confirmed" } else { "scheduled" }.into();
-    (all["patient_confirmed"], all["write_key"]) = (a.patient_confirmed.into(), key.into());
+    all["write_key"] = key.into();
+    keep(&mut all);
     all
 }
 
 /// Where and when. It rests on the revision the engine knows, where it knows one.
-pub fn moved(change: &AppointmentChange) -> Value {
-    let a = &change.appointment;
+pub fn moved(AppointmentChange { appointment: a, .. }: &AppointmentChange) -> Value {
     let mut all = place(a);
     if let Some(revision) = a.version.as_ref().and_then(|version| version.parse::<u64>().ok()) {
         all["version"] = revision.into();
-    }
-    if a.appointment_type.is_some() {
-        all["appointment_type"] = text(&a.appointment_type);
     }
     all
 }
@@ -78,11 +76,8 @@ pub fn noted(change: &AppointmentChange) -> Value {
 }
 
 fn place(a: &Appointment) -> Value {
-    let mut all = json!({"start": instant_text(a.start), "end": instant_text(a.end)});
-    for (name, id) in [("operatory", &a.operatory), ("provider", &a.provider)] {
-        if id.is_some() {
-            all[name] = text(id);
-        }
-    }
+    let mut all = Names("operatory provider appointment_type").ours(&json!(a));
+    (all["start"], all["end"]) = (instant_text(a.start).into(), instant_text(a.end).into());
+    keep(&mut all);
     all
 }

@@ -1,7 +1,9 @@
 //! What the application answers: JSON of a release, or one of its pages.
 
-use adapter_sdk::{Fault, http::Response, redact};
-use serde::{Deserialize, de::DeserializeOwned};
+use std::collections::BTreeMap;
+
+use adapter_sdk::{Fault, gate, http::Response, redact};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
@@ -22,12 +24,12 @@ impl Told {
     pub fn of(answer: &Response, reads: bool) -> Result<Told, Fault> {
         let foreign = || Fault::lost("the EHR's answer is not one of its web application", reads);
         let body: Value = serde_json::from_slice(&answer.body).map_err(|_| match is_login_page(answer) {
-            true => faults::of_login_page(reads),
+            true => gate::fault_of_login_page(reads),
             false => foreign(),
         })?;
         let word = body["markup"].as_str().ok_or_else(foreign)?;
         let markup = Markup::of(word).ok_or_else(|| {
-            let (word, known) = (redact::word(word), Markup::KNOWN);
+            let (word, known) = (redact::word(word), Markup::known());
             faults::of_release(format!("is at markup {word}, and this adapter knows {known}: it"), reads)
         })?;
         Ok(Told { markup, body, reads })
@@ -37,6 +39,12 @@ impl Told {
     pub fn frame<T: DeserializeOwned>(&self, names: Releases) -> Result<T, Fault> {
         // serde's own message would quote the record.
         serde_json::from_value(self.own(names, &self.body)?).map_err(|_| faults::of_wrong_kind(self.reads))
+    }
+
+    /// What the frame has under one name.
+    pub fn part<T: DeserializeOwned>(&self, names: Releases) -> Result<T, Fault> {
+        let parts: BTreeMap<String, T> = self.frame(names)?;
+        parts.into_values().next().ok_or_else(|| faults::of_wrong_kind(self.reads))
     }
 
     /// An object under own names, all of which it must have.
@@ -55,33 +63,8 @@ impl Told {
     }
 }
 
-/// It asks for user name and password, however it is written: the session is over.
+/// The page says what it is, or shows it: the session is over.
 pub fn is_login_page(answer: &Response) -> bool {
     let text = String::from_utf8_lossy(&answer.body).to_ascii_lowercase();
-    let page = text.trim_start().starts_with('<');
-    page && (text.contains("data-page=\"login\"") || text.contains("type=\"password\""))
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Session {
-    pub csrf: String,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Item {
-    pub item: Value,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Items {
-    pub items: Vec<Value>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Listed {
-    pub items: Vec<Value>,
-    pub removed: Vec<String>,
-    pub mark: String,
-    pub more: bool,
-    pub total: u64,
+    gate::is_login_page(answer) || (text.trim_start().starts_with('<') && text.contains("data-page=\"login\""))
 }
