@@ -55,6 +55,11 @@ pub fn date(at: Instant) -> String {
     to_local(at).text.chars().take(10).collect()
 }
 
+/// The date the location's clocks show now.
+pub fn today() -> String {
+    date(now())
+}
+
 /// The earliest local time that was written since `since`, now that it is `now`: clocks put back in between showed earlier times again.
 pub fn earliest_since(since: Instant, now: Instant) -> String {
     let then = to_local(since);
