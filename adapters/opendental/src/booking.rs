@@ -43,7 +43,7 @@ pub fn create(client: &Client, key: &str, change: &AppointmentChange) -> Result<
 pub fn reschedule(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
     let a = &change.appointment;
     let row = existing(client, a)?;
-    if stands(client, &row, a) {
+    if stands(client, &row, change) {
         return Ok(receipt(&row));
     }
     if row.apt_status.0 != "Scheduled" {
@@ -89,7 +89,7 @@ pub fn cancel(client: &Client, _: &str, change: &AppointmentChange) -> Result<Re
 pub fn confirm(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
     let a = &change.appointment;
     let row = on_schedule(client, a)?;
-    if !is_confirmed(client, &row, a) {
+    if !is_confirmed(client, &row, change) {
         client.put(&path(&a.id, "/Confirm"), &requests::confirmation(a.confirmed))?;
     }
     Ok(receipt(&row))
@@ -99,7 +99,7 @@ pub fn check_in(client: &Client, _: &str, change: &AppointmentChange) -> Result<
     let a = &change.appointment;
     let row = on_schedule(client, a)?;
     let at = a.checkin_at.unwrap_or_else(clock::now);
-    if !has_arrived(client, &row, a) {
+    if !has_arrived(client, &row, change) {
         client.put(&path(&a.id, ""), &json!({"DateTimeArrived": time::text(at)}))?;
     }
     Ok(receipt(&row))
@@ -109,7 +109,7 @@ pub fn check_in(client: &Client, _: &str, change: &AppointmentChange) -> Result<
 pub fn note(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
     let a = &change.appointment;
     let row = existing(client, a)?;
-    if !is_noted(client, &row, a) {
+    if !is_noted(client, &row, change) {
         let note = Note { text: a.note.clone(), ..NOTES.read(&row.note) };
         client.put(&path(&a.id, ""), &json!({"Note": NOTES.written(&note)}))?;
     }
@@ -131,33 +131,29 @@ pub fn find(client: &Client, key: &str, change: &AppointmentChange) -> Result<Op
 pub fn is_so(
     client: &Client,
     change: &AppointmentChange,
-    is_so: fn(&Client, &Appointment, &Wanted) -> bool,
+    is_so: fn(&Client, &Appointment, &AppointmentChange) -> bool,
 ) -> Result<Option<Receipt>, Fault> {
     let row = read(client, &change.appointment.id)?;
-    Ok(row.filter(|row| is_so(client, row, &change.appointment)).map(|row| receipt(&row)))
+    Ok(row.filter(|row| is_so(client, row, change)).map(|row| receipt(&row)))
 }
 
-pub fn stands(_: &Client, row: &Appointment, a: &Wanted) -> bool {
-    time::instant(&row.apt_date_time) == Some(a.start)
-        && pattern::seconds(&row.pattern) == Some(a.end - a.start)
-        && (a.operatory.is_none() || row.op.id() == a.operatory)
-        && (a.provider.is_none() || map::provider_of(row) == a.provider)
-        && !map::is_off(row)
+pub fn stands(client: &Client, row: &Appointment, change: &AppointmentChange) -> bool {
+    map::visit(client, row).is_some_and(|held| change.stands(&held))
 }
 
-pub fn is_confirmed(client: &Client, row: &Appointment, a: &Wanted) -> bool {
-    map::is_confirmed(client, row) == a.confirmed
+pub fn is_confirmed(client: &Client, row: &Appointment, change: &AppointmentChange) -> bool {
+    map::is_confirmed(client, row) == change.appointment.confirmed
 }
 
-pub fn has_arrived(_: &Client, row: &Appointment, a: &Wanted) -> bool {
-    map::arrived(row).is_some_and(|at| a.checkin_at.is_none_or(|wanted| wanted == at))
+pub fn has_arrived(_: &Client, row: &Appointment, change: &AppointmentChange) -> bool {
+    change.has_arrived(&Wanted { checkin_at: map::arrived(row), ..Wanted::default() })
 }
 
-pub fn is_noted(_: &Client, row: &Appointment, a: &Wanted) -> bool {
-    same_text(NOTES.read(&row.note).text.as_deref(), a.note.as_deref())
+pub fn is_noted(_: &Client, row: &Appointment, change: &AppointmentChange) -> bool {
+    same_text(NOTES.read(&row.note).text.as_deref(), change.appointment.note.as_deref())
 }
 
-pub fn is_off(_: &Client, row: &Appointment, _: &Wanted) -> bool {
+pub fn is_off(_: &Client, row: &Appointment, _: &AppointmentChange) -> bool {
     map::is_off(row)
 }
 
@@ -195,10 +191,7 @@ fn others(client: &Client, a: &Wanted, operatory: &str, own: Option<&str>) -> Re
     let (from, to) = (clock::date(a.start - 9 * 3_600), clock::date(a.end - 1));
     let query = [("dateStart", from), ("dateEnd", to), ("Op", operatory.to_owned())];
     let rows: Vec<Appointment> = client.all(PATH, &query)?;
-    let overlaps = |row: &&Appointment| {
-        let span = time::instant(&row.apt_date_time).zip(pattern::seconds(&row.pattern));
-        span.is_some_and(|(start, length)| start < a.end && a.start < start + length)
-    };
+    let overlaps = |row: &&Appointment| map::span(row).is_some_and(|(start, end)| start < a.end && a.start < end);
     // An office before 23.2.27 does not know the filter and shows all operatories.
     let here = |row: &&Appointment| row.op.id().as_deref() == Some(operatory);
     let counts = |row: &&Appointment| matches!(row.apt_status.as_str(), "Scheduled" | "Complete" | "ASAP");

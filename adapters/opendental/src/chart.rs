@@ -1,7 +1,7 @@
 //! The API's rows of the chart and of what is said with patients as the contract's records.
 
 use adapter_sdk::{
-    Record,
+    Record, clock,
     money::Cents,
     records::{
         self, CommunicationDirection, CommunicationMode, HistoryCategory, IntervalUnit, ProcedureStatus,
@@ -18,7 +18,7 @@ use crate::{
         Procedure, ProcedureCode, Recall, RecallType, TreatPlan, TreatPlanAttach,
     },
     time,
-    values::{MODES, NOTES, Num},
+    values::{DIRECTIONS, MODES, NOTES, Num},
 };
 
 /// Prefixes of what three tables number from one.
@@ -94,7 +94,7 @@ pub fn of_disease(row: &Disease) -> Result<records::PatientHistoryItem, String> 
 }
 
 pub fn of_medication(row: &MedicationPat) -> Result<records::PatientHistoryItem, String> {
-    let today = time::today();
+    let today = clock::today();
     Ok(records::PatientHistoryItem {
         id: format!("{MEDICATION}{}", id(row.medication_pat_num)?),
         patient: id(row.pat_num)?,
@@ -112,10 +112,7 @@ pub fn commlog(_: &Client, log: Commlog) -> Mapped {
         patient: id(log.pat_num)?,
         note: NOTES.read(&log.note).text.unwrap_or_default(),
         mode: MODES.meaning(&log.mode).unwrap_or(CommunicationMode::None),
-        direction: match log.sent_or_received.as_str() {
-            "Received" => CommunicationDirection::Received,
-            _ => CommunicationDirection::Sent,
-        },
+        direction: DIRECTIONS.meaning(&log.sent_or_received).unwrap_or(CommunicationDirection::Sent),
         occurred_at: time::instant(&log.comm_date_time).ok_or_else(|| "it has no time".to_owned())?,
         extra: extra([("type", log.type_name.some())]),
     }))

@@ -39,7 +39,7 @@ pub struct Rows {
 }
 
 /// The API said no.
-struct Refused {
+pub struct Refused {
     fault: Fault,
     /// In its own words: it does not have what it was asked for.
     missing: bool,
@@ -63,11 +63,7 @@ impl Client {
     }
 
     /// `key` is the field every row has: what has none is no row.
-    pub fn page(&self, path: &str, key: &str, query: &Query, offset: u64, limit: u32) -> Result<Rows, Fault> {
-        Ok(self.look(path, key, query, offset, limit)?)
-    }
-
-    fn look(&self, path: &str, key: &str, query: &Query, offset: u64, limit: u32) -> Result<Rows, Refused> {
+    pub fn page(&self, path: &str, key: &str, query: &Query, offset: u64, limit: u32) -> Result<Rows, Refused> {
         let asked = limit.clamp(1, self.settings.page);
         let place = [("Offset", offset.to_string()), ("Limit", asked.to_string())];
         let call = http::get(format!("{path}?{}", http::form(query.iter().chain(&place))));
@@ -84,10 +80,10 @@ impl Client {
     }
 
     /// A list to its end; none where there are more rows than can be looked through.
-    fn walk<T: Row>(&self, path: &str, query: &Query) -> Result<Option<Vec<T>>, Refused> {
+    pub fn walk<T: Row>(&self, path: &str, query: &Query) -> Result<Option<Vec<T>>, Refused> {
         let mut found = Vec::new();
         for _ in 0..MAX_PAGES {
-            let page = self.look(path, T::KEY, query, found.len() as u64, self.settings.page)?;
+            let page = self.page(path, T::KEY, query, found.len() as u64, self.settings.page)?;
             // One that cannot be read may be the one that is looked for.
             for row in page.rows {
                 found.push(typed(row).map_err(|why| unreadable(&why))?);
@@ -101,13 +97,8 @@ impl Client {
 
     /// All rows of a list.
     pub fn all<T: Row>(&self, path: &str, query: &Query) -> Result<Vec<T>, Fault> {
-        let rows = self.up_to_limit(path, query)?;
+        let rows = self.walk(path, query)?;
         rows.ok_or_else(|| Fault::rejected(format!("{path} has more rows than can be looked through")))
-    }
-
-    /// All rows of a list; none where there are more than can be looked through.
-    pub fn up_to_limit<T: Row>(&self, path: &str, query: &Query) -> Result<Option<Vec<T>>, Fault> {
-        Ok(self.walk(path, query)?)
     }
 
     /// The rows of one patient; none of one whom the API says it does not have. Any other refusal says nothing about them.

@@ -2,7 +2,7 @@
 //! before it is written, by the key behind its note or, where a row is what it is by its contents, by those.
 
 use adapter_sdk::{
-    Fault, Receipt,
+    Fault, Receipt, clock,
     notes::same_text,
     records::{self, HistoryCategory},
 };
@@ -11,12 +11,10 @@ use serde_json::{Value, json};
 use crate::{
     chart::{self, ALLERGY, CONDITION, MEDICATION},
     client::{self, Client},
-    map,
     requests::{self, object},
     responses::{
         Adjustment, Allergy, Carrier, Commlog, Disease, InsPlan, InsSub, MedicationPat, PatPlan, Payment, Row,
     },
-    time,
     values::{NOTES, Num},
 };
 
@@ -46,7 +44,7 @@ impl<T: Row> Noted<T> {
         let Some(whose) = whose else { return Ok(None) };
         let rows: Vec<T> = client.all(self.path, &[(self.by, whose.to_owned())])?;
         let mut rows = rows.iter().map(self.of).filter(|(note, _)| NOTES.carries(note, key));
-        Ok(rows.next().map(|(_, id)| receipt(id)))
+        Ok(rows.next().map(|(_, id)| id.receipt()))
     }
 }
 
@@ -67,7 +65,7 @@ pub fn find_payment(client: &Client, key: &str, payment: &records::Payment) -> F
 }
 
 pub fn create_adjustment(client: &Client, key: &str, adjustment: &records::Adjustment) -> Result<Receipt, Fault> {
-    let body = requests::adjustment(key, adjustment, &time::today())?;
+    let body = requests::adjustment(key, adjustment, &clock::today())?;
     ADJUSTMENTS.create(client, key, adjustment.patient.as_deref(), &body)
 }
 
@@ -135,7 +133,7 @@ pub fn delete_coverage(client: &Client, _: &str, id: &String) -> Result<Receipt,
 
 /// Nobody says whose it was, so that all are looked through. Where they are too many it is not found: deleted once more it is as gone.
 pub fn find_deleted_coverage(client: &Client, _: &str, id: &String) -> Found {
-    let rows: Option<Vec<PatPlan>> = client.up_to_limit("/patplans", &[])?;
+    let rows: Option<Vec<PatPlan>> = client.walk("/patplans", &[])?;
     let gone = rows.is_some_and(|rows| rows.iter().all(|row| row.pat_plan_num.id().as_ref() != Some(id)));
     Ok(gone.then(|| Receipt::of(id)))
 }
@@ -166,7 +164,7 @@ fn covered_by(client: &Client, c: &records::Coverage, subscription: &str) -> Fou
     let ours = |row: &&PatPlan| {
         row.pat_num.id().as_deref() == Some(&c.patient) && row.ins_sub_num.id().as_deref() == Some(subscription)
     };
-    Ok(rows.iter().find(ours).map(|row| receipt(row.pat_plan_num)))
+    Ok(rows.iter().find(ours).map(|row| row.pat_plan_num.receipt()))
 }
 
 pub fn save_history(client: &Client, key: &str, item: &records::PatientHistoryItem) -> Result<Receipt, Fault> {
@@ -260,7 +258,7 @@ const MEDICATIONS: Kind = Kind {
     note: "PatNote",
     state: "DateStop",
     // An empty date takes it back.
-    says: |active| if active { String::new() } else { time::today() },
+    says: |active| if active { String::new() } else { clock::today() },
 };
 
 impl Kind {
@@ -294,8 +292,4 @@ impl Kind {
 fn number_of(id: &str, prefix: &str) -> Result<u64, Fault> {
     let number = id.strip_prefix(prefix).and_then(|number| number.parse().ok());
     number.ok_or_else(|| Fault::rejected("the record is not of the category it is said to be"))
-}
-
-fn receipt(key: Num) -> Receipt {
-    Receipt::of(map::id(key).unwrap_or_default())
 }

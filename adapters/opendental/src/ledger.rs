@@ -1,7 +1,7 @@
 //! The API's rows of insurance, fees and the ledger as the contract's records.
 
 use adapter_sdk::{
-    Record,
+    Record, clock,
     money::Cents,
     records::{self, AdjustmentAction, Relation},
     streams::{Mapped, Shown, shown},
@@ -64,7 +64,7 @@ pub fn insurance_plan(client: &Client, plan: InsPlan) -> Mapped {
 pub fn coverages(client: &Client, subscription: InsSub) -> Mapped {
     let key = id(subscription.ins_sub_num)?;
     let covered: Vec<PatPlan> = client.all("/patplans", &[("InsSubNum", key)])?;
-    let today = time::today();
+    let today = clock::today();
     let expires = time::day(&subscription.date_term);
     let in_force = expires.as_ref().is_none_or(|last| *last >= today);
     let coverage = |patient: &PatPlan| {

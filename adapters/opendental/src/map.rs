@@ -1,7 +1,8 @@
 //! The API's rows of people and of the schedule as the contract's records.
 
 use adapter_sdk::{
-    Record, language, records,
+    Record, clock, language,
+    records::{self, Gender},
     streams::{Mapped, Shown, shown},
     warn,
 };
@@ -11,7 +12,7 @@ use crate::{
     pattern,
     responses::{Appointment, AppointmentType, Operatory, Patient, Provider},
     time,
-    values::{NOTES, Num, Text},
+    values::{GENDERS, NOTES, Num, Text},
 };
 
 const DAY: i64 = 86_400;
@@ -54,7 +55,7 @@ pub fn appointment_type(client: &Client, kind: AppointmentType) -> Mapped {
     let minutes = pattern::seconds(&kind.pattern).map(|seconds| seconds / 60).filter(|minutes| *minutes <= 1_440);
     shown(Record::AppointmentType(records::AppointmentType {
         id: id(kind.appointment_type_num)?,
-        name: kind.appointment_type_name.some().unwrap_or_else(|| kind.appointment_type_num.to_string()),
+        name: name(&kind.appointment_type_name, kind.appointment_type_num),
         minutes: minutes.and_then(|m| u32::try_from(m).ok()).unwrap_or(client.settings.default_minutes),
         bookable_online: true,
         ..records::AppointmentType::default()
@@ -72,7 +73,7 @@ pub fn patient(_: &Client, p: Patient) -> Mapped {
         middle_name: p.middle_i.some(),
         last_name: p.l_name.some().unwrap_or_default(),
         date_of_birth: time::day(&p.birthdate),
-        gender: gender(&p.gender),
+        gender: GENDERS.meaning(&p.gender).or((p.gender.0 == "Other").then_some(Gender::Other)),
         email: p.email.some(),
         cell_phone: p.wireless_phone.some(),
         home_phone: p.hm_phone.some(),
@@ -109,34 +110,48 @@ pub fn appointment(client: &Client, a: Appointment) -> Mapped {
         return Ok(if is_off(&a) { gone(a.apt_num) } else { no_place(&a, "it has no time") });
     };
     // A change is shown wherever it went: what a whole pass would not show is not to come and go with it. A day more, for midnight.
-    let (today, settings) = (adapter_sdk::clock::now(), &client.settings);
+    let (today, settings) = (clock::now(), &client.settings);
     if start < today - (settings.past_days + 1) * DAY {
         return Ok(Shown::Nothing);
     }
     if start > today + (settings.ahead_days + 1) * DAY {
         return Ok(gone(a.apt_num));
     }
-    let Some(length) = pattern::seconds(&a.pattern) else { return Ok(no_place(&a, "its pattern is none")) };
+    match visit(client, &a) {
+        Some(visit) => shown(Record::Appointment(visit)),
+        None => Ok(no_place(&a, "its pattern is none")),
+    }
+}
+
+/// From when to when it is.
+pub fn span(row: &Appointment) -> Option<(i64, i64)> {
+    let start = time::instant(&row.apt_date_time)?;
+    Some((start, start + pattern::seconds(&row.pattern)?))
+}
+
+/// None without a time.
+pub fn visit(client: &Client, a: &Appointment) -> Option<records::Appointment> {
+    let (start, end) = span(a)?;
     let note = NOTES.read(&a.note);
-    let (text, reason) = if is_off(&a) { without_reason(note.text) } else { (note.text, None) };
-    shown(Record::Appointment(records::Appointment {
-        id: id(a.apt_num)?,
+    let (text, reason) = if is_off(a) { without_reason(note.text) } else { (note.text, None) };
+    Some(records::Appointment {
+        id: a.apt_num.id()?,
         patient: a.pat_num.id(),
-        provider: provider_of(&a),
+        provider: provider_of(a),
         operatory: a.op.id(),
         appointment_type: a.appointment_type_num.id(),
         start,
-        end: start + length,
+        end,
         note: text,
-        cancelled: is_off(&a),
-        confirmed: is_confirmed(client, &a) || a.apt_status.0 == "Complete",
-        checkin_at: arrived(&a),
+        cancelled: is_off(a),
+        confirmed: is_confirmed(client, a) || a.apt_status.0 == "Complete",
+        checkin_at: arrived(a),
         checked_out_at: time::instant(&a.date_time_dismissed).filter(|at| is_moment(*at)),
         write_key: note.key,
-        version: Some(version(&a)),
+        version: Some(version(a)),
         extra: extra([("status", a.apt_status.some()), ("confirmation", a.confirmed_name.some()), ("reason", reason)]),
         ..records::Appointment::default()
-    }))
+    })
 }
 
 /// Without a place in the calendar: whatever place it had before is free.
@@ -147,15 +162,6 @@ fn no_place(row: &Appointment, why: &str) -> Shown {
 
 pub fn gone(key: Num) -> Shown {
     key.id().map_or(Shown::Nothing, Shown::Gone)
-}
-
-fn gender(word: &str) -> Option<records::Gender> {
-    match word {
-        "Male" => Some(records::Gender::Male),
-        "Female" => Some(records::Gender::Female),
-        "Other" => Some(records::Gender::Other),
-        _ => None,
-    }
 }
 
 /// What a cancellation appends to a note before its reason.

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     client::{self, Client},
-    map,
     requests::{self, digits},
     responses::Patient,
     time,
@@ -30,20 +29,20 @@ pub fn update(client: &Client, _: &str, change: &PatientChange) -> Result<Receip
     if !changes.is_empty() {
         client.put(&format!("{PATH}/{}", row.pat_num), &changes.into())?;
     }
-    Ok(receipt(&row))
+    Ok(row.pat_num.receipt())
 }
 
 pub fn find(client: &Client, _: &str, p: &Wanted) -> Result<Option<Receipt>, Fault> {
     let mut query = vec![("LName", p.last_name.clone()), ("FName", p.first_name.clone())];
     query.extend(p.date_of_birth.clone().map(|born| ("Birthdate", born)));
     let rows: Vec<Patient> = client.all("/patients/Simple", &query)?;
-    Ok(rows.iter().find(|row| is_same(row, p)).map(receipt))
+    Ok(rows.iter().find(|row| is_same(row, p)).map(|row| row.pat_num.receipt()))
 }
 
 /// None where some field is not yet as it was to be.
 pub fn find_update(client: &Client, _: &str, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
     let row = read(client, &change.patient)?.filter(|row| changes(client, change, row).is_empty());
-    Ok(row.as_ref().map(receipt))
+    Ok(row.as_ref().map(|row| row.pat_num.receipt()))
 }
 
 fn say_of_country(p: &Wanted) {
@@ -95,8 +94,4 @@ fn is_same(row: &Patient, p: &Wanted) -> bool {
 
 fn read(client: &Client, p: &Wanted) -> Result<Option<Patient>, Fault> {
     client.one(PATH, &p.id)
-}
-
-fn receipt(row: &Patient) -> Receipt {
-    Receipt::of(map::id(row.pat_num).unwrap_or_default())
 }

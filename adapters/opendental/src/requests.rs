@@ -6,7 +6,7 @@ use adapter_sdk::{
     language,
     money::{self, Cents},
     notes::Note,
-    records::{self, CommunicationDirection, Gender},
+    records,
     streams::Ask,
     time::plus_days,
     warn,
@@ -18,7 +18,7 @@ use crate::{
     responses::{Appointment, InsSub},
     settings::Settings,
     time,
-    values::{MODES, NOTES, Num, RELATIONSHIPS, TRANSACTION},
+    values::{DIRECTIONS, GENDERS, MODES, NOTES, Num, RELATIONSHIPS, TRANSACTION},
 };
 
 /// Categories of definitions.
@@ -33,10 +33,6 @@ pub type Query = Vec<(&'static str, String)>;
 
 pub fn clinic(settings: &Settings) -> Query {
     settings.clinic.map(|clinic| ("ClinicNum", clinic.to_string())).into_iter().collect()
-}
-
-pub fn of_clinic(settings: &Settings, _: &Ask) -> Query {
-    clinic(settings)
 }
 
 /// A whole pass shows a window of days; a change is shown wherever it went.
@@ -58,19 +54,7 @@ pub fn commlogs(settings: &Settings, asked: &Ask) -> Query {
     vec![("DateTStamp", time::text(started - settings.commlog_days * 86_400))]
 }
 
-pub fn payment_types(_: &Settings, _: &Ask) -> Query {
-    definitions(PAYMENT_TYPES)
-}
-
-pub fn adjustment_types(_: &Settings, _: &Ask) -> Query {
-    definitions(ADJUSTMENT_TYPES)
-}
-
-pub fn code_categories(_: &Settings, _: &Ask) -> Query {
-    definitions(CODE_CATEGORIES)
-}
-
-fn definitions(category: u32) -> Query {
+pub fn definitions(category: u32) -> Query {
     vec![("Category", category.to_string()), ("includeHidden", "true".into())]
 }
 
@@ -87,7 +71,7 @@ pub fn patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> 
         ("FName", p.first_name.as_str().into()),
         ("MiddleI", text(&p.middle_name)),
         ("PatStatus", json!(status(p))),
-        ("Gender", json!(p.gender.map(gender))),
+        ("Gender", json!(p.gender.map(|gender| GENDERS.word(gender).unwrap_or("Unknown")))),
         ("Birthdate", text(&p.date_of_birth)),
         ("SSN", json!(p.ssn.as_deref().map(digits))),
         ("Address", text(&address.line1)),
@@ -196,17 +180,13 @@ pub fn confirmation(confirmed: bool) -> Value {
 }
 
 pub fn commlog(settings: &Settings, key: &str, log: &records::CommunicationLog) -> Value {
-    let direction = match log.direction {
-        CommunicationDirection::Sent => "Sent",
-        CommunicationDirection::Received => "Received",
-    };
     object([
         ("PatNum", number(&Some(log.patient.clone()))),
         ("Note", noted(Some(&log.note), key, None)),
         ("CommDateTime", time::text(log.occurred_at).into()),
         ("commType", json!(settings.commlog_type)),
         ("Mode_", json!(MODES.word(log.mode))),
-        ("SentOrReceived", direction.into()),
+        ("SentOrReceived", json!(DIRECTIONS.word(log.direction))),
     ])
 }
 
@@ -318,14 +298,6 @@ fn status(p: &records::Patient) -> Option<&'static str> {
         (_, _, true) => Some("Prospective"),
         // An archived or deceased patient is not made an ordinary one by a change of their telephone number.
         _ => None,
-    }
-}
-
-fn gender(gender: Gender) -> &'static str {
-    match gender {
-        Gender::Male => "Male",
-        Gender::Female => "Female",
-        Gender::Other => "Unknown",
     }
 }
 

@@ -64,7 +64,10 @@ macro_rules! weeks {
 pub const STREAMS: &[Stream<Client>] = &[
     Stream::whole(Resource::Providers, &[rows!("/providers" map::provider)]),
     Stream::whole(Resource::AppointmentTypes, &[rows!("/appointmenttypes" map::appointment_type)]),
-    Stream::whole(Resource::Operatories, &[rows!("/operatories" map::operatory, query: requests::of_clinic)]),
+    Stream::whole(
+        Resource::Operatories,
+        &[rows!("/operatories" map::operatory, query: |settings, _| requests::clinic(settings))],
+    ),
     Stream::since(Resource::Patients, seldom, &[rows!("/patients/Simple" map::patient, since: CHANGED)]),
     Stream::whole(Resource::WorkingHours, &[weeks!(hours::working_hours)]),
     Stream::since(
@@ -108,7 +111,7 @@ pub const STREAMS: &[Stream<Client>] = &[
     Stream::seldom(
         Resource::ProcedureCodeCategories,
         seldom,
-        &[rows!("/definitions" chart::code_category, query: requests::code_categories)],
+        &[rows!("/definitions" chart::code_category, query: |_, _| requests::definitions(requests::CODE_CATEGORIES))],
     ),
     Stream::since(Resource::ProcedureCodes, seldom, &[rows!("/procedurecodes" chart::procedure_code, since: CHANGED)]),
     Stream::seldom(Resource::Fees, by_patient, &[rows!("/fees" ledger::fee)]),
@@ -124,12 +127,14 @@ pub const STREAMS: &[Stream<Client>] = &[
     Stream::seldom(
         Resource::PaymentTypes,
         seldom,
-        &[rows!("/definitions" ledger::payment_type, query: requests::payment_types)],
+        &[rows!("/definitions" ledger::payment_type, query: |_, _| requests::definitions(requests::PAYMENT_TYPES))],
     ),
     Stream::seldom(
         Resource::AdjustmentTypes,
         seldom,
-        &[rows!("/definitions" ledger::adjustment_type, query: requests::adjustment_types)],
+        &[
+            rows!("/definitions" ledger::adjustment_type, query: |_, _| requests::definitions(requests::ADJUSTMENT_TYPES)),
+        ],
     ),
     Stream::since(Resource::Charges, never, &[rows!("/procedurelogs" ledger::charge, since: CHANGED)])
         .reporting_deletions(),

@@ -21,11 +21,6 @@ pub fn written(local: &str) -> String {
     local.replacen('T', " ", 1)
 }
 
-/// The date on the office's calendar.
-pub fn today() -> String {
-    clock::date(clock::now())
-}
-
 /// A date of a row; none for the API's word for none.
 pub fn day(text: &str) -> Option<String> {
     let day = text.get(..10)?;

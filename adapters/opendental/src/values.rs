@@ -2,8 +2,9 @@
 //! point, and shows it.
 
 use adapter_sdk::{
+    Receipt,
     notes::Style,
-    records::{CommunicationMode, Relation},
+    records::{CommunicationDirection, CommunicationMode, Gender, Relation},
     vocabulary::Vocabulary,
 };
 use serde::{Deserialize, Deserializer, Serialize};
@@ -28,6 +29,12 @@ pub const RELATIONSHIPS: Vocabulary<Relation> = Vocabulary(&[
     ("LifePartner", Relation::LifePartner),
     ("Dependent", Relation::Dependent),
 ]);
+
+/// The API shows `Other`, and takes `Unknown` for it.
+pub const GENDERS: Vocabulary<Gender> = Vocabulary(&[("Male", Gender::Male), ("Female", Gender::Female)]);
+
+pub const DIRECTIONS: Vocabulary<CommunicationDirection> =
+    Vocabulary(&[("Sent", CommunicationDirection::Sent), ("Received", CommunicationDirection::Received)]);
 
 pub const MODES: Vocabulary<CommunicationMode> = Vocabulary(&[
     ("None", CommunicationMode::None),
@@ -62,6 +69,10 @@ impl Num {
     /// The foreign id of a record; none where there is none.
     pub fn id(self) -> Option<String> {
         (self.0 > 0).then(|| self.0.to_string())
+    }
+
+    pub fn receipt(self) -> Receipt {
+        Receipt::of(self.id().unwrap_or_default())
     }
 }
 
