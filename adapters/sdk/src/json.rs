@@ -2,7 +2,12 @@
 //! "2026-12-01", "amount": {"amount": "12.50", "currency": "USD"}}`. Instants are numbers; words are in snake case, and one that a list with `other` does not
 //! have is that.
 
-use serde::{Serialize, de::DeserializeOwned};
+use std::fmt::Display;
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, Error as _},
+};
 use serde_json::{Map, Value, json};
 
 use crate::{Record, Resource, records, time};
@@ -147,6 +152,31 @@ pub fn typed<T: DeserializeOwned>(row: Value) -> Result<T, String> {
 pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
     let known = fields.into_iter().filter(|(_, value)| !value.is_null());
     known.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// For `#[serde(deserialize_with = "json::words")]`: a list of words of the contract, such as `mon` and `tue`.
+///
+/// ```
+/// use adapter_sdk::{json, records::Weekday};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Hours {
+///     #[serde(default, deserialize_with = "json::words")]
+///     days: Vec<Weekday>,
+/// }
+///
+/// let hours: Hours = json::typed(serde_json::json!({"days": ["mon", "sun"]})).expect("two days");
+/// assert_eq!(hours.days, [Weekday::Monday, Weekday::Sunday]);
+/// assert!(json::typed::<Hours>(serde_json::json!({"days": ["someday"]})).is_err());
+/// ```
+pub fn words<'de, D: Deserializer<'de>, T: TryFrom<String, Error: Display>>(from: D) -> Result<Vec<T>, D::Error> {
+    let words = Vec::<String>::deserialize(from)?.into_iter();
+    words.map(|word| T::try_from(word).map_err(D::Error::custom)).collect()
+}
+
+/// The same of one word.
+pub fn word<'de, D: Deserializer<'de>, T: TryFrom<String, Error: Display>>(from: D) -> Result<T, D::Error> {
+    T::try_from(String::deserialize(from)?).map_err(D::Error::custom)
 }
 
 /// Times that are texts with a zone become instants in place, as a record has them; null stays. An error says that one is no time.

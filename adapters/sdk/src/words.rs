@@ -1,7 +1,7 @@
 //! Words of the contract as an EHR's JSON or an adapter's own text has them: snake case, `self` for the subscriber, and `mon` for a day.
 
 use crate::records::{
-    ClaimStatus, CommunicationDirection, CommunicationMode, InsuranceType, ProcedureStatus, Relation,
+    ClaimStatus, CommunicationDirection, CommunicationMode, InsuranceType, ProcedureStatus, RecurrenceUnit, Relation,
     TreatmentPlanStatus, Weekday,
 };
 
@@ -83,6 +83,7 @@ closed! {
         Saturday = "sat"
         Sunday = "sun"
     }
+    RecurrenceUnit { Day = "day" Week = "week" Month = "month" }
     CommunicationMode {
         None = "none"
         Email = "email"
