@@ -9,6 +9,17 @@ impl ExtraValue {
     }
 }
 
+/// What of these an EHR says beyond a record's fields.
+///
+/// ```
+/// use adapter_sdk::records::{ExtraValue, extra};
+///
+/// assert_eq!(extra([("status", Some("open".to_owned())), ("reason", None)]), [ExtraValue::new("status", "open")]);
+/// ```
+pub fn extra<const N: usize>(pairs: [(&str, Option<String>); N]) -> Extra {
+    pairs.into_iter().filter_map(|(name, value)| Some(ExtraValue::new(name, value?))).collect()
+}
+
 /// As JSON: `["name", "value"]`.
 impl From<(String, String)> for ExtraValue {
     fn from((name, value): (String, String)) -> ExtraValue {
@@ -44,6 +55,11 @@ impl Patient {
 }
 
 impl Address {
+    /// None where nothing of it is known.
+    pub fn known(self) -> Option<Address> {
+        (self != Address::default()).then_some(self)
+    }
+
     /// Its lines as one text, for an EHR with one field for them.
     ///
     /// ```
