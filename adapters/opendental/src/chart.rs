@@ -5,14 +5,14 @@ use adapter_sdk::{
     money::Cents,
     records::{
         self, CommunicationDirection, CommunicationMode, HistoryCategory, IntervalUnit, ProcedureStatus,
-        TreatmentPlanStatus,
+        TreatmentPlanStatus, extra,
     },
     streams::{Mapped, Shown, shown},
 };
 
 use crate::{
     client::Client,
-    map::{extra, gone, id, is_deleted, name},
+    map::{gone, id, is_deleted, name},
     responses::{
         Allergy, AllergyDef, Commlog, Definition, Disease, DiseaseDef, Medication, MedicationPat, Patient, ProcTp,
         Procedure, ProcedureCode, Recall, RecallType, TreatPlan, TreatPlanAttach,
@@ -211,24 +211,15 @@ pub fn recall_type(_: &Client, kind: RecallType) -> Mapped {
 
 /// `1y6m20d`: months where there are years and months; the days that a date of return leaves are not told apart from it.
 fn interval(text: &str) -> Option<(u32, IntervalUnit)> {
-    let (mut years, mut months, mut weeks, mut days) = (0, 0, 0, 0);
-    let mut number = String::new();
+    let (mut parts, mut number) = ([0; 4], String::new());
     for sign in text.trim().chars() {
-        match sign {
-            '0'..='9' => number.push(sign),
-            unit => {
-                let place = match unit {
-                    'y' => &mut years,
-                    'm' => &mut months,
-                    'w' => &mut weeks,
-                    'd' => &mut days,
-                    _ => return None,
-                };
-                *place = number.parse::<u32>().ok().filter(|n| *n <= LONGEST)?;
-                number.clear();
-            }
+        match "ymwd".find(sign) {
+            Some(unit) => parts[unit] = std::mem::take(&mut number).parse().ok().filter(|n| *n <= LONGEST)?,
+            None if sign.is_ascii_digit() => number.push(sign),
+            None => return None,
         }
     }
+    let [years, months, weeks, days] = parts;
     let interval = match (years, months, weeks, days) {
         (years @ 1.., 0, _, _) => (years, IntervalUnit::Year),
         (years, months, _, _) if years > 0 || months > 0 => (years * 12 + months, IntervalUnit::Month),

@@ -10,7 +10,8 @@ use adapter_sdk::{
 use serde_json::Value;
 
 use crate::{
-    faults, requests,
+    faults,
+    requests::{self, Parameter},
     responses::{AppointmentType, Carrier, Definition, Operatory, Provider, Row},
     settings::Settings,
     time,
@@ -25,9 +26,6 @@ pub struct Client {
     carriers: OnceCell<BTreeMap<Num, Carrier>>,
     operatories: OnceCell<Vec<Operatory>>,
 }
-
-/// Parameters of a request.
-pub type Query = [(&'static str, String)];
 
 /// A page of rows as it was asked for.
 pub struct Rows {
@@ -63,7 +61,7 @@ impl Client {
     }
 
     /// `key` is the field every row has: what has none is no row.
-    pub fn page(&self, path: &str, key: &str, query: &Query, offset: u64, limit: u32) -> Result<Rows, Refused> {
+    pub fn page(&self, path: &str, key: &str, query: &[Parameter], offset: u64, limit: u32) -> Result<Rows, Refused> {
         let asked = limit.clamp(1, self.settings.page);
         let place = [("Offset", offset.to_string()), ("Limit", asked.to_string())];
         let call = http::get(format!("{path}?{}", http::form(query.iter().chain(&place))));
@@ -80,7 +78,7 @@ impl Client {
     }
 
     /// A list to its end; none where there are more rows than can be looked through.
-    pub fn walk<T: Row>(&self, path: &str, query: &Query) -> Result<Option<Vec<T>>, Refused> {
+    pub fn walk<T: Row>(&self, path: &str, query: &[Parameter]) -> Result<Option<Vec<T>>, Refused> {
         let mut found = Vec::new();
         for _ in 0..MAX_PAGES {
             let page = self.page(path, T::KEY, query, found.len() as u64, self.settings.page)?;
@@ -96,7 +94,7 @@ impl Client {
     }
 
     /// All rows of a list.
-    pub fn all<T: Row>(&self, path: &str, query: &Query) -> Result<Vec<T>, Fault> {
+    pub fn all<T: Row>(&self, path: &str, query: &[Parameter]) -> Result<Vec<T>, Fault> {
         let rows = self.walk(path, query)?;
         rows.ok_or_else(|| Fault::rejected(format!("{path} has more rows than can be looked through")))
     }

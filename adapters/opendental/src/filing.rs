@@ -20,57 +20,52 @@ use crate::{
 
 type Found = Result<Option<Receipt>, Fault>;
 
-/// A list whose rows carry the key of the write that made them in a note.
-struct Noted<T: 'static> {
+/// A list whose rows carry the key of the write that made them in a note: the write's record is an `R`.
+pub struct Noted<T: 'static, R: 'static> {
     path: &'static str,
     /// The parameter that shows the rows of one patient or carrier.
     by: &'static str,
+    whose: fn(&R) -> Option<String>,
     of: fn(&T) -> (&str, Num),
 }
 
-const COMMLOGS: Noted<Commlog> = Noted { path: "/commlogs", by: "PatNum", of: |row| (&row.note, row.commlog_num) };
-const PAYMENTS: Noted<Payment> = Noted { path: "/payments", by: "PatNum", of: |row| (&row.pay_note, row.pay_num) };
-const ADJUSTMENTS: Noted<Adjustment> =
-    Noted { path: "/adjustments", by: "PatNum", of: |row| (&row.adj_note, row.adj_num) };
-const PLANS: Noted<InsPlan> = Noted { path: "/insplans", by: "CarrierNum", of: |row| (&row.plan_note, row.plan_num) };
+pub const COMMLOGS: Noted<Commlog, records::CommunicationLog> = Noted {
+    path: "/commlogs",
+    by: "PatNum",
+    whose: |log| Some(log.patient.clone()),
+    of: |row| (&row.note, row.commlog_num),
+};
+pub const PAYMENTS: Noted<Payment, records::Payment> = Noted {
+    path: "/payments",
+    by: "PatNum",
+    whose: |payment| payment.patient.clone(),
+    of: |row| (&row.pay_note, row.pay_num),
+};
+pub const ADJUSTMENTS: Noted<Adjustment, records::Adjustment> = Noted {
+    path: "/adjustments",
+    by: "PatNum",
+    whose: |adjustment| adjustment.patient.clone(),
+    of: |row| (&row.adj_note, row.adj_num),
+};
+const PLANS: Noted<InsPlan, Num> = Noted {
+    path: "/insplans",
+    by: "CarrierNum",
+    whose: |carrier| Some(carrier.to_string()),
+    of: |row| (&row.plan_note, row.plan_num),
+};
 
-impl<T: Row> Noted<T> {
-    fn create(&self, client: &Client, key: &str, whose: Option<&str>, body: &Value) -> Result<Receipt, Fault> {
+impl<T: Row, R> Noted<T, R> {
+    pub fn create(&self, client: &Client, key: &str, record: &R, body: &Value) -> Result<Receipt, Fault> {
         let answer = client.post(self.path, body)?;
-        client::receipt(&answer, T::KEY, || self.find(client, key, whose))
+        client::receipt(&answer, T::KEY, || self.find(client, key, record))
     }
 
-    fn find(&self, client: &Client, key: &str, whose: Option<&str>) -> Found {
-        let Some(whose) = whose else { return Ok(None) };
-        let rows: Vec<T> = client.all(self.path, &[(self.by, whose.to_owned())])?;
+    pub fn find(&self, client: &Client, key: &str, record: &R) -> Found {
+        let Some(whose) = (self.whose)(record) else { return Ok(None) };
+        let rows: Vec<T> = client.all(self.path, &[(self.by, whose)])?;
         let mut rows = rows.iter().map(self.of).filter(|(note, _)| NOTES.carries(note, key));
         Ok(rows.next().map(|(_, id)| id.receipt()))
     }
-}
-
-pub fn create_commlog(client: &Client, key: &str, log: &records::CommunicationLog) -> Result<Receipt, Fault> {
-    COMMLOGS.create(client, key, Some(&log.patient), &requests::commlog(&client.settings, key, log))
-}
-
-pub fn find_commlog(client: &Client, key: &str, log: &records::CommunicationLog) -> Found {
-    COMMLOGS.find(client, key, Some(&log.patient))
-}
-
-pub fn create_payment(client: &Client, key: &str, payment: &records::Payment) -> Result<Receipt, Fault> {
-    PAYMENTS.create(client, key, payment.patient.as_deref(), &requests::payment(key, payment)?)
-}
-
-pub fn find_payment(client: &Client, key: &str, payment: &records::Payment) -> Found {
-    PAYMENTS.find(client, key, payment.patient.as_deref())
-}
-
-pub fn create_adjustment(client: &Client, key: &str, adjustment: &records::Adjustment) -> Result<Receipt, Fault> {
-    let body = requests::adjustment(key, adjustment, &clock::today())?;
-    ADJUSTMENTS.create(client, key, adjustment.patient.as_deref(), &body)
-}
-
-pub fn find_adjustment(client: &Client, key: &str, adjustment: &records::Adjustment) -> Found {
-    ADJUSTMENTS.find(client, key, adjustment.patient.as_deref())
 }
 
 /// A plan belongs to a carrier, which is made where there is none of that name and payer id.
@@ -83,11 +78,11 @@ pub fn create_plan(client: &Client, key: &str, plan: &records::InsurancePlan) ->
             made.ok_or_else(|| Fault::unknown("Open Dental did not say which carrier it made"))?
         }
     };
-    PLANS.create(client, key, Some(&carrier.to_string()), &requests::plan(key, plan, carrier))
+    PLANS.create(client, key, &carrier, &requests::plan(key, plan, carrier))
 }
 
 pub fn find_plan(client: &Client, key: &str, plan: &records::InsurancePlan) -> Found {
-    PLANS.find(client, key, carrier_of(client, plan)?.map(|carrier| carrier.to_string()).as_deref())
+    carrier_of(client, plan)?.map_or(Ok(None), |carrier| PLANS.find(client, key, &carrier))
 }
 
 fn carrier_of(client: &Client, plan: &records::InsurancePlan) -> Result<Option<Num>, Fault> {
@@ -106,7 +101,7 @@ pub fn create_coverage(client: &Client, _: &str, c: &records::Coverage) -> Resul
         Some(subscription) => subscription,
         None => {
             let answer = client.post("/inssubs", &requests::subscription(c, &subscriber, &number))?;
-            let look = || Ok(subscription_of(client, c, &subscriber, &number)?.map(|id| Receipt::of(id)));
+            let look = || Ok(subscription_of(client, c, &subscriber, &number)?.map(Receipt::of));
             client::receipt(&answer, "InsSubNum", look)?.id
         }
     };

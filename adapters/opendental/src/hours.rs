@@ -11,7 +11,6 @@ use adapter_sdk::{
 use crate::{
     client::Client,
     lists::Week,
-    map::extra,
     requests,
     responses::{Operatory, Schedule},
     time,
@@ -86,7 +85,6 @@ fn hour(row: &Schedule, operatory: Option<Num>, (begin, end): Stretch, n: usize)
         kind: HourKind::WorkingHour,
         label: row.note.some(),
         active: true,
-        extra: extra([]),
         ..records::WorkingHour::default()
     })
 }

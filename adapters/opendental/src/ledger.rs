@@ -3,14 +3,14 @@
 use adapter_sdk::{
     Record, clock,
     money::Cents,
-    records::{self, AdjustmentAction, Relation},
+    records::{self, AdjustmentAction, Relation, extra},
     streams::{Mapped, Shown, shown},
 };
 
 use crate::{
     chart::price,
     client::Client,
-    map::{address, extra, gone, id, is_deleted, name},
+    map::{address, gone, id, is_deleted, name},
     responses::{
         Adjustment, Aging, Definition, Fee, FeeSched, InsPlan, InsSub, PatPlan, Patient, PaySplit, Payment, Procedure,
     },

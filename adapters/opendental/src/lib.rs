@@ -20,10 +20,11 @@ pub mod time;
 pub mod values;
 
 use adapter_sdk::{
-    Description, Fault, Hosting, MaxLength, PatientField, streams::Stream, tables::Tables, writes::Handler,
+    Description, Fault, Hosting, MaxLength, PatientField, clock, streams::Stream, tables::Tables, writes::Handler,
 };
 
 pub use client::Client as OpenDental;
+use filing::{ADJUSTMENTS, COMMLOGS, PAYMENTS};
 use responses::Row;
 
 adapter_sdk::export_adapter!(OpenDental);
@@ -46,9 +47,21 @@ impl Tables for OpenDental {
         Handler::create_coverage(filing::create_coverage, filing::find_coverage),
         Handler::delete_coverage(filing::delete_coverage, filing::find_deleted_coverage),
         Handler::save_patient_history_item(filing::save_history, filing::find_history),
-        Handler::create_communication_log(filing::create_commlog, filing::find_commlog).looking_first(),
-        Handler::create_payment(filing::create_payment, filing::find_payment).looking_first(),
-        Handler::create_adjustment(filing::create_adjustment, filing::find_adjustment).looking_first(),
+        Handler::create_communication_log(
+            |office, key, log| COMMLOGS.create(office, key, log, &requests::commlog(&office.settings, key, log)),
+            |office, key, log| COMMLOGS.find(office, key, log),
+        )
+        .looking_first(),
+        Handler::create_payment(
+            |office, key, paid| PAYMENTS.create(office, key, paid, &requests::payment(key, paid)?),
+            |office, key, paid| PAYMENTS.find(office, key, paid),
+        )
+        .looking_first(),
+        Handler::create_adjustment(
+            |office, key, a| ADJUSTMENTS.create(office, key, a, &requests::adjustment(key, a, &clock::today())?),
+            |office, key, a| ADJUSTMENTS.find(office, key, a),
+        )
+        .looking_first(),
     ];
     const UNKEPT: &'static [PatientField] =
         &[PatientField::Premedication, PatientField::UnsubscribedEmail, PatientField::Extra];

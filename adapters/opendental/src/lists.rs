@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{
     client::{Client, Rows},
-    requests::Query,
+    requests::Parameter,
     settings::Settings,
     time,
 };
@@ -23,7 +23,7 @@ pub struct Listing {
     pub id: &'static str,
     /// The parameter that shows only what changed since.
     pub since: Option<Since>,
-    pub query: fn(&Settings, &Ask) -> Query,
+    pub query: fn(&Settings, &Ask) -> Vec<Parameter>,
     /// Rows of a page: few where each is looked up further.
     pub rows: u32,
 }

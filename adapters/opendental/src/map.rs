@@ -2,7 +2,7 @@
 
 use adapter_sdk::{
     Record, clock, language,
-    records::{self, Gender},
+    records::{self, Gender, extra},
     streams::{Mapped, Shown, shown},
     warn,
 };
@@ -208,15 +208,9 @@ pub fn version(row: &Appointment) -> String {
 }
 
 pub fn address([line1, line2, city, region, postal_code]: [&Text; 5]) -> Option<records::Address> {
-    let address = records::Address {
-        line1: line1.some(),
-        line2: line2.some(),
-        city: city.some(),
-        region: region.some(),
-        postal_code: postal_code.some(),
-        country: None,
-    };
-    (address != records::Address::default()).then_some(address)
+    let (line1, line2, city) = (line1.some(), line2.some(), city.some());
+    let (region, postal_code) = (region.some(), postal_code.some());
+    records::Address { line1, line2, city, region, postal_code, country: None }.known()
 }
 
 /// `(536)555-0182 x12`
@@ -231,10 +225,6 @@ fn extension(phone: &Text) -> (Option<String>, Option<String>) {
 
 pub fn id(key: Num) -> Result<String, String> {
     key.id().ok_or_else(|| "it has no key".to_owned())
-}
-
-pub fn extra<const N: usize>(pairs: [(&str, Option<String>); N]) -> records::Extra {
-    pairs.into_iter().filter_map(|(name, value)| Some(records::ExtraValue::new(name, value?))).collect()
 }
 
 /// What a record is called; its key where it has no name.

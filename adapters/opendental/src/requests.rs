@@ -29,14 +29,15 @@ pub const CODE_CATEGORIES: u32 = 11;
 /// The longest chart number.
 pub const CHART_NUMBER: usize = 15;
 
-pub type Query = Vec<(&'static str, String)>;
+/// Of a query.
+pub type Parameter = (&'static str, String);
 
-pub fn clinic(settings: &Settings) -> Query {
+pub fn clinic(settings: &Settings) -> Vec<Parameter> {
     settings.clinic.map(|clinic| ("ClinicNum", clinic.to_string())).into_iter().collect()
 }
 
 /// A whole pass shows a window of days; a change is shown wherever it went.
-pub fn appointments(settings: &Settings, asked: &Ask) -> Query {
+pub fn appointments(settings: &Settings, asked: &Ask) -> Vec<Parameter> {
     let mut query = clinic(settings);
     if asked.since.is_none() {
         let today = clock::date(asked.started.unwrap_or_else(clock::now));
@@ -46,26 +47,25 @@ pub fn appointments(settings: &Settings, asked: &Ask) -> Query {
     query
 }
 
-pub fn commlogs(settings: &Settings, asked: &Ask) -> Query {
+pub fn commlogs(settings: &Settings, asked: &Ask) -> Vec<Parameter> {
     if asked.since.is_some() {
-        return Query::new();
+        return Vec::new();
     }
     let started = asked.started.unwrap_or_else(clock::now);
     vec![("DateTStamp", time::text(started - settings.commlog_days * 86_400))]
 }
 
-pub fn definitions(category: u32) -> Query {
+pub fn definitions(category: u32) -> Vec<Parameter> {
     vec![("Category", category.to_string()), ("includeHidden", "true".into())]
 }
 
-pub fn schedules(kind: &str, from: &str, to: &str) -> Query {
+pub fn schedules(kind: &str, from: &str, to: &str) -> Vec<Parameter> {
     vec![("dateStart", from.to_owned()), ("dateEnd", to.to_owned()), ("SchedType", kind.to_owned())]
 }
 
 /// The fields of a patient as the EHR takes them.
 pub fn patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> {
     let address = p.address.clone().unwrap_or_default();
-    let cell = p.cell_phone.clone().or_else(|| p.primary_phone.clone());
     json::object([
         ("LName", p.last_name.as_str().into()),
         ("FName", p.first_name.as_str().into()),
@@ -81,7 +81,7 @@ pub fn patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> 
         ("Zip", kept("postal code", &address.postal_code, is_zip)),
         ("HmPhone", text(&p.home_phone)),
         ("WkPhone", work_phone(p)),
-        ("WirelessPhone", text(&cell)),
+        ("WirelessPhone", text(&p.mobile().cloned())),
         ("Guarantor", number(&p.guarantor)),
         ("Email", text(&p.email)),
         ("PriProv", number(&p.provider)),
@@ -96,25 +96,13 @@ pub fn patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> 
 /// The API's words for what is not known.
 const UNKNOWN: [(&str, &str); 2] = [("Gender", "Unknown"), ("Birthdate", "0001-01-01")];
 /// What is emptied of a patient who has none of it.
-const EMPTIED: [&str; 11] = [
-    "MiddleI",
-    "Address",
-    "Address2",
-    "City",
-    "State",
-    "Zip",
-    "HmPhone",
-    "WkPhone",
-    "WirelessPhone",
-    "Email",
-    "Language",
-];
+const EMPTIED: &str = "MiddleI Address Address2 City State Zip HmPhone WkPhone WirelessPhone Email Language";
 
 /// The fields of a patient who is there: what they have no more is emptied. What the office fills in itself, such as a provider and a
 /// chart number, is not named where it is not known.
 pub fn changed_patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> {
     let mut fields = patient(settings, p);
-    for (name, none) in EMPTIED.map(|name| (name, "")).into_iter().chain(UNKNOWN) {
+    for (name, none) in EMPTIED.split_whitespace().map(|name| (name, "")).chain(UNKNOWN) {
         fields.entry(name).or_insert_with(|| none.into());
     }
     fields
@@ -149,13 +137,12 @@ pub fn new_appointment(
 /// What changes of a row when the appointment moves.
 pub fn moved(row: &Appointment, a: &records::Appointment, signs: usize) -> Value {
     let hygienist = row.is_hygiene.0 && row.prov_hyg.0 > 0;
-    let provider = number(&a.provider);
     let resized = row.pattern.len() != signs;
     let kind = a.appointment_type.as_ref().filter(|id| row.appointment_type_num.id().as_ref() != Some(id));
     object([
         ("AptDateTime", time::text(a.start).into()),
         ("Op", number(&a.operatory)),
-        (if hygienist { "ProvHyg" } else { "ProvNum" }, provider),
+        (if hygienist { "ProvHyg" } else { "ProvNum" }, number(&a.provider)),
         // Named with the type too: without it the type's own pattern would apply.
         ("Pattern", if resized || kind.is_some() { pattern::resized(&row.pattern, signs).into() } else { Value::Null }),
         ("PatternSecondary", if resized { pattern::second(&row.pattern_secondary, signs).into() } else { Value::Null }),
@@ -330,14 +317,7 @@ fn is_state(text: &str) -> bool {
 
 /// `12345`, `12345-1234`, `123456789`, or Canada's `A0A 0A0`.
 fn is_zip(text: &str) -> bool {
-    let shape: String = text
-        .chars()
-        .map(|c| match c {
-            '0'..='9' => '0',
-            'A'..='Z' => 'A',
-            other => other,
-        })
-        .collect();
+    let shape = text.replace(|c: char| c.is_ascii_digit(), "0").replace(|c: char| c.is_ascii_uppercase(), "A");
     matches!(shape.as_str(), "00000" | "00000-0000" | "000000000" | "A0A 0A0")
 }
 
