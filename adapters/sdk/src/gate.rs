@@ -65,18 +65,21 @@ pub fn fault_of_status(answer: &Response, reads: bool) -> Option<Fault> {
     }
 }
 
-/// Whether an answer is a page that asks for a password, however it is written: the session is over.
+/// Whether an answer is a page that asks for a password, however it is written, or has another of the application's own signs of its login
+/// page, in lower case: the session is over.
 ///
 /// ```
 /// use adapter_sdk::{gate, http::Response};
 ///
 /// let answer = |body: &str| Response { status: 200, headers: Vec::new(), body: body.into() };
-/// assert!(gate::is_login_page(&answer("<html><input TYPE=\"password\"></html>")));
-/// assert!(!gate::is_login_page(&answer("{\"says\": \"type=\\\"password\\\"\"}")));
+/// assert!(gate::is_login_page(&answer("<html><input TYPE=\"password\"></html>"), &[]));
+/// assert!(gate::is_login_page(&answer("<html id=Login>"), &["id=login"]));
+/// assert!(!gate::is_login_page(&answer("{\"says\": \"type=\\\"password\\\"\"}"), &[]));
 /// ```
-pub fn is_login_page(answer: &Response) -> bool {
+pub fn is_login_page(answer: &Response, signs: &[&str]) -> bool {
     let text = String::from_utf8_lossy(&answer.body).to_ascii_lowercase();
-    text.trim_start().starts_with('<') && text.contains("type=\"password\"")
+    let shows = |sign: &&str| text.contains(*sign);
+    text.trim_start().starts_with('<') && (shows(&"type=\"password\"") || signs.iter().any(shows))
 }
 
 /// The fault of a login page: nothing proves that a write was not done before the session ended.
