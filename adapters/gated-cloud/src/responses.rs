@@ -63,8 +63,7 @@ impl Told {
     }
 }
 
-/// The page says what it is, or shows it: the session is over.
+/// The session is over.
 pub fn is_login_page(answer: &Response) -> bool {
-    let text = String::from_utf8_lossy(&answer.body).to_ascii_lowercase();
-    gate::is_login_page(answer) || (text.trim_start().starts_with('<') && text.contains("data-page=\"login\""))
+    gate::is_login_page(answer, &["data-page=\"login\""])
 }
