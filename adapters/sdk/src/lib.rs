@@ -3,7 +3,7 @@
 //!
 //! Above that stand layers, each of which can be left out: [`tables::Tables`] is an adapter by tables of what can be read ([`streams`])
 //! and written ([`writes`]), with the cursors of [`pass`] and the page rules of [`pages`]; [`settings`] are typed; [`json`] makes records of
-//! an EHR's JSON, and [`fields`] tables of its names; [`redact`] takes patient data out of an EHR's words; [`notes`] keeps write keys where an EHR has no field for them; [`money`],
+//! an EHR's JSON, and [`fields`] tables of its names; [`redact`] takes patient data out of an EHR's words; [`notes`] keeps write keys where an EHR has no field for them; [`session`] judges what comes through the [`gate`]; [`money`],
 //! [`time`], [`clock`], [`language`] and [`vocabulary`] have the rules for what EHRs write in ways of their own.
 //!
 //! ```
@@ -57,6 +57,7 @@ mod panics;
 pub mod pass;
 pub mod records;
 pub mod redact;
+pub mod session;
 pub mod settings;
 pub mod streams;
 pub mod tables;
