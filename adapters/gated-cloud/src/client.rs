@@ -4,15 +4,16 @@ use std::cell::RefCell;
 
 use adapter_sdk::{
     Fault, Receipt,
-    http::{self, Call, encode},
+    http::{self, Call, encode, retry_after},
+    session,
     streams::{Ask, Changes},
 };
 use serde_json::Value;
 
 use crate::{
-    faults, map,
+    faults,
     markup::{self, Kind, Markup},
-    responses::Told,
+    responses::{Told, is_login_page, receipt},
 };
 
 /// Rows of a page the application shows at most.
@@ -48,7 +49,7 @@ impl GatedCloud {
         let told = shown(format!("/api/{}?reference={}", kind.name, encode(key)))?;
         let items: Vec<Value> = told.part(markup::ITEMS)?;
         let ours = owned(&told, kind, &items)?.into_iter().find(|row| row["write_key"] == key);
-        ours.map(|row| map::receipt(&row, true)).transpose()
+        ours.map(|row| receipt(&row, true)).transpose()
     }
 
     /// One record under own names; none where the application says that there is none.
@@ -78,7 +79,7 @@ impl GatedCloud {
             let Form { markup, csrf } = self.form()?;
             let call = call.clone().header("x-csrf-token", csrf).header("x-markup", markup.word());
             match outcome(call.json(&markup.names(kind.names).theirs(fields))?)? {
-                Ok(told) => return map::receipt(&item(&told, kind)?, false).map(Ok),
+                Ok(told) => return receipt(&item(&told, kind)?, false).map(Ok),
                 // The session has another token meanwhile, and nothing was written.
                 Err(code) if code == "csrf" && !renewed => {
                     renewed = true;
@@ -101,9 +102,20 @@ impl GatedCloud {
     }
 }
 
+/// What an answer tells, or the application's own word for its no.
 fn outcome(call: Call) -> Result<Result<Told, String>, Fault> {
     let reads = call.reads();
-    faults::judged(&call.through_gate().send_any()?, reads)
+    let answer = call.through_gate().send_any()?;
+    if let Some(fault) = session::fault_of_status(&answer, reads) {
+        return Err(fault);
+    }
+    if answer.is_success() || is_login_page(&answer) {
+        return Told::of(&answer, reads).map(Ok);
+    }
+    // Somebody in between, or a release that refuses in other words.
+    let strange = format!("the EHR answered {}, in a way this adapter does not know", answer.status);
+    let code = Told::of(&answer, reads).ok().and_then(|told| told.refusal());
+    Ok(Err(code.ok_or_else(|| Fault::retry_later(strange, retry_after(&answer)))?))
 }
 
 /// Of what is always there.

@@ -1,29 +1,9 @@
 //! What it means for the engine that the application says no, or nothing that can be understood.
 
-use adapter_sdk::{
-    Fault, gate,
-    http::{Response, retry_after},
-    redact,
-};
-
-use crate::responses::{Told, is_login_page};
+use adapter_sdk::{Fault, redact};
 
 /// How long an unknown release is left alone: the vendor does not take it back in a minute.
 const RELEASE: u32 = 900;
-
-/// What an answer tells, or the application's own word for its no.
-pub fn judged(answer: &Response, reads: bool) -> Result<Result<Told, String>, Fault> {
-    if let Some(fault) = gate::fault_of_status(answer, reads) {
-        return Err(fault);
-    }
-    if answer.is_success() || is_login_page(answer) {
-        return Told::of(answer, reads).map(Ok);
-    }
-    // Somebody in between, or a release that refuses in other words.
-    let strange = format!("the EHR answered {}, in a way this adapter does not know", answer.status);
-    let code = Told::of(answer, reads).ok().and_then(|told| told.refusal());
-    Ok(Err(code.ok_or_else(|| Fault::retry_later(strange, retry_after(answer)))?))
-}
 
 /// Of a release this adapter does not know, or one that is not what it says.
 pub fn of_release(said: String, reads: bool) -> Fault {

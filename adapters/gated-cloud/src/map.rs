@@ -90,13 +90,6 @@ pub fn visit(mut own: Value) -> Result<Option<Visit>, Fault> {
     Ok((shown.end > shown.start).then_some(Visit { shown, came }))
 }
 
-/// Of a row that was looked for, or of what was written: an answer that cannot be understood proves nothing.
-pub fn receipt(row: &Value, reads: bool) -> Result<Receipt, Fault> {
-    let (id, version) = (row["id"].as_str(), row["version"].as_u64());
-    let known = id.zip(version).map(|(id, version)| Receipt { id: id.to_owned(), version: Some(version.to_string()) });
-    known.ok_or_else(|| faults::of_wrong_kind(reads))
-}
-
 fn record(resource: Resource, own: Value) -> Mapped {
     typed(resource, own).map(Into::into).map_err(Trouble::Fault)
 }

@@ -2,7 +2,7 @@
 
 use adapter_sdk::{Fault, PatientChange, Receipt, fields::holds, records::Patient};
 
-use crate::{client::GatedCloud, map, markup::PATIENTS, requests};
+use crate::{client::GatedCloud, markup::PATIENTS, requests, responses::receipt};
 
 pub fn create(app: &GatedCloud, key: &str, p: &Patient) -> Result<Receipt, Fault> {
     let mut fields = requests::patient(p);
@@ -19,5 +19,5 @@ pub fn update(app: &GatedCloud, _: &str, change: &PatientChange) -> Result<Recei
 pub fn find_update(app: &GatedCloud, _: &str, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
     let wanted = change.fields(requests::patient).into();
     let row = app.one(PATIENTS, &change.patient.id)?.filter(|row| holds(row, &wanted));
-    row.map(|row| map::receipt(&row, true)).transpose()
+    row.map(|row| receipt(&row, true)).transpose()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use adapter_sdk::{Fault, gate, http::Response, redact};
+use adapter_sdk::{Fault, Receipt, http::Response, redact, session};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ impl Told {
     pub fn of(answer: &Response, reads: bool) -> Result<Told, Fault> {
         let foreign = || Fault::lost("the EHR's answer is not one of its web application", reads);
         let body: Value = serde_json::from_slice(&answer.body).map_err(|_| match is_login_page(answer) {
-            true => gate::fault_of_login_page(reads),
+            true => session::fault_of_login_page(reads),
             false => foreign(),
         })?;
         let word = body["markup"].as_str().ok_or_else(foreign)?;
@@ -65,5 +65,12 @@ impl Told {
 
 /// The session is over.
 pub fn is_login_page(answer: &Response) -> bool {
-    gate::is_login_page(answer, &["data-page=\"login\""])
+    session::is_login_page(answer, &["data-page=\"login\""])
+}
+
+/// Of a row that was looked for, or of what was written: an answer that cannot be understood proves nothing.
+pub fn receipt(row: &Value, reads: bool) -> Result<Receipt, Fault> {
+    let (id, version) = (row["id"].as_str(), row["version"].as_u64());
+    let known = id.zip(version).map(|(id, version)| Receipt { id: id.to_owned(), version: Some(version.to_string()) });
+    known.ok_or_else(|| faults::of_wrong_kind(reads))
 }
