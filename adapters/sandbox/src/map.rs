@@ -2,15 +2,18 @@
 
 use adapter_sdk::{
     PatientField, Record, Resource, json,
-    records::{self, ExtraValue, Gender, HourKind, Recurrence, RecurrenceUnit, Weekday},
-    streams::Mapped,
+    records::{self, ExtraValue, Gender, HourKind, Recurrence},
+    streams::{Mapped, shown},
     time::instant_of,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::client::Sandbox;
-use crate::responses::{Address, Appointment, AppointmentType, Day, Hours, Operatory, Patient, Provider, Status, Unit};
+use crate::{
+    client::Sandbox,
+    requests::GENDERS,
+    responses::{Address, Appointment, AppointmentType, Hours, Operatory, Patient, Provider, Status},
+};
 
 /// serde's own words may quote a value.
 const UNREADABLE: &str = "a field is missing or not as expected";
@@ -18,13 +21,13 @@ const UNREADABLE: &str = "a field is missing or not as expected";
 /// A row of the dialect's own.
 pub fn typed<T: Own + DeserializeOwned>(_: &Sandbox, _: Resource, row: Value) -> Mapped {
     let row: T = serde_json::from_value(row).map_err(|_| UNREADABLE)?;
-    Ok(row.mapped().ok_or("it contradicts itself")?.into())
+    shown(row.mapped().ok_or("it contradicts itself")?)
 }
 
 /// Everything else has the contract's names and fields.
 pub fn filed(_: &Sandbox, resource: Resource, row: Value) -> Mapped {
     let fields = serde_json::from_value(row).map_err(|_| UNREADABLE)?;
-    Ok(json::record(resource, fields).map_err(|_| UNREADABLE)?.into())
+    shown(json::record(resource, fields).map_err(|_| UNREADABLE)?)
 }
 
 /// The dialect's name of a patient's field. Names of people are needed anyhow.
@@ -59,7 +62,7 @@ impl Own for Patient {
             middle_name: self.middle_name,
             last_name: self.last_name,
             date_of_birth: self.born,
-            gender: self.gender.as_deref().map(gender),
+            gender: self.gender.map(|letter| GENDERS.meaning(&letter).unwrap_or(Gender::Other)),
             email: self.email,
             cell_phone: self.cell,
             home_phone: self.home,
@@ -129,14 +132,14 @@ impl Own for Hours {
         {
             return None;
         }
-        let every = self.every.map(|e| Recurrence { number: e.number, unit: unit(e.unit), reference: e.from });
+        let every = self.every.map(|e| Recurrence { number: e.number, unit: e.unit, reference: e.from });
         Some(Record::WorkingHour(records::WorkingHour {
             id: self.id,
             provider: self.provider,
             operatory: self.operatory,
             begin_time: self.begin,
             end_time: self.end,
-            days: self.days.into_iter().map(weekday).collect(),
+            days: self.days,
             specific_date: self.date,
             recurrence: every,
             kind: if self.block { HourKind::SchedulableBlock } else { HourKind::WorkingHour },
@@ -185,33 +188,5 @@ fn address(a: Address) -> records::Address {
         region: a.state,
         postal_code: a.zip,
         country: a.country,
-    }
-}
-
-fn gender(letter: &str) -> Gender {
-    match letter {
-        "F" => Gender::Female,
-        "M" => Gender::Male,
-        _ => Gender::Other,
-    }
-}
-
-fn weekday(day: Day) -> Weekday {
-    match day {
-        Day::Mon => Weekday::Monday,
-        Day::Tue => Weekday::Tuesday,
-        Day::Wed => Weekday::Wednesday,
-        Day::Thu => Weekday::Thursday,
-        Day::Fri => Weekday::Friday,
-        Day::Sat => Weekday::Saturday,
-        Day::Sun => Weekday::Sunday,
-    }
-}
-
-fn unit(unit: Unit) -> RecurrenceUnit {
-    match unit {
-        Unit::Day => RecurrenceUnit::Day,
-        Unit::Week => RecurrenceUnit::Week,
-        Unit::Month => RecurrenceUnit::Month,
     }
 }

@@ -1,5 +1,9 @@
 //! The dialect's answers.
 
+use adapter_sdk::{
+    json,
+    records::{RecurrenceUnit, Weekday},
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -108,8 +112,8 @@ pub struct Hours {
     pub operatory: Option<String>,
     pub begin: String,
     pub end: String,
-    #[serde(default)]
-    pub days: Vec<Day>,
+    #[serde(default, deserialize_with = "json::words")]
+    pub days: Vec<Weekday>,
     pub date: Option<String>,
     pub every: Option<Every>,
     pub block: bool,
@@ -118,31 +122,12 @@ pub struct Hours {
     pub active: bool,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Day {
-    Mon,
-    Tue,
-    Wed,
-    Thu,
-    Fri,
-    Sat,
-    Sun,
-}
-
 #[derive(Debug, Deserialize)]
 pub struct Every {
     pub number: u32,
-    pub unit: Unit,
+    #[serde(deserialize_with = "json::word")]
+    pub unit: RecurrenceUnit,
     pub from: String,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    Day,
-    Week,
-    Month,
 }
 
 #[derive(Debug, Deserialize)]

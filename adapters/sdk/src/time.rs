@@ -63,6 +63,15 @@ pub fn date_of(text: &str) -> Option<i64> {
     (date_text(days) == text).then_some(days)
 }
 
+/// So many days after a date; what is none stays as it is.
+///
+/// ```
+/// assert_eq!(adapter_sdk::time::plus_days("2026-12-31", 1), "2027-01-01");
+/// ```
+pub fn plus_days(date: &str, days: i64) -> String {
+    date_of(date).map_or_else(|| date.to_owned(), |start| date_text(start + days))
+}
+
 fn digits(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_digit())
 }
