@@ -1,0 +1,46 @@
+//! Values JSON has no type for.
+
+use gnuhealth_adapter::values::{Date, DateTime, Decimal, yes};
+use serde::Deserialize;
+use serde_json::json;
+
+#[test]
+fn times_and_dates_go_there_and_back() {
+    let there = json!({"__class__": "datetime", "year": 2026, "month": 11, "day": 20, "hour": 22, "minute": 15,
+        "second": 42, "microsecond": 0});
+    assert_eq!(serde_json::to_value(DateTime::at(1_795_212_942)).unwrap(), there);
+    let mut fraction = there;
+    fraction["microsecond"] = 999_999.into();
+    let back: DateTime = serde_json::from_value(fraction).unwrap();
+    assert_eq!(back.instant(), Some(1_795_212_942));
+    for at in [0, -1, 951_782_400, 4_102_444_799] {
+        assert_eq!(DateTime::at(at).instant(), Some(at));
+    }
+    let leap = Date::of("2024-02-29").unwrap();
+    assert_eq!(serde_json::to_value(leap).unwrap(), json!({"__class__": "date", "year": 2024, "month": 2, "day": 29}));
+    assert_eq!(leap.text(), "2024-02-29");
+    assert_eq!(Date::of("2023-02-29"), None);
+}
+
+#[test]
+fn decimals_are_compared_exactly() {
+    let millionths = |text: &str| Decimal::of(text).millionths();
+    assert_eq!(millionths("95"), millionths("95.00"));
+    assert_eq!((millionths("-0.5"), millionths("+.25")), (Some(-500_000), Some(250_000)));
+    for bad in ["", "-", "1e3", "NaN", "1.2.3", "0.1234567", "1,5", "--1"] {
+        assert_eq!(millionths(bad), None, "{bad}");
+    }
+}
+
+#[test]
+fn booleans_of_both_databases() {
+    #[derive(Deserialize)]
+    struct Row {
+        #[serde(default, deserialize_with = "yes")]
+        active: bool,
+    }
+    for (value, expected) in [(json!(1), true), (json!(true), true), (json!(0), false), (json!(null), false)] {
+        assert_eq!(serde_json::from_value::<Row>(json!({"active": value})).unwrap().active, expected);
+    }
+    assert!(!serde_json::from_value::<Row>(json!({})).unwrap().active);
+}
