@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 
-use adapter_sdk::{Fault, Receipt, records::Appointment, warn};
+use adapter_sdk::{Fault, Receipt, records::Appointment, spans::overlap, warn};
 use serde_json::Value;
 
 use crate::{
@@ -12,7 +12,6 @@ use crate::{
     revision::{self, Revision},
     settings::Settings,
     slots,
-    time::instant_of,
 };
 
 pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
@@ -171,11 +170,7 @@ fn current(a: &Appointment, read: &responses::Appointment) -> Result<(), Fault> 
 fn look_before(settings: &Settings, a: &Appointment) -> Result<(), Fault> {
     let Some(room) = &a.operatory else { return Ok(()) };
     let near = client::all(settings, "Appointment", &requests::appointments_near(room, a.start, a.end))?;
-    let overlaps = |other: &responses::Appointment| {
-        let start = other.start.as_deref().and_then(instant_of);
-        let end = other.end.as_deref().and_then(instant_of);
-        start.zip(end).is_some_and(|(start, end)| start < a.end && a.start < end)
-    };
+    let overlaps = |other: &responses::Appointment| other.span().is_some_and(|span| overlap(span, (a.start, a.end)));
     let others = near.into_iter().filter_map(|r| map::read::<responses::Appointment>(r).ok());
     let mut others = others.filter(|other| other.id != a.id && !other.is_off() && other.status != "noshow");
     match others.any(|other| overlaps(&other)) {

@@ -1,12 +1,15 @@
 //! Working hours from a schedule's slots: what touches is one stretch, on one local date.
 
-use adapter_sdk::records::{HourKind, WorkingHour};
+use adapter_sdk::{
+    mark,
+    records::{HourKind, WorkingHour},
+};
 
 use crate::{
     map::known_type,
     responses::{Schedule, Slot},
     settings::Settings,
-    time::{instant_of, next_date},
+    time::next_date,
 };
 
 /// A stretch of time somebody works, and the appointment types it is for; none means all.
@@ -35,7 +38,7 @@ pub fn stretches(slots: Vec<Slot>, settings: &Settings) -> Vec<Stretch> {
 
 /// Codes that are not among the configured types say nothing to us.
 fn stretch(slot: &Slot, settings: &Settings) -> Option<Stretch> {
-    let (start, end) = (instant_of(&slot.start)?, instant_of(&slot.end)?);
+    let (start, end) = slot.span()?;
     let concepts = slot.service_type.iter().chain(std::iter::once(&slot.appointment_type));
     let codes = concepts.flat_map(|concept| &concept.coding).filter_map(|coding| coding.code.clone());
     let mut types: Vec<String> =
@@ -58,7 +61,7 @@ pub fn hours(
     let places: Vec<_> = practitioners.iter().flat_map(|p| rooms.iter().map(move |room| (p, room))).collect();
     let mut hours = Vec::new();
     for stretch in stretches {
-        let kind = mark(&stretch.types);
+        let kind = suffix(&stretch.types);
         for (date, begin, end) in days(&to_local(stretch.start), &to_local(stretch.end)) {
             for (n, (provider, room)) in places.iter().enumerate() {
                 hours.push(WorkingHour {
@@ -83,15 +86,12 @@ pub fn hours(
     hours
 }
 
-/// What tells stretches apart that begin together: those of no type in particular need nothing, others the FNV-1a hash of their types.
-fn mark(types: &[String]) -> String {
+/// What tells stretches apart that begin together: those of no type in particular need nothing, others a mark of their types.
+fn suffix(types: &[String]) -> String {
     if types.is_empty() {
         return String::new();
     }
-    let bytes = types.iter().flat_map(|code| code.bytes().chain([0]));
-    let hash =
-        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    format!("/{hash:016x}")
+    format!("/{}", mark::of(types.iter().flat_map(|code| code.bytes().chain([0]))))
 }
 
 /// A stretch of local time as dates with times of day.

@@ -8,7 +8,6 @@ pub mod client;
 pub mod cursor;
 pub mod enrich;
 pub mod faults;
-pub mod fit;
 pub mod history_items;
 pub mod hours;
 pub mod map;

@@ -7,14 +7,13 @@ pub mod money;
 pub mod talk;
 
 use adapter_sdk::{
-    Record,
+    Record, limits,
     records::{self, ExtraValue, Gender},
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    fit,
     responses::{
         Address, Appointment, ContactPoint, Extension, HealthcareService, HumanName, Identifier, Location, Money,
         Patient, Practitioner,
@@ -158,7 +157,7 @@ pub fn operatory(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
 
 pub fn appointment_type(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let s: HealthcareService = read(resource)?;
-    let code = s.kind.iter().find_map(|kind| kind.coding.first()?.code.clone()).filter(|code| fit::is_id(code));
+    let code = s.kind.iter().find_map(|kind| kind.coding.first()?.code.clone()).filter(|code| limits::is_id(code));
     Ok(Record::AppointmentType(records::AppointmentType {
         name: s.name.unwrap_or_else(|| s.id.clone()),
         id: code.unwrap_or(s.id),
@@ -198,7 +197,7 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmap
         patient,
         provider: a.actor("Practitioner"),
         operatory: a.actor("Location"),
-        appointment_type: code.into_iter().find(|code| fit::is_id(code) && known_type(settings, code)),
+        appointment_type: code.into_iter().find(|code| limits::is_id(code) && known_type(settings, code)),
         start,
         end,
         note: a.comment.clone().or(a.description.clone()),
@@ -334,5 +333,5 @@ pub fn amount(money: &Money, settings: &Settings) -> Option<records::Money> {
         Some(_) => digits,
     };
     let currency = money.currency.clone().unwrap_or_else(|| settings.currency.clone());
-    fit::is_money(&amount, &currency).then_some(records::Money { amount, currency })
+    limits::is_money(&amount, &currency).then_some(records::Money { amount, currency })
 }

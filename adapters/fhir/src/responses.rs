@@ -3,9 +3,11 @@
 mod elements;
 pub mod filed;
 
+use adapter_sdk::spans::Span;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::time::instant_of;
 use elements::texts;
 pub use elements::{Address, CodeableConcept, Coding, Extension, Identifier, Meta, Money, Period, Reference};
 
@@ -201,7 +203,17 @@ pub struct Participant {
     pub period: Period,
 }
 
+impl Slot {
+    pub fn span(&self) -> Option<Span> {
+        Some((instant_of(&self.start)?, instant_of(&self.end)?))
+    }
+}
+
 impl Appointment {
+    pub fn span(&self) -> Option<Span> {
+        Some((instant_of(self.start.as_deref()?)?, instant_of(self.end.as_deref()?)?))
+    }
+
     /// The first participant of a type.
     pub fn actor(&self, resource_type: &str) -> Option<String> {
         self.participant.iter().find_map(|p| p.actor.id_of(resource_type))

@@ -1,12 +1,11 @@
 //! A walk over resource types, page after page: what several streams have in common.
 
-use adapter_sdk::{Fault, Page, Record, SkippedRecord, clock, warn};
+use adapter_sdk::{Fault, Page, Record, SkippedRecord, clock, limits, warn};
 use serde_json::Value;
 
 use crate::{
     client::{self, Searched},
     cursor::Cursor,
-    fit,
     map::{Unmapped, history},
     paging::{At, Spot},
     requests,
@@ -79,7 +78,7 @@ pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
         match (part.map)(resource, settings) {
             Ok(record) => records.push(record),
             // It is there, whatever it is.
-            Err(Unmapped::Unreadable(why)) if fit::is_id(&id) => skipped.push(SkippedRecord::new(id, why)),
+            Err(Unmapped::Unreadable(why)) if limits::is_id(&id) => skipped.push(SkippedRecord::new(id, why)),
             Err(Unmapped::Unreadable(why)) => {
                 warn!("a {} is left out: {why}", part.resource_type);
                 cursor.partial = true;

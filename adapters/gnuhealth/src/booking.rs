@@ -1,7 +1,12 @@
 //! Writing appointments. The EHR takes two of one provider at one time, so the adapter looks before it writes; and where the practice
 //! offers free places, a booking takes its place instead of standing beside it.
 
-use adapter_sdk::{AppointmentChange, Fault, Receipt, clock, records::Appointment};
+use adapter_sdk::{
+    AppointmentChange, Fault, Receipt, clock,
+    footer::Text,
+    records::Appointment,
+    spans::{exact_cover, overlap},
+};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -10,12 +15,11 @@ use crate::{
     responses::{APPOINTMENT, APPOINTMENT_FIELDS, AppointmentRow, Id},
     settings::Settings,
     values::DateTime,
-    write_key::Text,
 };
 
 pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
     let rows = client::search::<AppointmentRow>(&requests::around(requests::with_key(key), a))?.rows;
-    if let Some(earlier) = rows.iter().find(|row| carries(row, key)) {
+    if let Some(earlier) = rows.iter().find(|row| row.text().carries(key)) {
         return Ok(receipt_of(earlier));
     }
     let near = Near::of(settings, &rows, a, None);
@@ -36,7 +40,7 @@ pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt
 pub fn find_created(key: &str) -> Result<Option<Receipt>, Fault> {
     let search = requests::by_key(APPOINTMENT, "comments", key, APPOINTMENT_FIELDS);
     let rows = client::search::<AppointmentRow>(&search)?.rows;
-    Ok(rows.iter().find(|row| carries(row, key)).map(receipt_of))
+    Ok(rows.iter().find(|row| row.text().carries(key)).map(receipt_of))
 }
 
 /// A change of an appointment that is there.
@@ -181,11 +185,13 @@ impl<'a> Near<'a> {
     fn of(settings: &Settings, rows: &'a [AppointmentRow], a: &Appointment, own: Option<i64>) -> Near<'a> {
         let provider = requests::number(&a.provider);
         let here = |row: &&AppointmentRow| Some(row.id) != own && provider.is_some() && row.healthprof == provider;
-        let overlaps = |row: &&AppointmentRow| {
-            row.span(settings.default_minutes).is_some_and(|(start, end)| start < a.end && a.start < end)
-        };
+        let whole = (a.start, a.end);
+        let overlaps =
+            |row: &&AppointmentRow| row.span(settings.default_minutes).is_some_and(|span| overlap(span, whole));
         let (free, taken): (Vec<_>, Vec<_>) = rows.iter().filter(here).filter(overlaps).partition(|row| row.is("free"));
-        Near { occupied: taken.into_iter().any(AppointmentRow::stands), places: exact_cover(free, a) }
+        // A place without an end is no place.
+        let places = exact_cover(free, |row| row.span(0), whole);
+        Near { occupied: taken.into_iter().any(AppointmentRow::stands), places }
     }
 
     fn check_nobody_stands(&self) -> Result<(), Fault> {
@@ -194,21 +200,6 @@ impl<'a> Near<'a> {
             false => Ok(()),
         }
     }
-}
-
-/// The places in their order, when each begins where the one before ends, from the start of the appointment to its end.
-fn exact_cover<'a>(mut places: Vec<&'a AppointmentRow>, a: &Appointment) -> Option<Vec<&'a AppointmentRow>> {
-    // A place without an end is no place.
-    places.sort_by_key(|row| row.span(0));
-    let mut at = a.start;
-    for place in &places {
-        let (start, end) = place.span(0)?;
-        if start != at {
-            return None;
-        }
-        at = end;
-    }
-    (at == a.end && !places.is_empty()).then_some(places)
 }
 
 /// Places that a booking took beside its own. One that stays overlaps the booking, and is not offered by us.
@@ -234,10 +225,6 @@ fn give_place_back(settings: &Settings, row: &AppointmentRow) -> Result<(), Faul
         Err(Fault::Unknown(why)) => Err(Fault::retry_later(why, None)),
         Err(fault) => Err(fault),
     }
-}
-
-fn carries(row: &AppointmentRow, key: &str) -> bool {
-    row.text().footer.key.as_deref() == Some(key)
 }
 
 fn id_of(a: &Appointment) -> Result<i64, Fault> {

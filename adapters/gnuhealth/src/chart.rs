@@ -2,6 +2,7 @@
 
 use adapter_sdk::{
     Fault, Receipt,
+    footer::Text,
     records::{CommunicationLog, Coverage, HistoryCategory, InsurancePlan, PatientHistoryItem},
     warn,
 };
@@ -14,7 +15,6 @@ use crate::{
     responses::{Id, PartyOf},
     settings::Settings,
     values,
-    write_key::Text,
 };
 
 const CONDITION: &str = "gnuhealth.patient.disease";
@@ -38,7 +38,7 @@ impl Keyed {
     /// The record made with this key.
     fn find(&self, key: &str) -> Result<Option<i64>, Fault> {
         let rows = client::search::<Value>(&requests::by_key(self.model, self.field, key, self.fields))?.rows;
-        let ours = rows.iter().find(|row| Text::of(row[self.field].as_str()).footer.key.as_deref() == Some(key));
+        let ours = rows.iter().find(|row| Text::of(row[self.field].as_str()).carries(key));
         Ok(ours.and_then(|row| row["id"].as_i64()))
     }
 

@@ -3,6 +3,7 @@
 
 use adapter_sdk::{
     Fault, Receipt, clock,
+    footer::Text,
     records::{Payment, Split},
     warn,
 };
@@ -13,7 +14,6 @@ use crate::{
     requests,
     responses::{Invoice, PaymentLine},
     values::Decimal,
-    write_key::Text,
 };
 
 pub fn pay(key: &str, payment: &Payment) -> Result<Receipt, Fault> {
@@ -34,7 +34,7 @@ pub fn pay(key: &str, payment: &Payment) -> Result<Receipt, Fault> {
 /// The line of the books that carries this key.
 pub fn find(key: &str) -> Result<Option<Receipt>, Fault> {
     let rows = client::search::<PaymentLine>(&requests::payments_by_key(key))?.rows;
-    let carries = |line: &&PaymentLine| Text::of(line.entry.description.as_deref()).footer.key.as_deref() == Some(key);
+    let carries = |line: &&PaymentLine| Text::of(line.entry.description.as_deref()).carries(key);
     Ok(rows.iter().find(carries).map(|line| Receipt { id: line.id.to_string(), version: None }))
 }
 

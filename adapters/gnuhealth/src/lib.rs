@@ -14,7 +14,6 @@ pub mod responses;
 pub mod settings;
 pub mod streams;
 pub mod values;
-pub mod write_key;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,6 +2,8 @@
 
 use adapter_sdk::{
     Record, Resource, clock,
+    footer::Text,
+    limits,
     records::{
         self, CommunicationDirection, CommunicationMode, ExtraValue, Gender, HistoryCategory, HourKind, InsuranceType,
         Money, ProcedureStatus, Relation,
@@ -21,7 +23,6 @@ use crate::{
     },
     settings::{AppointmentType, GnuHealth},
     values::Decimal,
-    write_key::Text,
 };
 
 fn shown(record: Record) -> Mapped {
@@ -373,7 +374,7 @@ fn plain(amount: &Decimal) -> Result<String, String> {
 }
 
 fn currency(row: Coded) -> Result<String, String> {
-    let code = row.code.filter(|code| code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_uppercase()));
+    let code = row.code.filter(|code| limits::is_currency(code));
     code.ok_or_else(|| "it has no currency".to_owned())
 }
 

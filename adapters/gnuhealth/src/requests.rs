@@ -2,6 +2,7 @@
 
 use adapter_sdk::{
     Fault,
+    footer::{self, Text},
     records::{
         Address, Appointment, CommunicationLog, Coverage, Gender, HistoryCategory, InsurancePlan, InsuranceType,
         Patient, PatientHistoryItem, Payment, Relation,
@@ -16,7 +17,6 @@ use crate::{
     responses::{self, Invoice, PatientRow},
     settings::Settings,
     values::{Date, DateTime, Decimal},
-    write_key::{self, Text},
 };
 
 /// Hours an appointment lasts at most, to find those that began before a time and still last.
@@ -114,7 +114,7 @@ pub fn by_id(model: &'static str, id: i64, fields: &'static [&'static str]) -> S
 
 /// That a text has this write key in its footer.
 fn carries(field: &str, key: &str) -> Value {
-    let [alone, followed] = write_key::patterns(key);
+    let [alone, followed] = footer::patterns(key);
     json!(["OR", [field, "like", alone], [field, "like", followed]])
 }
 

@@ -1,12 +1,12 @@
 //! Rows as the EHR answers them: fields of a record that is referred to stand under its name and a dot.
 
+use adapter_sdk::{footer::Text, mark};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::{
     conventions::Contact,
     values::{Date, DateTime, Decimal, yes},
-    write_key::Text,
 };
 
 pub const APPOINTMENT: &str = "gnuhealth.appointment";
@@ -261,10 +261,7 @@ impl AppointmentRow {
             self.checked_in_date,
             self.comments
         );
-        // FNV-1a.
-        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        let mark = seen.bytes().fold(0xcbf2_9ce4_8422_2325, step);
-        Some(format!("{}-{mark:016x}", self.timestamp.as_deref()?))
+        Some(format!("{}-{}", self.timestamp.as_deref()?, mark::of(seen.bytes())))
     }
 
     /// From when until when; where no end was entered it lasts `minutes`.

@@ -3,7 +3,8 @@
 //!
 //! Above that stand layers, each of which can be left out: [`tables::Tables`] is an adapter by tables of what can be read ([`streams`])
 //! and written ([`writes`]), with the cursors of [`pass`]; [`settings`] are typed; [`json`] makes records of an EHR's JSON; [`redact`]
-//! takes patient data out of an EHR's words.
+//! takes patient data out of an EHR's words; [`footer`] keeps write keys in free texts; [`spans`] looks whether a time is taken; [`limits`]
+//! says what the host refuses in a record; [`mark`] tells versions apart.
 //!
 //! ```
 //! use adapter_sdk::{Adapter, Description, Fault, Hosting, Page, Receipt, Resource, Write, http};
@@ -42,16 +43,20 @@ mod change;
 pub mod clock;
 pub mod config;
 mod fault;
+pub mod footer;
 pub mod gate;
 pub mod http;
 pub mod json;
+pub mod limits;
 pub mod log;
+pub mod mark;
 #[cfg(target_arch = "wasm32")]
 mod panics;
 pub mod pass;
 pub mod records;
 pub mod redact;
 pub mod settings;
+pub mod spans;
 pub mod streams;
 pub mod tables;
 #[cfg(not(target_arch = "wasm32"))]

@@ -1,11 +1,10 @@
 //! Questionnaires as forms of formio components, and the answers to them.
 
-use adapter_sdk::{Record, records};
+use adapter_sdk::{Record, limits, records};
 use serde_json::{Map, Value, json};
 
 use super::{Unmapped, read};
 use crate::{
-    fit,
     responses::filed::{Answered, Question, Questionnaire, QuestionnaireResponse},
     settings::Settings,
     time::instant_or_date,
@@ -18,7 +17,7 @@ pub fn schema(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let q: Questionnaire = read(resource)?;
     let components = components(&q.item, 0);
     let schema_json = json!({"display": "form", "components": components}).to_string();
-    if !fit::is_json_size(&schema_json) {
+    if !limits::is_json_size(&schema_json) {
         return Err("it is longer than forms can be".into());
     }
     Ok(Record::FormSchema(records::FormSchema {
@@ -83,11 +82,11 @@ pub fn response(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     if matches!(r.status.as_str(), "entered-in-error" | "in-progress") {
         return Err(Unmapped::NoRecord(format!("it is {}", r.status)));
     }
-    let form = r.questionnaire.filter(|form| fit::is_id(form)).ok_or("it is of no form")?;
+    let form = r.questionnaire.filter(|form| limits::is_id(form)).ok_or("it is of no form")?;
     let mut answers = Map::new();
     collect(&r.item, &mut answers, 0);
     let answers_json = Value::Object(answers).to_string();
-    if !fit::is_json_size(&answers_json) {
+    if !limits::is_json_size(&answers_json) {
         return Err("it is longer than answers can be".into());
     }
     let submitted = [r.authored, r.meta.last_updated].into_iter().flatten().find_map(|text| instant_or_date(&text));

@@ -2,14 +2,13 @@
 //! together with the setting `history_items`.
 
 use adapter_sdk::{
-    Record,
+    Record, limits,
     records::{self, HistoryCategory},
 };
 use serde_json::Value;
 
 use super::{Unmapped, read};
 use crate::{
-    fit,
     responses::{CodeableConcept, filed::History},
     settings::{HistoryItem, Settings},
 };
@@ -55,7 +54,7 @@ pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
         id: format!("{resource_type}/{}", h.id),
         category,
         item,
-        note: (!note.is_empty()).then(|| fit::long(note.join("\n"))),
+        note: (!note.is_empty()).then(|| limits::long(note.join("\n"))),
         active,
         extra: Vec::new(),
     }))
@@ -88,7 +87,7 @@ pub fn item(category: HistoryCategory, concept: &CodeableConcept) -> Option<(Str
             let name = coding.display.as_deref().or(text).unwrap_or(code);
             let id = id_of(category, coding.system.as_deref().unwrap_or_default(), code);
             // A code too long for an identifier stands by its name.
-            let id = if fit::is_id(&id) { id } else { named(category, name) };
+            let id = if limits::is_id(&id) { id } else { named(category, name) };
             Some((id, short(name).to_owned()))
         }
         None => text.map(|text| (named(category, text), short(text).to_owned())),

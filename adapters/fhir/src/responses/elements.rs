@@ -1,8 +1,7 @@
 //! What resources of several types are made of.
 
+use adapter_sdk::limits;
 use serde::{Deserialize, Deserializer};
-
-use crate::fit;
 
 /// A list of primitive values has nulls where a value has only extensions, in the list beside it.
 pub(super) fn texts<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<String>, D::Error> {
@@ -37,7 +36,7 @@ impl Reference {
         let text = self.reference.as_deref()?.split("/_history/").next()?;
         let (before, id) = text.rsplit_once('/')?;
         let typed = before == resource_type || before.ends_with(&format!("/{resource_type}"));
-        (typed && fit::is_id(id)).then(|| id.to_owned())
+        (typed && limits::is_id(id)).then(|| id.to_owned())
     }
 }
 
