@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 
-use adapter_sdk::{Fault, Receipt, records::Appointment, spans::overlap, warn};
+use adapter_sdk::{AppointmentChange, Fault, Receipt, clock, records::Appointment, spans::overlap, warn};
 use serde_json::Value;
 
 use crate::{
@@ -14,13 +14,14 @@ use crate::{
     slots,
 };
 
-pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
+pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &change.appointment;
     if let Some(earlier) = client::find(settings, "Appointment", key)? {
         return Ok(earlier);
     }
     look_before(settings, a)?;
     let plan = slots::plan(settings, key, a, &[])?;
-    if settings.transactions && !plan.claims.is_empty() {
+    if settings.atomic() && !plan.claims.is_empty() {
         let appointment = requests::new_appointment(settings, key, a, &plan.ids);
         return bundle::create(settings, &appointment, key, &plan.claims);
     }
@@ -59,7 +60,8 @@ impl Slots {
     }
 }
 
-pub fn reschedule(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
+pub fn reschedule(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &wanted.appointment;
     let slots = RefCell::new(Slots::default());
     let ended = change(settings, key, a, |resource, read| {
         if matches!(read.status.as_str(), "noshow" | "fulfilled") {
@@ -74,7 +76,7 @@ pub fn reschedule(settings: &Settings, key: &str, a: &Appointment) -> Result<Rec
         let left =
             |kept: &[String]| slots::freed(settings, held.iter().chain(&earlier).filter(|id| !kept.contains(id)));
         let moved = |ids: &[String]| requests::reschedule(settings, key, resource, a, ids);
-        if settings.transactions {
+        if settings.atomic() {
             let (resource, left) = (moved(&plan.ids), left(&plan.ids)?);
             return Ok(Some(Revision { resource, beside: plan.claims.into_iter().chain(left).collect() }));
         }
@@ -88,7 +90,8 @@ pub fn reschedule(settings: &Settings, key: &str, a: &Appointment) -> Result<Rec
 }
 
 /// What staff have cancelled already is as cancelled as it was to be.
-pub fn cancel(settings: &Settings, key: &str, a: &Appointment, reason: Option<&str>) -> Result<Receipt, Fault> {
+pub fn cancel(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &wanted.appointment;
     let slots = RefCell::new(Slots::default());
     let ended = revision::revise(settings, key, ("Appointment", &a.id), |resource| {
         let read = parsed(resource)?;
@@ -96,9 +99,9 @@ pub fn cancel(settings: &Settings, key: &str, a: &Appointment, reason: Option<&s
             return Ok(None);
         }
         current(a, &read)?;
-        let off = requests::cancel(settings, key, resource, reason);
+        let off = requests::cancel(settings, key, resource, wanted.reason.as_deref());
         let left = slots::freed(settings, &read.slots())?;
-        if settings.transactions {
+        if settings.atomic() {
             return Ok(Some(Revision { resource: off, beside: left }));
         }
         slots.borrow_mut().left = left;
@@ -109,7 +112,7 @@ pub fn cancel(settings: &Settings, key: &str, a: &Appointment, reason: Option<&s
 }
 
 /// Looks for an earlier move or cancellation. Where its answer was lost, the slots the appointment left are freed now.
-pub fn find_moved(settings: &Settings, key: &str) -> Result<Option<Receipt>, Fault> {
+pub fn find_moved(settings: &Settings, key: &str, _: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
     let found = client::find(settings, "Appointment", key)?;
     if let Some(Err(fault)) = found.as_ref().map(|found| slots::tidy(settings, &found.id)) {
         warn!("slots an appointment has left may stay busy: {fault:?}");
@@ -117,20 +120,23 @@ pub fn find_moved(settings: &Settings, key: &str) -> Result<Option<Receipt>, Fau
     Ok(found)
 }
 
-pub fn confirm(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
+pub fn confirm(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &wanted.appointment;
     change(settings, key, a, |resource, _| Ok(Some(requests::confirm(settings, key, resource, a).into())))
 }
 
 /// Whoever was there already is not sent back to the door.
-pub fn check_in(settings: &Settings, key: &str, a: &Appointment, now: i64) -> Result<Receipt, Fault> {
-    let at = a.checkin_at.unwrap_or(now);
+pub fn check_in(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &wanted.appointment;
+    let at = a.checkin_at.unwrap_or_else(clock::now);
     change(settings, key, a, |resource, read| {
         let over = read.status == "fulfilled";
         Ok((!over).then(|| requests::check_in(settings, key, resource, at).into()))
     })
 }
 
-pub fn note(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
+pub fn note(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &wanted.appointment;
     change(settings, key, a, |resource, _| Ok(Some(requests::note(settings, key, resource, a.note.as_deref()).into())))
 }
 

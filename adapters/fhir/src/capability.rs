@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::{faults, requests::MEDIA_TYPE, settings::Settings};
 
 /// What a server without a CapabilityStatement is taken to offer where the setting `resources` names nothing.
-const CORE: [&str; 7] = ["Patient", "Practitioner", "Location", "HealthcareService", "Schedule", "Slot", "Appointment"];
+pub const CORE: [&str; 7] =
+    ["Patient", "Practitioner", "Location", "HealthcareService", "Schedule", "Slot", "Appointment"];
 
 /// Resource types with what can be done with them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Where a pull goes on, within a pass and between passes.
 
+use adapter_sdk::{Fault, pass};
 use serde::{Deserialize, Serialize};
 
 use crate::paging::{At, Spot};
@@ -38,14 +39,14 @@ impl Cursor {
         Cursor { since: None, started: None, whole_at: now, steady: true, spot, shown: 0, part: 0, partial: false }
     }
 
-    /// None for text that is no cursor. A pass is whole where there is no cursor, where deltas are not possible, and once every
+    /// A pass is whole where there is no cursor, where deltas are not possible, and once every
     /// `whole_minutes`.
-    pub fn parse(text: Option<&str>, now: i64, delta: bool, whole_minutes: i64) -> Option<Cursor> {
-        let Some(text) = text else { return Some(Cursor::whole(now)) };
-        let cursor: Cursor = serde_json::from_str(text).ok()?;
+    pub fn parse(text: Option<&str>, now: i64, delta: bool, whole_minutes: i64) -> Result<Cursor, Fault> {
+        let Some(text) = text else { return Ok(Cursor::whole(now)) };
+        let cursor: Cursor = serde_json::from_str(text).map_err(|_| pass::foreign())?;
         let begins = cursor.started.is_none();
         let due = !delta || cursor.since.is_none() || now >= cursor.whole_at + whole_minutes * 60;
-        Some(if begins && due { Cursor::whole(now) } else { cursor })
+        Ok(if begins && due { Cursor::whole(now) } else { cursor })
     }
 
     pub fn is_whole(&self) -> bool {

@@ -15,7 +15,7 @@ use crate::{
     requests,
     responses::{CodeableConcept, filed::History},
     settings::Settings,
-    walk::{self, Part, Walked},
+    walk::{Part, walk},
 };
 
 /// One page, filled from the next type where one ends early. `parts` are the entries, each as the item it is about.
@@ -41,8 +41,7 @@ pub fn page(settings: &Settings, parts: &[Part], types: &[&str], cursor: Cursor,
     let mut whole = cursor.shows_all();
     while items.len() < limit {
         let room = u32::try_from(limit - items.len()).unwrap_or(u32::MAX);
-        let walked = walk::walk(settings, parts, cursor, room)?;
-        let Walked { records, skipped, cursor: after, last, whole: shown, .. } = walked;
+        let (Page { records, skipped, last, whole: shown, .. }, after) = walk(settings, parts, cursor, room)?;
         // What the setting names is called as it says.
         let found = records.into_iter().filter_map(of_catalogue);
         for item in found.filter(|item| !settings.history.iter().any(|set| history::configured(set).id == item.id)) {

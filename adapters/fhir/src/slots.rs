@@ -101,7 +101,7 @@ pub fn release<'a>(settings: &Settings, slots: impl IntoIterator<Item = &'a Stri
 
 /// Frees the slots that carry the key of an appointment which does not stand on them.
 pub fn tidy(settings: &Settings, appointment: &str) -> Result<(), Fault> {
-    if settings.transactions || !settings.slots {
+    if settings.atomic() || !settings.slots {
         return Ok(());
     }
     let read = client::read("Appointment", appointment)?.and_then(|resource| map::read::<Appointment>(resource).ok());

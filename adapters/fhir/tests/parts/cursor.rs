@@ -1,5 +1,6 @@
 //! Passes, and where they go on.
 
+use adapter_sdk::pass;
 use fhir_adapter::{cursor::Cursor, paging::At};
 
 const NOW: i64 = 1_000_000;
@@ -42,6 +43,6 @@ fn an_unsteady_pass_is_done_again() {
 #[test]
 fn other_text_is_no_cursor() {
     for bad in ["", "{}", "delta:5", "null", "[1]"] {
-        assert_eq!(Cursor::parse(Some(bad), NOW, true, 60), None, "{bad}");
+        assert_eq!(Cursor::parse(Some(bad), NOW, true, 60), Err(pass::foreign()), "{bad}");
     }
 }
