@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{address, key_identifier, list, object, optional, push, set, updated};
 use crate::{
-    map::{self, EXTENSIONS, PHONE_EXTENSION},
+    map::{self, EXTENSIONS, PHONE_EXTENSION, Unmapped},
     responses::{Address, HumanName},
     settings::Settings,
 };
@@ -26,7 +26,7 @@ pub fn patient(settings: &Settings, write_key: &str, p: &records::Patient) -> Va
 }
 
 /// The patient as they were read, with what is to be changed. What is not shown is not touched.
-pub fn changed(settings: &Settings, write_key: &str, read: &Value, wanted: &PatientChange) -> Result<Value, String> {
+pub fn changed(settings: &Settings, write_key: &str, read: &Value, wanted: &PatientChange) -> Result<Value, Unmapped> {
     let shown = map::patient_record(read.clone())?;
     let mut resource = updated(settings, write_key, read);
     change(settings, &mut resource, &shown, &wanted.onto(shown.clone()));
