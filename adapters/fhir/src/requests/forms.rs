@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use adapter_sdk::records;
 use serde_json::{Map, Value, json};
 
-use super::{key_identifier, object};
+use super::{given, key_identifier, reference};
 use crate::{
     responses::filed::{Question, Questionnaire},
     settings::Settings,
@@ -25,16 +25,20 @@ pub fn response(
     let mut items = asked(&questionnaire.item, &mut left, 0);
     // What no question asks for is kept all the same.
     items.extend(left.into_iter().filter_map(|(key, value)| answered(key, "", value)));
-    Ok(object([
-        ("resourceType", "QuestionnaireResponse".into()),
+    let mut resource = given(json!({
+        "resourceType": "QuestionnaireResponse",
         // It has one identifier, not a list.
-        ("identifier", key_identifier(settings, write_key, false)),
-        ("questionnaire", canonical(questionnaire).into()),
-        ("status", "completed".into()),
-        ("subject", json!({"reference": format!("Patient/{}", response.patient)})),
-        ("authored", instant_text(response.submitted_at).into()),
-        ("item", items.into()),
-    ]))
+        "identifier": key_identifier(settings, write_key),
+        "questionnaire": canonical(questionnaire),
+        "status": "completed",
+        "subject": reference("Patient", &response.patient),
+        "authored": instant_text(response.submitted_at),
+    }));
+    // As they were given: an empty answer is one, too.
+    if !items.is_empty() {
+        resource["item"] = items.into();
+    }
+    Ok(resource)
 }
 
 /// What a response calls its form.

@@ -3,25 +3,24 @@
 use adapter_sdk::records;
 use serde_json::{Value, json};
 
-use super::{key_identifier, list, object, set, updated};
+use super::{given, key_identifier, reference, set, updated};
 use crate::{map::history, settings::Settings};
 
 /// A new entry about a concept.
 pub fn item(settings: &Settings, write_key: &str, item: &records::PatientHistoryItem, concept: Value) -> Value {
     let resource_type = history::resource_type(item.category);
-    let patient = json!({"reference": format!("Patient/{}", item.patient)});
     let (subject, code) = match resource_type {
         "AllergyIntolerance" => ("patient", "code"),
         "Condition" => ("subject", "code"),
         _ => ("subject", "medicationCodeableConcept"),
     };
-    let mut resource = object([
-        ("resourceType", resource_type.into()),
-        ("identifier", json!([key_identifier(settings, write_key, false)])),
-        (subject, patient),
-        (code, concept),
-        ("note", note(item.note.as_deref())),
-    ]);
+    let mut resource = given(json!({
+        "resourceType": resource_type,
+        "identifier": [key_identifier(settings, write_key)],
+        subject: reference("Patient", &item.patient),
+        code: concept,
+        "note": note(item.note.as_deref()),
+    }));
     if resource_type == "Condition" {
         let system = "http://terminology.hl7.org/CodeSystem/condition-category";
         resource["category"] = json!([{"coding": [{"system": system, "code": "problem-list-item"}]}]);
@@ -61,5 +60,5 @@ fn state(resource: &mut Value, resource_type: &str, active: bool) {
 }
 
 fn note(text: Option<&str>) -> Value {
-    list([text.filter(|text| !text.trim().is_empty()).map(|text| json!({"text": text}))])
+    json!([{"text": text.filter(|text| !text.trim().is_empty())}])
 }

@@ -3,7 +3,7 @@
 use adapter_sdk::{PatientChange, records};
 use serde_json::{Value, json};
 
-use super::{address, key_identifier, list, object, optional, push, set, updated};
+use super::{address, given, key_identifier, push, reference, set, updated};
 use crate::{
     map::{self, EXTENSIONS, PHONE_EXTENSION, Unmapped},
     responses::{Address, HumanName},
@@ -11,14 +11,14 @@ use crate::{
 };
 
 const SSN: &str = "http://hl7.org/fhir/sid/us-ssn";
-const IDENTIFIER_TYPES: &str = "http://terminology.hl7.org/CodeSystem/v2-0203";
+pub(super) const IDENTIFIER_TYPES: &str = "http://terminology.hl7.org/CodeSystem/v2-0203";
 
 /// A new patient.
 pub fn patient(settings: &Settings, write_key: &str, p: &records::Patient) -> Value {
     let mut resource = json!({
         "resourceType": "Patient",
         "active": !p.inactive,
-        "identifier": [key_identifier(settings, write_key, false)],
+        "identifier": [key_identifier(settings, write_key)],
     });
     let nobody = records::Patient { inactive: p.inactive, ..records::Patient::default() };
     change(settings, &mut resource, &nobody, p);
@@ -96,10 +96,10 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
         contact(resource, "email", None, &p.email, None);
     }
     if was.gender != p.gender {
-        set(resource, "gender", p.gender.map_or(Value::Null, gender));
+        set(resource, "gender", json!(p.gender));
     }
     if was.date_of_birth != p.date_of_birth {
-        set(resource, "birthDate", optional(&p.date_of_birth));
+        set(resource, "birthDate", json!(p.date_of_birth));
         // The time of a birth has its date in it.
         set(resource, "_birthDate", Value::Null);
     }
@@ -108,27 +108,26 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
     }
     if was.preferred_language != p.preferred_language {
         let spoken = p.preferred_language.as_ref().map(
-            |code| json!({"language": {"coding": [{"system": "urn:ietf:bcp:47", "code": code}]}, "preferred": true}),
+            |code| json!([{"language": {"coding": [{"system": "urn:ietf:bcp:47", "code": code}]}, "preferred": true}]),
         );
-        set(resource, "communication", list([spoken]));
+        set(resource, "communication", json!(spoken));
     }
     if was.provider != p.provider {
         let shown = |r: &Value| r["reference"].as_str().is_some_and(|r| format!("/{r}").contains("/Practitioner/"));
         without(resource, "generalPractitioner", shown);
         if let Some(id) = &p.provider {
-            push(resource, "generalPractitioner", json!({"reference": format!("Practitioner/{id}")}));
+            push(resource, "generalPractitioner", reference("Practitioner", id));
         }
     }
     if was.inactive != p.inactive {
         resource["active"] = (!p.inactive).into();
     }
     if was.chart_id != p.chart_id {
-        let system = settings.chart_system.as_deref().map_or(Value::Null, Value::from);
-        identifier(resource, "MR", system, p.chart_id.as_deref());
+        identifier(resource, "MR", settings.chart_system.as_deref(), p.chart_id.as_deref());
     }
     // It is never shown: absent says nothing, an empty one takes it away.
     if let Some(ssn) = &p.ssn {
-        identifier(resource, "SS", SSN.into(), Some(ssn.as_str()).filter(|ssn| !ssn.trim().is_empty()));
+        identifier(resource, "SS", Some(SSN), Some(ssn.as_str()).filter(|ssn| !ssn.trim().is_empty()));
     }
     beyond(resource, was, p);
 }
@@ -136,7 +135,7 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
 /// What only extensions hold.
 fn beyond(resource: &mut Value, was: &records::Patient, p: &records::Patient) {
     if was.guarantor != p.guarantor {
-        let reference = p.guarantor.as_ref().map(|id| json!({"reference": format!("Patient/{id}")}));
+        let reference = p.guarantor.as_ref().map(|id| reference("Patient", id));
         extension(resource, "patient", "guarantor", "valueReference", reference);
     }
     for (field, before, now) in
@@ -169,8 +168,6 @@ pub fn extension(resource: &mut Value, record: &str, field: &str, kind: &str, va
 /// The name that is shown, in its place; everything else of it stays.
 fn name(resource: &mut Value, p: &records::Patient) {
     let names: Vec<HumanName> = serde_json::from_value(resource["name"].clone()).unwrap_or_default();
-    let given = [Some(p.first_name.as_str()), p.middle_name.as_deref()].into_iter().flatten();
-    let given = given.filter(|name| !name.is_empty()).map(|name| Some(Value::from(name)));
     let at = match map::main_name(&names) {
         Some(at) => at,
         None => {
@@ -179,8 +176,8 @@ fn name(resource: &mut Value, p: &records::Patient) {
         }
     };
     let name = &mut resource["name"][at];
-    set(name, "family", optional(&Some(p.last_name.clone())));
-    set(name, "given", list(given));
+    set(name, "family", json!(p.last_name));
+    set(name, "given", json!([p.first_name, p.middle_name]));
     // They would contradict the new parts.
     for other in ["text", "_family", "_given"] {
         set(name, other, Value::Null);
@@ -201,13 +198,8 @@ fn contact(resource: &mut Value, system: &str, usage: Option<&str>, value: &Opti
         sms || (point["system"] == system && same)
     });
     if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
-        let usage = usage.map_or(Value::Null, Value::from);
-        let extension = extension.unwrap_or(Value::Null);
-        push(
-            resource,
-            "telecom",
-            object([("extension", extension), ("system", system.into()), ("use", usage), ("value", value.into())]),
-        );
+        let point = json!({"extension": extension, "system": system, "use": usage, "value": value});
+        push(resource, "telecom", given(point));
     }
 }
 
@@ -239,14 +231,14 @@ fn main_address(resource: &mut Value, wanted: Option<&records::Address>) {
     }
 }
 
-fn identifier(resource: &mut Value, code: &str, system: Value, value: Option<&str>) {
+fn identifier(resource: &mut Value, code: &str, system: Option<&str>, value: Option<&str>) {
     without(resource, "identifier", |i| {
         let coded = i["type"]["coding"].as_array().is_some_and(|all| all.iter().any(|coding| coding["code"] == code));
-        coded || (!system.is_null() && i["system"] == system)
+        coded || system.is_some_and(|system| i["system"] == system)
     });
     if let Some(value) = value {
         let kind = json!({"coding": [{"system": IDENTIFIER_TYPES, "code": code}]});
-        push(resource, "identifier", object([("type", kind), ("system", system), ("value", value.into())]));
+        push(resource, "identifier", given(json!({"type": kind, "system": system, "value": value})));
     }
 }
 
@@ -256,13 +248,5 @@ fn without(resource: &mut Value, field: &str, which: impl Fn(&Value) -> bool) {
     items.retain(|item| !which(item));
     if items.is_empty() {
         set(resource, field, Value::Null);
-    }
-}
-
-fn gender(gender: records::Gender) -> Value {
-    match gender {
-        records::Gender::Male => "male".into(),
-        records::Gender::Female => "female".into(),
-        records::Gender::Other => "other".into(),
     }
 }
