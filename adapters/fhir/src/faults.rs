@@ -3,13 +3,14 @@
 use adapter_sdk::{
     Fault,
     http::{Response, fault_of_status},
+    reasons::{shortened, texts, unquoted, without},
 };
 use serde_json::Value;
 
 use crate::responses::{Issue, OperationOutcome};
 
-/// The longest reason.
-const MAX_REASON: usize = 240;
+/// Fields of a resource whose texts tell of its form, and nothing of a person.
+const FORM: [&str; 6] = ["resourceType", "status", "use", "system", "code", "reference"];
 
 /// The fault of an answer outside 200 to 299. `reads`: the request changed nothing. `sent`: the resource it carried.
 pub fn of_answer(answer: &Response, reads: bool, sent: Option<&Value>) -> Fault {
@@ -28,11 +29,7 @@ fn reason(answer: &Response, sent: Option<&Value>) -> String {
     let outcome: OperationOutcome = answer.json().unwrap_or_default();
     let issues: Vec<String> = outcome.issue.iter().map(|issue| said(issue, sent)).filter(|s| !s.is_empty()).collect();
     let said = if issues.is_empty() { String::new() } else { format!(": {}", issues.join("; ")) };
-    let reason = format!("the server answered {}{said}", answer.status);
-    match reason.char_indices().nth(MAX_REASON) {
-        Some((at, _)) => format!("{}…", &reason[..at]),
-        None => reason,
-    }
+    shortened(&format!("the server answered {}{said}", answer.status))
 }
 
 fn said(issue: &Issue, sent: Option<&Value>) -> String {
@@ -55,18 +52,9 @@ fn plain(word: &str) -> String {
 
 /// A validator's text without the values that were sent, anything quoted, addresses of mail, and digits.
 fn without_data(text: &str, sent: Option<&Value>) -> String {
-    let mut values = Vec::new();
-    if let Some(sent) = sent {
-        collect(sent, "", &mut values);
-    }
-    // The longest first: a name may be part of another.
-    values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-    let mut text = text.to_owned();
-    for value in values {
-        text = text.replace(value, "…");
-    }
-    let unquoted = text.split(['"', '“', '”']).enumerate().map(|(n, part)| if n % 2 == 0 { part } else { "…" });
-    let words: Vec<String> = unquoted.collect::<String>().split_whitespace().map(masked).collect();
+    let tells = |(name, text): &(&str, &str)| !FORM.contains(name) && text.chars().count() >= 2;
+    let values = sent.into_iter().flat_map(texts).filter(tells).map(|(_, text)| text);
+    let words: Vec<String> = unquoted(&without(text, values)).split_whitespace().map(masked).collect();
     words.join(" ")
 }
 
@@ -74,19 +62,4 @@ fn without_data(text: &str, sent: Option<&Value>) -> String {
 fn masked(word: &str) -> String {
     let digits = word.chars().filter(char::is_ascii_digit).count();
     if digits > 3 || word.contains('@') { "…".into() } else { word.to_owned() }
-}
-
-/// Every text of a resource that can tell something of a person. Short codes and what names the form stay.
-fn collect<'a>(value: &'a Value, name: &str, into: &mut Vec<&'a str>) {
-    match value {
-        Value::String(text) => {
-            let form = matches!(name, "resourceType" | "status" | "use" | "system" | "code" | "reference");
-            if !form && text.chars().count() >= 2 {
-                into.push(text);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect(item, name, into)),
-        Value::Object(fields) => fields.iter().for_each(|(name, field)| collect(field, name, into)),
-        _ => (),
-    }
 }

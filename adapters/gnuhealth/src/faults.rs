@@ -1,14 +1,15 @@
 //! What the EHR's refusals mean for the engine. It answers 200 to everything it understood: a refusal is an `error` in the body, and its
 //! transaction is undone.
 
+use std::iter;
+
 use adapter_sdk::{
     Fault, RetryLater,
     http::{Response, fault_of_status},
+    reasons::{shortened, texts, without},
 };
 use serde_json::Value;
 
-/// The longest reason.
-const MAX_REASON: usize = 240;
 /// Attempts with a wrong password are counted for as long as a session lasts, five minutes by default.
 const LOCKED_SECONDS: u32 = 300;
 /// What stands before the name of a field or a model, which is no patient's.
@@ -60,7 +61,7 @@ impl Refusal {
     /// `sent`: the parameters of the call.
     pub fn fault(&self, sent: &Value) -> Fault {
         match self.kind.as_str() {
-            "UserError" | "UserWarning" => Fault::rejected(shortened(without_data(&self.message, sent))),
+            "UserError" | "UserWarning" => Fault::rejected(reason(&self.message, sent)),
             "ConcurrencyException" => Fault::retry_later("the record was changed in the EHR meanwhile", None),
             "LoginException" => Fault::unauthorized("the EHR asks for another way to log in"),
             // A fault inside the EHR: a database that is busy, or one that does not know our call. Nothing was written.
@@ -94,18 +95,24 @@ pub fn half_done(fault: Fault) -> Fault {
     }
 }
 
+fn reason(message: &str, sent: &Value) -> String {
+    match shortened(without_data(message, sent).trim()) {
+        said if said.is_empty() => "the EHR refuses it".into(),
+        said => said,
+    }
+}
+
 /// The EHR's text without anything that may tell of a person: the values that were sent, what is quoted and no name of a field or a
 /// model, long numbers, addresses of mail, words in other scripts, and capitalised words inside a sentence.
 fn without_data(text: &str, sent: &Value) -> String {
-    let mut values = Vec::new();
-    collect(sent, &mut values);
-    // The longest first: a name may be part of another.
-    values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+    let texts = texts(sent).into_iter().map(|(_, text)| text);
+    let values: Vec<&str> =
+        texts.flat_map(|text| iter::once(text).chain(text.split_whitespace())).filter(|text| tells(text)).collect();
     let mut said = String::new();
     let mut parts = text.split('"').enumerate().peekable();
     while let Some((n, part)) = parts.next() {
         if n % 2 == 0 {
-            let free = values.iter().fold(part.to_owned(), |text, value| text.replace(value, "…"));
+            let free = without(part, values.iter().copied());
             let begins = n == 0;
             let words = free.split_whitespace().enumerate().map(|(w, word)| masked(word, begins && w == 0));
             let words: Vec<String> = words.collect();
@@ -133,26 +140,8 @@ fn masked(word: &str, first: bool) -> String {
     if hides || (capital && !starts && bare.len() > 1) { "…".into() } else { word.to_owned() }
 }
 
-fn shortened(reason: String) -> String {
-    let reason = reason.trim().to_owned();
-    match reason.char_indices().nth(MAX_REASON) {
-        _ if reason.is_empty() => "the EHR refuses it".into(),
-        Some((at, _)) => format!("{}…", &reason[..at]),
-        None => reason,
-    }
-}
-
-/// Every text that was sent and can tell something of a person. What is short or a word of the protocol would only tear holes into the
-/// EHR's sentence.
-fn collect<'a>(value: &'a Value, into: &mut Vec<&'a str>) {
-    match value {
-        Value::String(text) => {
-            into.push(text);
-            into.extend(text.split_whitespace());
-            into.retain(|text| text.chars().count() > 2 && !text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
-        Value::Object(fields) => fields.values().for_each(|field| collect(field, into)),
-        _ => (),
-    }
+/// Of a text that was sent: it can tell something of a person. What is short or a word of the protocol would only tear holes into the EHR's
+/// sentence.
+fn tells(text: &str) -> bool {
+    text.chars().count() > 2 && !text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
 }

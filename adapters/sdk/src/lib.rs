@@ -2,8 +2,8 @@
 //! [`clock`], [`config`] and [`log`] for everything outside the sandbox.
 //!
 //! Above that stand layers, each of which can be left out: [`tables::Tables`] is an adapter by tables of what can be read ([`streams`])
-//! and written ([`writes`]), with the cursors of [`pass`]; [`settings`] are typed; [`json`] makes records of an EHR's JSON; [`redact`]
-//! takes patient data out of an EHR's words; [`footer`] keeps write keys in free texts; [`spans`] looks whether a time is taken; [`limits`]
+//! and written ([`writes`]), with the cursors of [`pass`]; [`settings`] are typed; [`json`] makes records of an EHR's JSON; [`redact`] and [`reasons`]
+//! take patient data out of an EHR's words; [`footer`] keeps write keys in free texts; [`spans`] looks whether a time is taken; [`limits`]
 //! says what the host refuses in a record; [`mark`] tells versions apart.
 //!
 //! ```
@@ -53,6 +53,7 @@ pub mod mark;
 #[cfg(target_arch = "wasm32")]
 mod panics;
 pub mod pass;
+pub mod reasons;
 pub mod records;
 pub mod redact;
 pub mod settings;
