@@ -17,7 +17,8 @@ use crate::{
     values::DateTime,
 };
 
-pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
+pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &change.appointment;
     let rows = client::search::<AppointmentRow>(&requests::around(requests::with_key(key), a))?.rows;
     if let Some(earlier) = rows.iter().find(|row| row.text().carries(key)) {
         return Ok(receipt_of(earlier));
@@ -37,7 +38,7 @@ pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt
 }
 
 /// What an earlier create of this key made.
-pub fn find_created(key: &str) -> Result<Option<Receipt>, Fault> {
+pub fn find_created(_: &Settings, key: &str, _: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
     let search = requests::by_key(APPOINTMENT, "comments", key, APPOINTMENT_FIELDS);
     let rows = client::search::<AppointmentRow>(&search)?.rows;
     Ok(rows.iter().find(|row| row.text().carries(key)).map(receipt_of))
@@ -57,12 +58,12 @@ pub enum Change {
 pub fn find_changed(settings: &Settings, kind: Change, change: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
     let row = client::first::<AppointmentRow>(&requests::by_id(
         APPOINTMENT,
-        id_of(&change.appointment)?,
+        requests::existing(&change.appointment.id, "appointment")?,
         APPOINTMENT_FIELDS,
     ))?;
     Ok(match row {
         Some(row) => values_of(settings, kind, &row, change).is_empty().then(|| receipt_of(&row)),
-        None => (kind == Change::Cancel).then(|| gone(&change.appointment)),
+        None => (kind == Change::Cancel).then(|| client::receipt(&change.appointment.id)),
     })
 }
 
@@ -70,7 +71,7 @@ pub fn find_changed(settings: &Settings, kind: Change, change: &AppointmentChang
 /// it must be that one.
 pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> Result<Receipt, Fault> {
     let a = &change.appointment;
-    let id = id_of(a)?;
+    let id = requests::existing(&a.id, "appointment")?;
     let search = match kind {
         Change::Move => requests::around(requests::with_id(id), a),
         _ => requests::by_id(APPOINTMENT, id, APPOINTMENT_FIELDS),
@@ -79,7 +80,7 @@ pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> 
     let Some(row) = rows.iter().find(|row| row.id == id) else {
         // What staff deleted is as cancelled as it was to be.
         return if kind == Change::Cancel {
-            Ok(gone(a))
+            Ok(client::receipt(&a.id))
         } else {
             Err(Fault::rejected("the EHR no longer has the appointment"))
         };
@@ -227,16 +228,8 @@ fn give_place_back(settings: &Settings, row: &AppointmentRow) -> Result<(), Faul
     }
 }
 
-fn id_of(a: &Appointment) -> Result<i64, Fault> {
-    a.id.parse().map_err(|_| Fault::rejected("the EHR has no such appointment"))
-}
-
 fn receipt_of(row: &AppointmentRow) -> Receipt {
     Receipt { id: row.id.to_string(), version: row.version() }
-}
-
-fn gone(a: &Appointment) -> Receipt {
-    Receipt { id: a.id.clone(), version: None }
 }
 
 /// The version as it is after the write. That it cannot be read does not undo the write.

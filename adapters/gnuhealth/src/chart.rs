@@ -10,7 +10,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    client, patients,
+    client::{self, receipt},
+    patients,
     requests::{self, Place},
     responses::{Id, PartyOf},
     settings::Settings,
@@ -23,7 +24,7 @@ const INSURANCE: &str = "gnuhealth.insurance";
 const NOTE: &str = "ir.note";
 
 /// A model that keeps write keys in one of its texts.
-struct Keyed {
+pub struct Keyed {
     model: &'static str,
     field: &'static str,
     fields: &'static [&'static str],
@@ -31,8 +32,8 @@ struct Keyed {
 
 const CONDITIONS: Keyed = Keyed { model: CONDITION, field: "extra_info", fields: &["extra_info", "is_active"] };
 const MEDICATIONS: Keyed = Keyed { model: MEDICATION, field: "notes", fields: &["notes", "is_active"] };
-const INSURANCES: Keyed = Keyed { model: INSURANCE, field: "notes", fields: &["notes"] };
-const NOTES: Keyed = Keyed { model: NOTE, field: "message", fields: &["message"] };
+pub const INSURANCES: Keyed = Keyed { model: INSURANCE, field: "notes", fields: &["notes"] };
+pub const NOTES: Keyed = Keyed { model: NOTE, field: "message", fields: &["message"] };
 
 impl Keyed {
     /// The record made with this key.
@@ -42,17 +43,17 @@ impl Keyed {
         Ok(ours.and_then(|row| row["id"].as_i64()))
     }
 
+    pub fn made(&self, key: &str) -> Result<Option<Receipt>, Fault> {
+        Ok(self.find(key)?.map(receipt))
+    }
+
     fn read(&self, id: i64) -> Result<Option<Value>, Fault> {
         client::first(&requests::by_id(self.model, id, self.fields))
     }
 }
 
-pub fn create_note(key: &str, log: &CommunicationLog) -> Result<Receipt, Fault> {
+pub fn create_note(_: &Settings, key: &str, log: &CommunicationLog) -> Result<Receipt, Fault> {
     client::create(NOTE, &requests::note(key, log)?).map(receipt)
-}
-
-pub fn find_note(key: &str) -> Result<Option<Receipt>, Fault> {
-    Ok(NOTES.find(key)?.map(receipt))
 }
 
 pub fn create_plan(settings: &Settings, key: &str, plan: &InsurancePlan) -> Result<Receipt, Fault> {
@@ -71,10 +72,10 @@ pub fn find_plan(key: &str) -> Result<Option<Receipt>, Fault> {
 }
 
 fn plan_receipt(id: i64) -> Receipt {
-    Receipt { id: format!("party.party,{id}"), version: None }
+    receipt(format!("party.party,{id}"))
 }
 
-pub fn create_coverage(key: &str, coverage: &Coverage) -> Result<Receipt, Fault> {
+pub fn create_coverage(_: &Settings, key: &str, coverage: &Coverage) -> Result<Receipt, Fault> {
     let party = party_of(&coverage.patient)?;
     let unknown = || Fault::rejected("the EHR has no such insurance plan");
     let (company, plan) = match requests::reference(&coverage.plan).ok_or_else(unknown)? {
@@ -93,23 +94,19 @@ struct PlanCompany {
     company: i64,
 }
 
-pub fn find_coverage(key: &str) -> Result<Option<Receipt>, Fault> {
-    Ok(INSURANCES.find(key)?.map(receipt))
-}
-
 /// What staff have deleted already is as gone as it was to be.
 pub fn delete_coverage(id: &str) -> Result<Receipt, Fault> {
-    let number = id.parse().map_err(|_| Fault::rejected("the EHR has no such coverage"))?;
+    let number = requests::existing(id, "coverage")?;
     client::write(&requests::delete(INSURANCE, &[number])).map(|_| receipt(number))
 }
 
 pub fn find_deleted_coverage(id: &str) -> Result<Option<Receipt>, Fault> {
-    let number = id.parse().map_err(|_| Fault::rejected("the EHR has no such coverage"))?;
+    let number = requests::existing(id, "coverage")?;
     Ok(INSURANCES.read(number)?.is_none().then(|| receipt(number)))
 }
 
 /// A new entry of the history, or one as it should be.
-pub fn save_history(key: &str, item: &PatientHistoryItem) -> Result<Receipt, Fault> {
+pub fn save_history(_: &Settings, key: &str, item: &PatientHistoryItem) -> Result<Receipt, Fault> {
     let keyed = keyed_of(item.category);
     let entry = requests::reference(&item.item).filter(|(model, _)| *model == catalogue_of(item.category));
     let (_, entry) = entry.ok_or_else(|| Fault::rejected("the EHR has no such entry in this catalogue"))?;
@@ -134,7 +131,7 @@ pub fn save_history(key: &str, item: &PatientHistoryItem) -> Result<Receipt, Fau
 }
 
 /// The entry this key made; or, of a change, the entry once it is as it should be.
-pub fn find_history(key: &str, item: &PatientHistoryItem) -> Result<Option<Receipt>, Fault> {
+pub fn find_history(_: &Settings, key: &str, item: &PatientHistoryItem) -> Result<Option<Receipt>, Fault> {
     let keyed = keyed_of(item.category);
     let Some(id) = held_id(item)? else {
         return Ok(keyed.find(key)?.map(|id| history_receipt(keyed.model, id)));
@@ -166,15 +163,11 @@ fn catalogue_of(category: HistoryCategory) -> &'static str {
 }
 
 fn history_receipt(model: &str, id: i64) -> Receipt {
-    Receipt { id: format!("{model},{id}"), version: None }
+    receipt(format!("{model},{id}"))
 }
 
 pub fn party_of(patient: &str) -> Result<i64, Fault> {
-    let search = requests::by_id("gnuhealth.patient", requests::patient_number(patient)?, &["party"]);
+    let search = requests::by_id("gnuhealth.patient", requests::existing(patient, "patient")?, &["party"]);
     let row = client::first::<PartyOf>(&search)?.and_then(|row| row.party);
     row.ok_or_else(|| Fault::rejected("the EHR has no such patient"))
-}
-
-fn receipt(id: i64) -> Receipt {
-    Receipt { id: id.to_string(), version: None }
 }

@@ -1,7 +1,7 @@
 //! Calls of the EHR's JSON-RPC. The host adds the session to each of them.
 
 use adapter_sdk::{
-    Fault,
+    Fault, Receipt,
     http::{self, Response},
     time::http_date,
     warn,
@@ -73,6 +73,11 @@ pub fn write_over(model: &str, id: i64, timestamp: Option<&str>, values: &Value)
     }
 }
 
+/// What proves a record whose version nobody asks for.
+pub fn receipt(id: impl ToString) -> Receipt {
+    Receipt { id: id.to_string(), version: None }
+}
+
 /// Something that may as well fail: said in the log, without the EHR's words.
 pub fn attempt(what: &str, call: &Call) {
     if write(call).is_err() {
@@ -101,7 +106,7 @@ fn answered(call: &Call, reads: bool) -> Result<(Result<Value, Refusal>, Respons
     }
 }
 
-fn unexpected() -> Fault {
+pub fn unexpected() -> Fault {
     Fault::retry_later("the EHR's answer is not as expected", None)
 }
 

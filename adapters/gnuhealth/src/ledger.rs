@@ -13,10 +13,11 @@ use crate::{
     faults::half_done,
     requests,
     responses::{Invoice, PaymentLine},
+    settings::Settings,
     values::Decimal,
 };
 
-pub fn pay(key: &str, payment: &Payment) -> Result<Receipt, Fault> {
+pub fn pay(_: &Settings, key: &str, payment: &Payment) -> Result<Receipt, Fault> {
     let patient = payment.patient.as_deref().ok_or_else(|| Fault::rejected("the EHR needs a patient"))?;
     let method = requests::number(&payment.payment_type);
     let method = method.ok_or_else(|| Fault::rejected("the EHR needs a kind of payment"))?;
@@ -35,7 +36,7 @@ pub fn pay(key: &str, payment: &Payment) -> Result<Receipt, Fault> {
 pub fn find(key: &str) -> Result<Option<Receipt>, Fault> {
     let rows = client::search::<PaymentLine>(&requests::payments_by_key(key))?.rows;
     let carries = |line: &&PaymentLine| Text::of(line.entry.description.as_deref()).carries(key);
-    Ok(rows.iter().find(carries).map(|line| Receipt { id: line.id.to_string(), version: None }))
+    Ok(rows.iter().find(carries).map(|line| client::receipt(line.id)))
 }
 
 /// The invoice a payment is for: the one it names, else the oldest on which so much is open.

@@ -21,7 +21,7 @@ use crate::{
         AddressRow, AppointmentRow, Coded, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication,
         Note, Pathology, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional, TreatmentProcedure,
     },
-    settings::{AppointmentType, GnuHealth},
+    settings::{AppointmentType, Settings},
     values::Decimal,
 };
 
@@ -34,7 +34,7 @@ fn read<T: DeserializeOwned>(row: Value) -> Result<T, String> {
     serde_json::from_value(row).map_err(|e| format!("its form is not as expected: {:?} error", e.classify()))
 }
 
-pub fn patient(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn patient(_: &Settings, _: Resource, row: Value) -> Mapped {
     shown(Record::Patient(person(&read(row)?)))
 }
 
@@ -102,7 +102,7 @@ fn region(code: &str) -> Option<String> {
     Some(code.split_once('-').map_or(code, |(_, region)| region).to_owned())
 }
 
-pub fn provider(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn provider(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: Professional = read(row)?;
     let code = row.specialties.iter().find_map(|held| held.specialty.as_ref()?.code.clone());
     shown(Record::Provider(records::Provider {
@@ -127,7 +127,7 @@ pub fn appointment_type(kind: &AppointmentType) -> Record {
     })
 }
 
-pub fn appointment(GnuHealth { settings }: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn appointment(settings: &Settings, _: Resource, row: Value) -> Mapped {
     let row: AppointmentRow = read(row)?;
     let span = row.span(settings.default_minutes);
     // A free place is a working hour. One that was never changed never was anything else.
@@ -137,7 +137,7 @@ pub fn appointment(GnuHealth { settings }: &GnuHealth, _: Resource, row: Value) 
     };
     let Text { note, footer } = row.text();
     let version = row.version();
-    let own = |id: &&str| settings.types.iter().any(|kind| kind.id == *id);
+    let own = |id: &&str| settings.types().iter().any(|kind| kind.id == *id);
     let kind = footer.get("type").or(row.appointment_type.as_deref()).filter(own);
     let mut extra = Vec::new();
     for (name, value) in
@@ -166,7 +166,7 @@ pub fn appointment(GnuHealth { settings }: &GnuHealth, _: Resource, row: Value) 
 }
 
 /// A place nobody has taken yet, on its local date.
-pub fn working_hour(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn working_hour(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: AppointmentRow = read(row)?;
     let span = row.span(0).filter(|(start, end)| start < end);
     let Some(((start, end), provider)) = span.zip(row.healthprof) else {
@@ -192,7 +192,7 @@ pub fn working_hour(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     }))
 }
 
-pub fn pathology(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn pathology(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: Pathology = read(row)?;
     let extra = row.code.clone().map(|code| ExtraValue::new("code", code)).into_iter().collect();
     let id = format!("gnuhealth.pathology,{}", row.id);
@@ -204,7 +204,7 @@ fn category_of(pathology: &Pathology) -> HistoryCategory {
     if pathology.is_allergy() { HistoryCategory::Allergies } else { HistoryCategory::Conditions }
 }
 
-pub fn medicament(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn medicament(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: Medicament = read(row)?;
     shown(Record::HistoryItem(records::HistoryItem {
         id: format!("gnuhealth.medicament,{}", row.id),
@@ -214,7 +214,7 @@ pub fn medicament(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     }))
 }
 
-pub fn condition(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn condition(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: Condition = read(row)?;
     let diagnosed = row.diagnosed_date.map(|date| ExtraValue::new("diagnosed", date.text()));
     shown(Record::PatientHistoryItem(records::PatientHistoryItem {
@@ -228,7 +228,7 @@ pub fn condition(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     }))
 }
 
-pub fn medication(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn medication(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: Medication = read(row)?;
     shown(Record::PatientHistoryItem(records::PatientHistoryItem {
         id: format!("gnuhealth.patient.medication,{}", row.id),
@@ -256,17 +256,17 @@ fn plan_of(id: String, name: String, company: &Company) -> Record {
     })
 }
 
-pub fn company(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn company(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: Company = read(row)?;
     shown(plan_of(format!("party.party,{}", row.id), row.name.clone(), &row))
 }
 
-pub fn plan(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn plan(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: Plan = read(row)?;
     shown(plan_of(format!("gnuhealth.insurance.plan,{}", row.id), row.rec_name, &row.company))
 }
 
-pub fn coverage(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn coverage(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: Insurance = read(row)?;
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
     let footer = Text::of(row.notes.as_deref()).footer;
@@ -297,7 +297,7 @@ fn insurance_type(word: &str) -> Option<InsuranceType> {
     Some(InsuranceType::from(word.to_owned())).filter(|kind| !matches!(kind, InsuranceType::Other(_)))
 }
 
-pub fn communication_log(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn communication_log(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: Note = read(row)?;
     let patient = row.resource.as_deref().and_then(|resource| resource.strip_prefix("gnuhealth.patient,"));
     let Text { note, footer } = Text::of(row.message.as_deref());
@@ -319,18 +319,18 @@ fn procedure_code(id: String, code: String, description: String) -> Mapped {
     shown(Record::ProcedureCode(records::ProcedureCode { id, code, description, category, active, extra }))
 }
 
-pub fn dental_code(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn dental_code(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: DentalCode = read(row)?;
     procedure_code(format!("gnuhealth.dentistry.procedure,{}", row.id), row.code, row.name)
 }
 
-pub fn medical_code(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn medical_code(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: ProcedureCode = read(row)?;
     let description = row.description.unwrap_or_else(|| row.name.clone());
     procedure_code(format!("gnuhealth.procedure,{}", row.id), row.name, description)
 }
 
-pub fn procedure(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn procedure(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: TreatmentProcedure = read(row)?;
     let surfaces = [
         ('M', row.mesial),
@@ -362,7 +362,7 @@ pub fn procedure(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     }))
 }
 
-pub fn payment_type(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn payment_type(_: &Settings, _: Resource, row: Value) -> Mapped {
     let PaymentMethod { id, name, active } = read(row)?;
     let id = id.to_string();
     shown(Record::PaymentType(records::PaymentType { id, name, active, extra: Vec::new() }))
@@ -379,7 +379,7 @@ fn currency(row: Coded) -> Result<String, String> {
 }
 
 /// An invoice to a patient.
-pub fn charge(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn charge(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: Invoice = read(row)?;
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
     let lines: Vec<&str> = row.lines.iter().filter_map(|line| line.description.as_deref()).collect();
@@ -400,7 +400,7 @@ pub fn charge(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
     }))
 }
 
-pub fn payment(_: &GnuHealth, _: Resource, row: Value) -> Mapped {
+pub fn payment(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: PaymentLine = read(row)?;
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
     let Text { note, footer } = Text::of(row.entry.description.as_deref());

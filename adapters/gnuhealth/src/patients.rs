@@ -31,29 +31,29 @@ pub fn create(settings: &Settings, key: &str, patient: &Patient) -> Result<Recei
         Err(Fault::Rejected(why)) => warn!("the provider of a new patient is left out: {why}"),
         other => other.map_err(half_done)?,
     }
-    Ok(receipt(row.id))
+    Ok(client::receipt(row.id))
 }
 
 /// The patient who carries this write key, once nothing is left to be done.
-pub fn find_created(key: &str, patient: &Patient) -> Result<Option<Receipt>, Fault> {
+pub fn find_created(_: &Settings, key: &str, patient: &Patient) -> Result<Option<Receipt>, Fault> {
     let Some(row) = row_of(key)? else { return Ok(None) };
-    Ok(requests::own_of_new(&row, patient).is_empty().then(|| receipt(row.id)))
+    Ok(requests::own_of_new(&row, patient).is_empty().then(|| client::receipt(row.id)))
 }
 
-pub fn update(settings: &Settings, change: &PatientChange) -> Result<Receipt, Fault> {
+pub fn update(settings: &Settings, _: &str, change: &PatientChange) -> Result<Receipt, Fault> {
     let row = read(&change.patient)?.ok_or_else(|| Fault::rejected("the EHR no longer has the patient"))?;
     let (person, own) = changes(settings, &row, change)?;
     let person_changes = !person.is_empty();
     write("party.party", row.party.id, person)?;
     write(PATIENT, row.id, own).map_err(|fault| if person_changes { half_done(fault) } else { fault })?;
-    Ok(receipt(row.id))
+    Ok(client::receipt(row.id))
 }
 
 /// Whether the patient is as an update would have them.
-pub fn find_updated(settings: &Settings, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
+pub fn find_updated(settings: &Settings, _: &str, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
     let Some(row) = read(&change.patient)? else { return Ok(None) };
     let (person, own) = changes(settings, &row, change)?;
-    Ok((person.is_empty() && own.is_empty()).then(|| receipt(row.id)))
+    Ok((person.is_empty() && own.is_empty()).then(|| client::receipt(row.id)))
 }
 
 /// What is not so yet, of the person and of the patient.
@@ -93,7 +93,7 @@ pub fn place_of_address(settings: &Settings, address: &Address) -> Result<Place,
 }
 
 fn read(patient: &Patient) -> Result<Option<PatientRow>, Fault> {
-    client::first(&requests::by_id(PATIENT, requests::patient_number(&patient.id)?, PATIENT_FIELDS))
+    client::first(&requests::by_id(PATIENT, requests::existing(&patient.id, "patient")?, PATIENT_FIELDS))
 }
 
 fn row_of(key: &str) -> Result<Option<PatientRow>, Fault> {
@@ -105,8 +105,4 @@ fn write(model: &str, id: i64, values: Map<String, Value>) -> Result<(), Fault> 
         true => Ok(()),
         false => client::write(&requests::write(model, id, None, &Value::Object(values))).map(drop),
     }
-}
-
-fn receipt(id: i64) -> Receipt {
-    Receipt { id: id.to_string(), version: None }
 }

@@ -172,7 +172,7 @@ pub fn new_free_place(institution: Option<i64>, provider: i64, start: i64, end: 
 
 /// A new appointment. The server reads `state`, `healthprof` and `comments` without looking whether they are there.
 pub fn appointment(settings: &Settings, key: &str, a: &Appointment, in_free_place: bool) -> Result<Value, Fault> {
-    let known = a.appointment_type.as_ref().and_then(|id| settings.types.iter().find(|kind| kind.id == *id));
+    let known = a.appointment_type.as_ref().and_then(|id| settings.types().iter().find(|kind| kind.id == *id));
     if a.appointment_type.is_some() && known.is_none() {
         return Err(Fault::rejected("the location has no such appointment type"));
     }
@@ -183,7 +183,7 @@ pub fn appointment(settings: &Settings, key: &str, a: &Appointment, in_free_plac
         .with("patient-confirmed", a.patient_confirmed.then_some("yes"));
     Ok(json!({
         "patient": required(&a.patient, "a patient")?, "healthprof": number(&a.provider),
-        "institution": settings.institution, "state": "confirmed", "urgency": "a", "appointment_type": kind,
+        "institution": settings.institution(), "state": "confirmed", "urgency": "a", "appointment_type": kind,
         "appointment_date": DateTime::at(a.start), "appointment_date_end": DateTime::at(a.end),
         "comments": comments.to_string(),
     }))
@@ -391,14 +391,15 @@ pub fn insurance(key: &str, c: &Coverage, party: i64, company: i64, plan: Option
 
 pub fn condition(item: &PatientHistoryItem, pathology: i64, allergy: bool, text: &Text) -> Result<Value, Fault> {
     Ok(
-        json!({"patient": patient_number(&item.patient)?, "pathology": pathology, "is_active": item.active, "is_allergy": allergy,
+        json!({"patient": existing(&item.patient, "patient")?, "pathology": pathology, "is_active": item.active, "is_allergy": allergy,
         "extra_info": text.to_string()}),
     )
 }
 
 pub fn medication(item: &PatientHistoryItem, medicament: i64, text: &Text) -> Result<Value, Fault> {
-    let mut values =
-        object(json!({"patient": patient_number(&item.patient)?, "medicament": medicament, "notes": text.to_string()}));
+    let mut values = object(
+        json!({"patient": existing(&item.patient, "patient")?, "medicament": medicament, "notes": text.to_string()}),
+    );
     values.extend(state(item));
     Ok(Value::Object(values))
 }
@@ -427,7 +428,7 @@ pub fn note(key: &str, log: &CommunicationLog) -> Result<Value, Fault> {
         .with("mode", Some(log.mode.word()))
         .with("direction", Some(log.direction.word()))
         .with("at", Some(&instant_text(log.occurred_at)));
-    let resource = format!("gnuhealth.patient,{}", patient_number(&log.patient)?);
+    let resource = format!("gnuhealth.patient,{}", existing(&log.patient, "patient")?);
     Ok(json!({"resource": resource, "message": text.to_string()}))
 }
 
@@ -485,8 +486,9 @@ pub fn number(id: &Option<String>) -> Option<i64> {
     id.as_deref()?.parse().ok()
 }
 
-pub fn patient_number(id: &str) -> Result<i64, Fault> {
-    id.parse().map_err(|_| Fault::rejected("the EHR has no such patient"))
+/// The database id of a record that the EHR is said to have.
+pub fn existing(id: &str, what: &str) -> Result<i64, Fault> {
+    id.parse().map_err(|_| Fault::rejected(format!("the EHR has no such {what}")))
 }
 
 fn required(id: &Option<String>, what: &str) -> Result<i64, Fault> {

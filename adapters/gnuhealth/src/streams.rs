@@ -14,7 +14,7 @@ use crate::{
     map,
     requests::{self, Search},
     responses::{APPOINTMENT, APPOINTMENT_FIELDS, INVOICE_FIELDS, PATIENT, PATIENT_FIELDS, PAYMENT_FIELDS, PartyOf},
-    settings::{GnuHealth, Settings},
+    settings::Settings,
     values::DateTime,
 };
 
@@ -31,10 +31,10 @@ macro_rules! lists {
 
 /// In the order in which they refer to each other. Working hours are few and end by passing; appointment types are settings. Where several
 /// models make up a resource, its ids name them.
-pub const STREAMS: &[Stream<GnuHealth>] = &[
+pub const STREAMS: &[Stream<Settings>] = &[
     Stream::since(Resource::Providers, whole, lists!("" first provider)),
-    Stream::one_page(Resource::AppointmentTypes, |ehr| {
-        Ok(ehr.settings.types.iter().map(map::appointment_type).collect())
+    Stream::one_page(Resource::AppointmentTypes, |settings| {
+        Ok(settings.types().iter().map(map::appointment_type).collect())
     }),
     Stream::since(Resource::Patients, whole, lists!("" first patient)),
     Stream::whole(Resource::WorkingHours, lists!("" free_places working_hour)),
@@ -67,30 +67,30 @@ pub const STREAMS: &[Stream<GnuHealth>] = &[
     Stream::since(Resource::Payments, whole, lists!("" first payment)),
 ];
 
-fn whole(ehr: &GnuHealth) -> Whole {
-    Whole::After(ehr.settings.whole_minutes)
+fn whole(settings: &Settings) -> Whole {
+    Whole::After(settings.whole_minutes)
 }
 
-fn first(ehr: &GnuHealth, asked: &Ask) -> Result<Listed, Fault> {
-    let listed = rows(ehr, asked, 0)?;
+fn first(settings: &Settings, asked: &Ask) -> Result<Listed, Fault> {
+    let listed = rows(settings, asked, 0)?;
     // How many a whole pass will show: asked for once.
     let begins = asked.since.is_none() && asked.at.is_none();
     let count = |part: &Part| {
-        let domain = json!((part.domain)(&ehr.settings));
+        let domain = json!((part.domain)(settings));
         client::count(&Search { model: part.model, domain, limit: 0, fields: &[] })
     };
     let total = begins.then(|| parts(asked.resource).iter().map(count).sum::<Result<u64, Fault>>()).transpose()?;
     Ok(Listed { total, ..listed })
 }
 
-fn second(ehr: &GnuHealth, asked: &Ask) -> Result<Listed, Fault> {
-    rows(ehr, asked, 1)
+fn second(settings: &Settings, asked: &Ask) -> Result<Listed, Fault> {
+    rows(settings, asked, 1)
 }
 
-fn rows(ehr: &GnuHealth, asked: &Ask, part: usize) -> Result<Listed, Fault> {
+fn rows(settings: &Settings, asked: &Ask, part: usize) -> Result<Listed, Fault> {
     let Part { model, fields, domain, watched, by_party } = parts(asked.resource)[part];
     let asked = &Ask { limit: asked.limit.min(MAX_ROWS), ..*asked };
-    let domain = requests::page(&domain(&ehr.settings), watched, asked.since, asked.number()?);
+    let domain = requests::page(&domain(settings), watched, asked.since, asked.number()?);
     let Found { mut rows, now } = client::search::<Value>(&Search { model, domain, limit: asked.limit, fields })?;
     if by_party {
         put_patients(&mut rows)?;
@@ -113,16 +113,16 @@ fn put_patients(rows: &mut [Value]) -> Result<(), Fault> {
 }
 
 /// Appointments nobody has taken, of the days ahead.
-fn free_places(ehr: &GnuHealth, asked: &Ask) -> Result<Listed, Fault> {
-    let (now, Settings { slot_days, institution, .. }) = (clock::now(), &ehr.settings);
+fn free_places(settings: &Settings, asked: &Ask) -> Result<Listed, Fault> {
+    let now = clock::now();
     let mut domain = vec![
         json!(["id", ">", asked.number()?]),
         json!(["state", "=", "free"]),
         json!(["healthprof", "!=", null]),
         json!(["appointment_date_end", ">", DateTime::at(now)]),
-        json!(["appointment_date", "<", DateTime::at(now + slot_days * 86_400)]),
+        json!(["appointment_date", "<", DateTime::at(now + settings.slot_days * 86_400)]),
     ];
-    domain.extend(institution.map(|id| json!(["institution", "=", id])));
+    domain.extend(settings.institution().map(|id| json!(["institution", "=", id])));
     let asked = &Ask { limit: asked.limit.min(MAX_FREE_PLACES), ..*asked };
     let domain = Value::Array(domain);
     let search = Search { model: APPOINTMENT, domain, limit: asked.limit, fields: APPOINTMENT_FIELDS };
@@ -195,7 +195,7 @@ const PATIENTS: &[Part] = &[Part {
 }];
 
 const APPOINTMENTS: &[Part] = &[Part {
-    domain: |settings| settings.institution.map(|id| json!(["institution", "=", id])).into_iter().collect(),
+    domain: |settings| settings.institution().map(|id| json!(["institution", "=", id])).into_iter().collect(),
     ..part(APPOINTMENT, APPOINTMENT_FIELDS)
 }];
 
