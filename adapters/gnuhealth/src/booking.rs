@@ -12,14 +12,14 @@ use serde_json::{Map, Value, json};
 use crate::{
     client::{self, Written},
     requests,
-    responses::{APPOINTMENT, APPOINTMENT_FIELDS, AppointmentRow, Id},
+    responses::{APPOINTMENT, AppointmentRow, State},
     settings::Settings,
     values::DateTime,
 };
 
 pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
     let a = &change.appointment;
-    let rows = client::search::<AppointmentRow>(&requests::around(requests::with_key(key), a))?.rows;
+    let rows = client::search::<AppointmentRow>(&requests::around(requests::with_key(key), a))?;
     if let Some(earlier) = rows.iter().find(|row| row.text().carries(key)) {
         return Ok(receipt_of(earlier));
     }
@@ -39,8 +39,8 @@ pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Res
 
 /// What an earlier create of this key made.
 pub fn find_created(_: &Settings, key: &str, _: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
-    let search = requests::by_key(APPOINTMENT, "comments", key, APPOINTMENT_FIELDS);
-    let rows = client::search::<AppointmentRow>(&search)?.rows;
+    let search = requests::by_key(APPOINTMENT, "comments", key);
+    let rows = client::search::<AppointmentRow>(&search)?;
     Ok(rows.iter().find(|row| row.text().carries(key)).map(receipt_of))
 }
 
@@ -56,11 +56,8 @@ pub enum Change {
 
 /// Whether the appointment is as the change would have it: then an earlier attempt made it.
 pub fn find_changed(settings: &Settings, kind: Change, change: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
-    let row = client::first::<AppointmentRow>(&requests::by_id(
-        APPOINTMENT,
-        requests::existing(&change.appointment.id, "appointment")?,
-        APPOINTMENT_FIELDS,
-    ))?;
+    let id = requests::existing(&change.appointment.id, "appointment")?;
+    let row = client::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id))?;
     Ok(match row {
         Some(row) => values_of(settings, kind, &row, change).is_empty().then(|| receipt_of(&row)),
         None => (kind == Change::Cancel).then(|| client::receipt(&change.appointment.id)),
@@ -74,9 +71,9 @@ pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> 
     let id = requests::existing(&a.id, "appointment")?;
     let search = match kind {
         Change::Move => requests::around(requests::with_id(id), a),
-        _ => requests::by_id(APPOINTMENT, id, APPOINTMENT_FIELDS),
+        _ => requests::by_id(APPOINTMENT, id),
     };
-    let rows = client::search::<AppointmentRow>(&search)?.rows;
+    let rows = client::search::<AppointmentRow>(&search)?;
     let Some(row) = rows.iter().find(|row| row.id == id) else {
         // What staff deleted is as cancelled as it was to be.
         return if kind == Change::Cancel {
@@ -216,7 +213,7 @@ fn give_place_back(settings: &Settings, row: &AppointmentRow) -> Result<(), Faul
     let took = row.text().footer.get("slot").is_some();
     let place = row.healthprof.zip(row.span(settings.default_minutes)).filter(|_| took);
     let Some((provider, (start, end))) = place else { return Ok(()) };
-    if client::first::<Id>(&requests::free_place(provider, start, end))?.is_some() {
+    if client::first::<State>(&requests::free_place(provider, start, end))?.is_some() {
         return Ok(());
     }
     let values = requests::new_free_place(row.institution, provider, start, end);
@@ -234,6 +231,6 @@ fn receipt_of(row: &AppointmentRow) -> Receipt {
 
 /// The version as it is after the write. That it cannot be read does not undo the write.
 fn receipt(id: i64) -> Result<Receipt, Fault> {
-    let row = client::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id, APPOINTMENT_FIELDS)).ok().flatten();
+    let row = client::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id)).ok().flatten();
     Ok(Receipt { id: id.to_string(), version: row.and_then(|row| row.version()) })
 }

@@ -13,9 +13,9 @@ use crate::{
     client::{self, receipt},
     patients,
     requests::{self, Place},
-    responses::{Id, PartyOf},
+    responses::{Named, PartyOf, PlanCompany},
     settings::Settings,
-    values,
+    values::Flag,
 };
 
 const CONDITION: &str = "gnuhealth.patient.disease";
@@ -38,7 +38,7 @@ pub const NOTES: Keyed = Keyed { model: NOTE, field: "message", fields: &["messa
 impl Keyed {
     /// The record made with this key.
     fn find(&self, key: &str) -> Result<Option<i64>, Fault> {
-        let rows = client::search::<Value>(&requests::by_key(self.model, self.field, key, self.fields))?.rows;
+        let rows = client::rows(&requests::by_key(self.model, self.field, key), &self.fields)?.rows;
         let ours = rows.iter().find(|row| Text::of(row[self.field].as_str()).carries(key));
         Ok(ours.and_then(|row| row["id"].as_i64()))
     }
@@ -48,7 +48,7 @@ impl Keyed {
     }
 
     fn read(&self, id: i64) -> Result<Option<Value>, Fault> {
-        client::first(&requests::by_id(self.model, id, self.fields))
+        Ok(client::rows(&requests::by_id(self.model, id), &self.fields)?.rows.pop())
     }
 }
 
@@ -67,7 +67,7 @@ pub fn create_plan(settings: &Settings, key: &str, plan: &InsurancePlan) -> Resu
 }
 
 pub fn find_plan(key: &str) -> Result<Option<Receipt>, Fault> {
-    let found = client::first::<Id>(&requests::by_identifier("party.party", "", key, &["name"]))?;
+    let found = client::first::<Named>(&requests::by_identifier("party.party", "", key))?;
     Ok(found.map(|row| plan_receipt(row.id)))
 }
 
@@ -80,18 +80,13 @@ pub fn create_coverage(_: &Settings, key: &str, coverage: &Coverage) -> Result<R
     let unknown = || Fault::rejected("the EHR has no such insurance plan");
     let (company, plan) = match requests::reference(&coverage.plan).ok_or_else(unknown)? {
         ("gnuhealth.insurance.plan", plan) => {
-            let held = client::first::<PlanCompany>(&requests::by_id("gnuhealth.insurance.plan", plan, &["company"]))?;
+            let held = client::first::<PlanCompany>(&requests::by_id("gnuhealth.insurance.plan", plan))?;
             (held.ok_or_else(unknown)?.company, Some(plan))
         }
         ("party.party", company) => (company, None),
         _ => return Err(unknown()),
     };
     client::create(INSURANCE, &requests::insurance(key, coverage, party, company, plan)?).map(receipt)
-}
-
-#[derive(Deserialize)]
-struct PlanCompany {
-    company: i64,
 }
 
 /// What staff have deleted already is as gone as it was to be.
@@ -142,7 +137,7 @@ pub fn find_history(_: &Settings, key: &str, item: &PatientHistoryItem) -> Resul
 }
 
 fn is_active(row: &Value) -> bool {
-    values::yes(&row["is_active"]).unwrap_or_default()
+    Flag::deserialize(&row["is_active"]).unwrap_or_default().0
 }
 
 /// None of an entry that is new.
@@ -167,7 +162,7 @@ fn history_receipt(model: &str, id: i64) -> Receipt {
 }
 
 pub fn party_of(patient: &str) -> Result<i64, Fault> {
-    let search = requests::by_id("gnuhealth.patient", requests::existing(patient, "patient")?, &["party"]);
+    let search = requests::by_id("gnuhealth.patient", requests::existing(patient, "patient")?);
     let row = client::first::<PartyOf>(&search)?.and_then(|row| row.party);
     row.ok_or_else(|| Fault::rejected("the EHR has no such patient"))
 }

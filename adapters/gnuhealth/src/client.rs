@@ -6,17 +6,18 @@ use adapter_sdk::{
     time::http_date,
     warn,
 };
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
     faults::{self, Refusal},
     requests::{self, Call, Search},
+    rows::{Asked, fields},
 };
 
 /// Rows, and the EHR's time.
-pub struct Found<T> {
-    pub rows: Vec<T>,
+pub struct Found {
+    pub rows: Vec<Value>,
     pub now: Option<i64>,
 }
 
@@ -28,18 +29,23 @@ pub enum Written {
     Stale,
 }
 
-pub fn search<T: DeserializeOwned>(search: &Search) -> Result<Found<T>, Fault> {
-    let (result, answer) = read(&search.call())?;
+/// Rows with these fields.
+pub fn rows(search: &Search, fields: &impl Serialize) -> Result<Found, Fault> {
+    let (result, answer) = read(&search.call(fields))?;
     let now = answer.header("date").and_then(http_date);
-    let rows: Vec<Value> = serde_json::from_value(result).map_err(|_| unexpected())?;
+    Ok(Found { rows: serde_json::from_value(result).map_err(|_| unexpected())?, now })
+}
+
+pub fn search<T: DeserializeOwned + Asked>(asked: &Search) -> Result<Vec<T>, Fault> {
+    let rows = rows(asked, &fields::<T>())?.rows;
     // The rows are ours to judge one by one only where their form is: a field that is missing is missing in all.
     let rows: Result<Vec<T>, _> = rows.into_iter().map(serde_json::from_value).collect();
-    Ok(Found { rows: rows.map_err(|e| Fault::retry_later(shape(&e), None))?, now })
+    rows.map_err(|e| Fault::retry_later(shape(&e), None))
 }
 
 /// The first row of a search.
-pub fn first<T: DeserializeOwned>(asked: &Search) -> Result<Option<T>, Fault> {
-    Ok(search(asked)?.rows.into_iter().next())
+pub fn first<T: DeserializeOwned + Asked>(asked: &Search) -> Result<Option<T>, Fault> {
+    Ok(search(asked)?.into_iter().next())
 }
 
 pub fn count(search: &Search) -> Result<u64, Fault> {

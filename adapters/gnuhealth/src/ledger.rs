@@ -21,7 +21,7 @@ pub fn pay(_: &Settings, key: &str, payment: &Payment) -> Result<Receipt, Fault>
     let patient = payment.patient.as_deref().ok_or_else(|| Fault::rejected("the EHR needs a patient"))?;
     let method = requests::number(&payment.payment_type);
     let method = method.ok_or_else(|| Fault::rejected("the EHR needs a kind of payment"))?;
-    let invoices = client::search::<Invoice>(&requests::open_invoices(chart::party_of(patient)?))?.rows;
+    let invoices = client::search::<Invoice>(&requests::open_invoices(chart::party_of(patient)?))?;
     let invoice = settled(&invoices, payment)?;
     let session = client::ask(&requests::start_of_payment(invoice))?;
     let session = session[0].as_i64().ok_or_else(|| Fault::retry_later("the EHR begins no payment", None))?;
@@ -34,7 +34,7 @@ pub fn pay(_: &Settings, key: &str, payment: &Payment) -> Result<Receipt, Fault>
 
 /// The line of the books that carries this key.
 pub fn find(key: &str) -> Result<Option<Receipt>, Fault> {
-    let rows = client::search::<PaymentLine>(&requests::payments_by_key(key))?.rows;
+    let rows = client::search::<PaymentLine>(&requests::payments_by_key(key))?;
     let carries = |line: &&PaymentLine| Text::of(line.entry.description.as_deref()).carries(key);
     Ok(rows.iter().find(carries).map(|line| client::receipt(line.id)))
 }

@@ -11,6 +11,7 @@ pub mod map;
 pub mod patients;
 pub mod requests;
 pub mod responses;
+pub mod rows;
 pub mod settings;
 pub mod streams;
 pub mod values;
@@ -21,6 +22,7 @@ use adapter_sdk::{
     Description, Fault, Hosting, PatientField, WriteKind, streams::Stream, tables::Tables, writes::Handler,
 };
 use serde::Deserialize;
+use values::Flag;
 
 use booking::{
     Change::{Cancel, CheckIn, Confirm, Move, Note},
@@ -70,11 +72,11 @@ impl Tables for GnuHealth {
     /// when it is tried.
     fn about(&self, mut by_tables: Description) -> Result<Description, Fault> {
         let pulls = by_tables.pulls.iter();
-        let models: BTreeSet<&str> = pulls.flat_map(|pull| streams::models(pull.resource)).collect();
+        let models: BTreeSet<&str> = pulls.flat_map(|pull| streams::models(self, pull.resource)).collect();
         let there = models_there(&models.into_iter().collect::<Vec<_>>())?;
         let readable = readable(&there)?;
         let is_readable = |model: &str| readable.contains(model);
-        by_tables.pulls.retain(|pull| streams::models(pull.resource).all(is_readable));
+        by_tables.pulls.retain(|pull| streams::models(self, pull.resource).all(is_readable));
         by_tables.writes.retain(|kind| there.iter().any(|model| model == model_of(*kind)));
         Ok(Description {
             name: "GNU Health".into(),
@@ -114,11 +116,10 @@ fn models_there(models: &[&str]) -> Result<Vec<String>, Fault> {
 fn readable(models: &[String]) -> Result<BTreeSet<String>, Fault> {
     #[derive(Deserialize)]
     struct Access {
-        #[serde(deserialize_with = "values::yes")]
-        read: bool,
+        read: Flag,
     }
     let names: Vec<&str> = models.iter().map(String::as_str).collect();
     let access = client::ask(&requests::access(&names))?;
     let access: BTreeMap<String, Access> = serde_json::from_value(access).map_err(|_| client::unexpected())?;
-    Ok(access.into_iter().filter(|(_, access)| access.read).map(|(model, _)| model).collect())
+    Ok(access.into_iter().filter(|(_, access)| access.read.0).map(|(model, _)| model).collect())
 }

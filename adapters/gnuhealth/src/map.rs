@@ -19,7 +19,8 @@ use crate::{
     conventions::{self, Contact, MIDDLE},
     responses::{
         AddressRow, AppointmentRow, Coded, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication,
-        Note, Pathology, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional, TreatmentProcedure,
+        Membership, Note, Pathology, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional,
+        TreatmentProcedure, contact, is_allergy,
     },
     settings::{AppointmentType, Settings},
     values::Decimal,
@@ -48,15 +49,15 @@ pub fn person(row: &PatientRow) -> records::Patient {
         last_name: person.lastname.clone().unwrap_or_default(),
         date_of_birth: person.dob.map(|date| date.text()),
         gender: gender(person.gender.as_deref()),
-        email: person.contact(Contact::Email),
-        cell_phone: person.contact(Contact::Mobile),
-        home_phone: person.contact(Contact::Home),
-        work_phone: person.contact(Contact::Work),
+        email: contact(&person.contacts, Contact::Email),
+        cell_phone: contact(&person.contacts, Contact::Mobile),
+        home_phone: contact(&person.contacts, Contact::Home),
+        work_phone: contact(&person.contacts, Contact::Work),
         address: person.address().filter(|row| !row.is_empty()).map(address),
         provider: row.primary_care_doctor.map(|id| id.to_string()),
         chart_id: person.puid.clone(),
         preferred_language: person.language().and_then(|lang| language(lang.code.as_deref()?)),
-        inactive: !row.active || !person.active || person.deceased,
+        inactive: !row.active.0 || !person.active.0 || person.deceased.0,
         ..records::Patient::default()
     }
 }
@@ -109,10 +110,10 @@ pub fn provider(_: &Settings, _: Resource, row: Value) -> Mapped {
         id: row.id.to_string(),
         first_name: row.party.name.clone().unwrap_or_default(),
         last_name: row.party.lastname.clone().unwrap_or_default(),
-        email: row.party.contact(Contact::Email),
+        email: contact(&row.party.contacts, Contact::Email),
         state_license: row.code,
         specialty_code: code,
-        inactive: !row.active || !row.party.active,
+        inactive: !row.active.0 || !row.party.active.0,
         ..records::Provider::default()
     }))
 }
@@ -196,12 +197,12 @@ pub fn pathology(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: Pathology = read(row)?;
     let extra = row.code.clone().map(|code| ExtraValue::new("code", code)).into_iter().collect();
     let id = format!("gnuhealth.pathology,{}", row.id);
-    let category = category_of(&row);
-    shown(Record::HistoryItem(records::HistoryItem { id, category, name: row.name, extra }))
+    let category = category_of(&row.groups);
+    shown(Record::HistoryItem(records::HistoryItem { id, category, name: row.name.unwrap_or_default(), extra }))
 }
 
-fn category_of(pathology: &Pathology) -> HistoryCategory {
-    if pathology.is_allergy() { HistoryCategory::Allergies } else { HistoryCategory::Conditions }
+fn category_of(groups: &[Membership]) -> HistoryCategory {
+    if is_allergy(groups) { HistoryCategory::Allergies } else { HistoryCategory::Conditions }
 }
 
 pub fn medicament(_: &Settings, _: Resource, row: Value) -> Mapped {
@@ -209,7 +210,7 @@ pub fn medicament(_: &Settings, _: Resource, row: Value) -> Mapped {
     shown(Record::HistoryItem(records::HistoryItem {
         id: format!("gnuhealth.medicament,{}", row.id),
         category: HistoryCategory::Medications,
-        name: row.rec_name,
+        name: row.rec_name.unwrap_or_default(),
         extra: Vec::new(),
     }))
 }
@@ -220,10 +221,10 @@ pub fn condition(_: &Settings, _: Resource, row: Value) -> Mapped {
     shown(Record::PatientHistoryItem(records::PatientHistoryItem {
         id: format!("gnuhealth.patient.disease,{}", row.id),
         patient: row.patient.ok_or("it has no patient")?.to_string(),
-        category: category_of(&row.pathology),
+        category: category_of(&row.pathology.groups),
         item: format!("gnuhealth.pathology,{}", row.pathology.id),
         note: Text::of(row.extra_info.as_deref()).note,
-        active: row.is_active,
+        active: row.is_active.0,
         extra: diagnosed.into_iter().collect(),
     }))
 }
@@ -236,16 +237,16 @@ pub fn medication(_: &Settings, _: Resource, row: Value) -> Mapped {
         category: HistoryCategory::Medications,
         item: format!("gnuhealth.medicament,{}", row.medicament),
         note: Text::of(row.notes.as_deref()).note,
-        active: row.is_active,
+        active: row.is_active.0,
         extra: Vec::new(),
     }))
 }
 
-fn plan_of(id: String, name: String, company: &Company) -> Record {
+fn plan_of(id: String, name: Option<String>, company: &Company) -> Record {
     Record::InsurancePlan(records::InsurancePlan {
         id,
         payer_id: company.identifier(conventions::PAYER),
-        name,
+        name: name.unwrap_or_default(),
         address: company.addresses.iter().find(|row| !row.is_empty()).map(address),
         group_number: company.identifier(conventions::GROUP),
         employer_name: company.identifier(conventions::EMPLOYER),
@@ -321,13 +322,15 @@ fn procedure_code(id: String, code: String, description: String) -> Mapped {
 
 pub fn dental_code(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: DentalCode = read(row)?;
-    procedure_code(format!("gnuhealth.dentistry.procedure,{}", row.id), row.code, row.name)
+    let (code, name) = (row.code.unwrap_or_default(), row.name.unwrap_or_default());
+    procedure_code(format!("gnuhealth.dentistry.procedure,{}", row.id), code, name)
 }
 
 pub fn medical_code(_: &Settings, _: Resource, row: Value) -> Mapped {
     let row: ProcedureCode = read(row)?;
-    let description = row.description.unwrap_or_else(|| row.name.clone());
-    procedure_code(format!("gnuhealth.procedure,{}", row.id), row.name, description)
+    let code = row.name.unwrap_or_default();
+    let description = row.description.unwrap_or_else(|| code.clone());
+    procedure_code(format!("gnuhealth.procedure,{}", row.id), code, description)
 }
 
 pub fn procedure(_: &Settings, _: Resource, row: Value) -> Mapped {
@@ -340,7 +343,7 @@ pub fn procedure(_: &Settings, _: Resource, row: Value) -> Mapped {
         ('L', row.lingual),
         ('R', row.root),
     ];
-    let surface: String = surfaces.into_iter().filter_map(|(letter, set)| set.then_some(letter)).collect();
+    let surface: String = surfaces.into_iter().filter_map(|(letter, set)| set.0.then_some(letter)).collect();
     let treatment = &row.treatment;
     let done = treatment.state.as_deref() == Some("done");
     let date = treatment.treatment_date.map(|date| date.text());
@@ -349,8 +352,8 @@ pub fn procedure(_: &Settings, _: Resource, row: Value) -> Mapped {
         patient: treatment.patient.map(|id| id.to_string()),
         provider: treatment.healthprof.map(|id| id.to_string()),
         appointment: None,
-        code: Some(row.procedure.code),
-        name: Some(row.procedure.name),
+        code: Some(row.procedure.code.unwrap_or_default()),
+        name: Some(row.procedure.name.unwrap_or_default()),
         status: Some(if done { ProcedureStatus::Completed } else { ProcedureStatus::Planned }),
         teeth: row.tooth.into_iter().collect(),
         surface: Some(surface).filter(|surface| !surface.is_empty()),
@@ -363,8 +366,8 @@ pub fn procedure(_: &Settings, _: Resource, row: Value) -> Mapped {
 }
 
 pub fn payment_type(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let PaymentMethod { id, name, active } = read(row)?;
-    let id = id.to_string();
+    let row: PaymentMethod = read(row)?;
+    let (id, name, active) = (row.id.to_string(), row.name.unwrap_or_default(), row.active.0);
     shown(Record::PaymentType(records::PaymentType { id, name, active, extra: Vec::new() }))
 }
 

@@ -12,7 +12,7 @@ use crate::{
     faults::half_done,
     map,
     requests::{self, Fields, Place},
-    responses::{Id, PATIENT, PATIENT_FIELDS, PatientRow},
+    responses::{Coded, Named, PATIENT, PatientRow},
     settings::Settings,
 };
 
@@ -67,7 +67,7 @@ fn place_of(settings: &Settings, patient: &Patient) -> Result<Place, Fault> {
     let mut place =
         patient.address.as_ref().map_or(Ok(Place::default()), |address| place_of_address(settings, address))?;
     if let Some(code) = &patient.preferred_language {
-        place.language = client::first::<Id>(&requests::language(code))?.map(|row| row.id);
+        place.language = client::first::<Coded>(&requests::language(code))?.map(|row| row.id);
     }
     Ok(place)
 }
@@ -79,10 +79,10 @@ pub fn place_of_address(settings: &Settings, address: &Address) -> Result<Place,
         }
         return Ok(Place::default());
     };
-    let country = client::first::<Id>(&requests::country(code))?.map(|row| row.id);
+    let country = client::first::<Coded>(&requests::country(code))?.map(|row| row.id);
     let subdivision = match (country, &address.region) {
         (Some(country), Some(region)) => {
-            client::first::<Id>(&requests::subdivision(country, code, region))?.map(|row| row.id)
+            client::first::<Named>(&requests::subdivision(country, code, region))?.map(|row| row.id)
         }
         _ => None,
     };
@@ -93,11 +93,11 @@ pub fn place_of_address(settings: &Settings, address: &Address) -> Result<Place,
 }
 
 fn read(patient: &Patient) -> Result<Option<PatientRow>, Fault> {
-    client::first(&requests::by_id(PATIENT, requests::existing(&patient.id, "patient")?, PATIENT_FIELDS))
+    client::first(&requests::by_id(PATIENT, requests::existing(&patient.id, "patient")?))
 }
 
 fn row_of(key: &str) -> Result<Option<PatientRow>, Fault> {
-    client::first(&requests::by_identifier(PATIENT, "party.", key, PATIENT_FIELDS))
+    client::first(&requests::by_identifier(PATIENT, "party.", key))
 }
 
 fn write(model: &str, id: i64, values: Map<String, Value>) -> Result<(), Fault> {

@@ -9,6 +9,7 @@ use adapter_sdk::{
     },
     time::instant_text,
 };
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -37,12 +38,11 @@ pub struct Search {
     pub model: &'static str,
     pub domain: Value,
     pub limit: u32,
-    pub fields: &'static [&'static str],
 }
 
 impl Search {
-    pub fn call(&self) -> Call {
-        let params = json!([self.domain, 0, self.limit, [["id", "ASC"]], self.fields, context()]);
+    pub fn call(&self, fields: &impl Serialize) -> Call {
+        let params = json!([self.domain, 0, self.limit, [["id", "ASC"]], fields, context()]);
         call(self.model, "search_read", params)
     }
 
@@ -89,8 +89,7 @@ pub fn access(names: &[&str]) -> Call {
 
 /// Rows of a pull: after an id, and, in a delta, those of which one of the watched records changed. A record's `write_date` is empty until
 /// its first change.
-pub fn page(own: &[Value], watched: &[&str], since: Option<i64>, after: u64) -> Value {
-    let mut domain = own.to_vec();
+pub fn page(mut domain: Vec<Value>, watched: &[&str], since: Option<i64>, after: u64) -> Value {
     domain.push(json!(["id", ">", after]));
     if let Some(since) = since {
         let at = DateTime::at(since);
@@ -105,11 +104,11 @@ pub fn page(own: &[Value], watched: &[&str], since: Option<i64>, after: u64) -> 
 /// The patients of parties.
 pub fn patients_of(parties: &[i64]) -> Search {
     let limit = u32::try_from(parties.len()).unwrap_or(u32::MAX);
-    Search { model: "gnuhealth.patient", domain: json!([["party", "in", parties]]), limit, fields: &["party"] }
+    Search { model: "gnuhealth.patient", domain: json!([["party", "in", parties]]), limit }
 }
 
-pub fn by_id(model: &'static str, id: i64, fields: &'static [&'static str]) -> Search {
-    Search { model, domain: json!([["id", "=", id]]), limit: 1, fields }
+pub fn by_id(model: &'static str, id: i64) -> Search {
+    Search { model, domain: json!([["id", "=", id]]), limit: 1 }
 }
 
 /// That a text has this write key in its footer.
@@ -119,13 +118,13 @@ fn carries(field: &str, key: &str) -> Value {
 }
 
 /// The records whose text has this write key.
-pub fn by_key(model: &'static str, field: &str, key: &str, fields: &'static [&'static str]) -> Search {
-    Search { model, domain: json!([carries(field, key)]), limit: 100, fields }
+pub fn by_key(model: &'static str, field: &str, key: &str) -> Search {
+    Search { model, domain: json!([carries(field, key)]), limit: 100 }
 }
 
 /// The record of a person or a company that carries this write key.
-pub fn by_identifier(model: &'static str, path: &str, key: &str, fields: &'static [&'static str]) -> Search {
-    Search { model, domain: json!([[format!("{path}alternative_ids.code"), "=", key]]), limit: 2, fields }
+pub fn by_identifier(model: &'static str, path: &str, key: &str) -> Search {
+    Search { model, domain: json!([[format!("{path}alternative_ids.code"), "=", key]]), limit: 2 }
 }
 
 /// In one search what has our write key or this id, and what stands near the time the appointment is to have.
@@ -143,7 +142,7 @@ pub fn around(wanted: Value, a: &Appointment) -> Search {
         ]),
         None => json!([wanted]),
     };
-    Search { model: responses::APPOINTMENT, domain, limit: 1_000, fields: responses::APPOINTMENT_FIELDS }
+    Search { model: responses::APPOINTMENT, domain, limit: 1_000 }
 }
 
 pub fn with_key(key: &str) -> Value {
@@ -162,7 +161,7 @@ pub fn free_place(provider: i64, start: i64, end: i64) -> Search {
         ["appointment_date", "=", DateTime::at(start)],
         ["appointment_date_end", "=", DateTime::at(end)]
     ]);
-    Search { model: responses::APPOINTMENT, domain, limit: 1, fields: &["state"] }
+    Search { model: responses::APPOINTMENT, domain, limit: 1 }
 }
 
 pub fn new_free_place(institution: Option<i64>, provider: i64, start: i64, end: i64) -> Value {
@@ -281,7 +280,7 @@ fn contact_changes(row: &PatientRow, patient: &Patient) -> Vec<Value> {
     let mut commands = Vec::new();
     for (kind, contact) in &wanted {
         match row.party.contacts.iter().find(|contact| contact.kind() == Some(*kind)) {
-            Some(there) if Some(there.value.as_str()) == contact["value"].as_str() => (),
+            Some(there) if there.value.as_deref().unwrap_or_default() == contact["value"] => (),
             Some(there) => commands.push(json!(["write", [there.id], {"value": contact["value"]}])),
             None => commands.push(json!(["create", [contact]])),
         }
@@ -338,18 +337,18 @@ fn address(address: &Address, place: &Place) -> Value {
 
 pub fn country(code: &str) -> Search {
     let domain = json!([["code", "=", code.to_uppercase()]]);
-    Search { model: "country.country", domain, limit: 1, fields: &["code"] }
+    Search { model: "country.country", domain, limit: 1 }
 }
 
 /// A state by its name or by its code, which the EHR writes with the country's in front: `US-NY`.
 pub fn subdivision(country: i64, code: &str, region: &str) -> Search {
     let full = format!("{}-{}", code.to_uppercase(), region.to_uppercase());
     let domain = json!([["country", "=", country], ["OR", ["name", "=", region], ["code", "=", full]]]);
-    Search { model: "country.subdivision", domain, limit: 1, fields: &["name"] }
+    Search { model: "country.subdivision", domain, limit: 1 }
 }
 
 pub fn language(code: &str) -> Search {
-    Search { model: "ir.lang", domain: json!([["code", "=", code]]), limit: 1, fields: &["code"] }
+    Search { model: "ir.lang", domain: json!([["code", "=", code]]), limit: 1 }
 }
 
 fn identifier(code: &str, what: &str) -> Value {
@@ -435,12 +434,12 @@ pub fn note(key: &str, log: &CommunicationLog) -> Result<Value, Fault> {
 /// What a party still owes, the oldest first.
 pub fn open_invoices(party: i64) -> Search {
     let domain = json!([["type", "=", "out"], ["state", "=", "posted"], ["party", "=", party]]);
-    Search { model: "account.invoice", domain, limit: 100, fields: responses::INVOICE_FIELDS }
+    Search { model: "account.invoice", domain, limit: 100 }
 }
 
 pub fn payments_by_key(key: &str) -> Search {
     let domain = json!([carries("move.description", key), ["invoice_payment", "!=", null]]);
-    Search { model: "account.move.line", domain, limit: 100, fields: responses::PAYMENT_FIELDS }
+    Search { model: "account.move.line", domain, limit: 100 }
 }
 
 pub fn start_of_payment(invoice: &Invoice) -> Call {

@@ -23,7 +23,7 @@ pub struct Date {
     day: u8,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "__class__", rename = "Decimal")]
 pub struct Decimal {
     decimal: String,
@@ -89,16 +89,21 @@ impl Decimal {
 }
 
 /// SQLite answers 0 and 1, PostgreSQL false and true; a field nobody ever set is null.
-pub fn yes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Either {
-        Bool(bool),
-        Number(i64),
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flag(pub bool);
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Flag, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            Bool(bool),
+            Number(i64),
+        }
+        Ok(Flag(match Option::<Either>::deserialize(deserializer)? {
+            Some(Either::Bool(yes)) => yes,
+            Some(Either::Number(number)) => number != 0,
+            None => false,
+        }))
     }
-    Ok(match Option::<Either>::deserialize(deserializer)? {
-        Some(Either::Bool(yes)) => yes,
-        Some(Either::Number(number)) => number != 0,
-        None => false,
-    })
 }

@@ -1,6 +1,6 @@
 //! Values JSON has no type for.
 
-use gnuhealth_adapter::values::{Date, DateTime, Decimal, yes};
+use gnuhealth_adapter::values::{Date, DateTime, Decimal, Flag};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -36,11 +36,11 @@ fn decimals_are_compared_exactly() {
 fn booleans_of_both_databases() {
     #[derive(Deserialize)]
     struct Row {
-        #[serde(default, deserialize_with = "yes")]
-        active: bool,
+        #[serde(default)]
+        active: Flag,
     }
     for (value, expected) in [(json!(1), true), (json!(true), true), (json!(0), false), (json!(null), false)] {
-        assert_eq!(serde_json::from_value::<Row>(json!({"active": value})).unwrap().active, expected);
+        assert_eq!(serde_json::from_value::<Row>(json!({"active": value})).unwrap().active.0, expected);
     }
-    assert!(!serde_json::from_value::<Row>(json!({})).unwrap().active);
+    assert!(!serde_json::from_value::<Row>(json!({})).unwrap().active.0);
 }
