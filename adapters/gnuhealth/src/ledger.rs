@@ -3,6 +3,7 @@
 
 use adapter_sdk::{
     Fault, Receipt, clock,
+    decimal::millionths,
     footer::Text,
     records::{Payment, Split},
     warn,
@@ -41,11 +42,10 @@ pub fn find(key: &str) -> Result<Option<Receipt>, Fault> {
 
 /// The invoice a payment is for: the one it names, else the oldest on which so much is open.
 pub fn settled<'a>(invoices: &'a [Invoice], payment: &Payment) -> Result<&'a Invoice, Fault> {
-    let amount = Decimal::of(payment.amount.amount.clone()).millionths().filter(|amount| *amount > 0);
+    let amount = millionths(&payment.amount.amount).filter(|amount| *amount > 0);
     let amount = amount.ok_or_else(|| Fault::rejected("the EHR takes payments of more than nothing only"))?;
     let whole = |split: &Split| {
-        split.amount.currency == payment.amount.currency
-            && Decimal::of(split.amount.amount.clone()).millionths() == Some(amount)
+        split.amount.currency == payment.amount.currency && millionths(&split.amount.amount) == Some(amount)
     };
     let charge = match payment.charge_splits.as_slice() {
         [] => payment.charge.as_deref(),

@@ -1,6 +1,9 @@
 //! The values JSON has no type for: `{"__class__": "datetime", ...}`. Datetimes of GNU Health are UTC without saying so.
 
-use adapter_sdk::time::{date_of, date_text, instant_of};
+use adapter_sdk::{
+    decimal,
+    time::{date_of, date_text, instant_of},
+};
 use serde::{Deserialize, Deserializer, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -72,19 +75,9 @@ impl Decimal {
         &self.decimal
     }
 
-    /// In millionths; none for what is no plain decimal number or too large.
+    /// See [`decimal::millionths`].
     pub fn millionths(&self) -> Option<i128> {
-        let (sign, digits) = match self.decimal.strip_prefix('-') {
-            Some(rest) => (-1, rest),
-            None => (1, self.decimal.strip_prefix('+').unwrap_or(&self.decimal)),
-        };
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        let fits = whole.len() + fraction.len() > 0 && whole.len() <= 20 && fraction.len() <= 6;
-        if !fits || !plain(whole) || !plain(fraction) {
-            return None;
-        }
-        format!("{whole}{fraction:0<6}").parse::<i128>().ok().map(|number| sign * number)
+        decimal::millionths(&self.decimal)
     }
 }
 

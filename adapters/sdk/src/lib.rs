@@ -2,9 +2,11 @@
 //! [`clock`], [`config`] and [`log`] for everything outside the sandbox.
 //!
 //! Above that stand layers, each of which can be left out: [`tables::Tables`] is an adapter by tables of what can be read ([`streams`])
-//! and written ([`writes`]), with the cursors of [`pass`]; [`settings`] are typed; [`json`] makes records of an EHR's JSON; [`redact`] and [`reasons`]
-//! take patient data out of an EHR's words; [`footer`] keeps write keys in free texts; [`spans`] looks whether a time is taken; [`limits`]
-//! says what the host refuses in a record; [`mark`] tells versions apart.
+//! and written ([`writes`]), with the cursors of [`pass`]; [`settings`] are typed; [`json`] makes records of an EHR's JSON; [`redact`]
+//! and [`reasons`] take patient data out of an EHR's words.
+//!
+//! And beside them what more than one EHR needs: [`footer`] keeps write keys in free texts, [`spans`] looks whether a time is taken,
+//! [`decimal`] compares amounts, [`limits`] says what the host refuses in a record, [`mark`] tells versions apart.
 //!
 //! ```
 //! use adapter_sdk::{Adapter, Description, Fault, Hosting, Page, Receipt, Resource, Write, http};
@@ -42,6 +44,7 @@ pub mod bindings;
 mod change;
 pub mod clock;
 pub mod config;
+pub mod decimal;
 mod fault;
 pub mod footer;
 pub mod gate;
