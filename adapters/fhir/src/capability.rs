@@ -3,10 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use adapter_sdk::{Fault, http};
-use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{faults, requests::MEDIA_TYPE, settings::Settings};
+use crate::{
+    faults,
+    requests::MEDIA_TYPE,
+    responses::{CapabilityStatement, StatedType},
+    settings::Settings,
+};
 
 /// What a server without a CapabilityStatement is taken to offer where the setting `resources` names nothing.
 pub const CORE: [&str; 7] =
@@ -28,32 +32,6 @@ enum Stated {
     Nothing,
     /// It was not asked.
     Everything,
-}
-
-#[derive(Deserialize)]
-struct Statement {
-    #[serde(default)]
-    rest: Vec<Rest>,
-}
-
-#[derive(Deserialize)]
-struct Rest {
-    mode: Option<String>,
-    #[serde(default)]
-    resource: Vec<StatedType>,
-}
-
-#[derive(Deserialize)]
-struct StatedType {
-    #[serde(rename = "type")]
-    name: String,
-    #[serde(default)]
-    interaction: Vec<Interaction>,
-}
-
-#[derive(Deserialize)]
-struct Interaction {
-    code: String,
 }
 
 impl Offer {
@@ -91,11 +69,11 @@ impl Offer {
             Some("Bundle" | "OperationOutcome") => return Ok(Offer { stated: Stated::Nothing, wanted }),
             _ => return Err(misread()),
         }
-        let statement: Statement = serde_json::from_value(statement).map_err(|_| misread())?;
+        let statement: CapabilityStatement = serde_json::from_value(statement).map_err(|_| misread())?;
         let rests = statement.rest.into_iter().filter(|rest| rest.mode.as_deref().is_none_or(|mode| mode == "server"));
         let codes = |stated: StatedType| {
             let codes: BTreeSet<String> = stated.interaction.into_iter().map(|interaction| interaction.code).collect();
-            (stated.name, codes)
+            (stated.kind, codes)
         };
         let types = rests.flat_map(|rest| rest.resource).map(codes).collect();
         Ok(Offer { stated: Stated::Types(types), wanted })

@@ -45,6 +45,17 @@ elements! {
         full_url: Option<String>,
         resource: Option<Value>,
     }
+    CapabilityStatement {
+        rest: Vec<Rest>,
+    }
+    Rest {
+        mode: Option<String>,
+        resource: Vec<StatedType>,
+    }
+    StatedType [#[serde(rename = "type")] kind: String] {
+        interaction: Vec<Interaction>,
+    }
+    Interaction [code: String] {}
     OperationOutcome {
         issue: Vec<Issue>,
     }

@@ -85,11 +85,8 @@ fn histories(offer: &Offer) -> Vec<&'static str> {
 
 /// The history resources the server has, each of them read by `map`.
 fn of_history(offer: &Offer, map: Map) -> Vec<Part> {
-    histories(offer).into_iter().map(|name| part(name, map)).collect()
-}
-
-fn part(resource_type: &'static str, map: Map) -> Part {
-    Part { resource_type, search: requests::search(resource_type, &[]), map }
+    let part = |resource_type| Part { resource_type, search: requests::search(resource_type, &[]), map };
+    histories(offer).into_iter().map(part).collect()
 }
 
 fn page(settings: &Settings, resource: Resource, delta: bool, cursor: Option<&str>, limit: u32) -> Result<Page, Fault> {
@@ -107,13 +104,9 @@ fn page(settings: &Settings, resource: Resource, delta: bool, cursor: Option<&st
             Ok(finished(settings.types.iter().map(map::configured_type).collect(), cursor, limit))
         }
         Resource::WorkingHours => working_hours(settings, cursor, limit),
-        Resource::HistoryItems => history_items::page(
-            settings,
-            &of_history(offer, history::catalogue_entry),
-            &histories(offer),
-            cursor,
-            limit,
-        ),
+        Resource::HistoryItems => {
+            history_items::page(settings, &of_history(offer, history::catalogue_entry), cursor, limit)
+        }
         _ => match parts(settings, offer, resource)? {
             Some(parts) => Ok(walk(settings, &parts, cursor, limit)?.0),
             None => Ok(finished(Vec::new(), cursor, limit)),

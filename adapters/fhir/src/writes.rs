@@ -98,7 +98,9 @@ fn update_patient(settings: &Settings, key: &str, change: &PatientChange) -> Res
 }
 
 fn create_plan(settings: &Settings, key: &str, plan: &InsurancePlan) -> Result<Receipt, Fault> {
-    lost("plan", if plan.fee_schedule.is_some() { &["fee-schedule"] } else { &[] });
+    if plan.fee_schedule.is_some() {
+        lost("plan", &["fee-schedule".to_owned()]);
+    }
     create(settings, &requests::insurance::plan(settings, key, plan), key)
 }
 
@@ -166,7 +168,7 @@ fn unreadable(why: impl std::fmt::Display) -> Fault {
     Fault::rejected(format!("the EHR's record cannot be read: {why}"))
 }
 
-fn lost(resource_type: &str, fields: &[&str]) {
+fn lost(resource_type: &str, fields: &[String]) {
     if !fields.is_empty() {
         warn!("a {resource_type} resource has no place for {}", fields.join(", "));
     }

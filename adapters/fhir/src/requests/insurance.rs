@@ -47,10 +47,10 @@ pub fn plan(settings: &Settings, write_key: &str, plan: &records::InsurancePlan)
     });
     let money = plan.annual_max_individual.as_ref().and_then(super::money::money);
     for (field, kind, value) in [
-        ("group-number", "valueString", plan.group_number.as_deref().map(Value::from)),
-        ("employer-name", "valueString", plan.employer_name.as_deref().map(Value::from)),
-        ("annual-max-individual", "valueMoney", money),
-        ("benefit-year-renewal-month", "valueInteger", plan.benefit_year_renewal_month.map(Value::from)),
+        ("group-number", "valueString", json!(plan.group_number)),
+        ("employer-name", "valueString", json!(plan.employer_name)),
+        ("annual-max-individual", "valueMoney", json!(money)),
+        ("benefit-year-renewal-month", "valueInteger", json!(plan.benefit_year_renewal_month)),
     ] {
         extension(&mut resource, "insurance-plan", field, kind, value);
     }

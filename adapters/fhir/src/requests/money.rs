@@ -1,10 +1,13 @@
 //! A payment: a notice about a patient, with the payment itself inside.
 
-use adapter_sdk::records;
+use adapter_sdk::{json, records};
 use serde_json::{Number, Value, json};
 
 use super::{given, key_identifier, reference};
 use crate::{settings::Settings, time::instant_text};
+
+/// The fields of a payment that a notice has a place for.
+const KEPT: [&str; 7] = ["id", "patient", "provider", "amount", "paid_at", "transaction_id", "description"];
 
 /// `now` dates the notice, and the payment where nothing else does. None: the amount is no number.
 pub fn payment(settings: &Settings, write_key: &str, p: &records::Payment, payee: &str, now: i64) -> Option<Value> {
@@ -37,19 +40,9 @@ pub fn payment(settings: &Settings, write_key: &str, p: &records::Payment, payee
 }
 
 /// What a notice has no place for, by name.
-pub fn unsupported(p: &records::Payment) -> Vec<&'static str> {
-    let fields = [
-        ("guarantor", p.guarantor.is_some()),
-        ("charge", p.charge.is_some()),
-        ("claim", p.claim.is_some()),
-        ("payment-plan", p.payment_plan.is_some()),
-        ("insurance-plan", p.insurance_plan.is_some()),
-        ("payment-type", p.payment_type.is_some()),
-        ("charge-splits", !p.charge_splits.is_empty()),
-        ("provider-splits", !p.provider_splits.is_empty()),
-        ("extra", !p.extra.is_empty()),
-    ];
-    fields.into_iter().filter_map(|(name, set)| set.then_some(name)).collect()
+pub fn unsupported(p: &records::Payment) -> Vec<String> {
+    let fields = json::fields(p).unwrap_or_default().into_iter().map(|(name, _)| name);
+    fields.filter(|name| !KEPT.contains(&name.as_str())).map(|name| name.replace('_', "-")).collect()
 }
 
 pub fn money(money: &records::Money) -> Option<Value> {

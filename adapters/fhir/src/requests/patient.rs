@@ -34,9 +34,9 @@ pub fn changed(settings: &Settings, write_key: &str, read: &Value, wanted: &Pati
 }
 
 /// What a Patient resource has no place for, by name: said in the log, since it is lost.
-pub fn unsupported(p: &records::Patient) -> Vec<&'static str> {
+pub fn unsupported(p: &records::Patient) -> Vec<String> {
     let alone = p.work_phone_extension.is_some() && p.work_phone.is_none();
-    alone.then_some("work-phone-extension").into_iter().collect()
+    alone.then(|| "work-phone-extension".to_owned()).into_iter().collect()
 }
 
 /// The patient with nothing where a text is empty: cleared is cleared, however it is said.
@@ -78,13 +78,13 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
     if (&was.first_name, &was.middle_name, &was.last_name) != (&p.first_name, &p.middle_name, &p.last_name) {
         name(resource, p);
     }
-    for (usage, before, number, extension) in [
-        ("mobile", &was.cell_phone, &p.cell_phone, &None),
-        ("home", &was.home_phone, &p.home_phone, &None),
-        ("work", &was.work_phone, &p.work_phone, &p.work_phone_extension),
+    for (usage, before, now) in [
+        ("mobile", (&was.cell_phone, &None), (&p.cell_phone, &None)),
+        ("home", (&was.home_phone, &None), (&p.home_phone, &None)),
+        ("work", (&was.work_phone, &was.work_phone_extension), (&p.work_phone, &p.work_phone_extension)),
     ] {
-        let same_extension = usage != "work" || was.work_phone_extension == p.work_phone_extension;
-        if before != number || !same_extension {
+        if before != now {
+            let (number, extension) = now;
             let extension = extension.as_ref().map(|text| json!([{"url": PHONE_EXTENSION, "valueString": text}]));
             contact(resource, "phone", Some(usage), number, extension);
         }
@@ -134,33 +134,26 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
 
 /// What only extensions hold.
 fn beyond(resource: &mut Value, was: &records::Patient, p: &records::Patient) {
-    if was.guarantor != p.guarantor {
-        let reference = p.guarantor.as_ref().map(|id| reference("Patient", id));
-        extension(resource, "patient", "guarantor", "valueReference", reference);
-    }
-    for (field, before, now) in
-        [("billing-type", &was.billing_type, &p.billing_type), ("premedication", &was.premedication, &p.premedication)]
-    {
-        if before != now {
-            extension(resource, "patient", field, "valueString", now.as_deref().map(Value::from));
-        }
-    }
-    for (field, before, now) in [
-        ("non-patient", was.non_patient, p.non_patient),
-        ("unsubscribed-sms", was.unsubscribed_sms, p.unsubscribed_sms),
-        ("unsubscribed-email", was.unsubscribed_email, p.unsubscribed_email),
+    let guarantor = |p: &records::Patient| json!(p.guarantor.as_ref().map(|id| reference("Patient", id)));
+    for (field, kind, before, now) in [
+        ("guarantor", "valueReference", guarantor(was), guarantor(p)),
+        ("billing-type", "valueString", json!(was.billing_type), json!(p.billing_type)),
+        ("premedication", "valueString", json!(was.premedication), json!(p.premedication)),
+        ("non-patient", "valueBoolean", json!(was.non_patient), json!(p.non_patient)),
+        ("unsubscribed-sms", "valueBoolean", json!(was.unsubscribed_sms), json!(p.unsubscribed_sms)),
+        ("unsubscribed-email", "valueBoolean", json!(was.unsubscribed_email), json!(p.unsubscribed_email)),
     ] {
         if before != now {
-            extension(resource, "patient", field, "valueBoolean", Some(now.into()));
+            extension(resource, "patient", field, kind, now);
         }
     }
 }
 
 /// Sets an extension of ours, or takes it away.
-pub fn extension(resource: &mut Value, record: &str, field: &str, kind: &str, value: Option<Value>) {
+pub fn extension(resource: &mut Value, record: &str, field: &str, kind: &str, value: Value) {
     let url = format!("{EXTENSIONS}:{record}:{field}");
     without(resource, "extension", |e| e["url"] == url.as_str());
-    if let Some(value) = value {
+    if !value.is_null() {
         push(resource, "extension", json!({"url": url, kind: value}));
     }
 }
