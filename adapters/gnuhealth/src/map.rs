@@ -1,7 +1,7 @@
 //! Rows of the EHR as the contract's records.
 
 use adapter_sdk::{
-    Record, Resource, clock,
+    Record, clock,
     footer::Text,
     limits,
     records::{
@@ -30,13 +30,13 @@ fn shown(record: Record) -> Mapped {
     Ok(record.into())
 }
 
-fn read<T: DeserializeOwned>(row: Value) -> Result<T, String> {
+pub fn read<T: DeserializeOwned>(row: Value) -> Result<T, String> {
     // Its text may quote a value.
     serde_json::from_value(row).map_err(|e| format!("its form is not as expected: {:?} error", e.classify()))
 }
 
-pub fn patient(_: &Settings, _: Resource, row: Value) -> Mapped {
-    shown(Record::Patient(person(&read(row)?)))
+pub fn patient(_: &Settings, row: PatientRow) -> Mapped {
+    shown(Record::Patient(person(&row)))
 }
 
 pub fn person(row: &PatientRow) -> records::Patient {
@@ -103,8 +103,7 @@ fn region(code: &str) -> Option<String> {
     Some(code.split_once('-').map_or(code, |(_, region)| region).to_owned())
 }
 
-pub fn provider(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: Professional = read(row)?;
+pub fn provider(_: &Settings, row: Professional) -> Mapped {
     let code = row.specialties.iter().find_map(|held| held.specialty.as_ref()?.code.clone());
     shown(Record::Provider(records::Provider {
         id: row.id.to_string(),
@@ -128,8 +127,7 @@ pub fn appointment_type(kind: &AppointmentType) -> Record {
     })
 }
 
-pub fn appointment(settings: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: AppointmentRow = read(row)?;
+pub fn appointment(settings: &Settings, row: AppointmentRow) -> Mapped {
     let span = row.span(settings.default_minutes);
     // A free place is a working hour. One that was never changed never was anything else.
     let Some((start, end)) = span.filter(|_| !row.is_free()) else {
@@ -167,8 +165,7 @@ pub fn appointment(settings: &Settings, _: Resource, row: Value) -> Mapped {
 }
 
 /// A place nobody has taken yet, on its local date.
-pub fn working_hour(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: AppointmentRow = read(row)?;
+pub fn working_hour(_: &Settings, row: AppointmentRow) -> Mapped {
     let span = row.span(0).filter(|(start, end)| start < end);
     let Some(((start, end), provider)) = span.zip(row.healthprof) else {
         warn!("the free appointment {} has no end or no professional: it is no place", row.id);
@@ -193,8 +190,7 @@ pub fn working_hour(_: &Settings, _: Resource, row: Value) -> Mapped {
     }))
 }
 
-pub fn pathology(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: Pathology = read(row)?;
+pub fn pathology(_: &Settings, row: Pathology) -> Mapped {
     let extra = row.code.clone().map(|code| ExtraValue::new("code", code)).into_iter().collect();
     let id = format!("gnuhealth.pathology,{}", row.id);
     let category = category_of(&row.groups);
@@ -205,8 +201,7 @@ fn category_of(groups: &[Membership]) -> HistoryCategory {
     if is_allergy(groups) { HistoryCategory::Allergies } else { HistoryCategory::Conditions }
 }
 
-pub fn medicament(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: Medicament = read(row)?;
+pub fn medicament(_: &Settings, row: Medicament) -> Mapped {
     shown(Record::HistoryItem(records::HistoryItem {
         id: format!("gnuhealth.medicament,{}", row.id),
         category: HistoryCategory::Medications,
@@ -215,8 +210,7 @@ pub fn medicament(_: &Settings, _: Resource, row: Value) -> Mapped {
     }))
 }
 
-pub fn condition(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: Condition = read(row)?;
+pub fn condition(_: &Settings, row: Condition) -> Mapped {
     let diagnosed = row.diagnosed_date.map(|date| ExtraValue::new("diagnosed", date.text()));
     shown(Record::PatientHistoryItem(records::PatientHistoryItem {
         id: format!("gnuhealth.patient.disease,{}", row.id),
@@ -229,8 +223,7 @@ pub fn condition(_: &Settings, _: Resource, row: Value) -> Mapped {
     }))
 }
 
-pub fn medication(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: Medication = read(row)?;
+pub fn medication(_: &Settings, row: Medication) -> Mapped {
     shown(Record::PatientHistoryItem(records::PatientHistoryItem {
         id: format!("gnuhealth.patient.medication,{}", row.id),
         patient: row.patient.ok_or("it has no patient")?.to_string(),
@@ -257,18 +250,15 @@ fn plan_of(id: String, name: Option<String>, company: &Company) -> Record {
     })
 }
 
-pub fn company(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: Company = read(row)?;
+pub fn company(_: &Settings, row: Company) -> Mapped {
     shown(plan_of(format!("party.party,{}", row.id), row.name.clone(), &row))
 }
 
-pub fn plan(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: Plan = read(row)?;
+pub fn plan(_: &Settings, row: Plan) -> Mapped {
     shown(plan_of(format!("gnuhealth.insurance.plan,{}", row.id), row.rec_name, &row.company))
 }
 
-pub fn coverage(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: Insurance = read(row)?;
+pub fn coverage(_: &Settings, row: Insurance) -> Mapped {
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
     let footer = Text::of(row.notes.as_deref()).footer;
     let plan = match row.plan_id {
@@ -298,8 +288,7 @@ fn insurance_type(word: &str) -> Option<InsuranceType> {
     Some(InsuranceType::from(word.to_owned())).filter(|kind| !matches!(kind, InsuranceType::Other(_)))
 }
 
-pub fn communication_log(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: Note = read(row)?;
+pub fn communication_log(_: &Settings, row: Note) -> Mapped {
     let patient = row.resource.as_deref().and_then(|resource| resource.strip_prefix("gnuhealth.patient,"));
     let Text { note, footer } = Text::of(row.message.as_deref());
     let at = footer.get("at").and_then(instant_of).or(row.create_date.and_then(|at| at.instant()));
@@ -320,21 +309,18 @@ fn procedure_code(id: String, code: String, description: String) -> Mapped {
     shown(Record::ProcedureCode(records::ProcedureCode { id, code, description, category, active, extra }))
 }
 
-pub fn dental_code(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: DentalCode = read(row)?;
+pub fn dental_code(_: &Settings, row: DentalCode) -> Mapped {
     let (code, name) = (row.code.unwrap_or_default(), row.name.unwrap_or_default());
     procedure_code(format!("gnuhealth.dentistry.procedure,{}", row.id), code, name)
 }
 
-pub fn medical_code(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: ProcedureCode = read(row)?;
+pub fn medical_code(_: &Settings, row: ProcedureCode) -> Mapped {
     let code = row.name.unwrap_or_default();
     let description = row.description.unwrap_or_else(|| code.clone());
     procedure_code(format!("gnuhealth.procedure,{}", row.id), code, description)
 }
 
-pub fn procedure(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: TreatmentProcedure = read(row)?;
+pub fn procedure(_: &Settings, row: TreatmentProcedure) -> Mapped {
     let surfaces = [
         ('M', row.mesial),
         ('O', row.occlusal),
@@ -365,8 +351,7 @@ pub fn procedure(_: &Settings, _: Resource, row: Value) -> Mapped {
     }))
 }
 
-pub fn payment_type(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: PaymentMethod = read(row)?;
+pub fn payment_type(_: &Settings, row: PaymentMethod) -> Mapped {
     let (id, name, active) = (row.id.to_string(), row.name.unwrap_or_default(), row.active.0);
     shown(Record::PaymentType(records::PaymentType { id, name, active, extra: Vec::new() }))
 }
@@ -382,8 +367,7 @@ fn currency(row: Coded) -> Result<String, String> {
 }
 
 /// An invoice to a patient.
-pub fn charge(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: Invoice = read(row)?;
+pub fn charge(_: &Settings, row: Invoice) -> Mapped {
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
     let lines: Vec<&str> = row.lines.iter().filter_map(|line| line.description.as_deref()).collect();
     let currency = currency(row.currency)?;
@@ -403,8 +387,7 @@ pub fn charge(_: &Settings, _: Resource, row: Value) -> Mapped {
     }))
 }
 
-pub fn payment(_: &Settings, _: Resource, row: Value) -> Mapped {
-    let row: PaymentLine = read(row)?;
+pub fn payment(_: &Settings, row: PaymentLine) -> Mapped {
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
     let Text { note, footer } = Text::of(row.entry.description.as_deref());
     // Money that went back stands on the other side.

@@ -30,7 +30,11 @@ const MAX_FREE_PLACES: u32 = 5_000;
 
 macro_rules! lists {
     ($($prefix:literal $page:ident $map:ident),+) => {
-        &[$(List { prefix: $prefix, page: $page, rows: Rows { id: "id", map: map::$map } }),+]
+        &[$(List {
+            prefix: $prefix,
+            page: $page,
+            rows: Rows { id: "id", map: |settings, _, row| map::$map(settings, map::read(row)?) },
+        }),+]
     };
 }
 
