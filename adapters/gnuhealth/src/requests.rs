@@ -237,9 +237,9 @@ pub fn changes(row: &PatientRow, patient: &Patient, place: &Place) -> (Fields, F
     }
     // One that reads as it is to be stays as staff wrote it.
     if patient.address != shown.address {
-        let address = object(address(&patient.address.clone().unwrap_or_default(), place));
+        let address = address(&patient.address.clone().unwrap_or_default(), place);
         match row.party.address() {
-            Some(there) if address.iter().all(|(name, value)| there.fact(name) == *value) => (),
+            Some(there) if there.values() == address => (),
             Some(there) => drop(person.insert("addresses".into(), json!([["write", [there.id], address]]))),
             None => drop(person.insert("addresses".into(), json!([["create", [address]]]))),
         }

@@ -227,18 +227,6 @@ rows! {
 }
 
 impl Person {
-    /// A field as a write would have it.
-    pub fn fact(&self, name: &str) -> Value {
-        match name {
-            "name" => json!(self.name),
-            "lastname" => json!(self.lastname),
-            "gender" => json!(self.gender),
-            "ref" => json!(self.puid),
-            "dob" => json!(self.dob),
-            _ => Value::Null,
-        }
-    }
-
     pub fn language(&self) -> Option<&Coded> {
         self.langs.iter().find_map(|row| row.lang.as_ref())
     }
@@ -274,16 +262,11 @@ impl AddressRow {
         texts && self.country.is_none() && self.subdivision.is_none()
     }
 
-    /// A field as a write would have it.
-    pub fn fact(&self, name: &str) -> Value {
-        match name {
-            "street" => json!(self.street),
-            "city" => json!(self.city),
-            "postal_code" => json!(self.postal_code),
-            "country" => json!(self.country.as_ref().map(|country| country.id)),
-            "subdivision" => json!(self.subdivision.as_ref().map(|subdivision| subdivision.id)),
-            _ => Value::Null,
-        }
+    /// As a write would have it.
+    pub fn values(&self) -> Value {
+        let id = |coded: &Option<Coded>| coded.as_ref().map(|coded| coded.id);
+        json!({"street": self.street, "city": self.city, "postal_code": self.postal_code,
+            "country": id(&self.country), "subdivision": id(&self.subdivision)})
     }
 }
 
