@@ -105,22 +105,13 @@ pub fn save_history(_: &Settings, key: &str, item: &PatientHistoryItem) -> Resul
     let keyed = keyed_of(item.category);
     let entry = requests::reference(&item.item).filter(|(model, _)| *model == catalogue_of(item.category));
     let (_, entry) = entry.ok_or_else(|| Fault::rejected("the EHR has no such entry in this catalogue"))?;
-    let held = match held_id(item)? {
-        Some(id) => Some((id, keyed.read(id)?.ok_or_else(|| Fault::rejected("the EHR no longer has the entry"))?)),
-        None => None,
-    };
-    // The key of the write that made it stays with it.
-    let text = match &held {
-        Some((_, row)) => Text { note: item.note.clone(), ..Text::of(row[keyed.field].as_str()) },
-        None => Text::new(item.note.as_deref(), key),
-    };
-    let Some((id, row)) = held else {
-        let values = match item.category {
-            HistoryCategory::Medications => requests::medication(item, entry, &text)?,
-            category => requests::condition(item, entry, category == HistoryCategory::Allergies, &text)?,
-        };
+    let Some(id) = held_id(item)? else {
+        let values = requests::new_history(item, entry, &Text::new(item.note.as_deref(), key))?;
         return client::create(keyed.model, &values).map(|id| history_receipt(keyed.model, id));
     };
+    let row = keyed.read(id)?.ok_or_else(|| Fault::rejected("the EHR no longer has the entry"))?;
+    // The key of the write that made it stays with it.
+    let text = Text { note: item.note.clone(), ..Text::of(row[keyed.field].as_str()) };
     let values = requests::changed_history(item, is_active(&row), keyed.field, &text);
     client::write(&requests::write(keyed.model, id, None, &values)).map(|_| history_receipt(keyed.model, id))
 }

@@ -11,7 +11,10 @@ use crate::{
     client,
     faults::half_done,
     map,
-    requests::{self, Fields, Place},
+    requests::{
+        self, Place,
+        patient::{Fields, own_of_new},
+    },
     responses::{Coded, Named, PATIENT, PatientRow},
     settings::Settings,
 };
@@ -21,12 +24,12 @@ pub fn create(settings: &Settings, key: &str, patient: &Patient) -> Result<Recei
     let row = match row_of(key)? {
         Some(row) => row,
         None => {
-            client::create("party.party", &requests::person(key, patient, &place_of(settings, patient)?))?;
+            client::create("party.party", &requests::patient::person(key, patient, &place_of(settings, patient)?))?;
             let made = row_of(key).map_err(half_done)?;
             made.ok_or_else(|| Fault::unknown("the EHR has made a person and no patient"))?
         }
     };
-    match write(PATIENT, row.id, requests::own_of_new(&row, patient)) {
+    match write(PATIENT, row.id, own_of_new(&row, patient)) {
         // The patient is there all the same.
         Err(Fault::Rejected(why)) => warn!("the provider of a new patient is left out: {why}"),
         other => other.map_err(half_done)?,
@@ -37,7 +40,7 @@ pub fn create(settings: &Settings, key: &str, patient: &Patient) -> Result<Recei
 /// The patient who carries this write key, once nothing is left to be done.
 pub fn find_created(_: &Settings, key: &str, patient: &Patient) -> Result<Option<Receipt>, Fault> {
     let Some(row) = row_of(key)? else { return Ok(None) };
-    Ok(requests::own_of_new(&row, patient).is_empty().then(|| client::receipt(row.id)))
+    Ok(own_of_new(&row, patient).is_empty().then(|| client::receipt(row.id)))
 }
 
 pub fn update(settings: &Settings, _: &str, change: &PatientChange) -> Result<Receipt, Fault> {
@@ -59,7 +62,7 @@ pub fn find_updated(settings: &Settings, _: &str, change: &PatientChange) -> Res
 /// What is not so yet, of the person and of the patient.
 fn changes(settings: &Settings, row: &PatientRow, change: &PatientChange) -> Result<(Fields, Fields), Fault> {
     let wanted = change.onto(map::person(row));
-    Ok(requests::changes(row, &wanted, &place_of(settings, &wanted)?))
+    Ok(requests::patient::changes(row, &wanted, &place_of(settings, &wanted)?))
 }
 
 /// The ids of what an address and a language stand for here. A country or state the EHR does not know stays out of the address.
