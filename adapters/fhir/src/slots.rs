@@ -5,7 +5,7 @@
 use adapter_sdk::{
     Fault, debug, records,
     spans::{exact_cover, overlap},
-    warn,
+    steps, warn,
 };
 use serde_json::Value;
 
@@ -72,7 +72,7 @@ pub fn take(settings: &Settings, plan: Plan) -> Result<Vec<String>, Fault> {
                 warn!("a slot cannot be marked busy: {reason}");
                 return Ok(plan.ids.into_iter().filter(|id| claimed.contains(id)).collect());
             }
-            Err(fault) => return Err(nothing_written(fault)),
+            Err(fault) => return Err(steps::before(fault)),
         }
     }
     Ok(plan.ids)
@@ -131,7 +131,7 @@ pub fn free(slots: Vec<Value>) -> Result<(), Fault> {
             Ok(Updated::Written(_)) => (),
             Ok(Updated::Stale) => debug!("slot {id} was changed by somebody else and is not freed"),
             Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => warn!("slot {id} cannot be freed: {reason}"),
-            Err(fault) => return Err(nothing_written(fault)),
+            Err(fault) => return Err(steps::before(fault)),
         }
     }
     Ok(())
@@ -147,14 +147,6 @@ fn left_behind(settings: &Settings, slot: &Slot) -> Result<bool, Fault> {
     let standing = client::all(settings, "Appointment", &requests::appointments_on(&slot.id))?;
     let mut standing = standing.into_iter().filter_map(|resource| map::read::<Appointment>(resource).ok());
     Ok(!standing.any(|other| !other.is_off() && other.slot.iter().any(|s| s.id_of("Slot").as_ref() == Some(&slot.id))))
-}
-
-/// The appointment itself has not been touched yet: all of this can be done again.
-fn nothing_written(fault: Fault) -> Fault {
-    match fault {
-        Fault::Unknown(why) => Fault::retry_later(why, None),
-        other => other,
-    }
 }
 
 /// The schedules of the practitioner in the room.

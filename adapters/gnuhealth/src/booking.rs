@@ -6,6 +6,7 @@ use adapter_sdk::{
     footer::Text,
     records::Appointment,
     spans::{exact_cover, overlap},
+    steps,
 };
 use serde_json::{Map, Value, json};
 
@@ -217,12 +218,8 @@ fn give_place_back(settings: &Settings, row: &AppointmentRow) -> Result<(), Faul
         return Ok(());
     }
     let values = requests::new_free_place(row.institution, provider, start, end);
-    match client::create(APPOINTMENT, &values) {
-        Ok(_) => Ok(()),
-        // The appointment itself has not been touched yet: all of this can be done again.
-        Err(Fault::Unknown(why)) => Err(Fault::retry_later(why, None)),
-        Err(fault) => Err(fault),
-    }
+    // The appointment itself has not been touched yet: all of this can be done again.
+    client::create(APPOINTMENT, &values).map(drop).map_err(steps::before)
 }
 
 fn receipt_of(row: &AppointmentRow) -> Receipt {

@@ -87,14 +87,6 @@ pub fn of_status(answer: &Response, reads: bool) -> Fault {
     }
 }
 
-/// Part of a write is done: whatever stops the rest, the whole is neither written nor not written.
-pub fn half_done(fault: Fault) -> Fault {
-    match fault {
-        Fault::RetryLater(retry) => Fault::unknown(retry.reason),
-        other => other,
-    }
-}
-
 fn reason(message: &str, sent: &Value) -> String {
     match shortened(without_data(message, sent).trim()) {
         said if said.is_empty() => "the EHR refuses it".into(),

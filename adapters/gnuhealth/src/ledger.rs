@@ -6,13 +6,11 @@ use adapter_sdk::{
     decimal::millionths,
     footer::Text,
     records::{Payment, Split},
-    warn,
+    steps, warn,
 };
 
 use crate::{
-    chart, client,
-    faults::half_done,
-    requests,
+    chart, client, requests,
     responses::{Invoice, PaymentLine},
     settings::Settings,
     values::Decimal,
@@ -30,7 +28,7 @@ pub fn pay(_: &Settings, key: &str, payment: &Payment) -> Result<Receipt, Fault>
     let today = today.get(..10).unwrap_or_default();
     client::write(&requests::pay(session, invoice, method, key, payment, today))?;
     client::attempt("ending the payment's form", &requests::end_of_payment(session, invoice));
-    find(key).map_err(half_done)?.ok_or_else(|| Fault::unknown("the EHR does not show the payment it has taken"))
+    find(key).map_err(steps::after)?.ok_or_else(|| Fault::unknown("the EHR does not show the payment it has taken"))
 }
 
 /// The line of the books that carries this key.

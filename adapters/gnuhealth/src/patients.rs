@@ -3,14 +3,12 @@
 use adapter_sdk::{
     Fault, PatientChange, Receipt,
     records::{Address, Patient},
-    warn,
+    steps, warn,
 };
 use serde_json::{Map, Value};
 
 use crate::{
-    client,
-    faults::half_done,
-    map,
+    client, map,
     requests::{
         self, Place,
         patient::{Fields, own_of_new},
@@ -25,14 +23,14 @@ pub fn create(settings: &Settings, key: &str, patient: &Patient) -> Result<Recei
         Some(row) => row,
         None => {
             client::create("party.party", &requests::patient::person(key, patient, &place_of(settings, patient)?))?;
-            let made = row_of(key).map_err(half_done)?;
+            let made = row_of(key).map_err(steps::after)?;
             made.ok_or_else(|| Fault::unknown("the EHR has made a person and no patient"))?
         }
     };
     match write(PATIENT, row.id, own_of_new(&row, patient)) {
         // The patient is there all the same.
         Err(Fault::Rejected(why)) => warn!("the provider of a new patient is left out: {why}"),
-        other => other.map_err(half_done)?,
+        other => other.map_err(steps::after)?,
     }
     Ok(client::receipt(row.id))
 }
@@ -48,7 +46,7 @@ pub fn update(settings: &Settings, _: &str, change: &PatientChange) -> Result<Re
     let (person, own) = changes(settings, &row, change)?;
     let person_changes = !person.is_empty();
     write("party.party", row.party.id, person)?;
-    write(PATIENT, row.id, own).map_err(|fault| if person_changes { half_done(fault) } else { fault })?;
+    write(PATIENT, row.id, own).map_err(|fault| if person_changes { steps::after(fault) } else { fault })?;
     Ok(client::receipt(row.id))
 }
 

@@ -6,7 +6,7 @@
 //! and [`reasons`] take patient data out of an EHR's words.
 //!
 //! And beside them what more than one EHR needs: [`footer`] keeps write keys in free texts, [`spans`] looks whether a time is taken,
-//! [`decimal`] compares amounts, [`limits`] says what the host refuses in a record, [`mark`] tells versions apart.
+//! [`steps`] judges writes of several steps, [`decimal`] compares amounts, [`limits`] says what the host refuses in a record, [`mark`] tells versions apart.
 //!
 //! ```
 //! use adapter_sdk::{Adapter, Description, Fault, Hosting, Page, Receipt, Resource, Write, http};
@@ -61,6 +61,7 @@ pub mod records;
 pub mod redact;
 pub mod settings;
 pub mod spans;
+pub mod steps;
 pub mod streams;
 pub mod tables;
 #[cfg(not(target_arch = "wasm32"))]
