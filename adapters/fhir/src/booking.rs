@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     bundle, client, map, requests, responses,
-    revision::{self, Revision},
+    revision::{self, Beside},
     settings::Settings,
     slots,
 };
@@ -63,7 +63,7 @@ impl Slots {
 pub fn reschedule(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
     let a = &wanted.appointment;
     let slots = RefCell::new(Slots::default());
-    let ended = change(settings, key, a, |resource, read| {
+    let ended = change(settings, key, a, |read, moved| {
         if matches!(read.status.as_str(), "noshow" | "fulfilled") {
             return Err(Fault::rejected(format!("the appointment is {} in the EHR", read.status)));
         }
@@ -75,15 +75,16 @@ pub fn reschedule(settings: &Settings, key: &str, wanted: &AppointmentChange) ->
         let earlier = slots.borrow().taken.clone();
         let left =
             |kept: &[String]| slots::freed(settings, held.iter().chain(&earlier).filter(|id| !kept.contains(id)));
-        let moved = |ids: &[String]| requests::reschedule(settings, key, resource, a, ids);
         if settings.atomic() {
-            let (resource, left) = (moved(&plan.ids), left(&plan.ids)?);
-            return Ok(Some(Revision { resource, beside: plan.claims.into_iter().chain(left).collect() }));
+            let left = left(&plan.ids)?;
+            requests::reschedule(settings, moved, a, &plan.ids);
+            return Ok(Some(plan.claims.into_iter().chain(left).collect()));
         }
         let taken = slots::take(settings, plan)?;
         slots.borrow_mut().taken.extend(taken.iter().filter(|id| !held.contains(id)).cloned());
         slots.borrow_mut().left = left(&taken)?;
-        Ok(Some(moved(&taken).into()))
+        requests::reschedule(settings, moved, a, &taken);
+        Ok(Some(Vec::new()))
     });
     slots.into_inner().settle(settings, &ended);
     ended
@@ -93,19 +94,19 @@ pub fn reschedule(settings: &Settings, key: &str, wanted: &AppointmentChange) ->
 pub fn cancel(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
     let a = &wanted.appointment;
     let slots = RefCell::new(Slots::default());
-    let ended = revision::revise(settings, key, ("Appointment", &a.id), |resource| {
+    let ended = revision::revise(settings, key, ("Appointment", &a.id), |resource, off| {
         let read = parsed(resource)?;
         if read.is_off() {
             return Ok(None);
         }
         current(a, &read)?;
-        let off = requests::cancel(settings, key, resource, wanted.reason.as_deref());
+        requests::cancel(off, wanted.reason.as_deref());
         let left = slots::freed(settings, &read.slots())?;
         if settings.atomic() {
-            return Ok(Some(Revision { resource: off, beside: left }));
+            return Ok(Some(left));
         }
         slots.borrow_mut().left = left;
-        Ok(Some(off.into()))
+        Ok(Some(Vec::new()))
     });
     slots.into_inner().settle(settings, &ended);
     ended
@@ -121,39 +122,42 @@ pub fn find_moved(settings: &Settings, key: &str, _: &AppointmentChange) -> Resu
 }
 
 pub fn confirm(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
-    let a = &wanted.appointment;
-    change(settings, key, a, |resource, _| Ok(Some(requests::confirm(settings, key, resource, a).into())))
+    change(settings, key, &wanted.appointment, |_, confirmed| {
+        requests::confirm(confirmed, &wanted.appointment);
+        Ok(Some(Vec::new()))
+    })
 }
 
 /// Whoever was there already is not sent back to the door.
 pub fn check_in(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
-    let a = &wanted.appointment;
-    let at = a.checkin_at.unwrap_or_else(clock::now);
-    change(settings, key, a, |resource, read| {
-        let over = read.status == "fulfilled";
-        Ok((!over).then(|| requests::check_in(settings, key, resource, at).into()))
+    let at = wanted.appointment.checkin_at.unwrap_or_else(clock::now);
+    change(settings, key, &wanted.appointment, |read, arrived| {
+        requests::check_in(arrived, at);
+        Ok((read.status != "fulfilled").then(Vec::new))
     })
 }
 
 pub fn note(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
-    let a = &wanted.appointment;
-    change(settings, key, a, |resource, _| Ok(Some(requests::note(settings, key, resource, a.note.as_deref()).into())))
+    change(settings, key, &wanted.appointment, |_, noted| {
+        requests::note(noted, wanted.appointment.note.as_deref());
+        Ok(Some(Vec::new()))
+    })
 }
 
-/// A change of an appointment that stands, over the version the engine names. `None`: nothing is left to do.
+/// A change of an appointment that stands, over the version the engine names.
 fn change(
     settings: &Settings,
     key: &str,
     a: &Appointment,
-    decide: impl Fn(&Value, &responses::Appointment) -> Result<Option<Revision>, Fault>,
+    decide: impl Fn(&responses::Appointment, &mut Value) -> Result<Beside, Fault>,
 ) -> Result<Receipt, Fault> {
-    revision::revise(settings, key, ("Appointment", &a.id), |resource| {
+    revision::revise(settings, key, ("Appointment", &a.id), |resource, changed| {
         let read = parsed(resource)?;
         if read.is_off() {
             return Err(Fault::rejected(format!("the appointment is {} in the EHR", read.status)));
         }
         current(a, &read)?;
-        decide(resource, &read)
+        decide(&read, changed)
     })
 }
 

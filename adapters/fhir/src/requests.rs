@@ -102,15 +102,8 @@ pub fn new_appointment(settings: &Settings, write_key: &str, a: &records::Appoin
     }))
 }
 
-/// The appointment as it was read, at its new time and place.
-pub fn reschedule(
-    settings: &Settings,
-    write_key: &str,
-    read: &Value,
-    a: &records::Appointment,
-    slots: &[String],
-) -> Value {
-    let mut moved = updated(settings, write_key, read);
+/// At its new time and place.
+pub fn reschedule(settings: &Settings, moved: &mut Value, a: &records::Appointment, slots: &[String]) {
     moved["start"] = instant_text(a.start).into();
     moved["end"] = instant_text(a.end).into();
     moved["minutesDuration"] = Value::from((a.end - a.start) / 60);
@@ -119,55 +112,45 @@ pub fn reschedule(
     }
     for (resource_type, id) in [("Practitioner", &a.provider), ("Location", &a.operatory)] {
         if let Some(id) = id {
-            replace_participant(&mut moved, resource_type, id);
+            replace_participant(moved, resource_type, id);
         }
     }
-    set(&mut moved, "slot", references("Slot", slots));
-    moved
+    set(moved, "slot", references("Slot", slots));
 }
 
-/// The appointment as it was read, cancelled.
-pub fn cancel(settings: &Settings, write_key: &str, read: &Value, reason: Option<&str>) -> Value {
-    let mut off = updated(settings, write_key, read);
+pub fn cancel(off: &mut Value, reason: Option<&str>) {
     off["status"] = "cancelled".into();
     if let Some(reason) = reason.filter(|text| !text.trim().is_empty()) {
         off["cancelationReason"] = json!({"text": reason});
     }
-    off
 }
 
-/// The appointment as it was read, confirmed by the practice, and by the patient where they did.
-pub fn confirm(settings: &Settings, write_key: &str, read: &Value, a: &records::Appointment) -> Value {
-    let mut confirmed = updated(settings, write_key, read);
+/// By the practice, and by the patient where they did.
+pub fn confirm(confirmed: &mut Value, a: &records::Appointment) {
     if a.confirmed && matches!(confirmed["status"].as_str(), Some("proposed" | "pending" | "waitlist")) {
         confirmed["status"] = "booked".into();
     }
     if a.patient_confirmed {
-        visitor(&mut confirmed, |visitor| visitor["status"] = "accepted".into());
+        visitor(confirmed, |visitor| visitor["status"] = "accepted".into());
     }
-    confirmed
 }
 
-/// The appointment as it was read; the patient takes part in it from `at` on.
-pub fn check_in(settings: &Settings, write_key: &str, read: &Value, at: i64) -> Value {
-    let mut arrived = updated(settings, write_key, read);
+/// The patient takes part in it from `at` on.
+pub fn check_in(arrived: &mut Value, at: i64) {
     arrived["status"] = "checked-in".into();
-    visitor(&mut arrived, |visitor| {
+    visitor(arrived, |visitor| {
         visitor["status"] = "accepted".into();
         visitor["period"]["start"] = instant_text(at).into();
     });
-    arrived
 }
 
-/// The appointment as it was read, with another note, where the note is read from.
-pub fn note(settings: &Settings, write_key: &str, read: &Value, text: Option<&str>) -> Value {
-    let mut noted = updated(settings, write_key, read);
+/// Another note, where the note is read from.
+pub fn note(noted: &mut Value, text: Option<&str>) {
     // Without a comment the description is the note.
-    if text.is_none_or(str::is_empty) && read["comment"].is_null() {
-        set(&mut noted, "description", Value::Null);
+    if text.is_none_or(str::is_empty) && noted["comment"].is_null() {
+        set(noted, "description", Value::Null);
     }
-    set(&mut noted, "comment", json!(text));
-    noted
+    set(noted, "comment", json!(text));
 }
 
 fn visitor(appointment: &mut Value, change: impl Fn(&mut Value)) {
@@ -192,8 +175,8 @@ pub fn released(settings: &Settings, slot: &Value) -> Value {
     slot
 }
 
-/// Exchanges the key of the last update for this one's; the key of the creation stays.
-pub(crate) fn updated(settings: &Settings, write_key: &str, read: &Value) -> Value {
+/// A resource as it was read, with the key of the last update exchanged for this one's; the key of the creation stays.
+pub fn updated(settings: &Settings, write_key: &str, read: &Value) -> Value {
     let mut resource = read.clone();
     without_keys(settings, &mut resource, |identifier| identifier["use"] == "secondary");
     let mut key = key_identifier(settings, write_key);

@@ -91,9 +91,9 @@ fn create_patient(settings: &Settings, key: &str, patient: &Patient) -> Result<R
 
 fn update_patient(settings: &Settings, key: &str, change: &PatientChange) -> Result<Receipt, Fault> {
     lost("Patient", &requests::patient::unsupported(&change.patient));
-    revision::revise(settings, key, ("Patient", &change.patient.id), |read| {
-        let changed = requests::patient::changed(settings, key, read, change).map_err(unreadable)?;
-        Ok(Some(changed.into()))
+    revision::revise(settings, key, ("Patient", &change.patient.id), |_, patient| {
+        requests::patient::update(settings, patient, change).map_err(unreadable)?;
+        Ok(Some(Vec::new()))
     })
 }
 
@@ -111,9 +111,9 @@ fn deleted(id: &str) -> Result<Option<Receipt>, Fault> {
 }
 
 fn disable_alert(settings: &Settings, key: &str, alert: &PatientAlert) -> Result<Receipt, Fault> {
-    revision::revise(settings, key, ("Flag", &alert.id), |read| {
-        let at = alert.disabled_at.unwrap_or_else(clock::now);
-        Ok(Some(requests::talk::disabled(settings, key, read, at).into()))
+    revision::revise(settings, key, ("Flag", &alert.id), |_, flag| {
+        requests::talk::disable(flag, alert.disabled_at.unwrap_or_else(clock::now));
+        Ok(Some(Vec::new()))
     })
 }
 
@@ -140,14 +140,15 @@ fn save_history(settings: &Settings, key: &str, item: &PatientHistoryItem) -> Re
     }
     let id = item.id.strip_prefix(resource_type).and_then(|rest| rest.strip_prefix('/'));
     let id = id.ok_or_else(|| Fault::rejected("the item is of another category in the EHR"))?;
-    let revised = revision::revise(settings, key, (resource_type, id), |read| {
+    let revised = revision::revise(settings, key, (resource_type, id), |read, entry| {
         let mut told = [read.clone()];
         enrich::enrich(settings, resource_type, &mut told)?;
         let [told] = told;
         let Record::PatientHistoryItem(shown) = history::patient_item(told, settings).map_err(unreadable)? else {
             return Err(unreadable("another record"));
         };
-        Ok(Some(requests::history::changed(settings, key, read, &shown, item).into()))
+        requests::history::change(entry, &shown, item);
+        Ok(Some(Vec::new()))
     })?;
     Ok(with_type(revised, resource_type))
 }

@@ -3,7 +3,7 @@
 use adapter_sdk::records;
 use serde_json::{Value, json};
 
-use super::{given, key_identifier, reference, set, updated};
+use super::{given, key_identifier, reference, set};
 use crate::{map::history, settings::Settings};
 
 /// A new entry about a concept.
@@ -29,22 +29,14 @@ pub fn item(settings: &Settings, write_key: &str, item: &records::PatientHistory
     resource
 }
 
-/// The entry as it was read, with what is other than it was shown.
-pub fn changed(
-    settings: &Settings,
-    write_key: &str,
-    read: &Value,
-    shown: &records::PatientHistoryItem,
-    wanted: &records::PatientHistoryItem,
-) -> Value {
-    let mut resource = updated(settings, write_key, read);
+/// What is to be other than it was shown.
+pub fn change(resource: &mut Value, shown: &records::PatientHistoryItem, wanted: &records::PatientHistoryItem) {
     if shown.note != wanted.note {
-        set(&mut resource, "note", note(wanted.note.as_deref()));
+        set(resource, "note", note(wanted.note.as_deref()));
     }
     if shown.active != wanted.active {
-        state(&mut resource, history::resource_type(shown.category), wanted.active);
+        state(resource, history::resource_type(shown.category), wanted.active);
     }
-    resource
 }
 
 fn state(resource: &mut Value, resource_type: &str, active: bool) {

@@ -3,7 +3,7 @@
 use adapter_sdk::{PatientChange, records};
 use serde_json::{Value, json};
 
-use super::{address, given, key_identifier, push, reference, set, updated};
+use super::{address, given, key_identifier, push, reference, set};
 use crate::{
     map::{self, EXTENSIONS, PHONE_EXTENSION, Unmapped},
     responses::{Address, HumanName},
@@ -25,12 +25,11 @@ pub fn patient(settings: &Settings, write_key: &str, p: &records::Patient) -> Va
     resource
 }
 
-/// The patient as they were read, with what is to be changed. What is not shown is not touched.
-pub fn changed(settings: &Settings, write_key: &str, read: &Value, wanted: &PatientChange) -> Result<Value, Unmapped> {
-    let shown = map::patient_record(read.clone())?;
-    let mut resource = updated(settings, write_key, read);
-    change(settings, &mut resource, &shown, &wanted.onto(shown.clone()));
-    Ok(resource)
+/// What is to be changed. What is not shown is not touched.
+pub fn update(settings: &Settings, resource: &mut Value, wanted: &PatientChange) -> Result<(), Unmapped> {
+    let shown = map::patient_record(resource.clone())?;
+    change(settings, resource, &shown, &wanted.onto(shown.clone()));
+    Ok(())
 }
 
 /// What a Patient resource has no place for, by name: said in the log, since it is lost.

@@ -3,7 +3,7 @@
 use adapter_sdk::records;
 use serde_json::{Value, json};
 
-use super::{given, key_identifier, reference, updated};
+use super::{given, key_identifier, reference};
 use crate::{map::talk::MODES, settings::Settings, time::instant_text};
 
 const PARTICIPATION_MODES: &str = "http://terminology.hl7.org/CodeSystem/v3-ParticipationMode";
@@ -19,12 +19,10 @@ pub fn alert(settings: &Settings, write_key: &str, alert: &records::PatientAlert
     }))
 }
 
-/// The alert as it was read, off since an instant.
-pub fn disabled(settings: &Settings, write_key: &str, read: &Value, at: i64) -> Value {
-    let mut flag = updated(settings, write_key, read);
+/// Off since an instant.
+pub fn disable(flag: &mut Value, at: i64) {
     flag["status"] = "inactive".into();
     flag["period"]["end"] = instant_text(at).into();
-    flag
 }
 
 pub fn communication(settings: &Settings, write_key: &str, log: &records::CommunicationLog) -> Value {
