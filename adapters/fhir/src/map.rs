@@ -7,14 +7,13 @@ pub mod money;
 pub mod talk;
 
 use adapter_sdk::{
-    Record,
+    Record, limits,
     records::{self, ExtraValue, Gender},
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    fit,
     responses::{
         Address, Appointment, ContactPoint, Extension, HealthcareService, HumanName, Identifier, Location, Money,
         Patient, Practitioner,
@@ -30,20 +29,10 @@ pub const EXTENSIONS: &str = "urn:practice-sync";
 /// The standard extension of a telephone number.
 pub const PHONE_EXTENSION: &str = "http://hl7.org/fhir/StructureDefinition/contactpoint-extension";
 
-/// A resource that is not as R4 has it; says what is wrong without quoting it.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Unreadable(pub String);
-
-impl std::fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// Why a resource becomes no record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unmapped {
-    /// It cannot be read: it may be one for all we know.
+    /// It is not as R4 has it, and may be one for all we know; says what is wrong without quoting it.
     Unreadable(String),
     /// It is none, or no longer: entered in error, or without what a record needs.
     NoRecord(String),
@@ -56,12 +45,6 @@ impl std::fmt::Display for Unmapped {
     }
 }
 
-impl From<Unreadable> for Unmapped {
-    fn from(why: Unreadable) -> Unmapped {
-        Unmapped::Unreadable(why.0)
-    }
-}
-
 impl From<&str> for Unmapped {
     fn from(why: &str) -> Unmapped {
         Unmapped::NoRecord(why.to_owned())
@@ -69,16 +52,16 @@ impl From<&str> for Unmapped {
 }
 
 /// A resource read into the parts we use.
-pub fn read<T: DeserializeOwned>(resource: Value) -> Result<T, Unreadable> {
-    serde_json::from_value(resource).map_err(|e| Unreadable(format!("{:?} error", e.classify())))
+pub fn read<T: DeserializeOwned>(resource: Value) -> Result<T, Unmapped> {
+    serde_json::from_value(resource).map_err(|e| Unmapped::Unreadable(format!("{:?} error", e.classify())))
 }
 
 pub fn patient(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
-    Ok(Record::Patient(patient_record(resource).map_err(Unmapped::Unreadable)?))
+    Ok(Record::Patient(patient_record(resource)?))
 }
 
-pub fn patient_record(resource: Value) -> Result<records::Patient, String> {
-    let p: Patient = read(resource).map_err(|why| why.0)?;
+pub fn patient_record(resource: Value) -> Result<records::Patient, Unmapped> {
+    let p: Patient = read(resource)?;
     let (first_name, middle_name, last_name) = name_parts(main_name(&p.name).map(|at| &p.name[at]));
     let telecom = |system: &str, usage: &[&str]| point(&p.telecom, system, usage).and_then(|p| p.value.clone());
     let cell_phone = telecom("phone", &["mobile"]).or_else(|| telecom("sms", &[]));
@@ -158,7 +141,7 @@ pub fn operatory(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
 
 pub fn appointment_type(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let s: HealthcareService = read(resource)?;
-    let code = s.kind.iter().find_map(|kind| kind.coding.first()?.code.clone()).filter(|code| fit::is_id(code));
+    let code = s.kind.iter().find_map(|kind| kind.coding.first()?.code.clone()).filter(|code| limits::is_id(code));
     Ok(Record::AppointmentType(records::AppointmentType {
         name: s.name.unwrap_or_else(|| s.id.clone()),
         id: code.unwrap_or(s.id),
@@ -198,7 +181,7 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmap
         patient,
         provider: a.actor("Practitioner"),
         operatory: a.actor("Location"),
-        appointment_type: code.into_iter().find(|code| fit::is_id(code) && known_type(settings, code)),
+        appointment_type: code.into_iter().find(|code| limits::is_id(code) && known_type(settings, code)),
         start,
         end,
         note: a.comment.clone().or(a.description.clone()),
@@ -334,5 +317,5 @@ pub fn amount(money: &Money, settings: &Settings) -> Option<records::Money> {
         Some(_) => digits,
     };
     let currency = money.currency.clone().unwrap_or_else(|| settings.currency.clone());
-    fit::is_money(&amount, &currency).then_some(records::Money { amount, currency })
+    limits::is_money(&amount, &currency).then_some(records::Money { amount, currency })
 }

@@ -1,22 +1,23 @@
 //! Calls of the EHR's JSON-RPC. The host adds the session to each of them.
 
 use adapter_sdk::{
-    Fault,
+    Fault, Receipt,
     http::{self, Response},
     time::http_date,
     warn,
 };
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
     faults::{self, Refusal},
     requests::{self, Call, Search},
+    rows::{Asked, fields},
 };
 
 /// Rows, and the EHR's time.
-pub struct Found<T> {
-    pub rows: Vec<T>,
+pub struct Found {
+    pub rows: Vec<Value>,
     pub now: Option<i64>,
 }
 
@@ -28,18 +29,23 @@ pub enum Written {
     Stale,
 }
 
-pub fn search<T: DeserializeOwned>(search: &Search) -> Result<Found<T>, Fault> {
-    let (result, answer) = read(&search.call())?;
+/// Rows with these fields.
+pub fn rows(search: &Search, fields: &impl Serialize) -> Result<Found, Fault> {
+    let (result, answer) = read(&search.call(fields))?;
     let now = answer.header("date").and_then(http_date);
-    let rows: Vec<Value> = serde_json::from_value(result).map_err(|_| unexpected())?;
+    Ok(Found { rows: serde_json::from_value(result).map_err(|_| unexpected())?, now })
+}
+
+pub fn search<T: DeserializeOwned + Asked>(asked: &Search) -> Result<Vec<T>, Fault> {
+    let rows = rows(asked, &fields::<T>())?.rows;
     // The rows are ours to judge one by one only where their form is: a field that is missing is missing in all.
     let rows: Result<Vec<T>, _> = rows.into_iter().map(serde_json::from_value).collect();
-    Ok(Found { rows: rows.map_err(|e| Fault::retry_later(shape(&e), None))?, now })
+    rows.map_err(|e| Fault::retry_later(shape(&e), None))
 }
 
 /// The first row of a search.
-pub fn first<T: DeserializeOwned>(asked: &Search) -> Result<Option<T>, Fault> {
-    Ok(search(asked)?.rows.into_iter().next())
+pub fn first<T: DeserializeOwned + Asked>(asked: &Search) -> Result<Option<T>, Fault> {
+    Ok(search(asked)?.into_iter().next())
 }
 
 pub fn count(search: &Search) -> Result<u64, Fault> {
@@ -73,6 +79,11 @@ pub fn write_over(model: &str, id: i64, timestamp: Option<&str>, values: &Value)
     }
 }
 
+/// What proves a record whose version nobody asks for.
+pub fn receipt(id: impl ToString) -> Receipt {
+    Receipt { id: id.to_string(), version: None }
+}
+
 /// Something that may as well fail: said in the log, without the EHR's words.
 pub fn attempt(what: &str, call: &Call) {
     if write(call).is_err() {
@@ -101,7 +112,7 @@ fn answered(call: &Call, reads: bool) -> Result<(Result<Value, Refusal>, Respons
     }
 }
 
-fn unexpected() -> Fault {
+pub fn unexpected() -> Fault {
     Fault::retry_later("the EHR's answer is not as expected", None)
 }
 

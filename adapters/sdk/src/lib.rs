@@ -3,8 +3,12 @@
 //!
 //! Above that stand layers, each of which can be left out: [`tables::Tables`] is an adapter by tables of what can be read ([`streams`])
 //! and written ([`writes`]), with the cursors of [`pass`] and the page rules of [`pages`]; [`settings`] are typed; [`json`] makes records of
-//! an EHR's JSON, and [`fields`] tables of its names; [`redact`] takes patient data out of an EHR's words; [`notes`] keeps write keys where an EHR has no field for them; [`session`] judges what comes through the [`gate`]; [`money`],
+//! an EHR's JSON, and [`fields`] tables of its names; [`redact`] and [`reasons`] take patient data out of an EHR's words; [`notes`] and
+//! [`footer`] keep write keys where an EHR has no field for them; [`session`] judges what comes through the [`gate`]; [`money`], [`decimal`],
 //! [`time`], [`clock`], [`language`] and [`vocabulary`] have the rules for what EHRs write in ways of their own.
+//!
+//! And beside them what more than one EHR needs: [`spans`] looks whether a time is taken, [`steps`] judges writes of several steps,
+//! [`limits`] says what the host refuses in a record, [`mark`] tells versions apart.
 //!
 //! ```
 //! use adapter_sdk::{Adapter, Description, Fault, Hosting, Page, Receipt, Resource, Write, http};
@@ -42,23 +46,30 @@ pub mod bindings;
 mod change;
 pub mod clock;
 pub mod config;
+pub mod decimal;
 mod fault;
 pub mod fields;
+pub mod footer;
 pub mod gate;
 pub mod http;
 pub mod json;
 pub mod language;
+pub mod limits;
 pub mod log;
+pub mod mark;
 pub mod money;
 pub mod notes;
 pub mod pages;
 #[cfg(target_arch = "wasm32")]
 mod panics;
 pub mod pass;
+pub mod reasons;
 pub mod records;
 pub mod redact;
 pub mod session;
 pub mod settings;
+pub mod spans;
+pub mod steps;
 pub mod streams;
 pub mod tables;
 #[cfg(not(target_arch = "wasm32"))]

@@ -1,14 +1,13 @@
 //! Insurance plans, as the organisations that pay or as InsurancePlan resources, and coverages.
 
 use adapter_sdk::{
-    Record,
+    Record, limits,
     records::{self, InsuranceType, Relation},
 };
 use serde_json::Value;
 
 use super::{Unmapped, address, amount, extensions, has_code, read};
 use crate::{
-    fit,
     responses::{
         CodeableConcept, Extension, Identifier, Reference,
         filed::{Coverage, InsurancePlan, Organization},
@@ -101,7 +100,7 @@ fn plan_of(c: &Coverage, settings: &Settings) -> Option<String> {
                 .iter()
                 .find(|class| is_plan(&class.kind))
                 .and_then(|class| class.value.clone())
-                .filter(|id| fit::is_id(id))
+                .filter(|id| limits::is_id(id))
         }
     }
 }

@@ -1,9 +1,20 @@
-//! The last line of a free text in the EHR, where it has no field for what we must find again: the write key, and what its form has no
-//! place for. `[practice-sync ps-7-12; mode=phone]`. Staff see it and may delete it; the rest of the text is theirs.
+//! The last line of a free text in an EHR that has no field for what must be found again: the write key, and what its form has no place
+//! for. `[practice-sync ps-7-12; mode=phone]`. Staff see it and may delete it; the rest of the text is theirs.
+//!
+//! ```
+//! use adapter_sdk::footer::Text;
+//!
+//! let written = Text::new(Some("called back"), "ps-7-12").with("mode", Some("phone")).to_string();
+//! assert_eq!(written, "called back\n\n[practice-sync ps-7-12; mode=phone]");
+//! // Staff have gone on writing below.
+//! let read = Text::of(Some(&format!("{written}\nand again")));
+//! assert_eq!(read.note.as_deref(), Some("called back\nand again"));
+//! assert!(read.carries("ps-7-12") && read.footer.get("mode") == Some("phone"));
+//! ```
 
 use std::fmt;
 
-use adapter_sdk::http::encode;
+use crate::{http::encode, limits};
 
 const BEGIN: &str = "[practice-sync ";
 
@@ -12,12 +23,16 @@ const BEGIN: &str = "[practice-sync ";
 pub struct Text {
     /// What people wrote.
     pub note: Option<String>,
+    /// What we did.
     pub footer: Footer,
 }
 
+/// Our line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footer {
+    /// The key of the write that made the text.
     pub key: Option<String>,
+    /// What the EHR's form has no place for: names and values.
     pub pairs: Vec<(String, String)>,
 }
 
@@ -35,14 +50,21 @@ impl Text {
         Text { note, footer }
     }
 
+    /// A new text with its write key.
     pub fn new(note: Option<&str>, key: &str) -> Text {
         let note = note.filter(|note| !note.trim().is_empty()).map(str::to_owned);
         Text { note, footer: Footer { key: Some(key.to_owned()), pairs: Vec::new() } }
     }
 
+    /// The text with one more value; none takes it away.
     pub fn with(mut self, name: &str, value: Option<&str>) -> Text {
         self.footer.set(name, value);
         self
+    }
+
+    /// Whether the write of this key made it.
+    pub fn carries(&self, key: &str) -> bool {
+        self.footer.key.as_deref() == Some(key)
     }
 }
 
@@ -71,16 +93,17 @@ impl Footer {
         Footer { key, pairs: pairs.collect() }
     }
 
+    /// A value.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str())
     }
 
     /// A value that can be an id.
     pub fn id(&self, name: &str) -> Option<String> {
-        let fits = |id: &&str| (1..=200).contains(&id.len()) && !id.chars().any(char::is_control);
-        self.get(name).filter(fits).map(str::to_owned)
+        self.get(name).filter(|id| limits::is_id(id)).map(str::to_owned)
     }
 
+    /// Sets a value, or takes it away.
     pub fn set(&mut self, name: &str, value: Option<&str>) {
         self.pairs.retain(|(held, _)| held != name);
         self.pairs.extend(value.map(|value| (name.to_owned(), value.to_owned())));
@@ -101,7 +124,7 @@ impl fmt::Display for Footer {
     }
 }
 
-/// Patterns for `like`: every text with this write key matches one of them, and hardly any other does.
+/// Patterns for SQL's `LIKE`: every text with this write key matches one of them, and hardly any other does.
 pub fn patterns(key: &str) -> [String; 2] {
     [']', ';'].map(|end| format!("%{BEGIN}{}{end}%", encode(key)))
 }
