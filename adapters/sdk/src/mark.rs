@@ -5,10 +5,15 @@
 //! assert_eq!(adapter_sdk::mark::of(b"confirmed 9:30".iter().copied()).len(), 16);
 //! ```
 
-/// The FNV-1a hash of 64 bits in hexadecimal digits.
+/// In hexadecimal digits.
 pub fn of(bytes: impl IntoIterator<Item = u8>) -> String {
+    format!("{:016x}", number(bytes))
+}
+
+/// The FNV-1a hash of 64 bits.
+pub(crate) fn number(bytes: impl IntoIterator<Item = u8>) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step))
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 #[cfg(test)]

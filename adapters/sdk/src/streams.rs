@@ -6,7 +6,7 @@ use serde_json::Value;
 
 pub use crate::pages::{Ask, Listed, Overlap};
 use crate::{
-    Deletions, Fault, Page, PullAbility, Record, Resource, SkippedRecord, clock, json,
+    Deletions, Fault, Page, PullAbility, Record, Resource, SkippedRecord, clock, json, mark,
     pages::id_of,
     pass::{self, Marks, Pass, Whole},
     warn,
@@ -281,18 +281,15 @@ fn page_of_lists<C>(
     let other = Place { list: pass.at.list + 1, ..Place::default() };
     let next = full.or(further).or(Some(other).filter(|other| other.list < lists.len()));
     if entire {
-        pass.ids = page.records.iter().fold(pass.ids, |ids, record| ids.wrapping_add(fingerprint(json::id(record))));
+        // The sum over all records of a list tells whether they are still the same.
+        let mark = |record: &Record| mark::number(json::id(record).bytes());
+        pass.ids = page.records.iter().map(mark).fold(pass.ids, u64::wrapping_add);
     }
     page.last = next.is_none();
     page.whole = pass.is_whole() && !pass.left_out && !pass.missed;
     page.estimate = total.filter(|_| pass.is_whole() && pass.begins());
     page.cursor = pass.after(next, now, clock::now()).to_string();
     Ok(page)
-}
-
-/// FNV-1a: the sum over all records of a list tells whether they are still the same.
-fn fingerprint(id: &str) -> u64 {
-    id.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// What became of a row.
