@@ -3,7 +3,7 @@
 use adapter_sdk::{
     Fault,
     http::{Response, fault_of_status},
-    reasons::{shortened, texts, unquoted, without},
+    redact::{sentence, shortened, texts},
 };
 use serde_json::Value;
 
@@ -50,16 +50,9 @@ fn plain(word: &str) -> String {
     word.chars().filter(fits).take(80).collect()
 }
 
-/// A validator's text without the values that were sent, anything quoted, addresses of mail, and digits.
+/// A validator's text without the values that were sent. Names of constraints such as `app-3` keep their digits.
 fn without_data(text: &str, sent: Option<&Value>) -> String {
     let tells = |(name, text): &(&str, &str)| !FORM.contains(name) && text.chars().count() >= 2;
-    let values = sent.into_iter().flat_map(texts).filter(tells).map(|(_, text)| text);
-    let words: Vec<String> = unquoted(&without(text, values)).split_whitespace().map(masked).collect();
-    words.join(" ")
-}
-
-/// Names of constraints such as `app-3` keep their digits.
-fn masked(word: &str) -> String {
-    let digits = word.chars().filter(char::is_ascii_digit).count();
-    if digits > 3 || word.contains('@') { "…".into() } else { word.to_owned() }
+    let values: Vec<&str> = sent.into_iter().flat_map(texts).filter(tells).map(|(_, text)| text).collect();
+    sentence(text, &values, |_| false)
 }

@@ -6,7 +6,7 @@ use std::iter;
 use adapter_sdk::{
     Fault, RetryLater,
     http::{Response, fault_of_status},
-    reasons::{shortened, texts, without},
+    redact::{shortened, texts, without},
 };
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 //!
 //! Above that stand layers, each of which can be left out: [`tables::Tables`] is an adapter by tables of what can be read ([`streams`])
 //! and written ([`writes`]), with the cursors of [`pass`] and the page rules of [`pages`]; [`settings`] are typed; [`json`] makes records of
-//! an EHR's JSON, and [`fields`] tables of its names; [`redact`] and [`reasons`] take patient data out of an EHR's words; [`notes`] and
+//! an EHR's JSON, and [`fields`] tables of its names; [`redact`] takes patient data out of an EHR's words; [`notes`] and
 //! [`footer`] keep write keys where an EHR has no field for them; [`session`] judges what comes through the [`gate`]; [`money`], [`decimal`],
 //! [`time`], [`clock`], [`language`] and [`vocabulary`] have the rules for what EHRs write in ways of their own.
 //!
@@ -63,7 +63,6 @@ pub mod pages;
 #[cfg(target_arch = "wasm32")]
 mod panics;
 pub mod pass;
-pub mod reasons;
 pub mod records;
 pub mod redact;
 pub mod session;

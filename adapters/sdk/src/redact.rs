@@ -1,5 +1,7 @@
 //! What an EHR says, without what it may say of a person.
 
+use std::cmp::Reverse;
+
 use serde_json::Value;
 
 /// The longest reason that is passed on.
@@ -37,10 +39,7 @@ pub fn refusal(code: &str, known: &[(&str, &str)]) -> String {
 /// assert_eq!(adapter_sdk::redact::sentence("Not for Jim", &[""; 0], |word| word == "Jim"), "Not for …");
 /// ```
 pub fn sentence(said: &str, sent: &[impl AsRef<str>], hides: impl Fn(&str) -> bool) -> String {
-    let mut sent: Vec<&str> = sent.iter().map(AsRef::as_ref).filter(|value| !value.is_empty()).collect();
-    // The longest first: a name may be part of another.
-    sent.sort_by_key(|value| std::cmp::Reverse(value.len()));
-    let said = sent.into_iter().fold(said.to_owned(), |text, value| text.replace(value, "…"));
+    let said = without(said, sent.iter().map(AsRef::as_ref));
     let unquoted = said.split(['"', '“', '”']).enumerate().map(|(n, part)| if n % 2 == 0 { part } else { "…" });
     let shown = |word: &str| {
         let digits = word.chars().filter(char::is_ascii_digit).count();
@@ -48,6 +47,14 @@ pub fn sentence(said: &str, sent: &[impl AsRef<str>], hides: impl Fn(&str) -> bo
         if digits > 3 || word.contains('@') || hides(bare) { "…".to_owned() } else { word.to_owned() }
     };
     unquoted.collect::<String>().split_whitespace().map(shown).collect::<Vec<_>>().join(" ")
+}
+
+/// A sentence without these values.
+pub fn without<'a>(said: &str, values: impl IntoIterator<Item = &'a str>) -> String {
+    let mut values: Vec<&str> = values.into_iter().filter(|value| !value.is_empty()).collect();
+    // The longest first: a name may be part of another.
+    values.sort_by_key(|value| Reverse(value.len()));
+    values.into_iter().fold(said.to_owned(), |said, value| said.replace(value, "…"))
 }
 
 /// Every text in a JSON, with the name of its field: of what was sent, to be taken out of a [`sentence`].
@@ -81,7 +88,7 @@ mod tests {
 
     #[test]
     fn what_was_sent_is_taken_out_of_a_sentence() {
-        let sent = json!({"name": [{"family": "Ash", "given": ["Zoë Ashley"]}], "born": 1990});
+        let sent = json!({"name": [{"family": "Ash", "given": ["Zoë Ashley"]}], "born": 1990, "died": null});
         assert_eq!(texts(&sent), [("family", "Ash"), ("given", "Zoë Ashley")]);
         let values: Vec<&str> = texts(&sent).into_iter().map(|(_, text)| text).collect();
         assert_eq!(
