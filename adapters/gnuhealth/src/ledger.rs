@@ -3,9 +3,9 @@
 
 use adapter_sdk::{
     Fault, Receipt, clock,
-    decimal::millionths,
     footer::Text,
-    records::{Payment, Split},
+    money::{exact, whole_charge},
+    records::Payment,
     steps, warn,
 };
 
@@ -40,22 +40,14 @@ pub fn find(key: &str) -> Result<Option<Receipt>, Fault> {
 
 /// The invoice a payment is for: the one it names, else the oldest on which so much is open.
 pub fn settled<'a>(invoices: &'a [Invoice], payment: &Payment) -> Result<&'a Invoice, Fault> {
-    let amount = millionths(&payment.amount.amount).filter(|amount| *amount > 0);
+    let amount = exact(&payment.amount.amount).filter(|amount| *amount > 0);
     let amount = amount.ok_or_else(|| Fault::rejected("the EHR takes payments of more than nothing only"))?;
-    let whole = |split: &Split| {
-        split.amount.currency == payment.amount.currency && millionths(&split.amount.amount) == Some(amount)
-    };
-    let charge = match payment.charge_splits.as_slice() {
-        [] => payment.charge.as_deref(),
-        [split] if whole(split) && payment.charge.as_ref().is_none_or(|charge| *charge == split.id) => {
-            Some(split.id.as_str())
-        }
-        _ => return Err(Fault::rejected("the EHR takes a payment for one charge at a time, and as a whole")),
-    };
+    let charge = whole_charge(payment)
+        .map_err(|_| Fault::rejected("the EHR takes a payment for one charge at a time, and as a whole"))?;
     if !payment.provider_splits.is_empty() {
         warn!("the EHR has no field for provider-splits");
     }
-    let open = |invoice: &Invoice| invoice.amount_to_pay.as_ref().and_then(Decimal::millionths).unwrap_or_default();
+    let open = |invoice: &Invoice| invoice.amount_to_pay.as_ref().and_then(Decimal::exact).unwrap_or_default();
     let fits = |invoice: &&Invoice| {
         invoice.currency.code.as_deref() == Some(payment.amount.currency.as_str()) && open(invoice) >= amount
     };

@@ -358,7 +358,7 @@ pub fn payment_type(_: &Settings, row: PaymentMethod) -> Mapped {
 
 /// The contract writes amounts in digits, and currencies by their codes.
 fn plain(amount: &Decimal) -> Result<String, String> {
-    amount.millionths().map(|_| amount.text().to_owned()).ok_or_else(|| "its amount is no plain number".to_owned())
+    amount.exact().map(|_| amount.text().to_owned()).ok_or_else(|| "its amount is no plain number".to_owned())
 }
 
 fn currency(row: Coded) -> Result<String, String> {
@@ -391,7 +391,7 @@ pub fn payment(_: &Settings, row: PaymentLine) -> Mapped {
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
     let Text { note, footer } = Text::of(row.entry.description.as_deref());
     // Money that went back stands on the other side.
-    let amount = match row.credit.millionths() {
+    let amount = match row.credit.exact() {
         Some(0) => format!("-{}", plain(&row.debit)?),
         _ => plain(&row.credit)?,
     };

@@ -1,7 +1,7 @@
 //! The values JSON has no type for: `{"__class__": "datetime", ...}`. Datetimes of GNU Health are UTC without saying so.
 
 use adapter_sdk::{
-    decimal,
+    money,
     time::{date_of, date_text, instant_of},
 };
 use serde::{Deserialize, Deserializer, Serialize};
@@ -75,9 +75,9 @@ impl Decimal {
         &self.decimal
     }
 
-    /// See [`decimal::millionths`].
-    pub fn millionths(&self) -> Option<i128> {
-        decimal::millionths(&self.decimal)
+    /// See [`money::exact`].
+    pub fn exact(&self) -> Option<i128> {
+        money::exact(&self.decimal)
     }
 }
 

@@ -4,7 +4,7 @@
 //! Above that stand layers, each of which can be left out: [`tables::Tables`] is an adapter by tables of what can be read ([`streams`])
 //! and written ([`writes`]), with the cursors of [`pass`] and the page rules of [`pages`]; [`settings`] are typed; [`json`] makes records of
 //! an EHR's JSON, and [`fields`] tables of its names; [`redact`] takes patient data out of an EHR's words; [`notes`] and
-//! [`footer`] keep write keys where an EHR has no field for them; [`session`] judges what comes through the [`gate`]; [`money`], [`decimal`],
+//! [`footer`] keep write keys where an EHR has no field for them; [`session`] judges what comes through the [`gate`]; [`money`],
 //! [`time`], [`clock`], [`language`] and [`vocabulary`] have the rules for what EHRs write in ways of their own.
 //!
 //! And beside them what more than one EHR needs: [`spans`] looks whether a time is taken, [`steps`] judges writes of several steps,
@@ -46,7 +46,6 @@ pub mod bindings;
 mod change;
 pub mod clock;
 pub mod config;
-pub mod decimal;
 mod fault;
 pub mod fields;
 pub mod footer;

@@ -1,12 +1,13 @@
-//! Money in hundredths, and how a payment is shared.
+//! Money in hundredths, amounts compared without rounding, and how a payment is shared.
 //!
 //! ```
-//! use adapter_sdk::money::Cents;
+//! use adapter_sdk::money::{Cents, exact};
 //!
 //! let paid: Cents = serde_json::from_str("276.28000000000003").expect("an amount");
 //! assert_eq!(paid.money("USD").amount, "276.28");
 //! assert_eq!(Cents::parse("-.5"), Some(Cents(-50)));
 //! assert_eq!(Cents::parse("1e5"), None);
+//! assert!(exact("95") == exact("95.00") && exact("12.50") > exact("9"));
 //! ```
 
 use std::fmt;
@@ -23,13 +24,7 @@ pub struct Cents(pub i64);
 impl Cents {
     /// Of a plain decimal number, rounded.
     pub fn parse(text: &str) -> Option<Cents> {
-        let text = text.trim();
-        let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let plain = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
-        if (whole.is_empty() && fraction.is_empty()) || whole.len() > 15 || !plain(whole) || !plain(fraction) {
-            return None;
-        }
+        let (sign, whole, fraction) = parts(text.trim()).filter(|(_, whole, _)| whole.len() <= 15)?;
         let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
         let thousandths: i64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
         Some(Cents(sign * (whole * 100 + (thousandths + 5) / 10)))
@@ -39,6 +34,23 @@ impl Cents {
     pub fn money(self, currency: &str) -> Money {
         Money { amount: self.to_string(), currency: currency.to_owned() }
     }
+}
+
+/// A plain decimal number in millionths, of which none is lost; none for one that is longer.
+pub fn exact(text: &str) -> Option<i128> {
+    let (sign, whole, fraction) = parts(text).filter(|(_, whole, rest)| whole.len() <= 20 && rest.len() <= 6)?;
+    format!("{whole}{fraction:0<6}").parse::<i128>().ok().map(|number| i128::from(sign) * number)
+}
+
+/// Sign, and the digits before and behind the point, of which there are some.
+fn parts(text: &str) -> Option<(i64, &str, &str)> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let plain = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    (whole.len() + fraction.len() > 0 && plain(whole) && plain(fraction)).then_some((sign, whole, fraction))
 }
 
 /// With two digits behind the point: `-0.05`.
@@ -85,8 +97,7 @@ pub fn whole_charge(payment: &Payment) -> Result<Option<&str>, Shared> {
 
 /// Whether a split is all of its payment.
 pub fn is_whole(payment: &Payment, split: &Split) -> bool {
-    split.amount.currency == payment.amount.currency
-        && Cents::parse(&split.amount.amount) == Cents::parse(&payment.amount.amount)
+    split.amount.currency == payment.amount.currency && exact(&split.amount.amount) == exact(&payment.amount.amount)
 }
 
 #[cfg(test)]
@@ -106,6 +117,14 @@ mod tests {
             assert_eq!(Cents::parse(bad), None, "{bad}");
         }
         assert_eq!((Cents(-5).to_string().as_str(), Cents::parse("-.5")), ("-0.05", Some(Cents(-50))));
+    }
+
+    #[test]
+    fn numbers_are_compared_exactly() {
+        assert_eq!((exact("-0.5"), exact("+.25")), (Some(-500_000), Some(250_000)));
+        for bad in ["", "-", "1e3", "NaN", "1.2.3", "0.1234567", "1,5", "--1", "+-1"] {
+            assert_eq!(exact(bad), None, "{bad}");
+        }
     }
 
     #[test]
