@@ -3,7 +3,6 @@
 
 use adapter_sdk::{
     AppointmentChange, Fault, Receipt, clock,
-    footer::Text,
     records::Appointment,
     spans::{exact_cover, overlap},
     steps,
@@ -12,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     client::{self, Written},
+    conventions::NOTES,
     requests,
     responses::{APPOINTMENT, AppointmentRow, State},
     settings::Settings,
@@ -21,7 +21,7 @@ use crate::{
 pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
     let a = &change.appointment;
     let rows = client::search::<AppointmentRow>(&requests::around(requests::with_key(key), a))?;
-    if let Some(earlier) = rows.iter().find(|row| row.text().carries(key)) {
+    if let Some(earlier) = rows.iter().find(|row| row.note().carries(key)) {
         return Ok(receipt_of(earlier));
     }
     let near = Near::of(settings, &rows, a, None);
@@ -42,7 +42,7 @@ pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Res
 pub fn find_created(_: &Settings, key: &str, _: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
     let search = requests::by_key(APPOINTMENT, "comments", key);
     let rows = client::search::<AppointmentRow>(&search)?;
-    Ok(rows.iter().find(|row| row.text().carries(key)).map(receipt_of))
+    Ok(rows.iter().find(|row| row.note().carries(key)).map(receipt_of))
 }
 
 /// A change of an appointment that is there.
@@ -127,7 +127,7 @@ fn values_of(
     change: &AppointmentChange,
 ) -> Map<String, Value> {
     let a = &change.appointment;
-    let mut text = row.text();
+    let mut note = row.note();
     let mut values = Map::new();
     match kind {
         Change::Move => {
@@ -143,32 +143,32 @@ fn values_of(
             }
         }
         // A standing appointment of this EHR is a confirmed one; that the patient said so has no field.
-        Change::Confirm => text.footer.set("patient-confirmed", a.patient_confirmed.then_some("yes")),
+        Change::Confirm => note.set("patient-confirmed", a.patient_confirmed.then_some("yes")),
         Change::CheckIn if !row.is("checked_in") && !row.is("done") => {
             let at = a.checkin_at.unwrap_or_else(clock::now);
             values.insert("state".into(), "checked_in".into());
             values.insert("checked_in_date".into(), json!(DateTime::at(at)));
         }
         Change::CheckIn => (),
-        Change::Note => text.note = a.note.clone().filter(|note| !note.trim().is_empty()),
+        Change::Note => note.text = a.note.clone().filter(|note| !note.trim().is_empty()),
         Change::Cancel if !row.is_cancelled() => {
             values.insert("state".into(), "user_cancelled".into());
-            text.footer.set("reason", change.reason.as_deref());
-            text.footer.set("slot", None);
+            note.set("reason", change.reason.as_deref());
+            note.set("slot", None);
         }
         Change::Cancel => (),
     }
-    if text != row.text() {
-        values.insert("comments".into(), text.to_string().into());
+    if note != row.note() {
+        values.insert("comments".into(), NOTES.written(&note).into());
     }
     values
 }
 
 /// A move says whether the new time is a place that was taken.
 fn marked(row: &AppointmentRow, mut values: Map<String, Value>, in_free_place: bool) -> Map<String, Value> {
-    let text: Text = row.text().with("slot", in_free_place.then_some("yes"));
-    if text != row.text() {
-        values.insert("comments".into(), text.to_string().into());
+    let note = row.note().with("slot", in_free_place.then_some("yes"));
+    if note != row.note() {
+        values.insert("comments".into(), NOTES.written(&note).into());
     }
     values
 }
@@ -211,7 +211,7 @@ fn remove_places(places: &[&AppointmentRow]) {
 
 /// The place a booking took is free again before the booking leaves it. Done twice it is there once.
 fn give_place_back(settings: &Settings, row: &AppointmentRow) -> Result<(), Fault> {
-    let took = row.text().footer.get("slot").is_some();
+    let took = row.note().get("slot").is_some();
     let place = row.healthprof.zip(row.span(settings.default_minutes)).filter(|_| took);
     let Some((provider, (start, end))) = place else { return Ok(()) };
     if client::first::<State>(&requests::free_place(provider, start, end))?.is_some() {

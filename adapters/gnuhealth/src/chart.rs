@@ -2,7 +2,7 @@
 
 use adapter_sdk::{
     Fault, Receipt,
-    footer::Text,
+    notes::Note,
     records::{CommunicationLog, Coverage, HistoryCategory, InsurancePlan, PatientHistoryItem},
     warn,
 };
@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::{
     client::{self, receipt},
+    conventions::note,
     patients,
     requests::{self, Place},
     responses::{Named, PartyOf, PlanCompany},
@@ -39,7 +40,7 @@ impl Keyed {
     /// The record made with this key.
     fn find(&self, key: &str) -> Result<Option<i64>, Fault> {
         let rows = client::rows(&requests::by_key(self.model, self.field, key), &self.fields)?.rows;
-        let ours = rows.iter().find(|row| Text::of(row[self.field].as_str()).carries(key));
+        let ours = rows.iter().find(|row| note(row[self.field].as_str()).carries(key));
         Ok(ours.and_then(|row| row["id"].as_i64()))
     }
 
@@ -106,12 +107,12 @@ pub fn save_history(_: &Settings, key: &str, item: &PatientHistoryItem) -> Resul
     let entry = requests::reference(&item.item).filter(|(model, _)| *model == catalogue_of(item.category));
     let (_, entry) = entry.ok_or_else(|| Fault::rejected("the EHR has no such entry in this catalogue"))?;
     let Some(id) = held_id(item)? else {
-        let values = requests::new_history(item, entry, &Text::new(item.note.as_deref(), key))?;
+        let values = requests::new_history(item, entry, &Note::new(item.note.as_deref(), key))?;
         return client::create(keyed.model, &values).map(|id| history_receipt(keyed.model, id));
     };
     let row = keyed.read(id)?.ok_or_else(|| Fault::rejected("the EHR no longer has the entry"))?;
     // The key of the write that made it stays with it.
-    let text = Text { note: item.note.clone(), ..Text::of(row[keyed.field].as_str()) };
+    let text = Note { text: item.note.clone(), ..note(row[keyed.field].as_str()) };
     let values = requests::changed_history(item, is_active(&row), keyed.field, &text);
     client::write(&requests::write(keyed.model, id, None, &values)).map(|_| history_receipt(keyed.model, id))
 }
@@ -123,7 +124,7 @@ pub fn find_history(_: &Settings, key: &str, item: &PatientHistoryItem) -> Resul
         return Ok(keyed.find(key)?.map(|id| history_receipt(keyed.model, id)));
     };
     let Some(row) = keyed.read(id)? else { return Ok(None) };
-    let same = is_active(&row) == item.active && Text::of(row[keyed.field].as_str()).note == item.note;
+    let same = is_active(&row) == item.active && note(row[keyed.field].as_str()).text == item.note;
     Ok(same.then(|| history_receipt(keyed.model, id)))
 }
 

@@ -3,14 +3,15 @@
 
 use adapter_sdk::{
     Fault, Receipt, clock,
-    footer::Text,
     money::{exact, whole_charge},
     records::Payment,
     steps, warn,
 };
 
 use crate::{
-    chart, client, requests,
+    chart, client,
+    conventions::note,
+    requests,
     responses::{Invoice, PaymentLine},
     settings::Settings,
     values::Decimal,
@@ -34,7 +35,7 @@ pub fn pay(_: &Settings, key: &str, payment: &Payment) -> Result<Receipt, Fault>
 /// The line of the books that carries this key.
 pub fn find(key: &str) -> Result<Option<Receipt>, Fault> {
     let rows = client::search::<PaymentLine>(&requests::payments_by_key(key))?;
-    let carries = |line: &&PaymentLine| Text::of(line.entry.description.as_deref()).carries(key);
+    let carries = |line: &&PaymentLine| note(line.entry.description.as_deref()).carries(key);
     Ok(rows.iter().find(carries).map(|line| client::receipt(line.id)))
 }
 

@@ -1,9 +1,7 @@
 //! Rows of the EHR as the contract's records.
 
 use adapter_sdk::{
-    Record, clock,
-    footer::Text,
-    limits,
+    Record, clock, limits,
     records::{
         self, CommunicationDirection, CommunicationMode, ExtraValue, Gender, HistoryCategory, HourKind, InsuranceType,
         Money, ProcedureStatus, Relation,
@@ -16,10 +14,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    conventions::{self, Contact, MIDDLE},
+    conventions::{self, Contact, MIDDLE, note},
     responses::{
         AddressRow, AppointmentRow, Coded, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication,
-        Membership, Note, Pathology, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional,
+        Membership, Pathology, PatientNote, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional,
         TreatmentProcedure, contact, is_allergy,
     },
     settings::{AppointmentType, Settings},
@@ -134,13 +132,13 @@ pub fn appointment(settings: &Settings, row: AppointmentRow) -> Mapped {
         let was = row.write_date.map(|_| row.id.to_string());
         return Ok(was.map_or(Shown::Nothing, Shown::Gone));
     };
-    let Text { note, footer } = row.text();
+    let note = row.note();
     let version = row.version();
     let own = |id: &&str| settings.types().iter().any(|kind| kind.id == *id);
-    let kind = footer.get("type").or(row.appointment_type.as_deref()).filter(own);
+    let kind = note.get("type").or(row.appointment_type.as_deref()).filter(own);
     let mut extra = Vec::new();
     for (name, value) in
-        [("number", row.name.as_deref()), ("visit_type", row.visit_type.as_deref()), ("reason", footer.get("reason"))]
+        [("number", row.name.as_deref()), ("visit_type", row.visit_type.as_deref()), ("reason", note.get("reason"))]
     {
         extra.extend(value.map(|value| ExtraValue::new(name, value)));
     }
@@ -151,13 +149,13 @@ pub fn appointment(settings: &Settings, row: AppointmentRow) -> Mapped {
         appointment_type: kind.map(str::to_owned),
         start,
         end,
-        note,
         cancelled: row.is_cancelled(),
         confirmed: ["confirmed", "checked_in", "done"].iter().any(|state| row.is(state)),
-        patient_confirmed: footer.get("patient-confirmed").is_some(),
+        patient_confirmed: note.get("patient-confirmed").is_some(),
         patient_missed: row.is("no_show"),
         checkin_at: row.checked_in_date.and_then(|at| at.instant()),
-        write_key: footer.key,
+        note: note.text,
+        write_key: note.key,
         version,
         extra,
         ..records::Appointment::default()
@@ -217,7 +215,7 @@ pub fn condition(_: &Settings, row: Condition) -> Mapped {
         patient: row.patient.ok_or("it has no patient")?.to_string(),
         category: category_of(&row.pathology.groups),
         item: format!("gnuhealth.pathology,{}", row.pathology.id),
-        note: Text::of(row.extra_info.as_deref()).note,
+        note: note(row.extra_info.as_deref()).text,
         active: row.is_active.0,
         extra: diagnosed.into_iter().collect(),
     }))
@@ -229,7 +227,7 @@ pub fn medication(_: &Settings, row: Medication) -> Mapped {
         patient: row.patient.ok_or("it has no patient")?.to_string(),
         category: HistoryCategory::Medications,
         item: format!("gnuhealth.medicament,{}", row.medicament),
-        note: Text::of(row.notes.as_deref()).note,
+        note: note(row.notes.as_deref()).text,
         active: row.is_active.0,
         extra: Vec::new(),
     }))
@@ -260,7 +258,7 @@ pub fn plan(_: &Settings, row: Plan) -> Mapped {
 
 pub fn coverage(_: &Settings, row: Insurance) -> Mapped {
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
-    let footer = Text::of(row.notes.as_deref()).footer;
+    let said = note(row.notes.as_deref());
     let plan = match row.plan_id {
         Some(plan) => format!("gnuhealth.insurance.plan,{plan}"),
         None => format!("party.party,{}", row.company),
@@ -269,15 +267,15 @@ pub fn coverage(_: &Settings, row: Insurance) -> Mapped {
         id: row.id.to_string(),
         patient: patient.to_string(),
         plan,
-        relation: footer.get("relation").and_then(Relation::of).unwrap_or(Relation::Oneself),
-        priority: footer.get("priority").and_then(|text| text.parse().ok()).filter(|rank| (1..=1_000).contains(rank)),
-        subscriber: footer.id("subscriber"),
-        subscriber_name: footer.get("subscriber-name").map(str::to_owned),
-        subscriber_date_of_birth: footer.get("subscriber-born").filter(|day| date_of(day).is_some()).map(str::to_owned),
+        relation: said.get("relation").and_then(Relation::of).unwrap_or(Relation::Oneself),
+        priority: said.get("priority").and_then(|text| text.parse().ok()).filter(|rank| (1..=1_000).contains(rank)),
+        subscriber: said.id("subscriber"),
+        subscriber_name: said.get("subscriber-name").map(str::to_owned),
+        subscriber_date_of_birth: said.get("subscriber-born").filter(|day| date_of(day).is_some()).map(str::to_owned),
         subscriber_number: row.number,
         effective_date: row.member_since.map(|date| date.text()),
         expiration_date: row.member_exp.map(|date| date.text()),
-        insurance_type: footer.get("type").and_then(insurance_type),
+        insurance_type: said.get("type").and_then(insurance_type),
         active: row.status.as_deref() != Some("expired"),
         extra: Vec::new(),
     }))
@@ -288,16 +286,16 @@ fn insurance_type(word: &str) -> Option<InsuranceType> {
     Some(InsuranceType::from(word.to_owned())).filter(|kind| !matches!(kind, InsuranceType::Other(_)))
 }
 
-pub fn communication_log(_: &Settings, row: Note) -> Mapped {
+pub fn communication_log(_: &Settings, row: PatientNote) -> Mapped {
     let patient = row.resource.as_deref().and_then(|resource| resource.strip_prefix("gnuhealth.patient,"));
-    let Text { note, footer } = Text::of(row.message.as_deref());
-    let at = footer.get("at").and_then(instant_of).or(row.create_date.and_then(|at| at.instant()));
-    let direction = footer.get("direction").and_then(CommunicationDirection::of);
+    let said = note(row.message.as_deref());
+    let at = said.get("at").and_then(instant_of).or(row.create_date.and_then(|at| at.instant()));
+    let direction = said.get("direction").and_then(CommunicationDirection::of);
     shown(Record::CommunicationLog(records::CommunicationLog {
         id: row.id.to_string(),
         patient: patient.ok_or("it is about no patient")?.to_owned(),
-        note: note.unwrap_or_default(),
-        mode: footer.get("mode").and_then(CommunicationMode::of).unwrap_or(CommunicationMode::None),
+        mode: said.get("mode").and_then(CommunicationMode::of).unwrap_or(CommunicationMode::None),
+        note: said.text.unwrap_or_default(),
         direction: direction.unwrap_or(CommunicationDirection::Sent),
         occurred_at: at.ok_or("it has no date")?,
         extra: Vec::new(),
@@ -389,7 +387,7 @@ pub fn charge(_: &Settings, row: Invoice) -> Mapped {
 
 pub fn payment(_: &Settings, row: PaymentLine) -> Mapped {
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
-    let Text { note, footer } = Text::of(row.entry.description.as_deref());
+    let said = note(row.entry.description.as_deref());
     // Money that went back stands on the other side.
     let amount = match row.credit.exact() {
         Some(0) => format!("-{}", plain(&row.debit)?),
@@ -405,11 +403,11 @@ pub fn payment(_: &Settings, row: PaymentLine) -> Mapped {
         claim: None,
         payment_plan: None,
         insurance_plan: None,
-        payment_type: footer.id("type"),
+        payment_type: said.id("type"),
         amount: Money { amount, currency },
         paid_at: row.date.map(|date| date.text()),
-        transaction_id: footer.get("transaction").map(str::to_owned),
-        description: note,
+        transaction_id: said.get("transaction").map(str::to_owned),
+        description: said.text,
         charge_splits: Vec::new(),
         provider_splits: Vec::new(),
         extra: Vec::new(),

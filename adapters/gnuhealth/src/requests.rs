@@ -4,7 +4,7 @@ pub mod patient;
 
 use adapter_sdk::{
     Fault,
-    footer::{self, Text},
+    notes::Note,
     records::{
         Address, Appointment, CommunicationLog, Coverage, HistoryCategory, InsurancePlan, InsuranceType,
         PatientHistoryItem, Payment, Relation,
@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    conventions::{EMPLOYER, GROUP, KEY, PAYER},
+    conventions::{EMPLOYER, GROUP, KEY, NOTES, PAYER},
     responses::{self, Invoice},
     settings::Settings,
     values::{Date, DateTime, Decimal},
@@ -114,8 +114,8 @@ pub fn by_id(model: &'static str, id: i64) -> Search {
 
 /// That a text has this write key in its footer.
 fn carries(field: &str, key: &str) -> Value {
-    let [alone, followed] = footer::patterns(key);
-    json!(["OR", [field, "like", alone], [field, "like", followed]])
+    let [alone, followed] = NOTES.searches(key).map(|text| json!([field, "like", format!("%{text}%")]));
+    json!(["OR", alone, followed])
 }
 
 /// The records whose text has this write key.
@@ -177,7 +177,7 @@ pub fn appointment(settings: &Settings, key: &str, a: &Appointment, in_free_plac
         return Err(Fault::rejected("the location has no such appointment type"));
     }
     let kind = known.map_or("outpatient", |kind| kind.kind.as_str());
-    let comments = Text::new(a.note.as_deref(), key)
+    let comments = Note::new(a.note.as_deref(), key)
         .with("type", known.map(|kind| kind.id.as_str()).filter(|id| *id != kind))
         .with("slot", in_free_place.then_some("yes"))
         .with("patient-confirmed", a.patient_confirmed.then_some("yes"));
@@ -185,7 +185,7 @@ pub fn appointment(settings: &Settings, key: &str, a: &Appointment, in_free_plac
         "patient": required(&a.patient, "a patient")?, "healthprof": number(&a.provider),
         "institution": settings.institution(), "state": "confirmed", "urgency": "a", "appointment_type": kind,
         "appointment_date": DateTime::at(a.start), "appointment_date_end": DateTime::at(a.end),
-        "comments": comments.to_string(),
+        "comments": NOTES.written(&comments),
     }))
 }
 
@@ -242,7 +242,7 @@ pub fn insurer(key: &str, plan: &InsurancePlan, place: &Place) -> Value {
 pub fn insurance(key: &str, c: &Coverage, party: i64, company: i64, plan: Option<i64>) -> Result<Value, Fault> {
     let number = c.subscriber_number.as_deref().filter(|number| !number.is_empty());
     let number = number.ok_or_else(|| Fault::rejected("the EHR needs the number of the subscriber"))?;
-    let notes = Text::new(None, key)
+    let notes = Note::new(None, key)
         .with("relation", Some(c.relation.word()).filter(|_| c.relation != Relation::Oneself))
         .with("priority", c.priority.map(|priority| priority.to_string()).as_deref())
         .with("subscriber", c.subscriber.as_deref())
@@ -252,13 +252,13 @@ pub fn insurance(key: &str, c: &Coverage, party: i64, company: i64, plan: Option
     Ok(json!({
         "party": party, "company": company, "plan_id": plan, "number": number, "insurance_type": "private",
         "member_since": c.effective_date.as_deref().and_then(Date::of),
-        "member_exp": c.expiration_date.as_deref().and_then(Date::of), "notes": notes.to_string(),
+        "member_exp": c.expiration_date.as_deref().and_then(Date::of), "notes": NOTES.written(&notes),
     }))
 }
 
 /// A new entry of a patient's history, about one of its catalogue.
-pub fn new_history(item: &PatientHistoryItem, entry: i64, text: &Text) -> Result<Value, Fault> {
-    let (patient, text) = (existing(&item.patient, "patient")?, text.to_string());
+pub fn new_history(item: &PatientHistoryItem, entry: i64, note: &Note) -> Result<Value, Fault> {
+    let (patient, text) = (existing(&item.patient, "patient")?, NOTES.written(note));
     let mut values = object(match item.category {
         HistoryCategory::Medications => json!({"patient": patient, "medicament": entry, "notes": text}),
         category => {
@@ -271,8 +271,8 @@ pub fn new_history(item: &PatientHistoryItem, entry: i64, text: &Text) -> Result
 }
 
 /// An entry staff may have ended, and said why: its state is named only where it changes. `active`: whether it applies there now.
-pub fn changed_history(item: &PatientHistoryItem, active: bool, field: &str, text: &Text) -> Value {
-    let mut values = Map::from_iter([(field.to_owned(), text.to_string().into())]);
+pub fn changed_history(item: &PatientHistoryItem, active: bool, field: &str, note: &Note) -> Value {
+    let mut values = Map::from_iter([(field.to_owned(), NOTES.written(note).into())]);
     if item.active != active {
         values.extend(state(item));
     }
@@ -290,12 +290,12 @@ fn state(item: &PatientHistoryItem) -> Map<String, Value> {
 }
 
 pub fn note(key: &str, log: &CommunicationLog) -> Result<Value, Fault> {
-    let text = Text::new(Some(&log.note), key)
+    let text = Note::new(Some(&log.note), key)
         .with("mode", Some(log.mode.word()))
         .with("direction", Some(log.direction.word()))
         .with("at", Some(&instant_text(log.occurred_at)));
     let resource = format!("gnuhealth.patient,{}", existing(&log.patient, "patient")?);
-    Ok(json!({"resource": resource, "message": text.to_string()}))
+    Ok(json!({"resource": resource, "message": NOTES.written(&text)}))
 }
 
 /// What a party still owes, the oldest first.
@@ -315,7 +315,7 @@ pub fn start_of_payment(invoice: &Invoice) -> Call {
 
 /// Pays in one step. `partial` lets an amount below what is owed pass; one above it is refused by the EHR itself.
 pub fn pay(session: i64, invoice: &Invoice, method: i64, key: &str, payment: &Payment, today: &str) -> Call {
-    let text = Text::new(None, key)
+    let text = Note::new(None, key)
         .with("type", payment.payment_type.as_deref())
         .with("transaction", payment.transaction_id.as_deref());
     let said = payment.description.as_deref().map(|said| format!("{} ", said.replace('\n', " "))).unwrap_or_default();
@@ -324,7 +324,7 @@ pub fn pay(session: i64, invoice: &Invoice, method: i64, key: &str, payment: &Pa
             "payee": invoice.party, "payees": [invoice.party], "company": invoice.company, "currency": invoice.currency.id,
             "amount": Decimal::of(payment.amount.amount.clone()), "invoice_account": invoice.account,
             "payment_method": method, "date": Date::of(payment.paid_at.as_deref().unwrap_or(today)),
-            "description": format!("{said}{text}"),
+            "description": format!("{said}{}", NOTES.written(&text)),
         },
         "ask": {"type": "partial"},
     });

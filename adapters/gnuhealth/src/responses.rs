@@ -1,11 +1,11 @@
 //! What is asked for and read of the EHR's records.
 
-use adapter_sdk::{footer::Text, mark};
+use adapter_sdk::{mark, notes::Note};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::{
-    conventions::Contact,
+    conventions::{Contact, note},
     rows::{Asked, rows},
     values::{Date, DateTime, Decimal, Flag},
 };
@@ -154,7 +154,7 @@ rows! {
         status: Option<String>,
         notes: Option<String>,
     }
-    Note [id: i64] {
+    PatientNote [id: i64] {
         /// `gnuhealth.patient,5`
         resource: Option<String>,
         message: Option<String>,
@@ -289,8 +289,8 @@ impl AppointmentRow {
         !self.is_free() && !self.is_cancelled() && !self.is("no_show")
     }
 
-    pub fn text(&self) -> Text {
-        Text::of(self.comments.as_deref())
+    pub fn note(&self) -> Note {
+        note(self.comments.as_deref())
     }
 
     /// The EHR's own stamp, which on SQLite is of whole seconds, and a mark of what we write and read.

@@ -14,9 +14,9 @@ use crate::{
     map,
     requests::{self, Search},
     responses::{
-        APPOINTMENT, AppointmentRow, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication, Note,
-        PATIENT, PartyOf, Pathology, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional,
-        TreatmentProcedure,
+        APPOINTMENT, AppointmentRow, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication,
+        PATIENT, PartyOf, Pathology, PatientNote, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode,
+        Professional, TreatmentProcedure,
     },
     rows::{Asked, fields},
     settings::Settings,
@@ -192,7 +192,10 @@ fn parts(settings: &Settings, resource: Resource) -> Vec<Part> {
             vec![part::<Condition>("gnuhealth.patient.disease"), part::<Medication>("gnuhealth.patient.medication")]
         }
         Resource::CommunicationLogs => {
-            vec![Part { domain: vec![json!(["resource", "like", "gnuhealth.patient,%"])], ..part::<Note>("ir.note") }]
+            vec![Part {
+                domain: vec![json!(["resource", "like", "gnuhealth.patient,%"])],
+                ..part::<PatientNote>("ir.note")
+            }]
         }
         Resource::ProcedureCodes => {
             vec![part::<DentalCode>("gnuhealth.dentistry.procedure"), part::<ProcedureCode>("gnuhealth.procedure")]

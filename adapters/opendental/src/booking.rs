@@ -14,7 +14,7 @@ use crate::{
     hours, map, pattern, requests,
     responses::Appointment,
     time,
-    values::NOTES,
+    values::{self, NOTES},
 };
 
 const PATH: &str = "/appointments";
@@ -110,7 +110,7 @@ pub fn note(client: &Client, _: &str, change: &AppointmentChange) -> Result<Rece
     let a = &change.appointment;
     let row = existing(client, a)?;
     if !is_noted(client, &row, change) {
-        let note = Note { text: a.note.clone(), ..NOTES.read(&row.note) };
+        let note = Note { text: a.note.as_deref().map(|text| text.trim().to_owned()), ..values::note(&row.note) };
         client.put(&path(&a.id, ""), &json!({"Note": NOTES.written(&note)}))?;
     }
     Ok(receipt(&row))
@@ -150,7 +150,7 @@ pub fn has_arrived(_: &Client, row: &Appointment, change: &AppointmentChange) ->
 }
 
 pub fn is_noted(_: &Client, row: &Appointment, change: &AppointmentChange) -> bool {
-    same_text(NOTES.read(&row.note).text.as_deref(), change.appointment.note.as_deref())
+    same_text(values::note(&row.note).text.as_deref(), change.appointment.note.as_deref())
 }
 
 pub fn is_off(_: &Client, row: &Appointment, _: &AppointmentChange) -> bool {

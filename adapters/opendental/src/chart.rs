@@ -18,7 +18,7 @@ use crate::{
         Procedure, ProcedureCode, Recall, RecallType, TreatPlan, TreatPlanAttach,
     },
     time,
-    values::{DIRECTIONS, MODES, NOTES, Num},
+    values::{self, DIRECTIONS, MODES, Num},
 };
 
 /// Prefixes of what three tables number from one.
@@ -110,7 +110,7 @@ pub fn commlog(_: &Client, log: Commlog) -> Mapped {
     shown(Record::CommunicationLog(records::CommunicationLog {
         id: id(log.commlog_num)?,
         patient: id(log.pat_num)?,
-        note: NOTES.read(&log.note).text.unwrap_or_default(),
+        note: values::note(&log.note).text.unwrap_or_default(),
         mode: MODES.meaning(&log.mode).unwrap_or(CommunicationMode::None),
         direction: DIRECTIONS.meaning(&log.sent_or_received).unwrap_or(CommunicationDirection::Sent),
         occurred_at: time::instant(&log.comm_date_time).ok_or_else(|| "it has no time".to_owned())?,

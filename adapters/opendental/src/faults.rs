@@ -7,7 +7,7 @@ use adapter_sdk::{
 };
 use serde_json::Value;
 
-use crate::values::NOTES;
+use crate::values;
 
 /// What a 400 says when it is not about the request: the office could not be reached, or not in time.
 const UNREACHED: [&str; 7] =
@@ -77,5 +77,5 @@ fn telling(sent: &Value) -> Vec<String> {
         .into_iter()
         .filter(|(name, text)| !form(name) && text.chars().count() >= 2 && !matches!(*text, "true" | "false"));
     // The key behind a note is ours; the note alone may be quoted.
-    texts.flat_map(|(_, text)| [Some(text.to_owned()), NOTES.read(text).text]).flatten().collect()
+    texts.flat_map(|(_, text)| [Some(text.to_owned()), values::note(text).text]).flatten().collect()
 }

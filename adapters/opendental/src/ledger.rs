@@ -15,7 +15,7 @@ use crate::{
         Adjustment, Aging, Definition, Fee, FeeSched, InsPlan, InsSub, PatPlan, Patient, PaySplit, Payment, Procedure,
     },
     time,
-    values::{NOTES, Num, RELATIONSHIPS, TRANSACTION},
+    values::{self, Num, RELATIONSHIPS, TRANSACTION},
 };
 
 pub fn fee_schedule(_: &Client, schedule: FeeSched) -> Mapped {
@@ -55,7 +55,7 @@ pub fn insurance_plan(client: &Client, plan: InsPlan) -> Mapped {
         extra: extra([
             ("hidden", plan.is_hidden.0.then(|| "true".into())),
             ("medical", plan.is_medical.0.then(|| "true".into())),
-            ("note", NOTES.read(&plan.plan_note).text),
+            ("note", values::note(&plan.plan_note).text),
         ]),
     }))
 }
@@ -137,7 +137,7 @@ pub fn payment(client: &Client, paid: Payment) -> Mapped {
     let parts = |of: fn(&PaySplit) -> Num| sums(&splits, of, &client.settings.currency);
     let (charge_splits, provider_splits) = (parts(|split| split.proc_num), parts(|split| split.prov_num));
     let only = |parts: &[records::Split]| if let [one] = parts { Some(one.id.clone()) } else { None };
-    let note = NOTES.read(&paid.pay_note);
+    let note = values::note(&paid.pay_note);
     shown(Record::Payment(records::Payment {
         id: key,
         patient: paid.pat_num.id(),
@@ -177,7 +177,7 @@ pub fn adjustments(client: &Client, patient: Patient) -> Mapped {
         return Ok(Shown::Nothing);
     }
     let adjustment = |row: &Adjustment| {
-        let note = NOTES.read(&row.adj_note);
+        let note = values::note(&row.adj_note);
         Ok(Record::Adjustment(records::Adjustment {
             id: id(row.adj_num)?,
             patient: row.pat_num.id(),

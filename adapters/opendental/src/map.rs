@@ -12,7 +12,7 @@ use crate::{
     pattern,
     responses::{Appointment, AppointmentType, Operatory, Patient, Provider},
     time,
-    values::{GENDERS, NOTES, Num, Text},
+    values::{self, GENDERS, Num, Text},
 };
 
 const DAY: i64 = 86_400;
@@ -132,7 +132,7 @@ pub fn span(row: &Appointment) -> Option<(i64, i64)> {
 /// None without a time.
 pub fn visit(client: &Client, a: &Appointment) -> Option<records::Appointment> {
     let (start, end) = span(a)?;
-    let note = NOTES.read(&a.note);
+    let note = values::note(&a.note);
     let (text, reason) = if is_off(a) { without_reason(note.text) } else { (note.text, None) };
     Some(records::Appointment {
         id: a.apt_num.id()?,

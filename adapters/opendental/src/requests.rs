@@ -323,7 +323,7 @@ fn is_zip(text: &str) -> bool {
 
 /// A note with the key behind it, and of a payment its transaction.
 fn noted(text: Option<&str>, key: &str, transaction: Option<&str>) -> Value {
-    NOTES.written(&Note::new(text, key).with(TRANSACTION, transaction)).into()
+    NOTES.written(&Note::new(text.map(str::trim), key).with(TRANSACTION, transaction)).into()
 }
 
 /// A foreign id as the number it is.

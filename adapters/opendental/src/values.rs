@@ -3,7 +3,7 @@
 
 use adapter_sdk::{
     Receipt,
-    notes::Style,
+    notes::{Note, Style},
     records::{CommunicationDirection, CommunicationMode, Gender, Relation},
     vocabulary::Vocabulary,
 };
@@ -13,6 +13,11 @@ use serde_json::Value;
 /// Where write keys are kept: at the end of a note, of which the EHR gives line breaks back as spaces. The API has no field for them, and
 /// without them a reply that was lost cannot be told from an entry staff made. They are taken out of whatever is shown.
 pub const NOTES: Style = Style { gap: " ", begin: "[ref:", between: " ", equals: ":" };
+/// A note taken apart, whatever white space the EHR shows around it.
+pub fn note(text: &str) -> Note {
+    NOTES.read(text.trim())
+}
+
 /// The name of the identifier of a payment's transaction at its processor.
 pub const TRANSACTION: &str = "tx";
 

@@ -3,9 +3,9 @@
 //!
 //! Above that stand layers, each of which can be left out: [`tables::Tables`] is an adapter by tables of what can be read ([`streams`])
 //! and written ([`writes`]), with the cursors of [`pass`] and the page rules of [`pages`]; [`settings`] are typed; [`json`] makes records of
-//! an EHR's JSON, and [`fields`] tables of its names; [`redact`] takes patient data out of an EHR's words; [`notes`] and
-//! [`footer`] keep write keys where an EHR has no field for them; [`session`] judges what comes through the [`gate`]; [`money`],
-//! [`time`], [`clock`], [`language`] and [`vocabulary`] have the rules for what EHRs write in ways of their own.
+//! an EHR's JSON, and [`fields`] tables of its names; [`redact`] takes patient data out of an EHR's words; [`notes`] keeps write keys
+//! where an EHR has no field for them; [`session`] judges what comes through the [`gate`]; [`money`], [`time`], [`clock`], [`language`] and
+//! [`vocabulary`] have the rules for what EHRs write in ways of their own.
 //!
 //! And beside them what more than one EHR needs: [`spans`] looks whether a time is taken, [`steps`] judges writes of several steps,
 //! [`limits`] says what the host refuses in a record, [`mark`] tells versions apart.
@@ -48,7 +48,6 @@ pub mod clock;
 pub mod config;
 mod fault;
 pub mod fields;
-pub mod footer;
 pub mod gate;
 pub mod http;
 pub mod json;

@@ -14,9 +14,13 @@
 //! assert_eq!(read.get("tx"), Some("a 1"));
 //! ```
 
-use crate::http::{decode, encode};
+use crate::{
+    http::{decode, encode},
+    limits,
+};
 
-/// How a mark is written, always with `]` at its end. Keys and values in it are percent-encoded.
+/// How a mark is written, always with `]` at its end: behind the text, or as a line of its own, such as `[practice-sync ps-7-12; mode=phone]`.
+/// Keys and values in it are percent-encoded.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     /// Stands between the text and the mark.
@@ -46,13 +50,15 @@ const NO_KEY: &str = "-";
 impl Style {
     /// What stands before the last mark and behind it, and what is in it. A note without one is all text.
     pub fn read(&self, note: &str) -> Note {
-        let marked = note.rsplit_once(self.begin).and_then(|(before, rest)| Some((before, rest.split_once(']')?)));
-        let Some((before, (mark, after))) = marked else { return Note { text: some(note), ..Note::default() } };
+        let last = |(at, begin): (usize, &str)| Some((&note[..at], note[at + begin.len()..].split_once(']')?));
+        let Some((before, (mark, after))) = note.rmatch_indices(self.begin).find_map(last) else {
+            return Note { text: some(note), ..Note::default() };
+        };
         let parts: Vec<&str> = mark.split(self.between).collect();
         let first = parts.iter().skip(1).position(|part| part.contains(self.equals)).map_or(parts.len(), |n| n + 1);
         let (key, pairs) = (parts[..first].join(self.between), &parts[first..]);
         let pairs = pairs.iter().filter_map(|part| part.split_once(self.equals));
-        let around = [before.trim(), after.trim()].into_iter().filter(|part| !part.is_empty());
+        let around = [before.trim_end(), after.trim()].into_iter().filter(|part| !part.is_empty());
         Note {
             text: some(&around.collect::<Vec<_>>().join("\n")),
             key: Some(key).filter(|key| key != NO_KEY).map(|key| decode(&key)),
@@ -62,7 +68,7 @@ impl Style {
 
     /// The note as the EHR keeps it: the text alone where there is nothing to mark it with.
     pub fn written(&self, note: &Note) -> String {
-        let text = note.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        let text = note.text.as_deref().filter(|text| !text.trim().is_empty());
         let mark = match (&note.key, note.pairs.as_slice()) {
             (None, []) => return text.unwrap_or_default().to_owned(),
             (key, pairs) => {
@@ -78,12 +84,13 @@ impl Style {
 
     /// Whether the write with this key made the record.
     pub fn carries(&self, note: &str, key: &str) -> bool {
-        self.read(note).key.as_deref() == Some(key)
+        self.read(note).carries(key)
     }
 
     /// Texts to search for: each note with this key contains one of them, and hardly any other does.
     pub fn searches(&self, key: &str) -> [String; 2] {
-        ["]", self.between].map(|end| format!("{}{}{}", self.begin, encode(key), end))
+        let goes_on = self.between.chars().take(1).collect();
+        ["]".to_owned(), goes_on].map(|end| format!("{}{}{end}", self.begin, encode(key)))
     }
 }
 
@@ -95,14 +102,29 @@ impl Note {
 
     /// With another value, or without one, under this name.
     pub fn with(mut self, name: &str, value: Option<&str>) -> Note {
+        self.set(name, value);
+        self
+    }
+
+    /// Sets a value, or takes it away.
+    pub fn set(&mut self, name: &str, value: Option<&str>) {
         self.pairs.retain(|(held, _)| held != name);
         self.pairs.extend(value.map(|value| (name.to_owned(), value.to_owned())));
-        self
+    }
+
+    /// Whether the write with this key made the record.
+    pub fn carries(&self, key: &str) -> bool {
+        self.key.as_deref() == Some(key)
     }
 
     /// The value of this name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of this name, where it can be an id: staff can write anything.
+    pub fn id(&self, name: &str) -> Option<String> {
+        self.get(name).filter(|id| limits::is_id(id)).map(str::to_owned)
     }
 }
 
@@ -112,7 +134,7 @@ pub fn same_text(one: Option<&str>, other: Option<&str>) -> bool {
 }
 
 fn some(text: &str) -> Option<String> {
-    Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned)
+    Some(text).filter(|text| !text.trim().is_empty()).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -140,6 +162,12 @@ mod tests {
         assert_eq!(LINE.written(&keyless), "[practice-sync -; mode=mail]");
         assert_eq!(LINE.read("[practice-sync -; mode=mail]"), keyless);
         assert_eq!(LINE.written(&keyless.with("mode", None)), "");
+        let at = Note::new(Some("note"), "ps-7-12").with("at", Some("2026-12-01T10:00:00Z"));
+        assert_eq!(LINE.written(&at), "note\n\n[practice-sync ps-7-12; at=2026-12-01T10%3A00%3A00Z]");
+        let replaced =
+            LINE.read("[practice-sync ps-1; slot=yes; mode=text]").with("slot", None).with("mode", Some("mail"));
+        assert_eq!(LINE.written(&replaced), "[practice-sync ps-1; mode=mail]");
+        assert_eq!(LINE.written(&Note::new(None, "a b%")), "[practice-sync a%20b%25]");
     }
 
     #[test]
@@ -150,6 +178,12 @@ mod tests {
         let below = LINE.read("above\n\n[practice-sync ps-1]\nbelow");
         assert_eq!((below.text.as_deref(), below.key.as_deref()), (Some("above\nbelow"), Some("ps-1")));
         assert_eq!(SHORT.read("Called [ref:k-1]\r\nwants later").text.as_deref(), Some("Called\nwants later"));
+        let line = LINE.read("by card [practice-sync ps-1]");
+        assert_eq!((line.text.as_deref(), line.key.as_deref()), (Some("by card"), Some("ps-1")));
+        // One that staff begin and do not end hides none before it.
+        let begun = LINE.read("[practice-sync ps-1]\nsee [practice-sync ");
+        assert_eq!((begun.text.as_deref(), begun.key.as_deref()), (Some("see [practice-sync"), Some("ps-1")));
+        assert_eq!(LINE.read("[practice-sync ps-1"), Note { text: some("[practice-sync ps-1"), ..Note::default() });
         // A mark with a space in its key is somebody's, and read as it stands.
         assert_eq!(SHORT.read("[ref: invoice 12]").key.as_deref(), Some(" invoice 12"));
     }
@@ -162,7 +196,7 @@ mod tests {
             assert_eq!(SHORT.carries(note, "k-1"), carries, "{note}");
             assert_eq!(SHORT.searches("k-1").iter().any(|text| note.contains(text)), carries, "{note}");
         }
-        assert_eq!(LINE.searches("k-1"), ["[practice-sync k-1]", "[practice-sync k-1; "]);
+        assert_eq!(LINE.searches("k-1"), ["[practice-sync k-1]", "[practice-sync k-1;"]);
         assert!(
             same_text(Some("a  b\r\nc"), Some("a b c")) && same_text(None, Some(" ")) && !same_text(None, Some("a"))
         );
