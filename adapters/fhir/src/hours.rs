@@ -2,14 +2,14 @@
 
 use adapter_sdk::{
     mark,
-    records::{HourKind, WorkingHour},
+    records::WorkingHour,
+    time::{date_of, date_text},
 };
 
 use crate::{
     map::known_type,
     responses::{Schedule, Slot},
     settings::Settings,
-    time::next_date,
 };
 
 /// A stretch of time somebody works, and the appointment types it is for; none means all.
@@ -71,14 +71,11 @@ pub fn hours(
                     operatory: (*room).clone(),
                     begin_time: begin.clone(),
                     end_time: end.clone(),
-                    days: Vec::new(),
                     specific_date: Some(date.clone()),
-                    recurrence: None,
-                    kind: HourKind::WorkingHour,
                     appointment_types: stretch.types.clone(),
                     label: schedule.comment.clone(),
                     active: true,
-                    extra: Vec::new(),
+                    ..WorkingHour::default()
                 });
             }
         }
@@ -96,15 +93,12 @@ fn suffix(types: &[String]) -> String {
 
 /// A stretch of local time as dates with times of day.
 fn days(start: &str, end: &str) -> Vec<(String, String, String)> {
-    let parts = |text: &str| Some((text.get(..10)?.to_owned(), text.get(11..16)?.to_owned()));
-    let (Some((mut date, mut begin)), Some((last, end))) = (parts(start), parts(end)) else { return Vec::new() };
-    let mut days = Vec::new();
-    while date < last {
-        let Some(next) = next_date(&date) else { return days };
-        days.push((std::mem::replace(&mut date, next), std::mem::replace(&mut begin, "00:00".into()), "24:00".into()));
-    }
-    if begin < end {
-        days.push((date, begin, end));
-    }
-    days
+    let parts = |text: &str| Some((date_of(text.get(..10)?)?, text.get(11..16)?.to_owned()));
+    let (Some((first, begin)), Some((last, end))) = (parts(start), parts(end)) else { return Vec::new() };
+    let day = |day: i64| {
+        let begin = if day == first { &begin } else { "00:00" };
+        let end = if day == last { &end } else { "24:00" };
+        (begin < end).then(|| (date_text(day), begin.to_owned(), end.to_owned()))
+    };
+    (first..=last).filter_map(day).collect()
 }

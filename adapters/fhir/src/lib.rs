@@ -18,7 +18,6 @@ pub mod revision;
 pub mod settings;
 pub mod slots;
 pub mod streams;
-pub mod time;
 pub mod walk;
 pub mod writes;
 

@@ -7,8 +7,9 @@ pub mod money;
 pub mod talk;
 
 use adapter_sdk::{
-    Record, limits,
-    records::{self, ExtraValue, Gender},
+    Record, clock, limits,
+    records::{self, ExtraValue},
+    time::{instant_of, is_date, is_instant},
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -19,7 +20,6 @@ use crate::{
         Patient, Practitioner,
     },
     settings::{self, Settings},
-    time::{instant_of, is_date, is_instant},
 };
 
 /// System of the US provider number.
@@ -80,7 +80,8 @@ pub fn patient_record(resource: Value) -> Result<records::Patient, Unmapped> {
         middle_name,
         last_name,
         date_of_birth: p.birth_date.filter(|date| is_date(date)),
-        gender: p.gender.and_then(|g| gender(&g)),
+        // Those of the contract's words that it knows.
+        gender: p.gender.and_then(|word| serde_json::from_value(word.into()).ok()),
         email: telecom("email", &[]),
         cell_phone,
         home_phone,
@@ -210,15 +211,6 @@ pub fn write_key(identifiers: &[Identifier], settings: &Settings) -> Option<Stri
     identifiers.iter().filter(ours).find(created).and_then(|i| i.value.clone())
 }
 
-fn gender(code: &str) -> Option<Gender> {
-    match code {
-        "male" => Some(Gender::Male),
-        "female" => Some(Gender::Female),
-        "other" => Some(Gender::Other),
-        _ => None,
-    }
-}
-
 /// Where the name stands somebody goes by officially; never an old one where there is another.
 pub fn main_name(names: &[HumanName]) -> Option<usize> {
     let rank = |at: &usize| match names[*at].usage.as_deref() {
@@ -277,6 +269,12 @@ pub fn address(a: &Address) -> records::Address {
         postal_code: a.postal_code.clone(),
         country: a.country.clone().filter(|c| c.len() == 2),
     }
+}
+
+/// An instant; of a whole date the beginning of its day in the practice.
+fn instant_or_date(text: &str) -> Option<i64> {
+    let midnight = |date: &str| clock::first_instant(&format!("{date}T00:00:00")).filter(|at| is_instant(*at));
+    instant_of(text).or_else(|| Some(text).filter(|text| is_date(text)).and_then(midnight))
 }
 
 fn has_code(identifier: &Identifier, code: &str) -> bool {

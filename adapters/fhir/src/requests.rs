@@ -8,10 +8,14 @@ pub mod money;
 pub mod patient;
 pub mod talk;
 
-use adapter_sdk::{http::encode, records};
+use adapter_sdk::{
+    http::{self, encode},
+    records,
+    time::instant_text,
+};
 use serde_json::{Value, json};
 
-use crate::{settings::Settings, time::instant_text};
+use crate::settings::Settings;
 
 pub const MEDIA_TYPE: &str = "application/fhir+json";
 /// No appointment is longer, in seconds: bounds the search for what overlaps.
@@ -23,8 +27,7 @@ pub fn read(resource_type: &str, id: &str) -> String {
 
 /// A search: a path with its query.
 pub fn search(resource_type: &str, parameters: &[(&str, String)]) -> String {
-    let pairs: Vec<String> = parameters.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
-    format!("/{resource_type}?{}", pairs.join("&"))
+    format!("/{resource_type}?{}", http::form(parameters))
 }
 
 pub fn rooms(site: Option<&str>) -> String {
@@ -51,7 +54,7 @@ pub fn by_key(resource_type: &str, settings: &Settings, write_key: &str) -> Stri
 
 /// For `If-None-Exist`.
 pub fn condition(settings: &Settings, write_key: &str) -> String {
-    format!("identifier={}", encode(&settings.token(write_key)))
+    http::form(&[("identifier", settings.token(write_key))])
 }
 
 /// The slots of schedules that start from `from` on and before `until`.

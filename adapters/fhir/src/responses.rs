@@ -19,11 +19,10 @@ macro_rules! elements {
 mod elements;
 pub mod filed;
 
-use adapter_sdk::spans::Span;
+use adapter_sdk::{spans::Span, time::instant_of};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::time::instant_of;
 use elements::texts;
 pub use elements::{Address, CodeableConcept, Coding, Extension, Identifier, Meta, Money, Period, Reference};
 

@@ -107,7 +107,7 @@ fn create_plan(settings: &Settings, key: &str, plan: &InsurancePlan) -> Result<R
 /// What is gone carries no key; that it is gone is what was wanted.
 fn deleted(id: &str) -> Result<Option<Receipt>, Fault> {
     let gone = client::read("Coverage", id)?.is_none();
-    Ok(gone.then(|| Receipt { id: id.to_owned(), version: None }))
+    Ok(gone.then(|| Receipt::of(id)))
 }
 
 fn disable_alert(settings: &Settings, key: &str, alert: &PatientAlert) -> Result<Receipt, Fault> {

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Serialize, de::DeserializeOwned};
 
 pub use crate::bindings::practice_sync::ehr::http::{Error, Header, Method, Request, Response};
-use crate::{Fault, clock, gate, time};
+use crate::{Fault, clock, gate, records::Instant, time};
 
 /// Sends one request as it is. The deadline is the call's.
 pub fn request(request: &Request) -> Result<Response, Error> {
@@ -194,6 +194,11 @@ impl Response {
     /// The first value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|held| held.name.eq_ignore_ascii_case(name)).map(|held| held.value.as_str())
+    }
+
+    /// What the EHR's clock shows, where the answer says it.
+    pub fn now(&self) -> Option<Instant> {
+        self.header("date").and_then(time::http_date)
     }
 
     /// The body of an answer to a read. An answer that cannot be understood is worth another attempt.

@@ -116,8 +116,8 @@ impl SkippedRecord {
 
 impl Receipt {
     /// Of a record of which the EHR names no version.
-    pub fn of(id: impl Into<String>) -> Receipt {
-        Receipt { id: id.into(), version: None }
+    pub fn of(id: impl ToString) -> Receipt {
+        Receipt { id: id.to_string(), version: None }
     }
 }
 

@@ -3,11 +3,10 @@
 use adapter_sdk::{Record, limits, records};
 use serde_json::{Map, Value, json};
 
-use super::{Unmapped, read};
+use super::{Unmapped, instant_or_date, read};
 use crate::{
     responses::filed::{Answered, Question, Questionnaire, QuestionnaireResponse},
     settings::Settings,
-    time::instant_or_date,
 };
 
 /// Questions inside of questions.

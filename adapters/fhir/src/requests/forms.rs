@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use adapter_sdk::records;
+use adapter_sdk::{records, time::instant_text};
 use serde_json::{Map, Value, json};
 
 use super::{given, key_identifier, reference};
 use crate::{
     responses::filed::{Question, Questionnaire},
     settings::Settings,
-    time::instant_text,
 };
 
 /// `questionnaire` is the form that was answered.

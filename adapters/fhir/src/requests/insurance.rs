@@ -9,11 +9,11 @@ use super::{
     reference,
 };
 use crate::{
-    map::insurance::{CLASSES, PAYER, RELATIONS},
+    map::insurance::{CLASSES, PAYER, RELATIONS, RELATIONSHIPS},
     settings::{Plans, Settings},
 };
 
-const RELATIONSHIPS: &str = "http://terminology.hl7.org/CodeSystem/subscriber-relationship";
+const SUBSCRIBER_RELATIONSHIPS: &str = "http://terminology.hl7.org/CodeSystem/subscriber-relationship";
 const ORGANIZATIONS: &str = "http://terminology.hl7.org/CodeSystem/organization-type";
 
 pub fn plan(settings: &Settings, write_key: &str, plan: &records::InsurancePlan) -> Value {
@@ -105,13 +105,8 @@ fn contained(c: &records::Coverage) -> Option<Value> {
 
 /// In the standard's words, and where those are too few in ours too.
 fn relationship(relation: Relation) -> Value {
-    let word = relation.word();
-    let standard = match relation {
-        Relation::Oneself | Relation::Spouse | Relation::Child => word,
-        Relation::LifePartner => "common",
-        Relation::InjuredPlaintiff => "injured",
-        _ => "other",
-    };
-    let ours = (standard == "other" && relation != Relation::Other).then(|| json!({"system": RELATIONS, "code": word}));
-    json!({"coding": [{"system": RELATIONSHIPS, "code": standard}, ours]})
+    let standard = RELATIONSHIPS.word(relation);
+    let ours = standard.is_none() && relation != Relation::Other;
+    let ours = ours.then(|| json!({"system": RELATIONS, "code": relation.word()}));
+    json!({"coding": [{"system": SUBSCRIBER_RELATIONSHIPS, "code": standard.unwrap_or("other")}, ours]})
 }

@@ -1,10 +1,10 @@
 //! A payment: a notice about a patient, with the payment itself inside.
 
-use adapter_sdk::{json, records};
+use adapter_sdk::{json, records, time::instant_text};
 use serde_json::{Number, Value, json};
 
 use super::{given, key_identifier, reference};
-use crate::{settings::Settings, time::instant_text};
+use crate::settings::Settings;
 
 /// The fields of a payment that a notice has a place for.
 const KEPT: [&str; 7] = ["id", "patient", "provider", "amount", "paid_at", "transaction_id", "description"];

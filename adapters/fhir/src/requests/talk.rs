@@ -1,10 +1,13 @@
 //! Alerts and entries of the communication log.
 
-use adapter_sdk::records;
+use adapter_sdk::{
+    records::{self, CommunicationMode},
+    time::instant_text,
+};
 use serde_json::{Value, json};
 
 use super::{given, key_identifier, reference};
-use crate::{map::talk::MODES, settings::Settings, time::instant_text};
+use crate::{map::talk::MODES, settings::Settings};
 
 const PARTICIPATION_MODES: &str = "http://terminology.hl7.org/CodeSystem/v3-ParticipationMode";
 
@@ -27,10 +30,8 @@ pub fn disable(flag: &mut Value, at: i64) {
 
 pub fn communication(settings: &Settings, write_key: &str, log: &records::CommunicationLog) -> Value {
     let patient = reference("Patient", &log.patient);
-    let medium = MODES.into_iter().find(|(mode, _)| *mode == log.mode).map(|(mode, code)| {
-        let coding = code.map(|code| json!({"system": PARTICIPATION_MODES, "code": code}));
-        json!({"coding": [coding], "text": mode.word()})
-    });
+    let coding = MODES.word(log.mode).map(|code| json!({"system": PARTICIPATION_MODES, "code": code}));
+    let medium = (log.mode != CommunicationMode::None).then(|| json!({"coding": [coding], "text": log.mode.word()}));
     let received = log.direction == records::CommunicationDirection::Received;
     let (theirs, ours) = if received { ("sender", "received") } else { ("recipient", "sent") };
     let mut resource = given(json!({

@@ -1,10 +1,10 @@
 //! Working hours of slots.
 
+use adapter_sdk::time::instant_of;
 use fhir_adapter::{
     hours::{Stretch, hours, stretches},
     responses::{Schedule, Slot},
     settings::Settings,
-    time::instant_of,
 };
 use serde_json::json;
 

@@ -10,7 +10,6 @@ mod history;
 mod hours;
 mod paging;
 mod patients;
-mod time;
 
 use adapter_sdk::testing::Host;
 use fhir_adapter::settings::Settings;
