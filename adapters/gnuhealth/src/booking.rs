@@ -61,7 +61,7 @@ pub fn find_changed(settings: &Settings, kind: Change, change: &AppointmentChang
     let row = client::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id))?;
     Ok(match row {
         Some(row) => values_of(settings, kind, &row, change).is_empty().then(|| receipt_of(&row)),
-        None => (kind == Change::Cancel).then(|| client::receipt(&change.appointment.id)),
+        None => (kind == Change::Cancel).then(|| Receipt::of(&change.appointment.id)),
     })
 }
 
@@ -78,7 +78,7 @@ pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> 
     let Some(row) = rows.iter().find(|row| row.id == id) else {
         // What staff deleted is as cancelled as it was to be.
         return if kind == Change::Cancel {
-            Ok(client::receipt(&a.id))
+            Ok(Receipt::of(&a.id))
         } else {
             Err(Fault::rejected("the EHR no longer has the appointment"))
         };

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    client::{self, receipt},
+    client,
     conventions::note,
     patients,
     requests::{self, Place},
@@ -45,7 +45,7 @@ impl Keyed {
     }
 
     pub fn made(&self, key: &str) -> Result<Option<Receipt>, Fault> {
-        Ok(self.find(key)?.map(receipt))
+        Ok(self.find(key)?.map(Receipt::of))
     }
 
     fn read(&self, id: i64) -> Result<Option<Value>, Fault> {
@@ -54,7 +54,7 @@ impl Keyed {
 }
 
 pub fn create_note(_: &Settings, key: &str, log: &CommunicationLog) -> Result<Receipt, Fault> {
-    client::create(NOTE, &requests::note(key, log)?).map(receipt)
+    client::create(NOTE, &requests::note(key, log)?).map(Receipt::of)
 }
 
 pub fn create_plan(settings: &Settings, key: &str, plan: &InsurancePlan) -> Result<Receipt, Fault> {
@@ -73,7 +73,7 @@ pub fn find_plan(key: &str) -> Result<Option<Receipt>, Fault> {
 }
 
 fn plan_receipt(id: i64) -> Receipt {
-    receipt(format!("party.party,{id}"))
+    Receipt::of(format!("party.party,{id}"))
 }
 
 pub fn create_coverage(_: &Settings, key: &str, coverage: &Coverage) -> Result<Receipt, Fault> {
@@ -87,18 +87,18 @@ pub fn create_coverage(_: &Settings, key: &str, coverage: &Coverage) -> Result<R
         ("party.party", company) => (company, None),
         _ => return Err(unknown()),
     };
-    client::create(INSURANCE, &requests::insurance(key, coverage, party, company, plan)?).map(receipt)
+    client::create(INSURANCE, &requests::insurance(key, coverage, party, company, plan)?).map(Receipt::of)
 }
 
 /// What staff have deleted already is as gone as it was to be.
 pub fn delete_coverage(id: &str) -> Result<Receipt, Fault> {
     let number = requests::existing(id, "coverage")?;
-    client::write(&requests::delete(INSURANCE, &[number])).map(|_| receipt(number))
+    client::write(&requests::delete(INSURANCE, &[number])).map(|_| Receipt::of(number))
 }
 
 pub fn find_deleted_coverage(id: &str) -> Result<Option<Receipt>, Fault> {
     let number = requests::existing(id, "coverage")?;
-    Ok(INSURANCES.read(number)?.is_none().then(|| receipt(number)))
+    Ok(INSURANCES.read(number)?.is_none().then(|| Receipt::of(number)))
 }
 
 /// A new entry of the history, or one as it should be.
@@ -150,7 +150,7 @@ fn catalogue_of(category: HistoryCategory) -> &'static str {
 }
 
 fn history_receipt(model: &str, id: i64) -> Receipt {
-    receipt(format!("{model},{id}"))
+    Receipt::of(format!("{model},{id}"))
 }
 
 pub fn party_of(patient: &str) -> Result<i64, Fault> {

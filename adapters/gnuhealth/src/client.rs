@@ -1,9 +1,9 @@
 //! Calls of the EHR's JSON-RPC. The host adds the session to each of them.
 
 use adapter_sdk::{
-    Fault, Receipt,
+    Fault,
     http::{self, Response},
-    time::http_date,
+    json::typed,
     warn,
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -14,6 +14,8 @@ use crate::{
     requests::{self, Call, Search},
     rows::{Asked, fields},
 };
+
+const UNEXPECTED: &str = "the EHR's answer is not as expected";
 
 /// Rows, and the EHR's time.
 pub struct Found {
@@ -32,15 +34,14 @@ pub enum Written {
 /// Rows with these fields.
 pub fn rows(search: &Search, fields: &impl Serialize) -> Result<Found, Fault> {
     let (result, answer) = read(&search.call(fields))?;
-    let now = answer.header("date").and_then(http_date);
-    Ok(Found { rows: serde_json::from_value(result).map_err(|_| unexpected())?, now })
+    Ok(Found { rows: serde_json::from_value(result).map_err(|_| unexpected())?, now: answer.now() })
 }
 
 pub fn search<T: DeserializeOwned + Asked>(asked: &Search) -> Result<Vec<T>, Fault> {
     let rows = rows(asked, &fields::<T>())?.rows;
     // The rows are ours to judge one by one only where their form is: a field that is missing is missing in all.
-    let rows: Result<Vec<T>, _> = rows.into_iter().map(serde_json::from_value).collect();
-    rows.map_err(|e| Fault::retry_later(shape(&e), None))
+    let rows: Result<Vec<T>, String> = rows.into_iter().map(typed).collect();
+    rows.map_err(|why| Fault::retry_later(format!("a record of the EHR is not as expected: {why}"), None))
 }
 
 /// The first row of a search.
@@ -79,11 +80,6 @@ pub fn write_over(model: &str, id: i64, timestamp: Option<&str>, values: &Value)
     }
 }
 
-/// What proves a record whose version nobody asks for.
-pub fn receipt(id: impl ToString) -> Receipt {
-    Receipt { id: id.to_string(), version: None }
-}
-
 /// Something that may as well fail: said in the log, without the EHR's words.
 pub fn attempt(what: &str, call: &Call) {
     if write(call).is_err() {
@@ -107,16 +103,10 @@ fn answered(call: &Call, reads: bool) -> Result<(Result<Value, Refusal>, Respons
     match body.get_mut("error").map(Value::take) {
         Some(error) => Ok((Err(Refusal::of(&error)), answer)),
         None if body.get("result").is_some() => Ok((Ok(body["result"].take()), answer)),
-        None if reads => Err(unexpected()),
-        None => Err(Fault::unknown("the EHR's answer is not as expected")),
+        None => Err(Fault::lost(UNEXPECTED, reads)),
     }
 }
 
 pub fn unexpected() -> Fault {
-    Fault::retry_later("the EHR's answer is not as expected", None)
-}
-
-/// serde_json's messages may quote a value; its class says enough.
-fn shape(error: &serde_json::Error) -> String {
-    format!("a record of the EHR is not as expected: {:?} error", error.classify())
+    Fault::retry_later(UNEXPECTED, None)
 }

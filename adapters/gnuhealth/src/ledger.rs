@@ -25,9 +25,7 @@ pub fn pay(_: &Settings, key: &str, payment: &Payment) -> Result<Receipt, Fault>
     let invoice = settled(&invoices, payment)?;
     let session = client::ask(&requests::start_of_payment(invoice))?;
     let session = session[0].as_i64().ok_or_else(|| Fault::retry_later("the EHR begins no payment", None))?;
-    let today = clock::to_local(clock::now()).text;
-    let today = today.get(..10).unwrap_or_default();
-    client::write(&requests::pay(session, invoice, method, key, payment, today))?;
+    client::write(&requests::pay(session, invoice, method, key, payment, &clock::today()))?;
     client::attempt("ending the payment's form", &requests::end_of_payment(session, invoice));
     find(key).map_err(steps::after)?.ok_or_else(|| Fault::unknown("the EHR does not show the payment it has taken"))
 }
@@ -36,7 +34,7 @@ pub fn pay(_: &Settings, key: &str, payment: &Payment) -> Result<Receipt, Fault>
 pub fn find(key: &str) -> Result<Option<Receipt>, Fault> {
     let rows = client::search::<PaymentLine>(&requests::payments_by_key(key))?;
     let carries = |line: &&PaymentLine| note(line.entry.description.as_deref()).carries(key);
-    Ok(rows.iter().find(carries).map(|line| client::receipt(line.id)))
+    Ok(rows.iter().find(carries).map(|line| Receipt::of(line.id)))
 }
 
 /// The invoice a payment is for: the one it names, else the oldest on which so much is open.

@@ -3,18 +3,16 @@
 use adapter_sdk::{
     Record, clock, limits,
     records::{
-        self, CommunicationDirection, CommunicationMode, ExtraValue, Gender, HistoryCategory, HourKind, InsuranceType,
-        Money, ProcedureStatus, Relation,
+        self, CommunicationDirection, CommunicationMode, HistoryCategory, InsuranceType, Money, ProcedureStatus,
+        Relation, extra,
     },
-    streams::{Mapped, Shown},
-    time::{date_of, instant_of},
+    streams::{Mapped, Shown, shown},
+    time::{instant_of, is_date},
     warn,
 };
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::{
-    conventions::{self, Contact, MIDDLE, note},
+    conventions::{self, Contact, GENDERS, MIDDLE, note},
     responses::{
         AddressRow, AppointmentRow, Coded, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication,
         Membership, Pathology, PatientNote, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional,
@@ -23,15 +21,6 @@ use crate::{
     settings::{AppointmentType, Settings},
     values::Decimal,
 };
-
-fn shown(record: Record) -> Mapped {
-    Ok(record.into())
-}
-
-pub fn read<T: DeserializeOwned>(row: Value) -> Result<T, String> {
-    // Its text may quote a value.
-    serde_json::from_value(row).map_err(|e| format!("its form is not as expected: {:?} error", e.classify()))
-}
 
 pub fn patient(_: &Settings, row: PatientRow) -> Mapped {
     shown(Record::Patient(person(&row)))
@@ -46,7 +35,7 @@ pub fn person(row: &PatientRow) -> records::Patient {
         middle_name: middle,
         last_name: person.lastname.clone().unwrap_or_default(),
         date_of_birth: person.dob.map(|date| date.text()),
-        gender: gender(person.gender.as_deref()),
+        gender: person.gender.as_deref().and_then(|code| GENDERS.meaning(code)),
         email: contact(&person.contacts, Contact::Email),
         cell_phone: contact(&person.contacts, Contact::Mobile),
         home_phone: contact(&person.contacts, Contact::Home),
@@ -65,15 +54,6 @@ fn given_names(name: &str) -> (String, Option<String>) {
     match name.split_once(MIDDLE) {
         Some((first, middle)) => (first.to_owned(), Some(middle.to_owned())),
         None => (name.to_owned(), None),
-    }
-}
-
-fn gender(code: Option<&str>) -> Option<Gender> {
-    match code? {
-        "m" | "f-m" => Some(Gender::Male),
-        "f" | "m-f" => Some(Gender::Female),
-        "nb" | "other" => Some(Gender::Other),
-        _ => None,
     }
 }
 
@@ -121,7 +101,7 @@ pub fn appointment_type(kind: &AppointmentType) -> Record {
         name: kind.name.clone(),
         minutes: kind.minutes,
         bookable_online: kind.bookable_online,
-        extra: Vec::new(),
+        ..records::AppointmentType::default()
     })
 }
 
@@ -136,12 +116,8 @@ pub fn appointment(settings: &Settings, row: AppointmentRow) -> Mapped {
     let version = row.version();
     let own = |id: &&str| settings.types().iter().any(|kind| kind.id == *id);
     let kind = note.get("type").or(row.appointment_type.as_deref()).filter(own);
-    let mut extra = Vec::new();
-    for (name, value) in
-        [("number", row.name.as_deref()), ("visit_type", row.visit_type.as_deref()), ("reason", note.get("reason"))]
-    {
-        extra.extend(value.map(|value| ExtraValue::new(name, value)));
-    }
+    let reason = note.get("reason").map(str::to_owned);
+    let extra = extra([("number", row.name.clone()), ("visit_type", row.visit_type.clone()), ("reason", reason)]);
     shown(Record::Appointment(records::Appointment {
         id: row.id.to_string(),
         patient: row.patient.map(|id| id.to_string()),
@@ -169,27 +145,20 @@ pub fn working_hour(_: &Settings, row: AppointmentRow) -> Mapped {
         warn!("the free appointment {} has no end or no professional: it is no place", row.id);
         return Ok(Shown::Nothing);
     };
-    let (from, to) = (clock::to_local(start).text, clock::to_local(end).text);
-    let time = |local: &str| local.get(11..16).unwrap_or_default().to_owned();
+    let time = |at| clock::to_local(at).text.get(11..16).unwrap_or_default().to_owned();
     shown(Record::WorkingHour(records::WorkingHour {
         id: row.id.to_string(),
         provider: provider.to_string(),
-        operatory: None,
-        begin_time: time(&from),
-        end_time: time(&to),
-        days: Vec::new(),
-        specific_date: from.get(..10).map(str::to_owned),
-        recurrence: None,
-        kind: HourKind::WorkingHour,
-        appointment_types: Vec::new(),
-        label: None,
+        begin_time: time(start),
+        end_time: time(end),
+        specific_date: Some(clock::date(start)),
         active: true,
-        extra: Vec::new(),
+        ..records::WorkingHour::default()
     }))
 }
 
 pub fn pathology(_: &Settings, row: Pathology) -> Mapped {
-    let extra = row.code.clone().map(|code| ExtraValue::new("code", code)).into_iter().collect();
+    let extra = extra([("code", row.code)]);
     let id = format!("gnuhealth.pathology,{}", row.id);
     let category = category_of(&row.groups);
     shown(Record::HistoryItem(records::HistoryItem { id, category, name: row.name.unwrap_or_default(), extra }))
@@ -209,7 +178,6 @@ pub fn medicament(_: &Settings, row: Medicament) -> Mapped {
 }
 
 pub fn condition(_: &Settings, row: Condition) -> Mapped {
-    let diagnosed = row.diagnosed_date.map(|date| ExtraValue::new("diagnosed", date.text()));
     shown(Record::PatientHistoryItem(records::PatientHistoryItem {
         id: format!("gnuhealth.patient.disease,{}", row.id),
         patient: row.patient.ok_or("it has no patient")?.to_string(),
@@ -217,7 +185,7 @@ pub fn condition(_: &Settings, row: Condition) -> Mapped {
         item: format!("gnuhealth.pathology,{}", row.pathology.id),
         note: note(row.extra_info.as_deref()).text,
         active: row.is_active.0,
-        extra: diagnosed.into_iter().collect(),
+        extra: extra([("diagnosed", row.diagnosed_date.map(|date| date.text()))]),
     }))
 }
 
@@ -241,10 +209,7 @@ fn plan_of(id: String, name: Option<String>, company: &Company) -> Record {
         address: company.addresses.iter().find(|row| !row.is_empty()).map(address),
         group_number: company.identifier(conventions::GROUP),
         employer_name: company.identifier(conventions::EMPLOYER),
-        fee_schedule: None,
-        annual_max_individual: None,
-        benefit_year_renewal_month: None,
-        extra: Vec::new(),
+        ..records::InsurancePlan::default()
     })
 }
 
@@ -271,7 +236,7 @@ pub fn coverage(_: &Settings, row: Insurance) -> Mapped {
         priority: said.get("priority").and_then(|text| text.parse().ok()).filter(|rank| (1..=1_000).contains(rank)),
         subscriber: said.id("subscriber"),
         subscriber_name: said.get("subscriber-name").map(str::to_owned),
-        subscriber_date_of_birth: said.get("subscriber-born").filter(|day| date_of(day).is_some()).map(str::to_owned),
+        subscriber_date_of_birth: said.get("subscriber-born").filter(|day| is_date(day)).map(str::to_owned),
         subscriber_number: row.number,
         effective_date: row.member_since.map(|date| date.text()),
         expiration_date: row.member_exp.map(|date| date.text()),
@@ -303,8 +268,8 @@ pub fn communication_log(_: &Settings, row: PatientNote) -> Mapped {
 }
 
 fn procedure_code(id: String, code: String, description: String) -> Mapped {
-    let (category, active, extra) = (None, true, Vec::new());
-    shown(Record::ProcedureCode(records::ProcedureCode { id, code, description, category, active, extra }))
+    let active = true;
+    shown(Record::ProcedureCode(records::ProcedureCode { id, code, description, active, ..Default::default() }))
 }
 
 pub fn dental_code(_: &Settings, row: DentalCode) -> Mapped {
@@ -335,23 +300,20 @@ pub fn procedure(_: &Settings, row: TreatmentProcedure) -> Mapped {
         id: row.id.to_string(),
         patient: treatment.patient.map(|id| id.to_string()),
         provider: treatment.healthprof.map(|id| id.to_string()),
-        appointment: None,
         code: Some(row.procedure.code.unwrap_or_default()),
         name: Some(row.procedure.name.unwrap_or_default()),
         status: Some(if done { ProcedureStatus::Completed } else { ProcedureStatus::Planned }),
         teeth: row.tooth.into_iter().collect(),
         surface: Some(surface).filter(|surface| !surface.is_empty()),
-        fee: None,
         end_date: date.clone().filter(|_| done),
         start_date: date,
-        treatment_plans: Vec::new(),
-        extra: Vec::new(),
+        ..records::Procedure::default()
     }))
 }
 
 pub fn payment_type(_: &Settings, row: PaymentMethod) -> Mapped {
     let (id, name, active) = (row.id.to_string(), row.name.unwrap_or_default(), row.active.0);
-    shown(Record::PaymentType(records::PaymentType { id, name, active, extra: Vec::new() }))
+    shown(Record::PaymentType(records::PaymentType { id, name, active, ..Default::default() }))
 }
 
 /// The contract writes amounts in digits, and currencies by their codes.
@@ -374,14 +336,11 @@ pub fn charge(_: &Settings, row: Invoice) -> Mapped {
     shown(Record::Charge(records::Charge {
         id: row.id.to_string(),
         patient: Some(patient.to_string()),
-        guarantor: None,
-        provider: None,
-        procedure: None,
-        procedure_code: None,
         description: row.description.or(Some(lines.join("; ")).filter(|text| !text.is_empty())),
         fee,
         charged_at: row.invoice_date.map(|date| date.text()),
-        extra: row.number.map(|number| ExtraValue::new("number", number)).into_iter().collect(),
+        extra: extra([("number", row.number)]),
+        ..records::Charge::default()
     }))
 }
 
@@ -397,19 +356,12 @@ pub fn payment(_: &Settings, row: PaymentLine) -> Mapped {
     shown(Record::Payment(records::Payment {
         id: row.id.to_string(),
         patient: Some(patient.to_string()),
-        guarantor: None,
-        provider: None,
         charge: row.invoice_payment.map(|id| id.to_string()),
-        claim: None,
-        payment_plan: None,
-        insurance_plan: None,
         payment_type: said.id("type"),
         amount: Money { amount, currency },
         paid_at: row.date.map(|date| date.text()),
         transaction_id: said.get("transaction").map(str::to_owned),
         description: said.text,
-        charge_splits: Vec::new(),
-        provider_splits: Vec::new(),
-        extra: Vec::new(),
+        ..records::Payment::default()
     }))
 }

@@ -198,8 +198,7 @@ pub struct Place {
 }
 
 fn address(address: &Address, place: &Place) -> Value {
-    let street: Vec<&str> = [&address.line1, &address.line2].into_iter().flatten().map(String::as_str).collect();
-    json!({"street": street.join("\n"), "city": address.city, "postal_code": address.postal_code,
+    json!({"street": address.street("\n"), "city": address.city, "postal_code": address.postal_code,
         "country": place.country, "subdivision": place.subdivision})
 }
 
@@ -228,14 +227,14 @@ pub fn insurer(key: &str, plan: &InsurancePlan, place: &Place) -> Value {
     let numbers = [(PAYER, &plan.payer_id), (GROUP, &plan.group_number), (EMPLOYER, &plan.employer_name)];
     let numbers = numbers.into_iter().filter_map(|(what, number)| Some(identifier(number.as_deref()?, what)));
     let identifiers: Vec<Value> = std::iter::once(identifier(key, KEY)).chain(numbers).collect();
-    let mut values = object(json!({
+    let mut values = json!({
         "name": plan.name, "is_insurance_company": true, "is_person": false, "fed_country": null,
         "alternative_ids": [["create", identifiers]],
-    }));
-    if let Some(address) = plan.address.as_ref().map(|address| self::address(address, place)) {
-        values.insert("addresses".into(), json!([["create", [address]]]));
+    });
+    if let Some(address) = &plan.address {
+        values["addresses"] = json!([["create", [self::address(address, place)]]]);
     }
-    Value::Object(values)
+    values
 }
 
 /// What the EHR has no field for is kept in the notes, to be read back.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use adapter_sdk::{
     Fault, Resource, clock,
+    json::typed,
     pass::Whole,
     streams::{Ask, List, Listed, Rows, Stream},
 };
@@ -33,7 +34,7 @@ macro_rules! lists {
         &[$(List {
             prefix: $prefix,
             page: $page,
-            rows: Rows { id: "id", map: |settings, _, row| map::$map(settings, map::read(row)?) },
+            rows: Rows { id: "id", map: |settings, _, row| map::$map(settings, typed(row)?) },
         }),+]
     };
 }

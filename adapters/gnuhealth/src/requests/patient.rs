@@ -1,11 +1,11 @@
 //! Patients: new ones, and what has to change of those that are there.
 
-use adapter_sdk::records::{Gender, Patient};
+use adapter_sdk::{json, records::Patient};
 use serde_json::{Map, Value, json};
 
 use super::{Place, address, identifier, number, object};
 use crate::{
-    conventions::{Contact, KEY, MIDDLE},
+    conventions::{Contact, GENDERS, KEY, MIDDLE},
     map,
     responses::PatientRow,
     values::Date,
@@ -114,23 +114,18 @@ fn facts(patient: &Patient) -> Map<String, Value> {
         Some(middle) => format!("{}{MIDDLE}{middle}", patient.first_name),
         None => patient.first_name.clone(),
     };
-    let gender = patient.gender.map(|gender| match gender {
-        Gender::Male => "m",
-        Gender::Female => "f",
-        Gender::Other => "other",
-    });
-    let mut facts = object(json!({
-        "name": name, "lastname": patient.last_name, "gender": gender, "ref": patient.chart_id,
-        "dob": patient.date_of_birth.as_deref().and_then(Date::of),
-    }));
-    facts.retain(|_, value| !value.is_null());
-    facts
+    json::object([
+        ("name", name.into()),
+        ("lastname", patient.last_name.as_str().into()),
+        ("gender", json!(patient.gender.and_then(|gender| GENDERS.word(gender)))),
+        ("ref", json!(patient.chart_id)),
+        ("dob", json!(patient.date_of_birth.as_deref().and_then(Date::of))),
+    ])
 }
 
 fn contacts(patient: &Patient) -> Vec<(Contact, Value)> {
-    let mobile = patient.cell_phone.as_ref().or(patient.primary_phone.as_ref());
     let all = [
-        (Contact::Mobile, mobile, json!({"type": "mobile"})),
+        (Contact::Mobile, patient.mobile(), json!({"type": "mobile"})),
         (Contact::Home, patient.home_phone.as_ref(), json!({"type": "phone"})),
         (Contact::Work, patient.work_phone.as_ref(), json!({"type": "phone", "name": "Work"})),
         (Contact::Email, patient.email.as_ref(), json!({"type": "email"})),

@@ -2,6 +2,7 @@
 
 use adapter_sdk::{
     Record,
+    json::typed,
     records::{CommunicationDirection, CommunicationMode, Relation},
     streams::{Mapped, Shown},
     tables::Tables,
@@ -9,7 +10,7 @@ use adapter_sdk::{
 };
 use gnuhealth_adapter::{
     GnuHealth,
-    map::{communication_log, coverage, payment, read},
+    map::{communication_log, coverage, payment},
 };
 use serde_json::json;
 
@@ -24,12 +25,12 @@ fn what_staff_make_of_our_line_refuses_no_page() {
     };
     let message = "x\n[practice-sync ps-1; mode=fax; direction=over; at=2026-12-01T10:00:00Z]";
     let row = json!({"id": 1, "resource": "gnuhealth.patient,5", "message": message});
-    let log = shown(communication_log(&ehr, read(row).unwrap()));
+    let log = shown(communication_log(&ehr, typed(row).unwrap()));
     let Record::CommunicationLog(log) = log else { panic!("{log:?}") };
     assert_eq!((log.mode, log.direction), (CommunicationMode::None, CommunicationDirection::Sent));
     let notes = "[practice-sync ps-1; relation=cousin; priority=0; subscriber=; subscriber-born=may; type=pets]";
     let row = json!({"id": 1, "patient": 5, "company": 2, "notes": notes});
-    let covered = shown(coverage(&ehr, read(row).unwrap()));
+    let covered = shown(coverage(&ehr, typed(row).unwrap()));
     let Record::Coverage(covered) = covered else { panic!("{covered:?}") };
     assert_eq!((covered.relation, covered.priority, covered.subscriber), (Relation::Oneself, None, None));
     assert_eq!((covered.subscriber_date_of_birth, covered.insurance_type), (None, None));
@@ -37,7 +38,7 @@ fn what_staff_make_of_our_line_refuses_no_page() {
         let amount = |text: &str| json!({"__class__": "Decimal", "decimal": text});
         let row = json!({"id": 1, "patient": 5, "debit": amount("0"), "credit": amount(credit),
             "currency.": {"id": 1, "code": currency}, "move.": {"description": "[practice-sync ps-1; type=%0A]"}});
-        payment(&ehr, read(row).unwrap())
+        payment(&ehr, typed(row).unwrap())
     };
     let Ok(Shown::Record(paid)) = line("12.50", "USD") else { panic!("a payment") };
     let Record::Payment(paid) = *paid else { panic!("{paid:?}") };
