@@ -158,7 +158,7 @@ pub fn note(noted: &mut Value, text: Option<&str>) {
 
 fn visitor(appointment: &mut Value, change: impl Fn(&mut Value)) {
     let participants = appointment["participant"].as_array_mut();
-    participants.into_iter().flatten().filter(|p| is_of_type(p, "Patient")).for_each(change);
+    participants.into_iter().flatten().filter(|p| is_of_type(&p["actor"], "Patient")).for_each(change);
 }
 
 /// The slot as it was read, taken by a write of ours.
@@ -189,26 +189,21 @@ pub fn updated(settings: &Settings, write_key: &str, read: &Value) -> Value {
 }
 
 fn without_keys(settings: &Settings, resource: &mut Value, which: impl Fn(&Value) -> bool) {
-    if let Some(identifiers) = resource.get_mut("identifier").and_then(Value::as_array_mut) {
-        identifiers.retain(|i| i["system"] != settings.key_system.as_str() || !which(i));
-        if identifiers.is_empty() {
-            set(resource, "identifier", Value::Null);
-        }
-    }
+    without(resource, "identifier", |i| i["system"] == settings.key_system.as_str() && which(i));
 }
 
 fn replace_participant(appointment: &mut Value, resource_type: &str, id: &str) {
     // A role stands for its practitioner.
     let role = (resource_type == "Practitioner").then_some("PractitionerRole");
-    if let Some(participants) = appointment["participant"].as_array_mut() {
-        participants.retain(|p| !is_of_type(p, resource_type) && !role.is_some_and(|role| is_of_type(p, role)));
-    }
+    let replaced = |actor: &Value| is_of_type(actor, resource_type) || role.is_some_and(|role| is_of_type(actor, role));
+    without(appointment, "participant", |participant| replaced(&participant["actor"]));
     push(appointment, "participant", participant(resource_type, id, "accepted"));
 }
 
-fn is_of_type(participant: &Value, resource_type: &str) -> bool {
-    let reference = participant["actor"]["reference"].as_str().unwrap_or_default();
-    reference.starts_with(&format!("{resource_type}/")) || reference.contains(&format!("/{resource_type}/"))
+/// Whether a reference is to a resource of this type.
+fn is_of_type(reference: &Value, resource_type: &str) -> bool {
+    let path = reference["reference"].as_str().unwrap_or_default();
+    format!("/{path}").contains(&format!("/{resource_type}/"))
 }
 
 fn participant(resource_type: &str, id: &str, status: &str) -> Value {
@@ -248,6 +243,15 @@ fn push(resource: &mut Value, name: &str, item: Value) {
     match resource[name].as_array_mut() {
         Some(items) => items.push(item),
         None => resource[name] = json!([item]),
+    }
+}
+
+/// Takes items out of a list, and the list away with the last.
+fn without(resource: &mut Value, field: &str, which: impl Fn(&Value) -> bool) {
+    let Some(items) = resource.get_mut(field).and_then(Value::as_array_mut) else { return };
+    items.retain(|item| !which(item));
+    if items.is_empty() {
+        set(resource, field, Value::Null);
     }
 }
 

@@ -3,7 +3,7 @@
 use adapter_sdk::{
     AppointmentChange,
     fields::Names,
-    json::text,
+    json::{forget_blanks, text},
     records::{Appointment, Patient},
     time::instant_text,
 };
@@ -21,17 +21,8 @@ pub fn patient(p: &Patient) -> Map<String, Value> {
     // All releases have the same own names.
     let mut form = PATIENTS.names[0].form(&json!(said));
     form.retain(|name, _| !["id", "write_key", "version"].contains(&name.as_str()));
-    form.values_mut().for_each(keep);
+    form.values_mut().for_each(forget_blanks);
     form
-}
-
-/// As the application keeps it: what is blank is nothing.
-fn keep(value: &mut Value) {
-    match value {
-        Value::String(text) if text.trim().is_empty() => *value = Value::Null,
-        Value::Object(fields) => fields.values_mut().for_each(keep),
-        _ => (),
-    }
 }
 
 pub fn appointment(key: &str, a: &Appointment) -> Value {
@@ -41,7 +32,7 @@ pub fn appointment(key: &str, a: &Appointment) -> Value {
     }
     all["status"] = if a.confirmed { "confirmed" } else { "scheduled" }.into();
     all["write_key"] = key.into();
-    keep(&mut all);
+    forget_blanks(&mut all);
     all
 }
 
@@ -78,6 +69,6 @@ pub fn noted(change: &AppointmentChange) -> Value {
 fn place(a: &Appointment) -> Value {
     let mut all = Names("operatory provider appointment_type").ours(&json!(a));
     (all["start"], all["end"]) = (instant_text(a.start).into(), instant_text(a.end).into());
-    keep(&mut all);
+    forget_blanks(&mut all);
     all
 }

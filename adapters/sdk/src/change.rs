@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     AppointmentChange, PatientChange, PatientField, json,
-    records::{Appointment, Patient},
+    records::{Address, Appointment, Patient},
 };
 
 impl PatientChange {
@@ -25,6 +25,28 @@ impl PatientChange {
     pub fn fields(&self, form: impl Fn(&Patient) -> Map<String, Value>) -> Map<String, Value> {
         let wanted = form(&self.patient);
         self.before.as_ref().map_or_else(|| wanted.clone(), |before| differing(&form(before), &wanted))
+    }
+}
+
+impl Patient {
+    /// With nothing where a text is blank: cleared is cleared, however it is said. Id and names are texts all the same.
+    ///
+    /// ```
+    /// use adapter_sdk::records::{Address, Patient};
+    ///
+    /// let blank = |text: &str| Some(text.to_owned());
+    /// let address = Some(Address { city: blank(""), ..Address::default() });
+    /// let said = Patient { last_name: "Ash".into(), email: blank(" "), address, ..Patient::default() };
+    /// assert_eq!(said.known(), Patient { email: None, address: None, ..said });
+    /// ```
+    pub fn known(&self) -> Patient {
+        let mut value = serde_json::to_value(self).expect("a record is an object");
+        json::forget_blanks(&mut value);
+        for (name, text) in [("id", &self.id), ("first_name", &self.first_name), ("last_name", &self.last_name)] {
+            value[name] = text.as_str().into();
+        }
+        let known: Patient = serde_json::from_value(value).expect("fields of a patient make a patient");
+        Patient { address: known.address.and_then(Address::known), ..known }
     }
 }
 
@@ -98,7 +120,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::records::Address;
 
     fn patient(email: Option<&str>, phone: &str) -> Patient {
         Patient { email: email.map(str::to_owned), cell_phone: Some(phone.to_owned()), ..Patient::default() }

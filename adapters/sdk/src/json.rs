@@ -202,6 +202,21 @@ pub fn text(text: &Option<String>) -> Value {
     text.as_deref().filter(|text| !text.trim().is_empty()).map_or(Value::Null, Value::from)
 }
 
+/// What is blank is nothing: null, in objects within, too.
+///
+/// ```
+/// let mut form = serde_json::json!({"email": " ", "address": {"city": "", "zip": "60601"}});
+/// adapter_sdk::json::forget_blanks(&mut form);
+/// assert_eq!(form, serde_json::json!({"email": null, "address": {"city": null, "zip": "60601"}}));
+/// ```
+pub fn forget_blanks(value: &mut Value) {
+    match value {
+        Value::String(text) if text.trim().is_empty() => *value = Value::Null,
+        Value::Object(fields) => fields.values_mut().for_each(forget_blanks),
+        _ => (),
+    }
+}
+
 /// The contract's name of a resource in snake case, `insurance_plans`.
 pub fn name(resource: Resource) -> String {
     match serde_json::to_value(resource) {

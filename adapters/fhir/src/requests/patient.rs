@@ -3,7 +3,7 @@
 use adapter_sdk::{PatientChange, records};
 use serde_json::{Value, json};
 
-use super::{address, given, key_identifier, push, reference, set};
+use super::{address, given, is_of_type, key_identifier, push, reference, set, without};
 use crate::{
     map::{self, EXTENSIONS, PHONE_EXTENSION, Unmapped},
     responses::{Address, HumanName},
@@ -38,42 +38,9 @@ pub fn unsupported(p: &records::Patient) -> Vec<String> {
     alone.then(|| "work-phone-extension".to_owned()).into_iter().collect()
 }
 
-/// The patient with nothing where a text is empty: cleared is cleared, however it is said.
-fn without_blanks(p: &records::Patient) -> records::Patient {
-    let mut p = p.clone();
-    let texts = [
-        &mut p.middle_name,
-        &mut p.date_of_birth,
-        &mut p.email,
-        &mut p.cell_phone,
-        &mut p.home_phone,
-        &mut p.work_phone,
-        &mut p.work_phone_extension,
-        &mut p.primary_phone,
-        &mut p.guarantor,
-        &mut p.provider,
-        &mut p.billing_type,
-        &mut p.chart_id,
-        &mut p.preferred_language,
-        &mut p.premedication,
-    ];
-    texts.into_iter().for_each(emptied);
-    if let Some(a) = &mut p.address {
-        let lines = [&mut a.line1, &mut a.line2, &mut a.city, &mut a.region, &mut a.postal_code, &mut a.country];
-        lines.into_iter().for_each(emptied);
-    }
-    p.address = p.address.filter(|address| *address != records::Address::default());
-    p
-}
-
-fn emptied(text: &mut Option<String>) {
-    if text.as_deref().is_some_and(|text| text.trim().is_empty()) {
-        *text = None;
-    }
-}
-
 fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: &records::Patient) {
-    let (was, p) = (&without_blanks(was), &without_blanks(p));
+    let ssn = &p.ssn;
+    let (was, p) = (&was.known(), &p.known());
     if (&was.first_name, &was.middle_name, &was.last_name) != (&p.first_name, &p.middle_name, &p.last_name) {
         name(resource, p);
     }
@@ -112,8 +79,7 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
         set(resource, "communication", json!(spoken));
     }
     if was.provider != p.provider {
-        let shown = |r: &Value| r["reference"].as_str().is_some_and(|r| format!("/{r}").contains("/Practitioner/"));
-        without(resource, "generalPractitioner", shown);
+        without(resource, "generalPractitioner", |practitioner| is_of_type(practitioner, "Practitioner"));
         if let Some(id) = &p.provider {
             push(resource, "generalPractitioner", reference("Practitioner", id));
         }
@@ -125,7 +91,7 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
         identifier(resource, "MR", settings.chart_system.as_deref(), p.chart_id.as_deref());
     }
     // It is never shown: absent says nothing, an empty one takes it away.
-    if let Some(ssn) = &p.ssn {
+    if let Some(ssn) = ssn {
         identifier(resource, "SS", Some(SSN), Some(ssn.as_str()).filter(|ssn| !ssn.trim().is_empty()));
     }
     beyond(resource, was, p);
@@ -231,14 +197,5 @@ fn identifier(resource: &mut Value, code: &str, system: Option<&str>, value: Opt
     if let Some(value) = value {
         let kind = json!({"coding": [{"system": IDENTIFIER_TYPES, "code": code}]});
         push(resource, "identifier", given(json!({"type": kind, "system": system, "value": value})));
-    }
-}
-
-/// Takes items out of a list, and the list away with the last.
-fn without(resource: &mut Value, field: &str, which: impl Fn(&Value) -> bool) {
-    let Some(items) = resource.get_mut(field).and_then(Value::as_array_mut) else { return };
-    items.retain(|item| !which(item));
-    if items.is_empty() {
-        set(resource, field, Value::Null);
     }
 }
