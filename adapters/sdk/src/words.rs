@@ -1,8 +1,8 @@
 //! Words of the contract as an EHR's JSON or an adapter's own text has them: snake case, `self` for the subscriber, and `mon` for a day.
 
 use crate::records::{
-    ClaimStatus, CommunicationDirection, CommunicationMode, InsuranceType, ProcedureStatus, RecurrenceUnit, Relation,
-    TreatmentPlanStatus, Weekday,
+    ClaimStatus, CommunicationDirection, CommunicationMode, HistoryCategory, InsuranceType, ProcedureStatus,
+    RecurrenceUnit, Relation, TreatmentPlanStatus, Weekday,
 };
 
 /// Lists that end: what is none of their words is refused.
@@ -83,6 +83,7 @@ closed! {
         Saturday = "sat"
         Sunday = "sun"
     }
+    HistoryCategory { Allergies = "allergies" Conditions = "conditions" Medications = "medications" }
     RecurrenceUnit { Day = "day" Week = "week" Month = "month" }
     CommunicationMode {
         None = "none"

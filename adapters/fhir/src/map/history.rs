@@ -106,9 +106,7 @@ pub fn configured(item: &HistoryItem) -> records::HistoryItem {
 /// A catalogue entry's category, code system and code; without a code it is a name.
 pub fn parts(id: &str) -> Option<(HistoryCategory, Option<&str>, &str)> {
     let (word, rest) = id.split_once(':')?;
-    let category = [HistoryCategory::Allergies, HistoryCategory::Conditions, HistoryCategory::Medications]
-        .into_iter()
-        .find(|category| self::word(*category) == word)?;
+    let category = HistoryCategory::of(word)?;
     match rest.strip_prefix("text|") {
         Some(name) => Some((category, None, name)),
         None => rest.rsplit_once('|').map(|(system, code)| (category, Some(system), code)),
@@ -116,23 +114,14 @@ pub fn parts(id: &str) -> Option<(HistoryCategory, Option<&str>, &str)> {
 }
 
 fn id_of(category: HistoryCategory, system: &str, code: &str) -> String {
-    format!("{}:{system}|{code}", word(category))
+    format!("{}:{system}|{code}", category.word())
 }
 
 fn named(category: HistoryCategory, text: &str) -> String {
     let line = short(text).replace(char::is_control, " ");
-    format!("{}:text|{line}", word(category))
-}
-
-fn word(category: HistoryCategory) -> &'static str {
-    match category {
-        HistoryCategory::Allergies => "allergies",
-        HistoryCategory::Conditions => "conditions",
-        HistoryCategory::Medications => "medications",
-    }
+    format!("{}:text|{line}", category.word())
 }
 
 fn short(text: &str) -> &str {
-    let cut = (0..=text.len().min(NAME_BYTES)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    &text[..cut]
+    &text[..text.floor_char_boundary(NAME_BYTES)]
 }
