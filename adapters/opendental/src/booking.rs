@@ -5,6 +5,7 @@ use adapter_sdk::{
     AppointmentChange, Fault, Receipt, clock,
     notes::{Note, same_text},
     records::Appointment as Wanted,
+    spans::overlap,
     warn,
 };
 use serde_json::json;
@@ -191,7 +192,7 @@ fn others(client: &Client, a: &Wanted, operatory: &str, own: Option<&str>) -> Re
     let (from, to) = (clock::date(a.start - 9 * 3_600), clock::date(a.end - 1));
     let query = [("dateStart", from), ("dateEnd", to), ("Op", operatory.to_owned())];
     let rows: Vec<Appointment> = client.all(PATH, &query)?;
-    let overlaps = |row: &&Appointment| map::span(row).is_some_and(|(start, end)| start < a.end && a.start < end);
+    let overlaps = |row: &&Appointment| map::span(row).is_some_and(|span| overlap(span, (a.start, a.end)));
     // An office before 23.2.27 does not know the filter and shows all operatories.
     let here = |row: &&Appointment| row.op.id().as_deref() == Some(operatory);
     let counts = |row: &&Appointment| matches!(row.apt_status.as_str(), "Scheduled" | "Complete" | "ASAP");

@@ -4,6 +4,7 @@
 use adapter_sdk::{
     Fault, Record, clock,
     records::{self, HourKind},
+    spans::overlap,
     streams::{Mapped, Shown},
     time::plus_days,
 };
@@ -64,7 +65,7 @@ pub fn is_blocked(client: &Client, operatory: &str, start: i64, end: i64) -> Res
     let rows: Vec<Schedule> = client.all("/schedules", &requests::schedules("Blockout", &from, &to))?;
     let here = |row: &&Schedule| listed(row).iter().any(|room| room.id().as_deref() == Some(operatory));
     let mut rows = rows.iter().filter(here).filter(|row| blocks(client, row)).filter_map(span);
-    Ok(rows.any(|(from, to)| from < end && start < to))
+    Ok(rows.any(|span| overlap(span, (start, end))))
 }
 
 fn blocks(client: &Client, row: &Schedule) -> bool {
