@@ -12,11 +12,16 @@
 //! assert_eq!(PATIENT.ours(&theirs), json!({"id": "P-1", "first_name": "Ada", "email": "a@b.example"}));
 //! assert_eq!(PATIENT.theirs(&json!({"first_name": "Eve", "address": {"city": null}})), json!({"name": {"given": "Eve"}, "town": null}));
 //! assert!(PATIENT.all_ours(&json!({"key": "P-1"})).is_err_and(|lacking| lacking.theirs == "name/given"));
+//!
+//! const ROOM: Names = Names("id floor=place/floor?");
+//!
+//! assert_eq!(ROOM.all_ours(&json!({"id": "R-1", "place": null})), Ok(json!({"id": "R-1"})));
+//! assert!(ROOM.all_ours(&json!({"id": "R-1", "place": "first"})).is_err());
 //! ```
 
 use serde_json::{Map, Value};
 
-/// Our names, each with the EHR's behind a `=` where that is another. `/` leads into an object.
+/// Our names, each with the EHR's behind a `=` where that is another. `/` leads into an object; `?` stands behind what the EHR may leave out.
 #[derive(Clone, Copy, Debug)]
 pub struct Names(pub &'static str);
 
@@ -32,7 +37,16 @@ pub struct Lacking {
 impl Names {
     /// Ours and the EHR's.
     pub fn pairs(self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.0.split_whitespace().map(|name| name.split_once('=').unwrap_or((name, name)))
+        self.fields().map(|(ours, theirs, _)| (ours, theirs))
+    }
+
+    /// Ours, the EHR's, and whether it may be left out.
+    fn fields(self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+        self.0.split_whitespace().map(|field| {
+            let name = field.trim_end_matches('?');
+            let (ours, theirs) = name.split_once('=').unwrap_or((name, name));
+            (ours, theirs, name != field)
+        })
     }
 
     /// What is known of an EHR's object, under our names.
@@ -41,10 +55,14 @@ impl Names {
         object(known.filter(|(_, value)| !value.is_null()))
     }
 
-    /// An EHR's object under our names, all of which it must have, if only as null.
+    /// An EHR's object under our names, all of which it must have, if only as null, but for those it may leave out.
     pub fn all_ours(self, theirs: &Value) -> Result<Value, Lacking> {
-        let held = |(ours, name)| Ok((ours, at(theirs, name).ok_or(Lacking { ours, theirs: name })?));
-        Ok(object(self.pairs().map(held).collect::<Result<Vec<_>, _>>()?))
+        let held = |(ours, name, optional)| match at(theirs, name) {
+            Some(value) => Some(Ok((ours, value))),
+            None if optional && leads(theirs, name) => None,
+            None => Some(Err(Lacking { ours, theirs: name })),
+        };
+        Ok(object(self.fields().filter_map(held).collect::<Result<Vec<_>, _>>()?))
     }
 
     /// Those of our fields that are there, as the EHR has them.
@@ -80,6 +98,12 @@ pub fn holds(held: &Value, wanted: &Value) -> bool {
 
 fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('/').try_fold(object, |at, part| at.get(part))
+}
+
+/// Whether nothing but objects, or nothing at all, stands on the way.
+fn leads(object: &Value, path: &str) -> bool {
+    let open = object.is_object() || object.is_null();
+    open && path.split_once('/').is_none_or(|(first, rest)| leads(&object[first], rest))
 }
 
 fn object<'a>(fields: impl IntoIterator<Item = (&'static str, &'a Value)>) -> Value {
