@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use adapter_sdk::{Fault, Page, Record, clock, records::HistoryItem};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     client,
@@ -95,17 +95,8 @@ fn look(settings: &Settings, parts: &[Part], since: Option<i64>) -> Result<(bool
 pub fn concept(settings: &Settings, item: &str) -> Result<Value, Fault> {
     let unknown = || Fault::rejected("the item is of none of this adapter's catalogues");
     let (category, system, code) = history::parts(item).ok_or_else(unknown)?;
-    let Some(system) = system else { return Ok(serde_json::json!({"text": code})) };
-    let coding = |display: Option<&str>| {
-        let mut coding = serde_json::json!({"code": code});
-        if !system.is_empty() {
-            coding["system"] = system.into();
-        }
-        if let Some(display) = display {
-            coding["display"] = display.into();
-        }
-        serde_json::json!({"coding": [coding]})
-    };
+    let Some(system) = system else { return Ok(json!({"text": code})) };
+    let coding = |display: Option<&str>| requests::concept(Some(system), code, display);
     if let Some(known) = settings.history.iter().find(|known| history::configured(known).id == item) {
         return Ok(coding(Some(&known.name)));
     }

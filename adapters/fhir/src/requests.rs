@@ -212,8 +212,13 @@ fn participant(resource_type: &str, id: &str, status: &str) -> Value {
 
 fn appointment_type(settings: &Settings, id: &str) -> Value {
     let configured = settings.types.iter().find(|kind| kind.id == id);
-    let (system, name) = (configured.and_then(|kind| kind.system.as_ref()), configured.map(|kind| &kind.name));
-    given(json!({"coding": [{"system": system, "code": id, "display": name}]}))
+    let system = configured.and_then(|kind| kind.system.as_deref());
+    concept(system, id, configured.map(|kind| kind.name.as_str()))
+}
+
+/// What a code stands for.
+pub fn concept(system: Option<&str>, code: &str, display: Option<&str>) -> Value {
+    given(json!({"coding": [{"system": system, "code": code, "display": display}]}))
 }
 
 fn key_identifier(settings: &Settings, write_key: &str) -> Value {

@@ -3,11 +3,11 @@
 use adapter_sdk::records;
 use serde_json::{Value, json};
 
-use super::{given, key_identifier, reference, set};
+use super::{concept, given, key_identifier, reference, set};
 use crate::{map::history, settings::Settings};
 
 /// A new entry about a concept.
-pub fn item(settings: &Settings, write_key: &str, item: &records::PatientHistoryItem, concept: Value) -> Value {
+pub fn item(settings: &Settings, write_key: &str, item: &records::PatientHistoryItem, about: Value) -> Value {
     let resource_type = history::resource_type(item.category);
     let (subject, code) = match resource_type {
         "AllergyIntolerance" => ("patient", "code"),
@@ -18,12 +18,12 @@ pub fn item(settings: &Settings, write_key: &str, item: &records::PatientHistory
         "resourceType": resource_type,
         "identifier": [key_identifier(settings, write_key)],
         subject: reference("Patient", &item.patient),
-        code: concept,
+        code: about,
         "note": note(item.note.as_deref()),
     }));
     if resource_type == "Condition" {
         let system = "http://terminology.hl7.org/CodeSystem/condition-category";
-        resource["category"] = json!([{"coding": [{"system": system, "code": "problem-list-item"}]}]);
+        resource["category"] = json!([concept(Some(system), "problem-list-item", None)]);
     }
     state(&mut resource, resource_type, item.active);
     resource
@@ -42,7 +42,7 @@ pub fn change(resource: &mut Value, shown: &records::PatientHistoryItem, wanted:
 fn state(resource: &mut Value, resource_type: &str, active: bool) {
     let clinical = |system: &str| {
         let code = if active { "active" } else { "inactive" };
-        json!({"coding": [{"system": format!("http://terminology.hl7.org/CodeSystem/{system}"), "code": code}]})
+        concept(Some(&format!("http://terminology.hl7.org/CodeSystem/{system}")), code, None)
     };
     match resource_type {
         "AllergyIntolerance" => resource["clinicalStatus"] = clinical("allergyintolerance-clinical"),

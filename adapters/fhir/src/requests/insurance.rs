@@ -4,7 +4,7 @@ use adapter_sdk::records::{self, InsuranceType, Relation};
 use serde_json::{Value, json};
 
 use super::{
-    address, given, key_identifier,
+    address, concept, given, key_identifier,
     patient::{IDENTIFIER_TYPES, extension},
     reference,
 };
@@ -19,7 +19,7 @@ const ORGANIZATIONS: &str = "http://terminology.hl7.org/CodeSystem/organization-
 pub fn plan(settings: &Settings, write_key: &str, plan: &records::InsurancePlan) -> Value {
     let payer = plan.payer_id.as_ref().map(|id| match &settings.payer_system {
         Some(system) => json!({"system": system, "value": id}),
-        None => json!({"type": {"coding": [{"system": IDENTIFIER_TYPES, "code": PAYER}]}, "value": id}),
+        None => json!({"type": concept(Some(IDENTIFIER_TYPES), PAYER, None), "value": id}),
     });
     let identifier = json!([key_identifier(settings, write_key), payer]);
     let mut place = plan.address.as_ref().map(address);
@@ -31,7 +31,7 @@ pub fn plan(settings: &Settings, write_key: &str, plan: &records::InsurancePlan)
             json!({
                 "resourceType": "Organization",
                 "active": true,
-                "type": [{"coding": [{"system": ORGANIZATIONS, "code": settings.plan_type}]}],
+                "type": [concept(Some(ORGANIZATIONS), &settings.plan_type, None)],
                 "identifier": identifier,
                 "name": plan.name,
                 "address": [place],
@@ -67,10 +67,9 @@ pub fn coverage(settings: &Settings, write_key: &str, c: &records::Coverage) -> 
     };
     let (payor, class) = match settings.plans {
         Plans::Organizations => (reference("Organization", &c.plan), Value::Null),
-        Plans::InsurancePlans => (
-            json!({"display": "see class"}),
-            json!([{"type": {"coding": [{"system": CLASSES, "code": "plan"}]}, "value": c.plan}]),
-        ),
+        Plans::InsurancePlans => {
+            (json!({"display": "see class"}), json!([{"type": concept(Some(CLASSES), "plan", None), "value": c.plan}]))
+        }
     };
     given(json!({
         "resourceType": "Coverage",

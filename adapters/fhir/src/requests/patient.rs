@@ -3,7 +3,7 @@
 use adapter_sdk::{PatientChange, records};
 use serde_json::{Value, json};
 
-use super::{address, given, is_of_type, key_identifier, push, reference, set, without};
+use super::{address, concept, given, is_of_type, key_identifier, push, reference, set, without};
 use crate::{
     map::{self, EXTENSIONS, PHONE_EXTENSION, Unmapped},
     responses::{Address, HumanName},
@@ -73,9 +73,10 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
         main_address(resource, p.address.as_ref());
     }
     if was.preferred_language != p.preferred_language {
-        let spoken = p.preferred_language.as_ref().map(
-            |code| json!([{"language": {"coding": [{"system": "urn:ietf:bcp:47", "code": code}]}, "preferred": true}]),
-        );
+        let spoken = p
+            .preferred_language
+            .as_ref()
+            .map(|code| json!([{"language": concept(Some("urn:ietf:bcp:47"), code, None), "preferred": true}]));
         set(resource, "communication", json!(spoken));
     }
     if was.provider != p.provider {
@@ -195,7 +196,7 @@ fn identifier(resource: &mut Value, code: &str, system: Option<&str>, value: Opt
         coded || system.is_some_and(|system| i["system"] == system)
     });
     if let Some(value) = value {
-        let kind = json!({"coding": [{"system": IDENTIFIER_TYPES, "code": code}]});
+        let kind = concept(Some(IDENTIFIER_TYPES), code, None);
         push(resource, "identifier", given(json!({"type": kind, "system": system, "value": value})));
     }
 }
