@@ -4,24 +4,24 @@
 
 use std::cell::RefCell;
 
-use adapter_sdk::{Fault, Receipt, records::Appointment, warn};
+use adapter_sdk::{AppointmentChange, Fault, Receipt, clock, records::Appointment, spans::overlap, warn};
 use serde_json::Value;
 
 use crate::{
     bundle, client, map, requests, responses,
-    revision::{self, Revision},
+    revision::{self, Beside},
     settings::Settings,
     slots,
-    time::instant_of,
 };
 
-pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
+pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &change.appointment;
     if let Some(earlier) = client::find(settings, "Appointment", key)? {
         return Ok(earlier);
     }
     look_before(settings, a)?;
     let plan = slots::plan(settings, key, a, &[])?;
-    if settings.transactions && !plan.claims.is_empty() {
+    if settings.atomic() && !plan.claims.is_empty() {
         let appointment = requests::new_appointment(settings, key, a, &plan.ids);
         return bundle::create(settings, &appointment, key, &plan.claims);
     }
@@ -60,9 +60,10 @@ impl Slots {
     }
 }
 
-pub fn reschedule(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
+pub fn reschedule(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &wanted.appointment;
     let slots = RefCell::new(Slots::default());
-    let ended = change(settings, key, a, |resource, read| {
+    let ended = change(settings, key, a, |read, moved| {
         if matches!(read.status.as_str(), "noshow" | "fulfilled") {
             return Err(Fault::rejected(format!("the appointment is {} in the EHR", read.status)));
         }
@@ -74,43 +75,45 @@ pub fn reschedule(settings: &Settings, key: &str, a: &Appointment) -> Result<Rec
         let earlier = slots.borrow().taken.clone();
         let left =
             |kept: &[String]| slots::freed(settings, held.iter().chain(&earlier).filter(|id| !kept.contains(id)));
-        let moved = |ids: &[String]| requests::reschedule(settings, key, resource, a, ids);
-        if settings.transactions {
-            let (resource, left) = (moved(&plan.ids), left(&plan.ids)?);
-            return Ok(Some(Revision { resource, beside: plan.claims.into_iter().chain(left).collect() }));
+        if settings.atomic() {
+            let left = left(&plan.ids)?;
+            requests::reschedule(settings, moved, a, &plan.ids);
+            return Ok(Some(plan.claims.into_iter().chain(left).collect()));
         }
         let taken = slots::take(settings, plan)?;
         slots.borrow_mut().taken.extend(taken.iter().filter(|id| !held.contains(id)).cloned());
         slots.borrow_mut().left = left(&taken)?;
-        Ok(Some(moved(&taken).into()))
+        requests::reschedule(settings, moved, a, &taken);
+        Ok(Some(Vec::new()))
     });
     slots.into_inner().settle(settings, &ended);
     ended
 }
 
 /// What staff have cancelled already is as cancelled as it was to be.
-pub fn cancel(settings: &Settings, key: &str, a: &Appointment, reason: Option<&str>) -> Result<Receipt, Fault> {
+pub fn cancel(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &wanted.appointment;
     let slots = RefCell::new(Slots::default());
-    let ended = revision::revise(settings, key, ("Appointment", &a.id), |resource| {
+    let ended = revision::revise(settings, key, ("Appointment", &a.id), |resource, off| {
         let read = parsed(resource)?;
         if read.is_off() {
             return Ok(None);
         }
         current(a, &read)?;
-        let off = requests::cancel(settings, key, resource, reason);
+        requests::cancel(off, wanted.reason.as_deref());
         let left = slots::freed(settings, &read.slots())?;
-        if settings.transactions {
-            return Ok(Some(Revision { resource: off, beside: left }));
+        if settings.atomic() {
+            return Ok(Some(left));
         }
         slots.borrow_mut().left = left;
-        Ok(Some(off.into()))
+        Ok(Some(Vec::new()))
     });
     slots.into_inner().settle(settings, &ended);
     ended
 }
 
 /// Looks for an earlier move or cancellation. Where its answer was lost, the slots the appointment left are freed now.
-pub fn find_moved(settings: &Settings, key: &str) -> Result<Option<Receipt>, Fault> {
+pub fn find_moved(settings: &Settings, key: &str, _: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
     let found = client::find(settings, "Appointment", key)?;
     if let Some(Err(fault)) = found.as_ref().map(|found| slots::tidy(settings, &found.id)) {
         warn!("slots an appointment has left may stay busy: {fault:?}");
@@ -118,37 +121,43 @@ pub fn find_moved(settings: &Settings, key: &str) -> Result<Option<Receipt>, Fau
     Ok(found)
 }
 
-pub fn confirm(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
-    change(settings, key, a, |resource, _| Ok(Some(requests::confirm(settings, key, resource, a).into())))
-}
-
-/// Whoever was there already is not sent back to the door.
-pub fn check_in(settings: &Settings, key: &str, a: &Appointment, now: i64) -> Result<Receipt, Fault> {
-    let at = a.checkin_at.unwrap_or(now);
-    change(settings, key, a, |resource, read| {
-        let over = read.status == "fulfilled";
-        Ok((!over).then(|| requests::check_in(settings, key, resource, at).into()))
+pub fn confirm(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
+    change(settings, key, &wanted.appointment, |_, confirmed| {
+        requests::confirm(confirmed, &wanted.appointment);
+        Ok(Some(Vec::new()))
     })
 }
 
-pub fn note(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
-    change(settings, key, a, |resource, _| Ok(Some(requests::note(settings, key, resource, a.note.as_deref()).into())))
+/// Whoever was there already is not sent back to the door.
+pub fn check_in(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
+    let at = wanted.appointment.checkin_at.unwrap_or_else(clock::now);
+    change(settings, key, &wanted.appointment, |read, arrived| {
+        requests::check_in(arrived, at);
+        Ok((read.status != "fulfilled").then(Vec::new))
+    })
 }
 
-/// A change of an appointment that stands, over the version the engine names. `None`: nothing is left to do.
+pub fn note(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Result<Receipt, Fault> {
+    change(settings, key, &wanted.appointment, |_, noted| {
+        requests::note(noted, wanted.appointment.note.as_deref());
+        Ok(Some(Vec::new()))
+    })
+}
+
+/// A change of an appointment that stands, over the version the engine names.
 fn change(
     settings: &Settings,
     key: &str,
     a: &Appointment,
-    decide: impl Fn(&Value, &responses::Appointment) -> Result<Option<Revision>, Fault>,
+    decide: impl Fn(&responses::Appointment, &mut Value) -> Result<Beside, Fault>,
 ) -> Result<Receipt, Fault> {
-    revision::revise(settings, key, ("Appointment", &a.id), |resource| {
+    revision::revise(settings, key, ("Appointment", &a.id), |resource, changed| {
         let read = parsed(resource)?;
         if read.is_off() {
             return Err(Fault::rejected(format!("the appointment is {} in the EHR", read.status)));
         }
         current(a, &read)?;
-        decide(resource, &read)
+        decide(&read, changed)
     })
 }
 
@@ -171,11 +180,7 @@ fn current(a: &Appointment, read: &responses::Appointment) -> Result<(), Fault> 
 fn look_before(settings: &Settings, a: &Appointment) -> Result<(), Fault> {
     let Some(room) = &a.operatory else { return Ok(()) };
     let near = client::all(settings, "Appointment", &requests::appointments_near(room, a.start, a.end))?;
-    let overlaps = |other: &responses::Appointment| {
-        let start = other.start.as_deref().and_then(instant_of);
-        let end = other.end.as_deref().and_then(instant_of);
-        start.zip(end).is_some_and(|(start, end)| start < a.end && a.start < end)
-    };
+    let overlaps = |other: &responses::Appointment| other.span().is_some_and(|span| overlap(span, (a.start, a.end)));
     let others = near.into_iter().filter_map(|r| map::read::<responses::Appointment>(r).ok());
     let mut others = others.filter(|other| other.id != a.id && !other.is_off() && other.status != "noshow");
     match others.any(|other| overlaps(&other)) {

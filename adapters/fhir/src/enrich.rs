@@ -17,8 +17,19 @@ use crate::{
 /// Ids in one search: their query must not grow beyond what servers take.
 const AT_ONCE: usize = 80;
 
+/// Completes the resources of a type.
+pub fn enrich(settings: &Settings, resource_type: &str, resources: &mut [Value]) -> Result<(), Fault> {
+    match resource_type {
+        "Appointment" => appointments(settings, resources),
+        "Practitioner" => practitioners(settings, resources),
+        "QuestionnaireResponse" => responses(settings, resources),
+        "MedicationStatement" => medications(settings, resources),
+        _ => Ok(()),
+    }
+}
+
 /// Gives appointments whose participants include a role, but no practitioner, that role's practitioner.
-pub fn appointments(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault> {
+fn appointments(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault> {
     let wanting = |a: &Value| practitioner(a).is_none().then(|| role(a)).flatten();
     let roles: BTreeSet<String> = appointments.iter().filter_map(wanting).collect();
     let practitioners = by_role(settings, roles)?;
@@ -43,7 +54,7 @@ pub fn by_role(settings: &Settings, roles: BTreeSet<String>) -> Result<BTreeMap<
 }
 
 /// Gives practitioners the code of their first specialty in an active role.
-pub fn practitioners(settings: &Settings, practitioners: &mut [Value]) -> Result<(), Fault> {
+fn practitioners(settings: &Settings, practitioners: &mut [Value]) -> Result<(), Fault> {
     if settings.resources.as_ref().is_some_and(|names| !names.contains("PractitionerRole")) {
         return Ok(());
     }
@@ -73,7 +84,7 @@ pub fn practitioners(settings: &Settings, practitioners: &mut [Value]) -> Result
 }
 
 /// Gives answers to a form that form's id, for its canonical address.
-pub fn responses(settings: &Settings, responses: &mut [Value]) -> Result<(), Fault> {
+fn responses(settings: &Settings, responses: &mut [Value]) -> Result<(), Fault> {
     let mut forms: BTreeMap<String, Option<String>> = BTreeMap::new();
     for response in responses {
         let canonical = text(response, "questionnaire").split('|').next().unwrap_or_default().to_owned();
@@ -110,7 +121,7 @@ fn form(settings: &Settings, canonical: &str) -> Result<Option<String>, Fault> {
 
 /// Gives statements that only point at a medication its concept: that of the contained or referenced Medication, else the words the
 /// reference is shown with. One that leads nowhere stays as it is.
-pub fn medications(settings: &Settings, statements: &mut [Value]) -> Result<(), Fault> {
+fn medications(settings: &Settings, statements: &mut [Value]) -> Result<(), Fault> {
     let wanting = |s: &Value| s["medicationCodeableConcept"].is_null();
     let referred = |s: &Value| reference(&s["medicationReference"]).id_of("Medication");
     let ids: BTreeSet<String> = statements.iter().filter(|s| wanting(s)).filter_map(referred).collect();

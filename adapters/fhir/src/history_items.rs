@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use adapter_sdk::{Fault, Page, Record, clock, records::HistoryItem};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     client,
@@ -15,14 +15,14 @@ use crate::{
     requests,
     responses::{CodeableConcept, filed::History},
     settings::Settings,
-    walk::{self, Part, Walked},
+    walk::{Part, walk},
 };
 
 /// One page, filled from the next type where one ends early. `parts` are the entries, each as the item it is about.
-pub fn page(settings: &Settings, parts: &[Part], types: &[&str], cursor: Cursor, limit: u32) -> Result<Page, Fault> {
+pub fn page(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> Result<Page, Fault> {
     let mut cursor = match cursor.started {
         Some(_) => cursor,
-        None => match look(settings, types, cursor.since)? {
+        None => match look(settings, parts, cursor.since)? {
             (false, now) => {
                 let cursor = cursor.after(None, true, now).to_string();
                 return Ok(Page { cursor, last: true, ..Page::default() });
@@ -41,8 +41,7 @@ pub fn page(settings: &Settings, parts: &[Part], types: &[&str], cursor: Cursor,
     let mut whole = cursor.shows_all();
     while items.len() < limit {
         let room = u32::try_from(limit - items.len()).unwrap_or(u32::MAX);
-        let walked = walk::walk(settings, parts, cursor, room)?;
-        let Walked { records, skipped, cursor: after, last, whole: shown, .. } = walked;
+        let (Page { records, skipped, last, whole: shown, .. }, after) = walk(settings, parts, cursor, room)?;
         // What the setting names is called as it says.
         let found = records.into_iter().filter_map(of_catalogue);
         for item in found.filter(|item| !settings.history.iter().any(|set| history::configured(set).id == item.id)) {
@@ -75,11 +74,10 @@ fn of_catalogue(record: Record) -> Option<HistoryItem> {
 }
 
 /// Whether any entry changed since, and the present by the EHR's clock.
-fn look(settings: &Settings, types: &[&str], since: Option<i64>) -> Result<(bool, i64), Fault> {
+fn look(settings: &Settings, parts: &[Part], since: Option<i64>) -> Result<(bool, i64), Fault> {
     let mut present = None;
-    for resource_type in types {
-        let search = requests::search(resource_type, &[]);
-        let search = since.map_or(search.clone(), |at| requests::since(&search, at));
+    for Part { resource_type, search, .. } in parts {
+        let search = since.map_or_else(|| search.clone(), |at| requests::since(search, at));
         let found = match client::page(settings, resource_type, &search, &Spot::default(), 1) {
             // The server cannot search by time of change.
             Err(Fault::Rejected(_)) if since.is_some() => return Ok((true, clock::now())),
@@ -97,17 +95,8 @@ fn look(settings: &Settings, types: &[&str], since: Option<i64>) -> Result<(bool
 pub fn concept(settings: &Settings, item: &str) -> Result<Value, Fault> {
     let unknown = || Fault::rejected("the item is of none of this adapter's catalogues");
     let (category, system, code) = history::parts(item).ok_or_else(unknown)?;
-    let Some(system) = system else { return Ok(serde_json::json!({"text": code})) };
-    let coding = |display: Option<&str>| {
-        let mut coding = serde_json::json!({"code": code});
-        if !system.is_empty() {
-            coding["system"] = system.into();
-        }
-        if let Some(display) = display {
-            coding["display"] = display.into();
-        }
-        serde_json::json!({"coding": [coding]})
-    };
+    let Some(system) = system else { return Ok(json!({"text": code})) };
+    let coding = |display: Option<&str>| requests::concept(Some(system), code, display);
     if let Some(known) = settings.history.iter().find(|known| history::configured(known).id == item) {
         return Ok(coding(Some(&known.name)));
     }

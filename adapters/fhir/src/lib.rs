@@ -8,7 +8,6 @@ pub mod client;
 pub mod cursor;
 pub mod enrich;
 pub mod faults;
-pub mod fit;
 pub mod history_items;
 pub mod hours;
 pub mod map;
@@ -19,7 +18,6 @@ pub mod revision;
 pub mod settings;
 pub mod slots;
 pub mod streams;
-pub mod time;
 pub mod walk;
 pub mod writes;
 
@@ -28,8 +26,8 @@ use adapter_sdk::{
 };
 
 use capability::Offer;
-pub use settings::Fhir;
-use settings::Settings;
+/// The EHR for one call is what the operator has set for it.
+pub use settings::Settings as Fhir;
 
 adapter_sdk::export_adapter!(Fhir);
 
@@ -39,24 +37,24 @@ impl Tables for Fhir {
     const UNKEPT: &'static [PatientField] = &[PatientField::Extra];
 
     fn open() -> Result<Fhir, Fault> {
-        Ok(Fhir { settings: Settings::read()? })
+        Fhir::read()
     }
 
     fn takes(&self, kind: WriteKind) -> Result<(), Fault> {
         // The main job is not held up by a question that was answered before.
         let core = matches!(kind, WriteKind::CreatePatient | WriteKind::CreateAppointment);
-        match writes::takes(&Offer::known(&self.settings, core)?, &self.settings, kind) {
+        match writes::takes(&Offer::known(self, core)?, self, kind) {
             true => Ok(()),
             false => Err(Fault::unsupported("the server does not take such records")),
         }
     }
 
     fn about(&self, mut by_tables: Description) -> Result<Description, Fault> {
-        let offer = Offer::read(&self.settings)?;
+        let offer = Offer::read(self)?;
         // The one thing that must work; it also proves the credentials.
-        client::first(&self.settings, "Location", &requests::rooms(self.settings.site.as_deref()), 1)?;
-        by_tables.pulls.retain(|pull| streams::shows(&offer, &self.settings, pull.resource));
-        by_tables.writes.retain(|kind| writes::takes(&offer, &self.settings, *kind));
+        client::first(self, "Location", &requests::rooms(self.site.as_deref()), 1)?;
+        by_tables.pulls.retain(|pull| streams::shows(&offer, self, pull.resource));
+        by_tables.writes.retain(|kind| writes::takes(&offer, self, *kind));
         Ok(Description {
             name: "FHIR R4".into(),
             version: env!("CARGO_PKG_VERSION").into(),

@@ -7,20 +7,19 @@ pub mod money;
 pub mod talk;
 
 use adapter_sdk::{
-    Record,
-    records::{self, ExtraValue, Gender},
+    Record, clock, limits,
+    records::{self, ExtraValue},
+    time::{instant_of, is_date, is_instant},
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    fit,
     responses::{
         Address, Appointment, ContactPoint, Extension, HealthcareService, HumanName, Identifier, Location, Money,
         Patient, Practitioner,
     },
     settings::{self, Settings},
-    time::{instant_of, is_date, is_instant},
 };
 
 /// System of the US provider number.
@@ -30,20 +29,10 @@ pub const EXTENSIONS: &str = "urn:practice-sync";
 /// The standard extension of a telephone number.
 pub const PHONE_EXTENSION: &str = "http://hl7.org/fhir/StructureDefinition/contactpoint-extension";
 
-/// A resource that is not as R4 has it; says what is wrong without quoting it.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Unreadable(pub String);
-
-impl std::fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// Why a resource becomes no record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unmapped {
-    /// It cannot be read: it may be one for all we know.
+    /// It is not as R4 has it, and may be one for all we know; says what is wrong without quoting it.
     Unreadable(String),
     /// It is none, or no longer: entered in error, or without what a record needs.
     NoRecord(String),
@@ -56,12 +45,6 @@ impl std::fmt::Display for Unmapped {
     }
 }
 
-impl From<Unreadable> for Unmapped {
-    fn from(why: Unreadable) -> Unmapped {
-        Unmapped::Unreadable(why.0)
-    }
-}
-
 impl From<&str> for Unmapped {
     fn from(why: &str) -> Unmapped {
         Unmapped::NoRecord(why.to_owned())
@@ -69,16 +52,16 @@ impl From<&str> for Unmapped {
 }
 
 /// A resource read into the parts we use.
-pub fn read<T: DeserializeOwned>(resource: Value) -> Result<T, Unreadable> {
-    serde_json::from_value(resource).map_err(|e| Unreadable(format!("{:?} error", e.classify())))
+pub fn read<T: DeserializeOwned>(resource: Value) -> Result<T, Unmapped> {
+    serde_json::from_value(resource).map_err(|e| Unmapped::Unreadable(format!("{:?} error", e.classify())))
 }
 
 pub fn patient(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
-    Ok(Record::Patient(patient_record(resource).map_err(Unmapped::Unreadable)?))
+    Ok(Record::Patient(patient_record(resource)?))
 }
 
-pub fn patient_record(resource: Value) -> Result<records::Patient, String> {
-    let p: Patient = read(resource).map_err(|why| why.0)?;
+pub fn patient_record(resource: Value) -> Result<records::Patient, Unmapped> {
+    let p: Patient = read(resource)?;
     let (first_name, middle_name, last_name) = name_parts(main_name(&p.name).map(|at| &p.name[at]));
     let telecom = |system: &str, usage: &[&str]| point(&p.telecom, system, usage).and_then(|p| p.value.clone());
     let cell_phone = telecom("phone", &["mobile"]).or_else(|| telecom("sms", &[]));
@@ -97,7 +80,8 @@ pub fn patient_record(resource: Value) -> Result<records::Patient, String> {
         middle_name,
         last_name,
         date_of_birth: p.birth_date.filter(|date| is_date(date)),
-        gender: p.gender.and_then(|g| gender(&g)),
+        // Those of the contract's words that it knows.
+        gender: p.gender.and_then(|word| serde_json::from_value(word.into()).ok()),
         email: telecom("email", &[]),
         cell_phone,
         home_phone,
@@ -158,7 +142,7 @@ pub fn operatory(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
 
 pub fn appointment_type(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let s: HealthcareService = read(resource)?;
-    let code = s.kind.iter().find_map(|kind| kind.coding.first()?.code.clone()).filter(|code| fit::is_id(code));
+    let code = s.kind.iter().find_map(|kind| kind.coding.first()?.code.clone()).filter(|code| limits::is_id(code));
     Ok(Record::AppointmentType(records::AppointmentType {
         name: s.name.unwrap_or_else(|| s.id.clone()),
         id: code.unwrap_or(s.id),
@@ -198,7 +182,7 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmap
         patient,
         provider: a.actor("Practitioner"),
         operatory: a.actor("Location"),
-        appointment_type: code.into_iter().find(|code| fit::is_id(code) && known_type(settings, code)),
+        appointment_type: code.into_iter().find(|code| limits::is_id(code) && known_type(settings, code)),
         start,
         end,
         note: a.comment.clone().or(a.description.clone()),
@@ -225,15 +209,6 @@ pub fn write_key(identifiers: &[Identifier], settings: &Settings) -> Option<Stri
     let ours = |i: &&Identifier| i.system.as_deref() == Some(&settings.key_system);
     let created = |i: &&Identifier| i.usage.as_deref() != Some("secondary");
     identifiers.iter().filter(ours).find(created).and_then(|i| i.value.clone())
-}
-
-fn gender(code: &str) -> Option<Gender> {
-    match code {
-        "male" => Some(Gender::Male),
-        "female" => Some(Gender::Female),
-        "other" => Some(Gender::Other),
-        _ => None,
-    }
 }
 
 /// Where the name stands somebody goes by officially; never an old one where there is another.
@@ -296,6 +271,12 @@ pub fn address(a: &Address) -> records::Address {
     }
 }
 
+/// An instant; of a whole date the beginning of its day in the practice.
+fn instant_or_date(text: &str) -> Option<i64> {
+    let midnight = |date: &str| clock::first_instant(&format!("{date}T00:00:00")).filter(|at| is_instant(*at));
+    instant_of(text).or_else(|| Some(text).filter(|text| is_date(text)).and_then(midnight))
+}
+
 fn has_code(identifier: &Identifier, code: &str) -> bool {
     identifier.kind.coding.iter().any(|c| c.code.as_deref() == Some(code))
 }
@@ -334,5 +315,5 @@ pub fn amount(money: &Money, settings: &Settings) -> Option<records::Money> {
         Some(_) => digits,
     };
     let currency = money.currency.clone().unwrap_or_else(|| settings.currency.clone());
-    fit::is_money(&amount, &currency).then_some(records::Money { amount, currency })
+    limits::is_money(&amount, &currency).then_some(records::Money { amount, currency })
 }

@@ -8,10 +8,14 @@ pub mod money;
 pub mod patient;
 pub mod talk;
 
-use adapter_sdk::{http::encode, records};
-use serde_json::{Map, Value, json};
+use adapter_sdk::{
+    http::{self, encode},
+    records,
+    time::instant_text,
+};
+use serde_json::{Value, json};
 
-use crate::{settings::Settings, time::instant_text};
+use crate::settings::Settings;
 
 pub const MEDIA_TYPE: &str = "application/fhir+json";
 /// No appointment is longer, in seconds: bounds the search for what overlaps.
@@ -23,8 +27,7 @@ pub fn read(resource_type: &str, id: &str) -> String {
 
 /// A search: a path with its query.
 pub fn search(resource_type: &str, parameters: &[(&str, String)]) -> String {
-    let pairs: Vec<String> = parameters.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
-    format!("/{resource_type}?{}", pairs.join("&"))
+    format!("/{resource_type}?{}", http::form(parameters))
 }
 
 pub fn rooms(site: Option<&str>) -> String {
@@ -51,7 +54,7 @@ pub fn by_key(resource_type: &str, settings: &Settings, write_key: &str) -> Stri
 
 /// For `If-None-Exist`.
 pub fn condition(settings: &Settings, write_key: &str) -> String {
-    format!("identifier={}", encode(&settings.token(write_key)))
+    http::form(&[("identifier", settings.token(write_key))])
 }
 
 /// The slots of schedules that start from `from` on and before `until`.
@@ -83,35 +86,27 @@ pub fn appointments_on(slot: &str) -> String {
 }
 
 pub fn new_appointment(settings: &Settings, write_key: &str, a: &records::Appointment, slots: &[String]) -> Value {
-    let patient = a
-        .patient
-        .as_ref()
-        .map(|id| participant("Patient", id, if a.patient_confirmed { "accepted" } else { "needs-action" }));
-    let provider = a.provider.as_ref().map(|id| participant("Practitioner", id, "accepted"));
-    let room = a.operatory.as_ref().map(|id| participant("Location", id, "accepted"));
-    object([
-        ("resourceType", "Appointment".into()),
-        ("status", "booked".into()),
-        ("identifier", json!([key_identifier(settings, write_key, false)])),
-        ("appointmentType", a.appointment_type.as_ref().map_or(Value::Null, |id| appointment_type(settings, id))),
-        ("start", instant_text(a.start).into()),
-        ("end", instant_text(a.end).into()),
-        ("minutesDuration", Value::from((a.end - a.start) / 60)),
-        ("comment", optional(&a.note)),
-        ("slot", references(slots)),
-        ("participant", list([patient, provider, room])),
-    ])
+    let visitor = if a.patient_confirmed { "accepted" } else { "needs-action" };
+    given(json!({
+        "resourceType": "Appointment",
+        "status": "booked",
+        "identifier": [key_identifier(settings, write_key)],
+        "appointmentType": a.appointment_type.as_ref().map(|id| appointment_type(settings, id)),
+        "start": instant_text(a.start),
+        "end": instant_text(a.end),
+        "minutesDuration": (a.end - a.start) / 60,
+        "comment": a.note,
+        "slot": references("Slot", slots),
+        "participant": [
+            a.patient.as_ref().map(|id| participant("Patient", id, visitor)),
+            a.provider.as_ref().map(|id| participant("Practitioner", id, "accepted")),
+            a.operatory.as_ref().map(|id| participant("Location", id, "accepted")),
+        ],
+    }))
 }
 
-/// The appointment as it was read, at its new time and place.
-pub fn reschedule(
-    settings: &Settings,
-    write_key: &str,
-    read: &Value,
-    a: &records::Appointment,
-    slots: &[String],
-) -> Value {
-    let mut moved = updated(settings, write_key, read);
+/// At its new time and place.
+pub fn reschedule(settings: &Settings, moved: &mut Value, a: &records::Appointment, slots: &[String]) {
     moved["start"] = instant_text(a.start).into();
     moved["end"] = instant_text(a.end).into();
     moved["minutesDuration"] = Value::from((a.end - a.start) / 60);
@@ -120,68 +115,57 @@ pub fn reschedule(
     }
     for (resource_type, id) in [("Practitioner", &a.provider), ("Location", &a.operatory)] {
         if let Some(id) = id {
-            replace_participant(&mut moved, resource_type, id);
+            replace_participant(moved, resource_type, id);
         }
     }
-    set(&mut moved, "slot", references(slots));
-    moved
+    set(moved, "slot", references("Slot", slots));
 }
 
-/// The appointment as it was read, cancelled.
-pub fn cancel(settings: &Settings, write_key: &str, read: &Value, reason: Option<&str>) -> Value {
-    let mut off = updated(settings, write_key, read);
+pub fn cancel(off: &mut Value, reason: Option<&str>) {
     off["status"] = "cancelled".into();
     if let Some(reason) = reason.filter(|text| !text.trim().is_empty()) {
         off["cancelationReason"] = json!({"text": reason});
     }
-    off
 }
 
-/// The appointment as it was read, confirmed by the practice, and by the patient where they did.
-pub fn confirm(settings: &Settings, write_key: &str, read: &Value, a: &records::Appointment) -> Value {
-    let mut confirmed = updated(settings, write_key, read);
+/// By the practice, and by the patient where they did.
+pub fn confirm(confirmed: &mut Value, a: &records::Appointment) {
     if a.confirmed && matches!(confirmed["status"].as_str(), Some("proposed" | "pending" | "waitlist")) {
         confirmed["status"] = "booked".into();
     }
     if a.patient_confirmed {
-        visitor(&mut confirmed, |visitor| visitor["status"] = "accepted".into());
+        visitor(confirmed, |visitor| visitor["status"] = "accepted".into());
     }
-    confirmed
 }
 
-/// The appointment as it was read; the patient takes part in it from `at` on.
-pub fn check_in(settings: &Settings, write_key: &str, read: &Value, at: i64) -> Value {
-    let mut arrived = updated(settings, write_key, read);
+/// The patient takes part in it from `at` on.
+pub fn check_in(arrived: &mut Value, at: i64) {
     arrived["status"] = "checked-in".into();
-    visitor(&mut arrived, |visitor| {
+    visitor(arrived, |visitor| {
         visitor["status"] = "accepted".into();
         visitor["period"]["start"] = instant_text(at).into();
     });
-    arrived
 }
 
-/// The appointment as it was read, with another note, where the note is read from.
-pub fn note(settings: &Settings, write_key: &str, read: &Value, text: Option<&str>) -> Value {
-    let mut noted = updated(settings, write_key, read);
-    let text = text.unwrap_or_default();
+/// Another note, where the note is read from.
+pub fn note(noted: &mut Value, text: Option<&str>) {
     // Without a comment the description is the note.
-    if text.is_empty() && read["comment"].is_null() {
-        set(&mut noted, "description", Value::Null);
+    if text.is_none_or(str::is_empty) && noted["comment"].is_null() {
+        set(noted, "description", Value::Null);
     }
-    set(&mut noted, "comment", optional(&Some(text.to_owned())));
-    noted
+    set(noted, "comment", json!(text));
 }
 
 fn visitor(appointment: &mut Value, change: impl Fn(&mut Value)) {
     let participants = appointment["participant"].as_array_mut();
-    participants.into_iter().flatten().filter(|p| is_of_type(p, "Patient")).for_each(change);
+    participants.into_iter().flatten().filter(|p| is_of_type(&p["actor"], "Patient")).for_each(change);
 }
 
 /// The slot as it was read, taken by a write of ours.
 pub fn claimed(settings: &Settings, write_key: &str, slot: &Value) -> Value {
     let mut slot = slot.clone();
     without_keys(settings, &mut slot, |_| true);
-    push(&mut slot, "identifier", key_identifier(settings, write_key, false));
+    push(&mut slot, "identifier", key_identifier(settings, write_key));
     slot["status"] = "busy".into();
     slot
 }
@@ -194,77 +178,70 @@ pub fn released(settings: &Settings, slot: &Value) -> Value {
     slot
 }
 
-/// Exchanges the key of the last update for this one's; the key of the creation stays.
-pub(crate) fn updated(settings: &Settings, write_key: &str, read: &Value) -> Value {
+/// A resource as it was read, with the key of the last update exchanged for this one's; the key of the creation stays.
+pub fn updated(settings: &Settings, write_key: &str, read: &Value) -> Value {
     let mut resource = read.clone();
     without_keys(settings, &mut resource, |identifier| identifier["use"] == "secondary");
-    push(&mut resource, "identifier", key_identifier(settings, write_key, true));
+    let mut key = key_identifier(settings, write_key);
+    key["use"] = "secondary".into();
+    push(&mut resource, "identifier", key);
     resource
 }
 
 fn without_keys(settings: &Settings, resource: &mut Value, which: impl Fn(&Value) -> bool) {
-    if let Some(identifiers) = resource.get_mut("identifier").and_then(Value::as_array_mut) {
-        identifiers.retain(|i| i["system"] != settings.key_system.as_str() || !which(i));
-        if identifiers.is_empty() {
-            set(resource, "identifier", Value::Null);
-        }
-    }
+    without(resource, "identifier", |i| i["system"] == settings.key_system.as_str() && which(i));
 }
 
 fn replace_participant(appointment: &mut Value, resource_type: &str, id: &str) {
     // A role stands for its practitioner.
     let role = (resource_type == "Practitioner").then_some("PractitionerRole");
-    if let Some(participants) = appointment["participant"].as_array_mut() {
-        participants.retain(|p| !is_of_type(p, resource_type) && !role.is_some_and(|role| is_of_type(p, role)));
-    }
+    let replaced = |actor: &Value| is_of_type(actor, resource_type) || role.is_some_and(|role| is_of_type(actor, role));
+    without(appointment, "participant", |participant| replaced(&participant["actor"]));
     push(appointment, "participant", participant(resource_type, id, "accepted"));
 }
 
-fn is_of_type(participant: &Value, resource_type: &str) -> bool {
-    let reference = participant["actor"]["reference"].as_str().unwrap_or_default();
-    reference.starts_with(&format!("{resource_type}/")) || reference.contains(&format!("/{resource_type}/"))
+/// Whether a reference is to a resource of this type.
+fn is_of_type(reference: &Value, resource_type: &str) -> bool {
+    let path = reference["reference"].as_str().unwrap_or_default();
+    format!("/{path}").contains(&format!("/{resource_type}/"))
 }
 
 fn participant(resource_type: &str, id: &str, status: &str) -> Value {
-    json!({"actor": {"reference": format!("{resource_type}/{id}")}, "status": status})
+    json!({"actor": reference(resource_type, id), "status": status})
 }
 
 fn appointment_type(settings: &Settings, id: &str) -> Value {
     let configured = settings.types.iter().find(|kind| kind.id == id);
-    let system = configured.and_then(|kind| kind.system.as_deref()).map_or(Value::Null, Value::from);
-    let name = configured.map_or(Value::Null, |kind| kind.name.as_str().into());
-    json!({"coding": [object([("system", system), ("code", id.into()), ("display", name)])]})
+    let system = configured.and_then(|kind| kind.system.as_deref());
+    concept(system, id, configured.map(|kind| kind.name.as_str()))
 }
 
-fn key_identifier(settings: &Settings, write_key: &str, of_update: bool) -> Value {
-    let usage = if of_update { "secondary".into() } else { Value::Null };
-    object([("use", usage), ("system", settings.key_system.as_str().into()), ("value", write_key.into())])
+/// What a code stands for.
+pub fn concept(system: Option<&str>, code: &str, display: Option<&str>) -> Value {
+    given(json!({"coding": [{"system": system, "code": code, "display": display}]}))
 }
 
-fn references(ids: &[String]) -> Value {
-    list(ids.iter().map(|id| Some(json!({"reference": format!("Slot/{id}")}))))
+fn key_identifier(settings: &Settings, write_key: &str) -> Value {
+    json!({"system": settings.key_system, "value": write_key})
+}
+
+fn reference(resource_type: &str, id: &str) -> Value {
+    json!({"reference": format!("{resource_type}/{id}")})
+}
+
+fn references<'a>(resource_type: &str, ids: impl IntoIterator<Item = &'a String>) -> Value {
+    ids.into_iter().map(|id| reference(resource_type, id)).collect()
 }
 
 fn address(a: &records::Address) -> Value {
-    let line: Vec<Value> = [&a.line1, &a.line2].into_iter().map(optional).filter(|line| !line.is_null()).collect();
-    object([
-        ("use", "home".into()),
-        ("line", if line.is_empty() { Value::Null } else { line.into() }),
-        ("city", optional(&a.city)),
-        ("state", optional(&a.region)),
-        ("postalCode", optional(&a.postal_code)),
-        ("country", optional(&a.country)),
-    ])
-}
-
-fn optional(text: &Option<String>) -> Value {
-    text.as_deref().filter(|text| !text.is_empty()).map_or(Value::Null, Value::from)
-}
-
-/// Null instead of an empty list: FHIR knows none.
-fn list(items: impl IntoIterator<Item = Option<Value>>) -> Value {
-    let items: Vec<Value> = items.into_iter().flatten().collect();
-    if items.is_empty() { Value::Null } else { items.into() }
+    given(json!({
+        "use": "home",
+        "line": [a.line1, a.line2],
+        "city": a.city,
+        "state": a.region,
+        "postalCode": a.postal_code,
+        "country": a.country,
+    }))
 }
 
 fn push(resource: &mut Value, name: &str, item: Value) {
@@ -274,20 +251,40 @@ fn push(resource: &mut Value, name: &str, item: Value) {
     }
 }
 
-/// Sets a field, or takes it away: FHIR knows no null.
-fn set(resource: &mut Value, name: &str, value: Value) {
-    match resource {
-        Value::Object(fields) if value.is_null() => {
-            fields.remove(name);
-        }
-        other => other[name] = value,
+/// Takes items out of a list, and the list away with the last.
+fn without(resource: &mut Value, field: &str, which: impl Fn(&Value) -> bool) {
+    let Some(items) = resource.get_mut(field).and_then(Value::as_array_mut) else { return };
+    items.retain(|item| !which(item));
+    if items.is_empty() {
+        set(resource, field, Value::Null);
     }
 }
 
-/// An object without the fields that are null or empty.
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    let some = fields.into_iter().filter(|(_, value)| {
-        !value.is_null() && value.as_str() != Some("") && !value.as_array().is_some_and(Vec::is_empty)
-    });
-    Value::Object(some.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
+/// Sets a field, or takes it away where nothing is given.
+fn set(resource: &mut Value, name: &str, value: Value) {
+    match (resource, given(value)) {
+        (Value::Object(fields), value) if !is_given(&value) => drop(fields.remove(name)),
+        (other, value) => other[name] = value,
+    }
+}
+
+/// What we make, without what is null or empty, on every level: FHIR knows neither.
+fn given(value: Value) -> Value {
+    match value {
+        Value::Array(items) => items.into_iter().map(given).filter(is_given).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (name, given(value))).filter(|(_, value)| is_given(value)).collect()
+        }
+        other => other,
+    }
+}
+
+fn is_given(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => true,
+    }
 }

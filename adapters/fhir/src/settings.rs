@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use adapter_sdk::{Fault, records::HistoryCategory, settings};
 use serde::Deserialize;
 
-/// The EHR for one call.
-pub struct Fhir {
-    pub settings: Settings,
-}
-
+/// What the operator can set, as `adapter.toml` declares it.
+#[derive(Deserialize)]
 pub struct Settings {
+    operatories: Operatories,
     /// The Location of the practice; its rooms are the Locations that are part of it. None: every Location is a room.
+    #[serde(rename = "location")]
     pub site: Option<String>,
     /// System of the identifiers that hold write keys.
+    #[serde(rename = "write_key_system")]
     pub key_system: String,
     /// The FHIR base URL as the server writes it in links, where it cannot be told from them.
     pub base_url: Option<String>,
@@ -24,14 +24,15 @@ pub struct Settings {
     /// Days ahead whose slots become working hours.
     pub slot_days: i64,
     /// Minutes after which a pass shows everything again, so that deletions come to light.
+    #[serde(rename = "whole_pass_minutes")]
     pub whole_minutes: i64,
+    #[serde(default, rename = "appointment_types")]
     pub types: Vec<AppointmentType>,
     /// Length of an appointment type that the server names without a length.
     pub default_minutes: u32,
     /// The resource types to use; none: all the server offers.
     pub resources: Option<BTreeSet<String>>,
-    /// Transactions are carried out as a whole or not at all.
-    pub transactions: bool,
+    transactions: Transactions,
     pub plans: Plans,
     /// Code of the type of organisations that pay.
     pub plan_type: String,
@@ -43,6 +44,7 @@ pub struct Settings {
     pub currency: String,
     /// System of the chart numbers written.
     pub chart_system: Option<String>,
+    #[serde(default, rename = "history_items")]
     pub history: Vec<HistoryItem>,
 }
 
@@ -91,32 +93,6 @@ fn yes() -> bool {
     true
 }
 
-/// As `adapter.toml` declares them.
-#[derive(Deserialize)]
-struct Declared {
-    location: Option<String>,
-    resources: Option<BTreeSet<String>>,
-    operatories: Operatories,
-    #[serde(default)]
-    appointment_types: Vec<AppointmentType>,
-    default_minutes: u32,
-    slots: bool,
-    slot_days: i64,
-    transactions: Transactions,
-    plans: Plans,
-    plan_type: String,
-    payer_system: Option<String>,
-    payee: Option<String>,
-    #[serde(default)]
-    history_items: Vec<HistoryItem>,
-    chart_system: Option<String>,
-    currency: String,
-    whole_pass_minutes: i64,
-    write_key_system: String,
-    base_url: Option<String>,
-    sort: Option<String>,
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Operatories {
@@ -133,31 +109,22 @@ enum Transactions {
 
 impl Settings {
     pub fn read() -> Result<Settings, Fault> {
-        let set: Declared = settings::read()?;
-        let site = || set.location.ok_or_else(|| Fault::unsupported("the setting `location` is missing"));
-        Ok(Settings {
-            site: match set.operatories {
-                Operatories::Parts => Some(site()?),
-                Operatories::All => None,
-            },
-            key_system: set.write_key_system,
-            base_url: set.base_url.map(|url| url.trim_end_matches('/').to_owned()),
-            sort: set.sort,
-            slots: set.slots,
-            slot_days: set.slot_days,
-            whole_minutes: set.whole_pass_minutes,
-            types: set.appointment_types,
-            default_minutes: set.default_minutes,
-            resources: set.resources.filter(|names| !(names.len() == 1 && names.contains("all"))),
-            transactions: set.transactions == Transactions::Atomic,
-            plans: set.plans,
-            plan_type: set.plan_type,
-            payer_system: set.payer_system,
-            payee: set.payee,
-            currency: set.currency,
-            chart_system: set.chart_system,
-            history: set.history_items,
-        })
+        let mut set: Settings = settings::read()?;
+        match set.operatories {
+            Operatories::Parts if set.site.is_none() => {
+                return Err(Fault::unsupported("the setting `location` is missing"));
+            }
+            Operatories::Parts => (),
+            Operatories::All => set.site = None,
+        }
+        set.base_url = set.base_url.map(|url| url.trim_end_matches('/').to_owned());
+        set.resources = set.resources.filter(|names| !(names.len() == 1 && names.contains("all")));
+        Ok(set)
+    }
+
+    /// Transactions are carried out as a whole or not at all.
+    pub fn atomic(&self) -> bool {
+        self.transactions == Transactions::Atomic
     }
 
     /// `<system>|<write key>`, for a search by identifier.

@@ -2,7 +2,11 @@
 //! what is not free is respected. A claim carries the key its appointment was made with, or that of the write: tried again, it is known as
 //! ours, and where its appointment never came or is off, it holds nothing.
 
-use adapter_sdk::{Fault, debug, records, warn};
+use adapter_sdk::{
+    Fault, debug, records,
+    spans::{exact_cover, overlap},
+    steps, warn,
+};
 use serde_json::Value;
 
 use crate::{
@@ -10,7 +14,6 @@ use crate::{
     map, requests,
     responses::{Appointment, Schedule, Slot},
     settings::Settings,
-    time::instant_of,
 };
 
 /// The slots an appointment is to take.
@@ -30,7 +33,11 @@ pub fn plan(settings: &Settings, key: &str, a: &records::Appointment, held: &[St
         return Ok(Plan::default());
     }
     let near = client::all(settings, "Slot", &requests::slots_near(&schedules, a.start, a.end))?;
-    let mut overlapping: Vec<(Slot, Value)> = near.into_iter().filter_map(|slot| overlapping(slot, a)).collect();
+    let whole = (a.start, a.end);
+    let read = |resource: Value| Some((map::read::<Slot>(resource.clone()).ok()?, resource));
+    let near = near.into_iter().filter_map(read);
+    let overlaps = |slot: &Slot| slot.span().is_some_and(|span| overlap(span, whole));
+    let mut overlapping: Vec<(Slot, Value)> = near.filter(|(slot, _)| overlaps(slot)).collect();
     let ours = |slot: &Slot| held.contains(&slot.id) || slot.identifier.iter().any(|i| is_key(settings, i, key));
     let taken = |slot: &Slot| slot.status.starts_with("busy") && !ours(slot);
     for (slot, _) in overlapping.iter_mut().filter(|(slot, _)| taken(slot)) {
@@ -39,7 +46,8 @@ pub fn plan(settings: &Settings, key: &str, a: &records::Appointment, held: &[St
         }
         slot.status = "free".into();
     }
-    let Some(cover) = exact_cover(overlapping, a) else {
+    overlapping.retain(|(slot, _)| matches!(slot.status.as_str(), "free" | "busy"));
+    let Some(cover) = exact_cover(overlapping, |(slot, _)| slot.span(), whole) else {
         debug!("no slots of the schedule cover the appointment exactly");
         return Ok(Plan::default());
     };
@@ -64,7 +72,7 @@ pub fn take(settings: &Settings, plan: Plan) -> Result<Vec<String>, Fault> {
                 warn!("a slot cannot be marked busy: {reason}");
                 return Ok(plan.ids.into_iter().filter(|id| claimed.contains(id)).collect());
             }
-            Err(fault) => return Err(nothing_written(fault)),
+            Err(fault) => return Err(steps::before(fault)),
         }
     }
     Ok(plan.ids)
@@ -93,7 +101,7 @@ pub fn release<'a>(settings: &Settings, slots: impl IntoIterator<Item = &'a Stri
 
 /// Frees the slots that carry the key of an appointment which does not stand on them.
 pub fn tidy(settings: &Settings, appointment: &str) -> Result<(), Fault> {
-    if settings.transactions || !settings.slots {
+    if settings.atomic() || !settings.slots {
         return Ok(());
     }
     let read = client::read("Appointment", appointment)?.and_then(|resource| map::read::<Appointment>(resource).ok());
@@ -123,7 +131,7 @@ pub fn free(slots: Vec<Value>) -> Result<(), Fault> {
             Ok(Updated::Written(_)) => (),
             Ok(Updated::Stale) => debug!("slot {id} was changed by somebody else and is not freed"),
             Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => warn!("slot {id} cannot be freed: {reason}"),
-            Err(fault) => return Err(nothing_written(fault)),
+            Err(fault) => return Err(steps::before(fault)),
         }
     }
     Ok(())
@@ -139,14 +147,6 @@ fn left_behind(settings: &Settings, slot: &Slot) -> Result<bool, Fault> {
     let standing = client::all(settings, "Appointment", &requests::appointments_on(&slot.id))?;
     let mut standing = standing.into_iter().filter_map(|resource| map::read::<Appointment>(resource).ok());
     Ok(!standing.any(|other| !other.is_off() && other.slot.iter().any(|s| s.id_of("Slot").as_ref() == Some(&slot.id))))
-}
-
-/// The appointment itself has not been touched yet: all of this can be done again.
-fn nothing_written(fault: Fault) -> Fault {
-    match fault {
-        Fault::Unknown(why) => Fault::retry_later(why, None),
-        other => other,
-    }
 }
 
 /// The schedules of the practitioner in the room.
@@ -169,50 +169,6 @@ fn schedules(settings: &Settings, a: &records::Appointment) -> Result<Vec<String
     Ok(read.filter(|s| s.active != Some(false) && in_room(s)).map(|s| s.id).collect())
 }
 
-fn overlapping(resource: Value, a: &records::Appointment) -> Option<(Slot, Value)> {
-    let slot: Slot = map::read(resource.clone()).ok()?;
-    let (start, end) = (instant_of(&slot.start)?, instant_of(&slot.end)?);
-    (start < a.end && a.start < end).then_some((slot, resource))
-}
-
 fn is_key(settings: &Settings, identifier: &crate::responses::Identifier, key: &str) -> bool {
     identifier.system.as_deref() == Some(&settings.key_system) && identifier.value.as_deref() == Some(key)
-}
-
-/// The slots in their order, when each begins where the one before ends, from the start of the appointment to its end.
-fn exact_cover(mut slots: Vec<(Slot, Value)>, a: &records::Appointment) -> Option<Vec<(Slot, Value)>> {
-    slots.retain(|(slot, _)| matches!(slot.status.as_str(), "free" | "busy"));
-    slots.sort_by_key(|(slot, _)| instant_of(&slot.start));
-    let mut at = a.start;
-    for (slot, _) in &slots {
-        if instant_of(&slot.start)? != at {
-            return None;
-        }
-        at = instant_of(&slot.end)?;
-    }
-    (at == a.end).then_some(slots)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn slots_cover_an_appointment_exactly_or_not_at_all() {
-        let slot = |minutes: (i64, i64)| {
-            let at = |m: i64| crate::time::instant_text(m * 60);
-            let resource = json!({"id": "s", "status": "free", "start": at(minutes.0), "end": at(minutes.1)});
-            (map::read::<Slot>(resource.clone()).expect("a slot"), resource)
-        };
-        let a = records::Appointment { start: 0, end: 3_600, ..records::Appointment::default() };
-        let covers = |slots: &[(i64, i64)]| exact_cover(slots.iter().copied().map(slot).collect(), &a).is_some();
-        assert!(covers(&[(0, 60)]) && covers(&[(30, 60), (0, 30)]));
-        for other in
-            [&[(0, 30)][..], &[(0, 30), (40, 60)], &[(0, 90)], &[(-30, 30), (30, 60)], &[(0, 60), (30, 60)], &[]]
-        {
-            assert!(!covers(other), "{other:?}");
-        }
-    }
 }

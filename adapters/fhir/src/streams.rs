@@ -3,29 +3,19 @@
 use adapter_sdk::{Deletions, Fault, Page, Record, Resource, clock, streams::Stream, warn};
 
 use crate::{
-    capability::Offer,
+    capability::{CORE, Offer},
     client::{self, Searched},
     cursor::Cursor,
     enrich, history_items, hours,
     map::{self, history},
     requests,
     responses::{Reference, Schedule, Slot},
-    settings::{Fhir, Plans, Settings},
-    walk::{Enrich, Map, Part, Walked, walk},
+    settings::{Plans, Settings},
+    walk::{Map, Part, walk},
 };
 
-/// The history resources the server has, each of them read by `map`.
-pub fn of_history(offer: &Offer, map: Map) -> Vec<Part> {
-    let enrich = |name: &str| (name == "MedicationStatement").then_some(enrich::medications as Enrich);
-    histories(offer).into_iter().map(|name| Part { enrich: enrich(name), ..part(name, map) }).collect()
-}
-
-fn part(resource_type: &'static str, map: Map) -> Part {
-    Part { resource_type, search: requests::search(resource_type, &[]), map, enrich: None }
-}
-
 /// In the order in which they refer to each other.
-pub const STREAMS: &[Stream<Fhir>] = &[
+pub const STREAMS: &[Stream<Settings>] = &[
     read_whole(Resource::Providers),
     read_whole(Resource::AppointmentTypes),
     read_whole(Resource::Operatories),
@@ -43,37 +33,49 @@ pub const STREAMS: &[Stream<Fhir>] = &[
     by_changes(Resource::Payments),
 ];
 
-const fn read_whole(resource: Resource) -> Stream<Fhir> {
-    Stream::own((resource, false, Deletions::ByAbsence), |ehr, resource, cursor, limit| {
-        page(&ehr.settings, resource, false, cursor, limit)
+const fn read_whole(resource: Resource) -> Stream<Settings> {
+    Stream::own((resource, false, Deletions::ByAbsence), |settings, resource, cursor, limit| {
+        page(settings, resource, false, cursor, limit)
     })
 }
 
-const fn by_changes(resource: Resource) -> Stream<Fhir> {
-    Stream::own((resource, true, Deletions::ByAbsence), |ehr, resource, cursor, limit| {
-        page(&ehr.settings, resource, true, cursor, limit)
+const fn by_changes(resource: Resource) -> Stream<Settings> {
+    Stream::own((resource, true, Deletions::ByAbsence), |settings, resource, cursor, limit| {
+        page(settings, resource, true, cursor, limit)
+    })
+}
+
+/// The type a resource is read from, and how. Working hours and medical histories come from several.
+fn source(settings: &Settings, resource: Resource) -> Option<(&'static str, Map)> {
+    Some(match resource {
+        Resource::Providers => ("Practitioner", map::practitioner),
+        Resource::AppointmentTypes => ("HealthcareService", map::appointment_type),
+        Resource::Operatories => ("Location", map::operatory),
+        Resource::Patients => ("Patient", map::patient),
+        Resource::Appointments => ("Appointment", map::appointment),
+        Resource::InsurancePlans => match settings.plans {
+            Plans::Organizations => ("Organization", map::insurance::organization),
+            Plans::InsurancePlans => ("InsurancePlan", map::insurance::insurance_plan),
+        },
+        Resource::Coverages => ("Coverage", map::insurance::coverage),
+        Resource::PatientAlerts => ("Flag", map::talk::alert),
+        Resource::CommunicationLogs => ("Communication", map::talk::communication),
+        Resource::FormSchemas => ("Questionnaire", map::forms::schema),
+        Resource::FormResponses => ("QuestionnaireResponse", map::forms::response),
+        Resource::Payments => ("PaymentNotice", map::money::payment),
+        _ => return None,
     })
 }
 
 /// What the server shows.
 pub fn shows(offer: &Offer, settings: &Settings, resource: Resource) -> bool {
     match resource {
-        Resource::Providers => offer.reads("Practitioner"),
         // Without any there is nothing to be said, and that is said.
-        Resource::AppointmentTypes => !settings.types.is_empty() || offer.reads("HealthcareService"),
-        Resource::Operatories => offer.reads("Location"),
-        Resource::Patients => offer.reads("Patient"),
+        Resource::AppointmentTypes if !settings.types.is_empty() => true,
         Resource::WorkingHours => offer.reads("Schedule") && offer.reads("Slot"),
-        Resource::Appointments => offer.reads("Appointment"),
-        Resource::InsurancePlans => offer.reads(settings.plans.resource_type()),
-        Resource::Coverages => offer.reads("Coverage"),
         Resource::HistoryItems | Resource::PatientHistoryItems => !histories(offer).is_empty(),
-        Resource::PatientAlerts => offer.reads("Flag"),
-        Resource::CommunicationLogs => offer.reads("Communication"),
-        Resource::FormSchemas => offer.reads("Questionnaire"),
-        Resource::FormResponses => offer.reads("QuestionnaireResponse") && offer.reads("Questionnaire"),
-        Resource::Payments => offer.reads("PaymentNotice"),
-        _ => false,
+        Resource::FormResponses if !offer.reads("Questionnaire") => false,
+        _ => source(settings, resource).is_some_and(|(name, _)| offer.reads(name)),
     }
 }
 
@@ -81,84 +83,55 @@ fn histories(offer: &Offer) -> Vec<&'static str> {
     history::TYPES.into_iter().filter(|name| offer.reads(name)).collect()
 }
 
+/// The history resources the server has, each of them read by `map`.
+fn of_history(offer: &Offer, map: Map) -> Vec<Part> {
+    let part = |resource_type| Part { resource_type, search: requests::search(resource_type, &[]), map };
+    histories(offer).into_iter().map(part).collect()
+}
+
 fn page(settings: &Settings, resource: Resource, delta: bool, cursor: Option<&str>, limit: u32) -> Result<Page, Fault> {
     // What a pass began with is offered; of histories it matters which there are.
     let chart = matches!(resource, Resource::HistoryItems | Resource::PatientHistoryItems);
-    let offer = &Offer::known(settings, is_core(resource) || (cursor.is_some() && !chart))?;
+    let core =
+        resource == Resource::WorkingHours || source(settings, resource).is_some_and(|(name, _)| CORE.contains(&name));
+    let offer = &Offer::known(settings, core || (cursor.is_some() && !chart))?;
     if !shows(offer, settings, resource) {
         return Err(Fault::unsupported("the server does not show such records"));
     }
-    let cursor = Cursor::parse(cursor, clock::now(), delta, settings.whole_minutes)
-        .ok_or_else(|| Fault::rejected("not a cursor of this adapter"))?;
+    let cursor = Cursor::parse(cursor, clock::now(), delta, settings.whole_minutes)?;
     match resource {
         Resource::AppointmentTypes if !settings.types.is_empty() => {
             Ok(finished(settings.types.iter().map(map::configured_type).collect(), cursor, limit))
         }
         Resource::WorkingHours => working_hours(settings, cursor, limit),
-        Resource::HistoryItems => history_items::page(
-            settings,
-            &of_history(offer, history::catalogue_entry),
-            &histories(offer),
-            cursor,
-            limit,
-        ),
+        Resource::HistoryItems => {
+            history_items::page(settings, &of_history(offer, history::catalogue_entry), cursor, limit)
+        }
         _ => match parts(settings, offer, resource)? {
-            Some(parts) => walk(settings, &parts, cursor, limit).map(Walked::page),
-            // The site has no rooms.
+            Some(parts) => Ok(walk(settings, &parts, cursor, limit)?.0),
             None => Ok(finished(Vec::new(), cursor, limit)),
         },
     }
 }
 
-fn is_core(resource: Resource) -> bool {
-    matches!(
-        resource,
-        Resource::Providers
-            | Resource::AppointmentTypes
-            | Resource::Operatories
-            | Resource::Patients
-            | Resource::WorkingHours
-            | Resource::Appointments
-    )
-}
-
+/// None: the site has no rooms.
 fn parts(settings: &Settings, offer: &Offer, resource: Resource) -> Result<Option<Vec<Part>>, Fault> {
-    Ok(Some(match resource {
-        Resource::Providers => {
-            vec![Part { enrich: Some(enrich::practitioners), ..part("Practitioner", map::practitioner) }]
-        }
-        Resource::AppointmentTypes => vec![part("HealthcareService", map::appointment_type)],
-        Resource::Operatories => {
-            let search = requests::rooms(settings.site.as_deref());
-            vec![Part { search, ..part("Location", map::operatory) }]
-        }
-        Resource::Patients => vec![part("Patient", map::patient)],
-        Resource::Appointments => match rooms(settings)? {
+    if resource == Resource::PatientHistoryItems {
+        return Ok(Some(of_history(offer, history::patient_item)));
+    }
+    let Some((resource_type, map)) = source(settings, resource) else {
+        return Err(Fault::unsupported("this adapter does not read such records"));
+    };
+    let search = match resource_type {
+        "Location" => requests::rooms(settings.site.as_deref()),
+        "Organization" => requests::search(resource_type, &[("type", settings.plan_type.clone())]),
+        "Appointment" => match rooms(settings)? {
             Some(rooms) if rooms.is_empty() => return Ok(None),
-            rooms => vec![Part {
-                search: requests::in_rooms("Appointment", rooms.as_deref()),
-                enrich: Some(enrich::appointments),
-                ..part("Appointment", map::appointment)
-            }],
+            rooms => requests::in_rooms(resource_type, rooms.as_deref()),
         },
-        Resource::InsurancePlans => match settings.plans {
-            Plans::Organizations => {
-                let search = requests::search("Organization", &[("type", settings.plan_type.clone())]);
-                vec![Part { search, ..part("Organization", map::insurance::organization) }]
-            }
-            Plans::InsurancePlans => vec![part("InsurancePlan", map::insurance::insurance_plan)],
-        },
-        Resource::Coverages => vec![part("Coverage", map::insurance::coverage)],
-        Resource::PatientHistoryItems => of_history(offer, history::patient_item),
-        Resource::PatientAlerts => vec![part("Flag", map::talk::alert)],
-        Resource::CommunicationLogs => vec![part("Communication", map::talk::communication)],
-        Resource::FormSchemas => vec![part("Questionnaire", map::forms::schema)],
-        Resource::FormResponses => {
-            vec![Part { enrich: Some(enrich::responses), ..part("QuestionnaireResponse", map::forms::response) }]
-        }
-        Resource::Payments => vec![part("PaymentNotice", map::money::payment)],
-        _ => return Err(Fault::unsupported("this adapter does not read such records")),
-    }))
+        _ => requests::search(resource_type, &[]),
+    };
+    Ok(Some(vec![Part { resource_type, search, map }]))
 }
 
 /// What is known without asking: by pages all the same.

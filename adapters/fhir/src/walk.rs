@@ -1,12 +1,12 @@
 //! A walk over resource types, page after page: what several streams have in common.
 
-use adapter_sdk::{Fault, Page, Record, SkippedRecord, clock, warn};
+use adapter_sdk::{Fault, Page, Record, SkippedRecord, clock, limits, pass, warn};
 use serde_json::Value;
 
 use crate::{
     client::{self, Searched},
     cursor::Cursor,
-    fit,
+    enrich::enrich,
     map::{Unmapped, history},
     paging::{At, Spot},
     requests,
@@ -14,40 +14,17 @@ use crate::{
 };
 
 pub type Map = fn(Value, &Settings) -> Result<Record, Unmapped>;
-pub type Enrich = fn(&Settings, &mut [Value]) -> Result<(), Fault>;
 
 /// One resource type as a pull shows it.
 pub struct Part {
     pub resource_type: &'static str,
     pub search: String,
     pub map: Map,
-    pub enrich: Option<Enrich>,
 }
 
-/// A page of a walk, with the cursor after it.
-pub struct Walked {
-    pub records: Vec<Record>,
-    /// Those that are there and cannot be read.
-    pub skipped: Vec<SkippedRecord>,
-    pub deleted: Vec<String>,
-    pub cursor: Cursor,
-    /// The pass is complete.
-    pub last: bool,
-    /// The pass has shown all there is so far.
-    pub whole: bool,
-    pub estimate: Option<u64>,
-}
-
-impl Walked {
-    pub fn page(self) -> Page {
-        let Walked { records, skipped, deleted, cursor, last, whole, estimate } = self;
-        Page { records, skipped, deleted, cursor: cursor.to_string(), last, whole, estimate }
-    }
-}
-
-/// One page of one part; the next part begins where one ends.
-pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> Result<Walked, Fault> {
-    let part = parts.get(cursor.part).ok_or_else(|| Fault::rejected("not a cursor of this adapter"))?;
+/// One page of one part, and the cursor behind it; the next part begins where one ends.
+pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> Result<(Page, Cursor), Fault> {
+    let part = parts.get(cursor.part).ok_or_else(pass::foreign)?;
     let search = cursor.since.map_or_else(|| part.search.clone(), |at| requests::since(&part.search, at));
     let Searched { step, spot, now } = match client::page(settings, part.resource_type, &search, &cursor.spot, limit) {
         // A server that cannot search by time of change shows everything instead.
@@ -60,26 +37,22 @@ pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
             warn!("{}: the server no longer knows its link to the next page", part.resource_type);
             let whole = cursor.shows_all();
             let cursor = Cursor { spot: Spot { base: None, ..cursor.spot.again() }, ..cursor };
-            let (records, skipped, deleted) = (vec![], vec![], vec![]);
-            return Ok(Walked { records, skipped, deleted, cursor, last: false, whole, estimate: None });
+            return Ok((Page { cursor: cursor.to_string(), whole, ..Page::default() }, cursor));
         }
         other => other?,
     };
     let mut cursor = Cursor { spot, ..cursor };
-    let estimate = step.total.filter(|_| cursor.is_whole() && parts.len() == 1);
     let mut resources = step.resources;
-    if let Some(enrich) = part.enrich {
-        enrich(settings, &mut resources)?;
-    }
-    let (mut records, mut skipped, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
+    enrich(settings, part.resource_type, &mut resources)?;
+    let mut page = Page::default();
     let typed = history::TYPES.contains(&part.resource_type);
     for resource in resources {
         let id = client::text(&resource, "id").to_owned();
         let id = if typed { format!("{}/{id}", part.resource_type) } else { id };
         match (part.map)(resource, settings) {
-            Ok(record) => records.push(record),
+            Ok(record) => page.records.push(record),
             // It is there, whatever it is.
-            Err(Unmapped::Unreadable(why)) if fit::is_id(&id) => skipped.push(SkippedRecord::new(id, why)),
+            Err(Unmapped::Unreadable(why)) if limits::is_id(&id) => page.skipped.push(SkippedRecord::new(id, why)),
             Err(Unmapped::Unreadable(why)) => {
                 warn!("a {} is left out: {why}", part.resource_type);
                 cursor.partial = true;
@@ -87,14 +60,16 @@ pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
             // It may have been shown before.
             Err(Unmapped::NoRecord(why)) => {
                 warn!("{} {id} is no record: {why}", part.resource_type);
-                deleted.push(id);
+                page.deleted.push(id);
             }
         }
     }
-    let whole = cursor.shows_all() && step.steady;
+    page.whole = cursor.shows_all() && step.steady;
+    page.estimate = step.total.filter(|_| cursor.is_whole() && parts.len() == 1);
     let now = now.unwrap_or_else(clock::now);
     let more = step.next.is_none() && cursor.part + 1 < parts.len();
-    let last = step.next.is_none() && !more;
+    page.last = step.next.is_none() && !more;
     let cursor = if more { cursor.next_part(step.steady, now) } else { cursor.after(step.next, step.steady, now) };
-    Ok(Walked { records, skipped, deleted, cursor, last, whole, estimate })
+    page.cursor = cursor.to_string();
+    Ok((page, cursor))
 }

@@ -11,9 +11,10 @@ use adapter_sdk::{
     http::{Error, Method, Request, Response},
     records::{Appointment, CommunicationDirection, CommunicationLog, CommunicationMode},
     testing::Host,
+    time::instant_of,
 };
 use atomic_server::{Asked, AtomicServer};
-use fhir_adapter::{Fhir, time::instant_of};
+use fhir_adapter::Fhir;
 use serde_json::{Value, json};
 
 const NOW: i64 = 1_796_000_000;

@@ -7,8 +7,9 @@ use adapter_sdk::{
     Adapter, Record, Resource, WriteKind,
     log::Level,
     records::{self, CommunicationDirection, CommunicationMode, HistoryCategory, InsuranceType, Relation},
+    time::instant_of,
 };
-use fhir_adapter::{Fhir, time::instant_of};
+use fhir_adapter::Fhir;
 use serde_json::{Value, json};
 use server::Server;
 

@@ -7,8 +7,9 @@ use adapter_sdk::{
     Adapter, AppointmentChange, Fault, Page, Receipt, Record, Resource, Write,
     http::{Error, Header, Method, Response},
     records::{Address, Appointment, ExtraValue, Gender, Patient},
+    time::instant_of,
 };
-use fhir_adapter::{Fhir, faults, time::instant_of};
+use fhir_adapter::{Fhir, faults};
 use serde_json::{Value, json};
 use server::{Server, json_answer, refused};
 

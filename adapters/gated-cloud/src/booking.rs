@@ -1,12 +1,12 @@
 //! Writing appointments: a new one carries the write key as its reference; a change is written where the appointment is as it was to be.
 
-use adapter_sdk::{AppointmentChange, Fault, Receipt, clock, http::Method, records::Appointment};
-use serde_json::{Map, Value};
+use adapter_sdk::{AppointmentChange, Fault, Receipt, clock};
+use serde_json::Value;
 
 use crate::{
     client::GatedCloud,
     faults,
-    map::{self, Visit, found, written},
+    map::{self, Visit},
     markup::APPOINTMENTS,
     requests,
 };
@@ -15,48 +15,33 @@ pub fn create(app: &GatedCloud, key: &str, change: &AppointmentChange) -> Result
     if change.appointment.operatory.is_none() {
         return Err(Fault::rejected("the EHR's schedule needs an operatory"));
     }
-    let fields = requests::appointment(key, &change.appointment);
-    let made = app.change(Method::Post, "/api/appointments", APPOINTMENTS, &fields)?;
-    written(made.map_err(|code| faults::of_refusal(&code))?)
+    app.create(APPOINTMENTS, &requests::appointment(key, &change.appointment))
 }
 
-/// The appointment that carries a key, wherever it was moved since.
-pub fn find(app: &GatedCloud, key: &str) -> Result<Option<Receipt>, Fault> {
-    app.by_reference(APPOINTMENTS, key)?.map(found).transpose()
+pub fn change(app: &GatedCloud, change: &AppointmentChange, fields: &Value) -> Result<Receipt, Fault> {
+    app.update(APPOINTMENTS, &change.appointment.id, fields)
 }
 
-pub fn reschedule(app: &GatedCloud, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
-    changed(app, change, &requests::moved(&change.appointment))
-}
-
-pub fn confirm(app: &GatedCloud, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
-    let a = &change.appointment;
-    let held = read(app, change)?.ok_or_else(|| faults::of_refusal("not_found"))?;
-    if is_confirmed(&held, a) {
+pub fn confirm(app: &GatedCloud, _: &str, c: &AppointmentChange) -> Result<Receipt, Fault> {
+    let held = read(app, c)?.ok_or_else(|| faults::of_refusal("not_found".into()))?;
+    if is_confirmed(&held, c) {
         return Ok(held.receipt());
     }
     // Who has come already is not only expected again.
-    let status = (a.confirmed && !held.status.came()).then_some("confirmed");
-    changed(app, change, &requests::confirmed(a, status))
+    let status = (c.appointment.confirmed && !held.came).then_some("confirmed");
+    change(app, c, &requests::confirmed(&c.appointment, status))
 }
 
-pub fn check_in(app: &GatedCloud, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
-    changed(app, change, &requests::arrived(change.appointment.checkin_at.unwrap_or_else(clock::now)))
-}
-
-pub fn note(app: &GatedCloud, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
-    changed(app, change, &requests::note(&change.appointment))
+pub fn check_in(app: &GatedCloud, _: &str, c: &AppointmentChange) -> Result<Receipt, Fault> {
+    change(app, c, &requests::arrived(c.appointment.checkin_at.unwrap_or_else(clock::now)))
 }
 
 /// What is cancelled or gone already is as cancelled as it was to be.
-pub fn cancel(app: &GatedCloud, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
-    let (id, fields) = (&change.appointment.id, requests::cancelled(change.reason.as_deref()));
-    match app.change(Method::Patch, &requests::record(APPOINTMENTS, id), APPOINTMENTS, &fields)? {
-        Ok(row) => written(row),
-        Err(code) if matches!(code.as_str(), "cancelled" | "not_found") => {
-            Ok(Receipt { id: id.clone(), version: None })
-        }
-        Err(code) => Err(faults::of_refusal(&code)),
+pub fn cancel(app: &GatedCloud, _: &str, c: &AppointmentChange) -> Result<Receipt, Fault> {
+    let id = &c.appointment.id;
+    match app.change(APPOINTMENTS, id, &requests::cancelled(&c.reason))? {
+        Err(code) if matches!(code.as_str(), "cancelled" | "not_found") => Ok(Receipt::of(id)),
+        written => written.map_err(faults::of_refusal),
     }
 }
 
@@ -64,39 +49,13 @@ pub fn cancel(app: &GatedCloud, _: &str, change: &AppointmentChange) -> Result<R
 pub fn is_so(
     app: &GatedCloud,
     change: &AppointmentChange,
-    is_so: fn(&Visit, &Appointment) -> bool,
+    is_so: fn(&Visit, &AppointmentChange) -> bool,
 ) -> Result<Option<Receipt>, Fault> {
-    Ok(read(app, change)?.filter(|held| is_so(held, &change.appointment)).map(|held| held.receipt()))
+    Ok(read(app, change)?.filter(|held| is_so(held, change)).map(|held| held.receipt()))
 }
 
-pub fn stands(Visit { shown, status }: &Visit, a: &Appointment) -> bool {
-    shown.start == a.start
-        && shown.end == a.end
-        && (a.operatory.is_none() || a.operatory == shown.operatory)
-        && (a.provider.is_none() || a.provider == shown.provider)
-        && !status.is_off()
-}
-
-pub fn is_confirmed(held: &Visit, a: &Appointment) -> bool {
+pub fn is_confirmed(held: &Visit, AppointmentChange { appointment: a, .. }: &AppointmentChange) -> bool {
     (!a.confirmed || held.shown.confirmed) && held.shown.patient_confirmed == a.patient_confirmed
-}
-
-pub fn has_arrived(Visit { shown, status }: &Visit, a: &Appointment) -> bool {
-    status.came() && shown.checkin_at.is_some() && a.checkin_at.is_none_or(|at| shown.checkin_at == Some(at))
-}
-
-pub fn is_noted(held: &Visit, a: &Appointment) -> bool {
-    held.shown.note == a.note
-}
-
-pub fn is_off(held: &Visit, _: &Appointment) -> bool {
-    held.status.is_off()
-}
-
-fn changed(app: &GatedCloud, change: &AppointmentChange, fields: &Map<String, Value>) -> Result<Receipt, Fault> {
-    let path = requests::record(APPOINTMENTS, &change.appointment.id);
-    let row = app.change(Method::Patch, &path, APPOINTMENTS, fields)?;
-    written(row.map_err(|code| faults::of_refusal(&code))?)
 }
 
 fn read(app: &GatedCloud, change: &AppointmentChange) -> Result<Option<Visit>, Fault> {

@@ -3,73 +3,89 @@
 use std::cell::RefCell;
 
 use adapter_sdk::{
-    Fault, gate,
-    http::{Method, Request},
+    Fault, Receipt,
+    http::{self, Call, encode, retry_after},
+    session,
     streams::{Ask, Changes},
 };
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::{
-    faults::{self, Outcome},
-    markup::{self, Kind, Names},
-    requests::{self, Form},
-    responses::{Listed, Session, Told},
+    faults,
+    markup::{self, Kind, Markup},
+    responses::{Told, is_login_page, receipt},
 };
+
+/// Rows of a page the application shows at most.
+const MOST: u32 = 200;
 
 #[derive(Default)]
 pub struct GatedCloud {
     form: RefCell<Option<Form>>,
 }
 
+/// What is on the page that sends a change.
+#[derive(Clone)]
+struct Form {
+    markup: Markup,
+    csrf: String,
+}
+
 impl GatedCloud {
     /// What changed since a mark, under own names. None: the mark is of other books.
     pub fn changes(&self, kind: Kind, asked: &Ask) -> Result<Option<Changes>, Fault> {
-        let told = match outcome(&requests::read(&requests::changes(kind, asked)), true)? {
-            Outcome::Told(told) => told,
-            Outcome::Refused(code) if code == "mark_expired" => return Ok(None),
-            Outcome::Refused(code) => return Err(faults::of_refused_read(&code)),
+        let since = asked.at.map(|mark| format!("&since={}", encode(mark))).unwrap_or_default();
+        let path = format!("/api/changes?of={}{since}&limit={}", kind.name, asked.limit.min(MOST));
+        let told = match outcome(http::get(path))? {
+            Err(code) if code == "mark_expired" => return Ok(None),
+            told => told.map_err(faults::of_refused_read)?,
         };
-        let Listed { items, removed, mark, more, total } = frame(&told, markup::CHANGES)?;
-        Ok(Some(Changes { rows: owned(&told, kind, &items)?, deleted: removed, mark, more, total: Some(total) }))
+        let shown: Changes = told.frame(markup::CHANGES)?;
+        Ok(Some(Changes { rows: owned(&told, kind, &shown.rows)?, ..shown }))
     }
 
     /// The record that carries a write key. What the search takes for alike may be another.
-    pub fn by_reference(&self, kind: Kind, key: &str) -> Result<Option<Value>, Fault> {
-        let told = shown(&requests::by_reference(kind, key))?;
-        let items: Items = frame(&told, markup::ITEMS)?;
-        Ok(owned(&told, kind, &items.items)?.into_iter().find(|row| row["write_key"] == key))
+    pub fn by_reference(&self, kind: Kind, key: &str) -> Result<Option<Receipt>, Fault> {
+        let told = shown(format!("/api/{}?reference={}", kind.name, encode(key)))?;
+        let items: Vec<Value> = told.part(markup::ITEMS)?;
+        let ours = owned(&told, kind, &items)?.into_iter().find(|row| row["write_key"] == key);
+        ours.map(|row| receipt(&row, true)).transpose()
     }
 
     /// One record under own names; none where the application says that there is none.
     pub fn one(&self, kind: Kind, id: &str) -> Result<Option<Value>, Fault> {
-        match outcome(&requests::read(&requests::record(kind, id)), true)? {
-            Outcome::Told(told) => item(&told, kind, true).map(Some),
-            Outcome::Refused(code) if code == "not_found" => Ok(None),
-            Outcome::Refused(code) => Err(faults::of_refused_read(&code)),
+        match outcome(http::get(record(kind, id)))? {
+            Err(code) if code == "not_found" => Ok(None),
+            told => item(&told.map_err(faults::of_refused_read)?, kind).map(Some),
         }
     }
 
-    /// Sends a form: the record as it is then, or the application's word for why not.
-    pub fn change(
-        &self,
-        method: Method,
-        path: &str,
-        kind: Kind,
-        fields: &Map<String, Value>,
-    ) -> Result<Result<Value, String>, Fault> {
+    pub fn create(&self, kind: Kind, fields: &Value) -> Result<Receipt, Fault> {
+        self.send(http::post(format!("/api/{}", kind.name)), kind, fields)?.map_err(faults::of_refusal)
+    }
+
+    pub fn update(&self, kind: Kind, id: &str, fields: &Value) -> Result<Receipt, Fault> {
+        self.change(kind, id, fields)?.map_err(faults::of_refusal)
+    }
+
+    /// Sends a change: the record as it is then, or the application's word for why not.
+    pub fn change(&self, kind: Kind, id: &str, fields: &Value) -> Result<Result<Receipt, String>, Fault> {
+        self.send(http::patch(record(kind, id)), kind, fields)
+    }
+
+    fn send(&self, call: Call, kind: Kind, fields: &Value) -> Result<Result<Receipt, String>, Fault> {
         let mut renewed = false;
         loop {
-            let form = self.form()?;
-            let request = requests::change(method, path, &form, &form.markup.sent(kind.names, fields));
-            match outcome(&request, false)? {
-                Outcome::Told(told) => return item(&told, kind, false).map(Ok),
+            let Form { markup, csrf } = self.form()?;
+            let call = call.clone().header("x-csrf-token", csrf).header("x-markup", markup.word());
+            match outcome(call.json(&markup.names(kind.names).theirs(fields))?)? {
+                Ok(told) => return receipt(&item(&told, kind)?, false).map(Ok),
                 // The session has another token meanwhile, and nothing was written.
-                Outcome::Refused(code) if code == "csrf" && !renewed => {
+                Err(code) if code == "csrf" && !renewed => {
                     renewed = true;
                     self.form.replace(None);
                 }
-                Outcome::Refused(code) => return Ok(Err(code)),
+                Err(code) => return Ok(Err(code)),
             }
         }
     }
@@ -79,44 +95,42 @@ impl GatedCloud {
         if let Some(form) = &*self.form.borrow() {
             return Ok(form.clone());
         }
-        let told = shown(requests::SESSION)?;
-        let Session { csrf } = frame(&told, markup::SESSION)?;
-        let form = Form { markup: told.markup, csrf };
+        let told = shown("/api/session")?;
+        let form = Form { markup: told.markup, csrf: told.part(markup::CSRF)? };
         self.form.replace(Some(form.clone()));
         Ok(form)
     }
 }
 
-fn outcome(request: &Request, reads: bool) -> Result<Outcome, Fault> {
-    let answer = gate::send(request).map_err(|error| faults::of_error(error, reads))?;
-    faults::judged(&answer, reads)
+/// What an answer tells, or the application's own word for its no.
+fn outcome(call: Call) -> Result<Result<Told, String>, Fault> {
+    let reads = call.reads();
+    let answer = call.through_gate().send_any()?;
+    if let Some(fault) = session::fault_of_status(&answer, reads) {
+        return Err(fault);
+    }
+    if answer.is_success() || is_login_page(&answer) {
+        return Told::of(&answer, reads).map(Ok);
+    }
+    // Somebody in between, or a release that refuses in other words.
+    let strange = format!("the EHR answered {}, in a way this adapter does not know", answer.status);
+    let code = Told::of(&answer, reads).ok().and_then(|told| told.refusal());
+    Ok(Err(code.ok_or_else(|| Fault::retry_later(strange, retry_after(&answer)))?))
 }
 
 /// Of what is always there.
-fn shown(path: &str) -> Result<Told, Fault> {
-    match outcome(&requests::read(path), true)? {
-        Outcome::Told(told) => Ok(told),
-        Outcome::Refused(code) => Err(faults::of_refused_read(&code)),
-    }
+fn shown(path: impl Into<String>) -> Result<Told, Fault> {
+    outcome(http::get(path))?.map_err(faults::of_refused_read)
 }
 
-#[derive(serde::Deserialize)]
-struct Items {
-    items: Vec<Value>,
+fn record(kind: Kind, id: &str) -> String {
+    format!("/api/{}/{}", kind.name, encode(id))
 }
 
-fn frame<T: DeserializeOwned>(told: &Told, names: Names) -> Result<T, Fault> {
-    let own = told.frame(names).map_err(|why| faults::of_unreadable(why, true))?;
-    // serde's own message would quote the record.
-    serde_json::from_value(own).map_err(|_| faults::of_wrong_kind())
-}
-
-fn item(told: &Told, kind: Kind, reads: bool) -> Result<Value, Fault> {
-    let own = told.frame(markup::ITEM).and_then(|held| told.own(kind.names, &held["item"]));
-    own.map_err(|why| faults::of_unreadable(why, reads))
+fn item(told: &Told, kind: Kind) -> Result<Value, Fault> {
+    told.own(kind.names, &told.part(markup::ITEM)?)
 }
 
 fn owned(told: &Told, kind: Kind, items: &[Value]) -> Result<Vec<Value>, Fault> {
-    let all: Result<Vec<Value>, _> = items.iter().map(|item| told.own(kind.names, item)).collect();
-    all.map_err(|why| faults::of_unreadable(why, true))
+    items.iter().map(|item| told.own(kind.names, item)).collect()
 }

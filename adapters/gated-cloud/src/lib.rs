@@ -12,7 +12,8 @@ pub mod requests;
 pub mod responses;
 
 use adapter_sdk::{
-    Description, Fault, MaxLength, PatientField, Resource, settings, streams::Stream, tables::Tables, writes::Handler,
+    AppointmentChange, Description, Fault, MaxLength, PatientField, Resource, settings, streams::Stream,
+    tables::Tables, writes::Handler,
 };
 use serde::Deserialize;
 
@@ -28,7 +29,7 @@ struct Settings {
 
 impl Tables for GatedCloud {
     const STREAMS: &'static [Stream<GatedCloud>] = &[
-        Stream::changes(Resource::Providers, |app, asked| app.changes(PROVIDERS, asked), "id", map::provider),
+        Stream::changes(Resource::Providers, |app, asked| app.changes(PROVIDERS, asked), "id", map::plain),
         Stream::changes(Resource::AppointmentTypes, |app, asked| app.changes(TYPES, asked), "id", map::kind),
         Stream::changes(Resource::Operatories, |app, asked| app.changes(OPERATORIES, asked), "id", map::operatory),
         Stream::changes(Resource::Patients, |app, asked| app.changes(PATIENTS, asked), "id", map::patient),
@@ -37,16 +38,26 @@ impl Tables for GatedCloud {
     ];
     // The forms are not idempotent: who writes looks before.
     const WRITES: &'static [Handler<GatedCloud>] = &[
-        Handler::create_patient(patients::create, |app, key, _| patients::find(app, key)).looking_first(),
+        Handler::create_patient(patients::create, |app, key, _| app.by_reference(PATIENTS, key)).looking_first(),
         Handler::update_patient(patients::update, patients::find_update),
-        Handler::create_appointment(booking::create, |app, key, _| booking::find(app, key)).looking_first(),
-        Handler::reschedule_appointment(booking::reschedule, |app, _, c| booking::is_so(app, c, booking::stands))
-            .looking_first(),
+        Handler::create_appointment(booking::create, |app, key, _| app.by_reference(APPOINTMENTS, key)).looking_first(),
+        Handler::reschedule_appointment(
+            |app, _, c| booking::change(app, c, &requests::moved(c)),
+            |app, _, c| booking::is_so(app, c, |held, c| c.stands(&held.shown)),
+        )
+        .looking_first(),
         Handler::confirm_appointment(booking::confirm, |app, _, c| booking::is_so(app, c, booking::is_confirmed)),
-        Handler::check_in_appointment(booking::check_in, |app, _, c| booking::is_so(app, c, booking::has_arrived))
-            .looking_first(),
-        Handler::cancel_appointment(booking::cancel, |app, _, c| booking::is_so(app, c, booking::is_off)),
-        Handler::note_appointment(booking::note, |app, _, c| booking::is_so(app, c, booking::is_noted)),
+        Handler::check_in_appointment(booking::check_in, |app, _, c| {
+            booking::is_so(app, c, |held, c| held.came && c.has_arrived(&held.shown))
+        })
+        .looking_first(),
+        Handler::cancel_appointment(booking::cancel, |app, _, c| {
+            booking::is_so(app, c, |held, _| AppointmentChange::is_off(&held.shown))
+        }),
+        Handler::note_appointment(
+            |app, _, c| booking::change(app, c, &requests::noted(c)),
+            |app, _, c| booking::is_so(app, c, |held, c| held.shown.note == c.appointment.note),
+        ),
     ];
     const UNKEPT: &'static [PatientField] = &[
         PatientField::Ssn,

@@ -1,75 +1,76 @@
 //! What the application answers: JSON of a release, or one of its pages.
 
-use adapter_sdk::{http::Response, redact};
-use serde::Deserialize;
+use std::collections::BTreeMap;
+
+use adapter_sdk::{Fault, Receipt, http::Response, redact, session};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::markup::{Lacking, Markup, Names, REFUSAL};
+use crate::{
+    faults,
+    markup::{Markup, REFUSAL, Releases},
+};
 
 /// An answer of the application's own, in a release we know.
 #[derive(Clone, Debug)]
 pub struct Told {
     pub markup: Markup,
     body: Value,
-}
-
-/// Why an answer tells nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unreadable {
-    /// The page that asks for user name and password: the session is over.
-    LoginPage,
-    /// Another page, or nothing of the application's.
-    Foreign,
-    /// A release we do not know, by its name.
-    Release(String),
-    /// It does not have what its release should have.
-    Lacking(Lacking),
+    /// Of a request that changes nothing.
+    reads: bool,
 }
 
 impl Told {
-    pub fn of(answer: &Response) -> Result<Told, Unreadable> {
-        let Ok(body) = serde_json::from_slice::<Value>(&answer.body) else {
-            return Err(if is_login_page(&answer.body) { Unreadable::LoginPage } else { Unreadable::Foreign });
-        };
-        let word = body.get("markup").and_then(Value::as_str).ok_or(Unreadable::Foreign)?;
-        match Markup::of(word) {
-            Some(markup) => Ok(Told { markup, body }),
-            None => Err(Unreadable::Release(redact::word(word))),
-        }
+    pub fn of(answer: &Response, reads: bool) -> Result<Told, Fault> {
+        let foreign = || Fault::lost("the EHR's answer is not one of its web application", reads);
+        let body: Value = serde_json::from_slice(&answer.body).map_err(|_| match is_login_page(answer) {
+            true => session::fault_of_login_page(reads),
+            false => foreign(),
+        })?;
+        let word = body["markup"].as_str().ok_or_else(foreign)?;
+        let markup = Markup::of(word).ok_or_else(|| {
+            let (word, known) = (redact::word(word), Markup::known());
+            faults::of_release(format!("is at markup {word}, and this adapter knows {known}: it"), reads)
+        })?;
+        Ok(Told { markup, body, reads })
     }
 
     /// The frame around the records.
-    pub fn frame(&self, names: Names) -> Result<Value, Unreadable> {
-        self.own(names, &self.body)
+    pub fn frame<T: DeserializeOwned>(&self, names: Releases) -> Result<T, Fault> {
+        // serde's own message would quote the record.
+        serde_json::from_value(self.own(names, &self.body)?).map_err(|_| faults::of_wrong_kind(self.reads))
     }
 
-    pub fn own(&self, names: Names, shown: &Value) -> Result<Value, Unreadable> {
-        self.markup.own(names, shown).map_err(Unreadable::Lacking)
+    /// What the frame has under one name.
+    pub fn part<T: DeserializeOwned>(&self, names: Releases) -> Result<T, Fault> {
+        let parts: BTreeMap<String, T> = self.frame(names)?;
+        parts.into_values().next().ok_or_else(|| faults::of_wrong_kind(self.reads))
+    }
+
+    /// An object under own names, all of which it must have.
+    pub fn own(&self, names: Releases, shown: &Value) -> Result<Value, Fault> {
+        self.markup.names(names).all_ours(shown).map_err(|lacking| {
+            let (word, name, path) = (self.markup.word(), lacking.ours, lacking.theirs);
+            let said =
+                format!("says it is at markup {word}, but `{name}` ({path}) is missing or different: this adapter");
+            faults::of_release(said, self.reads)
+        })
     }
 
     /// The application's word for why it says no.
     pub fn refusal(&self) -> Option<String> {
-        self.frame(REFUSAL).ok()?["code"].as_str().map(redact::word)
+        self.own(REFUSAL, &self.body).ok()?["code"].as_str().map(redact::word)
     }
 }
 
-/// It asks for a password, however it is written.
-fn is_login_page(body: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(body).to_ascii_lowercase();
-    let page = text.trim_start().starts_with('<');
-    page && (text.contains("data-page=\"login\"") || text.contains("type=\"password\""))
+/// The session is over.
+pub fn is_login_page(answer: &Response) -> bool {
+    session::is_login_page(answer, &["data-page=\"login\""])
 }
 
-#[derive(Debug, Deserialize)]
-pub struct Session {
-    pub csrf: String,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Listed {
-    pub items: Vec<Value>,
-    pub removed: Vec<String>,
-    pub mark: String,
-    pub more: bool,
-    pub total: u64,
+/// Of a row that was looked for, or of what was written: an answer that cannot be understood proves nothing.
+pub fn receipt(row: &Value, reads: bool) -> Result<Receipt, Fault> {
+    let (id, version) = (row["id"].as_str(), row["version"].as_u64());
+    let known = id.zip(version).map(|(id, version)| Receipt { id: id.to_owned(), version: Some(version.to_string()) });
+    known.ok_or_else(|| faults::of_wrong_kind(reads))
 }

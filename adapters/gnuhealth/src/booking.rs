@@ -1,21 +1,27 @@
 //! Writing appointments. The EHR takes two of one provider at one time, so the adapter looks before it writes; and where the practice
 //! offers free places, a booking takes its place instead of standing beside it.
 
-use adapter_sdk::{AppointmentChange, Fault, Receipt, clock, records::Appointment};
+use adapter_sdk::{
+    AppointmentChange, Fault, Receipt, clock,
+    records::Appointment,
+    spans::{exact_cover, overlap},
+    steps,
+};
 use serde_json::{Map, Value, json};
 
 use crate::{
     client::{self, Written},
+    conventions::NOTES,
     requests,
-    responses::{APPOINTMENT, APPOINTMENT_FIELDS, AppointmentRow, Id},
+    responses::{APPOINTMENT, AppointmentRow, State},
     settings::Settings,
     values::DateTime,
-    write_key::Text,
 };
 
-pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
-    let rows = client::search::<AppointmentRow>(&requests::around(requests::with_key(key), a))?.rows;
-    if let Some(earlier) = rows.iter().find(|row| carries(row, key)) {
+pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &change.appointment;
+    let rows = client::search::<AppointmentRow>(&requests::around(requests::with_key(key), a))?;
+    if let Some(earlier) = rows.iter().find(|row| row.note().carries(key)) {
         return Ok(receipt_of(earlier));
     }
     let near = Near::of(settings, &rows, a, None);
@@ -33,10 +39,10 @@ pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt
 }
 
 /// What an earlier create of this key made.
-pub fn find_created(key: &str) -> Result<Option<Receipt>, Fault> {
-    let search = requests::by_key(APPOINTMENT, "comments", key, APPOINTMENT_FIELDS);
-    let rows = client::search::<AppointmentRow>(&search)?.rows;
-    Ok(rows.iter().find(|row| carries(row, key)).map(receipt_of))
+pub fn find_created(_: &Settings, key: &str, _: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
+    let search = requests::by_key(APPOINTMENT, "comments", key);
+    let rows = client::search::<AppointmentRow>(&search)?;
+    Ok(rows.iter().find(|row| row.note().carries(key)).map(receipt_of))
 }
 
 /// A change of an appointment that is there.
@@ -51,14 +57,11 @@ pub enum Change {
 
 /// Whether the appointment is as the change would have it: then an earlier attempt made it.
 pub fn find_changed(settings: &Settings, kind: Change, change: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
-    let row = client::first::<AppointmentRow>(&requests::by_id(
-        APPOINTMENT,
-        id_of(&change.appointment)?,
-        APPOINTMENT_FIELDS,
-    ))?;
+    let id = requests::existing(&change.appointment.id, "appointment")?;
+    let row = client::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id))?;
     Ok(match row {
         Some(row) => values_of(settings, kind, &row, change).is_empty().then(|| receipt_of(&row)),
-        None => (kind == Change::Cancel).then(|| gone(&change.appointment)),
+        None => (kind == Change::Cancel).then(|| Receipt::of(&change.appointment.id)),
     })
 }
 
@@ -66,16 +69,16 @@ pub fn find_changed(settings: &Settings, kind: Change, change: &AppointmentChang
 /// it must be that one.
 pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> Result<Receipt, Fault> {
     let a = &change.appointment;
-    let id = id_of(a)?;
+    let id = requests::existing(&a.id, "appointment")?;
     let search = match kind {
         Change::Move => requests::around(requests::with_id(id), a),
-        _ => requests::by_id(APPOINTMENT, id, APPOINTMENT_FIELDS),
+        _ => requests::by_id(APPOINTMENT, id),
     };
-    let rows = client::search::<AppointmentRow>(&search)?.rows;
+    let rows = client::search::<AppointmentRow>(&search)?;
     let Some(row) = rows.iter().find(|row| row.id == id) else {
         // What staff deleted is as cancelled as it was to be.
         return if kind == Change::Cancel {
-            Ok(gone(a))
+            Ok(Receipt::of(&a.id))
         } else {
             Err(Fault::rejected("the EHR no longer has the appointment"))
         };
@@ -124,7 +127,7 @@ fn values_of(
     change: &AppointmentChange,
 ) -> Map<String, Value> {
     let a = &change.appointment;
-    let mut text = row.text();
+    let mut note = row.note();
     let mut values = Map::new();
     match kind {
         Change::Move => {
@@ -140,32 +143,32 @@ fn values_of(
             }
         }
         // A standing appointment of this EHR is a confirmed one; that the patient said so has no field.
-        Change::Confirm => text.footer.set("patient-confirmed", a.patient_confirmed.then_some("yes")),
+        Change::Confirm => note.set("patient-confirmed", a.patient_confirmed.then_some("yes")),
         Change::CheckIn if !row.is("checked_in") && !row.is("done") => {
             let at = a.checkin_at.unwrap_or_else(clock::now);
             values.insert("state".into(), "checked_in".into());
             values.insert("checked_in_date".into(), json!(DateTime::at(at)));
         }
         Change::CheckIn => (),
-        Change::Note => text.note = a.note.clone().filter(|note| !note.trim().is_empty()),
+        Change::Note => note.text = a.note.clone().filter(|note| !note.trim().is_empty()),
         Change::Cancel if !row.is_cancelled() => {
             values.insert("state".into(), "user_cancelled".into());
-            text.footer.set("reason", change.reason.as_deref());
-            text.footer.set("slot", None);
+            note.set("reason", change.reason.as_deref());
+            note.set("slot", None);
         }
         Change::Cancel => (),
     }
-    if text != row.text() {
-        values.insert("comments".into(), text.to_string().into());
+    if note != row.note() {
+        values.insert("comments".into(), NOTES.written(&note).into());
     }
     values
 }
 
 /// A move says whether the new time is a place that was taken.
 fn marked(row: &AppointmentRow, mut values: Map<String, Value>, in_free_place: bool) -> Map<String, Value> {
-    let text: Text = row.text().with("slot", in_free_place.then_some("yes"));
-    if text != row.text() {
-        values.insert("comments".into(), text.to_string().into());
+    let note = row.note().with("slot", in_free_place.then_some("yes"));
+    if note != row.note() {
+        values.insert("comments".into(), NOTES.written(&note).into());
     }
     values
 }
@@ -181,11 +184,13 @@ impl<'a> Near<'a> {
     fn of(settings: &Settings, rows: &'a [AppointmentRow], a: &Appointment, own: Option<i64>) -> Near<'a> {
         let provider = requests::number(&a.provider);
         let here = |row: &&AppointmentRow| Some(row.id) != own && provider.is_some() && row.healthprof == provider;
-        let overlaps = |row: &&AppointmentRow| {
-            row.span(settings.default_minutes).is_some_and(|(start, end)| start < a.end && a.start < end)
-        };
+        let whole = (a.start, a.end);
+        let overlaps =
+            |row: &&AppointmentRow| row.span(settings.default_minutes).is_some_and(|span| overlap(span, whole));
         let (free, taken): (Vec<_>, Vec<_>) = rows.iter().filter(here).filter(overlaps).partition(|row| row.is("free"));
-        Near { occupied: taken.into_iter().any(AppointmentRow::stands), places: exact_cover(free, a) }
+        // A place without an end is no place.
+        let places = exact_cover(free, |row| row.span(0), whole);
+        Near { occupied: taken.into_iter().any(AppointmentRow::stands), places }
     }
 
     fn check_nobody_stands(&self) -> Result<(), Fault> {
@@ -194,21 +199,6 @@ impl<'a> Near<'a> {
             false => Ok(()),
         }
     }
-}
-
-/// The places in their order, when each begins where the one before ends, from the start of the appointment to its end.
-fn exact_cover<'a>(mut places: Vec<&'a AppointmentRow>, a: &Appointment) -> Option<Vec<&'a AppointmentRow>> {
-    // A place without an end is no place.
-    places.sort_by_key(|row| row.span(0));
-    let mut at = a.start;
-    for place in &places {
-        let (start, end) = place.span(0)?;
-        if start != at {
-            return None;
-        }
-        at = end;
-    }
-    (at == a.end && !places.is_empty()).then_some(places)
 }
 
 /// Places that a booking took beside its own. One that stays overlaps the booking, and is not offered by us.
@@ -221,39 +211,23 @@ fn remove_places(places: &[&AppointmentRow]) {
 
 /// The place a booking took is free again before the booking leaves it. Done twice it is there once.
 fn give_place_back(settings: &Settings, row: &AppointmentRow) -> Result<(), Fault> {
-    let took = row.text().footer.get("slot").is_some();
+    let took = row.note().get("slot").is_some();
     let place = row.healthprof.zip(row.span(settings.default_minutes)).filter(|_| took);
     let Some((provider, (start, end))) = place else { return Ok(()) };
-    if client::first::<Id>(&requests::free_place(provider, start, end))?.is_some() {
+    if client::first::<State>(&requests::free_place(provider, start, end))?.is_some() {
         return Ok(());
     }
     let values = requests::new_free_place(row.institution, provider, start, end);
-    match client::create(APPOINTMENT, &values) {
-        Ok(_) => Ok(()),
-        // The appointment itself has not been touched yet: all of this can be done again.
-        Err(Fault::Unknown(why)) => Err(Fault::retry_later(why, None)),
-        Err(fault) => Err(fault),
-    }
-}
-
-fn carries(row: &AppointmentRow, key: &str) -> bool {
-    row.text().footer.key.as_deref() == Some(key)
-}
-
-fn id_of(a: &Appointment) -> Result<i64, Fault> {
-    a.id.parse().map_err(|_| Fault::rejected("the EHR has no such appointment"))
+    // The appointment itself has not been touched yet: all of this can be done again.
+    client::create(APPOINTMENT, &values).map(drop).map_err(steps::before)
 }
 
 fn receipt_of(row: &AppointmentRow) -> Receipt {
     Receipt { id: row.id.to_string(), version: row.version() }
 }
 
-fn gone(a: &Appointment) -> Receipt {
-    Receipt { id: a.id.clone(), version: None }
-}
-
 /// The version as it is after the write. That it cannot be read does not undo the write.
 fn receipt(id: i64) -> Result<Receipt, Fault> {
-    let row = client::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id, APPOINTMENT_FIELDS)).ok().flatten();
+    let row = client::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id)).ok().flatten();
     Ok(Receipt { id: id.to_string(), version: row.and_then(|row| row.version()) })
 }

@@ -2,6 +2,7 @@
 
 use adapter_sdk::{
     Fault, Receipt,
+    notes::Note,
     records::{CommunicationLog, Coverage, HistoryCategory, InsurancePlan, PatientHistoryItem},
     warn,
 };
@@ -9,12 +10,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    client, patients,
+    client,
+    conventions::note,
+    patients,
     requests::{self, Place},
-    responses::{Id, PartyOf},
+    responses::{Named, PartyOf, PlanCompany},
     settings::Settings,
-    values,
-    write_key::Text,
+    values::Flag,
 };
 
 const CONDITION: &str = "gnuhealth.patient.disease";
@@ -23,7 +25,7 @@ const INSURANCE: &str = "gnuhealth.insurance";
 const NOTE: &str = "ir.note";
 
 /// A model that keeps write keys in one of its texts.
-struct Keyed {
+pub struct Keyed {
     model: &'static str,
     field: &'static str,
     fields: &'static [&'static str],
@@ -31,28 +33,28 @@ struct Keyed {
 
 const CONDITIONS: Keyed = Keyed { model: CONDITION, field: "extra_info", fields: &["extra_info", "is_active"] };
 const MEDICATIONS: Keyed = Keyed { model: MEDICATION, field: "notes", fields: &["notes", "is_active"] };
-const INSURANCES: Keyed = Keyed { model: INSURANCE, field: "notes", fields: &["notes"] };
-const NOTES: Keyed = Keyed { model: NOTE, field: "message", fields: &["message"] };
+pub const INSURANCES: Keyed = Keyed { model: INSURANCE, field: "notes", fields: &["notes"] };
+pub const NOTES: Keyed = Keyed { model: NOTE, field: "message", fields: &["message"] };
 
 impl Keyed {
     /// The record made with this key.
     fn find(&self, key: &str) -> Result<Option<i64>, Fault> {
-        let rows = client::search::<Value>(&requests::by_key(self.model, self.field, key, self.fields))?.rows;
-        let ours = rows.iter().find(|row| Text::of(row[self.field].as_str()).footer.key.as_deref() == Some(key));
+        let rows = client::rows(&requests::by_key(self.model, self.field, key), &self.fields)?.rows;
+        let ours = rows.iter().find(|row| note(row[self.field].as_str()).carries(key));
         Ok(ours.and_then(|row| row["id"].as_i64()))
     }
 
+    pub fn made(&self, key: &str) -> Result<Option<Receipt>, Fault> {
+        Ok(self.find(key)?.map(Receipt::of))
+    }
+
     fn read(&self, id: i64) -> Result<Option<Value>, Fault> {
-        client::first(&requests::by_id(self.model, id, self.fields))
+        Ok(client::rows(&requests::by_id(self.model, id), &self.fields)?.rows.pop())
     }
 }
 
-pub fn create_note(key: &str, log: &CommunicationLog) -> Result<Receipt, Fault> {
-    client::create(NOTE, &requests::note(key, log)?).map(receipt)
-}
-
-pub fn find_note(key: &str) -> Result<Option<Receipt>, Fault> {
-    Ok(NOTES.find(key)?.map(receipt))
+pub fn create_note(_: &Settings, key: &str, log: &CommunicationLog) -> Result<Receipt, Fault> {
+    client::create(NOTE, &requests::note(key, log)?).map(Receipt::of)
 }
 
 pub fn create_plan(settings: &Settings, key: &str, plan: &InsurancePlan) -> Result<Receipt, Fault> {
@@ -66,86 +68,68 @@ pub fn create_plan(settings: &Settings, key: &str, plan: &InsurancePlan) -> Resu
 }
 
 pub fn find_plan(key: &str) -> Result<Option<Receipt>, Fault> {
-    let found = client::first::<Id>(&requests::by_identifier("party.party", "", key, &["name"]))?;
+    let found = client::first::<Named>(&requests::by_identifier("party.party", "", key))?;
     Ok(found.map(|row| plan_receipt(row.id)))
 }
 
 fn plan_receipt(id: i64) -> Receipt {
-    Receipt { id: format!("party.party,{id}"), version: None }
+    Receipt::of(format!("party.party,{id}"))
 }
 
-pub fn create_coverage(key: &str, coverage: &Coverage) -> Result<Receipt, Fault> {
+pub fn create_coverage(_: &Settings, key: &str, coverage: &Coverage) -> Result<Receipt, Fault> {
     let party = party_of(&coverage.patient)?;
     let unknown = || Fault::rejected("the EHR has no such insurance plan");
     let (company, plan) = match requests::reference(&coverage.plan).ok_or_else(unknown)? {
         ("gnuhealth.insurance.plan", plan) => {
-            let held = client::first::<PlanCompany>(&requests::by_id("gnuhealth.insurance.plan", plan, &["company"]))?;
+            let held = client::first::<PlanCompany>(&requests::by_id("gnuhealth.insurance.plan", plan))?;
             (held.ok_or_else(unknown)?.company, Some(plan))
         }
         ("party.party", company) => (company, None),
         _ => return Err(unknown()),
     };
-    client::create(INSURANCE, &requests::insurance(key, coverage, party, company, plan)?).map(receipt)
-}
-
-#[derive(Deserialize)]
-struct PlanCompany {
-    company: i64,
-}
-
-pub fn find_coverage(key: &str) -> Result<Option<Receipt>, Fault> {
-    Ok(INSURANCES.find(key)?.map(receipt))
+    client::create(INSURANCE, &requests::insurance(key, coverage, party, company, plan)?).map(Receipt::of)
 }
 
 /// What staff have deleted already is as gone as it was to be.
 pub fn delete_coverage(id: &str) -> Result<Receipt, Fault> {
-    let number = id.parse().map_err(|_| Fault::rejected("the EHR has no such coverage"))?;
-    client::write(&requests::delete(INSURANCE, &[number])).map(|_| receipt(number))
+    let number = requests::existing(id, "coverage")?;
+    client::write(&requests::delete(INSURANCE, &[number])).map(|_| Receipt::of(number))
 }
 
 pub fn find_deleted_coverage(id: &str) -> Result<Option<Receipt>, Fault> {
-    let number = id.parse().map_err(|_| Fault::rejected("the EHR has no such coverage"))?;
-    Ok(INSURANCES.read(number)?.is_none().then(|| receipt(number)))
+    let number = requests::existing(id, "coverage")?;
+    Ok(INSURANCES.read(number)?.is_none().then(|| Receipt::of(number)))
 }
 
 /// A new entry of the history, or one as it should be.
-pub fn save_history(key: &str, item: &PatientHistoryItem) -> Result<Receipt, Fault> {
+pub fn save_history(_: &Settings, key: &str, item: &PatientHistoryItem) -> Result<Receipt, Fault> {
     let keyed = keyed_of(item.category);
     let entry = requests::reference(&item.item).filter(|(model, _)| *model == catalogue_of(item.category));
     let (_, entry) = entry.ok_or_else(|| Fault::rejected("the EHR has no such entry in this catalogue"))?;
-    let held = match held_id(item)? {
-        Some(id) => Some((id, keyed.read(id)?.ok_or_else(|| Fault::rejected("the EHR no longer has the entry"))?)),
-        None => None,
-    };
-    // The key of the write that made it stays with it.
-    let text = match &held {
-        Some((_, row)) => Text { note: item.note.clone(), ..Text::of(row[keyed.field].as_str()) },
-        None => Text::new(item.note.as_deref(), key),
-    };
-    let Some((id, row)) = held else {
-        let values = match item.category {
-            HistoryCategory::Medications => requests::medication(item, entry, &text)?,
-            category => requests::condition(item, entry, category == HistoryCategory::Allergies, &text)?,
-        };
+    let Some(id) = held_id(item)? else {
+        let values = requests::new_history(item, entry, &Note::new(item.note.as_deref(), key))?;
         return client::create(keyed.model, &values).map(|id| history_receipt(keyed.model, id));
     };
+    let row = keyed.read(id)?.ok_or_else(|| Fault::rejected("the EHR no longer has the entry"))?;
+    // The key of the write that made it stays with it.
+    let text = Note { text: item.note.clone(), ..note(row[keyed.field].as_str()) };
     let values = requests::changed_history(item, is_active(&row), keyed.field, &text);
     client::write(&requests::write(keyed.model, id, None, &values)).map(|_| history_receipt(keyed.model, id))
 }
 
 /// The entry this key made; or, of a change, the entry once it is as it should be.
-pub fn find_history(key: &str, item: &PatientHistoryItem) -> Result<Option<Receipt>, Fault> {
+pub fn find_history(_: &Settings, key: &str, item: &PatientHistoryItem) -> Result<Option<Receipt>, Fault> {
     let keyed = keyed_of(item.category);
     let Some(id) = held_id(item)? else {
         return Ok(keyed.find(key)?.map(|id| history_receipt(keyed.model, id)));
     };
     let Some(row) = keyed.read(id)? else { return Ok(None) };
-    let same = is_active(&row) == item.active && Text::of(row[keyed.field].as_str()).note == item.note;
+    let same = is_active(&row) == item.active && note(row[keyed.field].as_str()).text == item.note;
     Ok(same.then(|| history_receipt(keyed.model, id)))
 }
 
 fn is_active(row: &Value) -> bool {
-    values::yes(&row["is_active"]).unwrap_or_default()
+    Flag::deserialize(&row["is_active"]).unwrap_or_default().0
 }
 
 /// None of an entry that is new.
@@ -166,15 +150,11 @@ fn catalogue_of(category: HistoryCategory) -> &'static str {
 }
 
 fn history_receipt(model: &str, id: i64) -> Receipt {
-    Receipt { id: format!("{model},{id}"), version: None }
+    Receipt::of(format!("{model},{id}"))
 }
 
 pub fn party_of(patient: &str) -> Result<i64, Fault> {
-    let search = requests::by_id("gnuhealth.patient", requests::patient_number(patient)?, &["party"]);
+    let search = requests::by_id("gnuhealth.patient", requests::existing(patient, "patient")?);
     let row = client::first::<PartyOf>(&search)?.and_then(|row| row.party);
     row.ok_or_else(|| Fault::rejected("the EHR has no such patient"))
-}
-
-fn receipt(id: i64) -> Receipt {
-    Receipt { id: id.to_string(), version: None }
 }

@@ -3,20 +3,23 @@
 use adapter_sdk::{
     Fault,
     http::{self, Response},
-    time::http_date,
+    json::typed,
     warn,
 };
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
     faults::{self, Refusal},
     requests::{self, Call, Search},
+    rows::{Asked, fields},
 };
 
+const UNEXPECTED: &str = "the EHR's answer is not as expected";
+
 /// Rows, and the EHR's time.
-pub struct Found<T> {
-    pub rows: Vec<T>,
+pub struct Found {
+    pub rows: Vec<Value>,
     pub now: Option<i64>,
 }
 
@@ -28,18 +31,22 @@ pub enum Written {
     Stale,
 }
 
-pub fn search<T: DeserializeOwned>(search: &Search) -> Result<Found<T>, Fault> {
-    let (result, answer) = read(&search.call())?;
-    let now = answer.header("date").and_then(http_date);
-    let rows: Vec<Value> = serde_json::from_value(result).map_err(|_| unexpected())?;
+/// Rows with these fields.
+pub fn rows(search: &Search, fields: &impl Serialize) -> Result<Found, Fault> {
+    let (result, answer) = read(&search.call(fields))?;
+    Ok(Found { rows: serde_json::from_value(result).map_err(|_| unexpected())?, now: answer.now() })
+}
+
+pub fn search<T: DeserializeOwned + Asked>(asked: &Search) -> Result<Vec<T>, Fault> {
+    let rows = rows(asked, &fields::<T>())?.rows;
     // The rows are ours to judge one by one only where their form is: a field that is missing is missing in all.
-    let rows: Result<Vec<T>, _> = rows.into_iter().map(serde_json::from_value).collect();
-    Ok(Found { rows: rows.map_err(|e| Fault::retry_later(shape(&e), None))?, now })
+    let rows: Result<Vec<T>, String> = rows.into_iter().map(typed).collect();
+    rows.map_err(|why| Fault::retry_later(format!("a record of the EHR is not as expected: {why}"), None))
 }
 
 /// The first row of a search.
-pub fn first<T: DeserializeOwned>(asked: &Search) -> Result<Option<T>, Fault> {
-    Ok(search(asked)?.rows.into_iter().next())
+pub fn first<T: DeserializeOwned + Asked>(asked: &Search) -> Result<Option<T>, Fault> {
+    Ok(search(asked)?.into_iter().next())
 }
 
 pub fn count(search: &Search) -> Result<u64, Fault> {
@@ -96,16 +103,10 @@ fn answered(call: &Call, reads: bool) -> Result<(Result<Value, Refusal>, Respons
     match body.get_mut("error").map(Value::take) {
         Some(error) => Ok((Err(Refusal::of(&error)), answer)),
         None if body.get("result").is_some() => Ok((Ok(body["result"].take()), answer)),
-        None if reads => Err(unexpected()),
-        None => Err(Fault::unknown("the EHR's answer is not as expected")),
+        None => Err(Fault::lost(UNEXPECTED, reads)),
     }
 }
 
-fn unexpected() -> Fault {
-    Fault::retry_later("the EHR's answer is not as expected", None)
-}
-
-/// serde_json's messages may quote a value; its class says enough.
-fn shape(error: &serde_json::Error) -> String {
-    format!("a record of the EHR is not as expected: {:?} error", error.classify())
+pub fn unexpected() -> Fault {
+    Fault::retry_later(UNEXPECTED, None)
 }

@@ -3,60 +3,50 @@
 
 use adapter_sdk::{
     Fault, Receipt, clock,
-    records::{Payment, Split},
-    warn,
+    money::{exact, whole_charge},
+    records::Payment,
+    steps, warn,
 };
 
 use crate::{
     chart, client,
-    faults::half_done,
+    conventions::note,
     requests,
     responses::{Invoice, PaymentLine},
+    settings::Settings,
     values::Decimal,
-    write_key::Text,
 };
 
-pub fn pay(key: &str, payment: &Payment) -> Result<Receipt, Fault> {
+pub fn pay(_: &Settings, key: &str, payment: &Payment) -> Result<Receipt, Fault> {
     let patient = payment.patient.as_deref().ok_or_else(|| Fault::rejected("the EHR needs a patient"))?;
     let method = requests::number(&payment.payment_type);
     let method = method.ok_or_else(|| Fault::rejected("the EHR needs a kind of payment"))?;
-    let invoices = client::search::<Invoice>(&requests::open_invoices(chart::party_of(patient)?))?.rows;
+    let invoices = client::search::<Invoice>(&requests::open_invoices(chart::party_of(patient)?))?;
     let invoice = settled(&invoices, payment)?;
     let session = client::ask(&requests::start_of_payment(invoice))?;
     let session = session[0].as_i64().ok_or_else(|| Fault::retry_later("the EHR begins no payment", None))?;
-    let today = clock::to_local(clock::now()).text;
-    let today = today.get(..10).unwrap_or_default();
-    client::write(&requests::pay(session, invoice, method, key, payment, today))?;
+    client::write(&requests::pay(session, invoice, method, key, payment, &clock::today()))?;
     client::attempt("ending the payment's form", &requests::end_of_payment(session, invoice));
-    find(key).map_err(half_done)?.ok_or_else(|| Fault::unknown("the EHR does not show the payment it has taken"))
+    find(key).map_err(steps::after)?.ok_or_else(|| Fault::unknown("the EHR does not show the payment it has taken"))
 }
 
 /// The line of the books that carries this key.
 pub fn find(key: &str) -> Result<Option<Receipt>, Fault> {
-    let rows = client::search::<PaymentLine>(&requests::payments_by_key(key))?.rows;
-    let carries = |line: &&PaymentLine| Text::of(line.entry.description.as_deref()).footer.key.as_deref() == Some(key);
-    Ok(rows.iter().find(carries).map(|line| Receipt { id: line.id.to_string(), version: None }))
+    let rows = client::search::<PaymentLine>(&requests::payments_by_key(key))?;
+    let carries = |line: &&PaymentLine| note(line.entry.description.as_deref()).carries(key);
+    Ok(rows.iter().find(carries).map(|line| Receipt::of(line.id)))
 }
 
 /// The invoice a payment is for: the one it names, else the oldest on which so much is open.
-fn settled<'a>(invoices: &'a [Invoice], payment: &Payment) -> Result<&'a Invoice, Fault> {
-    let amount = Decimal::of(payment.amount.amount.clone()).millionths().filter(|amount| *amount > 0);
+pub fn settled<'a>(invoices: &'a [Invoice], payment: &Payment) -> Result<&'a Invoice, Fault> {
+    let amount = exact(&payment.amount.amount).filter(|amount| *amount > 0);
     let amount = amount.ok_or_else(|| Fault::rejected("the EHR takes payments of more than nothing only"))?;
-    let whole = |split: &Split| {
-        split.amount.currency == payment.amount.currency
-            && Decimal::of(split.amount.amount.clone()).millionths() == Some(amount)
-    };
-    let charge = match payment.charge_splits.as_slice() {
-        [] => payment.charge.as_deref(),
-        [split] if whole(split) && payment.charge.as_ref().is_none_or(|charge| *charge == split.id) => {
-            Some(split.id.as_str())
-        }
-        _ => return Err(Fault::rejected("the EHR takes a payment for one charge at a time, and as a whole")),
-    };
+    let charge = whole_charge(payment)
+        .map_err(|_| Fault::rejected("the EHR takes a payment for one charge at a time, and as a whole"))?;
     if !payment.provider_splits.is_empty() {
         warn!("the EHR has no field for provider-splits");
     }
-    let open = |invoice: &Invoice| invoice.amount_to_pay.as_ref().and_then(Decimal::millionths).unwrap_or_default();
+    let open = |invoice: &Invoice| invoice.amount_to_pay.as_ref().and_then(Decimal::exact).unwrap_or_default();
     let fits = |invoice: &&Invoice| {
         invoice.currency.code.as_deref() == Some(payment.amount.currency.as_str()) && open(invoice) >= amount
     };
@@ -67,52 +57,4 @@ fn settled<'a>(invoices: &'a [Invoice], payment: &Payment) -> Result<&'a Invoice
             None => "the patient has no open invoice over so much in this currency",
         })
     })
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use adapter_sdk::records::Money;
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_payment_is_for_one_charge_as_a_whole() {
-        let open = |id: i64| -> Invoice {
-            let amount = json!({"__class__": "Decimal", "decimal": "80.00"});
-            let row = json!({"id": id, "party": 1, "company": 1, "account": 1, "amount_to_pay": amount,
-                "currency.": {"id": 1, "code": "USD"}});
-            serde_json::from_value(row).unwrap()
-        };
-        let invoices = [open(7), open(8)];
-        let usd = |amount: &str| Money { amount: amount.into(), currency: "USD".into() };
-        let paid = |charge: Option<&str>, splits: &[(&str, &str)]| {
-            let payment = Payment {
-                id: String::new(),
-                patient: Some("3".into()),
-                guarantor: None,
-                provider: None,
-                charge: charge.map(str::to_owned),
-                claim: None,
-                payment_plan: None,
-                insurance_plan: None,
-                payment_type: Some("2".into()),
-                amount: usd("50.00"),
-                paid_at: None,
-                transaction_id: None,
-                description: None,
-                charge_splits: splits.iter().map(|(id, part)| Split { id: (*id).into(), amount: usd(part) }).collect(),
-                provider_splits: Vec::new(),
-                extra: Vec::new(),
-            };
-            settled(&invoices, &payment).map(|invoice| invoice.id)
-        };
-        assert_eq!((paid(None, &[]), paid(Some("8"), &[]), paid(Some("8"), &[("8", "50")])), (Ok(7), Ok(8), Ok(8)));
-        let refused =
-            [(None, &[("7", "30.00"), ("8", "20.00")][..]), (None, &[("8", "30.00")]), (Some("7"), &[("8", "50.00")])];
-        for (charge, splits) in refused {
-            assert!(matches!(paid(charge, splits), Err(Fault::Rejected(_))), "{splits:?}");
-        }
-    }
 }

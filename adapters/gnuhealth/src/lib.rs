@@ -11,10 +11,10 @@ pub mod map;
 pub mod patients;
 pub mod requests;
 pub mod responses;
+pub mod rows;
 pub mod settings;
 pub mod streams;
 pub mod values;
-pub mod write_key;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,68 +22,35 @@ use adapter_sdk::{
     Description, Fault, Hosting, PatientField, WriteKind, streams::Stream, tables::Tables, writes::Handler,
 };
 use serde::Deserialize;
+use values::Flag;
 
-use booking::Change::{Cancel, CheckIn, Confirm, Move, Note};
-pub use settings::GnuHealth;
-use settings::Settings;
+use booking::{
+    Change::{Cancel, CheckIn, Confirm, Move, Note},
+    change, find_changed,
+};
+/// The EHR for one call is what the operator has set for it.
+pub use settings::Settings as GnuHealth;
 
 adapter_sdk::export_adapter!(GnuHealth);
 
 impl Tables for GnuHealth {
     const STREAMS: &'static [Stream<GnuHealth>] = streams::STREAMS;
     const WRITES: &'static [Handler<GnuHealth>] = &[
-        Handler::create_patient(
-            |ehr, key, p| patients::create(&ehr.settings, key, p),
-            |_, key, p| patients::find_created(key, p),
-        ),
-        Handler::update_patient(
-            |ehr, _, c| patients::update(&ehr.settings, c),
-            |ehr, _, c| patients::find_updated(&ehr.settings, c),
-        ),
-        Handler::create_appointment(
-            |ehr, key, c| booking::create(&ehr.settings, key, &c.appointment),
-            |_, key, _| booking::find_created(key),
-        ),
-        Handler::reschedule_appointment(
-            |ehr, _, c| booking::change(&ehr.settings, Move, c),
-            |ehr, _, c| booking::find_changed(&ehr.settings, Move, c),
-        ),
-        Handler::confirm_appointment(
-            |ehr, _, c| booking::change(&ehr.settings, Confirm, c),
-            |ehr, _, c| booking::find_changed(&ehr.settings, Confirm, c),
-        ),
-        Handler::check_in_appointment(
-            |ehr, _, c| booking::change(&ehr.settings, CheckIn, c),
-            |ehr, _, c| booking::find_changed(&ehr.settings, CheckIn, c),
-        ),
-        Handler::cancel_appointment(
-            |ehr, _, c| booking::change(&ehr.settings, Cancel, c),
-            |ehr, _, c| booking::find_changed(&ehr.settings, Cancel, c),
-        ),
-        Handler::note_appointment(
-            |ehr, _, c| booking::change(&ehr.settings, Note, c),
-            |ehr, _, c| booking::find_changed(&ehr.settings, Note, c),
-        ),
-        Handler::create_insurance_plan(
-            |ehr: &GnuHealth, key, plan| chart::create_plan(&ehr.settings, key, plan),
-            |_, key, _| chart::find_plan(key),
-        )
-        .looking_first(),
-        Handler::create_coverage(|_, key, c| chart::create_coverage(key, c), |_, key, _| chart::find_coverage(key))
-            .looking_first(),
+        Handler::create_patient(patients::create, patients::find_created),
+        Handler::update_patient(patients::update, patients::find_updated),
+        Handler::create_appointment(booking::create, booking::find_created),
+        Handler::reschedule_appointment(|s, _, c| change(s, Move, c), |s, _, c| find_changed(s, Move, c)),
+        Handler::confirm_appointment(|s, _, c| change(s, Confirm, c), |s, _, c| find_changed(s, Confirm, c)),
+        Handler::check_in_appointment(|s, _, c| change(s, CheckIn, c), |s, _, c| find_changed(s, CheckIn, c)),
+        Handler::cancel_appointment(|s, _, c| change(s, Cancel, c), |s, _, c| find_changed(s, Cancel, c)),
+        Handler::note_appointment(|s, _, c| change(s, Note, c), |s, _, c| find_changed(s, Note, c)),
+        Handler::create_insurance_plan(chart::create_plan, |_, key, _| chart::find_plan(key)).looking_first(),
+        Handler::create_coverage(chart::create_coverage, |_, key, _| chart::INSURANCES.made(key)).looking_first(),
         Handler::delete_coverage(|_, _, id| chart::delete_coverage(id), |_, _, id| chart::find_deleted_coverage(id))
             .looking_first(),
-        Handler::save_patient_history_item(
-            |_, key, item| chart::save_history(key, item),
-            |_, key, item| chart::find_history(key, item),
-        )
-        .looking_first(),
-        Handler::create_communication_log(
-            |_, key, log| chart::create_note(key, log),
-            |_, key, _| chart::find_note(key),
-        )
-        .looking_first(),
-        Handler::create_payment(|_, key, paid| ledger::pay(key, paid), |_, key, _| ledger::find(key)).looking_first(),
+        Handler::save_patient_history_item(chart::save_history, chart::find_history).looking_first(),
+        Handler::create_communication_log(chart::create_note, |_, key, _| chart::NOTES.made(key)).looking_first(),
+        Handler::create_payment(ledger::pay, |_, key, _| ledger::find(key)).looking_first(),
     ];
     const UNKEPT: &'static [PatientField] = &[
         PatientField::Ssn,
@@ -98,18 +65,18 @@ impl Tables for GnuHealth {
     ];
 
     fn open() -> Result<GnuHealth, Fault> {
-        Ok(GnuHealth { settings: Settings::read()? })
+        GnuHealth::read()
     }
 
     /// Less is read and written where the EHR lacks a module, or the login a right to read. That its role may not write is said by the EHR
     /// when it is tried.
     fn about(&self, mut by_tables: Description) -> Result<Description, Fault> {
         let pulls = by_tables.pulls.iter();
-        let models: BTreeSet<&str> = pulls.flat_map(|pull| streams::models(pull.resource)).collect();
+        let models: BTreeSet<&str> = pulls.flat_map(|pull| streams::models(self, pull.resource)).collect();
         let there = models_there(&models.into_iter().collect::<Vec<_>>())?;
         let readable = readable(&there)?;
         let is_readable = |model: &str| readable.contains(model);
-        by_tables.pulls.retain(|pull| streams::models(pull.resource).all(is_readable));
+        by_tables.pulls.retain(|pull| streams::models(self, pull.resource).all(is_readable));
         by_tables.writes.retain(|kind| there.iter().any(|model| model == model_of(*kind)));
         Ok(Description {
             name: "GNU Health".into(),
@@ -141,7 +108,7 @@ fn models_there(models: &[&str]) -> Result<Vec<String>, Fault> {
         model: String,
     }
     let rows = client::ask(&requests::models(models))?;
-    let rows: Vec<Model> = serde_json::from_value(rows).map_err(|_| unexpected())?;
+    let rows: Vec<Model> = serde_json::from_value(rows).map_err(|_| client::unexpected())?;
     Ok(rows.into_iter().map(|row| row.model).collect())
 }
 
@@ -149,15 +116,10 @@ fn models_there(models: &[&str]) -> Result<Vec<String>, Fault> {
 fn readable(models: &[String]) -> Result<BTreeSet<String>, Fault> {
     #[derive(Deserialize)]
     struct Access {
-        #[serde(deserialize_with = "values::yes")]
-        read: bool,
+        read: Flag,
     }
     let names: Vec<&str> = models.iter().map(String::as_str).collect();
     let access = client::ask(&requests::access(&names))?;
-    let access: BTreeMap<String, Access> = serde_json::from_value(access).map_err(|_| unexpected())?;
-    Ok(access.into_iter().filter(|(_, access)| access.read).map(|(model, _)| model).collect())
-}
-
-fn unexpected() -> Fault {
-    Fault::retry_later("the EHR's answer is not as expected", None)
+    let access: BTreeMap<String, Access> = serde_json::from_value(access).map_err(|_| client::unexpected())?;
+    Ok(access.into_iter().filter(|(_, access)| access.read.0).map(|(model, _)| model).collect())
 }

@@ -3,16 +3,17 @@
 use adapter_sdk::{
     Fault, PatientChange, Receipt,
     records::{Address, Patient},
-    warn,
+    steps, warn,
 };
 use serde_json::{Map, Value};
 
 use crate::{
-    client,
-    faults::half_done,
-    map,
-    requests::{self, Fields, Place},
-    responses::{Id, PATIENT, PATIENT_FIELDS, PatientRow},
+    client, map,
+    requests::{
+        self, Place,
+        patient::{Fields, own_of_new},
+    },
+    responses::{Coded, Named, PATIENT, PatientRow},
     settings::Settings,
 };
 
@@ -21,45 +22,45 @@ pub fn create(settings: &Settings, key: &str, patient: &Patient) -> Result<Recei
     let row = match row_of(key)? {
         Some(row) => row,
         None => {
-            client::create("party.party", &requests::person(key, patient, &place_of(settings, patient)?))?;
-            let made = row_of(key).map_err(half_done)?;
+            client::create("party.party", &requests::patient::person(key, patient, &place_of(settings, patient)?))?;
+            let made = row_of(key).map_err(steps::after)?;
             made.ok_or_else(|| Fault::unknown("the EHR has made a person and no patient"))?
         }
     };
-    match write(PATIENT, row.id, requests::own_of_new(&row, patient)) {
+    match write(PATIENT, row.id, own_of_new(&row, patient)) {
         // The patient is there all the same.
         Err(Fault::Rejected(why)) => warn!("the provider of a new patient is left out: {why}"),
-        other => other.map_err(half_done)?,
+        other => other.map_err(steps::after)?,
     }
-    Ok(receipt(row.id))
+    Ok(Receipt::of(row.id))
 }
 
 /// The patient who carries this write key, once nothing is left to be done.
-pub fn find_created(key: &str, patient: &Patient) -> Result<Option<Receipt>, Fault> {
+pub fn find_created(_: &Settings, key: &str, patient: &Patient) -> Result<Option<Receipt>, Fault> {
     let Some(row) = row_of(key)? else { return Ok(None) };
-    Ok(requests::own_of_new(&row, patient).is_empty().then(|| receipt(row.id)))
+    Ok(own_of_new(&row, patient).is_empty().then(|| Receipt::of(row.id)))
 }
 
-pub fn update(settings: &Settings, change: &PatientChange) -> Result<Receipt, Fault> {
+pub fn update(settings: &Settings, _: &str, change: &PatientChange) -> Result<Receipt, Fault> {
     let row = read(&change.patient)?.ok_or_else(|| Fault::rejected("the EHR no longer has the patient"))?;
     let (person, own) = changes(settings, &row, change)?;
     let person_changes = !person.is_empty();
     write("party.party", row.party.id, person)?;
-    write(PATIENT, row.id, own).map_err(|fault| if person_changes { half_done(fault) } else { fault })?;
-    Ok(receipt(row.id))
+    write(PATIENT, row.id, own).map_err(|fault| if person_changes { steps::after(fault) } else { fault })?;
+    Ok(Receipt::of(row.id))
 }
 
 /// Whether the patient is as an update would have them.
-pub fn find_updated(settings: &Settings, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
+pub fn find_updated(settings: &Settings, _: &str, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
     let Some(row) = read(&change.patient)? else { return Ok(None) };
     let (person, own) = changes(settings, &row, change)?;
-    Ok((person.is_empty() && own.is_empty()).then(|| receipt(row.id)))
+    Ok((person.is_empty() && own.is_empty()).then(|| Receipt::of(row.id)))
 }
 
 /// What is not so yet, of the person and of the patient.
 fn changes(settings: &Settings, row: &PatientRow, change: &PatientChange) -> Result<(Fields, Fields), Fault> {
     let wanted = change.onto(map::person(row));
-    Ok(requests::changes(row, &wanted, &place_of(settings, &wanted)?))
+    Ok(requests::patient::changes(row, &wanted, &place_of(settings, &wanted)?))
 }
 
 /// The ids of what an address and a language stand for here. A country or state the EHR does not know stays out of the address.
@@ -67,7 +68,7 @@ fn place_of(settings: &Settings, patient: &Patient) -> Result<Place, Fault> {
     let mut place =
         patient.address.as_ref().map_or(Ok(Place::default()), |address| place_of_address(settings, address))?;
     if let Some(code) = &patient.preferred_language {
-        place.language = client::first::<Id>(&requests::language(code))?.map(|row| row.id);
+        place.language = client::first::<Coded>(&requests::language(code))?.map(|row| row.id);
     }
     Ok(place)
 }
@@ -79,10 +80,10 @@ pub fn place_of_address(settings: &Settings, address: &Address) -> Result<Place,
         }
         return Ok(Place::default());
     };
-    let country = client::first::<Id>(&requests::country(code))?.map(|row| row.id);
+    let country = client::first::<Coded>(&requests::country(code))?.map(|row| row.id);
     let subdivision = match (country, &address.region) {
         (Some(country), Some(region)) => {
-            client::first::<Id>(&requests::subdivision(country, code, region))?.map(|row| row.id)
+            client::first::<Named>(&requests::subdivision(country, code, region))?.map(|row| row.id)
         }
         _ => None,
     };
@@ -93,11 +94,11 @@ pub fn place_of_address(settings: &Settings, address: &Address) -> Result<Place,
 }
 
 fn read(patient: &Patient) -> Result<Option<PatientRow>, Fault> {
-    client::first(&requests::by_id(PATIENT, requests::patient_number(&patient.id)?, PATIENT_FIELDS))
+    client::first(&requests::by_id(PATIENT, requests::existing(&patient.id, "patient")?))
 }
 
 fn row_of(key: &str) -> Result<Option<PatientRow>, Fault> {
-    client::first(&requests::by_identifier(PATIENT, "party.", key, PATIENT_FIELDS))
+    client::first(&requests::by_identifier(PATIENT, "party.", key))
 }
 
 fn write(model: &str, id: i64, values: Map<String, Value>) -> Result<(), Fault> {
@@ -105,8 +106,4 @@ fn write(model: &str, id: i64, values: Map<String, Value>) -> Result<(), Fault> 
         true => Ok(()),
         false => client::write(&requests::write(model, id, None, &Value::Object(values))).map(drop),
     }
-}
-
-fn receipt(id: i64) -> Receipt {
-    Receipt { id: id.to_string(), version: None }
 }

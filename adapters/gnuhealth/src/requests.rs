@@ -1,22 +1,24 @@
-//! The EHR's calls: searches with their domains, and the bodies of writes.
+//! The EHR's calls: searches with their domains, and the bodies of writes; those of patients below.
+
+pub mod patient;
 
 use adapter_sdk::{
     Fault,
+    notes::Note,
     records::{
-        Address, Appointment, CommunicationLog, Coverage, Gender, HistoryCategory, InsurancePlan, InsuranceType,
-        Patient, PatientHistoryItem, Payment, Relation,
+        Address, Appointment, CommunicationLog, Coverage, HistoryCategory, InsurancePlan, InsuranceType,
+        PatientHistoryItem, Payment, Relation,
     },
     time::instant_text,
 };
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    conventions::{Contact, EMPLOYER, GROUP, KEY, MIDDLE, PAYER},
-    map,
-    responses::{self, Invoice, PatientRow},
+    conventions::{EMPLOYER, GROUP, KEY, NOTES, PAYER},
+    responses::{self, Invoice},
     settings::Settings,
     values::{Date, DateTime, Decimal},
-    write_key::{self, Text},
 };
 
 /// Hours an appointment lasts at most, to find those that began before a time and still last.
@@ -37,12 +39,11 @@ pub struct Search {
     pub model: &'static str,
     pub domain: Value,
     pub limit: u32,
-    pub fields: &'static [&'static str],
 }
 
 impl Search {
-    pub fn call(&self) -> Call {
-        let params = json!([self.domain, 0, self.limit, [["id", "ASC"]], self.fields, context()]);
+    pub fn call(&self, fields: &impl Serialize) -> Call {
+        let params = json!([self.domain, 0, self.limit, [["id", "ASC"]], fields, context()]);
         call(self.model, "search_read", params)
     }
 
@@ -89,8 +90,7 @@ pub fn access(names: &[&str]) -> Call {
 
 /// Rows of a pull: after an id, and, in a delta, those of which one of the watched records changed. A record's `write_date` is empty until
 /// its first change.
-pub fn page(own: &[Value], watched: &[&str], since: Option<i64>, after: u64) -> Value {
-    let mut domain = own.to_vec();
+pub fn page(mut domain: Vec<Value>, watched: &[&str], since: Option<i64>, after: u64) -> Value {
     domain.push(json!(["id", ">", after]));
     if let Some(since) = since {
         let at = DateTime::at(since);
@@ -105,27 +105,27 @@ pub fn page(own: &[Value], watched: &[&str], since: Option<i64>, after: u64) -> 
 /// The patients of parties.
 pub fn patients_of(parties: &[i64]) -> Search {
     let limit = u32::try_from(parties.len()).unwrap_or(u32::MAX);
-    Search { model: "gnuhealth.patient", domain: json!([["party", "in", parties]]), limit, fields: &["party"] }
+    Search { model: "gnuhealth.patient", domain: json!([["party", "in", parties]]), limit }
 }
 
-pub fn by_id(model: &'static str, id: i64, fields: &'static [&'static str]) -> Search {
-    Search { model, domain: json!([["id", "=", id]]), limit: 1, fields }
+pub fn by_id(model: &'static str, id: i64) -> Search {
+    Search { model, domain: json!([["id", "=", id]]), limit: 1 }
 }
 
 /// That a text has this write key in its footer.
 fn carries(field: &str, key: &str) -> Value {
-    let [alone, followed] = write_key::patterns(key);
-    json!(["OR", [field, "like", alone], [field, "like", followed]])
+    let [alone, followed] = NOTES.searches(key).map(|text| json!([field, "like", format!("%{text}%")]));
+    json!(["OR", alone, followed])
 }
 
 /// The records whose text has this write key.
-pub fn by_key(model: &'static str, field: &str, key: &str, fields: &'static [&'static str]) -> Search {
-    Search { model, domain: json!([carries(field, key)]), limit: 100, fields }
+pub fn by_key(model: &'static str, field: &str, key: &str) -> Search {
+    Search { model, domain: json!([carries(field, key)]), limit: 100 }
 }
 
 /// The record of a person or a company that carries this write key.
-pub fn by_identifier(model: &'static str, path: &str, key: &str, fields: &'static [&'static str]) -> Search {
-    Search { model, domain: json!([[format!("{path}alternative_ids.code"), "=", key]]), limit: 2, fields }
+pub fn by_identifier(model: &'static str, path: &str, key: &str) -> Search {
+    Search { model, domain: json!([[format!("{path}alternative_ids.code"), "=", key]]), limit: 2 }
 }
 
 /// In one search what has our write key or this id, and what stands near the time the appointment is to have.
@@ -143,7 +143,7 @@ pub fn around(wanted: Value, a: &Appointment) -> Search {
         ]),
         None => json!([wanted]),
     };
-    Search { model: responses::APPOINTMENT, domain, limit: 1_000, fields: responses::APPOINTMENT_FIELDS }
+    Search { model: responses::APPOINTMENT, domain, limit: 1_000 }
 }
 
 pub fn with_key(key: &str) -> Value {
@@ -162,7 +162,7 @@ pub fn free_place(provider: i64, start: i64, end: i64) -> Search {
         ["appointment_date", "=", DateTime::at(start)],
         ["appointment_date_end", "=", DateTime::at(end)]
     ]);
-    Search { model: responses::APPOINTMENT, domain, limit: 1, fields: &["state"] }
+    Search { model: responses::APPOINTMENT, domain, limit: 1 }
 }
 
 pub fn new_free_place(institution: Option<i64>, provider: i64, start: i64, end: i64) -> Value {
@@ -172,42 +172,21 @@ pub fn new_free_place(institution: Option<i64>, provider: i64, start: i64, end: 
 
 /// A new appointment. The server reads `state`, `healthprof` and `comments` without looking whether they are there.
 pub fn appointment(settings: &Settings, key: &str, a: &Appointment, in_free_place: bool) -> Result<Value, Fault> {
-    let known = a.appointment_type.as_ref().and_then(|id| settings.types.iter().find(|kind| kind.id == *id));
+    let known = a.appointment_type.as_ref().and_then(|id| settings.types().iter().find(|kind| kind.id == *id));
     if a.appointment_type.is_some() && known.is_none() {
         return Err(Fault::rejected("the location has no such appointment type"));
     }
     let kind = known.map_or("outpatient", |kind| kind.kind.as_str());
-    let comments = Text::new(a.note.as_deref(), key)
+    let comments = Note::new(a.note.as_deref(), key)
         .with("type", known.map(|kind| kind.id.as_str()).filter(|id| *id != kind))
         .with("slot", in_free_place.then_some("yes"))
         .with("patient-confirmed", a.patient_confirmed.then_some("yes"));
     Ok(json!({
         "patient": required(&a.patient, "a patient")?, "healthprof": number(&a.provider),
-        "institution": settings.institution, "state": "confirmed", "urgency": "a", "appointment_type": kind,
+        "institution": settings.institution(), "state": "confirmed", "urgency": "a", "appointment_type": kind,
         "appointment_date": DateTime::at(a.start), "appointment_date_end": DateTime::at(a.end),
-        "comments": comments.to_string(),
+        "comments": NOTES.written(&comments),
     }))
-}
-
-/// A new patient: one call makes the person and, since `create_target` says so, the patient.
-pub fn person(key: &str, patient: &Patient, place: &Place) -> Value {
-    let mut person = facts(patient);
-    person.extend(object(json!({
-        "is_person": true, "is_patient": true, "create_target": true, "fed_country": null,
-        "alternative_ids": [["create", [identifier(key, KEY)]]],
-    })));
-    person.entry("gender").or_insert("u".into());
-    let contacts: Vec<Value> = contacts(patient).into_iter().map(|(_, contact)| contact).collect();
-    if !contacts.is_empty() {
-        person.insert("contact_mechanisms".into(), json!([["create", contacts]]));
-    }
-    if let Some(address) = patient.address.as_ref().map(|address| self::address(address, place)) {
-        person.insert("addresses".into(), json!([["create", [address]]]));
-    }
-    if let Some(language) = place.language {
-        person.insert("lang".into(), language.into());
-    }
-    Value::Object(person)
 }
 
 /// Database ids of what an address and a patient refer to by a code.
@@ -218,138 +197,25 @@ pub struct Place {
     pub language: Option<i64>,
 }
 
-pub type Fields = Map<String, Value>;
-
-/// What of the person has to change, and what of the patient: where they read otherwise than they should. What they have no more is taken
-/// away, but for the number the EHR itself gave them.
-pub fn changes(row: &PatientRow, patient: &Patient, place: &Place) -> (Fields, Fields) {
-    let shown = map::person(row);
-    let (mut person, held) = (facts(patient), facts(&shown));
-    person.retain(|name, value| held.get(name) != Some(value));
-    if patient.gender.is_none() && shown.gender.is_some() {
-        person.insert("gender".into(), "u".into());
-    }
-    if patient.date_of_birth.is_none() && shown.date_of_birth.is_some() {
-        person.insert("dob".into(), Value::Null);
-    }
-    let commands = contact_changes(row, patient);
-    if !commands.is_empty() {
-        person.insert("contact_mechanisms".into(), Value::Array(commands));
-    }
-    // One that reads as it is to be stays as staff wrote it.
-    if patient.address != shown.address {
-        let address = object(address(&patient.address.clone().unwrap_or_default(), place));
-        match row.party.address() {
-            Some(there) if address.iter().all(|(name, value)| there.fact(name) == *value) => (),
-            Some(there) => drop(person.insert("addresses".into(), json!([["write", [there.id], address]]))),
-            None => drop(person.insert("addresses".into(), json!([["create", [address]]]))),
-        }
-    }
-    if patient.preferred_language != shown.preferred_language {
-        let ids: Vec<i64> = row.party.langs.iter().map(|row| row.id).collect();
-        let command = match place.language {
-            Some(language) if ids.is_empty() => Some(json!(["create", [{"lang": language}]])),
-            Some(language) => Some(json!(["write", ids, {"lang": language}])),
-            None if patient.preferred_language.is_none() => Some(json!(["delete", ids])),
-            // The EHR has no such language.
-            None => None,
-        };
-        person.extend(command.map(|command| ("langs".to_owned(), json!([command]))));
-    }
-    let mut own = own_of_new(row, patient);
-    if patient.provider.is_none() && row.primary_care_doctor.is_some() {
-        own.insert("primary_care_doctor".into(), Value::Null);
-    }
-    (person, own)
-}
-
-/// What of a new patient stands with the patient and not with the person. Whatever else staff have added since is theirs.
-pub fn own_of_new(row: &PatientRow, patient: &Patient) -> Fields {
-    let mut own = Map::new();
-    if let Some(provider) = number(&patient.provider).filter(|provider| Some(*provider) != row.primary_care_doctor) {
-        own.insert("primary_care_doctor".into(), provider.into());
-    }
-    if patient.inactive != map::person(row).inactive {
-        own.insert("active".into(), (!patient.inactive).into());
-    }
-    own
-}
-
-/// Whoever is not to be reached in a way is not to be reached by any entry of its kind: they are taken out of use, as staff would do.
-fn contact_changes(row: &PatientRow, patient: &Patient) -> Vec<Value> {
-    let wanted = contacts(patient);
-    let mut commands = Vec::new();
-    for (kind, contact) in &wanted {
-        match row.party.contacts.iter().find(|contact| contact.kind() == Some(*kind)) {
-            Some(there) if Some(there.value.as_str()) == contact["value"].as_str() => (),
-            Some(there) => commands.push(json!(["write", [there.id], {"value": contact["value"]}])),
-            None => commands.push(json!(["create", [contact]])),
-        }
-    }
-    let gone = |kind: Contact| wanted.iter().all(|(held, _)| *held != kind);
-    let gone = row.party.contacts.iter().filter(|contact| contact.kind().is_some_and(gone));
-    let gone: Vec<i64> = gone.map(|contact| contact.id).collect();
-    if !gone.is_empty() {
-        commands.push(json!(["write", gone, {"active": false}]));
-    }
-    commands
-}
-
-fn facts(patient: &Patient) -> Map<String, Value> {
-    let name = match &patient.middle_name {
-        Some(middle) => format!("{}{MIDDLE}{middle}", patient.first_name),
-        None => patient.first_name.clone(),
-    };
-    let gender = patient.gender.map(|gender| match gender {
-        Gender::Male => "m",
-        Gender::Female => "f",
-        Gender::Other => "other",
-    });
-    let mut facts = object(json!({
-        "name": name, "lastname": patient.last_name, "gender": gender, "ref": patient.chart_id,
-        "dob": patient.date_of_birth.as_deref().and_then(Date::of),
-    }));
-    facts.retain(|_, value| !value.is_null());
-    facts
-}
-
-fn contacts(patient: &Patient) -> Vec<(Contact, Value)> {
-    let mobile = patient.cell_phone.as_ref().or(patient.primary_phone.as_ref());
-    let all = [
-        (Contact::Mobile, mobile, json!({"type": "mobile"})),
-        (Contact::Home, patient.home_phone.as_ref(), json!({"type": "phone"})),
-        (Contact::Work, patient.work_phone.as_ref(), json!({"type": "phone", "name": "Work"})),
-        (Contact::Email, patient.email.as_ref(), json!({"type": "email"})),
-    ];
-    let known = all.into_iter().filter_map(|(kind, value, contact)| Some((kind, value?, contact)));
-    known
-        .map(|(kind, value, mut contact)| {
-            contact["value"] = value.as_str().into();
-            (kind, contact)
-        })
-        .collect()
-}
-
 fn address(address: &Address, place: &Place) -> Value {
-    let street: Vec<&str> = [&address.line1, &address.line2].into_iter().flatten().map(String::as_str).collect();
-    json!({"street": street.join("\n"), "city": address.city, "postal_code": address.postal_code,
+    json!({"street": address.street("\n"), "city": address.city, "postal_code": address.postal_code,
         "country": place.country, "subdivision": place.subdivision})
 }
 
 pub fn country(code: &str) -> Search {
     let domain = json!([["code", "=", code.to_uppercase()]]);
-    Search { model: "country.country", domain, limit: 1, fields: &["code"] }
+    Search { model: "country.country", domain, limit: 1 }
 }
 
 /// A state by its name or by its code, which the EHR writes with the country's in front: `US-NY`.
 pub fn subdivision(country: i64, code: &str, region: &str) -> Search {
     let full = format!("{}-{}", code.to_uppercase(), region.to_uppercase());
     let domain = json!([["country", "=", country], ["OR", ["name", "=", region], ["code", "=", full]]]);
-    Search { model: "country.subdivision", domain, limit: 1, fields: &["name"] }
+    Search { model: "country.subdivision", domain, limit: 1 }
 }
 
 pub fn language(code: &str) -> Search {
-    Search { model: "ir.lang", domain: json!([["code", "=", code]]), limit: 1, fields: &["code"] }
+    Search { model: "ir.lang", domain: json!([["code", "=", code]]), limit: 1 }
 }
 
 fn identifier(code: &str, what: &str) -> Value {
@@ -361,21 +227,21 @@ pub fn insurer(key: &str, plan: &InsurancePlan, place: &Place) -> Value {
     let numbers = [(PAYER, &plan.payer_id), (GROUP, &plan.group_number), (EMPLOYER, &plan.employer_name)];
     let numbers = numbers.into_iter().filter_map(|(what, number)| Some(identifier(number.as_deref()?, what)));
     let identifiers: Vec<Value> = std::iter::once(identifier(key, KEY)).chain(numbers).collect();
-    let mut values = object(json!({
+    let mut values = json!({
         "name": plan.name, "is_insurance_company": true, "is_person": false, "fed_country": null,
         "alternative_ids": [["create", identifiers]],
-    }));
-    if let Some(address) = plan.address.as_ref().map(|address| self::address(address, place)) {
-        values.insert("addresses".into(), json!([["create", [address]]]));
+    });
+    if let Some(address) = &plan.address {
+        values["addresses"] = json!([["create", [self::address(address, place)]]]);
     }
-    Value::Object(values)
+    values
 }
 
 /// What the EHR has no field for is kept in the notes, to be read back.
 pub fn insurance(key: &str, c: &Coverage, party: i64, company: i64, plan: Option<i64>) -> Result<Value, Fault> {
     let number = c.subscriber_number.as_deref().filter(|number| !number.is_empty());
     let number = number.ok_or_else(|| Fault::rejected("the EHR needs the number of the subscriber"))?;
-    let notes = Text::new(None, key)
+    let notes = Note::new(None, key)
         .with("relation", Some(c.relation.word()).filter(|_| c.relation != Relation::Oneself))
         .with("priority", c.priority.map(|priority| priority.to_string()).as_deref())
         .with("subscriber", c.subscriber.as_deref())
@@ -385,27 +251,27 @@ pub fn insurance(key: &str, c: &Coverage, party: i64, company: i64, plan: Option
     Ok(json!({
         "party": party, "company": company, "plan_id": plan, "number": number, "insurance_type": "private",
         "member_since": c.effective_date.as_deref().and_then(Date::of),
-        "member_exp": c.expiration_date.as_deref().and_then(Date::of), "notes": notes.to_string(),
+        "member_exp": c.expiration_date.as_deref().and_then(Date::of), "notes": NOTES.written(&notes),
     }))
 }
 
-pub fn condition(item: &PatientHistoryItem, pathology: i64, allergy: bool, text: &Text) -> Result<Value, Fault> {
-    Ok(
-        json!({"patient": patient_number(&item.patient)?, "pathology": pathology, "is_active": item.active, "is_allergy": allergy,
-        "extra_info": text.to_string()}),
-    )
-}
-
-pub fn medication(item: &PatientHistoryItem, medicament: i64, text: &Text) -> Result<Value, Fault> {
-    let mut values =
-        object(json!({"patient": patient_number(&item.patient)?, "medicament": medicament, "notes": text.to_string()}));
+/// A new entry of a patient's history, about one of its catalogue.
+pub fn new_history(item: &PatientHistoryItem, entry: i64, note: &Note) -> Result<Value, Fault> {
+    let (patient, text) = (existing(&item.patient, "patient")?, NOTES.written(note));
+    let mut values = object(match item.category {
+        HistoryCategory::Medications => json!({"patient": patient, "medicament": entry, "notes": text}),
+        category => {
+            let allergy = category == HistoryCategory::Allergies;
+            json!({"patient": patient, "pathology": entry, "is_allergy": allergy, "extra_info": text})
+        }
+    });
     values.extend(state(item));
     Ok(Value::Object(values))
 }
 
 /// An entry staff may have ended, and said why: its state is named only where it changes. `active`: whether it applies there now.
-pub fn changed_history(item: &PatientHistoryItem, active: bool, field: &str, text: &Text) -> Value {
-    let mut values = Map::from_iter([(field.to_owned(), text.to_string().into())]);
+pub fn changed_history(item: &PatientHistoryItem, active: bool, field: &str, note: &Note) -> Value {
+    let mut values = Map::from_iter([(field.to_owned(), NOTES.written(note).into())]);
     if item.active != active {
         values.extend(state(item));
     }
@@ -423,23 +289,23 @@ fn state(item: &PatientHistoryItem) -> Map<String, Value> {
 }
 
 pub fn note(key: &str, log: &CommunicationLog) -> Result<Value, Fault> {
-    let text = Text::new(Some(&log.note), key)
+    let text = Note::new(Some(&log.note), key)
         .with("mode", Some(log.mode.word()))
         .with("direction", Some(log.direction.word()))
         .with("at", Some(&instant_text(log.occurred_at)));
-    let resource = format!("gnuhealth.patient,{}", patient_number(&log.patient)?);
-    Ok(json!({"resource": resource, "message": text.to_string()}))
+    let resource = format!("gnuhealth.patient,{}", existing(&log.patient, "patient")?);
+    Ok(json!({"resource": resource, "message": NOTES.written(&text)}))
 }
 
 /// What a party still owes, the oldest first.
 pub fn open_invoices(party: i64) -> Search {
     let domain = json!([["type", "=", "out"], ["state", "=", "posted"], ["party", "=", party]]);
-    Search { model: "account.invoice", domain, limit: 100, fields: responses::INVOICE_FIELDS }
+    Search { model: "account.invoice", domain, limit: 100 }
 }
 
 pub fn payments_by_key(key: &str) -> Search {
     let domain = json!([carries("move.description", key), ["invoice_payment", "!=", null]]);
-    Search { model: "account.move.line", domain, limit: 100, fields: responses::PAYMENT_FIELDS }
+    Search { model: "account.move.line", domain, limit: 100 }
 }
 
 pub fn start_of_payment(invoice: &Invoice) -> Call {
@@ -448,7 +314,7 @@ pub fn start_of_payment(invoice: &Invoice) -> Call {
 
 /// Pays in one step. `partial` lets an amount below what is owed pass; one above it is refused by the EHR itself.
 pub fn pay(session: i64, invoice: &Invoice, method: i64, key: &str, payment: &Payment, today: &str) -> Call {
-    let text = Text::new(None, key)
+    let text = Note::new(None, key)
         .with("type", payment.payment_type.as_deref())
         .with("transaction", payment.transaction_id.as_deref());
     let said = payment.description.as_deref().map(|said| format!("{} ", said.replace('\n', " "))).unwrap_or_default();
@@ -457,7 +323,7 @@ pub fn pay(session: i64, invoice: &Invoice, method: i64, key: &str, payment: &Pa
             "payee": invoice.party, "payees": [invoice.party], "company": invoice.company, "currency": invoice.currency.id,
             "amount": Decimal::of(payment.amount.amount.clone()), "invoice_account": invoice.account,
             "payment_method": method, "date": Date::of(payment.paid_at.as_deref().unwrap_or(today)),
-            "description": format!("{said}{text}"),
+            "description": format!("{said}{}", NOTES.written(&text)),
         },
         "ask": {"type": "partial"},
     });
@@ -485,8 +351,9 @@ pub fn number(id: &Option<String>) -> Option<i64> {
     id.as_deref()?.parse().ok()
 }
 
-pub fn patient_number(id: &str) -> Result<i64, Fault> {
-    id.parse().map_err(|_| Fault::rejected("the EHR has no such patient"))
+/// The database id of a record that the EHR is said to have.
+pub fn existing(id: &str, what: &str) -> Result<i64, Fault> {
+    id.parse().map_err(|_| Fault::rejected(format!("the EHR has no such {what}")))
 }
 
 fn required(id: &Option<String>, what: &str) -> Result<i64, Fault> {

@@ -1,127 +1,232 @@
-//! Rows as the EHR answers them: fields of a record that is referred to stand under its name and a dot.
+//! What is asked for and read of the EHR's records.
 
+use adapter_sdk::{mark, notes::Note};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::{
-    conventions::Contact,
-    values::{Date, DateTime, Decimal, yes},
-    write_key::Text,
+    conventions::{Contact, note},
+    rows::{Asked, rows},
+    values::{Date, DateTime, Decimal, Flag},
 };
 
 pub const APPOINTMENT: &str = "gnuhealth.appointment";
-
-#[derive(Debug, Deserialize)]
-pub struct Id {
-    pub id: i64,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Coded {
-    pub id: i64,
-    pub code: Option<String>,
-}
-
 pub const PATIENT: &str = "gnuhealth.patient";
-pub const PATIENT_FIELDS: &[&str] = &[
-    "active",
-    "primary_care_doctor",
-    "party.active",
-    "party.name",
-    "party.lastname",
-    "party.gender",
-    "party.dob",
-    "party.ref",
-    "party.deceased",
-    "party.langs.lang.code",
-    "party.contact_mechanisms.type",
-    "party.contact_mechanisms.name",
-    "party.contact_mechanisms.value",
-    "party.contact_mechanisms.active",
-    "party.addresses.street",
-    "party.addresses.city",
-    "party.addresses.postal_code",
-    "party.addresses.active",
-    "party.addresses.country.code",
-    "party.addresses.subdivision.code",
-];
 
-#[derive(Debug, Deserialize)]
-pub struct PatientRow {
-    pub id: i64,
-    #[serde(deserialize_with = "yes")]
-    pub active: bool,
-    pub primary_care_doctor: Option<i64>,
-    #[serde(rename = "party.")]
-    pub party: Person,
-}
-
-/// The party behind a patient or a professional.
-#[derive(Debug, Deserialize)]
-pub struct Person {
-    pub id: i64,
-    #[serde(default, deserialize_with = "yes")]
-    pub active: bool,
-    pub name: Option<String>,
-    pub lastname: Option<String>,
-    pub gender: Option<String>,
-    pub dob: Option<Date>,
-    /// The number the EHR gives to a person.
-    #[serde(rename = "ref")]
-    pub puid: Option<String>,
-    #[serde(default, deserialize_with = "yes")]
-    pub deceased: bool,
-    /// A language for each company, and one for all of them.
-    #[serde(default, rename = "langs.")]
-    pub langs: Vec<LangRow>,
-    #[serde(default, rename = "contact_mechanisms.", deserialize_with = "in_use")]
-    pub contacts: Vec<ContactMechanism>,
-    #[serde(default, rename = "addresses.", deserialize_with = "in_use")]
-    pub addresses: Vec<AddressRow>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct LangRow {
-    pub id: i64,
-    #[serde(default, rename = "lang.")]
-    pub lang: Option<Coded>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct ContactMechanism {
-    pub id: i64,
-    #[serde(rename = "type")]
-    pub means: String,
-    pub name: Option<String>,
-    #[serde(default, deserialize_with = "text")]
-    pub value: String,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct AddressRow {
-    pub id: i64,
-    pub street: Option<String>,
-    pub city: Option<String>,
-    pub postal_code: Option<String>,
-    #[serde(default, rename = "country.")]
-    pub country: Option<Coded>,
-    #[serde(default, rename = "subdivision.")]
-    pub subdivision: Option<Coded>,
+rows! {
+    Coded [id: i64] {
+        code: Option<String>,
+    }
+    Named [id: i64] {
+        name: Option<String>,
+    }
+    State [id: i64] {
+        state: Option<String>,
+    }
+    PatientRow [id: i64] {
+        active: Flag,
+        primary_care_doctor: Option<i64>,
+        "party." party: Person,
+    }
+    /// The party behind a patient.
+    Person [id: i64] {
+        active: Flag,
+        name: Option<String>,
+        lastname: Option<String>,
+        gender: Option<String>,
+        dob: Option<Date>,
+        /// The number the EHR gives to a person.
+        "ref" puid: Option<String>,
+        deceased: Flag,
+        /// A language for each company, and one for all of them.
+        "langs." langs: Vec<LangRow>,
+        #[serde(deserialize_with = "in_use")]
+        "contact_mechanisms." contacts: Vec<ContactMechanism>,
+        #[serde(deserialize_with = "in_use")]
+        "addresses." addresses: Vec<AddressRow>,
+    }
+    LangRow [id: i64] {
+        "lang." lang: Option<Coded>,
+    }
+    ContactMechanism [id: i64] {
+        "type" means: String,
+        name: Option<String>,
+        value: Option<String>,
+        active: Flag,
+    }
+    AddressRow [id: i64] {
+        street: Option<String>,
+        city: Option<String>,
+        postal_code: Option<String>,
+        active: Flag,
+        "country." country: Option<Coded>,
+        "subdivision." subdivision: Option<Coded>,
+    }
+    Professional [id: i64] {
+        active: Flag,
+        /// The licence.
+        code: Option<String>,
+        "party." party: ProfessionalParty,
+        "specialties." specialties: Vec<Specialty>,
+    }
+    ProfessionalParty {
+        active: Flag,
+        name: Option<String>,
+        lastname: Option<String>,
+        #[serde(deserialize_with = "in_use")]
+        "contact_mechanisms." contacts: Vec<ContactMechanism>,
+    }
+    Specialty {
+        "specialty." specialty: Option<Coded>,
+    }
+    AppointmentRow [id: i64] {
+        /// The number staff see, `APP 2026/1`.
+        name: Option<String>,
+        patient: Option<i64>,
+        healthprof: Option<i64>,
+        institution: Option<i64>,
+        state: Option<String>,
+        appointment_date: Option<DateTime>,
+        appointment_date_end: Option<DateTime>,
+        appointment_type: Option<String>,
+        visit_type: Option<String>,
+        checked_in_date: Option<DateTime>,
+        comments: Option<String>,
+        /// None before the first change.
+        write_date: Option<DateTime>,
+        "_timestamp" timestamp: Option<String>,
+    }
+    Pathology [id: i64] {
+        name: Option<String>,
+        code: Option<String>,
+        "groups." groups: Vec<Membership>,
+    }
+    Membership {
+        "disease_group." group: Option<Coded>,
+    }
+    Condition [id: i64] {
+        patient: Option<i64>,
+        "pathology." pathology: Diagnosis,
+        is_active: Flag,
+        extra_info: Option<String>,
+        diagnosed_date: Option<Date>,
+    }
+    Diagnosis [id: i64] {
+        name: Option<String>,
+        "groups." groups: Vec<Membership>,
+    }
+    Medicament [id: i64] {
+        rec_name: Option<String>,
+    }
+    Medication [id: i64] {
+        patient: Option<i64>,
+        medicament: i64,
+        is_active: Flag,
+        notes: Option<String>,
+    }
+    Company [id: i64] {
+        name: Option<String>,
+        "alternative_ids." identifiers: Vec<Identifier>,
+        #[serde(deserialize_with = "in_use")]
+        "addresses." addresses: Vec<AddressRow>,
+    }
+    /// `comments` says what it is.
+    Identifier {
+        code: Option<String>,
+        comments: Option<String>,
+    }
+    Plan [id: i64] {
+        rec_name: Option<String>,
+        "company." company: Company,
+    }
+    PlanCompany {
+        company: i64,
+    }
+    /// `patient` is put in by the pull: that of the party.
+    Insurance [id: i64, patient: Option<i64>] {
+        party: Option<i64>,
+        company: i64,
+        plan_id: Option<i64>,
+        number: Option<String>,
+        member_since: Option<Date>,
+        member_exp: Option<Date>,
+        /// valid, grace or expired.
+        status: Option<String>,
+        notes: Option<String>,
+    }
+    PatientNote [id: i64] {
+        /// `gnuhealth.patient,5`
+        resource: Option<String>,
+        message: Option<String>,
+        create_date: Option<DateTime>,
+    }
+    DentalCode [id: i64] {
+        code: Option<String>,
+        name: Option<String>,
+    }
+    /// Its `name` is the code.
+    ProcedureCode [id: i64] {
+        name: Option<String>,
+        description: Option<String>,
+    }
+    TreatmentProcedure [id: i64] {
+        tooth: Option<String>,
+        mesial: Flag,
+        occlusal: Flag,
+        distal: Flag,
+        vestibular: Flag,
+        lingual: Flag,
+        root: Flag,
+        "procedure." procedure: DentalCode,
+        "treatment." treatment: Treatment,
+    }
+    Treatment {
+        patient: Option<i64>,
+        healthprof: Option<i64>,
+        state: Option<String>,
+        treatment_date: Option<Date>,
+    }
+    PaymentMethod [id: i64] {
+        name: Option<String>,
+        active: Flag,
+    }
+    /// `patient` is put in by the pull: that of the party.
+    Invoice [id: i64, patient: Option<i64>] {
+        number: Option<String>,
+        party: i64,
+        company: i64,
+        account: i64,
+        state: Option<String>,
+        invoice_date: Option<Date>,
+        description: Option<String>,
+        total_amount: Option<Decimal>,
+        amount_to_pay: Option<Decimal>,
+        "currency." currency: Coded,
+        "lines." lines: Vec<InvoiceLine>,
+    }
+    InvoiceLine {
+        description: Option<String>,
+    }
+    /// A line of the books that settles part of an invoice. `patient` is put in by the pull: that of the party.
+    PaymentLine [id: i64, patient: Option<i64>] {
+        party: Option<i64>,
+        debit: Decimal,
+        credit: Decimal,
+        date: Option<Date>,
+        invoice_payment: Option<i64>,
+        "currency." currency: Coded,
+        "move." entry: Entry,
+    }
+    Entry {
+        description: Option<String>,
+    }
+    /// The party of a record that names no patient.
+    PartyOf [id: i64] {
+        party: Option<i64>,
+    }
 }
 
 impl Person {
-    /// A field as a write would have it.
-    pub fn fact(&self, name: &str) -> Value {
-        match name {
-            "name" => json!(self.name),
-            "lastname" => json!(self.lastname),
-            "gender" => json!(self.gender),
-            "ref" => json!(self.puid),
-            "dob" => json!(self.dob),
-            _ => Value::Null,
-        }
-    }
-
     pub fn language(&self) -> Option<&Coded> {
         self.langs.iter().find_map(|row| row.lang.as_ref())
     }
@@ -130,11 +235,11 @@ impl Person {
     pub fn address(&self) -> Option<&AddressRow> {
         self.addresses.iter().find(|address| !address.is_empty()).or(self.addresses.first())
     }
+}
 
-    pub fn contact(&self, kind: Contact) -> Option<String> {
-        let contact = self.contacts.iter().find(|contact| contact.kind() == Some(kind))?;
-        Some(contact.value.clone()).filter(|value| !value.is_empty())
-    }
+/// The first contact of a kind.
+pub fn contact(contacts: &[ContactMechanism], kind: Contact) -> Option<String> {
+    contacts.iter().find(|contact| contact.kind() == Some(kind))?.value.clone().filter(|value| !value.is_empty())
 }
 
 impl ContactMechanism {
@@ -157,73 +262,12 @@ impl AddressRow {
         texts && self.country.is_none() && self.subdivision.is_none()
     }
 
-    /// A field as a write would have it.
-    pub fn fact(&self, name: &str) -> Value {
-        match name {
-            "street" => json!(self.street),
-            "city" => json!(self.city),
-            "postal_code" => json!(self.postal_code),
-            "country" => json!(self.country.as_ref().map(|country| country.id)),
-            "subdivision" => json!(self.subdivision.as_ref().map(|subdivision| subdivision.id)),
-            _ => Value::Null,
-        }
+    /// As a write would have it.
+    pub fn values(&self) -> Value {
+        let id = |coded: &Option<Coded>| coded.as_ref().map(|coded| coded.id);
+        json!({"street": self.street, "city": self.city, "postal_code": self.postal_code,
+            "country": id(&self.country), "subdivision": id(&self.subdivision)})
     }
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Professional {
-    pub id: i64,
-    #[serde(deserialize_with = "yes")]
-    pub active: bool,
-    /// The licence.
-    pub code: Option<String>,
-    #[serde(rename = "party.")]
-    pub party: Person,
-    #[serde(default, rename = "specialties.")]
-    pub specialties: Vec<Specialty>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Specialty {
-    #[serde(rename = "specialty.")]
-    pub specialty: Option<Coded>,
-}
-
-pub const APPOINTMENT_FIELDS: &[&str] = &[
-    "name",
-    "patient",
-    "healthprof",
-    "institution",
-    "state",
-    "appointment_date",
-    "appointment_date_end",
-    "appointment_type",
-    "visit_type",
-    "checked_in_date",
-    "comments",
-    "write_date",
-    "_timestamp",
-];
-
-#[derive(Debug, Deserialize)]
-pub struct AppointmentRow {
-    pub id: i64,
-    /// The number staff see, `APP 2026/1`.
-    pub name: Option<String>,
-    pub patient: Option<i64>,
-    pub healthprof: Option<i64>,
-    pub institution: Option<i64>,
-    pub state: Option<String>,
-    pub appointment_date: Option<DateTime>,
-    pub appointment_date_end: Option<DateTime>,
-    pub appointment_type: Option<String>,
-    pub visit_type: Option<String>,
-    pub checked_in_date: Option<DateTime>,
-    pub comments: Option<String>,
-    /// None before the first change.
-    pub write_date: Option<DateTime>,
-    #[serde(rename = "_timestamp")]
-    pub timestamp: Option<String>,
 }
 
 impl AppointmentRow {
@@ -245,8 +289,8 @@ impl AppointmentRow {
         !self.is_free() && !self.is_cancelled() && !self.is("no_show")
     }
 
-    pub fn text(&self) -> Text {
-        Text::of(self.comments.as_deref())
+    pub fn note(&self) -> Note {
+        note(self.comments.as_deref())
     }
 
     /// The EHR's own stamp, which on SQLite is of whole seconds, and a mark of what we write and read.
@@ -261,10 +305,7 @@ impl AppointmentRow {
             self.checked_in_date,
             self.comments
         );
-        // FNV-1a.
-        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        let mark = seen.bytes().fold(0xcbf2_9ce4_8422_2325, step);
-        Some(format!("{}-{mark:016x}", self.timestamp.as_deref()?))
+        Some(format!("{}-{}", self.timestamp.as_deref()?, mark::of(seen.bytes())))
     }
 
     /// From when until when; where no end was entered it lasts `minutes`.
@@ -275,75 +316,9 @@ impl AppointmentRow {
     }
 }
 
-#[derive(Debug, Deserialize)]
-pub struct Pathology {
-    pub id: i64,
-    #[serde(default, deserialize_with = "text")]
-    pub name: String,
-    pub code: Option<String>,
-    #[serde(default, rename = "groups.")]
-    pub groups: Vec<Membership>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Membership {
-    #[serde(rename = "disease_group.")]
-    pub group: Option<Coded>,
-}
-
-impl Pathology {
-    /// The EHR itself tells allergies from other conditions so.
-    pub fn is_allergy(&self) -> bool {
-        let codes = self.groups.iter().filter_map(|member| member.group.as_ref()?.code.as_deref());
-        codes.into_iter().any(|code| code == "ALLERGIC")
-    }
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Condition {
-    pub id: i64,
-    pub patient: Option<i64>,
-    #[serde(rename = "pathology.")]
-    pub pathology: Pathology,
-    #[serde(deserialize_with = "yes")]
-    pub is_active: bool,
-    pub extra_info: Option<String>,
-    pub diagnosed_date: Option<Date>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Medicament {
-    pub id: i64,
-    #[serde(default, deserialize_with = "text")]
-    pub rec_name: String,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Medication {
-    pub id: i64,
-    pub patient: Option<i64>,
-    pub medicament: i64,
-    #[serde(deserialize_with = "yes")]
-    pub is_active: bool,
-    pub notes: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Company {
-    pub id: i64,
-    #[serde(default, deserialize_with = "text")]
-    pub name: String,
-    #[serde(default, rename = "alternative_ids.")]
-    pub identifiers: Vec<Identifier>,
-    #[serde(default, rename = "addresses.", deserialize_with = "in_use")]
-    pub addresses: Vec<AddressRow>,
-}
-
-/// `comments` says what it is.
-#[derive(Debug, Deserialize)]
-pub struct Identifier {
-    pub code: Option<String>,
-    pub comments: Option<String>,
+/// The EHR itself tells allergies from other conditions so.
+pub fn is_allergy(groups: &[Membership]) -> bool {
+    groups.iter().filter_map(|member| member.group.as_ref()?.code.as_deref()).any(|code| code == "ALLERGIC")
 }
 
 impl Company {
@@ -353,182 +328,25 @@ impl Company {
     }
 }
 
-#[derive(Debug, Deserialize)]
-pub struct Plan {
-    pub id: i64,
-    #[serde(default, deserialize_with = "text")]
-    pub rec_name: String,
-    #[serde(rename = "company.")]
-    pub company: Company,
+/// What can be taken out of use, and is kept by the EHR for its books.
+trait Kept {
+    fn in_use(&self) -> bool;
 }
 
-#[derive(Debug, Deserialize)]
-pub struct Insurance {
-    pub id: i64,
-    /// Put in by the pull: the patient of the party.
-    pub patient: Option<i64>,
-    pub company: i64,
-    pub plan_id: Option<i64>,
-    pub number: Option<String>,
-    pub member_since: Option<Date>,
-    pub member_exp: Option<Date>,
-    /// valid, grace or expired.
-    pub status: Option<String>,
-    pub notes: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Note {
-    pub id: i64,
-    /// `gnuhealth.patient,5`
-    pub resource: Option<String>,
-    pub message: Option<String>,
-    pub create_date: Option<DateTime>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct DentalCode {
-    pub id: i64,
-    #[serde(default, deserialize_with = "text")]
-    pub code: String,
-    #[serde(default, deserialize_with = "text")]
-    pub name: String,
-}
-
-/// Its `name` is the code.
-#[derive(Debug, Deserialize)]
-pub struct ProcedureCode {
-    pub id: i64,
-    #[serde(default, deserialize_with = "text")]
-    pub name: String,
-    pub description: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct TreatmentProcedure {
-    pub id: i64,
-    pub tooth: Option<String>,
-    #[serde(default, deserialize_with = "yes")]
-    pub mesial: bool,
-    #[serde(default, deserialize_with = "yes")]
-    pub occlusal: bool,
-    #[serde(default, deserialize_with = "yes")]
-    pub distal: bool,
-    #[serde(default, deserialize_with = "yes")]
-    pub vestibular: bool,
-    #[serde(default, deserialize_with = "yes")]
-    pub lingual: bool,
-    #[serde(default, deserialize_with = "yes")]
-    pub root: bool,
-    #[serde(rename = "procedure.")]
-    pub procedure: DentalCode,
-    #[serde(rename = "treatment.")]
-    pub treatment: Treatment,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Treatment {
-    pub patient: Option<i64>,
-    pub healthprof: Option<i64>,
-    pub state: Option<String>,
-    pub treatment_date: Option<Date>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct PaymentMethod {
-    pub id: i64,
-    #[serde(default, deserialize_with = "text")]
-    pub name: String,
-    #[serde(deserialize_with = "yes")]
-    pub active: bool,
-}
-
-pub const INVOICE_FIELDS: &[&str] = &[
-    "number",
-    "party",
-    "company",
-    "account",
-    "state",
-    "invoice_date",
-    "description",
-    "total_amount",
-    "amount_to_pay",
-    "currency.code",
-    "lines.description",
-];
-
-#[derive(Debug, Deserialize)]
-pub struct Invoice {
-    pub id: i64,
-    pub number: Option<String>,
-    pub party: i64,
-    /// Put in by the pull: the patient of the party.
-    pub patient: Option<i64>,
-    pub company: i64,
-    pub account: i64,
-    pub invoice_date: Option<Date>,
-    pub description: Option<String>,
-    pub total_amount: Option<Decimal>,
-    pub amount_to_pay: Option<Decimal>,
-    #[serde(rename = "currency.")]
-    pub currency: Coded,
-    #[serde(default, rename = "lines.")]
-    pub lines: Vec<InvoiceLine>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct InvoiceLine {
-    pub description: Option<String>,
-}
-
-pub const PAYMENT_FIELDS: &[&str] =
-    &["party", "debit", "credit", "date", "invoice_payment", "currency.code", "move.description"];
-
-/// A line of the books that settles part of an invoice.
-#[derive(Debug, Deserialize)]
-pub struct PaymentLine {
-    pub id: i64,
-    pub patient: Option<i64>,
-    pub debit: Decimal,
-    pub credit: Decimal,
-    pub date: Option<Date>,
-    pub invoice_payment: Option<i64>,
-    #[serde(rename = "currency.")]
-    pub currency: Coded,
-    #[serde(rename = "move.")]
-    pub entry: Entry,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Entry {
-    pub description: Option<String>,
-}
-
-/// The party of a record that names no patient.
-#[derive(Debug, Deserialize)]
-pub struct PartyOf {
-    pub id: i64,
-    pub party: Option<i64>,
-}
-
-/// Without those that were taken out of use: they are kept by the EHR for its books.
-fn in_use<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
-    #[derive(Deserialize)]
-    struct Held<T> {
-        #[serde(default = "in_use_unless_said", deserialize_with = "yes")]
-        active: bool,
-        #[serde(flatten)]
-        row: T,
+impl Kept for ContactMechanism {
+    fn in_use(&self) -> bool {
+        self.active.0
     }
-    let all = Option::<Vec<Held<T>>>::deserialize(deserializer)?.unwrap_or_default();
-    Ok(all.into_iter().filter(|held| held.active).map(|held| held.row).collect())
 }
 
-fn in_use_unless_said() -> bool {
-    true
+impl Kept for AddressRow {
+    fn in_use(&self) -> bool {
+        self.active.0
+    }
 }
 
-/// Empty where the EHR has none.
-fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    Ok(Option::<String>::deserialize(deserializer)?.unwrap_or_default())
+/// Those in use.
+fn in_use<'de, D: Deserializer<'de>, T: Deserialize<'de> + Kept>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    let all = Option::<Vec<T>>::deserialize(deserializer)?.unwrap_or_default();
+    Ok(all.into_iter().filter(T::in_use).collect())
 }

@@ -3,15 +3,12 @@
 use adapter_sdk::{Fault, settings};
 use serde::Deserialize;
 
-/// The EHR for one call.
-pub struct GnuHealth {
-    pub settings: Settings,
-}
-
+/// What the operator can set, as `adapter.toml` declares it.
+#[derive(Deserialize)]
 pub struct Settings {
-    /// The institution whose appointments are the location's; none: those of all institutions.
-    pub institution: Option<i64>,
-    pub types: Vec<AppointmentType>,
+    location: String,
+    institution: Institution,
+    appointment_types: Option<Vec<AppointmentType>>,
     /// Length of an appointment without an end, and of an appointment type without a length of its own.
     pub default_minutes: u32,
     /// The country of addresses that name none, by its two letters.
@@ -19,6 +16,7 @@ pub struct Settings {
     /// Days ahead whose free appointments become working hours.
     pub slot_days: i64,
     /// Minutes after which a pass shows everything again, so that deletions come to light.
+    #[serde(rename = "whole_pass_minutes")]
     pub whole_minutes: i64,
 }
 
@@ -52,43 +50,32 @@ const OWN_TYPES: [(&str, &str); 4] = [
     ("inpatient", "Inpatient"),
 ];
 
-#[derive(Deserialize)]
+#[derive(PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Institution {
     Own,
     All,
 }
 
-/// As `adapter.toml` declares them.
-#[derive(Deserialize)]
-struct Declared {
-    location: String,
-    institution: Institution,
-    appointment_types: Option<Vec<AppointmentType>>,
-    default_minutes: u32,
-    country: Option<String>,
-    slot_days: i64,
-    whole_pass_minutes: i64,
-}
-
 impl Settings {
     pub fn read() -> Result<Settings, Fault> {
-        let set: Declared = settings::read()?;
-        let institution = match set.institution {
-            Institution::All => None,
-            Institution::Own => Some(set.location.parse().ok().filter(|id| *id > 0).ok_or_else(|| {
-                Fault::unsupported("`location` must be the number of the institution, its database id")
-            })?),
-        };
-        let own = || OWN_TYPES.map(|(id, name)| own_type(id, name, set.default_minutes)).to_vec();
-        Ok(Settings {
-            institution,
-            types: set.appointment_types.unwrap_or_else(own),
-            default_minutes: set.default_minutes,
-            country: set.country,
-            slot_days: set.slot_days,
-            whole_minutes: set.whole_pass_minutes,
-        })
+        let mut set: Settings = settings::read()?;
+        if set.institution == Institution::Own && set.institution().is_none() {
+            return Err(Fault::unsupported("`location` must be the number of the institution, its database id"));
+        }
+        let minutes = set.default_minutes;
+        set.appointment_types.get_or_insert_with(|| OWN_TYPES.map(|(id, name)| own_type(id, name, minutes)).into());
+        Ok(set)
+    }
+
+    /// The institution whose appointments are the location's; none: those of all institutions.
+    pub fn institution(&self) -> Option<i64> {
+        let own = self.institution == Institution::Own;
+        self.location.parse().ok().filter(|id| own && *id > 0)
+    }
+
+    pub fn types(&self) -> &[AppointmentType] {
+        self.appointment_types.as_deref().unwrap_or_default()
     }
 }
 

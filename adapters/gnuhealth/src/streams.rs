@@ -1,9 +1,10 @@
-//! What can be pulled: of each resource the models it is kept in, their fields, and the records whose changes are changes of theirs.
+//! What can be pulled: of each resource the models it is kept in, and the records whose changes are changes of theirs.
 
 use std::collections::BTreeMap;
 
 use adapter_sdk::{
     Fault, Resource, clock,
+    json::typed,
     pass::Whole,
     streams::{Ask, List, Listed, Rows, Stream},
 };
@@ -13,8 +14,13 @@ use crate::{
     client::{self, Found},
     map,
     requests::{self, Search},
-    responses::{APPOINTMENT, APPOINTMENT_FIELDS, INVOICE_FIELDS, PATIENT, PATIENT_FIELDS, PAYMENT_FIELDS, PartyOf},
-    settings::{GnuHealth, Settings},
+    responses::{
+        APPOINTMENT, AppointmentRow, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication,
+        PATIENT, PartyOf, Pathology, PatientNote, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode,
+        Professional, TreatmentProcedure,
+    },
+    rows::{Asked, fields},
+    settings::Settings,
     values::DateTime,
 };
 
@@ -25,16 +31,20 @@ const MAX_FREE_PLACES: u32 = 5_000;
 
 macro_rules! lists {
     ($($prefix:literal $page:ident $map:ident),+) => {
-        &[$(List { prefix: $prefix, page: $page, rows: Rows { id: "id", map: map::$map } }),+]
+        &[$(List {
+            prefix: $prefix,
+            page: $page,
+            rows: Rows { id: "id", map: |settings, _, row| map::$map(settings, typed(row)?) },
+        }),+]
     };
 }
 
 /// In the order in which they refer to each other. Working hours are few and end by passing; appointment types are settings. Where several
 /// models make up a resource, its ids name them.
-pub const STREAMS: &[Stream<GnuHealth>] = &[
+pub const STREAMS: &[Stream<Settings>] = &[
     Stream::since(Resource::Providers, whole, lists!("" first provider)),
-    Stream::one_page(Resource::AppointmentTypes, |ehr| {
-        Ok(ehr.settings.types.iter().map(map::appointment_type).collect())
+    Stream::one_page(Resource::AppointmentTypes, |settings| {
+        Ok(settings.types().iter().map(map::appointment_type).collect())
     }),
     Stream::since(Resource::Patients, whole, lists!("" first patient)),
     Stream::whole(Resource::WorkingHours, lists!("" free_places working_hour)),
@@ -67,31 +77,29 @@ pub const STREAMS: &[Stream<GnuHealth>] = &[
     Stream::since(Resource::Payments, whole, lists!("" first payment)),
 ];
 
-fn whole(ehr: &GnuHealth) -> Whole {
-    Whole::After(ehr.settings.whole_minutes)
+fn whole(settings: &Settings) -> Whole {
+    Whole::After(settings.whole_minutes)
 }
 
-fn first(ehr: &GnuHealth, asked: &Ask) -> Result<Listed, Fault> {
-    let listed = rows(ehr, asked, 0)?;
+fn first(settings: &Settings, asked: &Ask) -> Result<Listed, Fault> {
+    let listed = rows(settings, asked, 0)?;
     // How many a whole pass will show: asked for once.
     let begins = asked.since.is_none() && asked.at.is_none();
-    let count = |part: &Part| {
-        let domain = json!((part.domain)(&ehr.settings));
-        client::count(&Search { model: part.model, domain, limit: 0, fields: &[] })
-    };
-    let total = begins.then(|| parts(asked.resource).iter().map(count).sum::<Result<u64, Fault>>()).transpose()?;
+    let count = |part: Part| client::count(&Search { model: part.model, domain: part.domain.into(), limit: 0 });
+    let all = || parts(settings, asked.resource).into_iter().map(count).sum::<Result<u64, Fault>>();
+    let total = begins.then(all).transpose()?;
     Ok(Listed { total, ..listed })
 }
 
-fn second(ehr: &GnuHealth, asked: &Ask) -> Result<Listed, Fault> {
-    rows(ehr, asked, 1)
+fn second(settings: &Settings, asked: &Ask) -> Result<Listed, Fault> {
+    rows(settings, asked, 1)
 }
 
-fn rows(ehr: &GnuHealth, asked: &Ask, part: usize) -> Result<Listed, Fault> {
-    let Part { model, fields, domain, watched, by_party } = parts(asked.resource)[part];
+fn rows(settings: &Settings, asked: &Ask, part: usize) -> Result<Listed, Fault> {
+    let Part { model, fields, domain, watched, by_party } = parts(settings, asked.resource).swap_remove(part);
     let asked = &Ask { limit: asked.limit.min(MAX_ROWS), ..*asked };
-    let domain = requests::page(&domain(&ehr.settings), watched, asked.since, asked.number()?);
-    let Found { mut rows, now } = client::search::<Value>(&Search { model, domain, limit: asked.limit, fields })?;
+    let domain = requests::page(domain, watched, asked.since, asked.number()?);
+    let Found { mut rows, now } = client::rows(&Search { model, domain, limit: asked.limit }, &fields)?;
     if by_party {
         put_patients(&mut rows)?;
     }
@@ -104,7 +112,7 @@ fn put_patients(rows: &mut [Value]) -> Result<(), Fault> {
     if parties.is_empty() {
         return Ok(());
     }
-    let patients = client::search::<PartyOf>(&requests::patients_of(&parties))?.rows;
+    let patients = client::search::<PartyOf>(&requests::patients_of(&parties))?;
     let patients: BTreeMap<i64, i64> = patients.into_iter().filter_map(|row| Some((row.party?, row.id))).collect();
     for row in rows {
         row["patient"] = row["party"].as_i64().and_then(|party| patients.get(&party)).copied().into();
@@ -113,200 +121,102 @@ fn put_patients(rows: &mut [Value]) -> Result<(), Fault> {
 }
 
 /// Appointments nobody has taken, of the days ahead.
-fn free_places(ehr: &GnuHealth, asked: &Ask) -> Result<Listed, Fault> {
-    let (now, Settings { slot_days, institution, .. }) = (clock::now(), &ehr.settings);
+fn free_places(settings: &Settings, asked: &Ask) -> Result<Listed, Fault> {
+    let now = clock::now();
     let mut domain = vec![
         json!(["id", ">", asked.number()?]),
         json!(["state", "=", "free"]),
         json!(["healthprof", "!=", null]),
         json!(["appointment_date_end", ">", DateTime::at(now)]),
-        json!(["appointment_date", "<", DateTime::at(now + slot_days * 86_400)]),
+        json!(["appointment_date", "<", DateTime::at(now + settings.slot_days * 86_400)]),
     ];
-    domain.extend(institution.map(|id| json!(["institution", "=", id])));
+    domain.extend(settings.institution().map(|id| json!(["institution", "=", id])));
     let asked = &Ask { limit: asked.limit.min(MAX_FREE_PLACES), ..*asked };
-    let domain = Value::Array(domain);
-    let search = Search { model: APPOINTMENT, domain, limit: asked.limit, fields: APPOINTMENT_FIELDS };
-    Ok(Listed::keyset(client::search::<Value>(&search)?.rows, asked, "id"))
+    let search = Search { model: APPOINTMENT, domain: Value::Array(domain), limit: asked.limit };
+    Ok(Listed::keyset(client::rows(&search, &fields::<AppointmentRow>())?.rows, asked, "id"))
 }
 
 /// One model of a resource.
-pub struct Part {
+struct Part {
     model: &'static str,
-    fields: &'static [&'static str],
-    domain: fn(&Settings) -> Vec<Value>,
+    fields: Vec<String>,
+    domain: Vec<Value>,
     /// Prefixes of the `write_date`s to look at.
     watched: &'static [&'static str],
     /// Its rows name a party, and the engine wants the patient.
     by_party: bool,
 }
 
+fn part<T: Asked>(model: &'static str) -> Part {
+    Part { model, fields: fields::<T>(), domain: Vec::new(), watched: &[""], by_party: false }
+}
+
 /// The models a resource is kept in.
-pub fn models(resource: Resource) -> impl Iterator<Item = &'static str> {
-    parts(resource).iter().map(|part| part.model)
+pub fn models(settings: &Settings, resource: Resource) -> impl Iterator<Item = &'static str> {
+    parts(settings, resource).into_iter().map(|part| part.model)
 }
 
 /// None of appointment types, which are settings.
-fn parts(resource: Resource) -> &'static [Part] {
+fn parts(settings: &Settings, resource: Resource) -> Vec<Part> {
     match resource {
-        Resource::Providers => PROVIDERS,
-        Resource::Patients => PATIENTS,
-        Resource::WorkingHours | Resource::Appointments => APPOINTMENTS,
-        Resource::InsurancePlans => INSURANCE_PLANS,
-        Resource::Coverages => COVERAGES,
-        Resource::HistoryItems => HISTORY_ITEMS,
-        Resource::PatientHistoryItems => PATIENT_HISTORY_ITEMS,
-        Resource::CommunicationLogs => COMMUNICATION_LOGS,
-        Resource::ProcedureCodes => PROCEDURE_CODES,
-        Resource::Procedures => PROCEDURES,
-        Resource::PaymentTypes => PAYMENT_TYPES,
-        Resource::Charges => CHARGES,
-        Resource::Payments => PAYMENTS,
-        _ => &[],
+        Resource::Providers => vec![Part {
+            watched: &["", "party.", "party.contact_mechanisms.", "specialties."],
+            ..part::<Professional>("gnuhealth.healthprofessional")
+        }],
+        // What is written on a patient's form lies in four models.
+        Resource::Patients => vec![Part {
+            watched: &["", "party.", "party.contact_mechanisms.", "party.addresses."],
+            ..part::<PatientRow>(PATIENT)
+        }],
+        Resource::WorkingHours | Resource::Appointments => vec![Part {
+            domain: settings.institution().map(|id| json!(["institution", "=", id])).into_iter().collect(),
+            ..part::<AppointmentRow>(APPOINTMENT)
+        }],
+        // A company whose plans nobody entered is a plan, too: the EHR takes insurances without one.
+        Resource::InsurancePlans => vec![
+            Part {
+                domain: vec![json!(["is_insurance_company", "=", true])],
+                watched: &["", "addresses."],
+                ..part::<Company>("party.party")
+            },
+            Part {
+                watched: &["", "company.", "company.addresses.", "product.", "product.template."],
+                ..part::<Plan>("gnuhealth.insurance.plan")
+            },
+        ],
+        Resource::Coverages => vec![Part { by_party: true, ..part::<Insurance>("gnuhealth.insurance") }],
+        Resource::HistoryItems => vec![
+            Part { watched: &["", "groups."], ..part::<Pathology>("gnuhealth.pathology") },
+            Part { watched: &["", "product.", "product.template."], ..part::<Medicament>("gnuhealth.medicament") },
+        ],
+        Resource::PatientHistoryItems => {
+            vec![part::<Condition>("gnuhealth.patient.disease"), part::<Medication>("gnuhealth.patient.medication")]
+        }
+        Resource::CommunicationLogs => {
+            vec![Part {
+                domain: vec![json!(["resource", "like", "gnuhealth.patient,%"])],
+                ..part::<PatientNote>("ir.note")
+            }]
+        }
+        Resource::ProcedureCodes => {
+            vec![part::<DentalCode>("gnuhealth.dentistry.procedure"), part::<ProcedureCode>("gnuhealth.procedure")]
+        }
+        Resource::Procedures => vec![Part {
+            watched: &["", "treatment."],
+            ..part::<TreatmentProcedure>("gnuhealth.dentistry.treatment.procedure")
+        }],
+        Resource::PaymentTypes => vec![part::<PaymentMethod>("account.invoice.payment.method")],
+        // Invoices are the only charges there are; a draft is none yet.
+        Resource::Charges => vec![Part {
+            domain: vec![json!(["type", "=", "out"]), json!(["state", "in", ["posted", "paid"]])],
+            by_party: true,
+            ..part::<Invoice>("account.invoice")
+        }],
+        Resource::Payments => vec![Part {
+            domain: vec![json!(["invoice_payment.type", "=", "out"])],
+            by_party: true,
+            ..part::<PaymentLine>("account.move.line")
+        }],
+        _ => Vec::new(),
     }
 }
-
-const fn part(model: &'static str, fields: &'static [&'static str]) -> Part {
-    Part { model, fields, domain: |_| Vec::new(), watched: &[""], by_party: false }
-}
-
-const PROVIDERS: &[Part] = &[Part {
-    watched: &["", "party.", "party.contact_mechanisms.", "specialties."],
-    ..part(
-        "gnuhealth.healthprofessional",
-        &[
-            "active",
-            "code",
-            "party.active",
-            "party.name",
-            "party.lastname",
-            "party.contact_mechanisms.type",
-            "party.contact_mechanisms.name",
-            "party.contact_mechanisms.value",
-            "party.contact_mechanisms.active",
-            "specialties.specialty.code",
-        ],
-    )
-}];
-
-/// What is written on a patient's form lies in four models.
-const PATIENTS: &[Part] = &[Part {
-    watched: &["", "party.", "party.contact_mechanisms.", "party.addresses."],
-    ..part(PATIENT, PATIENT_FIELDS)
-}];
-
-const APPOINTMENTS: &[Part] = &[Part {
-    domain: |settings| settings.institution.map(|id| json!(["institution", "=", id])).into_iter().collect(),
-    ..part(APPOINTMENT, APPOINTMENT_FIELDS)
-}];
-
-const INSURER_FIELDS: &[&str] = &[
-    "name",
-    "alternative_ids.code",
-    "alternative_ids.comments",
-    "addresses.street",
-    "addresses.city",
-    "addresses.postal_code",
-    "addresses.active",
-    "addresses.country.code",
-    "addresses.subdivision.code",
-];
-
-/// A company whose plans nobody entered is a plan, too: the EHR takes insurances without one.
-const INSURANCE_PLANS: &[Part] = &[
-    Part {
-        domain: |_| vec![json!(["is_insurance_company", "=", true])],
-        watched: &["", "addresses."],
-        ..part("party.party", INSURER_FIELDS)
-    },
-    Part {
-        watched: &["", "company.", "company.addresses.", "product.", "product.template."],
-        ..part(
-            "gnuhealth.insurance.plan",
-            &[
-                "rec_name",
-                "company.name",
-                "company.alternative_ids.code",
-                "company.alternative_ids.comments",
-                "company.addresses.street",
-                "company.addresses.city",
-                "company.addresses.postal_code",
-                "company.addresses.active",
-                "company.addresses.country.code",
-                "company.addresses.subdivision.code",
-            ],
-        )
-    },
-];
-
-const COVERAGES: &[Part] = &[Part {
-    by_party: true,
-    ..part(
-        "gnuhealth.insurance",
-        &["party", "company", "plan_id", "number", "member_since", "member_exp", "status", "notes"],
-    )
-}];
-
-const HISTORY_ITEMS: &[Part] = &[
-    Part { watched: &["", "groups."], ..part("gnuhealth.pathology", &["name", "code", "groups.disease_group.code"]) },
-    Part { watched: &["", "product.", "product.template."], ..part("gnuhealth.medicament", &["rec_name"]) },
-];
-
-const PATIENT_HISTORY_ITEMS: &[Part] = &[
-    part(
-        "gnuhealth.patient.disease",
-        &[
-            "patient",
-            "pathology.name",
-            "pathology.groups.disease_group.code",
-            "is_active",
-            "extra_info",
-            "diagnosed_date",
-        ],
-    ),
-    part("gnuhealth.patient.medication", &["patient", "medicament", "is_active", "notes"]),
-];
-
-const COMMUNICATION_LOGS: &[Part] = &[Part {
-    domain: |_| vec![json!(["resource", "like", "gnuhealth.patient,%"])],
-    ..part("ir.note", &["resource", "message", "create_date"])
-}];
-
-const PROCEDURE_CODES: &[Part] =
-    &[part("gnuhealth.dentistry.procedure", &["code", "name"]), part("gnuhealth.procedure", &["name", "description"])];
-
-const PROCEDURES: &[Part] = &[Part {
-    watched: &["", "treatment."],
-    ..part(
-        "gnuhealth.dentistry.treatment.procedure",
-        &[
-            "tooth",
-            "mesial",
-            "occlusal",
-            "distal",
-            "vestibular",
-            "lingual",
-            "root",
-            "procedure.code",
-            "procedure.name",
-            "treatment.patient",
-            "treatment.healthprof",
-            "treatment.state",
-            "treatment.treatment_date",
-        ],
-    )
-}];
-
-const PAYMENT_TYPES: &[Part] = &[part("account.invoice.payment.method", &["name", "active"])];
-
-/// Invoices are the only charges there are; a draft is none yet.
-const CHARGES: &[Part] = &[Part {
-    domain: |_| vec![json!(["type", "=", "out"]), json!(["state", "in", ["posted", "paid"]])],
-    by_party: true,
-    ..part("account.invoice", INVOICE_FIELDS)
-}];
-
-const PAYMENTS: &[Part] = &[Part {
-    domain: |_| vec![json!(["invoice_payment.type", "=", "out"])],
-    by_party: true,
-    ..part("account.move.line", PAYMENT_FIELDS)
-}];

@@ -282,7 +282,7 @@ fn what_staff_ended_stays_ended_as_they_said() {
     let state = |tape: &Tape| {
         let fields = ["is_active", "discontinued", "course_completed", "discontinued_reason", "notes"];
         let row = tape.staff(&format!("{model}.read"), json!([[number], fields, context()]))[0].clone();
-        let yes = |name: &str| gnuhealth_adapter::values::yes(&row[name]).unwrap();
+        let yes = |name: &str| serde_json::from_value::<gnuhealth_adapter::values::Flag>(row[name].clone()).unwrap().0;
         assert!(row["notes"].as_str().unwrap().ends_with("[practice-sync ps-7-60]"), "{row}");
         (yes("is_active"), yes("discontinued"), yes("course_completed"), row["discontinued_reason"].clone())
     };

@@ -15,8 +15,9 @@ macro_rules! sources {
 }
 
 const SOURCES: &[(&str, &str)] = sources! {
-    "bindings.rs" "change.rs" "clock.rs" "config.rs" "fault.rs" "gate.rs" "http.rs" "json.rs" "lib.rs" "log.rs" "panics.rs" "pass.rs"
-    "records.rs" "redact.rs" "settings.rs" "streams.rs" "tables.rs" "testing.rs" "time.rs" "words.rs" "writes.rs"
+    "bindings.rs" "change.rs" "clock.rs" "config.rs" "fault.rs" "fields.rs" "gate.rs" "http.rs" "json.rs" "language.rs" "lib.rs" "limits.rs" "log.rs"
+    "mark.rs" "money.rs" "notes.rs" "pages.rs" "panics.rs" "pass.rs" "records.rs" "redact.rs" "session.rs" "settings.rs" "spans.rs" "steps.rs"
+    "streams.rs" "tables.rs" "testing.rs" "time.rs" "vocabulary.rs" "words.rs" "writes.rs"
 };
 
 const CONTRACT: [(&str, &str); 3] = [

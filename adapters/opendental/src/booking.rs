@@ -1,20 +1,28 @@
 //! Writing appointments. The API neither refuses a double booking nor knows idempotency keys: whoever writes looks before, for the key and
 //! for others in the operatory, and once more behind.
 
-use adapter_sdk::{AppointmentChange, Fault, Receipt, records::Appointment as Wanted, warn};
+use adapter_sdk::{
+    AppointmentChange, Fault, Receipt, clock,
+    notes::{Note, same_text},
+    records::Appointment as Wanted,
+    spans::overlap,
+    warn,
+};
 use serde_json::json;
 
 use crate::{
     client::{self, Client},
     hours, map, pattern, requests,
     responses::Appointment,
-    time, write_key,
+    time,
+    values::{self, NOTES},
 };
 
 const PATH: &str = "/appointments";
 const OCCUPIED: &str = "the operatory is occupied at that time";
 
-pub fn create(client: &Client, key: &str, a: &Wanted) -> Result<Receipt, Fault> {
+pub fn create(client: &Client, key: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &change.appointment;
     let signs = written_as(a)?;
     look_before(client, a, None)?;
     let kind = a.appointment_type.as_deref().map(|id| client.appointment_type(id)).transpose()?.flatten();
@@ -22,7 +30,7 @@ pub fn create(client: &Client, key: &str, a: &Wanted) -> Result<Receipt, Fault> 
     let confirmed = if a.confirmed { client.confirmed_status()? } else { None };
     let body = requests::new_appointment(&client.settings, key, a, pattern, confirmed)?;
     let answer = client.post(PATH, &body)?;
-    let made = client::receipt(&answer, "AptNum", || find(client, key, a))?;
+    let made = client::receipt(&answer, "AptNum", || find(client, key, change))?;
     if let Some(other) = taken_meanwhile(client, a, &made.id) {
         // Theirs stays, whoever was first: ours can be offered another time.
         match client.put(&path(&made.id, "/Break"), &requests::broken(&client.settings)) {
@@ -33,9 +41,10 @@ pub fn create(client: &Client, key: &str, a: &Wanted) -> Result<Receipt, Fault> 
     Ok(Receipt { version: read(client, &made.id).ok().flatten().map(|row| map::version(&row)), ..made })
 }
 
-pub fn reschedule(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
+pub fn reschedule(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &change.appointment;
     let row = existing(client, a)?;
-    if stands(&row, a) {
+    if stands(client, &row, change) {
         return Ok(receipt(&row));
     }
     if row.apt_status.0 != "Scheduled" {
@@ -53,12 +62,13 @@ pub fn reschedule(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
             Err(fault) => warn!("appointments {} and {other} stand in one operatory: {fault:?}", a.id),
         }
     }
-    Ok(read(client, &a.id).ok().flatten().map_or_else(|| bare(&a.id), |row| receipt(&row)))
+    Ok(read(client, &a.id).ok().flatten().map_or_else(|| Receipt::of(&a.id), |row| receipt(&row)))
 }
 
 /// What is off the schedule already is as cancelled as it was to be.
-pub fn cancel(client: &Client, a: &Wanted, reason: Option<&str>) -> Result<Receipt, Fault> {
-    let Some(row) = read(client, &a.id)? else { return Ok(bare(&a.id)) };
+pub fn cancel(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let (a, reason) = (&change.appointment, change.reason.as_deref());
+    let Some(row) = read(client, &a.id)? else { return Ok(Receipt::of(&a.id)) };
     if map::is_off(&row) {
         return Ok(receipt(&row));
     }
@@ -74,45 +84,44 @@ pub fn cancel(client: &Client, a: &Wanted, reason: Option<&str>) -> Result<Recei
         }
     }
     client.put(&path(&a.id, "/Break"), &requests::broken(&client.settings))?;
-    Ok(bare(&a.id))
+    Ok(Receipt::of(&a.id))
 }
 
-pub fn confirm(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
+pub fn confirm(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &change.appointment;
     let row = on_schedule(client, a)?;
-    if is_confirmed(client, &row) != a.confirmed {
+    if !is_confirmed(client, &row, change) {
         client.put(&path(&a.id, "/Confirm"), &requests::confirmation(a.confirmed))?;
     }
     Ok(receipt(&row))
 }
 
-pub fn check_in(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
+pub fn check_in(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &change.appointment;
     let row = on_schedule(client, a)?;
-    let at = a.checkin_at.unwrap_or_else(adapter_sdk::clock::now);
-    if map::arrived(&row).is_none_or(|arrived| a.checkin_at.is_some() && arrived != at) {
+    let at = a.checkin_at.unwrap_or_else(clock::now);
+    if !has_arrived(client, &row, change) {
         client.put(&path(&a.id, ""), &json!({"DateTimeArrived": time::text(at)}))?;
     }
     Ok(receipt(&row))
 }
 
 /// The note as a whole: to append to it twice would show.
-pub fn note(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
+pub fn note(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &change.appointment;
     let row = existing(client, a)?;
-    let held = write_key::read(&row.note);
-    if !write_key::same_text(held.text.as_deref(), a.note.as_deref()) {
-        let note = match &held.key {
-            Some(key) => write_key::written(a.note.as_deref(), key, None),
-            None => a.note.clone().unwrap_or_default(),
-        };
-        client.put(&path(&a.id, ""), &json!({"Note": note}))?;
+    if !is_noted(client, &row, change) {
+        let note = Note { text: a.note.as_deref().map(|text| text.trim().to_owned()), ..values::note(&row.note) };
+        client.put(&path(&a.id, ""), &json!({"Note": NOTES.written(&note)}))?;
     }
     Ok(receipt(&row))
 }
 
 /// The appointment of this patient that carries a key, wherever it was moved since.
-pub fn find(client: &Client, key: &str, a: &Wanted) -> Result<Option<Receipt>, Fault> {
-    let Some(patient) = &a.patient else { return Ok(None) };
+pub fn find(client: &Client, key: &str, change: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
+    let Some(patient) = &change.appointment.patient else { return Ok(None) };
     let rows: Vec<Appointment> = client.all(PATH, &[("PatNum", patient.clone())])?;
-    let ours: Vec<&Appointment> = rows.iter().filter(|row| write_key::carries(&row.note, key)).collect();
+    let ours: Vec<&Appointment> = rows.iter().filter(|row| NOTES.carries(&row.note, key)).collect();
     if ours.len() > 1 {
         warn!("{} appointments carry one write key", ours.len());
     }
@@ -120,37 +129,38 @@ pub fn find(client: &Client, key: &str, a: &Wanted) -> Result<Option<Receipt>, F
 }
 
 /// Changes carry no key: they are written where the appointment is as it was to be.
-pub fn find_change(
+pub fn is_so(
     client: &Client,
     change: &AppointmentChange,
-    is_so: impl Fn(&Appointment) -> bool,
+    is_so: fn(&Client, &Appointment, &AppointmentChange) -> bool,
 ) -> Result<Option<Receipt>, Fault> {
-    Ok(read(client, &change.appointment.id)?.filter(|row| is_so(row)).map(|row| receipt(&row)))
+    let row = read(client, &change.appointment.id)?;
+    Ok(row.filter(|row| is_so(client, row, change)).map(|row| receipt(&row)))
 }
 
-pub fn stands(row: &Appointment, a: &Wanted) -> bool {
-    time::instant(&row.apt_date_time) == Some(a.start)
-        && pattern::seconds(&row.pattern) == Some(a.end - a.start)
-        && (a.operatory.is_none() || row.op.id() == a.operatory)
-        && (a.provider.is_none() || map::provider_of(row) == a.provider)
-        && !map::is_off(row)
+pub fn stands(client: &Client, row: &Appointment, change: &AppointmentChange) -> bool {
+    map::visit(client, row).is_some_and(|held| change.stands(&held))
 }
 
-pub fn is_confirmed(client: &Client, row: &Appointment) -> bool {
-    client.settings.confirmed.contains(&row.confirmed_name.trim().to_lowercase())
+pub fn is_confirmed(client: &Client, row: &Appointment, change: &AppointmentChange) -> bool {
+    map::is_confirmed(client, row) == change.appointment.confirmed
 }
 
-pub fn has_arrived(row: &Appointment, a: &Wanted) -> bool {
-    map::arrived(row).is_some_and(|at| a.checkin_at.is_none_or(|wanted| wanted == at))
+pub fn has_arrived(_: &Client, row: &Appointment, change: &AppointmentChange) -> bool {
+    change.has_arrived(&Wanted { checkin_at: map::arrived(row), ..Wanted::default() })
 }
 
-pub fn is_noted(row: &Appointment, a: &Wanted) -> bool {
-    write_key::same_text(write_key::read(&row.note).text.as_deref(), a.note.as_deref())
+pub fn is_noted(_: &Client, row: &Appointment, change: &AppointmentChange) -> bool {
+    same_text(values::note(&row.note).text.as_deref(), change.appointment.note.as_deref())
+}
+
+pub fn is_off(_: &Client, row: &Appointment, _: &AppointmentChange) -> bool {
+    map::is_off(row)
 }
 
 /// The signs of the pattern; an error for a time the API cannot name.
 fn written_as(a: &Wanted) -> Result<usize, Fault> {
-    if time::is_repeated(a.start) {
+    if clock::is_repeated(a.start) {
         return Err(Fault::rejected(
             "the office's clocks show this time twice: Open Dental would take it for the first",
         ));
@@ -179,13 +189,10 @@ fn taken_meanwhile(client: &Client, a: &Wanted, own: &str) -> Option<String> {
 
 /// Another appointment in the operatory at that time.
 fn others(client: &Client, a: &Wanted, operatory: &str, own: Option<&str>) -> Result<Option<String>, Fault> {
-    let (from, to) = (time::date(a.start - 9 * 3_600), time::date(a.end - 1));
+    let (from, to) = (clock::date(a.start - 9 * 3_600), clock::date(a.end - 1));
     let query = [("dateStart", from), ("dateEnd", to), ("Op", operatory.to_owned())];
     let rows: Vec<Appointment> = client.all(PATH, &query)?;
-    let overlaps = |row: &&Appointment| {
-        let span = time::instant(&row.apt_date_time).zip(pattern::seconds(&row.pattern));
-        span.is_some_and(|(start, length)| start < a.end && a.start < start + length)
-    };
+    let overlaps = |row: &&Appointment| map::span(row).is_some_and(|span| overlap(span, (a.start, a.end)));
     // An office before 23.2.27 does not know the filter and shows all operatories.
     let here = |row: &&Appointment| row.op.id().as_deref() == Some(operatory);
     let counts = |row: &&Appointment| matches!(row.apt_status.as_str(), "Scheduled" | "Complete" | "ASAP");
@@ -210,10 +217,6 @@ fn receipt(row: &Appointment) -> Receipt {
     Receipt { id: row.apt_num.to_string(), version: Some(map::version(row)) }
 }
 
-fn bare(id: &str) -> Receipt {
-    Receipt { id: id.to_owned(), version: None }
-}
-
 fn path(id: &str, verb: &str) -> String {
-    format!("{PATH}/{}{verb}", adapter_sdk::http::encode(id))
+    format!("{}{verb}", client::record(PATH, id))
 }

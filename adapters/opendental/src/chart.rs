@@ -1,25 +1,24 @@
 //! The API's rows of the chart and of what is said with patients as the contract's records.
 
 use adapter_sdk::{
-    Record,
+    Record, clock,
+    money::Cents,
     records::{
         self, CommunicationDirection, CommunicationMode, HistoryCategory, IntervalUnit, ProcedureStatus,
-        TreatmentPlanStatus,
+        TreatmentPlanStatus, extra,
     },
+    streams::{Mapped, Shown, shown},
 };
-use serde_json::Value;
 
 use crate::{
-    client::{Client, typed},
-    lists::{Shown, Trouble},
-    map::{extra, id, is_deleted, name},
+    client::Client,
+    map::{gone, id, is_deleted, name},
     responses::{
         Allergy, AllergyDef, Commlog, Definition, Disease, DiseaseDef, Medication, MedicationPat, Patient, ProcTp,
         Procedure, ProcedureCode, Recall, RecallType, TreatPlan, TreatPlanAttach,
     },
     time,
-    values::{Cents, Num},
-    write_key,
+    values::{self, DIRECTIONS, MODES, Num},
 };
 
 /// Prefixes of what three tables number from one.
@@ -33,50 +32,41 @@ pub const MEDICATION: &str = "medication:";
 const LONGEST: u32 = 1_000;
 const MOST: usize = 1_000;
 
-pub fn allergy_def(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let def: AllergyDef = typed(row)?;
+pub fn allergy_def(_: &Client, def: AllergyDef) -> Mapped {
     item(ALLERGY, HistoryCategory::Allergies, def.allergy_def_num, &def.description, def.is_hidden.0)
 }
 
-pub fn disease_def(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let def: DiseaseDef = typed(row)?;
+pub fn disease_def(_: &Client, def: DiseaseDef) -> Mapped {
     item(CONDITION, HistoryCategory::Conditions, def.disease_def_num, &def.disease_name, def.is_hidden.0)
 }
 
-pub fn medication(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let def: Medication = typed(row)?;
+pub fn medication(_: &Client, def: Medication) -> Mapped {
     item(MEDICATION, HistoryCategory::Medications, def.medication_num, &def.med_name, false)
 }
 
-fn item(prefix: &str, category: HistoryCategory, key: Num, called: &str, hidden: bool) -> Result<Shown, Trouble> {
-    Ok(Shown::one(Record::HistoryItem(records::HistoryItem {
+fn item(prefix: &str, category: HistoryCategory, key: Num, called: &str, hidden: bool) -> Mapped {
+    shown(Record::HistoryItem(records::HistoryItem {
         id: format!("{prefix}{}", id(key)?),
         category,
         name: name(called, key),
         extra: extra([("hidden", hidden.then(|| "true".into()))]),
-    })))
+    }))
 }
 
-pub fn disease(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let disease: Disease = typed(row)?;
-    Ok(Shown::one(Record::PatientHistoryItem(of_disease(&disease)?)))
+pub fn disease(_: &Client, disease: Disease) -> Mapped {
+    shown(Record::PatientHistoryItem(of_disease(&disease)?))
 }
 
 /// Allergies and medications are listed by patient only.
-pub fn allergies_and_medications(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let row: Patient = typed(row)?;
-    let patient = id(row.pat_num)?;
-    let mut shown = Shown::default();
+pub fn allergies_and_medications(client: &Client, row: Patient) -> Mapped {
     if is_deleted(&row) {
-        return Ok(shown);
+        return Ok(Shown::Nothing);
     }
-    for allergy in client.of_patient::<Allergy>("/allergies", &patient)? {
-        shown.records.push(Record::PatientHistoryItem(of_allergy(&allergy)?));
-    }
-    for medication in client.of_patient::<MedicationPat>("/medicationpats", &patient)? {
-        shown.records.push(Record::PatientHistoryItem(of_medication(&medication)?));
-    }
-    Ok(shown)
+    let patient = id(row.pat_num)?;
+    let allergies = client.of_patient::<Allergy>("/allergies", &patient)?;
+    let medications = client.of_patient::<MedicationPat>("/medicationpats", &patient)?;
+    let items = allergies.iter().map(of_allergy).chain(medications.iter().map(of_medication));
+    Ok(Shown::Records(items.map(|item| item.map(Record::PatientHistoryItem)).collect::<Result<_, _>>()?))
 }
 
 pub fn of_allergy(row: &Allergy) -> Result<records::PatientHistoryItem, String> {
@@ -104,7 +94,7 @@ pub fn of_disease(row: &Disease) -> Result<records::PatientHistoryItem, String> 
 }
 
 pub fn of_medication(row: &MedicationPat) -> Result<records::PatientHistoryItem, String> {
-    let today = time::date(adapter_sdk::clock::now());
+    let today = clock::today();
     Ok(records::PatientHistoryItem {
         id: format!("{MEDICATION}{}", id(row.medication_pat_num)?),
         patient: id(row.pat_num)?,
@@ -116,65 +106,50 @@ pub fn of_medication(row: &MedicationPat) -> Result<records::PatientHistoryItem,
     })
 }
 
-pub fn commlog(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let log: Commlog = typed(row)?;
-    let mode = match log.mode.as_str() {
-        "Email" | "Email and Text" | "EmailAndText" => CommunicationMode::Email,
-        "Mail" => CommunicationMode::Mail,
-        "Phone" | "Phone and Text" | "PhoneAndText" => CommunicationMode::Phone,
-        "In Person" | "InPerson" => CommunicationMode::InPerson,
-        "Text" => CommunicationMode::Text,
-        _ => CommunicationMode::None,
-    };
-    Ok(Shown::one(Record::CommunicationLog(records::CommunicationLog {
+pub fn commlog(_: &Client, log: Commlog) -> Mapped {
+    shown(Record::CommunicationLog(records::CommunicationLog {
         id: id(log.commlog_num)?,
         patient: id(log.pat_num)?,
-        note: write_key::read(&log.note).text.unwrap_or_default(),
-        mode,
-        direction: match log.sent_or_received.as_str() {
-            "Received" => CommunicationDirection::Received,
-            _ => CommunicationDirection::Sent,
-        },
+        note: values::note(&log.note).text.unwrap_or_default(),
+        mode: MODES.meaning(&log.mode).unwrap_or(CommunicationMode::None),
+        direction: DIRECTIONS.meaning(&log.sent_or_received).unwrap_or(CommunicationDirection::Sent),
         occurred_at: time::instant(&log.comm_date_time).ok_or_else(|| "it has no time".to_owned())?,
         extra: extra([("type", log.type_name.some())]),
-    })))
+    }))
 }
 
-pub fn code_category(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let def: Definition = typed(row)?;
-    Ok(Shown::one(Record::ProcedureCodeCategory(records::ProcedureCodeCategory {
+pub fn code_category(_: &Client, def: Definition) -> Mapped {
+    shown(Record::ProcedureCodeCategory(records::ProcedureCodeCategory {
         id: id(def.def_num)?,
         name: name(&def.item_name, def.def_num),
         extra: extra([("hidden", def.is_hidden.0.then(|| "true".into()))]),
-    })))
+    }))
 }
 
-pub fn procedure_code(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let code: ProcedureCode = typed(row)?;
-    Ok(Shown::one(Record::ProcedureCode(records::ProcedureCode {
+pub fn procedure_code(_: &Client, code: ProcedureCode) -> Mapped {
+    shown(Record::ProcedureCode(records::ProcedureCode {
         id: id(code.code_num)?,
         code: code.proc_code.some().ok_or_else(|| "it has no code".to_owned())?,
         description: name(&code.descript, code.code_num),
         category: code.proc_cat.id(),
         active: true,
         extra: Vec::new(),
-    })))
+    }))
 }
 
-pub fn procedure(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let p: Procedure = typed(row)?;
+pub fn procedure(client: &Client, p: Procedure) -> Mapped {
     let status = match p.proc_status.as_str() {
         "TP" if p.apt_num.0 > 0 => ProcedureStatus::Scheduled,
         "TP" => ProcedureStatus::Planned,
         "C" | "EC" | "EO" => ProcedureStatus::Completed,
         "R" => ProcedureStatus::Referred,
         "TPi" => ProcedureStatus::Inactive,
-        "D" => return Ok(Shown::gone(p.proc_num.id())),
+        "D" => return Ok(gone(p.proc_num)),
         // A condition of a tooth is nothing that was or will be done.
-        _ => return Ok(Shown::default()),
+        _ => return Ok(Shown::Nothing),
     };
     let teeth = [&p.tooth_num, &p.tooth_range].into_iter().flat_map(|text| text.split(','));
-    Ok(Shown::one(Record::Procedure(records::Procedure {
+    shown(Record::Procedure(records::Procedure {
         id: id(p.proc_num)?,
         patient: p.pat_num.id(),
         provider: p.prov_num.id(),
@@ -186,10 +161,9 @@ pub fn procedure(client: &Client, row: Value) -> Result<Shown, Trouble> {
         surface: p.surf.some(),
         fee: Some(price(&p).money(&client.settings.currency)),
         start_date: time::day(&p.proc_date),
-        end_date: None,
-        treatment_plans: Vec::new(),
         extra: extra([("status", p.proc_status.some())]),
-    })))
+        ..records::Procedure::default()
+    }))
 }
 
 /// Of all its units.
@@ -199,8 +173,7 @@ pub fn price(p: &Procedure) -> Cents {
 }
 
 /// Saved plans hold copies of procedures; others refer to them.
-pub fn treatment_plan(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let plan: TreatPlan = typed(row)?;
+pub fn treatment_plan(client: &Client, plan: TreatPlan) -> Mapped {
     let key = id(plan.treat_plan_num)?;
     let asked = [("TreatPlanNum", key.clone())];
     let procedures: Vec<Num> = if plan.status.0 == "Saved" {
@@ -213,50 +186,40 @@ pub fn treatment_plan(client: &Client, row: Value) -> Result<Shown, Trouble> {
         _ if plan.is_signed.0 => TreatmentPlanStatus::Accepted,
         _ => TreatmentPlanStatus::Proposed,
     };
-    Ok(Shown::one(Record::TreatmentPlan(records::TreatmentPlan {
+    shown(Record::TreatmentPlan(records::TreatmentPlan {
         id: key,
         name: plan.heading.some(),
         patient: plan.pat_num.id(),
         status: Some(status),
         procedures: procedures.into_iter().filter_map(Num::id).take(MOST).collect(),
         extra: extra([("status", plan.status.some())]),
-    })))
+    }))
 }
 
-pub fn recall_type(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let kind: RecallType = typed(row)?;
+pub fn recall_type(_: &Client, kind: RecallType) -> Mapped {
     // Without an interval it is not a recurring one.
-    let Some((number, unit)) = interval(&kind.default_interval) else { return Ok(Shown::default()) };
-    Ok(Shown::one(Record::RecallType(records::RecallType {
+    let Some((number, unit)) = interval(&kind.default_interval) else { return Ok(Shown::Nothing) };
+    shown(Record::RecallType(records::RecallType {
         id: id(kind.recall_type_num)?,
         name: name(&kind.description, kind.recall_type_num),
         description: None,
         interval_number: number,
         interval_unit: unit,
         extra: Vec::new(),
-    })))
+    }))
 }
 
 /// `1y6m20d`: months where there are years and months; the days that a date of return leaves are not told apart from it.
 fn interval(text: &str) -> Option<(u32, IntervalUnit)> {
-    let (mut years, mut months, mut weeks, mut days) = (0, 0, 0, 0);
-    let mut number = String::new();
+    let (mut parts, mut number) = ([0; 4], String::new());
     for sign in text.trim().chars() {
-        match sign {
-            '0'..='9' => number.push(sign),
-            unit => {
-                let place = match unit {
-                    'y' => &mut years,
-                    'm' => &mut months,
-                    'w' => &mut weeks,
-                    'd' => &mut days,
-                    _ => return None,
-                };
-                *place = number.parse::<u32>().ok().filter(|n| *n <= LONGEST)?;
-                number.clear();
-            }
+        match "ymwd".find(sign) {
+            Some(unit) => parts[unit] = std::mem::take(&mut number).parse().ok().filter(|n| *n <= LONGEST)?,
+            None if sign.is_ascii_digit() => number.push(sign),
+            None => return None,
         }
     }
+    let [years, months, weeks, days] = parts;
     let interval = match (years, months, weeks, days) {
         (years @ 1.., 0, _, _) => (years, IntervalUnit::Year),
         (years, months, _, _) if years > 0 || months > 0 => (years * 12 + months, IntervalUnit::Month),
@@ -266,9 +229,8 @@ fn interval(text: &str) -> Option<(u32, IntervalUnit)> {
     Some(interval).filter(|(number, _)| (1..=LONGEST).contains(number))
 }
 
-pub fn recall(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let recall: Recall = typed(row)?;
-    Ok(Shown::one(Record::PatientRecall(records::PatientRecall {
+pub fn recall(_: &Client, recall: Recall) -> Mapped {
+    shown(Record::PatientRecall(records::PatientRecall {
         id: id(recall.recall_num)?,
         patient: recall.pat_num.id(),
         appointment: None,
@@ -278,27 +240,5 @@ pub fn recall(_: &Client, row: Value) -> Result<Shown, Trouble> {
             ("disabled", recall.is_disabled.0.then(|| "true".into())),
             ("interval", recall.recall_interval.some()),
         ]),
-    })))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn intervals_have_one_unit() {
-        for (text, expected) in [
-            ("6m1d", Some((6, IntervalUnit::Month))),
-            ("1y", Some((1, IntervalUnit::Year))),
-            ("1y6m20d", Some((18, IntervalUnit::Month))),
-            ("0y0m3w0d", Some((3, IntervalUnit::Week))),
-            ("10d", Some((10, IntervalUnit::Day))),
-            ("", None),
-            ("soon", None),
-            ("0d", None),
-            ("999y11m", None),
-        ] {
-            assert_eq!(interval(text), expected, "{text}");
-        }
-    }
+    }))
 }

@@ -4,15 +4,17 @@ use std::{cell::OnceCell, collections::BTreeMap};
 
 use adapter_sdk::{
     Fault, Receipt,
-    http::{self, Call, Response, encode},
+    http::{self, Call, Method, Response, encode},
+    json::typed,
 };
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    faults, requests,
+    faults,
+    requests::{self, Parameter},
     responses::{AppointmentType, Carrier, Definition, Operatory, Provider, Row},
     settings::Settings,
+    time,
     values::Num,
 };
 
@@ -34,11 +36,23 @@ pub struct Rows {
     pub now: Option<i64>,
 }
 
-/// What became of walking a list to its end.
-enum Walked<T> {
-    All(Vec<T>),
-    TooLong,
-    Missing(Fault),
+/// The API said no.
+pub struct Refused {
+    fault: Fault,
+    /// In its own words: it does not have what it was asked for.
+    missing: bool,
+}
+
+impl From<Fault> for Refused {
+    fn from(fault: Fault) -> Refused {
+        Refused { fault, missing: false }
+    }
+}
+
+impl From<Refused> for Fault {
+    fn from(refused: Refused) -> Fault {
+        refused.fault
+    }
 }
 
 impl Client {
@@ -47,155 +61,97 @@ impl Client {
     }
 
     /// `key` is the field every row has: what has none is no row.
-    pub fn page(
-        &self,
-        path: &str,
-        key: &str,
-        query: &[(&str, String)],
-        offset: u32,
-        limit: u32,
-    ) -> Result<Rows, Fault> {
-        self.look(path, key, query, offset, limit)?
-    }
-
-    /// The inner fault is an explained 404: there is nothing of what the list is asked for by.
-    fn look(
-        &self,
-        path: &str,
-        key: &str,
-        query: &[(&str, String)],
-        offset: u32,
-        limit: u32,
-    ) -> Result<Result<Rows, Fault>, Fault> {
+    pub fn page(&self, path: &str, key: &str, query: &[Parameter], offset: u64, limit: u32) -> Result<Rows, Refused> {
         let asked = limit.clamp(1, self.settings.page);
-        let mut parameters: Vec<String> =
-            query.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
-        parameters.push(format!("Offset={offset}&Limit={asked}"));
-        let answer = http::get(format!("{path}?{}", parameters.join("&"))).header("content-type", JSON).send_any()?;
-        if !(200..=299).contains(&answer.status) {
-            // An explanation may quote what was asked for.
-            let quoted = query.iter().map(|(name, value)| ((*name).to_owned(), value.as_str().into())).collect();
-            let fault = self.refusal("GET", path, &answer, Some(&Value::Object(quoted)));
-            return if is_missing(&answer) { Ok(Err(fault)) } else { Err(fault) };
-        }
-        let Value::Array(rows) = answer.json()? else {
-            return Err(unreadable("it is not a list"));
+        let place = [("Offset", offset.to_string()), ("Limit", asked.to_string())];
+        let call = http::get(format!("{path}?{}", http::form(query.iter().chain(&place))));
+        // An explanation may quote what was asked for.
+        let quoted = query.iter().map(|(name, value)| ((*name).to_owned(), value.as_str().into())).collect();
+        let Value::Array(rows) = self.send(Method::Get, path, call, Some(&Value::Object(quoted)))?.json()? else {
+            return Err(unreadable("it is not a list").into());
         };
         if !rows.iter().all(|row| has(row, key)) {
-            return Err(unreadable("not all of its rows have a key"));
+            return Err(unreadable("not all of its rows have a key").into());
         }
-        let now = rows.first().and_then(|row| crate::time::instant(row["serverDateTime"].as_str()?));
-        Ok(Ok(Rows { full: rows.len() >= asked as usize, rows, now }))
+        let now = rows.first().and_then(|row| time::instant(row["serverDateTime"].as_str()?));
+        Ok(Rows { full: rows.len() >= asked as usize, rows, now })
     }
 
-    /// A list to its end.
-    fn walk<T: Row>(&self, path: &str, query: &[(&str, String)]) -> Result<Walked<T>, Fault> {
+    /// A list to its end; none where there are more rows than can be looked through.
+    pub fn walk<T: Row>(&self, path: &str, query: &[Parameter]) -> Result<Option<Vec<T>>, Refused> {
         let mut found = Vec::new();
-        let mut offset = 0;
         for _ in 0..MAX_PAGES {
-            let page = match self.look(path, T::KEY, query, offset, self.settings.page)? {
-                Ok(page) => page,
-                Err(fault) => return Ok(Walked::Missing(fault)),
-            };
-            offset += u32::try_from(page.rows.len()).unwrap_or(u32::MAX);
+            let page = self.page(path, T::KEY, query, found.len() as u64, self.settings.page)?;
             // One that cannot be read may be the one that is looked for.
             for row in page.rows {
                 found.push(typed(row).map_err(|why| unreadable(&why))?);
             }
             if !page.full {
-                return Ok(Walked::All(found));
+                return Ok(Some(found));
             }
         }
-        Ok(Walked::TooLong)
+        Ok(None)
     }
 
     /// All rows of a list.
-    pub fn all<T: Row>(&self, path: &str, query: &[(&str, String)]) -> Result<Vec<T>, Fault> {
-        let rows = self.up_to_limit(path, query)?;
+    pub fn all<T: Row>(&self, path: &str, query: &[Parameter]) -> Result<Vec<T>, Fault> {
+        let rows = self.walk(path, query)?;
         rows.ok_or_else(|| Fault::rejected(format!("{path} has more rows than can be looked through")))
-    }
-
-    /// All rows of a list; none where there are more than can be looked through.
-    pub fn up_to_limit<T: Row>(&self, path: &str, query: &[(&str, String)]) -> Result<Option<Vec<T>>, Fault> {
-        match self.walk(path, query)? {
-            Walked::All(rows) => Ok(Some(rows)),
-            Walked::TooLong => Ok(None),
-            Walked::Missing(fault) => Err(fault),
-        }
     }
 
     /// The rows of one patient; none of one whom the API says it does not have. Any other refusal says nothing about them.
     pub fn of_patient<T: Row>(&self, path: &str, patient: &str) -> Result<Vec<T>, Fault> {
-        match self.walk(path, &[("PatNum", patient.to_owned())])? {
-            Walked::All(rows) => Ok(rows),
-            Walked::Missing(_) => Ok(Vec::new()),
-            Walked::TooLong => {
-                Err(Fault::retry_later(format!("a patient has more {path} than can be looked through"), None))
-            }
+        match self.walk(path, &[("PatNum", patient.to_owned())]) {
+            Err(refused) if refused.missing => Ok(Vec::new()),
+            rows => rows?.ok_or_else(|| {
+                Fault::retry_later(format!("a patient has more {path} than can be looked through"), None)
+            }),
         }
     }
 
     /// One record; none where there is none of this id.
     pub fn one<T: Row>(&self, path: &str, id: &str) -> Result<Option<T>, Fault> {
-        let answer = http::get(format!("{path}/{}", encode(id))).header("content-type", JSON).send_any()?;
-        match answer.status {
-            _ if is_missing(&answer) => Ok(None),
-            200..=299 => {
-                let row: Value = answer.json()?;
-                if !has(&row, T::KEY) {
-                    return Err(unreadable("it has no key"));
-                }
-                typed(row).map(Some).map_err(|why| unreadable(&why))
-            }
-            _ => Err(self.refusal("GET", path, &answer, None)),
+        let row: Value = match self.send(Method::Get, path, http::get(record(path, id)), None) {
+            Err(refused) if refused.missing => return Ok(None),
+            answer => answer?.json()?,
+        };
+        if !has(&row, T::KEY) {
+            return Err(unreadable("it has no key"));
         }
+        typed(row).map(Some).map_err(|why| unreadable(&why))
     }
 
     pub fn post(&self, path: &str, body: &Value) -> Result<Response, Fault> {
-        self.write("POST", path, http::post(path), body)
+        Ok(self.send(Method::Post, path, http::post(path).json(body)?, Some(body))?)
     }
 
     pub fn put(&self, path: &str, body: &Value) -> Result<Response, Fault> {
-        self.write("PUT", path, http::put(path), body)
-    }
-
-    fn write(&self, method: &str, path: &str, call: Call, body: &Value) -> Result<Response, Fault> {
-        let answer = call.json(body)?.send_any()?;
-        match answer.status {
-            200..=299 => Ok(answer),
-            _ => Err(self.refusal(method, path, &answer, Some(body))),
-        }
-    }
-
-    /// The API has one status for keys that are wrong and for methods they are not for, in words of its own: where the keys open
-    /// something else, only this method is closed, and nothing else is to wait for it.
-    fn refusal(&self, method: &str, path: &str, answer: &Response, sent: Option<&Value>) -> Fault {
-        let resource = path.split('/').nth(1).unwrap_or_default();
-        match faults::of_answer(answer, method == "GET", sent) {
-            Fault::Unsupported(why) => Fault::unsupported(format!("{method} {resource}: {why}")),
-            Fault::Unauthorized(_) if resource != PROOF && opens(PROOF) => {
-                Fault::unsupported(format!("{method} {resource}: the keys are not for this method"))
-            }
-            fault => fault,
-        }
+        Ok(self.send(Method::Put, path, http::put(path).json(body)?, Some(body))?)
     }
 
     /// What is gone already is as gone as it was to be.
     pub fn delete(&self, path: &str, id: &str) -> Result<(), Fault> {
-        let answer = http::delete(format!("{path}/{}", encode(id))).header("content-type", JSON).send_any()?;
-        match answer.status {
-            200..=299 => Ok(()),
-            _ if is_missing(&answer) => Ok(()),
-            _ => Err(self.refusal("DELETE", path, &answer, None)),
+        match self.send(Method::Delete, path, http::delete(record(path, id)), None) {
+            Err(refused) if refused.missing => Ok(()),
+            answer => Ok(answer.map(drop)?),
         }
     }
 
-    pub fn carriers(&self) -> Result<&BTreeMap<Num, Carrier>, Fault> {
-        if self.carriers.get().is_none() {
-            let carriers: Vec<Carrier> = self.all("/carriers", &[])?;
-            let _ = self.carriers.set(carriers.into_iter().map(|carrier| (carrier.carrier_num, carrier)).collect());
+    /// `sent`: what an explanation may quote.
+    fn send(&self, method: Method, path: &str, call: Call, sent: Option<&Value>) -> Result<Response, Refused> {
+        let answer = call.header("content-type", JSON).send_any()?;
+        if answer.is_success() {
+            return Ok(answer);
         }
-        self.carriers.get().ok_or_else(|| Fault::retry_later("the carriers were not read", None))
+        let missing = answer.status == 404 && faults::explains(&answer);
+        Err(Refused { fault: refusal(method, path, &answer, sent), missing })
+    }
+
+    pub fn carriers(&self) -> Result<&BTreeMap<Num, Carrier>, Fault> {
+        once(&self.carriers, || {
+            let carriers: Vec<Carrier> = self.all("/carriers", &[])?;
+            Ok(carriers.into_iter().map(|carrier| (carrier.carrier_num, carrier)).collect())
+        })
     }
 
     /// What the office's clock shows, for lists whose rows do not say it. An office has providers.
@@ -205,13 +161,7 @@ impl Client {
 
     /// The location's operatories.
     pub fn operatories(&self) -> Result<&[Operatory], Fault> {
-        if self.operatories.get().is_none() {
-            let _ = self.operatories.set(self.all("/operatories", &requests::clinic(&self.settings))?);
-        }
-        self.operatories
-            .get()
-            .map(Vec::as_slice)
-            .ok_or_else(|| Fault::retry_later("the operatories were not read", None))
+        Ok(once(&self.operatories, || self.all("/operatories", &requests::clinic(&self.settings)))?)
     }
 
     pub fn appointment_type(&self, id: &str) -> Result<Option<AppointmentType>, Fault> {
@@ -233,14 +183,35 @@ const JSON: &str = "application/json";
 /// What `describe` asks for: the one thing that must work.
 const PROOF: &str = "operatories";
 
-fn opens(resource: &str) -> bool {
-    let answer = http::get(format!("/{resource}?Offset=0&Limit=1")).header("content-type", JSON).send_any();
-    answer.is_ok_and(|answer| (200..=299).contains(&answer.status))
+/// The API has one status for keys that are wrong and for methods they are not for, in words of its own: where the keys open something
+/// else, only this method is closed, and nothing else is to wait for it.
+fn refusal(method: Method, path: &str, answer: &Response, sent: Option<&Value>) -> Fault {
+    let resource = path.split('/').nth(1).unwrap_or_default();
+    match faults::of_answer(answer, method == Method::Get, sent) {
+        Fault::Unsupported(why) => Fault::unsupported(format!("{method} {resource}: {why}")),
+        Fault::Unauthorized(_) if resource != PROOF && opens(PROOF) => {
+            Fault::unsupported(format!("{method} {resource}: the keys are not for this method"))
+        }
+        fault => fault,
+    }
 }
 
-/// The API itself does not have it.
-fn is_missing(answer: &Response) -> bool {
-    answer.status == 404 && faults::explains(answer)
+fn opens(resource: &str) -> bool {
+    let answer = http::get(format!("/{resource}?Offset=0&Limit=1")).header("content-type", JSON).send_any();
+    answer.is_ok_and(|answer| answer.is_success())
+}
+
+/// The path of one record.
+pub fn record(path: &str, id: &str) -> String {
+    format!("{path}/{}", encode(id))
+}
+
+/// What is looked up at most once in a call.
+fn once<T>(held: &OnceCell<T>, look: impl FnOnce() -> Result<T, Fault>) -> Result<&T, Fault> {
+    match held.get() {
+        Some(known) => Ok(known),
+        None => look().map(|found| held.get_or_init(|| found)),
+    }
 }
 
 fn has(row: &Value, key: &str) -> bool {
@@ -264,21 +235,13 @@ pub fn receipt(
     look: impl FnOnce() -> Result<Option<Receipt>, Fault>,
 ) -> Result<Receipt, Fault> {
     if let Some(id) = made(answer, field) {
-        return Ok(Receipt { id, version: None });
+        return Ok(Receipt::of(id));
     }
     match look() {
         Ok(Some(receipt)) => Ok(receipt),
         // The EHR said yes: only looking again can tell which record it is.
         _ => Err(Fault::unknown("Open Dental did not say which record it made")),
     }
-}
-
-pub fn typed<T: DeserializeOwned>(row: Value) -> Result<T, String> {
-    // serde's message would quote the row.
-    serde_json::from_value(row).map_err(|e| {
-        let said = e.to_string();
-        if said.starts_with("missing field") { said } else { "a field is not as documented".into() }
-    })
 }
 
 fn unreadable(why: &str) -> Fault {

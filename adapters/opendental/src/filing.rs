@@ -3,53 +3,69 @@
 
 use adapter_sdk::{
     Fault, Receipt, clock,
+    notes::same_text,
     records::{self, HistoryCategory},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     chart::{self, ALLERGY, CONDITION, MEDICATION},
     client::{self, Client},
-    map,
     requests::{self, object},
-    responses::{Adjustment, Allergy, Carrier, Commlog, Disease, InsPlan, InsSub, MedicationPat, PatPlan, Payment},
-    time,
-    values::Num,
-    write_key,
+    responses::{
+        Adjustment, Allergy, Carrier, Commlog, Disease, InsPlan, InsSub, MedicationPat, PatPlan, Payment, Row,
+    },
+    values::{NOTES, Num},
 };
 
 type Found = Result<Option<Receipt>, Fault>;
 
-pub fn create_commlog(client: &Client, key: &str, log: &records::CommunicationLog) -> Result<Receipt, Fault> {
-    let answer = client.post("/commlogs", &requests::commlog(&client.settings, key, log))?;
-    client::receipt(&answer, "CommlogNum", || find_commlog(client, key, log))
+/// A list whose rows carry the key of the write that made them in a note: the write's record is an `R`.
+pub struct Noted<T: 'static, R: 'static> {
+    path: &'static str,
+    /// The parameter that shows the rows of one patient or carrier.
+    by: &'static str,
+    whose: fn(&R) -> Option<String>,
+    of: fn(&T) -> (&str, Num),
 }
 
-pub fn find_commlog(client: &Client, key: &str, log: &records::CommunicationLog) -> Found {
-    let rows: Vec<Commlog> = client.all("/commlogs", &[("PatNum", log.patient.clone())])?;
-    Ok(carrying(&rows, key, |row| (&row.note, row.commlog_num)))
-}
+pub const COMMLOGS: Noted<Commlog, records::CommunicationLog> = Noted {
+    path: "/commlogs",
+    by: "PatNum",
+    whose: |log| Some(log.patient.clone()),
+    of: |row| (&row.note, row.commlog_num),
+};
+pub const PAYMENTS: Noted<Payment, records::Payment> = Noted {
+    path: "/payments",
+    by: "PatNum",
+    whose: |payment| payment.patient.clone(),
+    of: |row| (&row.pay_note, row.pay_num),
+};
+pub const ADJUSTMENTS: Noted<Adjustment, records::Adjustment> = Noted {
+    path: "/adjustments",
+    by: "PatNum",
+    whose: |adjustment| adjustment.patient.clone(),
+    of: |row| (&row.adj_note, row.adj_num),
+};
+const PLANS: Noted<InsPlan, Num> = Noted {
+    path: "/insplans",
+    by: "CarrierNum",
+    whose: |carrier| Some(carrier.to_string()),
+    of: |row| (&row.plan_note, row.plan_num),
+};
 
-pub fn create_payment(client: &Client, key: &str, payment: &records::Payment) -> Result<Receipt, Fault> {
-    let answer = client.post("/payments", &requests::payment(key, payment)?)?;
-    client::receipt(&answer, "PayNum", || find_payment(client, key, payment))
-}
+impl<T: Row, R> Noted<T, R> {
+    pub fn create(&self, client: &Client, key: &str, record: &R, body: &Value) -> Result<Receipt, Fault> {
+        let answer = client.post(self.path, body)?;
+        client::receipt(&answer, T::KEY, || self.find(client, key, record))
+    }
 
-pub fn find_payment(client: &Client, key: &str, payment: &records::Payment) -> Found {
-    let Some(patient) = &payment.patient else { return Ok(None) };
-    let rows: Vec<Payment> = client.all("/payments", &[("PatNum", patient.clone())])?;
-    Ok(carrying(&rows, key, |row| (&row.pay_note, row.pay_num)))
-}
-
-pub fn create_adjustment(client: &Client, key: &str, adjustment: &records::Adjustment) -> Result<Receipt, Fault> {
-    let answer = client.post("/adjustments", &requests::adjustment(key, adjustment, &time::date(clock::now()))?)?;
-    client::receipt(&answer, "AdjNum", || find_adjustment(client, key, adjustment))
-}
-
-pub fn find_adjustment(client: &Client, key: &str, adjustment: &records::Adjustment) -> Found {
-    let Some(patient) = &adjustment.patient else { return Ok(None) };
-    let rows: Vec<Adjustment> = client.all("/adjustments", &[("PatNum", patient.clone())])?;
-    Ok(carrying(&rows, key, |row| (&row.adj_note, row.adj_num)))
+    pub fn find(&self, client: &Client, key: &str, record: &R) -> Found {
+        let Some(whose) = (self.whose)(record) else { return Ok(None) };
+        let rows: Vec<T> = client.all(self.path, &[(self.by, whose)])?;
+        let mut rows = rows.iter().map(self.of).filter(|(note, _)| NOTES.carries(note, key));
+        Ok(rows.next().map(|(_, id)| id.receipt()))
+    }
 }
 
 /// A plan belongs to a carrier, which is made where there is none of that name and payer id.
@@ -62,21 +78,11 @@ pub fn create_plan(client: &Client, key: &str, plan: &records::InsurancePlan) ->
             made.ok_or_else(|| Fault::unknown("Open Dental did not say which carrier it made"))?
         }
     };
-    let answer = client.post("/insplans", &requests::plan(key, plan, carrier))?;
-    client::receipt(&answer, "PlanNum", || plans_of(client, key, carrier))
+    PLANS.create(client, key, &carrier, &requests::plan(key, plan, carrier))
 }
 
 pub fn find_plan(client: &Client, key: &str, plan: &records::InsurancePlan) -> Found {
-    match carrier_of(client, plan)? {
-        Some(carrier) => plans_of(client, key, carrier),
-        None => Ok(None),
-    }
-}
-
-fn plans_of(client: &Client, key: &str, carrier: Num) -> Found {
-    let mut rows: Vec<InsPlan> = client.all("/insplans", &[("CarrierNum", carrier.to_string())])?;
-    rows.retain(|row| row.carrier_num == carrier);
-    Ok(carrying(&rows, key, |row| (&row.plan_note, row.plan_num)))
+    carrier_of(client, plan)?.map_or(Ok(None), |carrier| PLANS.find(client, key, &carrier))
 }
 
 fn carrier_of(client: &Client, plan: &records::InsurancePlan) -> Result<Option<Num>, Fault> {
@@ -89,13 +95,13 @@ fn carrier_of(client: &Client, plan: &records::InsurancePlan) -> Result<Option<N
 
 /// A subscription to the plan, and the patient's coverage by it. Both are what they are by their contents: Open Dental itself refuses a
 /// second coverage by one subscription.
-pub fn create_coverage(client: &Client, c: &records::Coverage) -> Result<Receipt, Fault> {
+pub fn create_coverage(client: &Client, _: &str, c: &records::Coverage) -> Result<Receipt, Fault> {
     let (subscriber, number) = subscriber(c)?;
     let subscription = match subscription_of(client, c, &subscriber, &number)? {
         Some(subscription) => subscription,
         None => {
             let answer = client.post("/inssubs", &requests::subscription(c, &subscriber, &number))?;
-            let look = || Ok(subscription_of(client, c, &subscriber, &number)?.map(|id| Receipt { id, version: None }));
+            let look = || Ok(subscription_of(client, c, &subscriber, &number)?.map(Receipt::of));
             client::receipt(&answer, "InsSubNum", look)?.id
         }
     };
@@ -106,7 +112,7 @@ pub fn create_coverage(client: &Client, c: &records::Coverage) -> Result<Receipt
     client::receipt(&answer, "PatPlanNum", || covered_by(client, c, &subscription))
 }
 
-pub fn find_coverage(client: &Client, c: &records::Coverage) -> Found {
+pub fn find_coverage(client: &Client, _: &str, c: &records::Coverage) -> Found {
     let (subscriber, number) = subscriber(c)?;
     match subscription_of(client, c, &subscriber, &number)? {
         Some(subscription) => covered_by(client, c, &subscription),
@@ -115,16 +121,16 @@ pub fn find_coverage(client: &Client, c: &records::Coverage) -> Found {
 }
 
 /// "Drop": the subscription stays, others of the family may be covered by it.
-pub fn delete_coverage(client: &Client, id: &str) -> Result<Receipt, Fault> {
+pub fn delete_coverage(client: &Client, _: &str, id: &String) -> Result<Receipt, Fault> {
     client.delete("/patplans", id)?;
-    Ok(Receipt { id: id.to_owned(), version: None })
+    Ok(Receipt::of(id))
 }
 
 /// Nobody says whose it was, so that all are looked through. Where they are too many it is not found: deleted once more it is as gone.
-pub fn find_deleted_coverage(client: &Client, id: &str) -> Found {
-    let rows: Option<Vec<PatPlan>> = client.up_to_limit("/patplans", &[])?;
-    let gone = rows.is_some_and(|rows| rows.iter().all(|row| row.pat_plan_num.id().as_deref() != Some(id)));
-    Ok(gone.then(|| Receipt { id: id.to_owned(), version: None }))
+pub fn find_deleted_coverage(client: &Client, _: &str, id: &String) -> Found {
+    let rows: Option<Vec<PatPlan>> = client.walk("/patplans", &[])?;
+    let gone = rows.is_some_and(|rows| rows.iter().all(|row| row.pat_plan_num.id().as_ref() != Some(id)));
+    Ok(gone.then(|| Receipt::of(id)))
 }
 
 fn subscriber(c: &records::Coverage) -> Result<(String, String), Fault> {
@@ -153,46 +159,45 @@ fn covered_by(client: &Client, c: &records::Coverage, subscription: &str) -> Fou
     let ours = |row: &&PatPlan| {
         row.pat_num.id().as_deref() == Some(&c.patient) && row.ins_sub_num.id().as_deref() == Some(subscription)
     };
-    Ok(rows.iter().find(ours).map(|row| receipt(row.pat_plan_num)))
+    Ok(rows.iter().find(ours).map(|row| row.pat_plan_num.receipt()))
 }
 
-pub fn save_history(client: &Client, item: &records::PatientHistoryItem) -> Result<Receipt, Fault> {
-    let Kind { path, field, prefix } = Kind::of(item.category);
+pub fn save_history(client: &Client, key: &str, item: &records::PatientHistoryItem) -> Result<Receipt, Fault> {
+    let kind = Kind::of(item.category);
     if item.id.is_empty() {
-        let body = new_history(item)?;
-        let answer = match find_history(client, item)? {
-            Some(earlier) => return Ok(earlier),
-            None => client.post(path, &body)?,
-        };
-        return match client::made(&answer, field) {
-            Some(id) => Ok(Receipt { id: format!("{prefix}{id}"), version: None }),
+        let body = kind.new_row(item)?;
+        if let Some(earlier) = find_history(client, key, item)? {
+            return Ok(earlier);
+        }
+        return match client::made(&client.post(kind.path, &body)?, kind.key) {
+            Some(id) => Ok(Receipt::of(format!("{}{id}", kind.prefix))),
             // Before 23 the answer to this is empty.
-            None => find_history(client, item)?
+            None => find_history(client, key, item)?
                 .ok_or_else(|| Fault::unknown("Open Dental did not say which record it made")),
         };
     }
-    let number = number_of(&item.id, prefix)?;
+    let number = number_of(&item.id, kind.prefix)?;
     let rows = history_of(client, item)?;
     let held = rows.iter().find(|row| row.id == item.id);
     if !held.is_some_and(|row| is_so(row, item)) {
-        client.put(&format!("{path}/{number}"), &changed_history(item, held.map(|row| row.active)))?;
+        client.put(&format!("{}/{number}", kind.path), &kind.changed(item, held.map(|row| row.active)))?;
     }
-    Ok(Receipt { id: item.id.clone(), version: None })
+    Ok(Receipt::of(&item.id))
 }
 
 /// An entry of the same item with the same note that applies as it was to: a patient has an allergy once. What is not listed cannot be
 /// told to be so: a change written once more is the same.
-pub fn find_history(client: &Client, item: &records::PatientHistoryItem) -> Found {
+pub fn find_history(client: &Client, _: &str, item: &records::PatientHistoryItem) -> Found {
     let rows = history_of(client, item)?;
     let same = |row: &&records::PatientHistoryItem| {
         if item.id.is_empty() { row.item == item.item } else { row.id == item.id }
     };
     let found = rows.iter().filter(same).find(|row| is_so(row, item));
-    Ok(found.map(|row| Receipt { id: row.id.clone(), version: None }))
+    Ok(found.map(|row| Receipt::of(&row.id)))
 }
 
 fn is_so(row: &records::PatientHistoryItem, item: &records::PatientHistoryItem) -> bool {
-    row.active == item.active && write_key::same_text(row.note.as_deref(), item.note.as_deref())
+    row.active == item.active && same_text(row.note.as_deref(), item.note.as_deref())
 }
 
 fn history_of(client: &Client, item: &records::PatientHistoryItem) -> Result<Vec<records::PatientHistoryItem>, Fault> {
@@ -208,86 +213,78 @@ fn history_of(client: &Client, item: &records::PatientHistoryItem) -> Result<Vec
     Ok(rows.into_iter().flatten().collect())
 }
 
+/// How one of the three categories of a history is written.
 struct Kind {
     path: &'static str,
-    field: &'static str,
+    /// The field with a row's id.
+    key: &'static str,
     prefix: &'static str,
+    /// The field with the id of what the patient has.
+    item: &'static str,
+    note: &'static str,
+    /// The field that says whether it applies, and how.
+    state: &'static str,
+    says: fn(bool) -> String,
 }
+
+const ALLERGIES: Kind = Kind {
+    path: "/allergies",
+    key: Allergy::KEY,
+    prefix: ALLERGY,
+    item: "AllergyDefNum",
+    note: "Reaction",
+    state: "StatusIsActive",
+    says: |active| active.to_string(),
+};
+const CONDITIONS: Kind = Kind {
+    path: "/diseases",
+    key: Disease::KEY,
+    prefix: CONDITION,
+    item: "DiseaseDefNum",
+    note: "PatNote",
+    state: "ProbStatus",
+    says: |active| if active { "Active" } else { "Inactive" }.into(),
+};
+const MEDICATIONS: Kind = Kind {
+    path: "/medicationpats",
+    key: MedicationPat::KEY,
+    prefix: MEDICATION,
+    item: "MedicationNum",
+    note: "PatNote",
+    state: "DateStop",
+    // An empty date takes it back.
+    says: |active| if active { String::new() } else { clock::today() },
+};
 
 impl Kind {
-    fn of(category: HistoryCategory) -> Kind {
+    fn of(category: HistoryCategory) -> &'static Kind {
         match category {
-            HistoryCategory::Allergies => Kind { path: "/allergies", field: "AllergyNum", prefix: ALLERGY },
-            HistoryCategory::Conditions => Kind { path: "/diseases", field: "DiseaseNum", prefix: CONDITION },
-            HistoryCategory::Medications => {
-                Kind { path: "/medicationpats", field: "MedicationPatNum", prefix: MEDICATION }
-            }
+            HistoryCategory::Allergies => &ALLERGIES,
+            HistoryCategory::Conditions => &CONDITIONS,
+            HistoryCategory::Medications => &MEDICATIONS,
         }
     }
-}
 
-fn new_history(item: &records::PatientHistoryItem) -> Result<Value, Fault> {
-    let def = number_of(&item.item, Kind::of(item.category).prefix)?;
-    let patient = requests::number(&Some(item.patient.clone()));
-    let note = item.note.as_deref().map_or(Value::Null, Value::from);
-    Ok(match item.category {
-        HistoryCategory::Allergies => object([
-            ("PatNum", patient),
-            ("AllergyDefNum", def.into()),
-            ("Reaction", note),
-            ("StatusIsActive", flag(item.active)),
-        ]),
-        HistoryCategory::Conditions => object([
-            ("PatNum", patient),
-            ("DiseaseDefNum", def.into()),
-            ("PatNote", note),
-            ("ProbStatus", problem(item.active)),
-        ]),
-        HistoryCategory::Medications => object([
-            ("PatNum", patient),
-            ("MedicationNum", def.into()),
-            ("PatNote", note),
-            ("DateStop", if item.active { Value::Null } else { stopped(false) }),
-        ]),
-    })
-}
-
-/// `held`: whether it applies there now. How it ended, and when, is staff's to say: named only where it changes.
-fn changed_history(item: &records::PatientHistoryItem, held: Option<bool>) -> Value {
-    let note = item.note.clone().unwrap_or_default().into();
-    // A medication that applies no more may not be listed.
-    let held = held.or((item.category == HistoryCategory::Medications).then_some(false));
-    let state = |state: Value| if held == Some(item.active) { Value::Null } else { state };
-    match item.category {
-        HistoryCategory::Allergies => object([("Reaction", note), ("StatusIsActive", state(flag(item.active)))]),
-        HistoryCategory::Conditions => object([("PatNote", note), ("ProbStatus", state(problem(item.active)))]),
-        HistoryCategory::Medications => object([("PatNote", note), ("DateStop", state(stopped(item.active)))]),
+    fn new_row(&self, item: &records::PatientHistoryItem) -> Result<Value, Fault> {
+        let state = Some((self.says)(item.active)).filter(|said| !said.is_empty());
+        Ok(object([
+            ("PatNum", requests::number(&Some(item.patient.clone()))),
+            (self.item, number_of(&item.item, self.prefix)?.into()),
+            (self.note, json!(item.note)),
+            (self.state, json!(state)),
+        ]))
     }
-}
 
-fn flag(active: bool) -> Value {
-    if active { "true" } else { "false" }.into()
-}
-
-fn problem(active: bool) -> Value {
-    if active { "Active" } else { "Inactive" }.into()
-}
-
-/// An empty date takes it back.
-fn stopped(active: bool) -> Value {
-    if active { "".into() } else { time::date(clock::now()).into() }
+    /// `held`: whether it applies there now. How it ended, and when, is staff's to say: named only where it changes.
+    fn changed(&self, item: &records::PatientHistoryItem, held: Option<bool>) -> Value {
+        // A medication that applies no more may not be listed.
+        let held = held.or((item.category == HistoryCategory::Medications).then_some(false));
+        let state = (held != Some(item.active)).then(|| (self.says)(item.active));
+        object([(self.note, item.note.clone().unwrap_or_default().into()), (self.state, json!(state))])
+    }
 }
 
 fn number_of(id: &str, prefix: &str) -> Result<u64, Fault> {
     let number = id.strip_prefix(prefix).and_then(|number| number.parse().ok());
     number.ok_or_else(|| Fault::rejected("the record is not of the category it is said to be"))
-}
-
-fn carrying<T>(rows: &[T], key: &str, of: impl Fn(&T) -> (&str, Num)) -> Option<Receipt> {
-    let mut rows = rows.iter().map(of).filter(|(note, _)| write_key::carries(note, key));
-    rows.next().map(|(_, id)| receipt(id))
-}
-
-fn receipt(key: Num) -> Receipt {
-    Receipt { id: map::id(key).unwrap_or_default(), version: None }
 }

@@ -2,13 +2,16 @@
 //! practice's own entries, and blockouts.
 
 use adapter_sdk::{
-    Fault, Record,
+    Fault, Record, clock,
     records::{self, HourKind},
+    spans::overlap,
+    streams::{Mapped, Shown},
+    time::plus_days,
 };
 
 use crate::{
     client::Client,
-    map::extra,
+    lists::Week,
     requests,
     responses::{Operatory, Schedule},
     time,
@@ -18,11 +21,12 @@ use crate::{
 /// A stretch of a day, in minutes after midnight.
 type Stretch = (u32, u32);
 
-pub fn working_hours(client: &Client, from: &str, to: &str) -> Result<Vec<Record>, Fault> {
+pub fn working_hours(client: &Client, week: &Week) -> Mapped {
+    let (from, to) = (&week.from, &week.to);
     let providers: Vec<Schedule> = client.all("/schedules", &requests::schedules("Provider", from, to))?;
     let practice: Vec<Schedule> = client.all("/schedules", &requests::schedules("Practice", from, to))?;
     let rooms = client.operatories()?;
-    let closes = client.settings.day_notes_close;
+    let closes = client.settings.day_notes == "close";
     let mut hours = Vec::new();
     for row in &providers {
         let Some(span) = stretch(row) else { continue };
@@ -31,11 +35,11 @@ pub fn working_hours(client: &Client, from: &str, to: &str) -> Result<Vec<Record
             hours.extend(open.iter().enumerate().map(|(n, span)| hour(row, operatory, *span, n)));
         }
     }
-    Ok(hours)
+    Ok(Shown::Records(hours))
 }
 
-pub fn blockouts(client: &Client, from: &str, to: &str) -> Result<Vec<Record>, Fault> {
-    let rows: Vec<Schedule> = client.all("/schedules", &requests::schedules("Blockout", from, to))?;
+pub fn blockouts(client: &Client, week: &Week) -> Mapped {
+    let rows: Vec<Schedule> = client.all("/schedules", &requests::schedules("Blockout", &week.from, &week.to))?;
     let rooms = client.operatories()?;
     let mut blocked = Vec::new();
     for row in rows.iter().filter(|row| blocks(client, row)) {
@@ -52,16 +56,16 @@ pub fn blockouts(client: &Client, from: &str, to: &str) -> Result<Vec<Record>, F
             }));
         }
     }
-    Ok(blocked)
+    Ok(Shown::Records(blocked))
 }
 
 /// Whether a blockout keeps an operatory from being booked between two instants.
 pub fn is_blocked(client: &Client, operatory: &str, start: i64, end: i64) -> Result<bool, Fault> {
-    let (from, to) = (time::date(start), time::date(end - 1));
+    let (from, to) = (clock::date(start), clock::date(end - 1));
     let rows: Vec<Schedule> = client.all("/schedules", &requests::schedules("Blockout", &from, &to))?;
     let here = |row: &&Schedule| listed(row).iter().any(|room| room.id().as_deref() == Some(operatory));
     let mut rows = rows.iter().filter(here).filter(|row| blocks(client, row)).filter_map(span);
-    Ok(rows.any(|(from, to)| from < end && start < to))
+    Ok(rows.any(|span| overlap(span, (start, end))))
 }
 
 fn blocks(client: &Client, row: &Schedule) -> bool {
@@ -78,14 +82,11 @@ fn hour(row: &Schedule, operatory: Option<Num>, (begin, end): Stretch, n: usize)
         operatory: operatory.and_then(Num::id),
         begin_time: clock(begin),
         end_time: clock(end),
-        days: Vec::new(),
         specific_date: time::day(&row.sched_date),
-        recurrence: None,
         kind: HourKind::WorkingHour,
-        appointment_types: Vec::new(),
         label: row.note.some(),
         active: true,
-        extra: extra([]),
+        ..records::WorkingHour::default()
     })
 }
 
@@ -134,7 +135,7 @@ fn stretch(row: &Schedule) -> Option<Stretch> {
 fn span(row: &Schedule) -> Option<(i64, i64)> {
     let (date, (from, to)) = (time::day(&row.sched_date)?, stretch(row)?);
     let at = |minute: u32| {
-        let date = time::plus_days(&date, i64::from(minute / 1_440));
+        let date = plus_days(&date, i64::from(minute / 1_440));
         time::instant(&format!("{date} {:02}:{:02}:00", minute / 60 % 24, minute % 60))
     };
     at(from).zip(at(to)).filter(|(start, end)| start < end)
@@ -145,54 +146,4 @@ fn minute(text: &str) -> Option<u32> {
     let mut parts = text.trim().split(':').map(|part| part.parse::<u32>().ok());
     let (hour, minute) = (parts.next()??, parts.next()??);
     (hour < 24 && minute < 60).then_some(hour * 60 + minute)
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use serde_json::{from_value, json};
-
-    use super::*;
-
-    fn practice(date: &str, start: &str, stop: &str) -> Schedule {
-        from_value(json!({"SchedDate": date, "StartTime": start, "StopTime": stop, "SchedType": "Practice"})).unwrap()
-    }
-
-    #[test]
-    fn the_practices_entries_open_and_close() {
-        let (day, hours) = ("2026-12-01", (480, 1_020));
-        let holiday = practice(day, "00:00:00", "00:00:00");
-        let (morning, evening) = (practice(day, "07:00:00", "12:00:00"), practice(day, "13:00:00", "20:00:00"));
-        assert_eq!(open_on(day, hours, &[], true), [hours]);
-        assert_eq!(open_on("2026-12-02", hours, std::slice::from_ref(&holiday), true), [hours]);
-        assert!(open_on(day, hours, std::slice::from_ref(&holiday), true).is_empty());
-        assert_eq!(open_on(day, hours, &[holiday], false), [hours]);
-        assert_eq!(open_on(day, hours, &[evening, morning], true), [(480, 720), (780, 1_020)]);
-    }
-
-    #[test]
-    fn entries_without_operatories_are_for_the_providers_own() {
-        let room = |n: u64, dentist: u64, hidden: &str| -> Operatory {
-            from_value(json!({"OperatoryNum": n, "ProvDentist": dentist, "IsHidden": hidden})).unwrap()
-        };
-        let rooms = [room(1, 7, "false"), room(2, 8, "false"), room(3, 7, "true")];
-        let entry = |operatories: &str, provider: u64| -> Schedule {
-            from_value(json!({"ProvNum": provider.to_string(), "operatories": operatories})).unwrap()
-        };
-        assert_eq!(rooms_of(&entry("2,1,9", 7), &rooms, true), [Some(Num(2)), Some(Num(1))]);
-        assert_eq!(rooms_of(&entry("", 7), &rooms, true), [Some(Num(1))]);
-        assert_eq!(rooms_of(&entry("", 9), &rooms, true), [None]);
-        assert!(rooms_of(&entry("", 9), &rooms, false).is_empty());
-    }
-
-    #[test]
-    fn times_of_day() {
-        let entry = |start: &str, stop: &str| stretch(&practice("2026-12-01", start, stop));
-        assert_eq!(entry("08:30:00", "12:00:00"), Some((510, 720)));
-        assert_eq!(entry("20:00:00", "00:00:00"), Some((1_200, 1_440)));
-        assert_eq!(entry("00:00:00", "23:59:00"), Some((0, 1_440)));
-        for none in [("00:00:00", "00:00:00"), ("12:00:00", "08:00:00"), ("", "08:00:00"), ("25:00:00", "26:00:00")] {
-            assert_eq!(entry(none.0, none.1), None, "{none:?}");
-        }
-    }
 }

@@ -1,52 +1,48 @@
 //! The API's rows of insurance, fees and the ledger as the contract's records.
 
 use adapter_sdk::{
-    Record,
-    records::{self, AdjustmentAction, Relation},
+    Record, clock,
+    money::Cents,
+    records::{self, AdjustmentAction, Relation, extra},
+    streams::{Mapped, Shown, shown},
 };
-use serde_json::Value;
 
 use crate::{
     chart::price,
-    client::{Client, typed},
-    lists::{Shown, Trouble},
-    map::{address, extra, id, is_deleted, name},
+    client::Client,
+    map::{address, gone, id, is_deleted, name},
     responses::{
         Adjustment, Aging, Definition, Fee, FeeSched, InsPlan, InsSub, PatPlan, Patient, PaySplit, Payment, Procedure,
     },
     time,
-    values::{Cents, Num},
-    write_key,
+    values::{self, Num, RELATIONSHIPS, TRANSACTION},
 };
 
-pub fn fee_schedule(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let schedule: FeeSched = typed(row)?;
-    Ok(Shown::one(Record::FeeSchedule(records::FeeSchedule {
+pub fn fee_schedule(_: &Client, schedule: FeeSched) -> Mapped {
+    shown(Record::FeeSchedule(records::FeeSchedule {
         id: id(schedule.fee_sched_num)?,
         name: name(&schedule.description, schedule.fee_sched_num),
         active: Some(!schedule.is_hidden.0),
         extra: extra([("type", schedule.fee_sched_type.some())]),
-    })))
+    }))
 }
 
-pub fn fee(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let fee: Fee = typed(row)?;
-    Ok(Shown::one(Record::Fee(records::Fee {
+pub fn fee(client: &Client, fee: Fee) -> Mapped {
+    shown(Record::Fee(records::Fee {
         id: id(fee.fee_num)?,
         fee_schedule: id(fee.fee_sched)?,
         procedure_code: fee.code_num.id(),
         code: None,
         amount: fee.amount.money(&client.settings.currency),
         extra: extra([("clinic", fee.clinic_num.id()), ("provider", fee.prov_num.id())]),
-    })))
+    }))
 }
 
 /// The plan's name is its carrier's, as staff see it; the group's name is usually the employer's.
-pub fn insurance_plan(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let plan: InsPlan = typed(row)?;
+pub fn insurance_plan(client: &Client, plan: InsPlan) -> Mapped {
     let carrier = client.carriers()?.get(&plan.carrier_num).cloned().unwrap_or_default();
     let address = address([&carrier.address, &carrier.address2, &carrier.city, &carrier.state, &carrier.zip]);
-    Ok(Shown::one(Record::InsurancePlan(records::InsurancePlan {
+    shown(Record::InsurancePlan(records::InsurancePlan {
         id: id(plan.plan_num)?,
         payer_id: carrier.elect_id.some(),
         name: carrier.carrier_name.some().unwrap_or_else(|| name(&plan.group_name, plan.plan_num)),
@@ -59,26 +55,24 @@ pub fn insurance_plan(client: &Client, row: Value) -> Result<Shown, Trouble> {
         extra: extra([
             ("hidden", plan.is_hidden.0.then(|| "true".into())),
             ("medical", plan.is_medical.0.then(|| "true".into())),
-            ("note", write_key::read(&plan.plan_note).text),
+            ("note", values::note(&plan.plan_note).text),
         ]),
-    })))
+    }))
 }
 
 /// The coverages that rest on one subscription.
-pub fn coverages(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let subscription: InsSub = typed(row)?;
+pub fn coverages(client: &Client, subscription: InsSub) -> Mapped {
     let key = id(subscription.ins_sub_num)?;
     let covered: Vec<PatPlan> = client.all("/patplans", &[("InsSubNum", key)])?;
-    let today = time::date(adapter_sdk::clock::now());
+    let today = clock::today();
     let expires = time::day(&subscription.date_term);
     let in_force = expires.as_ref().is_none_or(|last| *last >= today);
-    let mut shown = Shown::default();
-    for patient in covered {
-        shown.records.push(Record::Coverage(records::Coverage {
+    let coverage = |patient: &PatPlan| {
+        Ok(Record::Coverage(records::Coverage {
             id: id(patient.pat_plan_num)?,
             patient: id(patient.pat_num)?,
             plan: id(subscription.plan_num)?,
-            relation: relation(&patient.relationship),
+            relation: RELATIONSHIPS.meaning(&patient.relationship).unwrap_or(Relation::Other),
             priority: u32::try_from(patient.ordinal.0).ok().filter(|ordinal| (1..=1_000).contains(ordinal)),
             subscriber: subscription.subscriber.id(),
             subscriber_name: None,
@@ -89,94 +83,70 @@ pub fn coverages(client: &Client, row: Value) -> Result<Shown, Trouble> {
             insurance_type: None,
             active: in_force && !patient.is_pending.0,
             extra: Vec::new(),
-        }));
-    }
-    Ok(shown)
-}
-
-fn relation(text: &str) -> Relation {
-    match text {
-        "Self" => Relation::Oneself,
-        "Spouse" => Relation::Spouse,
-        "Child" => Relation::Child,
-        "Employee" => Relation::Employee,
-        "HandicapDep" => Relation::HandicapDep,
-        "SignifOther" => Relation::SignifOther,
-        "InjuredPlantiff" | "InjuredPlaintiff" => Relation::InjuredPlaintiff,
-        "LifePartner" => Relation::LifePartner,
-        "Dependent" => Relation::Dependent,
-        _ => Relation::Other,
-    }
+        }))
+    };
+    Ok(Shown::Records(covered.iter().map(coverage).collect::<Result<_, String>>()?))
 }
 
 /// What is complete is charged for.
-pub fn charge(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let p: Procedure = typed(row)?;
+pub fn charge(client: &Client, p: Procedure) -> Mapped {
     if p.proc_status.0 != "C" {
-        return Ok(Shown::gone(p.proc_num.id()));
+        return Ok(gone(p.proc_num));
     }
-    Ok(Shown::one(Record::Charge(records::Charge {
+    shown(Record::Charge(records::Charge {
         id: id(p.proc_num)?,
         patient: p.pat_num.id(),
-        guarantor: None,
         provider: p.prov_num.id(),
         procedure: p.proc_num.id(),
         procedure_code: p.code.some(),
         description: p.name.some(),
         fee: Some(price(&p).money(&client.settings.currency)),
         charged_at: time::day(&p.proc_date),
-        extra: Vec::new(),
-    })))
+        ..records::Charge::default()
+    }))
 }
 
-pub fn payment_type(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let def: Definition = typed(row)?;
-    Ok(Shown::one(Record::PaymentType(records::PaymentType {
+pub fn payment_type(_: &Client, def: Definition) -> Mapped {
+    shown(Record::PaymentType(records::PaymentType {
         id: id(def.def_num)?,
         name: name(&def.item_name, def.def_num),
         active: !def.is_hidden.0,
         extra: Vec::new(),
-    })))
+    }))
 }
 
-pub fn adjustment_type(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let def: Definition = typed(row)?;
+pub fn adjustment_type(_: &Client, def: Definition) -> Mapped {
     let action = match def.item_value.as_str() {
         "+" => AdjustmentAction::Debit,
         "-" => AdjustmentAction::Credit,
         _ => AdjustmentAction::Unknown,
     };
-    Ok(Shown::one(Record::AdjustmentType(records::AdjustmentType {
+    shown(Record::AdjustmentType(records::AdjustmentType {
         id: id(def.def_num)?,
         name: name(&def.item_name, def.def_num),
         active: !def.is_hidden.0,
         action,
         extra: Vec::new(),
-    })))
+    }))
 }
 
-pub fn payment(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let paid: Payment = typed(row)?;
+pub fn payment(client: &Client, paid: Payment) -> Mapped {
     let key = id(paid.pay_num)?;
     let splits: Vec<PaySplit> =
         if client.settings.paysplits { client.all("/paysplits", &[("PayNum", key.clone())])? } else { Vec::new() };
     let parts = |of: fn(&PaySplit) -> Num| sums(&splits, of, &client.settings.currency);
     let (charge_splits, provider_splits) = (parts(|split| split.proc_num), parts(|split| split.prov_num));
     let only = |parts: &[records::Split]| if let [one] = parts { Some(one.id.clone()) } else { None };
-    let note = write_key::read(&paid.pay_note);
-    Ok(Shown::one(Record::Payment(records::Payment {
+    let note = values::note(&paid.pay_note);
+    shown(Record::Payment(records::Payment {
         id: key,
         patient: paid.pat_num.id(),
-        guarantor: None,
         provider: only(&provider_splits),
         charge: only(&charge_splits),
-        claim: None,
-        payment_plan: None,
-        insurance_plan: None,
         payment_type: paid.pay_type.id(),
         amount: paid.pay_amt.money(&client.settings.currency),
         paid_at: time::day(&paid.pay_date),
-        transaction_id: note.transaction,
+        transaction_id: note.get(TRANSACTION).map(str::to_owned),
         description: note.text,
         charge_splits,
         provider_splits,
@@ -184,7 +154,8 @@ pub fn payment(client: &Client, row: Value) -> Result<Shown, Trouble> {
             ("check_number", paid.check_num.some()),
             ("payment_plan", splits.iter().find_map(|split| split.pay_plan_num.id())),
         ]),
-    })))
+        ..records::Payment::default()
+    }))
 }
 
 /// The splits of a payment by what they go to.
@@ -201,60 +172,48 @@ fn sums(splits: &[PaySplit], of: fn(&PaySplit) -> Num, currency: &str) -> Vec<re
 }
 
 /// Adjustments are listed by patient only.
-pub fn adjustments(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let patient: Patient = typed(row)?;
-    let mut shown = Shown::default();
+pub fn adjustments(client: &Client, patient: Patient) -> Mapped {
     if is_deleted(&patient) {
-        return Ok(shown);
+        return Ok(Shown::Nothing);
     }
-    for row in client.of_patient::<Adjustment>("/adjustments", &id(patient.pat_num)?)? {
-        let note = write_key::read(&row.adj_note);
-        shown.records.push(Record::Adjustment(records::Adjustment {
+    let adjustment = |row: &Adjustment| {
+        let note = values::note(&row.adj_note);
+        Ok(Record::Adjustment(records::Adjustment {
             id: id(row.adj_num)?,
             patient: row.pat_num.id(),
-            guarantor: None,
             provider: row.prov_num.id(),
             charge: row.proc_num.id(),
-            claim: None,
             adjustment_type: row.adj_type.id(),
             amount: row.adj_amt.money(&client.settings.currency),
             adjusted_at: time::day(&row.adj_date),
-            transaction_id: note.transaction,
+            transaction_id: note.get(TRANSACTION).map(str::to_owned),
             description: note.text,
-            charge_splits: Vec::new(),
-            provider_splits: Vec::new(),
-            extra: Vec::new(),
-        }));
-    }
-    Ok(shown)
+            ..records::Adjustment::default()
+        }))
+    };
+    let rows: Vec<Adjustment> = client.of_patient("/adjustments", &id(patient.pat_num)?)?;
+    Ok(Shown::Records(rows.iter().map(adjustment).collect::<Result<_, String>>()?))
 }
 
 /// Of guarantors whose family owes something, or is owed.
-pub fn balance(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let guarantor: Patient = typed(row)?;
+pub fn balance(client: &Client, guarantor: Patient) -> Mapped {
     let key = id(guarantor.pat_num)?;
     if guarantor.guarantor != guarantor.pat_num || guarantor.bal_total.0 == 0 || is_deleted(&guarantor) {
-        return Ok(Shown::gone(Some(key)));
+        return Ok(Shown::Gone(key));
     }
     let aging: Option<Aging> = client.one(&format!("/accountmodules/{key}"), "Aging")?;
-    let Some(aging) = aging else { return Ok(Shown::gone(Some(key))) };
+    let Some(aging) = aging else { return Ok(Shown::Gone(key)) };
     let money = |cents: Cents| Some(cents.money(&client.settings.currency));
-    Ok(Shown::one(Record::GuarantorBalance(records::Balance {
+    shown(Record::GuarantorBalance(records::Balance {
         id: key.clone(),
-        patient: None,
         guarantor: Some(key),
         total: money(aging.total),
-        write_off_estimate: None,
         insurance_estimate: money(aging.ins_est),
         guarantor_portion: money(aging.est_bal),
         under30: money(aging.under30),
         from31_to60: money(aging.from31),
         from61_to90: money(aging.from61),
         over90: money(aging.over90),
-        billed_under30: None,
-        billed31_to60: None,
-        billed61_to90: None,
-        billed_over90: None,
-        extra: Vec::new(),
-    })))
+        ..records::Balance::default()
+    }))
 }

@@ -4,11 +4,9 @@
 pub mod booking;
 pub mod chart;
 pub mod client;
-pub mod cursor;
 pub mod faults;
 pub mod filing;
 pub mod hours;
-pub mod language;
 pub mod ledger;
 pub mod lists;
 pub mod map;
@@ -20,13 +18,13 @@ pub mod settings;
 pub mod streams;
 pub mod time;
 pub mod values;
-pub mod write_key;
 
 use adapter_sdk::{
-    Description, Fault, Hosting, MaxLength, PatientField, streams::Stream, tables::Tables, writes::Handler,
+    Description, Fault, Hosting, MaxLength, PatientField, clock, streams::Stream, tables::Tables, writes::Handler,
 };
 
 pub use client::Client as OpenDental;
+use filing::{ADJUSTMENTS, COMMLOGS, PAYMENTS};
 use responses::Row;
 
 adapter_sdk::export_adapter!(OpenDental);
@@ -35,55 +33,35 @@ impl Tables for OpenDental {
     const STREAMS: &'static [Stream<OpenDental>] = streams::STREAMS;
     // The API knows no idempotency keys: who writes looks before.
     const WRITES: &'static [Handler<OpenDental>] = &[
-        Handler::create_patient(|office, _, p| patients::create(office, p), |office, _, p| patients::find(office, p))
-            .looking_first(),
-        Handler::update_patient(
-            |office, _, c| patients::update(office, c),
-            |office, _, c| patients::find_update(office, c),
-        ),
-        Handler::create_appointment(
-            |office: &OpenDental, key, c| booking::create(office, key, &c.appointment),
-            |office, key, c| booking::find(office, key, &c.appointment),
+        Handler::create_patient(patients::create, patients::find).looking_first(),
+        Handler::update_patient(patients::update, patients::find_update),
+        Handler::create_appointment(booking::create, booking::find).looking_first(),
+        Handler::reschedule_appointment(booking::reschedule, |office, _, c| booking::is_so(office, c, booking::stands)),
+        Handler::confirm_appointment(booking::confirm, |office, _, c| booking::is_so(office, c, booking::is_confirmed)),
+        Handler::check_in_appointment(booking::check_in, |office, _, c| {
+            booking::is_so(office, c, booking::has_arrived)
+        }),
+        Handler::cancel_appointment(booking::cancel, |office, _, c| booking::is_so(office, c, booking::is_off)),
+        Handler::note_appointment(booking::note, |office, _, c| booking::is_so(office, c, booking::is_noted)),
+        Handler::create_insurance_plan(filing::create_plan, filing::find_plan).looking_first(),
+        Handler::create_coverage(filing::create_coverage, filing::find_coverage),
+        Handler::delete_coverage(filing::delete_coverage, filing::find_deleted_coverage),
+        Handler::save_patient_history_item(filing::save_history, filing::find_history),
+        Handler::create_communication_log(
+            |office, key, log| COMMLOGS.create(office, key, log, &requests::commlog(&office.settings, key, log)),
+            |office, key, log| COMMLOGS.find(office, key, log),
         )
         .looking_first(),
-        Handler::reschedule_appointment(
-            |office, _, c| booking::reschedule(office, &c.appointment),
-            |office, _, c| booking::find_change(office, c, |row| booking::stands(row, &c.appointment)),
-        ),
-        Handler::confirm_appointment(
-            |office, _, c| booking::confirm(office, &c.appointment),
-            |office, _, c| {
-                booking::find_change(office, c, |row| booking::is_confirmed(office, row) == c.appointment.confirmed)
-            },
-        ),
-        Handler::check_in_appointment(
-            |office, _, c| booking::check_in(office, &c.appointment),
-            |office, _, c| booking::find_change(office, c, |row| booking::has_arrived(row, &c.appointment)),
-        ),
-        Handler::cancel_appointment(
-            |office, _, c| booking::cancel(office, &c.appointment, c.reason.as_deref()),
-            |office, _, c| booking::find_change(office, c, map::is_off),
-        ),
-        Handler::note_appointment(
-            |office, _, c| booking::note(office, &c.appointment),
-            |office, _, c| booking::find_change(office, c, |row| booking::is_noted(row, &c.appointment)),
-        ),
-        Handler::create_insurance_plan(filing::create_plan, filing::find_plan).looking_first(),
-        Handler::create_coverage(
-            |office, _, c| filing::create_coverage(office, c),
-            |office, _, c| filing::find_coverage(office, c),
-        ),
-        Handler::delete_coverage(
-            |office, _, id| filing::delete_coverage(office, id),
-            |office, _, id| filing::find_deleted_coverage(office, id),
-        ),
-        Handler::save_patient_history_item(
-            |office, _, item| filing::save_history(office, item),
-            |office, _, item| filing::find_history(office, item),
-        ),
-        Handler::create_communication_log(filing::create_commlog, filing::find_commlog).looking_first(),
-        Handler::create_payment(filing::create_payment, filing::find_payment).looking_first(),
-        Handler::create_adjustment(filing::create_adjustment, filing::find_adjustment).looking_first(),
+        Handler::create_payment(
+            |office, key, paid| PAYMENTS.create(office, key, paid, &requests::payment(key, paid)?),
+            |office, key, paid| PAYMENTS.find(office, key, paid),
+        )
+        .looking_first(),
+        Handler::create_adjustment(
+            |office, key, a| ADJUSTMENTS.create(office, key, a, &requests::adjustment(key, a, &clock::today())?),
+            |office, key, a| ADJUSTMENTS.find(office, key, a),
+        )
+        .looking_first(),
     ];
     const UNKEPT: &'static [PatientField] =
         &[PatientField::Premedication, PatientField::UnsubscribedEmail, PatientField::Extra];

@@ -1,27 +1,27 @@
 //! The API's rows of people and of the schedule as the contract's records.
 
-use adapter_sdk::{Record, records};
-use serde_json::Value;
+use adapter_sdk::{
+    Record, clock, language,
+    records::{self, Gender, extra},
+    streams::{Mapped, Shown, shown},
+    warn,
+};
 
 use crate::{
-    client::{Client, typed},
-    language,
-    lists::{Shown, Trouble},
+    client::Client,
     pattern,
     responses::{Appointment, AppointmentType, Operatory, Patient, Provider},
     time,
-    values::{Num, Text},
-    write_key,
+    values::{self, GENDERS, Num, Text},
 };
 
 const DAY: i64 = 86_400;
 
-pub fn provider(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let p: Provider = typed(row)?;
+pub fn provider(_: &Client, p: Provider) -> Mapped {
     let suffix = p.suffix.some().map(|suffix| format!(", {suffix}")).unwrap_or_default();
     let names = [p.f_name.some(), p.l_name.some()].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let display = p.preferred_name.some().unwrap_or_else(|| if names.is_empty() { p.abbr.0.clone() } else { names });
-    Ok(Shown::one(Record::Provider(records::Provider {
+    shown(Record::Provider(records::Provider {
         id: id(p.prov_num)?,
         first_name: p.f_name.some().unwrap_or_default(),
         middle_name: p.mi.some(),
@@ -33,50 +33,47 @@ pub fn provider(_: &Client, row: Value) -> Result<Shown, Trouble> {
         inactive: p.is_hidden.0 || p.prov_status.0 == "Deleted",
         extra: extra([("abbreviation", p.abbr.some()), ("hygienist", p.is_secondary.0.then(|| "true".into()))]),
         ..records::Provider::default()
-    })))
+    }))
 }
 
-pub fn operatory(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let o: Operatory = typed(row)?;
-    Ok(Shown::one(Record::Operatory(records::Operatory {
+pub fn operatory(client: &Client, o: Operatory) -> Mapped {
+    shown(Record::Operatory(records::Operatory {
         id: id(o.operatory_num)?,
         name: o.op_name.some().or_else(|| o.abbrev.some()).unwrap_or_else(|| o.operatory_num.to_string()),
         display_name: o.abbrev.some(),
         active: !o.is_hidden.0,
-        bookable_online: !o.is_hidden.0 && (o.is_web_sched.0 || !client.settings.web_sched_only),
+        bookable_online: !o.is_hidden.0 && (o.is_web_sched.0 || client.settings.online_operatories != "web_sched"),
         extra: extra([("hygiene", o.is_hygiene.0.then(|| "true".into())), ("clinic", o.clinic_num.id())]),
         ..records::Operatory::default()
-    })))
+    }))
 }
 
-pub fn appointment_type(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let kind: AppointmentType = typed(row)?;
+pub fn appointment_type(client: &Client, kind: AppointmentType) -> Mapped {
     if kind.is_hidden.0 {
-        return Ok(Shown::default());
+        return Ok(Shown::Nothing);
     }
     let minutes = pattern::seconds(&kind.pattern).map(|seconds| seconds / 60).filter(|minutes| *minutes <= 1_440);
-    Ok(Shown::one(Record::AppointmentType(records::AppointmentType {
+    shown(Record::AppointmentType(records::AppointmentType {
         id: id(kind.appointment_type_num)?,
-        name: kind.appointment_type_name.some().unwrap_or_else(|| kind.appointment_type_num.to_string()),
+        name: name(&kind.appointment_type_name, kind.appointment_type_num),
         minutes: minutes.and_then(|m| u32::try_from(m).ok()).unwrap_or(client.settings.default_minutes),
         bookable_online: true,
         ..records::AppointmentType::default()
-    })))
+    }))
 }
 
-pub fn patient(_: &Client, row: Value) -> Result<Shown, Trouble> {
-    let p: Patient = typed(row)?;
+pub fn patient(_: &Client, p: Patient) -> Mapped {
     let patient = id(p.pat_num)?;
     if is_deleted(&p) {
-        return Ok(Shown::gone(Some(patient)));
+        return Ok(Shown::Gone(patient));
     }
     let (work_phone, work_phone_extension) = extension(&p.wk_phone);
-    Ok(Shown::one(Record::Patient(records::Patient {
+    shown(Record::Patient(records::Patient {
         first_name: p.f_name.some().unwrap_or_default(),
         middle_name: p.middle_i.some(),
         last_name: p.l_name.some().unwrap_or_default(),
         date_of_birth: time::day(&p.birthdate),
-        gender: gender(&p.gender),
+        gender: GENDERS.meaning(&p.gender).or((p.gender.0 == "Other").then_some(Gender::Other)),
         email: p.email.some(),
         cell_phone: p.wireless_phone.some(),
         home_phone: p.hm_phone.some(),
@@ -95,7 +92,7 @@ pub fn patient(_: &Client, row: Value) -> Result<Shown, Trouble> {
         extra: extra([("preferred_name", p.preferred.some()), ("status", p.pat_status.some())]),
         id: patient,
         ..records::Patient::default()
-    })))
+    }))
 }
 
 /// The API may refuse whatever is asked about one.
@@ -104,54 +101,67 @@ pub fn is_deleted(row: &Patient) -> bool {
 }
 
 /// Planned ones and notes have no place in the calendar.
-pub fn appointment(client: &Client, row: Value) -> Result<Shown, Trouble> {
-    let a: Appointment = typed(row)?;
+pub fn appointment(client: &Client, a: Appointment) -> Mapped {
     if matches!(a.apt_status.as_str(), "Planned" | "PtNote" | "PtNoteCompleted") {
-        return Ok(Shown::default());
+        return Ok(Shown::Nothing);
     }
     let Some(start) = time::instant(&a.apt_date_time) else {
         // On the Unscheduled List without a time it had.
-        return if is_off(&a) { Ok(Shown::gone(a.apt_num.id())) } else { Err(Trouble::NoPlace("it has no time")) };
+        return Ok(if is_off(&a) { gone(a.apt_num) } else { no_place(&a, "it has no time") });
     };
     // A change is shown wherever it went: what a whole pass would not show is not to come and go with it. A day more, for midnight.
-    let (today, settings) = (adapter_sdk::clock::now(), &client.settings);
+    let (today, settings) = (clock::now(), &client.settings);
     if start < today - (settings.past_days + 1) * DAY {
-        return Ok(Shown::default());
+        return Ok(Shown::Nothing);
     }
     if start > today + (settings.ahead_days + 1) * DAY {
-        return Ok(Shown::gone(a.apt_num.id()));
+        return Ok(gone(a.apt_num));
     }
-    let length = pattern::seconds(&a.pattern).ok_or(Trouble::NoPlace("its pattern is none"))?;
-    let note = write_key::read(&a.note);
-    let (text, reason) = if is_off(&a) { without_reason(note.text) } else { (note.text, None) };
-    let confirmed = client.settings.confirmed.contains(&a.confirmed_name.trim().to_lowercase());
-    Ok(Shown::one(Record::Appointment(records::Appointment {
-        id: id(a.apt_num)?,
+    match visit(client, &a) {
+        Some(visit) => shown(Record::Appointment(visit)),
+        None => Ok(no_place(&a, "its pattern is none")),
+    }
+}
+
+/// From when to when it is.
+pub fn span(row: &Appointment) -> Option<(i64, i64)> {
+    let start = time::instant(&row.apt_date_time)?;
+    Some((start, start + pattern::seconds(&row.pattern)?))
+}
+
+/// None without a time.
+pub fn visit(client: &Client, a: &Appointment) -> Option<records::Appointment> {
+    let (start, end) = span(a)?;
+    let note = values::note(&a.note);
+    let (text, reason) = if is_off(a) { without_reason(note.text) } else { (note.text, None) };
+    Some(records::Appointment {
+        id: a.apt_num.id()?,
         patient: a.pat_num.id(),
-        provider: provider_of(&a),
+        provider: provider_of(a),
         operatory: a.op.id(),
         appointment_type: a.appointment_type_num.id(),
         start,
-        end: start + length,
+        end,
         note: text,
-        cancelled: is_off(&a),
-        confirmed: confirmed || a.apt_status.0 == "Complete",
-        checkin_at: arrived(&a),
+        cancelled: is_off(a),
+        confirmed: is_confirmed(client, a) || a.apt_status.0 == "Complete",
+        checkin_at: arrived(a),
         checked_out_at: time::instant(&a.date_time_dismissed).filter(|at| is_moment(*at)),
         write_key: note.key,
-        version: Some(version(&a)),
+        version: Some(version(a)),
         extra: extra([("status", a.apt_status.some()), ("confirmation", a.confirmed_name.some()), ("reason", reason)]),
         ..records::Appointment::default()
-    })))
+    })
 }
 
-fn gender(word: &str) -> Option<records::Gender> {
-    match word {
-        "Male" => Some(records::Gender::Male),
-        "Female" => Some(records::Gender::Female),
-        "Other" => Some(records::Gender::Other),
-        _ => None,
-    }
+/// Without a place in the calendar: whatever place it had before is free.
+fn no_place(row: &Appointment, why: &str) -> Shown {
+    warn!("/appointments {} is left out: {why}", row.apt_num);
+    gone(row.apt_num)
+}
+
+pub fn gone(key: Num) -> Shown {
+    key.id().map_or(Shown::Nothing, Shown::Gone)
 }
 
 /// What a cancellation appends to a note before its reason.
@@ -170,6 +180,11 @@ fn without_reason(text: Option<String>) -> (Option<String>, Option<String>) {
 /// On the schedule no more.
 pub fn is_off(row: &Appointment) -> bool {
     matches!(row.apt_status.as_str(), "Broken" | "UnschedList")
+}
+
+/// By a status that the office says means it.
+pub fn is_confirmed(client: &Client, row: &Appointment) -> bool {
+    client.settings.confirmed.contains(&row.confirmed_name.trim().to_lowercase())
 }
 
 pub fn arrived(row: &Appointment) -> Option<i64> {
@@ -193,15 +208,9 @@ pub fn version(row: &Appointment) -> String {
 }
 
 pub fn address([line1, line2, city, region, postal_code]: [&Text; 5]) -> Option<records::Address> {
-    let address = records::Address {
-        line1: line1.some(),
-        line2: line2.some(),
-        city: city.some(),
-        region: region.some(),
-        postal_code: postal_code.some(),
-        country: None,
-    };
-    (address != records::Address::default()).then_some(address)
+    let (line1, line2, city) = (line1.some(), line2.some(), city.some());
+    let (region, postal_code) = (region.some(), postal_code.some());
+    records::Address { line1, line2, city, region, postal_code, country: None }.known()
 }
 
 /// `(536)555-0182 x12`
@@ -216,10 +225,6 @@ fn extension(phone: &Text) -> (Option<String>, Option<String>) {
 
 pub fn id(key: Num) -> Result<String, String> {
     key.id().ok_or_else(|| "it has no key".to_owned())
-}
-
-pub fn extra<const N: usize>(pairs: [(&str, Option<String>); N]) -> records::Extra {
-    pairs.into_iter().filter_map(|(name, value)| Some(records::ExtraValue::new(name, value?))).collect()
 }
 
 /// What a record is called; its key where it has no name.

@@ -1,26 +1,25 @@
 //! Writing patients. A row has no place for a key: a patient is known by name, date of birth, and e-mail or telephone, as Open Dental itself
 //! tells duplicates.
 
-use adapter_sdk::{Fault, PatientChange, Receipt, records::Patient as Wanted, warn};
-use serde_json::{Map, Value};
+use adapter_sdk::{Fault, PatientChange, Receipt, language, notes::same_text, records::Patient as Wanted, warn};
+use serde_json::{Map, Value, json};
 
 use crate::{
     client::{self, Client},
-    map,
     requests::{self, digits},
     responses::Patient,
-    time, write_key,
+    time,
 };
 
 const PATH: &str = "/patients";
 
-pub fn create(client: &Client, p: &Wanted) -> Result<Receipt, Fault> {
+pub fn create(client: &Client, key: &str, p: &Wanted) -> Result<Receipt, Fault> {
     say_of_country(p);
     let answer = client.post(PATH, &requests::patient(&client.settings, p).into())?;
-    client::receipt(&answer, "PatNum", || find(client, p))
+    client::receipt(&answer, "PatNum", || find(client, key, p))
 }
 
-pub fn update(client: &Client, change: &PatientChange) -> Result<Receipt, Fault> {
+pub fn update(client: &Client, _: &str, change: &PatientChange) -> Result<Receipt, Fault> {
     let row = read(client, &change.patient)?.ok_or_else(|| Fault::rejected("Open Dental no longer has the patient"))?;
     say_of_country(&change.patient);
     let changes = changes(client, change, &row);
@@ -30,20 +29,20 @@ pub fn update(client: &Client, change: &PatientChange) -> Result<Receipt, Fault>
     if !changes.is_empty() {
         client.put(&format!("{PATH}/{}", row.pat_num), &changes.into())?;
     }
-    Ok(receipt(&row))
+    Ok(row.pat_num.receipt())
 }
 
-pub fn find(client: &Client, p: &Wanted) -> Result<Option<Receipt>, Fault> {
+pub fn find(client: &Client, _: &str, p: &Wanted) -> Result<Option<Receipt>, Fault> {
     let mut query = vec![("LName", p.last_name.clone()), ("FName", p.first_name.clone())];
     query.extend(p.date_of_birth.clone().map(|born| ("Birthdate", born)));
     let rows: Vec<Patient> = client.all("/patients/Simple", &query)?;
-    Ok(rows.iter().find(|row| is_same(row, p)).map(receipt))
+    Ok(rows.iter().find(|row| is_same(row, p)).map(|row| row.pat_num.receipt()))
 }
 
 /// None where some field is not yet as it was to be.
-pub fn find_update(client: &Client, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
+pub fn find_update(client: &Client, _: &str, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
     let row = read(client, &change.patient)?.filter(|row| changes(client, change, row).is_empty());
-    Ok(row.as_ref().map(receipt))
+    Ok(row.as_ref().map(|row| row.pat_num.receipt()))
 }
 
 fn say_of_country(p: &Wanted) {
@@ -56,47 +55,20 @@ fn say_of_country(p: &Wanted) {
 /// The fields to be written that are not so yet.
 fn changes(client: &Client, change: &PatientChange, row: &Patient) -> Map<String, Value> {
     let mut changes = change.fields(|p| requests::changed_patient(&client.settings, p));
-    let held = |name: &str| match name {
-        "LName" => Some(&row.l_name),
-        "FName" => Some(&row.f_name),
-        "MiddleI" => Some(&row.middle_i),
-        "Gender" => Some(&row.gender),
-        "Address" => Some(&row.address),
-        "Address2" => Some(&row.address2),
-        "City" => Some(&row.city),
-        "State" => Some(&row.state),
-        "Zip" => Some(&row.zip),
-        "Email" => Some(&row.email),
-        "BillingType" => Some(&row.billing_type),
-        "ChartNumber" => Some(&row.chart_number),
-        "TxtMsgOk" => Some(&row.txt_msg_ok),
-        _ => None,
-    };
-    let phone = |name: &str| match name {
-        "HmPhone" => Some(&row.hm_phone),
-        "WkPhone" => Some(&row.wk_phone),
-        "WirelessPhone" => Some(&row.wireless_phone),
-        _ => None,
-    };
-    changes.retain(|name, value| {
-        let text = value.as_str().unwrap_or_default();
+    let row = json!(row);
+    changes.retain(|name, wanted| {
+        let (held, said) = (row[name].as_str().unwrap_or_default(), wanted.as_str().unwrap_or_default());
         let so = match name.as_str() {
             // An archived or a deceased patient is inactive already.
-            "PatStatus" if change.patient.inactive => {
-                matches!(row.pat_status.as_str(), "Inactive" | "Archived" | "Deceased")
-            }
-            "PatStatus" => row.pat_status.0 == text,
-            "Birthdate" => time::day(&row.birthdate) == time::day(text),
-            "Language" => crate::language::two(&row.language) == crate::language::two(text),
-            "Guarantor" => value.as_u64() == Some(row.guarantor.0),
-            "PriProv" => value.as_u64() == Some(row.pri_prov.0),
+            "PatStatus" if change.patient.inactive => matches!(held, "Inactive" | "Archived" | "Deceased"),
+            "PatStatus" => held == said,
+            "Birthdate" => time::day(held) == time::day(said),
+            "Language" => language::two(held) == language::two(said),
+            "Guarantor" | "PriProv" => *wanted == row[name],
+            "HmPhone" | "WkPhone" | "WirelessPhone" => digits(held) == digits(said),
             // Not shown: written again it is the same.
             "SSN" => false,
-            name => match (held(name), phone(name)) {
-                (Some(held), _) => write_key::same_text(Some(held), Some(text)),
-                (_, Some(held)) => digits(held) == digits(text),
-                _ => false,
-            },
+            _ => same_text(Some(held), Some(said)),
         };
         !so
     });
@@ -122,8 +94,4 @@ fn is_same(row: &Patient, p: &Wanted) -> bool {
 
 fn read(client: &Client, p: &Wanted) -> Result<Option<Patient>, Fault> {
     client.one(PATH, &p.id)
-}
-
-fn receipt(row: &Patient) -> Receipt {
-    Receipt { id: map::id(row.pat_num).unwrap_or_default(), version: None }
 }

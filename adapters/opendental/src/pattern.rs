@@ -37,31 +37,3 @@ pub fn second(pattern: &str, signs: usize) -> String {
     let kept: String = pattern.chars().take(signs).collect();
     format!("{kept}{}", "/".repeat(signs - kept.len()))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_are_spans() {
-        assert_eq!(length(0, 1_800), Ok(6));
-        assert_eq!(seconds("//XX//"), Some(1_800));
-        assert_eq!(seconds(&"X".repeat(length(600, 33_000).unwrap_or(0))), Some(32_400));
-        for (start, end) in [(0, 32_700), (0, 0), (0, -300), (0, 1_000), (60, 360)] {
-            assert!(length(start, end).is_err(), "{start} {end}");
-        }
-        for none in ["", "XX?", "xx"] {
-            assert_eq!(seconds(none), None);
-        }
-    }
-
-    #[test]
-    fn a_new_length_keeps_the_ends() {
-        assert_eq!(resized("//XX/", 8), "//XXXXX/");
-        assert_eq!(resized("//XX/", 4), "//X/");
-        assert_eq!(resized("//XX/", 3), "XXX");
-        assert_eq!(resized("////", 3), "XXX");
-        assert_eq!(resized("", 2), "XX");
-        assert_eq!((second("/X", 4).as_str(), second("/XX/", 2).as_str()), ("/X//", "/X"));
-    }
-}

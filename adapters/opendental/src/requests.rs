@@ -1,20 +1,24 @@
 //! Queries, and bodies of writes. What is not known is not named: the API leaves it as it is.
 
 use adapter_sdk::{
-    Fault,
-    records::{self, CommunicationDirection, CommunicationMode, Gender, Relation},
+    Fault, clock,
+    json::{self, text},
+    language,
+    money::{self, Cents},
+    notes::Note,
+    records,
+    streams::Ask,
+    time::plus_days,
     warn,
 };
 use serde_json::{Map, Value, json};
 
 use crate::{
-    cursor::Cursor,
-    language, pattern,
+    pattern,
     responses::{Appointment, InsSub},
     settings::Settings,
     time,
-    values::{Cents, Num},
-    write_key,
+    values::{DIRECTIONS, GENDERS, MODES, NOTES, Num, RELATIONSHIPS, TRANSACTION},
 };
 
 /// Categories of definitions.
@@ -25,113 +29,80 @@ pub const CODE_CATEGORIES: u32 = 11;
 /// The longest chart number.
 pub const CHART_NUMBER: usize = 15;
 
-pub type Query = Vec<(&'static str, String)>;
+/// Of a query.
+pub type Parameter = (&'static str, String);
 
-pub fn nothing(_: &Settings, _: &Cursor) -> Query {
-    Query::new()
-}
-
-pub fn clinic(settings: &Settings) -> Query {
+pub fn clinic(settings: &Settings) -> Vec<Parameter> {
     settings.clinic.map(|clinic| ("ClinicNum", clinic.to_string())).into_iter().collect()
 }
 
-pub fn of_clinic(settings: &Settings, _: &Cursor) -> Query {
-    clinic(settings)
-}
-
 /// A whole pass shows a window of days; a change is shown wherever it went.
-pub fn appointments(settings: &Settings, cursor: &Cursor) -> Query {
+pub fn appointments(settings: &Settings, asked: &Ask) -> Vec<Parameter> {
     let mut query = clinic(settings);
-    if cursor.is_whole() {
-        let today = time::date(cursor.started.unwrap_or_else(adapter_sdk::clock::now));
-        query.push(("dateStart", time::plus_days(&today, -settings.past_days)));
-        query.push(("dateEnd", time::plus_days(&today, settings.ahead_days)));
+    if asked.since.is_none() {
+        let today = clock::date(asked.started.unwrap_or_else(clock::now));
+        query.push(("dateStart", plus_days(&today, -settings.past_days)));
+        query.push(("dateEnd", plus_days(&today, settings.ahead_days)));
     }
     query
 }
 
-pub fn commlogs(settings: &Settings, cursor: &Cursor) -> Query {
-    if !cursor.is_whole() {
-        return Query::new();
+pub fn commlogs(settings: &Settings, asked: &Ask) -> Vec<Parameter> {
+    if asked.since.is_some() {
+        return Vec::new();
     }
-    let started = cursor.started.unwrap_or_else(adapter_sdk::clock::now);
+    let started = asked.started.unwrap_or_else(clock::now);
     vec![("DateTStamp", time::text(started - settings.commlog_days * 86_400))]
 }
 
-pub fn payment_types(_: &Settings, _: &Cursor) -> Query {
-    definitions(PAYMENT_TYPES)
-}
-
-pub fn adjustment_types(_: &Settings, _: &Cursor) -> Query {
-    definitions(ADJUSTMENT_TYPES)
-}
-
-pub fn code_categories(_: &Settings, _: &Cursor) -> Query {
-    definitions(CODE_CATEGORIES)
-}
-
-fn definitions(category: u32) -> Query {
+pub fn definitions(category: u32) -> Vec<Parameter> {
     vec![("Category", category.to_string()), ("includeHidden", "true".into())]
 }
 
-pub fn schedules(kind: &str, from: &str, to: &str) -> Query {
+pub fn schedules(kind: &str, from: &str, to: &str) -> Vec<Parameter> {
     vec![("dateStart", from.to_owned()), ("dateEnd", to.to_owned()), ("SchedType", kind.to_owned())]
 }
 
 /// The fields of a patient as the EHR takes them.
 pub fn patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> {
     let address = p.address.clone().unwrap_or_default();
-    let cell = p.cell_phone.clone().or_else(|| p.primary_phone.clone());
-    let text_messages = if p.unsubscribed_sms { Some("No") } else { None };
-    fields([
+    json::object([
         ("LName", p.last_name.as_str().into()),
         ("FName", p.first_name.as_str().into()),
-        ("MiddleI", optional(&p.middle_name)),
-        ("PatStatus", status(p).map_or(Value::Null, Value::from)),
-        ("Gender", p.gender.map(gender).map_or(Value::Null, Value::from)),
-        ("Birthdate", optional(&p.date_of_birth)),
-        ("SSN", p.ssn.as_deref().map_or(Value::Null, |ssn| digits(ssn).into())),
-        ("Address", optional(&address.line1)),
-        ("Address2", optional(&address.line2)),
-        ("City", optional(&address.city)),
+        ("MiddleI", text(&p.middle_name)),
+        ("PatStatus", json!(status(p))),
+        ("Gender", json!(p.gender.map(|gender| GENDERS.word(gender).unwrap_or("Unknown")))),
+        ("Birthdate", text(&p.date_of_birth)),
+        ("SSN", json!(p.ssn.as_deref().map(digits))),
+        ("Address", text(&address.line1)),
+        ("Address2", text(&address.line2)),
+        ("City", text(&address.city)),
         ("State", kept("region", &address.region, is_state)),
         ("Zip", kept("postal code", &address.postal_code, is_zip)),
-        ("HmPhone", optional(&p.home_phone)),
+        ("HmPhone", text(&p.home_phone)),
         ("WkPhone", work_phone(p)),
-        ("WirelessPhone", optional(&cell)),
+        ("WirelessPhone", text(&p.mobile().cloned())),
         ("Guarantor", number(&p.guarantor)),
-        ("Email", optional(&p.email)),
+        ("Email", text(&p.email)),
         ("PriProv", number(&p.provider)),
-        ("BillingType", optional(&p.billing_type)),
+        ("BillingType", text(&p.billing_type)),
         ("ChartNumber", kept("chart id", &p.chart_id, |id| id.chars().count() <= CHART_NUMBER)),
-        ("Language", p.preferred_language.as_deref().and_then(language::three).map_or(Value::Null, Value::from)),
-        ("TxtMsgOk", text_messages.map_or(Value::Null, Value::from)),
-        ("ClinicNum", settings.clinic.filter(|_| p.id.is_empty()).map_or(Value::Null, Value::from)),
+        ("Language", json!(p.preferred_language.as_deref().and_then(language::three))),
+        ("TxtMsgOk", json!(p.unsubscribed_sms.then_some("No"))),
+        ("ClinicNum", json!(settings.clinic.filter(|_| p.id.is_empty()))),
     ])
 }
 
-/// What the API is told of a patient who has none of it.
-const NONE: [(&str, &str); 13] = [
-    ("MiddleI", ""),
-    ("Gender", "Unknown"),
-    ("Birthdate", "0001-01-01"),
-    ("Address", ""),
-    ("Address2", ""),
-    ("City", ""),
-    ("State", ""),
-    ("Zip", ""),
-    ("HmPhone", ""),
-    ("WkPhone", ""),
-    ("WirelessPhone", ""),
-    ("Email", ""),
-    ("Language", ""),
-];
+/// The API's words for what is not known.
+const UNKNOWN: [(&str, &str); 2] = [("Gender", "Unknown"), ("Birthdate", "0001-01-01")];
+/// What is emptied of a patient who has none of it.
+const EMPTIED: &str = "MiddleI Address Address2 City State Zip HmPhone WkPhone WirelessPhone Email Language";
 
 /// The fields of a patient who is there: what they have no more is emptied. What the office fills in itself, such as a provider and a
 /// chart number, is not named where it is not known.
 pub fn changed_patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> {
     let mut fields = patient(settings, p);
-    for (name, none) in NONE {
+    for (name, none) in EMPTIED.split_whitespace().map(|name| (name, "")).chain(UNKNOWN) {
         fields.entry(name).or_insert_with(|| none.into());
     }
     fields
@@ -155,24 +126,23 @@ pub fn new_appointment(
         ("AptDateTime", time::text(a.start).into()),
         ("AptStatus", "Scheduled".into()),
         ("Pattern", pattern.into()),
-        ("Note", write_key::written(a.note.as_deref(), key, None).into()),
+        ("Note", noted(a.note.as_deref(), key, None)),
         ("ProvNum", number(&a.provider)),
-        ("ClinicNum", settings.clinic.map_or(Value::Null, Value::from)),
+        ("ClinicNum", json!(settings.clinic)),
         ("AppointmentTypeNum", number(&a.appointment_type)),
-        ("Confirmed", confirmed.map_or(Value::Null, |status| status.0.into())),
+        ("Confirmed", json!(confirmed)),
     ]))
 }
 
 /// What changes of a row when the appointment moves.
 pub fn moved(row: &Appointment, a: &records::Appointment, signs: usize) -> Value {
     let hygienist = row.is_hygiene.0 && row.prov_hyg.0 > 0;
-    let provider = number(&a.provider);
     let resized = row.pattern.len() != signs;
     let kind = a.appointment_type.as_ref().filter(|id| row.appointment_type_num.id().as_ref() != Some(id));
     object([
         ("AptDateTime", time::text(a.start).into()),
         ("Op", number(&a.operatory)),
-        (if hygienist { "ProvHyg" } else { "ProvNum" }, provider),
+        (if hygienist { "ProvHyg" } else { "ProvNum" }, number(&a.provider)),
         // Named with the type too: without it the type's own pattern would apply.
         ("Pattern", if resized || kind.is_some() { pattern::resized(&row.pattern, signs).into() } else { Value::Null }),
         ("PatternSecondary", if resized { pattern::second(&row.pattern_secondary, signs).into() } else { Value::Null }),
@@ -197,25 +167,13 @@ pub fn confirmation(confirmed: bool) -> Value {
 }
 
 pub fn commlog(settings: &Settings, key: &str, log: &records::CommunicationLog) -> Value {
-    let mode = match log.mode {
-        CommunicationMode::Email => "Email",
-        CommunicationMode::Mail => "Mail",
-        CommunicationMode::Phone => "Phone",
-        CommunicationMode::InPerson => "In Person",
-        CommunicationMode::Text => "Text",
-        CommunicationMode::None => "None",
-    };
-    let direction = match log.direction {
-        CommunicationDirection::Sent => "Sent",
-        CommunicationDirection::Received => "Received",
-    };
     object([
         ("PatNum", number(&Some(log.patient.clone()))),
-        ("Note", write_key::written(Some(&log.note), key, None).into()),
+        ("Note", noted(Some(&log.note), key, None)),
         ("CommDateTime", time::text(log.occurred_at).into()),
-        ("commType", settings.commlog_type.as_deref().map_or(Value::Null, Value::from)),
-        ("Mode_", mode.into()),
-        ("SentOrReceived", direction.into()),
+        ("commType", json!(settings.commlog_type)),
+        ("Mode_", json!(MODES.word(log.mode))),
+        ("SentOrReceived", json!(DIRECTIONS.word(log.direction))),
     ])
 }
 
@@ -223,23 +181,23 @@ pub fn carrier(plan: &records::InsurancePlan) -> Value {
     let address = plan.address.clone().unwrap_or_default();
     object([
         ("CarrierName", plan.name.as_str().into()),
-        ("Address", optional(&address.line1)),
-        ("Address2", optional(&address.line2)),
-        ("City", optional(&address.city)),
+        ("Address", text(&address.line1)),
+        ("Address2", text(&address.line2)),
+        ("City", text(&address.city)),
         ("State", kept("region", &address.region, is_state)),
         ("Zip", kept("postal code", &address.postal_code, is_zip)),
-        ("ElectID", optional(&plan.payer_id)),
+        ("ElectID", text(&plan.payer_id)),
     ])
 }
 
 pub fn plan(key: &str, plan: &records::InsurancePlan, carrier: Num) -> Value {
     object([
         ("CarrierNum", carrier.0.into()),
-        ("GroupName", optional(&plan.employer_name)),
-        ("GroupNum", optional(&plan.group_number)),
+        ("GroupName", text(&plan.employer_name)),
+        ("GroupNum", text(&plan.group_number)),
         ("FeeSched", number(&plan.fee_schedule)),
-        ("MonthRenew", plan.benefit_year_renewal_month.map_or(Value::Null, Value::from)),
-        ("PlanNote", write_key::written(None, key, None).into()),
+        ("MonthRenew", json!(plan.benefit_year_renewal_month)),
+        ("PlanNote", noted(None, key, None)),
     ])
 }
 
@@ -248,8 +206,8 @@ pub fn subscription(c: &records::Coverage, subscriber: &str, subscriber_id: &str
         ("PlanNum", number(&Some(c.plan.clone()))),
         ("Subscriber", number(&Some(subscriber.to_owned()))),
         ("SubscriberID", subscriber_id.into()),
-        ("DateEffective", optional(&c.effective_date)),
-        ("DateTerm", optional(&c.expiration_date)),
+        ("DateEffective", text(&c.effective_date)),
+        ("DateTerm", text(&c.expiration_date)),
     ])
 }
 
@@ -263,19 +221,9 @@ pub fn is_subscription(row: &InsSub, c: &records::Coverage, subscriber: &str, su
 }
 
 pub fn coverage(c: &records::Coverage, subscription: &str) -> Result<Value, Fault> {
-    let relationship = match c.relation {
-        Relation::Oneself => "Self",
-        Relation::Spouse => "Spouse",
-        Relation::Child => "Child",
-        Relation::Employee => "Employee",
-        Relation::HandicapDep => "HandicapDep",
-        Relation::SignifOther => "SignifOther",
-        // As the documentation spells it.
-        Relation::InjuredPlaintiff => "InjuredPlantiff",
-        Relation::LifePartner => "LifePartner",
-        Relation::Dependent => "Dependent",
-        Relation::Other => return Err(Fault::rejected("Open Dental has no relationship `other` to a subscriber")),
-    };
+    let relationship = RELATIONSHIPS.word(c.relation);
+    let relationship =
+        relationship.ok_or_else(|| Fault::rejected("Open Dental has no relationship `other` to a subscriber"))?;
     Ok(object([
         ("PatNum", number(&Some(c.patient.clone()))),
         ("InsSubNum", number(&Some(subscription.to_owned()))),
@@ -287,20 +235,9 @@ pub fn coverage(c: &records::Coverage, subscription: &str) -> Result<Value, Faul
 /// The API takes procedures and no amounts for them: it pays one after the other as far as the payment reaches. So only what goes to one
 /// procedure as a whole can be said, and the provider is the procedure's.
 pub fn payment(key: &str, p: &records::Payment) -> Result<Value, Fault> {
-    let whole = |split: &records::Split| {
-        split.amount.currency == p.amount.currency
-            && Cents::parse(&split.amount.amount) == Cents::parse(&p.amount.amount)
-    };
-    let charge = match p.charge_splits.as_slice() {
-        [] => p.charge.as_ref(),
-        [split] if whole(split) && p.charge.as_ref().is_none_or(|charge| *charge == split.id) => Some(&split.id),
-        _ => {
-            return Err(Fault::rejected(
-                "Open Dental takes a payment for one charge, and as a whole: post one for each",
-            ));
-        }
-    };
-    if p.provider_splits.len() > 1 || !p.provider_splits.iter().all(whole) {
+    let shared = "Open Dental takes a payment for one charge, and as a whole: post one for each";
+    let charge = money::whole_charge(p).map_err(|_| Fault::rejected(shared))?;
+    if p.provider_splits.len() > 1 || !p.provider_splits.iter().all(|split| money::is_whole(p, split)) {
         return Err(Fault::rejected("Open Dental shares no payment between providers: post one for each charge"));
     }
     if p.provider.is_some() || !p.provider_splits.is_empty() {
@@ -312,8 +249,8 @@ pub fn payment(key: &str, p: &records::Payment) -> Result<Value, Fault> {
         ("PatNum", number(&p.patient)),
         ("PayAmt", amount(&p.amount)?),
         ("PayType", number(&p.payment_type)),
-        ("PayDate", optional(&p.paid_at)),
-        ("PayNote", write_key::written(p.description.as_deref(), key, p.transaction_id.as_deref()).into()),
+        ("PayDate", text(&p.paid_at)),
+        ("PayNote", noted(p.description.as_deref(), key, p.transaction_id.as_deref())),
         ("isPatientPreferred", "true".into()),
         ("procNums", charges.map_or(Value::Null, |charge| json!([charge]))),
     ]))
@@ -332,13 +269,13 @@ pub fn adjustment(key: &str, a: &records::Adjustment, today: &str) -> Result<Val
         ("AdjDate", a.adjusted_at.as_deref().unwrap_or(today).into()),
         ("ProvNum", number(&provider)),
         ("ProcNum", number(&charge)),
-        ("AdjNote", write_key::written(a.description.as_deref(), key, a.transaction_id.as_deref()).into()),
+        ("AdjNote", noted(a.description.as_deref(), key, a.transaction_id.as_deref())),
     ]))
 }
 
 fn amount(money: &records::Money) -> Result<Value, Fault> {
     let cents = Cents::parse(&money.amount).ok_or_else(|| Fault::rejected("the amount is not one of money"))?;
-    Ok(cents.text().into())
+    Ok(cents.to_string().into())
 }
 
 fn status(p: &records::Patient) -> Option<&'static str> {
@@ -351,18 +288,10 @@ fn status(p: &records::Patient) -> Option<&'static str> {
     }
 }
 
-fn gender(gender: Gender) -> &'static str {
-    match gender {
-        Gender::Male => "Male",
-        Gender::Female => "Female",
-        Gender::Other => "Unknown",
-    }
-}
-
 fn work_phone(p: &records::Patient) -> Value {
     match (&p.work_phone, &p.work_phone_extension) {
         (Some(phone), Some(extension)) => format!("{phone} x{extension}").into(),
-        (phone, _) => optional(phone),
+        (phone, _) => text(phone),
     }
 }
 
@@ -388,19 +317,13 @@ fn is_state(text: &str) -> bool {
 
 /// `12345`, `12345-1234`, `123456789`, or Canada's `A0A 0A0`.
 fn is_zip(text: &str) -> bool {
-    let shape: String = text
-        .chars()
-        .map(|c| match c {
-            '0'..='9' => '0',
-            'A'..='Z' => 'A',
-            other => other,
-        })
-        .collect();
+    let shape = text.replace(|c: char| c.is_ascii_digit(), "0").replace(|c: char| c.is_ascii_uppercase(), "A");
     matches!(shape.as_str(), "00000" | "00000-0000" | "000000000" | "A0A 0A0")
 }
 
-fn optional(text: &Option<String>) -> Value {
-    text.as_deref().filter(|text| !text.trim().is_empty()).map_or(Value::Null, Value::from)
+/// A note with the key behind it, and of a payment its transaction.
+fn noted(text: Option<&str>, key: &str, transaction: Option<&str>) -> Value {
+    NOTES.written(&Note::new(text.map(str::trim), key).with(TRANSACTION, transaction)).into()
 }
 
 /// A foreign id as the number it is.
@@ -410,162 +333,5 @@ pub fn number(id: &Option<String>) -> Value {
 
 /// An object without the fields that are null.
 pub fn object<const N: usize>(all: [(&str, Value); N]) -> Value {
-    Value::Object(fields(all))
-}
-
-fn fields<const N: usize>(all: [(&str, Value); N]) -> Map<String, Value> {
-    let some = all.into_iter().filter(|(_, value)| !value.is_null());
-    some.map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use adapter_sdk::testing::Host;
-
-    use super::*;
-
-    #[test]
-    fn a_patient_is_written_without_what_would_be_refused() {
-        let p = records::Patient {
-            first_name: "Zoë".into(),
-            last_name: "Łopata".into(),
-            date_of_birth: Some("1990-02-28".into()),
-            gender: Some(Gender::Other),
-            primary_phone: Some("+1 312 555 0100".into()),
-            work_phone: Some("555".into()),
-            work_phone_extension: Some("7".into()),
-            ssn: Some("123-45-6789".into()),
-            preferred_language: Some("es".into()),
-            guarantor: Some("12".into()),
-            unsubscribed_sms: true,
-            new_patient: true,
-            address: Some(records::Address {
-                line1: Some("1 Rue de l’Été".into()),
-                region: Some("Illinois".into()),
-                postal_code: Some("60601".into()),
-                ..records::Address::default()
-            }),
-            ..records::Patient::default()
-        };
-        let (body, lines) = Host::new()
-            .manifest(include_str!("../adapter.toml"))
-            .config("location", "3")
-            .run_logged(|| patient(&Settings::read().unwrap(), &p));
-        assert_eq!(
-            Value::Object(body),
-            json!({
-                "LName": "Łopata", "FName": "Zoë", "PatStatus": "Prospective", "Gender": "Unknown", "Birthdate": "1990-02-28",
-                "SSN": "123456789", "Address": "1 Rue de l’Été", "Zip": "60601", "WkPhone": "555 x7",
-                "WirelessPhone": "+1 312 555 0100", "Guarantor": 12, "Language": "spa", "TxtMsgOk": "No", "ClinicNum": 3,
-            })
-        );
-        assert_eq!(lines.len(), 1, "the region that is left out: {lines:?}");
-        assert!(!lines[0].1.contains("Illinois"));
-    }
-
-    #[test]
-    fn money_is_written_in_hundredths_and_with_its_key() {
-        let amount = records::Money { amount: "-24.9".into(), currency: "USD".into() };
-        let a = records::Adjustment {
-            id: String::new(),
-            patient: Some("15".into()),
-            guarantor: None,
-            provider: None,
-            charge: None,
-            claim: None,
-            adjustment_type: Some("8".into()),
-            amount,
-            adjusted_at: None,
-            transaction_id: Some("tx 1".into()),
-            description: Some("Discount".into()),
-            charge_splits: Vec::new(),
-            provider_splits: Vec::new(),
-            extra: Vec::new(),
-        };
-        assert_eq!(
-            adjustment("k-1", &a, "2026-12-01").unwrap(),
-            json!({
-                "PatNum": 15, "AdjType": 8, "AdjAmt": "-24.90", "AdjDate": "2026-12-01",
-                "AdjNote": "Discount [ref:k-1 tx:tx%201]",
-            })
-        );
-    }
-
-    #[test]
-    fn a_payment_goes_to_one_charge_or_is_refused() {
-        let usd = |amount: &str| records::Money { amount: amount.into(), currency: "USD".into() };
-        let split = |id: &str, amount: &str| records::Split { id: id.into(), amount: usd(amount) };
-        let paid = |charge: Option<&str>, charges: Vec<records::Split>, providers: Vec<records::Split>| {
-            payment(
-                "k-1",
-                &records::Payment {
-                    id: String::new(),
-                    patient: Some("15".into()),
-                    guarantor: None,
-                    provider: None,
-                    charge: charge.map(str::to_owned),
-                    claim: None,
-                    payment_plan: None,
-                    insurance_plan: None,
-                    payment_type: Some("8".into()),
-                    amount: usd("80.00"),
-                    paid_at: None,
-                    transaction_id: None,
-                    description: None,
-                    charge_splits: charges,
-                    provider_splits: providers,
-                    extra: Vec::new(),
-                },
-            )
-            .map(|body| body["procNums"].clone())
-        };
-        assert_eq!(paid(None, vec![], vec![]), Ok(Value::Null));
-        assert_eq!(paid(Some("7"), vec![], vec![]), Ok(json!([7])));
-        assert_eq!(paid(Some("7"), vec![split("7", "80")], vec![split("1", "80.00")]), Ok(json!([7])));
-        for (charge, charges, providers) in [
-            (None, vec![split("7", "50.00"), split("8", "30.00")], vec![]),
-            (None, vec![split("7", "50.00")], vec![]),
-            (Some("8"), vec![split("7", "80.00")], vec![]),
-            (Some("none"), vec![], vec![]),
-            (None, vec![], vec![split("1", "50.00"), split("2", "30.00")]),
-            (None, vec![], vec![split("1", "50.00")]),
-        ] {
-            let refused = paid(charge, charges, providers);
-            assert!(matches!(refused, Err(Fault::Rejected(_))), "{refused:?}");
-        }
-    }
-
-    #[test]
-    fn a_move_names_what_changes() {
-        Host::new().run(|| {
-            let row: Appointment = serde_json::from_value(json!({
-                "AptNum": 3, "Pattern": "/XX/", "PatternSecondary": "/X//", "Op": 2, "ProvNum": 3, "ProvHyg": 4,
-                "IsHygiene": "true", "AppointmentTypeNum": 5, "AptDateTime": "2026-12-01 09:00:00",
-            }))
-            .unwrap();
-            let a = records::Appointment {
-                operatory: Some("6".into()),
-                provider: Some("9".into()),
-                appointment_type: Some("5".into()),
-                start: 1_796_122_800,
-                ..records::Appointment::default()
-            };
-            let to = json!({"AptDateTime": "2026-12-01 11:00:00", "Op": 6, "ProvHyg": 9});
-            assert_eq!(moved(&row, &a, 4), to);
-            let longer = moved(&row, &a, 6);
-            assert_eq!((&longer["Pattern"], &longer["PatternSecondary"]), (&json!("/XXXX/"), &json!("/X////")));
-            assert_eq!(moved_back(&row)["AptDateTime"], "2026-12-01 09:00:00");
-        });
-    }
-
-    #[test]
-    fn zips_of_two_countries() {
-        for good in ["12345", "12345-1234", "123456789", "K1A 0B1"] {
-            assert!(is_zip(good), "{good}");
-        }
-        for bad in ["1234", "SW1A 1AA", "12345-", "75001 Paris"] {
-            assert!(!is_zip(bad), "{bad}");
-        }
-    }
+    Value::Object(json::object(all))
 }

@@ -1,8 +1,9 @@
 //! The API's rows. Fields an older version does not show are empty.
 
-use serde::Deserialize;
+use adapter_sdk::money::Cents;
+use serde::{Deserialize, Serialize};
 
-use crate::values::{Cents, Flag, Num, Text};
+use crate::values::{Flag, Num, Text};
 
 /// A row that is told from any other JSON by its key.
 pub trait Row: serde::de::DeserializeOwned {
@@ -12,7 +13,7 @@ pub trait Row: serde::de::DeserializeOwned {
 macro_rules! rows {
     ($($(#[$doc:meta])* $row:ident $key:literal { $($(#[$rename:meta])* $field:ident: $kind:ty,)* })*) => {
         $($(#[$doc])*
-        #[derive(Clone, Debug, Default, Deserialize)]
+        #[derive(Clone, Debug, Default, Deserialize, Serialize)]
         #[serde(rename_all = "PascalCase", default)]
         pub struct $row {
             $($(#[$rename])* pub $field: $kind,)*

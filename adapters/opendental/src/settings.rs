@@ -1,10 +1,13 @@
 //! What the operator can set for this adapter.
 
 use adapter_sdk::{Fault, settings};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
+/// As `adapter.toml` declares them.
+#[derive(Deserialize)]
 pub struct Settings {
     /// The clinic the location is, by its ClinicNum; none: the office has no clinics, or is one location.
+    #[serde(rename = "location", default, deserialize_with = "clinic")]
     pub clinic: Option<u64>,
     /// Rows of a page: 100 at most through the Remote API, 1,000 through the Local API and the API Service.
     pub page: u32,
@@ -16,19 +19,21 @@ pub struct Settings {
     /// Days back the first pass over the communication logs goes.
     pub commlog_days: i64,
     /// Minutes after which a pass shows everything again, so that deletions come to light.
-    pub whole_minutes: i64,
+    pub whole_pass_minutes: i64,
     /// The same for what can only be read patient by patient.
     pub by_patient_minutes: i64,
     /// Names of confirmation statuses that mean confirmed, in lower case.
+    #[serde(deserialize_with = "lower")]
     pub confirmed: Vec<String>,
     /// Names of blockout types in which may be booked, in lower case.
+    #[serde(default, deserialize_with = "lower")]
     pub bookable_blockouts: Vec<String>,
-    /// Practice entries of a schedule without hours close the day.
-    pub day_notes_close: bool,
+    /// `close`: practice entries of a schedule without hours close the day.
+    pub day_notes: String,
     /// What is cancelled goes to the Unscheduled List.
     pub unscheduled_list: bool,
-    /// Operatories to be booked online: those marked for Web Sched, or all.
-    pub web_sched_only: bool,
+    /// Operatories to be booked online: those marked for Web Sched, `web_sched`, or all.
+    pub online_operatories: String,
     /// The parts of a payment are read, one request for each payment.
     pub paysplits: bool,
     /// Name of the type of communication logs.
@@ -40,53 +45,16 @@ pub struct Settings {
     pub default_minutes: u32,
 }
 
-/// As `adapter.toml` declares them.
-#[derive(Deserialize)]
-struct Declared {
-    location: Option<String>,
-    page: u32,
-    schedule_days: i64,
-    past_days: i64,
-    ahead_days: i64,
-    commlog_days: i64,
-    whole_pass_minutes: i64,
-    by_patient_minutes: i64,
-    confirmed: Vec<String>,
-    #[serde(default)]
-    bookable_blockouts: Vec<String>,
-    day_notes: String,
-    unscheduled_list: bool,
-    online_operatories: String,
-    paysplits: bool,
-    commlog_type: Option<String>,
-    currency: String,
-    requests_per_minute: u32,
-    default_minutes: u32,
-}
-
 impl Settings {
     pub fn read() -> Result<Settings, Fault> {
-        let set: Declared = settings::read()?;
-        let lower = |names: Vec<String>| names.into_iter().map(|name| name.to_lowercase()).collect();
-        Ok(Settings {
-            clinic: set.location.and_then(|id| id.trim().parse().ok()).filter(|clinic| *clinic > 0),
-            page: set.page,
-            schedule_days: set.schedule_days,
-            past_days: set.past_days,
-            ahead_days: set.ahead_days,
-            commlog_days: set.commlog_days,
-            whole_minutes: set.whole_pass_minutes,
-            by_patient_minutes: set.by_patient_minutes,
-            confirmed: lower(set.confirmed),
-            bookable_blockouts: lower(set.bookable_blockouts),
-            day_notes_close: set.day_notes == "close",
-            unscheduled_list: set.unscheduled_list,
-            web_sched_only: set.online_operatories == "web_sched",
-            paysplits: set.paysplits,
-            commlog_type: set.commlog_type,
-            currency: set.currency,
-            requests_per_minute: set.requests_per_minute,
-            default_minutes: set.default_minutes,
-        })
+        settings::read()
     }
+}
+
+fn clinic<'de, D: Deserializer<'de>>(location: D) -> Result<Option<u64>, D::Error> {
+    Ok(String::deserialize(location)?.trim().parse().ok().filter(|clinic| *clinic > 0))
+}
+
+fn lower<'de, D: Deserializer<'de>>(names: D) -> Result<Vec<String>, D::Error> {
+    Ok(Vec::<String>::deserialize(names)?.iter().map(|name| name.to_lowercase()).collect())
 }

@@ -1,265 +1,178 @@
 //! Every resource we show: which lists of the API it is, how it is searched by time of change, and how often it is read whole.
 
-use adapter_sdk::{Deletions, Fault, Page, Resource, streams::Stream};
+use adapter_sdk::{
+    Resource,
+    json::typed,
+    pass::Whole,
+    streams::{List, Mapped, Rows, Stream, Trouble},
+};
 
 use crate::{
     chart,
     client::Client,
-    cursor::Whole,
     hours, ledger,
-    lists::{Feed, List, Part, Since},
+    lists::{self, Listing, Since},
     map, requests,
-    settings::Settings,
+    responses::Row,
 };
 
 /// Rows of a page where each is one request more, and where it is two: at a request a second a page takes under half a minute.
 const LOOKED_UP: u32 = 20;
 const LOOKED_UP_TWICE: u32 = 10;
-const ALL: u32 = u32::MAX;
+
+const CHANGED: Option<Since> = Some(Since::Time("DateTStamp"));
+const EDITED: Option<Since> = Some(Since::Time("SecDateTEdit"));
+const ENTERED: Option<Since> = Some(Since::Date("DateEntry"));
+
+/// A list, what makes a record of its rows, and what it is asked for beside all there is.
+macro_rules! rows {
+    ($path:literal $map:path $(, $field:ident: $value:expr)*) => {
+        List {
+            prefix: "",
+            page: |client, asked| {
+                let plain = Listing { path: $path, id: key_of($map), since: None, query: |_, _| Vec::new(), rows: u32::MAX };
+                client.listed(asked, &Listing { $($field: $value,)* ..plain })
+            },
+            rows: Rows { id: key_of($map), map: |client, _, row| $map(client, typed(row)?) },
+        }
+    };
+}
+
+/// A list whose rows are several records each.
+macro_rules! several {
+    ($path:literal $map:path $(, $field:ident: $value:expr)*) => {
+        List {
+            rows: Rows { id: key_of($map), map: |client, _, row| parts(client, typed(row), $map) },
+            ..rows!($path $map $(, $field: $value)*)
+        }
+    };
+}
+
+/// Asked for by dates.
+macro_rules! weeks {
+    ($map:path) => {
+        List {
+            prefix: "",
+            page: lists::weeks,
+            rows: Rows { id: "", map: |client, _, week| $map(client, &typed(week)?) },
+        }
+    };
+}
 
 /// In the order in which they refer to each other. A procedure that is deleted stays as one that is; a communication log cannot be deleted
-/// by the API.
+/// by the API. Patients are of all clinics, which share them.
 pub const STREAMS: &[Stream<Client>] = &[
-    read_whole(Resource::Providers),
-    read_whole(Resource::AppointmentTypes),
-    read_whole(Resource::Operatories),
-    by_changes(Resource::Patients),
-    read_whole(Resource::WorkingHours),
-    by_changes(Resource::Appointments),
-    read_whole(Resource::FeeSchedules),
-    read_whole(Resource::InsurancePlans),
-    by_changes(Resource::Coverages),
-    read_whole(Resource::HistoryItems),
-    by_changes(Resource::PatientHistoryItems),
-    reported(Resource::CommunicationLogs),
-    read_whole(Resource::ProcedureCodeCategories),
-    by_changes(Resource::ProcedureCodes),
-    read_whole(Resource::Fees),
-    reported(Resource::Procedures),
-    by_changes(Resource::TreatmentPlans),
-    read_whole(Resource::RecallTypes),
-    read_whole(Resource::PatientRecalls),
-    read_whole(Resource::PaymentTypes),
-    read_whole(Resource::AdjustmentTypes),
-    reported(Resource::Charges),
-    by_changes(Resource::Payments),
-    by_changes(Resource::Adjustments),
-    by_changes(Resource::GuarantorBalances),
+    Stream::whole(Resource::Providers, &[rows!("/providers" map::provider)]),
+    Stream::whole(Resource::AppointmentTypes, &[rows!("/appointmenttypes" map::appointment_type)]),
+    Stream::whole(
+        Resource::Operatories,
+        &[rows!("/operatories" map::operatory, query: |settings, _| requests::clinic(settings))],
+    ),
+    Stream::since(Resource::Patients, seldom, &[rows!("/patients/Simple" map::patient, since: CHANGED)]),
+    Stream::whole(Resource::WorkingHours, &[weeks!(hours::working_hours)]),
+    Stream::since(
+        Resource::Appointments,
+        seldom,
+        &[
+            rows!("/appointments" map::appointment, since: CHANGED, query: requests::appointments),
+            weeks!(hours::blockouts),
+        ],
+    ),
+    Stream::seldom(Resource::FeeSchedules, seldom, &[rows!("/feescheds" ledger::fee_schedule)]),
+    Stream::seldom(Resource::InsurancePlans, seldom, &[rows!("/insplans" ledger::insurance_plan)]),
+    Stream::since(
+        Resource::Coverages,
+        by_patient,
+        &[several!("/inssubs" ledger::coverages, since: EDITED, rows: LOOKED_UP)],
+    ),
+    Stream::seldom(
+        Resource::HistoryItems,
+        seldom,
+        &[
+            List { prefix: chart::ALLERGY, ..rows!("/allergydefs" chart::allergy_def) },
+            List { prefix: chart::CONDITION, ..rows!("/diseasedefs" chart::disease_def) },
+            List { prefix: chart::MEDICATION, ..rows!("/medications" chart::medication) },
+        ],
+    ),
+    Stream::since(
+        Resource::PatientHistoryItems,
+        by_patient,
+        &[
+            List { prefix: chart::CONDITION, ..rows!("/diseases" chart::disease) },
+            several!("/patients/Simple" chart::allergies_and_medications, since: CHANGED, rows: LOOKED_UP_TWICE),
+        ],
+    ),
+    Stream::since(
+        Resource::CommunicationLogs,
+        never,
+        &[rows!("/commlogs" chart::commlog, since: CHANGED, query: requests::commlogs)],
+    )
+    .reporting_deletions(),
+    Stream::seldom(
+        Resource::ProcedureCodeCategories,
+        seldom,
+        &[rows!("/definitions" chart::code_category, query: |_, _| requests::definitions(requests::CODE_CATEGORIES))],
+    ),
+    Stream::since(Resource::ProcedureCodes, seldom, &[rows!("/procedurecodes" chart::procedure_code, since: CHANGED)]),
+    Stream::seldom(Resource::Fees, by_patient, &[rows!("/fees" ledger::fee)]),
+    Stream::since(Resource::Procedures, never, &[rows!("/procedurelogs" chart::procedure, since: CHANGED)])
+        .reporting_deletions(),
+    Stream::since(
+        Resource::TreatmentPlans,
+        by_patient,
+        &[rows!("/treatplans" chart::treatment_plan, since: EDITED, rows: LOOKED_UP)],
+    ),
+    Stream::seldom(Resource::RecallTypes, seldom, &[rows!("/recalltypes" chart::recall_type)]),
+    Stream::seldom(Resource::PatientRecalls, seldom, &[rows!("/recalls" chart::recall)]),
+    Stream::seldom(
+        Resource::PaymentTypes,
+        seldom,
+        &[rows!("/definitions" ledger::payment_type, query: |_, _| requests::definitions(requests::PAYMENT_TYPES))],
+    ),
+    Stream::seldom(
+        Resource::AdjustmentTypes,
+        seldom,
+        &[
+            rows!("/definitions" ledger::adjustment_type, query: |_, _| requests::definitions(requests::ADJUSTMENT_TYPES)),
+        ],
+    ),
+    Stream::since(Resource::Charges, never, &[rows!("/procedurelogs" ledger::charge, since: CHANGED)])
+        .reporting_deletions(),
+    Stream::since(
+        Resource::Payments,
+        by_patient,
+        &[rows!("/payments" ledger::payment, since: ENTERED, rows: LOOKED_UP)],
+    ),
+    Stream::since(
+        Resource::Adjustments,
+        by_patient,
+        &[several!("/patients/Simple" ledger::adjustments, since: CHANGED, rows: LOOKED_UP)],
+    ),
+    Stream::since(
+        Resource::GuarantorBalances,
+        by_patient,
+        &[rows!("/patients/Simple" ledger::balance, since: CHANGED, rows: LOOKED_UP)],
+    ),
 ];
 
-const fn read_whole(resource: Resource) -> Stream<Client> {
-    Stream::own((resource, false, Deletions::ByAbsence), page)
+/// The field with the id of the rows that are mapped so.
+const fn key_of<T: Row>(_: fn(&Client, T) -> Mapped) -> &'static str {
+    T::KEY
 }
 
-const fn by_changes(resource: Resource) -> Stream<Client> {
-    Stream::own((resource, true, Deletions::ByAbsence), page)
+/// Whatever is wrong about a row that is several records concerns all of them.
+fn parts<T: Row>(client: &Client, row: Result<T, String>, map: fn(&Client, T) -> Mapped) -> Mapped {
+    row.map_err(Trouble::from).and_then(|row| map(client, row)).map_err(Trouble::of_part)
 }
 
-const fn reported(resource: Resource) -> Stream<Client> {
-    Stream::own((resource, true, Deletions::Reported), page)
+fn seldom(client: &Client) -> Whole {
+    Whole::After(client.settings.whole_pass_minutes)
 }
 
-fn page(client: &Client, resource: Resource, cursor: Option<&str>, limit: u32) -> Result<Page, Fault> {
-    let feed = of(resource).ok_or_else(|| Fault::unsupported("this adapter does not read such records"))?;
-    feed.pull(client, cursor, limit)
+fn by_patient(client: &Client) -> Whole {
+    Whole::After(client.settings.by_patient_minutes)
 }
 
-/// Of all clinics: they share their patients.
-const PATIENTS: List =
-    List { since: Some(Since::Time("DateTStamp")), ..plain("/patients/Simple", "PatNum", map::patient) };
-const PROCEDURES: List =
-    List { since: Some(Since::Time("DateTStamp")), ..plain("/procedurelogs", "ProcNum", chart::procedure) };
-
-/// None for what is not read.
-fn of(resource: Resource) -> Option<Feed> {
-    use Resource::*;
-    let (parts, whole): (&'static [Part], fn(&Settings) -> Whole) = match resource {
-        Providers => (const { &[Part::Rows(plain("/providers", "ProvNum", map::provider))] }, always),
-        AppointmentTypes => {
-            (const { &[Part::Rows(plain("/appointmenttypes", "AppointmentTypeNum", map::appointment_type))] }, always)
-        }
-        Operatories => (
-            const {
-                &[Part::Rows(List {
-                    query: requests::of_clinic,
-                    ..plain("/operatories", "OperatoryNum", map::operatory)
-                })]
-            },
-            always,
-        ),
-        Patients => (const { &[Part::Rows(PATIENTS)] }, seldom),
-        WorkingHours => (const { &[Part::Days(hours::working_hours)] }, always),
-        Appointments => (
-            const {
-                &[
-                    Part::Rows(List {
-                        since: Some(Since::Time("DateTStamp")),
-                        query: requests::appointments,
-                        ..plain("/appointments", "AptNum", map::appointment)
-                    }),
-                    Part::Days(hours::blockouts),
-                ]
-            },
-            seldom,
-        ),
-        FeeSchedules => (const { &[Part::Rows(plain("/feescheds", "FeeSchedNum", ledger::fee_schedule))] }, seldom),
-        InsurancePlans => (const { &[Part::Rows(plain("/insplans", "PlanNum", ledger::insurance_plan))] }, seldom),
-        Coverages => (
-            const {
-                &[Part::Rows(List {
-                    since: Some(Since::Time("SecDateTEdit")),
-                    record: None,
-                    rows: LOOKED_UP,
-                    ..plain("/inssubs", "InsSubNum", ledger::coverages)
-                })]
-            },
-            by_patient,
-        ),
-        HistoryItems => (
-            const {
-                &[
-                    Part::Rows(items(chart::ALLERGY, plain("/allergydefs", "AllergyDefNum", chart::allergy_def))),
-                    Part::Rows(items(chart::CONDITION, plain("/diseasedefs", "DiseaseDefNum", chart::disease_def))),
-                    Part::Rows(items(chart::MEDICATION, plain("/medications", "MedicationNum", chart::medication))),
-                ]
-            },
-            seldom,
-        ),
-        PatientHistoryItems => (
-            const {
-                &[
-                    Part::Rows(items(chart::CONDITION, plain("/diseases", "DiseaseNum", chart::disease))),
-                    Part::Rows(List {
-                        record: None,
-                        rows: LOOKED_UP_TWICE,
-                        show: chart::allergies_and_medications,
-                        ..PATIENTS
-                    }),
-                ]
-            },
-            by_patient,
-        ),
-        CommunicationLogs => (
-            const {
-                &[Part::Rows(List {
-                    since: Some(Since::Time("DateTStamp")),
-                    query: requests::commlogs,
-                    ..plain("/commlogs", "CommlogNum", chart::commlog)
-                })]
-            },
-            never,
-        ),
-        ProcedureCodeCategories => (
-            const {
-                &[Part::Rows(List {
-                    query: requests::code_categories,
-                    ..plain("/definitions", "DefNum", chart::code_category)
-                })]
-            },
-            seldom,
-        ),
-        ProcedureCodes => (
-            const {
-                &[Part::Rows(List {
-                    since: Some(Since::Time("DateTStamp")),
-                    ..plain("/procedurecodes", "CodeNum", chart::procedure_code)
-                })]
-            },
-            seldom,
-        ),
-        Fees => (const { &[Part::Rows(plain("/fees", "FeeNum", ledger::fee))] }, by_patient),
-        Procedures => (const { &[Part::Rows(PROCEDURES)] }, never),
-        TreatmentPlans => (
-            const {
-                &[Part::Rows(List {
-                    since: Some(Since::Time("SecDateTEdit")),
-                    rows: LOOKED_UP,
-                    ..plain("/treatplans", "TreatPlanNum", chart::treatment_plan)
-                })]
-            },
-            by_patient,
-        ),
-        RecallTypes => (const { &[Part::Rows(plain("/recalltypes", "RecallTypeNum", chart::recall_type))] }, seldom),
-        PatientRecalls => (const { &[Part::Rows(plain("/recalls", "RecallNum", chart::recall))] }, seldom),
-        PaymentTypes => (
-            const {
-                &[Part::Rows(List {
-                    query: requests::payment_types,
-                    ..plain("/definitions", "DefNum", ledger::payment_type)
-                })]
-            },
-            seldom,
-        ),
-        AdjustmentTypes => (
-            const {
-                &[Part::Rows(List {
-                    query: requests::adjustment_types,
-                    ..plain("/definitions", "DefNum", ledger::adjustment_type)
-                })]
-            },
-            seldom,
-        ),
-        Charges => (const { &[Part::Rows(List { show: ledger::charge, ..PROCEDURES })] }, never),
-        Payments => (
-            const {
-                &[Part::Rows(List {
-                    since: Some(Since::Date("DateEntry")),
-                    rows: LOOKED_UP,
-                    ..plain("/payments", "PayNum", ledger::payment)
-                })]
-            },
-            by_patient,
-        ),
-        Adjustments => (
-            const { &[Part::Rows(List { record: None, rows: LOOKED_UP, show: ledger::adjustments, ..PATIENTS })] },
-            by_patient,
-        ),
-        GuarantorBalances => {
-            (const { &[Part::Rows(List { rows: LOOKED_UP, show: ledger::balance, ..PATIENTS })] }, by_patient)
-        }
-        _ => return None,
-    };
-    Some(Feed { parts, whole })
-}
-
-const fn plain(
-    path: &'static str,
-    id: &'static str,
-    show: fn(&Client, serde_json::Value) -> Result<crate::lists::Shown, crate::lists::Trouble>,
-) -> List {
-    List { path, id, since: None, query: requests::nothing, record: Some(""), rows: ALL, show }
-}
-
-/// Records of one of several tables.
-const fn items(before: &'static str, list: List) -> List {
-    List { record: Some(before), ..list }
-}
-
-fn always(_: &Settings) -> Whole {
-    Whole::Always
-}
-
-fn seldom(settings: &Settings) -> Whole {
-    Whole::After(settings.whole_minutes)
-}
-
-fn by_patient(settings: &Settings) -> Whole {
-    Whole::After(settings.by_patient_minutes)
-}
-
-fn never(_: &Settings) -> Whole {
+fn never(_: &Client) -> Whole {
     Whole::Never
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn what_is_said_of_deltas_is_so() {
-        for stream in STREAMS {
-            assert_eq!(stream.ability().delta, of(stream.resource).unwrap().delta(), "{:?}", stream.resource);
-        }
-    }
 }

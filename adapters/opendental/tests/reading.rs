@@ -4,9 +4,10 @@
 use std::{cell::RefCell, rc::Rc};
 
 use adapter_sdk::{
-    Adapter, Fault, Page, Record, Resource,
+    Adapter, Fault, Page, PullAbility, Record, Resource,
     http::{Header, Request, Response},
-    records::ExtraValue,
+    records::{ExtraValue, IntervalUnit},
+    tables::Tables,
     testing::Host,
     time::instant_of,
 };
@@ -336,4 +337,48 @@ fn a_method_the_keys_are_not_for_is_told_from_keys_that_are_wrong() {
     }
     let gone = client(410, "This method is deprecated.", true).run(|| pull(Resource::Fees, None, 5));
     assert!(matches!(&gone, Err(Fault::Unsupported(why)) if why.starts_with("GET fees: ")), "{gone:?}");
+}
+
+/// What is said of deltas is so: one that asks for everything would be none.
+#[test]
+fn a_delta_asks_for_what_changed() {
+    let (host, asked) = client(|_| Some(json!([])));
+    host.run(|| {
+        for stream in OpenDental::STREAMS {
+            let PullAbility { resource, delta, .. } = stream.ability();
+            let mut page = pull(resource, None, 500).unwrap();
+            while !page.last {
+                page = pull(resource, Some(&page.cursor), 500).unwrap();
+            }
+            asked.borrow_mut().clear();
+            pull(resource, Some(&page.cursor), 500).unwrap();
+            let names = ["DateTStamp=", "SecDateTEdit=", "DateEntry="];
+            let since = asked.borrow().iter().any(|path| names.iter().any(|name| path.contains(name)));
+            // The list of conditions comes first, and is asked for as a whole.
+            assert_eq!(since, delta && resource != Resource::PatientHistoryItems, "{resource:?}");
+        }
+    });
+}
+
+#[test]
+fn intervals_of_recalls_have_one_unit() {
+    for (text, expected) in [
+        ("6m1d", Some((6, IntervalUnit::Month))),
+        ("1y", Some((1, IntervalUnit::Year))),
+        ("1y6m20d", Some((18, IntervalUnit::Month))),
+        ("0y0m3w0d", Some((3, IntervalUnit::Week))),
+        ("10d", Some((10, IntervalUnit::Day))),
+        ("", None),
+        ("soon", None),
+        ("0d", None),
+        ("999y11m", None),
+    ] {
+        let (host, _) = client(move |_| Some(json!([{"RecallTypeNum": 1, "DefaultInterval": text}])));
+        let page = host.run(|| pull(Resource::RecallTypes, None, 500)).unwrap();
+        let shown = page.records.first().map(|record| match record {
+            Record::RecallType(kind) => (kind.interval_number, kind.interval_unit),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(shown, expected, "{text}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use adapter_sdk::{
     AppointmentChange, Fault, Receipt, Resource,
-    http::{self, Response},
+    http::{self, Call, Response},
     json, pass,
     streams::{Ask, Changes},
     warn,
@@ -34,7 +34,7 @@ impl Sandbox {
     }
 
     pub fn read(&self, path: &str) -> Result<Response, Fault> {
-        judged(http::get(path).send_any()?, true)
+        http::get(path).send_judged(faults::of_answer)
     }
 
     /// Of any write: the EHR knows it by its key.
@@ -50,11 +50,11 @@ impl Sandbox {
     }
 
     pub fn post(&self, name: &str, body: &Value) -> Result<Receipt, Fault> {
-        written(http::post(format!("/v1/{name}")).json(body)?.send_any()?)
+        written(http::post(format!("/v1/{name}")).json(body)?)
     }
 
     pub fn patch(&self, name: &str, id: &str, body: &Value) -> Result<Receipt, Fault> {
-        written(http::patch(requests::record(name, id)).json(body)?.send_any()?)
+        written(http::patch(requests::record(name, id)).json(body)?)
     }
 
     pub fn change(&self, change: &AppointmentChange, body: &Value) -> Result<Receipt, Fault> {
@@ -65,11 +65,7 @@ impl Sandbox {
     pub fn cancel(&self, key: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
         let id = &change.appointment.id;
         let body = requests::cancel(key, &change.appointment, change.reason.as_deref());
-        let answer = http::patch(requests::record("appointments", id)).json(&body)?.send_any()?;
-        if answer.status == 422 && faults::code(&answer).as_deref() == Some("cancelled") {
-            return Ok(Receipt { id: id.clone(), version: None });
-        }
-        written(answer)
+        gone(http::patch(requests::record("appointments", id)).json(&body)?, (422, "cancelled"), id)
     }
 
     /// A new row: the record as the contract has it.
@@ -84,11 +80,17 @@ impl Sandbox {
 
     /// What staff have deleted already is as gone as it was to be.
     pub fn delete(&self, name: &str, key: &str, id: &str) -> Result<Receipt, Fault> {
-        let answer = http::delete(requests::record(name, id)).json(&requests::keyed(key))?.send_any()?;
-        if answer.status == 404 && faults::code(&answer).as_deref() == Some("not_found") {
-            return Ok(Receipt { id: id.to_owned(), version: None });
-        }
-        written(answer)
+        gone(http::delete(requests::record(name, id)).json(&requests::keyed(key))?, (404, "not_found"), id)
+    }
+}
+
+/// The EHR's own word for what is so already is as good as having made it so.
+fn gone(call: Call, already: (u16, &str), id: &str) -> Result<Receipt, Fault> {
+    let answer = call.send_any()?;
+    match answer.status {
+        200..=299 => answer.written_json().map(receipt),
+        status if faults::code(&answer).as_deref() == Some(already.1) && status == already.0 => Ok(Receipt::of(id)),
+        _ => Err(faults::of_answer(&answer, false)),
     }
 }
 
@@ -100,15 +102,8 @@ fn row(key: &str, record: &impl Serialize) -> Result<Value, Fault> {
     Ok(requests::row(key, fields))
 }
 
-fn judged(answer: Response, reads: bool) -> Result<Response, Fault> {
-    match answer.status {
-        200..=299 => Ok(answer),
-        _ => Err(faults::of_answer(&answer, reads)),
-    }
-}
-
-fn written(answer: Response) -> Result<Receipt, Fault> {
-    judged(answer, false)?.written_json().map(receipt)
+fn written(call: Call) -> Result<Receipt, Fault> {
+    call.send_judged(faults::of_answer)?.written_json().map(receipt)
 }
 
 fn receipt(written: Written) -> Receipt {

@@ -48,8 +48,7 @@ const REFUSALS: [(&str, &str); 18] = [
 /// The EHR's word for it, in a sentence where we know one. Its `message` may name the patient and is never passed on.
 fn reason(answer: &Response) -> String {
     let Some(code) = code(answer) else { return format!("the EHR answered {}", answer.status) };
-    let known = REFUSALS.iter().find(|(known, _)| *known == code).map(|(_, why)| (*why).to_owned());
-    known.unwrap_or_else(|| format!("the EHR refuses it: {}", redact::word(&code)))
+    redact::refusal(&code, &REFUSALS)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use adapter_sdk::{
 };
 
 pub use client::Sandbox;
-use map::{filed, typed};
+use map::filed;
 use responses::About;
 
 adapter_sdk::export_adapter!(Sandbox);
@@ -53,12 +53,12 @@ fn needs(kind: WriteKind) -> &'static [&'static str] {
 
 impl Tables for Sandbox {
     const STREAMS: &'static [Stream<Sandbox>] = &[
-        stream(Resource::Providers, typed::<responses::Provider>),
-        stream(Resource::AppointmentTypes, typed::<responses::AppointmentType>),
-        stream(Resource::Operatories, typed::<responses::Operatory>),
-        stream(Resource::Patients, typed::<responses::Patient>),
-        stream(Resource::WorkingHours, typed::<responses::Hours>),
-        stream(Resource::Appointments, typed::<responses::Appointment>),
+        stream(Resource::Providers, map::provider),
+        stream(Resource::AppointmentTypes, map::appointment_type),
+        stream(Resource::Operatories, map::operatory),
+        stream(Resource::Patients, map::patient),
+        stream(Resource::WorkingHours, map::hours),
+        stream(Resource::Appointments, map::appointment),
         stream(Resource::AppointmentDescriptors, filed),
         stream(Resource::FeeSchedules, filed),
         stream(Resource::InsurancePlans, filed),

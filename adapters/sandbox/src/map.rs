@@ -1,30 +1,108 @@
 //! The dialect's records as the contract's.
 
 use adapter_sdk::{
-    PatientField, Record, Resource, json,
-    records::{self, ExtraValue, Gender, HourKind, Recurrence, RecurrenceUnit, Weekday},
-    streams::Mapped,
+    PatientField, Resource,
+    fields::Names,
+    json,
+    records::{Gender, HourKind, RecurrenceUnit, Weekday},
+    streams::{Mapped, shown},
     time::instant_of,
 };
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::client::Sandbox;
-use crate::responses::{Address, Appointment, AppointmentType, Day, Hours, Operatory, Patient, Provider, Status, Unit};
+use crate::{
+    client::Sandbox,
+    requests::GENDERS,
+    responses::{APPOINTMENT, APPOINTMENT_TYPE, HOURS, OPERATORY, PATIENT, PROVIDER, RECURRENCE, STATUSES},
+};
 
 /// serde's own words may quote a value.
 const UNREADABLE: &str = "a field is missing or not as expected";
+const CONTRADICTS: &str = "it contradicts itself";
 
-/// A row of the dialect's own.
-pub fn typed<T: Own + DeserializeOwned>(_: &Sandbox, _: Resource, row: Value) -> Mapped {
-    let row: T = serde_json::from_value(row).map_err(|_| UNREADABLE)?;
-    Ok(row.mapped().ok_or("it contradicts itself")?.into())
+/// A row under the contract's names.
+fn own(names: Names, row: &Value) -> Result<Value, &'static str> {
+    names.all_ours(row).map_err(|_| UNREADABLE)
+}
+
+/// A text, where there is one.
+fn text<'a>(own: &'a Value, name: &str) -> Result<Option<&'a str>, &'static str> {
+    let value = &own[name];
+    if value.is_null() { Ok(None) } else { value.as_str().map(Some).ok_or(UNREADABLE) }
+}
+
+fn version(own: &Value) -> Result<String, &'static str> {
+    own["version"].as_u64().map(|version| version.to_string()).ok_or(UNREADABLE)
+}
+
+pub fn patient(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
+    let mut own = own(PATIENT, &row)?;
+    own["gender"] = json!(text(&own, "gender")?.map(|letter| GENDERS.meaning(letter).unwrap_or(Gender::Other)));
+    own["extra"] = json!([["version", version(&own)?]]);
+    filed(ehr, resource, own)
+}
+
+pub fn provider(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
+    let mut own = own(PROVIDER, &row)?;
+    let name = |part: &str| own[part].as_str().unwrap_or_default();
+    let title = text(&own, "title")?.map(|title| format!("{} {}, {title}", name("first_name"), name("last_name")));
+    own["display_name"] = json!(title);
+    filed(ehr, resource, own)
+}
+
+pub fn operatory(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
+    filed(ehr, resource, own(OPERATORY, &row)?)
+}
+
+pub fn appointment_type(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
+    filed(ehr, resource, own(APPOINTMENT_TYPE, &row)?)
+}
+
+pub fn hours(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
+    let mut own = own(HOURS, &row)?;
+    let days = own.get("days").map_or(Some(Vec::new()), |days| {
+        days.as_array()?.iter().map(|day| Weekday::of(day.as_str()?)).collect::<Option<Vec<_>>>()
+    });
+    let days = days.ok_or(UNREADABLE)?;
+    // Exactly one of the three says when.
+    let said = [!days.is_empty(), !own["specific_date"].is_null(), !own["recurrence"].is_null()];
+    if !own["recurrence"].is_null() {
+        let mut every = self::own(RECURRENCE, &own["recurrence"])?;
+        every["unit"] = json!(text(&every, "unit")?.and_then(RecurrenceUnit::of));
+        own["recurrence"] = every;
+    }
+    let block = own["block"].as_bool().ok_or(UNREADABLE)?;
+    own["kind"] = json!(if block { HourKind::SchedulableBlock } else { HourKind::WorkingHour });
+    own["days"] = json!(days);
+    let mapped = filed(ehr, resource, own)?;
+    if said.into_iter().filter(|said| *said).count() == 1 { Ok(mapped) } else { Err(CONTRADICTS.into()) }
+}
+
+pub fn appointment(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
+    let mut own = own(APPOINTMENT, &row)?;
+    for name in ["start", "end"] {
+        own[name] = json!(instant_of(own[name].as_str().ok_or(UNREADABLE)?));
+    }
+    for name in ["checkin_at", "checked_out_at"] {
+        own[name] = json!(text(&own, name)?.and_then(instant_of));
+    }
+    let status = own["status"].as_str().filter(|status| STATUSES.contains(status)).ok_or(UNREADABLE)?.to_owned();
+    own["confirmed"] = ["confirmed", "arrived", "done"].contains(&status.as_str()).into();
+    (own["cancelled"], own["patient_missed"]) = ((status == "cancelled").into(), (status == "missed").into());
+    own["version"] = version(&own)?.into();
+    if let Some(reason) = text(&own, "reason")? {
+        own["extra"] = json!([["reason", reason]]);
+    }
+    match (own["start"].as_i64(), own["end"].as_i64()) {
+        (Some(start), Some(end)) if start < end => filed(ehr, resource, own),
+        _ => Err(CONTRADICTS.into()),
+    }
 }
 
 /// Everything else has the contract's names and fields.
 pub fn filed(_: &Sandbox, resource: Resource, row: Value) -> Mapped {
     let fields = serde_json::from_value(row).map_err(|_| UNREADABLE)?;
-    Ok(json::record(resource, fields).map_err(|_| UNREADABLE)?.into())
+    shown(json::record(resource, fields).map_err(|_| UNREADABLE)?)
 }
 
 /// The dialect's name of a patient's field. Names of people are needed anyhow.
@@ -44,174 +122,4 @@ pub fn field(name: &str) -> Option<PatientField> {
         "language" => PatientField::PreferredLanguage,
         _ => return None,
     })
-}
-
-/// None where the EHR shows something that cannot be such a record.
-pub trait Own {
-    fn mapped(self) -> Option<Record>;
-}
-
-impl Own for Patient {
-    fn mapped(self) -> Option<Record> {
-        Some(Record::Patient(records::Patient {
-            id: self.id,
-            first_name: self.first_name,
-            middle_name: self.middle_name,
-            last_name: self.last_name,
-            date_of_birth: self.born,
-            gender: self.gender.as_deref().map(gender),
-            email: self.email,
-            cell_phone: self.cell,
-            home_phone: self.home,
-            work_phone: self.work,
-            address: self.address.map(address),
-            guarantor: self.guarantor,
-            provider: self.provider,
-            chart_id: self.chart,
-            preferred_language: self.language,
-            inactive: self.inactive,
-            new_patient: self.new,
-            unsubscribed_sms: self.no_texts,
-            unsubscribed_email: self.no_emails,
-            extra: vec![ExtraValue::new("version", self.version.to_string())],
-            ..records::Patient::default()
-        }))
-    }
-}
-
-impl Own for Provider {
-    fn mapped(self) -> Option<Record> {
-        let title = self.title.map(|title| format!("{} {}, {title}", self.first_name, self.last_name));
-        Some(Record::Provider(records::Provider {
-            id: self.id,
-            first_name: self.first_name,
-            last_name: self.last_name,
-            display_name: title,
-            email: self.email,
-            npi: self.npi,
-            specialty_code: self.specialty,
-            inactive: self.retired,
-            ..records::Provider::default()
-        }))
-    }
-}
-
-impl Own for Operatory {
-    fn mapped(self) -> Option<Record> {
-        Some(Record::Operatory(records::Operatory {
-            id: self.id,
-            name: self.name,
-            active: self.in_use,
-            bookable_online: self.web_booking,
-            appointment_types: self.types,
-            ..records::Operatory::default()
-        }))
-    }
-}
-
-impl Own for AppointmentType {
-    fn mapped(self) -> Option<Record> {
-        Some(Record::AppointmentType(records::AppointmentType {
-            id: self.id,
-            name: self.name,
-            minutes: self.minutes,
-            bookable_online: self.web_booking,
-            ..records::AppointmentType::default()
-        }))
-    }
-}
-
-impl Own for Hours {
-    fn mapped(self) -> Option<Record> {
-        // Exactly one of the three says when.
-        if usize::from(!self.days.is_empty()) + usize::from(self.date.is_some()) + usize::from(self.every.is_some())
-            != 1
-        {
-            return None;
-        }
-        let every = self.every.map(|e| Recurrence { number: e.number, unit: unit(e.unit), reference: e.from });
-        Some(Record::WorkingHour(records::WorkingHour {
-            id: self.id,
-            provider: self.provider,
-            operatory: self.operatory,
-            begin_time: self.begin,
-            end_time: self.end,
-            days: self.days.into_iter().map(weekday).collect(),
-            specific_date: self.date,
-            recurrence: every,
-            kind: if self.block { HourKind::SchedulableBlock } else { HourKind::WorkingHour },
-            appointment_types: self.types,
-            label: self.label,
-            active: self.active,
-            extra: Vec::new(),
-        }))
-    }
-}
-
-impl Own for Appointment {
-    fn mapped(self) -> Option<Record> {
-        let (start, end) = (instant_of(&self.start)?, instant_of(&self.end)?);
-        if end <= start {
-            return None;
-        }
-        Some(Record::Appointment(records::Appointment {
-            id: self.id,
-            patient: self.patient,
-            provider: self.provider,
-            operatory: self.operatory,
-            appointment_type: self.kind,
-            start,
-            end,
-            note: self.note,
-            unavailable: self.blocked,
-            cancelled: self.status == Status::Cancelled,
-            confirmed: matches!(self.status, Status::Confirmed | Status::Arrived | Status::Done),
-            patient_confirmed: self.patient_confirmed,
-            patient_missed: self.status == Status::Missed,
-            checkin_at: self.arrived_at.as_deref().and_then(instant_of),
-            checked_out_at: self.left_at.as_deref().and_then(instant_of),
-            write_key: self.write_key,
-            version: Some(self.version.to_string()),
-            extra: self.reason.map(|reason| ExtraValue::new("reason", reason)).into_iter().collect(),
-        }))
-    }
-}
-
-fn address(a: Address) -> records::Address {
-    records::Address {
-        line1: a.street,
-        line2: a.street2,
-        city: a.city,
-        region: a.state,
-        postal_code: a.zip,
-        country: a.country,
-    }
-}
-
-fn gender(letter: &str) -> Gender {
-    match letter {
-        "F" => Gender::Female,
-        "M" => Gender::Male,
-        _ => Gender::Other,
-    }
-}
-
-fn weekday(day: Day) -> Weekday {
-    match day {
-        Day::Mon => Weekday::Monday,
-        Day::Tue => Weekday::Tuesday,
-        Day::Wed => Weekday::Wednesday,
-        Day::Thu => Weekday::Thursday,
-        Day::Fri => Weekday::Friday,
-        Day::Sat => Weekday::Saturday,
-        Day::Sun => Weekday::Sunday,
-    }
-}
-
-fn unit(unit: Unit) -> RecurrenceUnit {
-    match unit {
-        Unit::Day => RecurrenceUnit::Day,
-        Unit::Week => RecurrenceUnit::Week,
-        Unit::Month => RecurrenceUnit::Month,
-    }
 }

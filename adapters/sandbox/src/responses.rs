@@ -1,5 +1,6 @@
 //! The dialect's answers.
 
+use adapter_sdk::fields::Names;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -38,141 +39,26 @@ pub struct Written {
     pub version: Option<u64>,
 }
 
-#[derive(Debug, Deserialize)]
-pub struct Patient {
-    pub id: String,
-    pub version: u64,
-    pub first_name: String,
-    pub middle_name: Option<String>,
-    pub last_name: String,
-    pub born: Option<String>,
-    pub gender: Option<String>,
-    pub email: Option<String>,
-    pub cell: Option<String>,
-    pub home: Option<String>,
-    pub work: Option<String>,
-    pub address: Option<Address>,
-    pub guarantor: Option<String>,
-    pub provider: Option<String>,
-    pub chart: Option<String>,
-    pub language: Option<String>,
-    pub inactive: bool,
-    pub new: bool,
-    pub no_texts: bool,
-    pub no_emails: bool,
-}
+/// The dialect's records, under the contract's names.
+pub const PATIENT: Names = Names(
+    "id version first_name middle_name? last_name date_of_birth=born? gender? email? cell_phone=cell? home_phone=home? work_phone=work? \
+     address/line1=address/street? address/line2=address/street2? address/city? address/region=address/state? \
+     address/postal_code=address/zip? address/country? guarantor? provider? chart_id=chart? preferred_language=language? inactive \
+     new_patient=new unsubscribed_sms=no_texts unsubscribed_email=no_emails",
+);
+pub const PROVIDER: Names =
+    Names("id first_name last_name title? email? npi? specialty_code=specialty? inactive=retired");
+pub const OPERATORY: Names = Names("id name active=in_use bookable_online=web_booking appointment_types=types");
+pub const APPOINTMENT_TYPE: Names = Names("id name minutes bookable_online=web_booking");
+pub const HOURS: Names = Names(
+    "id provider operatory? begin_time=begin end_time=end days? specific_date=date? recurrence=every? block appointment_types=types \
+     label? active",
+);
+pub const RECURRENCE: Names = Names("number unit reference=from");
+pub const APPOINTMENT: Names = Names(
+    "id version patient? provider? operatory? appointment_type=type? start end note? status reason? unavailable=blocked \
+     patient_confirmed checkin_at=arrived_at? checked_out_at=left_at? write_key?",
+);
 
-#[derive(Debug, Deserialize)]
-pub struct Address {
-    pub street: Option<String>,
-    pub street2: Option<String>,
-    pub city: Option<String>,
-    pub state: Option<String>,
-    pub zip: Option<String>,
-    pub country: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Provider {
-    pub id: String,
-    pub first_name: String,
-    pub last_name: String,
-    pub title: Option<String>,
-    pub email: Option<String>,
-    pub npi: Option<String>,
-    pub specialty: Option<String>,
-    pub retired: bool,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Operatory {
-    pub id: String,
-    pub name: String,
-    pub in_use: bool,
-    pub web_booking: bool,
-    pub types: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct AppointmentType {
-    pub id: String,
-    pub name: String,
-    pub minutes: u32,
-    pub web_booking: bool,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Hours {
-    pub id: String,
-    pub provider: String,
-    pub operatory: Option<String>,
-    pub begin: String,
-    pub end: String,
-    #[serde(default)]
-    pub days: Vec<Day>,
-    pub date: Option<String>,
-    pub every: Option<Every>,
-    pub block: bool,
-    pub types: Vec<String>,
-    pub label: Option<String>,
-    pub active: bool,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Day {
-    Mon,
-    Tue,
-    Wed,
-    Thu,
-    Fri,
-    Sat,
-    Sun,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Every {
-    pub number: u32,
-    pub unit: Unit,
-    pub from: String,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    Day,
-    Week,
-    Month,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Appointment {
-    pub id: String,
-    pub version: u64,
-    pub patient: Option<String>,
-    pub provider: Option<String>,
-    pub operatory: Option<String>,
-    #[serde(rename = "type")]
-    pub kind: Option<String>,
-    pub start: String,
-    pub end: String,
-    pub note: Option<String>,
-    pub status: Status,
-    pub reason: Option<String>,
-    pub blocked: bool,
-    pub patient_confirmed: bool,
-    pub arrived_at: Option<String>,
-    pub left_at: Option<String>,
-    pub write_key: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    Scheduled,
-    Confirmed,
-    Arrived,
-    Done,
-    Missed,
-    Cancelled,
-}
+/// How an appointment stands.
+pub const STATUSES: [&str; 6] = ["scheduled", "confirmed", "arrived", "done", "missed", "cancelled"];

@@ -21,6 +21,33 @@
 //   * additional type attribute "practice-sync:ehr/types@1.0.0/operatory" = "#[derive(Default)]"
 //   * additional type attribute "practice-sync:ehr/types@1.0.0/appointment-type" = "#[derive(Default)]"
 //   * additional type attribute "practice-sync:ehr/types@1.0.0/appointment" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/money" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/appointment-descriptor" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/working-hour" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/insurance-plan" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/patient-alert" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/conversation" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/form-schema" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/form-response" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/procedure-code" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/procedure-code-category" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/procedure" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/treatment-plan" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/clinical-note" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/patient-recall" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/document" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/document-type" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/fee-schedule" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/fee" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/payment-type" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/adjustment-type" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/charge" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/payment" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/adjustment" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/claim-amounts" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/claim" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/payment-plan" = "#[derive(Default)]"
+//   * additional type attribute "practice-sync:ehr/types@1.0.0/balance" = "#[derive(Default)]"
 //   * additional type attribute "practice-sync:ehr/ehr@1.0.0/description" = "#[derive(Default)]"
 //   * additional type attribute "practice-sync:ehr/ehr@1.0.0/page" = "#[derive(Default)]"
 //   * default-bindings-module: "adapter_sdk::bindings"
@@ -657,6 +684,7 @@ f.debug_struct("ExtraValue").field("name", &self.name).field("value", &self.valu
 pub type Extra = _rt::Vec::<ExtraValue>;
 /// An amount of money. Never binary floating point.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct Money {
 /// Up to 28 decimal digits with an optional sign and point, for example `-12.50`; neither exponent nor separators.
 pub amount: _rt::String,
@@ -877,6 +905,7 @@ f.debug_struct("AppointmentType").field("id", &self.id).field("name", &self.name
 }
 /// A descriptor an EHR attaches to appointments or types (procedure code, reason, colour).
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct AppointmentDescriptor {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1053,6 +1082,7 @@ _ => panic!("invalid enum discriminant"),
 
 /// When a provider sees patients. Exactly one of `days` (not empty), `specific-date` and `recurrence` applies.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct WorkingHour {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1135,6 +1165,7 @@ f.debug_struct("Appointment").field("id", &self.id).field("patient", &self.patie
 }
 /// An insurance plan.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct InsurancePlan {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1401,6 +1432,7 @@ f.debug_struct("PatientHistoryItem").field("id", &self.id).field("patient", &sel
 }
 /// An alert staff see with a patient.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct PatientAlert {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1558,6 +1590,7 @@ f.debug_struct("Message").field("from", &self.from).field("text", &self.text).fi
 }
 /// A conversation the EHR keeps.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct Conversation {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1577,6 +1610,7 @@ f.debug_struct("Conversation").field("id", &self.id).field("patient", &self.pati
 }
 /// A patient intake form.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct FormSchema {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1599,6 +1633,7 @@ f.debug_struct("FormSchema").field("id", &self.id).field("title", &self.title).f
 }
 /// A patient's answers to a form.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct FormResponse {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1621,6 +1656,7 @@ f.debug_struct("FormResponse").field("id", &self.id).field("patient", &self.pati
 }
 /// An entry of the billable procedure code catalogue.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct ProcedureCode {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1642,6 +1678,7 @@ f.debug_struct("ProcedureCode").field("id", &self.id).field("code", &self.code).
 }
 /// A group of procedure codes.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct ProcedureCodeCategory {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1698,6 +1735,7 @@ f.debug_tuple("ProcedureStatus::Other").field(e).finish()
 }
 /// A planned or performed procedure.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct Procedure {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1776,6 +1814,7 @@ f.debug_tuple("TreatmentPlanStatus::Other").field(e).finish()
 }
 /// A treatment plan.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct TreatmentPlan {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1797,6 +1836,7 @@ f.debug_struct("TreatmentPlan").field("id", &self.id).field("name", &self.name).
 }
 /// A clinical note.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct ClinicalNote {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1890,6 +1930,7 @@ f.debug_struct("RecallType").field("id", &self.id).field("name", &self.name).fie
 }
 /// A patient due for recall.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct PatientRecall {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1911,6 +1952,7 @@ f.debug_struct("PatientRecall").field("id", &self.id).field("patient", &self.pat
 }
 /// Metadata of a document kept in the EHR.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct Document {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1934,6 +1976,7 @@ f.debug_struct("Document").field("id", &self.id).field("patient", &self.patient)
 }
 /// A kind of document.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct DocumentType {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1951,6 +1994,7 @@ f.debug_struct("DocumentType").field("id", &self.id).field("name", &self.name).f
 }
 /// A list of fees.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct FeeSchedule {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1968,6 +2012,7 @@ f.debug_struct("FeeSchedule").field("id", &self.id).field("name", &self.name).fi
 }
 /// The fee of one procedure code in a fee schedule.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct Fee {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -1989,6 +2034,7 @@ f.debug_struct("Fee").field("id", &self.id).field("fee-schedule", &self.fee_sche
 }
 /// A kind of payment.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct PaymentType {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -2051,6 +2097,7 @@ _ => panic!("invalid enum discriminant"),
 
 /// A kind of adjustment.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct AdjustmentType {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -2083,6 +2130,7 @@ f.debug_struct("Split").field("id", &self.id).field("amount", &self.amount).fini
 }
 /// A charge on the ledger.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct Charge {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -2112,6 +2160,7 @@ f.debug_struct("Charge").field("id", &self.id).field("patient", &self.patient).f
 }
 /// A payment on the ledger.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct Payment {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -2153,6 +2202,7 @@ f.debug_struct("Payment").field("id", &self.id).field("patient", &self.patient).
 }
 /// An adjustment on the ledger.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct Adjustment {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -2190,6 +2240,7 @@ f.debug_struct("Adjustment").field("id", &self.id).field("patient", &self.patien
 }
 /// What a claim says of one charge, or in total.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct ClaimAmounts {
 /// The charge; none in a total.
 pub charge: ::core::option::Option<ForeignId>,
@@ -2247,6 +2298,7 @@ f.debug_tuple("ClaimStatus::Other").field(e).finish()
 }
 /// An insurance claim.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct Claim {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -2284,6 +2336,7 @@ f.debug_struct("Claim").field("id", &self.id).field("patient", &self.patient).fi
 }
 /// A plan of payments.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct PaymentPlan {
 /// Identifier in the EHR.
 pub id: ForeignId,
@@ -2307,6 +2360,7 @@ f.debug_struct("PaymentPlan").field("id", &self.id).field("patient", &self.patie
 }
 /// A balance by age in days: of a guarantor, or an insurance's estimate for a patient.
 #[derive(Clone, PartialEq, serde::Deserialize, serde::Serialize)]
+#[derive(Default)]
 pub struct Balance {
 /// Identifier in the EHR.
 pub id: ForeignId,

@@ -1,10 +1,14 @@
-//! What a change of a patient is about: only that is written, since staff may have changed the rest.
+//! What a change of a patient is about: only that is written, since staff may have changed the rest. And whether a change of an appointment
+//! is written already.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::{PatientChange, PatientField, json, records::Patient};
+use crate::{
+    AppointmentChange, PatientChange, PatientField, json,
+    records::{Address, Appointment, Patient},
+};
 
 impl PatientChange {
     /// The patient to write, made of the one the EHR has now. An address is changed line by line: staff may have changed another line.
@@ -21,6 +25,51 @@ impl PatientChange {
     pub fn fields(&self, form: impl Fn(&Patient) -> Map<String, Value>) -> Map<String, Value> {
         let wanted = form(&self.patient);
         self.before.as_ref().map_or_else(|| wanted.clone(), |before| differing(&form(before), &wanted))
+    }
+}
+
+impl Patient {
+    /// With nothing where a text is blank: cleared is cleared, however it is said. Id and names are texts all the same.
+    ///
+    /// ```
+    /// use adapter_sdk::records::{Address, Patient};
+    ///
+    /// let blank = |text: &str| Some(text.to_owned());
+    /// let address = Some(Address { city: blank(""), ..Address::default() });
+    /// let said = Patient { last_name: "Ash".into(), email: blank(" "), address, ..Patient::default() };
+    /// assert_eq!(said.known(), Patient { email: None, address: None, ..said });
+    /// ```
+    pub fn known(&self) -> Patient {
+        let mut value = serde_json::to_value(self).expect("a record is an object");
+        json::forget_blanks(&mut value);
+        for (name, text) in [("id", &self.id), ("first_name", &self.first_name), ("last_name", &self.last_name)] {
+            value[name] = text.as_str().into();
+        }
+        let known: Patient = serde_json::from_value(value).expect("fields of a patient make a patient");
+        Patient { address: known.address.and_then(Address::known), ..known }
+    }
+}
+
+/// A change of an appointment carries no key: it is written where the appointment is as it was to be.
+impl AppointmentChange {
+    /// Whether it stands at this time, and in this place and with this provider where they are named.
+    pub fn stands(&self, held: &Appointment) -> bool {
+        let wanted = &self.appointment;
+        held.start == wanted.start
+            && held.end == wanted.end
+            && (wanted.operatory.is_none() || wanted.operatory == held.operatory)
+            && (wanted.provider.is_none() || wanted.provider == held.provider)
+            && !AppointmentChange::is_off(held)
+    }
+
+    /// Whether the patient came, at this time where one is named.
+    pub fn has_arrived(&self, held: &Appointment) -> bool {
+        held.checkin_at.is_some_and(|at| self.appointment.checkin_at.is_none_or(|wanted| wanted == at))
+    }
+
+    /// It takes up its place no more.
+    pub fn is_off(held: &Appointment) -> bool {
+        held.cancelled || held.patient_missed
     }
 }
 
@@ -71,7 +120,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::records::Address;
 
     fn patient(email: Option<&str>, phone: &str) -> Patient {
         Patient { email: email.map(str::to_owned), cell_phone: Some(phone.to_owned()), ..Patient::default() }
@@ -139,5 +187,22 @@ mod tests {
         let change = PatientChange { patient: patient(None, "1"), before };
         assert_eq!(change.fields(form), Map::from_iter([("mail".to_owned(), Value::Null)]));
         assert!(PatientChange { patient: patient(Some("old@mail.example"), "1"), ..change }.fields(form).is_empty());
+    }
+
+    #[test]
+    fn a_change_of_an_appointment_is_written_where_it_is_so() {
+        let held = Appointment { start: 5, end: 9, operatory: Some("1".into()), ..Appointment::default() };
+        let moved = |wanted: Appointment| AppointmentChange { appointment: wanted, reason: None }.stands(&held);
+        assert!(moved(held.clone()) && moved(Appointment { operatory: None, ..held.clone() }));
+        assert!(!moved(Appointment { end: 8, ..held.clone() }));
+        assert!(!moved(Appointment { provider: Some("2".into()), ..held.clone() }));
+        let off = Appointment { patient_missed: true, ..held.clone() };
+        assert!(!AppointmentChange { appointment: held.clone(), reason: None }.stands(&off));
+        let came = |at: Option<i64>, wanted: Option<i64>| {
+            let change = Appointment { checkin_at: wanted, ..held.clone() };
+            let held = Appointment { checkin_at: at, ..held.clone() };
+            AppointmentChange { appointment: change, reason: None }.has_arrived(&held)
+        };
+        assert!(came(Some(4), None) && came(Some(4), Some(4)) && !came(Some(4), Some(5)) && !came(None, None));
     }
 }

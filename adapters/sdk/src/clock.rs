@@ -1,7 +1,7 @@
 //! Time and the location's zone. The sandbox has no other clock: `std::time` panics inside it.
 
 pub use crate::bindings::practice_sync::ehr::clock::Local;
-use crate::records::Instant;
+use crate::{records::Instant, time};
 
 /// The present, in seconds since 1970-01-01T00:00:00Z.
 pub fn now() -> Instant {
@@ -26,4 +26,72 @@ pub fn to_local(at: Instant) -> Local {
     return crate::bindings::practice_sync::ehr::clock::to_local(at);
     #[cfg(not(target_arch = "wasm32"))]
     crate::testing::to_local(at)
+}
+
+/// The first moment at which the location's clocks show `YYYY-MM-DDTHH:MM:SS`. A time that they leap over in spring is what they show an
+/// hour later. None for other text.
+///
+/// ```
+/// use adapter_sdk::{clock, testing::Host, time::instant_of};
+///
+/// let chicago = Host::new().offset_seconds(-6 * 3_600);
+/// chicago.run(|| assert_eq!(clock::first_instant("2026-12-01T08:00:00"), instant_of("2026-12-01T14:00:00Z")));
+/// ```
+pub fn first_instant(local: &str) -> Option<Instant> {
+    let first = |local: &str| to_instant(local).first().copied();
+    first(local).or_else(|| {
+        let later = time::instant_of(&format!("{local}Z"))? + 3_600;
+        first(time::instant_text(later).trim_end_matches('Z'))
+    })
+}
+
+/// The location's clocks show this time twice, and this is the second: written without its zone, it would be read as the first.
+pub fn is_repeated(at: Instant) -> bool {
+    first_instant(&to_local(at).text) != Some(at)
+}
+
+/// The date the location's clocks show: `2026-12-01`.
+pub fn date(at: Instant) -> String {
+    to_local(at).text.chars().take(10).collect()
+}
+
+/// The date the location's clocks show now.
+pub fn today() -> String {
+    date(now())
+}
+
+/// The earliest local time that was written since `since`, now that it is `now`: clocks put back in between showed earlier times again.
+pub fn earliest_since(since: Instant, now: Instant) -> String {
+    let then = to_local(since);
+    earlier(&then.text, i64::from(then.offset - to_local(now).offset))
+}
+
+/// A local time, by as much earlier as clocks were put back since.
+fn earlier(local: &str, back: i64) -> String {
+    let shown = time::instant_of(&format!("{local}Z")).map(|shown| time::instant_text(shown - back.max(0)));
+    shown.as_deref().unwrap_or(local).trim_end_matches('Z').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Host;
+
+    #[test]
+    fn local_times_and_dates() {
+        Host::new().offset_seconds(-5 * 3_600).run(|| {
+            assert_eq!(first_instant("2026-12-01T09:00:00"), Some(1_796_133_600));
+            assert_eq!(first_instant("12/1/2026 9:00:00 AM"), None);
+            assert_eq!(date(1_796_133_600 - 10 * 3_600), "2026-11-30");
+            assert!(!is_repeated(1_796_133_600));
+            assert_eq!(earliest_since(1_796_133_600, 1_796_133_900), "2026-12-01T09:00:00");
+        });
+    }
+
+    #[test]
+    fn what_was_written_before_clocks_were_put_back_is_not_missed() {
+        assert_eq!(earlier("2026-11-01T01:50:00", 3_600), "2026-11-01T00:50:00");
+        assert_eq!(earlier("2026-03-08T01:50:00", -3_600), "2026-03-08T01:50:00");
+        assert_eq!(earlier("2026-11-01T00:10:00", 3_600), "2026-10-31T23:10:00");
+    }
 }

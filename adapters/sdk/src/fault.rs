@@ -18,6 +18,11 @@ impl Fault {
         Fault::Unknown(reason.into())
     }
 
+    /// Nothing tells whether it was done. A request that `reads` is made again, a write is looked up first.
+    pub fn lost(reason: impl Into<String>, reads: bool) -> Fault {
+        if reads { Fault::retry_later(reason, None) } else { Fault::unknown(reason) }
+    }
+
     /// The credentials were not accepted.
     pub fn unauthorized(reason: impl Into<String>) -> Fault {
         Fault::Unauthorized(reason.into())

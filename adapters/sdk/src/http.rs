@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Serialize, de::DeserializeOwned};
 
 pub use crate::bindings::practice_sync::ehr::http::{Error, Header, Method, Request, Response};
-use crate::{Fault, clock, time};
+use crate::{Fault, clock, gate, records::Instant, time};
 
 /// Sends one request as it is. The deadline is the call's.
 pub fn request(request: &Request) -> Result<Response, Error> {
@@ -60,12 +60,13 @@ pub fn post_json<T: DeserializeOwned>(path: impl Into<String>, body: &impl Seria
 pub struct Call {
     request: Request,
     reads: bool,
+    gated: bool,
 }
 
 impl Call {
     fn new(method: Method, path: impl Into<String>, reads: bool) -> Call {
         let headers = vec![Header::new("accept", "application/json")];
-        Call { request: Request { method, path: path.into(), headers, body: None }, reads }
+        Call { request: Request { method, path: path.into(), headers, body: None }, reads, gated: false }
     }
 
     /// Sets a header, instead of an earlier one of that name.
@@ -87,25 +88,62 @@ impl Call {
         Ok(self.body("application/json", body))
     }
 
+    /// The body as a form.
+    pub fn form<N: AsRef<str>, V: AsRef<str>>(self, fields: &[(N, V)]) -> Call {
+        self.body("application/x-www-form-urlencoded", form(fields))
+    }
+
     /// Says that this request changes nothing in the EHR, whatever its method: a search by POST.
     pub fn reading(mut self) -> Call {
         self.reads = true;
         self
     }
 
+    /// Inside the session of a staff member logged in at a workstation, see [`gate`].
+    pub fn through_gate(mut self) -> Call {
+        self.gated = true;
+        self
+    }
+
+    /// It changes nothing in the EHR.
+    pub fn reads(&self) -> bool {
+        self.reads
+    }
+
     /// Sends it; an answer of any status. Only a missing answer is a fault.
     pub fn send_any(self) -> Result<Response, Fault> {
-        request(&self.request).map_err(|error| fault_of_error(error, self.reads))
+        match self.gated {
+            true => gate::send(&self.request).map_err(|error| gate::fault_of_error(error, self.reads)),
+            false => request(&self.request).map_err(|error| fault_of_error(error, self.reads)),
+        }
     }
 
     /// Sends it; an answer with a status of 200 to 299. Every other status is a fault, see [`fault_of_status`].
     pub fn send(self) -> Result<Response, Fault> {
+        self.send_judged(fault_of_status)
+    }
+
+    /// Sends it; an answer with a status of 200 to 299. What every other status means is for `fault` to say, which is told whether the
+    /// request reads: for an EHR with words of its own, that leaves the rest to [`fault_of_status`].
+    ///
+    /// ```
+    /// use adapter_sdk::{Fault, http::{self, Response, fault_of_status}, redact};
+    ///
+    /// fn fault(answer: &Response, reads: bool) -> Fault {
+    ///     match answer.status {
+    ///         409 => Fault::rejected(redact::refusal("overlap", &[("overlap", "the operatory is occupied at that time")])),
+    ///         _ => fault_of_status(answer, reads),
+    ///     }
+    /// }
+    ///
+    /// fn book(body: &str) -> Result<Response, Fault> {
+    ///     http::post("/appointments").json(&body)?.send_judged(fault)
+    /// }
+    /// ```
+    pub fn send_judged(self, fault: impl FnOnce(&Response, bool) -> Fault) -> Result<Response, Fault> {
         let reads = self.reads;
         let answer = self.send_any()?;
-        match answer.status {
-            200..=299 => Ok(answer),
-            _ => Err(fault_of_status(&answer, reads)),
-        }
+        if answer.is_success() { Ok(answer) } else { Err(fault(&answer, reads)) }
     }
 }
 
@@ -148,9 +186,19 @@ impl fmt::Display for Method {
 }
 
 impl Response {
+    /// A status of 200 to 299.
+    pub fn is_success(&self) -> bool {
+        (200..=299).contains(&self.status)
+    }
+
     /// The first value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|held| held.name.eq_ignore_ascii_case(name)).map(|held| held.value.as_str())
+    }
+
+    /// What the EHR's clock shows, where the answer says it.
+    pub fn now(&self) -> Option<Instant> {
+        self.header("date").and_then(time::http_date)
     }
 
     /// The body of an answer to a read. An answer that cannot be understood is worth another attempt.
@@ -179,8 +227,7 @@ impl Response {
 pub fn fault_of_error(error: Error, reads: bool) -> Fault {
     match error {
         Error::NotSent(why) => Fault::retry_later(why, None),
-        Error::NoAnswer(why) if reads => Fault::retry_later(why, None),
-        Error::NoAnswer(why) => Fault::unknown(why),
+        Error::NoAnswer(why) => Fault::lost(why, reads),
         Error::Refused(why) => Fault::rejected(why),
     }
 }
@@ -211,6 +258,16 @@ pub fn retry_after(answer: &Response) -> Option<u32> {
     })
 }
 
+/// Names and values as a query or the body of a form.
+///
+/// ```
+/// assert_eq!(adapter_sdk::http::form(&[("name", "Zoë & Ash"), ("limit", "5")]), "name=Zo%C3%AB%20%26%20Ash&limit=5");
+/// ```
+pub fn form<'a, N: AsRef<str> + 'a, V: AsRef<str> + 'a>(pairs: impl IntoIterator<Item = &'a (N, V)>) -> String {
+    let pairs = pairs.into_iter().map(|(name, value)| format!("{}={}", encode(name.as_ref()), encode(value.as_ref())));
+    pairs.collect::<Vec<_>>().join("&")
+}
+
 /// Percent-encodes a value for a path segment or a query.
 pub fn encode(value: &str) -> String {
     let mut encoded = String::with_capacity(value.len());
@@ -221,4 +278,24 @@ pub fn encode(value: &str) -> String {
         }
     }
     encoded
+}
+
+/// The inverse of [`encode`]; what was not encoded stays as it is.
+///
+/// ```
+/// use adapter_sdk::http::{decode, encode};
+///
+/// assert_eq!(decode(&encode("a b/ü|?")), "a b/ü|?");
+/// assert_eq!(decode("100% of 5%2"), "100% of 5%2");
+/// ```
+pub fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let (mut decoded, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while let Some(byte) = bytes.get(at) {
+        let pair = text.get(at + 1..at + 3).filter(|_| *byte == b'%');
+        let escaped = pair.and_then(|pair| u8::from_str_radix(pair, 16).ok());
+        decoded.push(escaped.unwrap_or(*byte));
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
 }

@@ -2,10 +2,15 @@
 //! "2026-12-01", "amount": {"amount": "12.50", "currency": "USD"}}`. Instants are numbers; words are in snake case, and one that a list with `other` does not
 //! have is that.
 
-use serde::Serialize;
+use std::fmt::Display;
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, Error as _},
+};
 use serde_json::{Map, Value, json};
 
-use crate::{Record, Resource, records};
+use crate::{Record, Resource, records, time};
 
 /// Lists of the contract's records: absent in JSON means empty.
 const LISTS: [&str; 10] = [
@@ -48,6 +53,11 @@ macro_rules! records {
             Ok(match resource {
                 $(Resource::$resource => Record::$case(serde_json::from_value::<records::$record>(fields)?),)*
             })
+        }
+
+        /// The id of a record in the EHR.
+        pub fn id(record: &Record) -> &str {
+            match record { $(Record::$case(record) => &record.id,)* }
         }
     };
 }
@@ -109,6 +119,102 @@ fn forget_unknown(fields: &mut Map<String, Value>) {
         }
         _ => true,
     });
+}
+
+/// A row of the EHR's as what it should be; or why it is not, without a word of the row, which serde's own message would quote.
+///
+/// ```
+/// use adapter_sdk::json;
+///
+/// #[derive(Debug, PartialEq, serde::Deserialize)]
+/// struct Room { name: String }
+///
+/// assert_eq!(json::typed::<Room>(serde_json::json!({})), Err("missing field `name`".to_owned()));
+/// assert_eq!(json::typed::<Room>(serde_json::json!({"name": 7})), Err("a field is not as documented".to_owned()));
+/// ```
+pub fn typed<T: DeserializeOwned>(row: Value) -> Result<T, String> {
+    serde_json::from_value(row).map_err(|e| {
+        let said = e.to_string();
+        if said.starts_with("missing field") { said } else { "a field is not as documented".into() }
+    })
+}
+
+/// An object of those of the fields that are not null: for an EHR that would take a field away.
+///
+/// ```
+/// use adapter_sdk::json;
+/// use serde_json::{Value, json};
+///
+/// let (email, phone) = (Some("a@b.example".to_owned()), Some(" ".to_owned()));
+/// let body = json::object([("email", json::text(&email)), ("phone", json::text(&phone)), ("born", Value::Null)]);
+/// assert_eq!(Value::Object(body), json!({"email": "a@b.example"}));
+/// ```
+pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
+    let known = fields.into_iter().filter(|(_, value)| !value.is_null());
+    known.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// For `#[serde(deserialize_with = "json::words")]`: a list of words of the contract, such as `mon` and `tue`.
+///
+/// ```
+/// use adapter_sdk::{json, records::Weekday};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Hours {
+///     #[serde(default, deserialize_with = "json::words")]
+///     days: Vec<Weekday>,
+/// }
+///
+/// let hours: Hours = json::typed(serde_json::json!({"days": ["mon", "sun"]})).expect("two days");
+/// assert_eq!(hours.days, [Weekday::Monday, Weekday::Sunday]);
+/// assert!(json::typed::<Hours>(serde_json::json!({"days": ["someday"]})).is_err());
+/// ```
+pub fn words<'de, D: Deserializer<'de>, T: TryFrom<String, Error: Display>>(from: D) -> Result<Vec<T>, D::Error> {
+    let words = Vec::<String>::deserialize(from)?.into_iter();
+    words.map(|word| T::try_from(word).map_err(D::Error::custom)).collect()
+}
+
+/// The same of one word.
+pub fn word<'de, D: Deserializer<'de>, T: TryFrom<String, Error: Display>>(from: D) -> Result<T, D::Error> {
+    T::try_from(String::deserialize(from)?).map_err(D::Error::custom)
+}
+
+/// Times that are texts with a zone become instants in place, as a record has them; null stays. An error says that one is no time.
+///
+/// ```
+/// let mut row = serde_json::json!({"start": "2026-12-01T09:00:00-05:00", "left": null});
+/// assert!(adapter_sdk::json::instants(&mut row, &["start", "left"]).is_ok());
+/// assert_eq!(row, serde_json::json!({"start": 1_796_133_600, "left": null}));
+/// assert!(adapter_sdk::json::instants(&mut serde_json::json!({"start": "soon"}), &["start"]).is_err());
+/// ```
+pub fn instants(row: &mut Value, names: &[&str]) -> Result<(), &'static str> {
+    for name in names {
+        let at = &mut row[*name];
+        if !at.is_null() {
+            *at = at.as_str().and_then(time::instant_of).ok_or("a time is none")?.into();
+        }
+    }
+    Ok(())
+}
+
+/// A text; null where there is none, or a blank one.
+pub fn text(text: &Option<String>) -> Value {
+    text.as_deref().filter(|text| !text.trim().is_empty()).map_or(Value::Null, Value::from)
+}
+
+/// What is blank is nothing: null, in objects within, too.
+///
+/// ```
+/// let mut form = serde_json::json!({"email": " ", "address": {"city": "", "zip": "60601"}});
+/// adapter_sdk::json::forget_blanks(&mut form);
+/// assert_eq!(form, serde_json::json!({"email": null, "address": {"city": null, "zip": "60601"}}));
+/// ```
+pub fn forget_blanks(value: &mut Value) {
+    match value {
+        Value::String(text) if text.trim().is_empty() => *value = Value::Null,
+        Value::Object(fields) => fields.values_mut().for_each(forget_blanks),
+        _ => (),
+    }
 }
 
 /// The contract's name of a resource in snake case, `insurance_plans`.

@@ -2,8 +2,13 @@
 //! [`clock`], [`config`] and [`log`] for everything outside the sandbox.
 //!
 //! Above that stand layers, each of which can be left out: [`tables::Tables`] is an adapter by tables of what can be read ([`streams`])
-//! and written ([`writes`]), with the cursors of [`pass`]; [`settings`] are typed; [`json`] makes records of an EHR's JSON; [`redact`]
-//! takes patient data out of an EHR's words.
+//! and written ([`writes`]), with the cursors of [`pass`] and the page rules of [`pages`]; [`settings`] are typed; [`json`] makes records of
+//! an EHR's JSON, and [`fields`] tables of its names; [`redact`] takes patient data out of an EHR's words; [`notes`] keeps write keys
+//! where an EHR has no field for them; [`session`] judges what comes through the [`gate`]; [`money`], [`time`], [`clock`], [`language`] and
+//! [`vocabulary`] have the rules for what EHRs write in ways of their own.
+//!
+//! And beside them what more than one EHR needs: [`spans`] looks whether a time is taken, [`steps`] judges writes of several steps,
+//! [`limits`] says what the host refuses in a record, [`mark`] tells versions apart.
 //!
 //! ```
 //! use adapter_sdk::{Adapter, Description, Fault, Hosting, Page, Receipt, Resource, Write, http};
@@ -42,21 +47,32 @@ mod change;
 pub mod clock;
 pub mod config;
 mod fault;
+pub mod fields;
 pub mod gate;
 pub mod http;
 pub mod json;
+pub mod language;
+pub mod limits;
 pub mod log;
+pub mod mark;
+pub mod money;
+pub mod notes;
+pub mod pages;
 #[cfg(target_arch = "wasm32")]
 mod panics;
 pub mod pass;
 pub mod records;
 pub mod redact;
+pub mod session;
 pub mod settings;
+pub mod spans;
+pub mod steps;
 pub mod streams;
 pub mod tables;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 pub mod time;
+pub mod vocabulary;
 mod words;
 pub mod writes;
 
@@ -95,6 +111,13 @@ impl SkippedRecord {
     /// A record that is there and cannot be read.
     pub fn new(id: impl Into<String>, reason: impl Into<String>) -> SkippedRecord {
         SkippedRecord { id: id.into(), reason: reason.into() }
+    }
+}
+
+impl Receipt {
+    /// Of a record of which the EHR names no version.
+    pub fn of(id: impl ToString) -> Receipt {
+        Receipt { id: id.to_string(), version: None }
     }
 }
 

@@ -12,6 +12,8 @@ use crate::{Fault, records::Instant};
 
 /// Transactions take time: a delta reaches back so many seconds before the pass before it began.
 const OVERLAP: Instant = 300;
+/// The same where nothing told the EHR's time: clocks differ by less, even where the location's zone is wrong.
+const MARGIN: Instant = 86_400;
 
 /// When a pass shows everything again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,30 +26,44 @@ pub enum Whole {
     Never,
 }
 
-/// The state of a pull by time; as JSON the engine's cursor. `At` is a place within the pass.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The state of a pull by time; as JSON the engine's cursor. `At` is a place within the pass; without one the pass goes on from its
+/// beginning.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pass<At> {
     /// This pass shows what changed since, by the EHR's clock; none: everything.
     pub since: Option<Instant>,
-    /// When this pass began, by the EHR's clock; none: it is about to.
+    /// When this pass began, by the EHR's clock, or by ours where nothing told it; none: it is about to.
     pub started: Option<Instant>,
+    /// What the EHR's clock showed then, where something told it.
+    #[serde(default)]
+    pub told: Option<Instant>,
     /// When the last whole pass began, by ours.
     pub whole_at: Instant,
     /// Where the next page begins.
+    #[serde(default)]
     pub at: At,
     /// Something of this pass could not be read or named: what it does not show is not gone.
     #[serde(default)]
     pub left_out: bool,
+    /// Records may have been missed: the next pass begins where this one did.
+    #[serde(default)]
+    pub missed: bool,
+    /// What stands for the records of lists that every pass shows to the end: of this pass so far, and of the pass before.
+    #[serde(default)]
+    pub ids: u64,
+    /// See [`ids`](Self::ids).
+    #[serde(default)]
+    pub ids_before: u64,
 }
 
 impl<At: Default + Serialize + DeserializeOwned> Pass<At> {
-    fn new(since: Option<Instant>, whole_at: Instant) -> Pass<At> {
-        Pass { since, started: None, whole_at, at: At::default(), left_out: false }
+    fn whole(now: Instant) -> Pass<At> {
+        Pass { whole_at: now, ..Pass::default() }
     }
 
     /// The pass that a cursor goes on with; without one a first, whole pass. `now`: our clock.
     pub fn of(cursor: Option<&str>, now: Instant, whole: Whole) -> Result<Pass<At>, Fault> {
-        let Some(text) = cursor else { return Ok(Pass::new(None, now)) };
+        let Some(text) = cursor else { return Ok(Pass::whole(now)) };
         let pass: Pass<At> = serde_json::from_str(text).map_err(|_| foreign())?;
         let due = pass.since.is_none()
             || match whole {
@@ -55,7 +71,7 @@ impl<At: Default + Serialize + DeserializeOwned> Pass<At> {
                 Whole::After(minutes) => now >= pass.whole_at + minutes * 60,
                 Whole::Never => false,
             };
-        Ok(if pass.started.is_none() && due { Pass::new(None, now) } else { pass })
+        Ok(if pass.started.is_none() && due { Pass { ids_before: pass.ids_before, ..Pass::whole(now) } } else { pass })
     }
 
     /// It shows every record.
@@ -68,13 +84,27 @@ impl<At: Default + Serialize + DeserializeOwned> Pass<At> {
         self.started.is_none()
     }
 
-    /// After a page: where the next one begins, none after the last. `now`: the EHR's clock, which counts on the first page.
-    pub fn after(self, next: Option<At>, now: Instant) -> Pass<At> {
-        let started = self.started.unwrap_or(now);
+    /// After a page: where the next one begins, none after the last. `told`: what the EHR's clock shows, which counts on the first page;
+    /// `now`: our clock.
+    pub fn after(self, next: Option<At>, told: Option<Instant>, now: Instant) -> Pass<At> {
+        let (started, told) = self.started.map_or((told.unwrap_or(now), told), |started| (started, self.told));
+        let pass = Pass { started: Some(started), told, ..self };
         match next {
-            Some(at) => Pass { started: Some(started), at, ..self },
-            None => Pass::new(Some(started - OVERLAP), self.whole_at),
+            Some(at) => Pass { at, ..pass },
+            None => pass.finished(started),
         }
+    }
+
+    /// A delta that told no time moves nothing ahead: an EHR whose clock is slow would never be asked about the past again.
+    fn finished(self, started: Instant) -> Pass<At> {
+        let since = match self.told {
+            _ if self.missed => self.since,
+            Some(at) => Some(at - OVERLAP),
+            None => self.since.or(Some(started - MARGIN)),
+        };
+        // What went from a list that a delta shows to the end is told by absence alone.
+        let gone = !self.is_whole() && self.ids != self.ids_before;
+        Pass { since, whole_at: if gone { 0 } else { self.whole_at }, ids_before: self.ids, ..Pass::default() }
     }
 }
 
@@ -168,20 +198,60 @@ mod tests {
     const NOW: Instant = 1_000_000;
     const HOUR: Whole = Whole::After(60);
 
+    type ById = Pass<(usize, i64)>;
+
+    fn again(pass: &ById, now: Instant, whole: Whole) -> ById {
+        Pass::of(Some(&pass.to_string()), now, whole).unwrap()
+    }
+
+    fn first() -> ById {
+        Pass::of(None, NOW, HOUR).unwrap()
+    }
+
     #[test]
     fn a_whole_pass_is_followed_by_deltas_that_overlap() {
-        let again = |pass: &Pass<(usize, i64)>, now, whole| Pass::of(Some(&pass.to_string()), now, whole).unwrap();
-        let first: Pass<(usize, i64)> = Pass::of(None, NOW, HOUR).unwrap();
-        assert!(first.is_whole() && first.begins());
-        let middle = first.after(Some((1, 77)), NOW + 5);
+        assert!(first().is_whole() && first().begins());
+        let middle = first().after(Some((1, 77)), Some(NOW + 5), NOW);
         assert!(middle.is_whole() && !middle.begins() && again(&middle, NOW + 9_999, Whole::Always) == middle);
-        let done = middle.after(None, NOW + 60);
+        let done = middle.after(None, Some(NOW + 60), NOW);
         // The first page's time counts: what changed while the pass ran is shown again.
         assert_eq!((done.since, done.started, done.at), (Some(NOW + 5 - OVERLAP), None, (0, 0)));
         assert_eq!(again(&done, NOW + 3_599, HOUR), done);
         assert!(again(&done, NOW + 3_600, HOUR).is_whole());
         assert!(again(&done, NOW + 1, Whole::Always).is_whole());
         assert!(!again(&done, NOW + 1_000_000, Whole::Never).is_whole());
+    }
+
+    #[test]
+    fn a_pass_that_may_have_missed_something_is_done_again() {
+        let whole = Pass { missed: true, ..first().after(Some((1, 7)), Some(NOW), NOW) };
+        assert!(again(&whole.after(None, None, NOW), NOW, HOUR).is_whole());
+        let delta = ById { since: Some(7), started: Some(NOW), whole_at: NOW, missed: true, ..Pass::default() };
+        assert_eq!(delta.after(None, None, NOW).since, Some(7));
+    }
+
+    /// An empty page has no row that tells the time: our own clock may be ahead of the EHR's.
+    #[test]
+    fn a_pass_that_told_no_time_moves_nothing_ahead() {
+        let silent = first().after(None, None, NOW);
+        assert_eq!(silent.since, Some(NOW - MARGIN));
+        assert_eq!(silent.clone().after(None, None, NOW + 60).since, silent.since);
+    }
+
+    #[test]
+    fn what_went_from_a_list_that_is_shown_to_the_end_makes_the_next_pass_whole() {
+        let shown = |ids: u64, pass: &ById| Pass { ids, ..pass.clone() }.after(None, Some(NOW), NOW);
+        let whole = shown(5, &first());
+        assert_eq!((whole.ids_before, whole.whole_at), (5, NOW));
+        assert!(!again(&shown(5, &whole), NOW + 60, HOUR).is_whole());
+        assert!(again(&shown(4, &whole), NOW + 60, HOUR).is_whole());
+    }
+
+    /// Cursors outlive releases of an adapter: one that says no place begins its pass again.
+    #[test]
+    fn a_cursor_without_a_place_goes_on_from_the_beginning_of_its_pass() {
+        let held: ById = Pass::of(Some(r#"{"since":5,"started":null,"whole_at":1000000}"#), NOW, HOUR).unwrap();
+        assert_eq!((held.since, held.at), (Some(5), (0, 0)));
     }
 
     #[test]

@@ -9,6 +9,17 @@ impl ExtraValue {
     }
 }
 
+/// What of these an EHR says beyond a record's fields.
+///
+/// ```
+/// use adapter_sdk::records::{ExtraValue, extra};
+///
+/// assert_eq!(extra([("status", Some("open".to_owned())), ("reason", None)]), [ExtraValue::new("status", "open")]);
+/// ```
+pub fn extra<const N: usize>(pairs: [(&str, Option<String>); N]) -> Extra {
+    pairs.into_iter().filter_map(|(name, value)| Some(ExtraValue::new(name, value?))).collect()
+}
+
 /// As JSON: `["name", "value"]`.
 impl From<(String, String)> for ExtraValue {
     fn from((name, value): (String, String)) -> ExtraValue {
@@ -19,5 +30,46 @@ impl From<(String, String)> for ExtraValue {
 impl From<ExtraValue> for (String, String) {
     fn from(ExtraValue { name, value }: ExtraValue) -> (String, String) {
         (name, value)
+    }
+}
+
+/// What most hours are.
+impl Default for HourKind {
+    fn default() -> HourKind {
+        HourKind::WorkingHour
+    }
+}
+
+/// Nothing says which.
+impl Default for AdjustmentAction {
+    fn default() -> AdjustmentAction {
+        AdjustmentAction::Unknown
+    }
+}
+
+impl Patient {
+    /// Where to reach them by text message: their cell phone, or the one number that is known.
+    pub fn mobile(&self) -> Option<&String> {
+        self.cell_phone.as_ref().or(self.primary_phone.as_ref())
+    }
+}
+
+impl Address {
+    /// None where nothing of it is known.
+    pub fn known(self) -> Option<Address> {
+        (self != Address::default()).then_some(self)
+    }
+
+    /// Its lines as one text, for an EHR with one field for them.
+    ///
+    /// ```
+    /// use adapter_sdk::records::Address;
+    ///
+    /// let lines = |line2: Option<&str>| Address { line1: Some("1 Elm St".into()), line2: line2.map(Into::into), ..Address::default() };
+    /// assert_eq!((lines(None).street(", "), lines(Some("Apt 4")).street(", ")), ("1 Elm St".into(), "1 Elm St, Apt 4".into()));
+    /// ```
+    pub fn street(&self, between: &str) -> String {
+        let lines = [self.line1.as_deref(), self.line2.as_deref()];
+        lines.into_iter().flatten().collect::<Vec<_>>().join(between)
     }
 }

@@ -4,10 +4,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use crate::pages::{Ask, Listed, Overlap};
 use crate::{
-    Deletions, Fault, Page, PullAbility, Record, Resource, SkippedRecord, clock,
+    Deletions, Fault, Page, PullAbility, Record, Resource, SkippedRecord, clock, json, mark,
+    pages::id_of,
     pass::{self, Marks, Pass, Whole},
-    records::Instant,
     warn,
 };
 
@@ -38,6 +39,8 @@ pub type Map<C> = fn(&C, Resource, Value) -> Mapped;
 pub enum Shown {
     /// A record.
     Record(Box<Record>),
+    /// Several records, or none that is known of.
+    Records(Vec<Record>),
     /// What had this id is none any more.
     Gone(String),
     /// It is no such record, and never was.
@@ -49,12 +52,24 @@ pub enum Shown {
 pub enum Trouble {
     /// It cannot be read, and why, in words without patient data: it is left out.
     Row(String),
+    /// One of the several records it is cannot be read, so that no id names what is left out.
+    Part(String),
     /// Something that concerns more than this row: the page cannot be read.
     Fault(Fault),
 }
 
 /// A row as a record.
 pub type Mapped = Result<Shown, Trouble>;
+
+impl Trouble {
+    /// Of a row that is several records.
+    pub fn of_part(self) -> Trouble {
+        match self {
+            Trouble::Row(why) => Trouble::Part(why),
+            other => other,
+        }
+    }
+}
 
 impl From<&str> for Trouble {
     fn from(why: &str) -> Trouble {
@@ -80,6 +95,11 @@ impl From<Record> for Shown {
     }
 }
 
+/// A row that is this record.
+pub fn shown(record: Record) -> Mapped {
+    Ok(record.into())
+}
+
 /// How rows become records.
 pub struct Rows<C: 'static> {
     /// The field with a row's id, a text or a number.
@@ -89,7 +109,7 @@ pub struct Rows<C: 'static> {
 }
 
 /// What changed after a mark.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize)]
 pub struct Changes {
     /// New and changed rows.
     pub rows: Vec<Value>,
@@ -113,59 +133,14 @@ pub struct List<C: 'static> {
     pub rows: Rows<C>,
 }
 
-/// A page that is asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
-    /// Of this resource.
-    pub resource: Resource,
-    /// What changed since, by the EHR's clock; none: everything.
-    pub since: Option<Instant>,
-    /// Where the page begins: what [`Listed::next`] was before, none for the first.
-    pub at: Option<&'a str>,
-    /// Rows at most.
-    pub limit: u32,
-}
-
-/// A page of a list.
-#[derive(Debug, Default)]
-pub struct Listed {
-    /// Its rows.
-    pub rows: Vec<Value>,
-    /// Where the next page begins; none: this was the last.
-    pub next: Option<String>,
-    /// What the EHR's clock shows, where the answer says it.
-    pub now: Option<Instant>,
-    /// How many rows a whole pass over all lists of the resource shows, where the EHR says it. Its first page counts.
-    pub total: Option<u64>,
-}
-
-impl Ask<'_> {
-    /// Where the page begins, as a number: rows before it, or the id after which it goes on. 0 is the beginning.
-    pub fn number(&self) -> Result<u64, Fault> {
-        self.at.map_or(Ok(0), |at| at.parse().map_err(|_| pass::foreign()))
-    }
-}
-
-impl Listed {
-    /// Of a list in the order of its ids that is asked for what comes after one. What comes or goes meanwhile shifts nothing.
-    pub fn keyset(rows: Vec<Value>, asked: &Ask, id: &str) -> Listed {
-        let full = rows.len() >= asked.limit as usize;
-        let next = rows.last().filter(|_| full).and_then(|row| id_of(row, id));
-        Listed { rows, next, ..Listed::default() }
-    }
-
-    /// Of a list that is asked for rows from the so-many-th on. What is deleted meanwhile shifts the rest: read such a list whole.
-    pub fn offset(rows: Vec<Value>, asked: &Ask) -> Result<Listed, Fault> {
-        let next = (rows.len() >= asked.limit as usize).then_some(asked.number()? + rows.len() as u64);
-        Ok(Listed { rows, next: next.map(|next| next.to_string()), ..Listed::default() })
-    }
-}
-
 /// The place in a pass over lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Place {
     list: usize,
     at: Option<String>,
+    /// Records of the row there that were shown already.
+    #[serde(default)]
+    shown: usize,
 }
 
 impl<C> Stream<C> {
@@ -183,6 +158,16 @@ impl<C> Stream<C> {
     /// Of lists that can be asked for what changed since a time; `whole` says when everything is read again, for what was deleted.
     pub const fn since(resource: Resource, whole: fn(&C) -> Whole, lists: &'static [List<C>]) -> Stream<C> {
         Stream { resource, deletions: Deletions::ByAbsence, delta: true, rule: Rule::Lists(whole, lists) }
+    }
+
+    /// Of lists that are read whole now and then, and cannot be asked for what changed in between.
+    pub const fn seldom(resource: Resource, whole: fn(&C) -> Whole, lists: &'static [List<C>]) -> Stream<C> {
+        Stream { resource, deletions: Deletions::ByAbsence, delta: false, rule: Rule::Lists(whole, lists) }
+    }
+
+    /// The EHR says of each record that it is gone.
+    pub const fn reporting_deletions(self) -> Stream<C> {
+        Stream { deletions: Deletions::Reported, ..self }
     }
 
     /// Of few records that fit one page, such as those of settings.
@@ -207,16 +192,20 @@ impl<C> Stream<C> {
     pub fn pull(&self, ehr: &C, cursor: Option<&str>, limit: u32) -> Result<Page, Fault> {
         match &self.rule {
             Rule::Changes(list, rows) => {
-                let ask = Ask { resource: self.resource, since: None, at: None, limit: limit.max(1) };
+                let ask = Ask { resource: self.resource, started: None, since: None, at: None, limit: limit.max(1) };
                 changes(ehr, *list, rows, Marks::of(cursor)?, ask)
             }
             Rule::Lists(whole, lists) => {
-                let pass = Pass::of(cursor, clock::now(), if self.delta { whole(ehr) } else { Whole::Always })?;
+                let pass = Pass::of(cursor, clock::now(), whole(ehr))?;
+                if !self.delta && !pass.is_whole() && pass.begins() {
+                    // Not yet time to read everything again, and nothing less can be asked for.
+                    return Ok(Page { cursor: pass.to_string(), last: true, ..Page::default() });
+                }
                 page_of_lists(ehr, self.resource, lists, pass, limit.max(1))
             }
             Rule::OnePage(records) => {
                 let pass = Pass::<Place>::of(cursor, clock::now(), Whole::Always)?;
-                let cursor = pass.after(None, clock::now()).to_string();
+                let cursor = pass.after(None, None, clock::now()).to_string();
                 Ok(Page { records: records(ehr)?, cursor, last: true, whole: true, ..Page::default() })
             }
             Rule::Own(page) => page(ehr, self.resource, cursor, limit),
@@ -241,11 +230,14 @@ fn changes<C>(ehr: &C, list: ListChanges<C>, rows: &Rows<C>, mut at: Marks, ask:
         ..Page::default()
     };
     for row in changes.rows {
-        let whole = page.whole;
-        // The pass cannot be left with a hole in it: nothing would show this row again.
-        if let Some(why) = rows.put(ehr, (ask.resource, row), "", whole, &mut page)? {
+        let Read { records, gone, skipped, left_out } = rows.read(ehr, (ask.resource, row), "")?;
+        if let Some(why) = left_out {
+            // The pass cannot be left with a hole in it: nothing would show this row again.
             return Err(Fault::retry_later(why, None));
         }
+        page.records.extend(records);
+        page.skipped.extend(skipped);
+        page.deleted.extend(gone.filter(|_| !page.whole));
     }
     Ok(page)
 }
@@ -258,56 +250,76 @@ fn page_of_lists<C>(
     limit: u32,
 ) -> Result<Page, Fault> {
     let list = lists.get(pass.at.list).ok_or_else(pass::foreign)?;
-    let asked = Ask { resource, since: pass.since, at: pass.at.at.as_deref(), limit };
-    let listed = (list.page)(ehr, &asked)?;
+    let asked = Ask { resource, started: pass.started, since: pass.since, at: pass.at.at.as_deref(), limit };
+    let Listed { rows, next, now, total, after, shifted, entire } = (list.page)(ehr, &asked)?;
+    pass.missed |= shifted;
     let mut page = Page::default();
-    for row in listed.rows {
-        if let Some(why) = list.rows.put(ehr, (resource, row), list.prefix, pass.is_whole(), &mut page)? {
-            warn!("a row is left out: {why}");
+    let mut full = None;
+    for (n, row) in rows.into_iter().enumerate() {
+        let Read { records, gone, skipped, left_out } = list.rows.read(ehr, (resource, row), list.prefix)?;
+        if let Some(why) = left_out {
+            warn!("{} {why}", json::name(resource));
             pass.left_out = true;
         }
+        let seen = if n == 0 { pass.at.shown } else { 0 };
+        let here = if n == 0 { pass.at.at.clone() } else { after.get(n - 1).cloned() };
+        let room = (limit as usize).saturating_sub(page.records.len() + page.skipped.len());
+        let unseen = records.len().saturating_sub(seen) + skipped.iter().len();
+        // A row is shown on one page, unless it is more than a page has room for.
+        if unseen > room && (n == 0 || here.is_some()) {
+            let part = if page.records.is_empty() && page.skipped.is_empty() { room } else { 0 };
+            page.records.extend(records.into_iter().skip(seen).take(part));
+            full = Some(Place { list: pass.at.list, at: here, shown: if part > 0 { seen + part } else { 0 } });
+            break;
+        }
+        page.records.extend(records.into_iter().skip(seen));
+        page.skipped.extend(skipped);
+        // A whole pass tells what is gone by not showing it.
+        page.deleted.extend(gone.filter(|_| !pass.is_whole()));
     }
-    let next = match listed.next {
-        Some(at) => Some(Place { list: pass.at.list, at: Some(at) }),
-        None => Some(Place { list: pass.at.list + 1, at: None }).filter(|next| next.list < lists.len()),
-    };
+    let further = next.map(|at| Place { at: Some(at), list: pass.at.list, shown: 0 });
+    let other = Place { list: pass.at.list + 1, ..Place::default() };
+    let next = full.or(further).or(Some(other).filter(|other| other.list < lists.len()));
+    if entire {
+        // The sum over all records of a list tells whether they are still the same.
+        let mark = |record: &Record| mark::number(json::id(record).bytes());
+        pass.ids = page.records.iter().map(mark).fold(pass.ids, u64::wrapping_add);
+    }
     page.last = next.is_none();
-    page.whole = pass.is_whole() && !pass.left_out;
-    page.estimate = listed.total.filter(|_| pass.is_whole() && pass.begins());
-    page.cursor = pass.after(next, listed.now.unwrap_or_else(clock::now)).to_string();
+    page.whole = pass.is_whole() && !pass.left_out && !pass.missed;
+    page.estimate = total.filter(|_| pass.is_whole() && pass.begins());
+    page.cursor = pass.after(next, now, clock::now()).to_string();
     Ok(page)
 }
 
-impl<C> Rows<C> {
-    /// Puts what a row is into the page. Answers why it cannot be read, where it has no id to leave it out by.
-    fn put(
-        &self,
-        ehr: &C,
-        (resource, row): (Resource, Value),
-        prefix: &str,
-        whole: bool,
-        page: &mut Page,
-    ) -> Result<Option<String>, Fault> {
-        let id = id_of(&row, self.id);
-        match ((self.map)(ehr, resource, row), id) {
-            (Ok(Shown::Record(record)), _) => page.records.push(*record),
-            // A whole pass tells what is gone by not showing it.
-            (Ok(Shown::Gone(_)), _) if whole => {}
-            (Ok(Shown::Gone(id)), _) => page.deleted.push(id),
-            (Ok(Shown::Nothing), _) => {}
-            (Err(Trouble::Row(why)), Some(id)) => page.skipped.push(SkippedRecord::new(format!("{prefix}{id}"), why)),
-            (Err(Trouble::Row(why)), None) => return Ok(Some(why)),
-            (Err(Trouble::Fault(fault)), _) => return Err(fault),
-        }
-        Ok(None)
-    }
+/// What became of a row.
+#[derive(Default)]
+struct Read {
+    records: Vec<Record>,
+    gone: Option<String>,
+    skipped: Option<SkippedRecord>,
+    /// Why something of it cannot be read that has no id to leave it out by.
+    left_out: Option<String>,
 }
 
-fn id_of(row: &Value, field: &str) -> Option<String> {
-    match &row[field] {
-        Value::String(id) if !id.is_empty() => Some(id.clone()),
-        Value::Number(id) => Some(id.to_string()),
-        _ => None,
+impl<C> Rows<C> {
+    fn read(&self, ehr: &C, (resource, row): (Resource, Value), prefix: &str) -> Result<Read, Fault> {
+        let id = id_of(&row, self.id);
+        let nothing = Read::default();
+        Ok(match ((self.map)(ehr, resource, row), id) {
+            (Ok(Shown::Record(record)), _) => Read { records: vec![*record], ..nothing },
+            (Ok(Shown::Records(records)), _) => Read { records, ..nothing },
+            (Ok(Shown::Gone(id)), _) => Read { gone: Some(id), ..nothing },
+            (Ok(Shown::Nothing), _) => nothing,
+            (Err(Trouble::Row(why)), Some(id)) => {
+                Read { skipped: Some(SkippedRecord::new(format!("{prefix}{id}"), why)), ..nothing }
+            }
+            (Err(Trouble::Row(why)), None) => Read { left_out: Some(format!("row is left out: {why}")), ..nothing },
+            (Err(Trouble::Part(why)), id) => {
+                Read { left_out: Some(format!("of row {} are left out: {why}", id.unwrap_or_default())), ..nothing }
+            }
+            (Err(Trouble::Fault(fault)), _) => return Err(fault),
+        })
     }
 }
 
@@ -317,7 +329,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{records::Operatory, testing::Host};
+    use crate::{
+        records::{Instant, Operatory},
+        testing::Host,
+    };
 
     /// Rows by id, and the clock.
     struct Ehr(Vec<Value>, Instant);
@@ -397,6 +412,65 @@ mod tests {
         let ids = [&first, &second].map(|page| page.skipped[0].id.as_str());
         assert_eq!((ids, first.last, second.last), (["a-1", "b-1"], false, true));
         assert_eq!(Host::new().run(|| stream.pull(&ehr, Some("elsewhere"), 2)), Err(pass::foreign()));
+    }
+
+    /// Three rooms in each row.
+    fn rooms(_: &Ehr, _: Resource, row: Value) -> Mapped {
+        let room = |n| Record::Operatory(Operatory { id: format!("{}.{n}", row["id"]), ..Operatory::default() });
+        match row["name"].as_str() {
+            Some(_) => Ok(Shown::Records((1..=3).map(room).collect())),
+            None => Err(Trouble::from("it has no name").of_part()),
+        }
+    }
+
+    fn overlapping(ehr: &Ehr, asked: &Ask) -> Result<Listed, Fault> {
+        let from = asked.overlapping()?;
+        let rows: Vec<Value> = ehr.0.iter().skip(from.offset as usize).take(from.limit as usize).cloned().collect();
+        let full = rows.len() == from.limit as usize;
+        Ok(Listed { now: Some(ehr.1), ..Listed::overlapping(rows, asked, "id", full)? })
+    }
+
+    const IN_ROWS: &[List<Ehr>] = &[List { prefix: "", page: overlapping, rows: Rows { id: "id", map: rooms } }];
+
+    fn ids(page: &Page) -> Vec<&str> {
+        page.records.iter().map(json::id).collect()
+    }
+
+    #[test]
+    fn a_row_of_more_records_than_a_page_has_room_for_is_shown_on_several() {
+        let stream = Stream::whole(Resource::Operatories, IN_ROWS);
+        let ehr = Ehr(vec![json!({"id": 1, "name": "A"}), json!({"id": 5, "name": "B"})], 7_000);
+        let (mut pages, mut cursor) = (Vec::new(), None);
+        while pages.last().is_none_or(|page: &Page| !page.last) {
+            pages.push(pull(&stream, &ehr, cursor.as_deref()));
+            cursor = pages.last().map(|page| page.cursor.clone());
+        }
+        let shown: Vec<Vec<&str>> = pages.iter().map(ids).collect();
+        assert_eq!(shown, [vec!["1.1", "1.2"], vec!["1.3"], vec!["5.1", "5.2"], vec!["5.3"]]);
+        assert!(pages.iter().all(|page| page.whole));
+        // Nothing says which of a row's records cannot be read.
+        let page = pull(&stream, &Ehr(vec![json!({"id": 1})], 7_000), None);
+        assert!(page.records.is_empty() && page.skipped.is_empty() && page.last && !page.whole);
+    }
+
+    #[test]
+    fn a_row_that_goes_while_pages_are_read_hides_no_other() {
+        let row = |id: u64| json!({"id": id, "name": "A"});
+        let list = List { prefix: "", page: overlapping, rows: Rows { id: "id", map: room } };
+        let stream = Stream::since(Resource::Operatories, |_| Whole::After(60), Box::leak(Box::new([list])));
+        let first = pull(&stream, &Ehr((1..=4).map(row).collect(), 7_000), None);
+        let second = pull(&stream, &Ehr([1, 3, 4].map(row).to_vec(), 7_000), Some(&first.cursor));
+        assert_eq!((ids(&second), second.last, second.whole), (vec!["3", "4"], true, false));
+        let again = pull(&stream, &Ehr([1, 3, 4].map(row).to_vec(), 7_000), Some(&second.cursor));
+        assert!(again.whole && ids(&again) == ["1", "3"], "it is done again");
+    }
+
+    #[test]
+    fn what_cannot_be_asked_for_changes_is_not_read_before_its_time() {
+        let stream = Stream::seldom(Resource::Operatories, |_| Whole::After(60), ROOMS);
+        let first = pull(&stream, &Ehr(vec![json!({"id": 1, "name": "A"})], 7_000), None);
+        let next = pull(&stream, &Ehr(vec![json!({"id": 1, "name": "B"})], 7_000), Some(&first.cursor));
+        assert!(first.whole && next.last && !next.whole && next.records.is_empty() && next.cursor == first.cursor);
     }
 
     #[test]

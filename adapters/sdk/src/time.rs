@@ -1,4 +1,10 @@
-//! Instants and dates as text: `2026-12-01T14:00:00Z`, `2026-12-01`. Local times belong to [`crate::clock`].
+//! Instants and dates as text: `2026-12-01T14:00:00Z`, `2026-12-01`. Local times belong to [`crate::clock`]. There are those of the years
+//! 1 to 9999, which the contract knows.
+
+/// Whether it is of those years.
+pub fn is_instant(at: i64) -> bool {
+    (-62_135_596_800..=253_402_300_799).contains(&at)
+}
 
 /// `2026-12-01T14:00:00Z`.
 pub fn instant_text(at: i64) -> String {
@@ -21,7 +27,7 @@ pub fn instant_of(text: &str) -> Option<i64> {
         Some(fraction) => fraction.trim_start_matches(|c: char| c.is_ascii_digit()),
         None => rest,
     };
-    Some(days * 86_400 + hour * 3_600 + minute * 60 + second - offset_of(zone)?)
+    Some(days * 86_400 + hour * 3_600 + minute * 60 + second - offset_of(zone)?).filter(|at| is_instant(*at))
 }
 
 /// Seconds east of UTC.
@@ -59,8 +65,23 @@ pub fn date_text(days: i64) -> String {
 /// Days since 1970-01-01 of `YYYY-MM-DD`.
 pub fn date_of(text: &str) -> Option<i64> {
     let number = |from: usize, to: usize| text.get(from..to).filter(|t| digits(t))?.parse::<i64>().ok();
-    let days = days_of(number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let year = number(0, 4).filter(|year| *year > 0)?;
+    let days = days_of(year, number(5, 7)?, number(8, 10)?);
     (date_text(days) == text).then_some(days)
+}
+
+/// Whether it is `YYYY-MM-DD` of a day there is.
+pub fn is_date(text: &str) -> bool {
+    date_of(text).is_some()
+}
+
+/// So many days after a date; what is none stays as it is.
+///
+/// ```
+/// assert_eq!(adapter_sdk::time::plus_days("2026-12-31", 1), "2027-01-01");
+/// ```
+pub fn plus_days(date: &str, days: i64) -> String {
+    date_of(date).map_or_else(|| date.to_owned(), |start| date_text(start + days))
 }
 
 fn digits(text: &str) -> bool {
@@ -114,6 +135,8 @@ mod tests {
             "2026-11-20T22:15:42+5",
             "2026-11-20T22:15:42ä",
             "2026-11-20 22:15:42Z",
+            "0000-12-31T00:00:00Z",
+            "9999-12-31T23:59:59-05:00",
             "ä026-11-20T22:15:42Z",
         ] {
             assert_eq!(instant_of(bad), None, "{bad}");
@@ -133,7 +156,8 @@ mod tests {
         for days in (-700_000..2_000_000).step_by(37) {
             assert_eq!(date_of(&date_text(days)), Some(days));
         }
-        for bad in ["2023-02-29", "1969-10", "1969", "2026-1-01", ""] {
+        assert!(is_date("2024-02-29") && is_date("0001-01-01"));
+        for bad in ["2023-02-29", "1969-10", "1969", "2026-1-01", "0000-01-01", ""] {
             assert_eq!(date_of(bad), None, "{bad}");
         }
     }

@@ -1,15 +1,15 @@
-//! Words of the contract as an EHR's JSON or an adapter's own text has them: snake case, and `self` for the subscriber.
+//! Words of the contract as an EHR's JSON or an adapter's own text has them: snake case, `self` for the subscriber, and `mon` for a day.
 
 use crate::records::{
-    ClaimStatus, CommunicationDirection, CommunicationMode, InsuranceType, ProcedureStatus, Relation,
-    TreatmentPlanStatus,
+    ClaimStatus, CommunicationDirection, CommunicationMode, HistoryCategory, InsuranceType, ProcedureStatus,
+    RecurrenceUnit, Relation, TreatmentPlanStatus, Weekday,
 };
 
 /// Lists that end: what is none of their words is refused.
 macro_rules! closed {
     ($($name:ident { $($case:ident = $word:literal)* })*) => { $(
         impl $name {
-            /// Its word: snake case.
+            /// Its word.
             pub fn word(self) -> &'static str {
                 match self { $( $name::$case => $word, )* }
             }
@@ -74,6 +74,17 @@ closed! {
         Dependent = "dependent"
         Other = "other"
     }
+    Weekday {
+        Monday = "mon"
+        Tuesday = "tue"
+        Wednesday = "wed"
+        Thursday = "thu"
+        Friday = "fri"
+        Saturday = "sat"
+        Sunday = "sun"
+    }
+    HistoryCategory { Allergies = "allergies" Conditions = "conditions" Medications = "medications" }
+    RecurrenceUnit { Day = "day" Week = "week" Month = "month" }
     CommunicationMode {
         None = "none"
         Email = "email"
@@ -116,6 +127,10 @@ mod tests {
             assert_eq!(to_value(from_value::<Relation>(json!(word)).unwrap()).unwrap(), json!(word));
         }
         assert!(from_value::<Relation>(json!("cousin")).is_err());
+        assert_eq!(
+            (Weekday::of("sun"), Weekday::of("someday"), Weekday::Monday.word()),
+            (Some(Weekday::Sunday), None, "mon")
+        );
         assert_eq!(from_value::<CommunicationMode>(json!("in_person")).unwrap(), CommunicationMode::InPerson);
         for (word, expected) in [
             ("not_applicable", TreatmentPlanStatus::NotApplicable),

@@ -204,8 +204,6 @@ pub const PATHS_THAT_DO_NOT_EXIST: &[(&str, &str, &str)] = &[
 
 /// Files of more than 500 lines: file and reason.
 pub const LONG_FILES: &[(&str, &str)] = &[
-    ("adapters/gnuhealth/src/requests.rs", "every call of the EHR"),
-    ("adapters/gnuhealth/src/responses.rs", "every row of the EHR"),
     ("adapters/sdk/src/bindings.rs", "generated from the contract"),
     ("api/src/config/file.rs", "every key of the configuration"),
     ("api/src/routes/table.rs", "every endpoint on one page"),

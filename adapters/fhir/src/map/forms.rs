@@ -1,14 +1,12 @@
 //! Questionnaires as forms of formio components, and the answers to them.
 
-use adapter_sdk::{Record, records};
+use adapter_sdk::{Record, limits, records};
 use serde_json::{Map, Value, json};
 
-use super::{Unmapped, read};
+use super::{Unmapped, instant_or_date, read};
 use crate::{
-    fit,
     responses::filed::{Answered, Question, Questionnaire, QuestionnaireResponse},
     settings::Settings,
-    time::instant_or_date,
 };
 
 /// Questions inside of questions.
@@ -18,7 +16,7 @@ pub fn schema(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let q: Questionnaire = read(resource)?;
     let components = components(&q.item, 0);
     let schema_json = json!({"display": "form", "components": components}).to_string();
-    if !fit::is_json_size(&schema_json) {
+    if !limits::is_json_size(&schema_json) {
         return Err("it is longer than forms can be".into());
     }
     Ok(Record::FormSchema(records::FormSchema {
@@ -83,11 +81,11 @@ pub fn response(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     if matches!(r.status.as_str(), "entered-in-error" | "in-progress") {
         return Err(Unmapped::NoRecord(format!("it is {}", r.status)));
     }
-    let form = r.questionnaire.filter(|form| fit::is_id(form)).ok_or("it is of no form")?;
+    let form = r.questionnaire.filter(|form| limits::is_id(form)).ok_or("it is of no form")?;
     let mut answers = Map::new();
     collect(&r.item, &mut answers, 0);
     let answers_json = Value::Object(answers).to_string();
-    if !fit::is_json_size(&answers_json) {
+    if !limits::is_json_size(&answers_json) {
         return Err("it is longer than answers can be".into());
     }
     let submitted = [r.authored, r.meta.last_updated].into_iter().flatten().find_map(|text| instant_or_date(&text));
@@ -127,52 +125,5 @@ fn plain(answer: &Value) -> Option<Value> {
         "valueReference" => value["reference"].as_str().map(Value::from),
         _ if value.is_object() => Some(value.to_string().into()),
         _ => Some(value.clone()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use adapter_sdk::testing::Host;
-
-    use super::*;
-
-    fn settings() -> Settings {
-        Host::new().manifest(include_str!("../../adapter.toml")).config("location", "L").run(Settings::read).unwrap()
-    }
-
-    #[test]
-    fn a_questionnaire_becomes_components() {
-        let form = json!({"resourceType": "Questionnaire", "id": "q1", "name": "intake", "title": "Anamnèse", "item": [
-            {"linkId": "about", "type": "group", "text": "About you", "item": [
-                {"linkId": "smoker", "type": "boolean", "text": "Do you smoke?", "required": true},
-                {"linkId": "how", "type": "choice", "answerOption": [
-                    {"valueCoding": {"code": "a", "display": "A little"}}, {"valueString": "much"}]}]},
-            {"linkId": "x", "type": "display", "text": "Thank you"}]});
-        let Record::FormSchema(schema) = schema(form, &settings()).unwrap() else { panic!() };
-        let json: Value = serde_json::from_str(&schema.schema_json).unwrap();
-        assert_eq!((schema.title.as_str(), schema.slug.as_deref()), ("Anamnèse", Some("intake")));
-        let inner = &json["components"][0]["components"];
-        assert_eq!((&inner[0]["type"], &inner[0]["validate"]["required"]), (&json!("checkbox"), &json!(true)));
-        assert_eq!(
-            inner[1]["values"],
-            json!([{"label": "A little", "value": "a"}, {"label": "much", "value": "much"}])
-        );
-        assert_eq!(json["components"][1]["type"], "content");
-    }
-
-    #[test]
-    fn answers_are_found_wherever_they_stand() {
-        let response_ = json!({"resourceType": "QuestionnaireResponse", "id": "r", "status": "completed",
-            "questionnaire": "q1", "subject": {"reference": "Patient/p"}, "authored": "2026-11-20", "item": [
-                {"linkId": "about", "item": [{"linkId": "smoker", "answer": [{"valueBoolean": true,
-                    "item": [{"linkId": "many", "answer": [{"valueInteger": 7}]}]}]}]},
-                {"linkId": "how", "answer": [{"valueCoding": {"code": "a"}}, {"valueString": "b"}]}]});
-        let read = Host::new().run(|| response(response_, &settings())).unwrap();
-        let Record::FormResponse(read) = read else { panic!() };
-        let answers: Value = serde_json::from_str(&read.answers_json).unwrap();
-        assert_eq!(answers, json!({"smoker": true, "many": 7, "how": ["a", "b"]}));
-        assert_eq!(read.submitted_at, 1_795_132_800);
     }
 }

@@ -2,14 +2,13 @@
 //! together with the setting `history_items`.
 
 use adapter_sdk::{
-    Record,
+    Record, limits,
     records::{self, HistoryCategory},
 };
 use serde_json::Value;
 
 use super::{Unmapped, read};
 use crate::{
-    fit,
     responses::{CodeableConcept, filed::History},
     settings::{HistoryItem, Settings},
 };
@@ -55,7 +54,7 @@ pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
         id: format!("{resource_type}/{}", h.id),
         category,
         item,
-        note: (!note.is_empty()).then(|| fit::long(note.join("\n"))),
+        note: (!note.is_empty()).then(|| limits::long(note.join("\n"))),
         active,
         extra: Vec::new(),
     }))
@@ -88,7 +87,7 @@ pub fn item(category: HistoryCategory, concept: &CodeableConcept) -> Option<(Str
             let name = coding.display.as_deref().or(text).unwrap_or(code);
             let id = id_of(category, coding.system.as_deref().unwrap_or_default(), code);
             // A code too long for an identifier stands by its name.
-            let id = if fit::is_id(&id) { id } else { named(category, name) };
+            let id = if limits::is_id(&id) { id } else { named(category, name) };
             Some((id, short(name).to_owned()))
         }
         None => text.map(|text| (named(category, text), short(text).to_owned())),
@@ -107,9 +106,7 @@ pub fn configured(item: &HistoryItem) -> records::HistoryItem {
 /// A catalogue entry's category, code system and code; without a code it is a name.
 pub fn parts(id: &str) -> Option<(HistoryCategory, Option<&str>, &str)> {
     let (word, rest) = id.split_once(':')?;
-    let category = [HistoryCategory::Allergies, HistoryCategory::Conditions, HistoryCategory::Medications]
-        .into_iter()
-        .find(|category| self::word(*category) == word)?;
+    let category = HistoryCategory::of(word)?;
     match rest.strip_prefix("text|") {
         Some(name) => Some((category, None, name)),
         None => rest.rsplit_once('|').map(|(system, code)| (category, Some(system), code)),
@@ -117,61 +114,14 @@ pub fn parts(id: &str) -> Option<(HistoryCategory, Option<&str>, &str)> {
 }
 
 fn id_of(category: HistoryCategory, system: &str, code: &str) -> String {
-    format!("{}:{system}|{code}", word(category))
+    format!("{}:{system}|{code}", category.word())
 }
 
 fn named(category: HistoryCategory, text: &str) -> String {
     let line = short(text).replace(char::is_control, " ");
-    format!("{}:text|{line}", word(category))
-}
-
-fn word(category: HistoryCategory) -> &'static str {
-    match category {
-        HistoryCategory::Allergies => "allergies",
-        HistoryCategory::Conditions => "conditions",
-        HistoryCategory::Medications => "medications",
-    }
+    format!("{}:text|{line}", category.word())
 }
 
 fn short(text: &str) -> &str {
-    let cut = (0..=text.len().min(NAME_BYTES)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    &text[..cut]
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use serde_json::json;
-
-    use super::*;
-
-    fn concept(json: Value) -> CodeableConcept {
-        serde_json::from_value(json).unwrap()
-    }
-
-    #[test]
-    fn items_are_told_apart_by_code_or_name_and_read_back() {
-        let coded = concept(json!({"coding": [{"system": "http://snomed.info/sct", "code": "91936005",
-            "display": "Allergy to penicillin"}], "text": "PCN"}));
-        let (id, name) = item(HistoryCategory::Allergies, &coded).unwrap();
-        assert_eq!(
-            (id.as_str(), name.as_str()),
-            ("allergies:http://snomed.info/sct|91936005", "Allergy to penicillin")
-        );
-        assert_eq!(parts(&id), Some((HistoryCategory::Allergies, Some("http://snomed.info/sct"), "91936005")));
-        let (id, name) = item(HistoryCategory::Conditions, &concept(json!({"text": "Gicht | rechts"}))).unwrap();
-        assert_eq!((id.as_str(), name.as_str()), ("conditions:text|Gicht | rechts", "Gicht | rechts"));
-        assert_eq!(parts(&id), Some((HistoryCategory::Conditions, None, "Gicht | rechts")));
-        assert!(item(HistoryCategory::Conditions, &concept(json!({"text": " ", "coding": [{}]}))).is_none());
-        let long = concept(json!({"text": "ż".repeat(300)}));
-        assert!(item(HistoryCategory::Medications, &long).unwrap().0.len() <= 200);
-        let two_lines = concept(json!({"text": "Gicht\nrechts"}));
-        assert_eq!(item(HistoryCategory::Conditions, &two_lines).unwrap().0, "conditions:text|Gicht rechts");
-        let long_code = concept(json!({"coding": [{"system": "urn:x".repeat(50), "code": "1", "display": "Gicht"}]}));
-        assert_eq!(item(HistoryCategory::Conditions, &long_code).unwrap().0, "conditions:text|Gicht");
-        for bad in ["", "x", "plants:a|b", "allergies:"] {
-            assert_eq!(parts(bad), None, "{bad}");
-        }
-    }
+    &text[..text.floor_char_boundary(NAME_BYTES)]
 }

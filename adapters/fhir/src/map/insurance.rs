@@ -1,26 +1,34 @@
 //! Insurance plans, as the organisations that pay or as InsurancePlan resources, and coverages.
 
 use adapter_sdk::{
-    Record,
+    Record, limits,
     records::{self, InsuranceType, Relation},
+    time::is_date,
+    vocabulary::Vocabulary,
 };
 use serde_json::Value;
 
 use super::{Unmapped, address, amount, extensions, has_code, read};
 use crate::{
-    fit,
     responses::{
         CodeableConcept, Extension, Identifier, Reference,
         filed::{Coverage, InsurancePlan, Organization},
     },
     settings::{Plans, Settings},
-    time::is_date,
 };
 
 /// Identifiers of payers, where no system is set.
 pub const PAYER: &str = "NIIP";
 /// Our own words for the relation, beside the standard's coarser ones.
 pub const RELATIONS: &str = "urn:practice-sync:relation";
+/// The standard's words, of which there are fewer.
+pub const RELATIONSHIPS: Vocabulary<Relation> = Vocabulary(&[
+    ("self", Relation::Oneself),
+    ("spouse", Relation::Spouse),
+    ("child", Relation::Child),
+    ("common", Relation::LifePartner),
+    ("injured", Relation::InjuredPlaintiff),
+]);
 pub const CLASSES: &str = "http://terminology.hl7.org/CodeSystem/coverage-class";
 
 pub fn organization(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
@@ -54,14 +62,13 @@ fn plan(
         address,
         group_number: more.text("group-number"),
         employer_name: more.text("employer-name"),
-        fee_schedule: None,
         annual_max_individual: max.and_then(|money| amount(money, settings)),
         benefit_year_renewal_month: more
             .get("benefit-year-renewal-month")
             .and_then(|e| u8::try_from(e.value_integer?).ok())
             .filter(|month| (1..=12).contains(month)),
         id,
-        extra: Vec::new(),
+        ..records::InsurancePlan::default()
     })
 }
 
@@ -101,7 +108,7 @@ fn plan_of(c: &Coverage, settings: &Settings) -> Option<String> {
                 .iter()
                 .find(|class| is_plan(&class.kind))
                 .and_then(|class| class.value.clone())
-                .filter(|id| fit::is_id(id))
+                .filter(|id| limits::is_id(id))
         }
     }
 }
@@ -124,14 +131,7 @@ fn relation(concept: &CodeableConcept) -> Relation {
     if let Some(word) = code(true).and_then(Relation::of) {
         return word;
     }
-    match code(false) {
-        Some("self") | None => Relation::Oneself,
-        Some("spouse") => Relation::Spouse,
-        Some("child") => Relation::Child,
-        Some("common") => Relation::LifePartner,
-        Some("injured") => Relation::InjuredPlaintiff,
-        Some(_) => Relation::Other,
-    }
+    code(false).map_or(Relation::Oneself, |word| RELATIONSHIPS.meaning(word).unwrap_or(Relation::Other))
 }
 
 fn insurance_type(kind: &CodeableConcept) -> Option<InsuranceType> {

@@ -1,10 +1,10 @@
 //! Payments: a PaymentNotice about a patient, with the payment itself inside.
 
-use adapter_sdk::{Record, records};
+use adapter_sdk::{Record, records, time::is_date};
 use serde_json::Value;
 
 use super::{Unmapped, amount, read};
-use crate::{responses::filed::PaymentNotice, settings::Settings, time::is_date};
+use crate::{responses::filed::PaymentNotice, settings::Settings};
 
 pub fn payment(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let p: PaymentNotice = read(resource)?;
@@ -16,20 +16,13 @@ pub fn payment(resource: Value, settings: &Settings) -> Result<Record, Unmapped>
     let paid_at = p.payment_date.clone().or(text(&inside["paymentDate"]));
     Ok(Record::Payment(records::Payment {
         patient: p.request.id_of("Patient"),
-        guarantor: None,
         provider: p.provider.id_of("Practitioner"),
-        charge: None,
         claim: p.request.id_of("Claim"),
-        payment_plan: None,
-        insurance_plan: None,
-        payment_type: None,
         amount: amount(&p.amount, settings).ok_or("it has no amount")?,
         paid_at: paid_at.filter(|date| is_date(date)),
         transaction_id: text(&inside["paymentIdentifier"]["value"]),
         description: text(&inside["processNote"][0]["text"]),
-        charge_splits: Vec::new(),
-        provider_splits: Vec::new(),
         id: p.id,
-        extra: Vec::new(),
+        ..records::Payment::default()
     }))
 }

@@ -3,27 +3,26 @@
 use adapter_sdk::{
     Record,
     records::{self, CommunicationDirection, CommunicationMode},
+    vocabulary::Vocabulary,
 };
 use serde_json::Value;
 
-use super::{Unmapped, read};
+use super::{Unmapped, instant_or_date, read};
 use crate::{
     responses::{
         CodeableConcept,
         filed::{Communication, Flag},
     },
     settings::Settings,
-    time::instant_or_date,
 };
 
-/// Modes of the contract with what FHIR calls them: codes of v3-ParticipationMode.
-pub const MODES: [(CommunicationMode, Option<&str>); 5] = [
-    (CommunicationMode::Email, Some("EMAILWRIT")),
-    (CommunicationMode::Mail, Some("MAILWRIT")),
-    (CommunicationMode::Phone, Some("PHONE")),
-    (CommunicationMode::InPerson, Some("FACE")),
-    (CommunicationMode::Text, None),
-];
+/// Codes of v3-ParticipationMode, which has none for text messages.
+pub const MODES: Vocabulary<CommunicationMode> = Vocabulary(&[
+    ("EMAILWRIT", CommunicationMode::Email),
+    ("MAILWRIT", CommunicationMode::Mail),
+    ("PHONE", CommunicationMode::Phone),
+    ("FACE", CommunicationMode::InPerson),
+]);
 
 pub fn alert(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let f: Flag = read(resource)?;
@@ -65,10 +64,10 @@ pub fn communication(resource: Value, _: &Settings) -> Result<Record, Unmapped> 
 }
 
 fn mode(medium: &CodeableConcept) -> Option<CommunicationMode> {
-    let by_text = MODES.into_iter().find(|(mode, _)| medium.text.as_deref() == Some(mode.word()));
-    let code = medium.coding.iter().find_map(|coding| coding.code.as_deref());
-    let by_code = || MODES.into_iter().find(|(_, known)| code.is_some() && *known == code);
-    by_text.or_else(by_code).map(|(mode, _)| mode)
+    let by_text =
+        medium.text.as_deref().and_then(CommunicationMode::of).filter(|mode| *mode != CommunicationMode::None);
+    let code = || medium.coding.iter().find_map(|coding| coding.code.as_deref());
+    by_text.or_else(|| MODES.meaning(code()?))
 }
 
 fn name(concept: &CodeableConcept) -> Option<String> {

@@ -3,55 +3,46 @@
 use adapter_sdk::records;
 use serde_json::{Value, json};
 
-use super::{key_identifier, list, object, set, updated};
+use super::{concept, given, key_identifier, reference, set};
 use crate::{map::history, settings::Settings};
 
 /// A new entry about a concept.
-pub fn item(settings: &Settings, write_key: &str, item: &records::PatientHistoryItem, concept: Value) -> Value {
+pub fn item(settings: &Settings, write_key: &str, item: &records::PatientHistoryItem, about: Value) -> Value {
     let resource_type = history::resource_type(item.category);
-    let patient = json!({"reference": format!("Patient/{}", item.patient)});
     let (subject, code) = match resource_type {
         "AllergyIntolerance" => ("patient", "code"),
         "Condition" => ("subject", "code"),
         _ => ("subject", "medicationCodeableConcept"),
     };
-    let mut resource = object([
-        ("resourceType", resource_type.into()),
-        ("identifier", json!([key_identifier(settings, write_key, false)])),
-        (subject, patient),
-        (code, concept),
-        ("note", note(item.note.as_deref())),
-    ]);
+    let mut resource = given(json!({
+        "resourceType": resource_type,
+        "identifier": [key_identifier(settings, write_key)],
+        subject: reference("Patient", &item.patient),
+        code: about,
+        "note": note(item.note.as_deref()),
+    }));
     if resource_type == "Condition" {
         let system = "http://terminology.hl7.org/CodeSystem/condition-category";
-        resource["category"] = json!([{"coding": [{"system": system, "code": "problem-list-item"}]}]);
+        resource["category"] = json!([concept(Some(system), "problem-list-item", None)]);
     }
     state(&mut resource, resource_type, item.active);
     resource
 }
 
-/// The entry as it was read, with what is other than it was shown.
-pub fn changed(
-    settings: &Settings,
-    write_key: &str,
-    read: &Value,
-    shown: &records::PatientHistoryItem,
-    wanted: &records::PatientHistoryItem,
-) -> Value {
-    let mut resource = updated(settings, write_key, read);
+/// What is to be other than it was shown.
+pub fn change(resource: &mut Value, shown: &records::PatientHistoryItem, wanted: &records::PatientHistoryItem) {
     if shown.note != wanted.note {
-        set(&mut resource, "note", note(wanted.note.as_deref()));
+        set(resource, "note", note(wanted.note.as_deref()));
     }
     if shown.active != wanted.active {
-        state(&mut resource, history::resource_type(shown.category), wanted.active);
+        state(resource, history::resource_type(shown.category), wanted.active);
     }
-    resource
 }
 
 fn state(resource: &mut Value, resource_type: &str, active: bool) {
     let clinical = |system: &str| {
         let code = if active { "active" } else { "inactive" };
-        json!({"coding": [{"system": format!("http://terminology.hl7.org/CodeSystem/{system}"), "code": code}]})
+        concept(Some(&format!("http://terminology.hl7.org/CodeSystem/{system}")), code, None)
     };
     match resource_type {
         "AllergyIntolerance" => resource["clinicalStatus"] = clinical("allergyintolerance-clinical"),
@@ -61,5 +52,5 @@ fn state(resource: &mut Value, resource_type: &str, active: bool) {
 }
 
 fn note(text: Option<&str>) -> Value {
-    list([text.filter(|text| !text.trim().is_empty()).map(|text| json!({"text": text}))])
+    json!([{"text": text.filter(|text| !text.trim().is_empty())}])
 }

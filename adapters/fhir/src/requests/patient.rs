@@ -3,88 +3,54 @@
 use adapter_sdk::{PatientChange, records};
 use serde_json::{Value, json};
 
-use super::{address, key_identifier, list, object, optional, push, set, updated};
+use super::{address, concept, given, is_of_type, key_identifier, push, reference, set, without};
 use crate::{
-    map::{self, EXTENSIONS, PHONE_EXTENSION},
+    map::{self, EXTENSIONS, PHONE_EXTENSION, Unmapped},
     responses::{Address, HumanName},
     settings::Settings,
 };
 
 const SSN: &str = "http://hl7.org/fhir/sid/us-ssn";
-const IDENTIFIER_TYPES: &str = "http://terminology.hl7.org/CodeSystem/v2-0203";
+pub(super) const IDENTIFIER_TYPES: &str = "http://terminology.hl7.org/CodeSystem/v2-0203";
 
 /// A new patient.
 pub fn patient(settings: &Settings, write_key: &str, p: &records::Patient) -> Value {
     let mut resource = json!({
         "resourceType": "Patient",
         "active": !p.inactive,
-        "identifier": [key_identifier(settings, write_key, false)],
+        "identifier": [key_identifier(settings, write_key)],
     });
     let nobody = records::Patient { inactive: p.inactive, ..records::Patient::default() };
     change(settings, &mut resource, &nobody, p);
     resource
 }
 
-/// The patient as they were read, with what is to be changed. What is not shown is not touched.
-pub fn changed(settings: &Settings, write_key: &str, read: &Value, wanted: &PatientChange) -> Result<Value, String> {
-    let shown = map::patient_record(read.clone())?;
-    let mut resource = updated(settings, write_key, read);
-    change(settings, &mut resource, &shown, &wanted.onto(shown.clone()));
-    Ok(resource)
+/// What is to be changed. What is not shown is not touched.
+pub fn update(settings: &Settings, resource: &mut Value, wanted: &PatientChange) -> Result<(), Unmapped> {
+    let shown = map::patient_record(resource.clone())?;
+    change(settings, resource, &shown, &wanted.onto(shown.clone()));
+    Ok(())
 }
 
 /// What a Patient resource has no place for, by name: said in the log, since it is lost.
-pub fn unsupported(p: &records::Patient) -> Vec<&'static str> {
+pub fn unsupported(p: &records::Patient) -> Vec<String> {
     let alone = p.work_phone_extension.is_some() && p.work_phone.is_none();
-    alone.then_some("work-phone-extension").into_iter().collect()
-}
-
-/// The patient with nothing where a text is empty: cleared is cleared, however it is said.
-fn without_blanks(p: &records::Patient) -> records::Patient {
-    let mut p = p.clone();
-    let texts = [
-        &mut p.middle_name,
-        &mut p.date_of_birth,
-        &mut p.email,
-        &mut p.cell_phone,
-        &mut p.home_phone,
-        &mut p.work_phone,
-        &mut p.work_phone_extension,
-        &mut p.primary_phone,
-        &mut p.guarantor,
-        &mut p.provider,
-        &mut p.billing_type,
-        &mut p.chart_id,
-        &mut p.preferred_language,
-        &mut p.premedication,
-    ];
-    texts.into_iter().for_each(emptied);
-    if let Some(a) = &mut p.address {
-        let lines = [&mut a.line1, &mut a.line2, &mut a.city, &mut a.region, &mut a.postal_code, &mut a.country];
-        lines.into_iter().for_each(emptied);
-    }
-    p.address = p.address.filter(|address| *address != records::Address::default());
-    p
-}
-
-fn emptied(text: &mut Option<String>) {
-    if text.as_deref().is_some_and(|text| text.trim().is_empty()) {
-        *text = None;
-    }
+    alone.then(|| "work-phone-extension".to_owned()).into_iter().collect()
 }
 
 fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: &records::Patient) {
-    let (was, p) = (&without_blanks(was), &without_blanks(p));
+    let ssn = &p.ssn;
+    let (was, p) = (&was.known(), &p.known());
     if (&was.first_name, &was.middle_name, &was.last_name) != (&p.first_name, &p.middle_name, &p.last_name) {
         name(resource, p);
     }
-    for (usage, before, number, extension) in [
-        ("mobile", &was.cell_phone, &p.cell_phone, &None),
-        ("home", &was.home_phone, &p.home_phone, &None),
-        ("work", &was.work_phone, &p.work_phone, &p.work_phone_extension),
+    for (usage, before, now) in [
+        ("mobile", (&was.cell_phone, &None), (&p.cell_phone, &None)),
+        ("home", (&was.home_phone, &None), (&p.home_phone, &None)),
+        ("work", (&was.work_phone, &was.work_phone_extension), (&p.work_phone, &p.work_phone_extension)),
     ] {
-        let same_extension = usage != "work" || was.work_phone_extension == p.work_phone_extension;
-        if before != number || !same_extension {
+        if before != now {
+            let (number, extension) = now;
             let extension = extension.as_ref().map(|text| json!([{"url": PHONE_EXTENSION, "valueString": text}]));
             contact(resource, "phone", Some(usage), number, extension);
         }
@@ -96,10 +62,10 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
         contact(resource, "email", None, &p.email, None);
     }
     if was.gender != p.gender {
-        set(resource, "gender", p.gender.map_or(Value::Null, gender));
+        set(resource, "gender", json!(p.gender));
     }
     if was.date_of_birth != p.date_of_birth {
-        set(resource, "birthDate", optional(&p.date_of_birth));
+        set(resource, "birthDate", json!(p.date_of_birth));
         // The time of a birth has its date in it.
         set(resource, "_birthDate", Value::Null);
     }
@@ -107,61 +73,53 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
         main_address(resource, p.address.as_ref());
     }
     if was.preferred_language != p.preferred_language {
-        let spoken = p.preferred_language.as_ref().map(
-            |code| json!({"language": {"coding": [{"system": "urn:ietf:bcp:47", "code": code}]}, "preferred": true}),
-        );
-        set(resource, "communication", list([spoken]));
+        let spoken = p
+            .preferred_language
+            .as_ref()
+            .map(|code| json!([{"language": concept(Some("urn:ietf:bcp:47"), code, None), "preferred": true}]));
+        set(resource, "communication", json!(spoken));
     }
     if was.provider != p.provider {
-        let shown = |r: &Value| r["reference"].as_str().is_some_and(|r| format!("/{r}").contains("/Practitioner/"));
-        without(resource, "generalPractitioner", shown);
+        without(resource, "generalPractitioner", |practitioner| is_of_type(practitioner, "Practitioner"));
         if let Some(id) = &p.provider {
-            push(resource, "generalPractitioner", json!({"reference": format!("Practitioner/{id}")}));
+            push(resource, "generalPractitioner", reference("Practitioner", id));
         }
     }
     if was.inactive != p.inactive {
         resource["active"] = (!p.inactive).into();
     }
     if was.chart_id != p.chart_id {
-        let system = settings.chart_system.as_deref().map_or(Value::Null, Value::from);
-        identifier(resource, "MR", system, p.chart_id.as_deref());
+        identifier(resource, "MR", settings.chart_system.as_deref(), p.chart_id.as_deref());
     }
     // It is never shown: absent says nothing, an empty one takes it away.
-    if let Some(ssn) = &p.ssn {
-        identifier(resource, "SS", SSN.into(), Some(ssn.as_str()).filter(|ssn| !ssn.trim().is_empty()));
+    if let Some(ssn) = ssn {
+        identifier(resource, "SS", Some(SSN), Some(ssn.as_str()).filter(|ssn| !ssn.trim().is_empty()));
     }
     beyond(resource, was, p);
 }
 
 /// What only extensions hold.
 fn beyond(resource: &mut Value, was: &records::Patient, p: &records::Patient) {
-    if was.guarantor != p.guarantor {
-        let reference = p.guarantor.as_ref().map(|id| json!({"reference": format!("Patient/{id}")}));
-        extension(resource, "patient", "guarantor", "valueReference", reference);
-    }
-    for (field, before, now) in
-        [("billing-type", &was.billing_type, &p.billing_type), ("premedication", &was.premedication, &p.premedication)]
-    {
-        if before != now {
-            extension(resource, "patient", field, "valueString", now.as_deref().map(Value::from));
-        }
-    }
-    for (field, before, now) in [
-        ("non-patient", was.non_patient, p.non_patient),
-        ("unsubscribed-sms", was.unsubscribed_sms, p.unsubscribed_sms),
-        ("unsubscribed-email", was.unsubscribed_email, p.unsubscribed_email),
+    let guarantor = |p: &records::Patient| json!(p.guarantor.as_ref().map(|id| reference("Patient", id)));
+    for (field, kind, before, now) in [
+        ("guarantor", "valueReference", guarantor(was), guarantor(p)),
+        ("billing-type", "valueString", json!(was.billing_type), json!(p.billing_type)),
+        ("premedication", "valueString", json!(was.premedication), json!(p.premedication)),
+        ("non-patient", "valueBoolean", json!(was.non_patient), json!(p.non_patient)),
+        ("unsubscribed-sms", "valueBoolean", json!(was.unsubscribed_sms), json!(p.unsubscribed_sms)),
+        ("unsubscribed-email", "valueBoolean", json!(was.unsubscribed_email), json!(p.unsubscribed_email)),
     ] {
         if before != now {
-            extension(resource, "patient", field, "valueBoolean", Some(now.into()));
+            extension(resource, "patient", field, kind, now);
         }
     }
 }
 
 /// Sets an extension of ours, or takes it away.
-pub fn extension(resource: &mut Value, record: &str, field: &str, kind: &str, value: Option<Value>) {
+pub fn extension(resource: &mut Value, record: &str, field: &str, kind: &str, value: Value) {
     let url = format!("{EXTENSIONS}:{record}:{field}");
     without(resource, "extension", |e| e["url"] == url.as_str());
-    if let Some(value) = value {
+    if !value.is_null() {
         push(resource, "extension", json!({"url": url, kind: value}));
     }
 }
@@ -169,8 +127,6 @@ pub fn extension(resource: &mut Value, record: &str, field: &str, kind: &str, va
 /// The name that is shown, in its place; everything else of it stays.
 fn name(resource: &mut Value, p: &records::Patient) {
     let names: Vec<HumanName> = serde_json::from_value(resource["name"].clone()).unwrap_or_default();
-    let given = [Some(p.first_name.as_str()), p.middle_name.as_deref()].into_iter().flatten();
-    let given = given.filter(|name| !name.is_empty()).map(|name| Some(Value::from(name)));
     let at = match map::main_name(&names) {
         Some(at) => at,
         None => {
@@ -179,8 +135,8 @@ fn name(resource: &mut Value, p: &records::Patient) {
         }
     };
     let name = &mut resource["name"][at];
-    set(name, "family", optional(&Some(p.last_name.clone())));
-    set(name, "given", list(given));
+    set(name, "family", json!(p.last_name));
+    set(name, "given", json!([p.first_name, p.middle_name]));
     // They would contradict the new parts.
     for other in ["text", "_family", "_given"] {
         set(name, other, Value::Null);
@@ -201,13 +157,8 @@ fn contact(resource: &mut Value, system: &str, usage: Option<&str>, value: &Opti
         sms || (point["system"] == system && same)
     });
     if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
-        let usage = usage.map_or(Value::Null, Value::from);
-        let extension = extension.unwrap_or(Value::Null);
-        push(
-            resource,
-            "telecom",
-            object([("extension", extension), ("system", system.into()), ("use", usage), ("value", value.into())]),
-        );
+        let point = json!({"extension": extension, "system": system, "use": usage, "value": value});
+        push(resource, "telecom", given(point));
     }
 }
 
@@ -239,218 +190,13 @@ fn main_address(resource: &mut Value, wanted: Option<&records::Address>) {
     }
 }
 
-fn identifier(resource: &mut Value, code: &str, system: Value, value: Option<&str>) {
+fn identifier(resource: &mut Value, code: &str, system: Option<&str>, value: Option<&str>) {
     without(resource, "identifier", |i| {
         let coded = i["type"]["coding"].as_array().is_some_and(|all| all.iter().any(|coding| coding["code"] == code));
-        coded || (!system.is_null() && i["system"] == system)
+        coded || system.is_some_and(|system| i["system"] == system)
     });
     if let Some(value) = value {
-        let kind = json!({"coding": [{"system": IDENTIFIER_TYPES, "code": code}]});
-        push(resource, "identifier", object([("type", kind), ("system", system), ("value", value.into())]));
-    }
-}
-
-/// Takes items out of a list, and the list away with the last.
-fn without(resource: &mut Value, field: &str, which: impl Fn(&Value) -> bool) {
-    let Some(items) = resource.get_mut(field).and_then(Value::as_array_mut) else { return };
-    items.retain(|item| !which(item));
-    if items.is_empty() {
-        set(resource, field, Value::Null);
-    }
-}
-
-fn gender(gender: records::Gender) -> Value {
-    match gender {
-        records::Gender::Male => "male".into(),
-        records::Gender::Female => "female".into(),
-        records::Gender::Other => "other".into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use adapter_sdk::testing::Host;
-
-    use super::*;
-
-    fn settings() -> Settings {
-        Host::new().manifest(include_str!("../../adapter.toml")).config("location", "L").run(Settings::read).unwrap()
-    }
-
-    fn somebody() -> records::Patient {
-        records::Patient {
-            first_name: "Zoë".into(),
-            middle_name: Some("Ann".into()),
-            last_name: "Łopata".into(),
-            date_of_birth: Some("1990-02-28".into()),
-            gender: Some(records::Gender::Female),
-            email: Some("z@mail.example".into()),
-            cell_phone: Some("1".into()),
-            work_phone: Some("2".into()),
-            work_phone_extension: Some("17".into()),
-            address: Some(records::Address { city: Some("Bern".into()), ..records::Address::default() }),
-            guarantor: Some("g".into()),
-            provider: Some("d".into()),
-            billing_type: Some("cash".into()),
-            chart_id: Some("C-1".into()),
-            preferred_language: Some("fr".into()),
-            premedication: Some("amoxicillin".into()),
-            non_patient: true,
-            unsubscribed_sms: true,
-            ..records::Patient::default()
-        }
-    }
-
-    /// The patient as they were read, made what is wanted.
-    fn turned(read: &Value, wanted: &records::Patient) -> Value {
-        let mut resource = updated(&settings(), "k2", read);
-        change(&settings(), &mut resource, &map::patient_record(read.clone()).unwrap(), wanted);
-        resource
-    }
-
-    #[test]
-    fn every_field_is_written_and_read_back() {
-        let mut created = patient(&settings(), "k", &somebody());
-        created["id"] = "p".into();
-        let read = map::patient_record(created).unwrap();
-        assert_eq!(read, records::Patient { id: "p".into(), ..somebody() });
-    }
-
-    #[test]
-    fn a_change_touches_what_it_changes_and_nothing_else() {
-        let theirs = json!({"resourceType": "Patient", "id": "p", "active": true, "birthDate": "1969-10",
-            "name": [{"use": "old", "family": "Before"}, {"use": "official", "family": "Łopata", "given": ["Zoë"],
-                "prefix": ["Dr."], "text": "Dr. Zoë Łopata"}],
-            "telecom": [{"system": "phone", "use": "old", "value": "0"}, {"system": "phone", "use": "home", "value": "1"},
-                {"system": "fax", "value": "9"}],
-            "communication": [{"language": {"coding": [{"code": "fr-CA"}]}}],
-            "maritalStatus": {"text": "M"}, "contact": [{"name": {"text": "Mother"}}]});
-        let wanted = map::patient_record(theirs.clone()).unwrap();
-        let change = |patient| PatientChange { patient, before: Some(wanted.clone()) };
-        let same = changed(&settings(), "k", &theirs, &change(wanted.clone())).unwrap();
-        let mut expected = theirs.clone();
-        expected["identifier"] = json!([{"use": "secondary", "system": "urn:practice-sync:write-key", "value": "k"}]);
-        assert_eq!(same, expected, "nothing but the key");
-        let moved = records::Patient {
-            last_name: "Ångström".into(),
-            home_phone: None,
-            cell_phone: Some("2".into()),
-            ..wanted.clone()
-        };
-        let moved = changed(&settings(), "k", &theirs, &change(moved)).unwrap();
-        assert_eq!(
-            moved["name"][1],
-            json!({"use": "official", "family": "Ångström", "given": ["Zoë"], "prefix": ["Dr."]})
-        );
-        assert_eq!(
-            moved["telecom"],
-            json!([{"system": "phone", "use": "old", "value": "0"},
-            {"system": "fax", "value": "9"}, {"system": "phone", "use": "mobile", "value": "2"}])
-        );
-        for untouched in ["birthDate", "communication", "maritalStatus", "contact"] {
-            assert_eq!(moved[untouched], theirs[untouched], "{untouched}");
-        }
-        assert_eq!(moved["name"][0], theirs["name"][0]);
-    }
-
-    #[test]
-    fn what_is_cleared_is_removed_whether_it_is_absent_or_empty() {
-        let full = records::Patient {
-            home_phone: Some("3".into()),
-            address: Some(records::Address {
-                line1: Some("1 Élm".into()),
-                line2: Some("Apt 2".into()),
-                city: Some("Bern".into()),
-                region: Some("BE".into()),
-                postal_code: Some("3000".into()),
-                country: Some("CH".into()),
-            }),
-            ..somebody()
-        };
-        let mut theirs = patient(&settings(), "k", &full);
-        theirs["id"] = "p".into();
-        theirs["name"][0]["_given"] = json!([{"id": "x"}, null]);
-        theirs["_birthDate"] = json!({"extension": [{"url": "t", "valueDateTime": "1990-02-28T10:00:00Z"}]});
-        theirs["address"].as_array_mut().unwrap().push(json!({"use": "home", "city": "Thun"}));
-        theirs["telecom"].as_array_mut().unwrap().push(json!({"system": "sms", "value": "4"}));
-        theirs["generalPractitioner"].as_array_mut().unwrap().push(json!({"reference": "Organization/o"}));
-        let empty = Some(String::new());
-        let nothing = records::Patient {
-            id: "p".into(),
-            first_name: full.first_name.clone(),
-            last_name: full.last_name.clone(),
-            ..records::Patient::default()
-        };
-        let blank = records::Patient {
-            middle_name: empty.clone(),
-            date_of_birth: empty.clone(),
-            gender: None,
-            email: empty.clone(),
-            cell_phone: empty.clone(),
-            home_phone: empty.clone(),
-            work_phone: empty.clone(),
-            work_phone_extension: empty.clone(),
-            primary_phone: empty.clone(),
-            address: Some(records::Address {
-                line1: empty.clone(),
-                line2: empty.clone(),
-                city: empty.clone(),
-                region: empty.clone(),
-                postal_code: empty.clone(),
-                country: empty.clone(),
-            }),
-            guarantor: empty.clone(),
-            provider: empty.clone(),
-            billing_type: empty.clone(),
-            chart_id: empty.clone(),
-            preferred_language: empty.clone(),
-            premedication: empty,
-            ..nothing.clone()
-        };
-        for wanted in [&nothing, &blank] {
-            let cleared = turned(&theirs, wanted);
-            assert_eq!(map::patient_record(cleared.clone()).unwrap(), nothing);
-            for gone in ["telecom", "gender", "birthDate", "_birthDate", "address", "communication"] {
-                assert!(cleared.get(gone).is_none(), "{gone} in {cleared}");
-            }
-            assert_eq!(cleared["name"], json!([{"use": "official", "family": "Łopata", "given": ["Zoë"]}]));
-            assert_eq!(cleared["generalPractitioner"], json!([{"reference": "Organization/o"}]));
-            let flags: Vec<&str> =
-                cleared["extension"].as_array().unwrap().iter().map(|e| e["url"].as_str().unwrap()).collect();
-            assert_eq!(flags, ["urn:practice-sync:patient:non-patient", "urn:practice-sync:patient:unsubscribed-sms"]);
-            assert_eq!(cleared["identifier"].as_array().unwrap().len(), 2, "both write keys and no chart number");
-        }
-        // One line of an address, and a number that is of no use we have a field for.
-        let mut half = full.clone();
-        half.id = "p".into();
-        half.address.as_mut().unwrap().line2 = Some(String::new());
-        let held = json!({"use": "home", "line": ["1 Élm", "Apt 2"], "city": "Bern", "state": "BE", "postalCode": "3000",
-            "country": "CH", "district": "Mitte", "text": "1 Élm, Apt 2"});
-        theirs["address"] = json!([held]);
-        let halved = turned(&theirs, &half);
-        assert_eq!(halved["address"][0]["line"], json!(["1 Élm"]));
-        assert_eq!((&halved["address"][0]["district"], halved["address"][0].get("text")), (&json!("Mitte"), None));
-        let temporary = json!({"resourceType": "Patient", "id": "p", "name": [{"family": "Ek"}],
-            "telecom": [{"system": "phone", "use": "temp", "value": "1"}]});
-        let shown = map::patient_record(temporary.clone()).unwrap();
-        assert_eq!(shown.primary_phone.as_deref(), Some("1"));
-        let cleared = turned(&temporary, &records::Patient { primary_phone: None, ..shown });
-        assert!(cleared.get("telecom").is_none());
-    }
-
-    #[test]
-    fn a_social_security_number_goes_only_when_it_is_cleared() {
-        let with = patient(&settings(), "k", &records::Patient { ssn: Some("078-05-1120".into()), ..somebody() });
-        let mut theirs = with;
-        theirs["id"] = "p".into();
-        let held = |ssn: Option<&str>| {
-            let shown = map::patient_record(theirs.clone()).unwrap();
-            let wanted = records::Patient { ssn: ssn.map(str::to_owned), ..shown };
-            let turned = turned(&theirs, &wanted);
-            turned["identifier"].as_array().unwrap().iter().filter(|i| i["system"] == SSN).count()
-        };
-        assert_eq!((held(None), held(Some("")), held(Some("078-05-1121"))), (1, 0, 1));
+        let kind = concept(Some(IDENTIFIER_TYPES), code, None);
+        push(resource, "identifier", given(json!({"type": kind, "system": system, "value": value})));
     }
 }

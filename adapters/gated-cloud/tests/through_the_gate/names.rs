@@ -1,34 +1,39 @@
 //! Each release has the same under names of its own.
 
-use gated_cloud_adapter::markup::{Lacking, Markup, OPERATORIES, PATIENTS};
+use adapter_sdk::fields::Lacking;
+use gated_cloud_adapter::markup::{APPOINTMENTS, HOURS, Markup, OPERATORIES, PATIENTS, PROVIDERS, TYPES};
 use serde_json::json;
+
+fn releases() -> [Markup; 2] {
+    ["v3", "v4"].map(|word| Markup::of(word).unwrap())
+}
 
 #[test]
 fn names_go_there_and_back() {
     let own = json!({"id": "O-1", "name": "Chair 1", "closed": false});
-    let fields = own.as_object().unwrap();
-    assert_eq!(Markup::V3.sent(OPERATORIES.names, fields), own);
-    assert_eq!(
-        Markup::V4.sent(OPERATORIES.names, fields),
-        json!({"key": "O-1", "label": "Chair 1", "archived": false})
-    );
-    for markup in [Markup::V3, Markup::V4] {
-        assert_eq!(
-            markup.own(OPERATORIES.names, &markup.sent(OPERATORIES.names, fields)),
-            Ok(own.clone()),
-            "{markup:?}"
-        );
+    let shown = releases().map(|markup| markup.names(OPERATORIES.names).theirs(&own));
+    assert_eq!(shown, [own.clone(), json!({"key": "O-1", "label": "Chair 1", "archived": false})]);
+    for (markup, shown) in releases().into_iter().zip(shown) {
+        assert_eq!(markup.names(OPERATORIES.names).all_ours(&shown), Ok(own.clone()), "{markup:?}");
     }
-    let nested = json!({"first_name": "Ada", "address/postal_code": null}).as_object().unwrap().clone();
-    assert_eq!(Markup::V4.sent(PATIENTS.names, &nested), json!({"name": {"given": "Ada"}, "home": {"zip": null}}));
+    let nested = json!({"first_name": "Ada", "address": {"postal_code": null}});
+    let sent = json!({"name": {"given": "Ada"}, "home": {"zip": null}});
+    assert_eq!(PATIENTS.names[1].theirs(&nested), sent);
+}
+
+#[test]
+fn all_releases_have_the_same_own_names() {
+    for kind in [PATIENTS, PROVIDERS, OPERATORIES, TYPES, HOURS, APPOINTMENTS] {
+        let [v3, v4] =
+            releases().map(|markup| markup.names(kind.names).pairs().map(|(own, _)| own).collect::<Vec<_>>());
+        assert_eq!(v3, v4, "{}", kind.name);
+    }
 }
 
 #[test]
 fn a_release_that_lacks_a_name_is_told_by_it() {
     let shown = json!({"key": "O-1", "label": "Chair 1"});
-    assert_eq!(
-        Markup::V4.own(OPERATORIES.names, &shown),
-        Err(Lacking { markup: Markup::V4, name: "closed", path: "archived" })
-    );
+    let lacking = Err(Lacking { ours: "closed", theirs: "archived" });
+    assert_eq!(OPERATORIES.names[1].all_ours(&shown), lacking);
     assert_eq!(Markup::of("v5"), None);
 }

@@ -1,0 +1,23 @@
+//! The parts of the adapter, each by itself.
+#![allow(clippy::unwrap_used)]
+
+mod answers;
+mod capability;
+mod cursor;
+mod faults;
+mod forms;
+mod history;
+mod hours;
+mod paging;
+mod patients;
+
+use adapter_sdk::testing::Host;
+use fhir_adapter::settings::Settings;
+
+fn host() -> Host {
+    Host::new().manifest(include_str!("../../adapter.toml")).config("location", "L")
+}
+
+fn settings() -> Settings {
+    host().run(Settings::read).unwrap()
+}

@@ -1,0 +1,124 @@
+//! Walking the pages of servers that link to the next one, and of servers that only count.
+
+use fhir_adapter::{
+    paging::{At, Spot, Step, path, step},
+    responses::Bundle,
+};
+use serde_json::{Value, json};
+
+fn bundle(ids: &[&str], total: Option<u64>, links: &[(&str, &str)]) -> Bundle {
+    let link: Vec<Value> = links.iter().map(|(r, u)| json!({"relation": r, "url": u})).collect();
+    let entry: Vec<Value> = ids.iter().map(|id| json!({"resource": {"resourceType": "Patient", "id": id}})).collect();
+    serde_json::from_value(json!({"resourceType": "Bundle", "total": total, "link": link, "entry": entry})).unwrap()
+}
+
+fn spot(at: At) -> Spot {
+    Spot { at, ..Spot::default() }
+}
+
+fn id(resource: &Value) -> &str {
+    resource["id"].as_str().unwrap()
+}
+
+fn ids(step: &Step) -> Vec<&str> {
+    step.resources.iter().map(id).collect()
+}
+
+#[test]
+fn counting_servers_are_walked_with_a_seam() {
+    let first = step(&Spot::default(), bundle(&["a", "b"], Some(5), &[]), "Patient", None).unwrap();
+    let second_at = first.next.unwrap();
+    assert_eq!(path("/Patient?", &second_at, 2), "/Patient?_count=3&_offset=1");
+    let second = step(&spot(second_at), bundle(&["b", "c", "d"], Some(5), &[]), "Patient", None).unwrap();
+    assert_eq!((ids(&second), second.steady), (vec!["c", "d"], true));
+    let third_at = second.next.unwrap();
+    assert_eq!(path("/Patient?active=true", &third_at, 1_000), "/Patient?active=true&_count=1000&_offset=3");
+    let third = step(&spot(third_at), bundle(&["d", "e"], Some(5), &[]), "Patient", None).unwrap();
+    assert_eq!((ids(&third), &third.next, third.steady), (vec!["e"], &None, true));
+}
+
+#[test]
+fn records_that_come_or_go_meanwhile_make_a_walk_unsteady() {
+    let at = At::Offset { offset: 2, last: "b".into(), total: 5 };
+    // "a" was deleted: all move up, and "c" would never be seen.
+    let moved = step(&spot(at.clone()), bundle(&["c", "d", "e"], Some(4), &[]), "Patient", None).unwrap();
+    assert_eq!((ids(&moved), moved.steady), (vec!["c", "d", "e"], false));
+    assert!(!step(&spot(at.clone()), bundle(&[], Some(1), &[]), "Patient", None).unwrap().steady);
+    assert!(!step(&spot(at.clone()), bundle(&["b", "c"], None, &[]), "Patient", None).unwrap().steady);
+    // New ones at the end do no harm.
+    assert!(step(&spot(at.clone()), bundle(&["b", "c", "d"], Some(6), &[]), "Patient", None).unwrap().steady);
+}
+
+#[test]
+fn links_are_followed_and_end_the_walk() {
+    let own = ("self", "https://h/fhir/R4/Patient?_count=2");
+    for (next, expected) in [
+        ("https://h/fhir/R4/Patient?_count=2&page=2", "/Patient?_count=2&page=2"),
+        ("https://h/fhir/R4?_getpages=7&_getpagesoffset=2", "/?_getpages=7&_getpagesoffset=2"),
+        ("/Patient?page=2", "/Patient?page=2"),
+    ] {
+        let page = step(&Spot::default(), bundle(&["a"], Some(9), &[own, ("next", next)]), "Patient", None).unwrap();
+        assert_eq!(page.next, Some(At::Link(expected.into())));
+    }
+    let end =
+        step(&spot(At::Link("/Patient?page=2".into())), bundle(&["z"], Some(9), &[own]), "Patient", None).unwrap();
+    assert_eq!(end.next, None);
+}
+
+/// The links of a page, and the address of its record where the server shows it.
+type Shown<'a> = (&'a [(&'a str, &'a str)], Option<&'a str>);
+
+/// Walks links from one page to the next.
+fn walked(pages: &[Shown<'_>]) -> Result<Vec<String>, String> {
+    let (mut spot, mut paths) = (Spot::default(), Vec::new());
+    for (links, full_url) in pages {
+        let mut page = bundle(&["a"], None, links);
+        page.entry[0].full_url = full_url.map(str::to_owned);
+        let step = step(&spot, page, "Patient", None)?;
+        let Some(At::Link(path)) = &step.next else { return Ok(paths) };
+        paths.push(path.clone());
+        spot = Spot { at: step.next.unwrap(), base: step.base, most: None };
+        // As the engine keeps it.
+        spot = serde_json::from_str(&serde_json::to_string(&spot).unwrap()).unwrap();
+    }
+    Ok(paths)
+}
+
+#[test]
+fn the_base_is_learnt_where_it_shows_and_remembered() {
+    let (first, second) =
+        ("https://h/fhir?_getpages=7&_getpagesoffset=2", "https://h/fhir?_getpages=7&_getpagesoffset=4");
+    let expected: Vec<String> =
+        ["/?_getpages=7&_getpagesoffset=2", "/?_getpages=7&_getpagesoffset=4"].map(str::to_owned).into();
+    let searched = ("self", "https://h/fhir/Patient?_count=2");
+    let hapi = [(&[searched, ("next", first)][..], None), (&[("self", first), ("next", second)][..], None)];
+    assert_eq!(walked(&hapi).unwrap(), expected);
+    let bare = [(&[("self", "https://h/fhir/Patient"), ("next", first)][..], None), (&[("next", second)][..], None)];
+    assert_eq!(walked(&bare).unwrap(), expected);
+    // No link to itself.
+    let blaze = [(&[("next", first)][..], Some("https://h/fhir/Patient/a")), (&[("next", second)][..], None)];
+    assert_eq!(walked(&blaze).unwrap(), expected);
+    let below = [(&[("next", "https://h/Patient/fhir/Patient/__page/xyz")][..], None)];
+    assert_eq!(walked(&below).unwrap(), ["/Patient/__page/xyz"]);
+    assert!(walked(&[(&[("next", first)][..], None)]).is_err());
+    // Another server's address is no path below.
+    let other = [(&[searched, ("next", "https://h/fhirs?_getpages=7")][..], None)];
+    assert!(walked(&other).is_err());
+}
+
+#[test]
+fn a_link_elsewhere_is_refused_unless_the_base_is_set() {
+    let elsewhere = [("next", "https://other/opaque/7")];
+    assert!(step(&Spot::default(), bundle(&["a"], None, &elsewhere), "Patient", None).is_err());
+    let set = step(&Spot::default(), bundle(&["a"], None, &elsewhere), "Patient", Some("https://other")).unwrap();
+    assert_eq!(set.next, Some(At::Link("/opaque/7".into())));
+}
+
+#[test]
+fn only_results_count() {
+    let mut mixed = bundle(&["a"], None, &[]);
+    let outcome = json!({"resource": {"resourceType": "OperationOutcome", "id": "x"}});
+    mixed.entry.push(serde_json::from_value(outcome).unwrap());
+    mixed.entry.push(serde_json::from_value(json!({})).unwrap());
+    assert_eq!(ids(&step(&Spot::default(), mixed, "Patient", None).unwrap()), ["a"]);
+}

@@ -1,0 +1,194 @@
+//! Patients on their way to the server, new and changed.
+
+use adapter_sdk::{PatientChange, records};
+use fhir_adapter::{
+    map,
+    requests::{
+        patient::{patient, update},
+        updated,
+    },
+};
+use serde_json::{Value, json};
+
+use crate::settings;
+
+fn somebody() -> records::Patient {
+    records::Patient {
+        first_name: "Zoë".into(),
+        middle_name: Some("Ann".into()),
+        last_name: "Łopata".into(),
+        date_of_birth: Some("1990-02-28".into()),
+        gender: Some(records::Gender::Female),
+        email: Some("z@mail.example".into()),
+        cell_phone: Some("1".into()),
+        work_phone: Some("2".into()),
+        work_phone_extension: Some("17".into()),
+        address: Some(records::Address { city: Some("Bern".into()), ..records::Address::default() }),
+        guarantor: Some("g".into()),
+        provider: Some("d".into()),
+        billing_type: Some("cash".into()),
+        chart_id: Some("C-1".into()),
+        preferred_language: Some("fr".into()),
+        premedication: Some("amoxicillin".into()),
+        non_patient: true,
+        unsubscribed_sms: true,
+        ..records::Patient::default()
+    }
+}
+
+fn changed(key: &str, read: &Value, change: &PatientChange) -> Value {
+    let mut resource = updated(&settings(), key, read);
+    update(&settings(), &mut resource, change).unwrap();
+    resource
+}
+
+/// The patient as they were read, made what is wanted.
+fn turned(read: &Value, wanted: &records::Patient) -> Value {
+    changed("k2", read, &PatientChange { patient: wanted.clone(), before: None })
+}
+
+#[test]
+fn every_field_is_written_and_read_back() {
+    let mut created = patient(&settings(), "k", &somebody());
+    created["id"] = "p".into();
+    let read = map::patient_record(created).unwrap();
+    assert_eq!(read, records::Patient { id: "p".into(), ..somebody() });
+}
+
+#[test]
+fn a_change_touches_what_it_changes_and_nothing_else() {
+    let theirs = json!({"resourceType": "Patient", "id": "p", "active": true, "birthDate": "1969-10",
+        "name": [{"use": "old", "family": "Before"}, {"use": "official", "family": "Łopata", "given": ["Zoë"],
+            "prefix": ["Dr."], "text": "Dr. Zoë Łopata"}],
+        "telecom": [{"system": "phone", "use": "old", "value": "0"}, {"system": "phone", "use": "home", "value": "1"},
+            {"system": "fax", "value": "9"}],
+        "communication": [{"language": {"coding": [{"code": "fr-CA"}]}}],
+        "maritalStatus": {"text": "M"}, "contact": [{"name": {"text": "Mother"}}]});
+    let wanted = map::patient_record(theirs.clone()).unwrap();
+    let change = |patient| PatientChange { patient, before: Some(wanted.clone()) };
+    let same = changed("k", &theirs, &change(wanted.clone()));
+    let mut expected = theirs.clone();
+    expected["identifier"] = json!([{"use": "secondary", "system": "urn:practice-sync:write-key", "value": "k"}]);
+    assert_eq!(same, expected, "nothing but the key");
+    let moved = records::Patient {
+        last_name: "Ångström".into(),
+        home_phone: None,
+        cell_phone: Some("2".into()),
+        ..wanted.clone()
+    };
+    let moved = changed("k", &theirs, &change(moved));
+    assert_eq!(moved["name"][1], json!({"use": "official", "family": "Ångström", "given": ["Zoë"], "prefix": ["Dr."]}));
+    assert_eq!(
+        moved["telecom"],
+        json!([{"system": "phone", "use": "old", "value": "0"},
+        {"system": "fax", "value": "9"}, {"system": "phone", "use": "mobile", "value": "2"}])
+    );
+    for untouched in ["birthDate", "communication", "maritalStatus", "contact"] {
+        assert_eq!(moved[untouched], theirs[untouched], "{untouched}");
+    }
+    assert_eq!(moved["name"][0], theirs["name"][0]);
+}
+
+#[test]
+fn what_is_cleared_is_removed_whether_it_is_absent_or_empty() {
+    let full = records::Patient {
+        home_phone: Some("3".into()),
+        address: Some(records::Address {
+            line1: Some("1 Élm".into()),
+            line2: Some("Apt 2".into()),
+            city: Some("Bern".into()),
+            region: Some("BE".into()),
+            postal_code: Some("3000".into()),
+            country: Some("CH".into()),
+        }),
+        ..somebody()
+    };
+    let mut theirs = patient(&settings(), "k", &full);
+    theirs["id"] = "p".into();
+    theirs["name"][0]["_given"] = json!([{"id": "x"}, null]);
+    theirs["_birthDate"] = json!({"extension": [{"url": "t", "valueDateTime": "1990-02-28T10:00:00Z"}]});
+    theirs["address"].as_array_mut().unwrap().push(json!({"use": "home", "city": "Thun"}));
+    theirs["telecom"].as_array_mut().unwrap().push(json!({"system": "sms", "value": "4"}));
+    theirs["generalPractitioner"].as_array_mut().unwrap().push(json!({"reference": "Organization/o"}));
+    let empty = Some(String::new());
+    let nothing = records::Patient {
+        id: "p".into(),
+        first_name: full.first_name.clone(),
+        last_name: full.last_name.clone(),
+        ..records::Patient::default()
+    };
+    let blank = records::Patient {
+        middle_name: empty.clone(),
+        date_of_birth: empty.clone(),
+        gender: None,
+        email: empty.clone(),
+        cell_phone: empty.clone(),
+        home_phone: empty.clone(),
+        work_phone: empty.clone(),
+        work_phone_extension: empty.clone(),
+        primary_phone: empty.clone(),
+        address: Some(records::Address {
+            line1: empty.clone(),
+            line2: empty.clone(),
+            city: empty.clone(),
+            region: empty.clone(),
+            postal_code: empty.clone(),
+            country: empty.clone(),
+        }),
+        guarantor: empty.clone(),
+        provider: empty.clone(),
+        billing_type: empty.clone(),
+        chart_id: empty.clone(),
+        preferred_language: empty.clone(),
+        premedication: empty,
+        ..nothing.clone()
+    };
+    for wanted in [&nothing, &blank] {
+        let cleared = turned(&theirs, wanted);
+        assert_eq!(map::patient_record(cleared.clone()).unwrap(), nothing);
+        for gone in ["telecom", "gender", "birthDate", "_birthDate", "address", "communication"] {
+            assert!(cleared.get(gone).is_none(), "{gone} in {cleared}");
+        }
+        assert_eq!(cleared["name"], json!([{"use": "official", "family": "Łopata", "given": ["Zoë"]}]));
+        assert_eq!(cleared["generalPractitioner"], json!([{"reference": "Organization/o"}]));
+        let flags: Vec<&str> =
+            cleared["extension"].as_array().unwrap().iter().map(|e| e["url"].as_str().unwrap()).collect();
+        assert_eq!(flags, ["urn:practice-sync:patient:non-patient", "urn:practice-sync:patient:unsubscribed-sms"]);
+        assert_eq!(cleared["identifier"].as_array().unwrap().len(), 2, "both write keys and no chart number");
+    }
+    // One line of an address, and a number that is of no use we have a field for.
+    let mut half = full.clone();
+    half.id = "p".into();
+    half.address.as_mut().unwrap().line2 = Some(String::new());
+    let held = json!({"use": "home", "line": ["1 Élm", "Apt 2"], "city": "Bern", "state": "BE", "postalCode": "3000",
+        "country": "CH", "district": "Mitte", "text": "1 Élm, Apt 2"});
+    theirs["address"] = json!([held]);
+    let halved = turned(&theirs, &half);
+    assert_eq!(halved["address"][0]["line"], json!(["1 Élm"]));
+    assert_eq!((&halved["address"][0]["district"], halved["address"][0].get("text")), (&json!("Mitte"), None));
+    let temporary = json!({"resourceType": "Patient", "id": "p", "name": [{"family": "Ek"}],
+        "telecom": [{"system": "phone", "use": "temp", "value": "1"}]});
+    let shown = map::patient_record(temporary.clone()).unwrap();
+    assert_eq!(shown.primary_phone.as_deref(), Some("1"));
+    let cleared = turned(&temporary, &records::Patient { primary_phone: None, ..shown });
+    assert!(cleared.get("telecom").is_none());
+}
+
+#[test]
+fn a_social_security_number_goes_only_when_it_is_cleared() {
+    let with = patient(&settings(), "k", &records::Patient { ssn: Some("078-05-1120".into()), ..somebody() });
+    let mut theirs = with;
+    theirs["id"] = "p".into();
+    let held = |ssn: Option<&str>| {
+        let shown = map::patient_record(theirs.clone()).unwrap();
+        let wanted = records::Patient { ssn: ssn.map(str::to_owned), ..shown };
+        let turned = turned(&theirs, &wanted);
+        turned["identifier"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|i| i["system"] == "http://hl7.org/fhir/sid/us-ssn")
+            .count()
+    };
+    assert_eq!((held(None), held(Some("")), held(Some("078-05-1121"))), (1, 0, 1));
+}

@@ -1,0 +1,105 @@
+//! Schedules as working hours.
+#![allow(clippy::unwrap_used)]
+
+use adapter_sdk::{Adapter, Record, Resource, http::Response, testing::Host, time::instant_of};
+use opendental_adapter::OpenDental;
+use serde_json::{Value, json};
+
+const DAY: &str = "2026-12-01";
+
+/// An office with these schedules of a provider and of the practice.
+struct Office {
+    operatories: Value,
+    provider: Vec<Value>,
+    practice: Vec<Value>,
+    settings: &'static [(&'static str, &'static str)],
+}
+
+fn entry(date: &str, start: &str, stop: &str) -> Value {
+    json!({"ScheduleNum": 1, "SchedDate": date, "StartTime": start, "StopTime": stop, "ProvNum": "7"})
+}
+
+/// Hours of one provider, in rooms of theirs.
+fn office(provider: Vec<Value>, practice: Vec<Value>) -> Office {
+    let operatories = json!([{"OperatoryNum": 1, "ProvDentist": 7}]);
+    Office { operatories, provider, practice, settings: &[] }
+}
+
+impl Office {
+    /// Operatory, begin and end.
+    fn hours(self) -> Vec<(Option<String>, String, String)> {
+        let host = Host::new().at(instant_of("2026-12-01T13:00:00Z").unwrap()).config("schedule_days", "1");
+        let host = self.settings.iter().fold(host, |host, (name, value)| host.config(name, value));
+        let host = host.manifest(include_str!("../adapter.toml")).answer(move |request| {
+            let rows = match request.path.as_str() {
+                path if path.starts_with("/operatories") => self.operatories.clone(),
+                path if path.contains("SchedType=Provider") => json!(self.provider),
+                _ => json!(self.practice),
+            };
+            Ok(Response { status: 200, headers: Vec::new(), body: rows.to_string().into_bytes() })
+        });
+        let page = host.run(|| OpenDental::pull(Resource::WorkingHours, None, 500)).unwrap();
+        let hour = |record| match record {
+            Record::WorkingHour(hour) => (hour.operatory, hour.begin_time, hour.end_time),
+            other => panic!("{other:?}"),
+        };
+        page.records.into_iter().map(hour).collect()
+    }
+}
+
+fn times(office: Office) -> Vec<(String, String)> {
+    office.hours().into_iter().map(|(_, begin, end)| (begin, end)).collect()
+}
+
+fn spans(all: &[(&str, &str)]) -> Vec<(String, String)> {
+    all.iter().map(|(begin, end)| ((*begin).to_owned(), (*end).to_owned())).collect()
+}
+
+#[test]
+fn the_practices_entries_open_and_close() {
+    let day = || vec![entry(DAY, "08:00:00", "17:00:00")];
+    let holiday = || entry(DAY, "00:00:00", "00:00:00");
+    let open = spans(&[("08:00", "17:00")]);
+    assert_eq!(times(office(day(), vec![])), open);
+    assert_eq!(times(office(day(), vec![entry("2026-12-02", "00:00:00", "00:00:00")])), open);
+    assert!(times(office(day(), vec![holiday()])).is_empty());
+    let notes = Office { settings: &[("day_notes", "ignore")], ..office(day(), vec![holiday()]) };
+    assert_eq!(times(notes), open);
+    let (morning, evening) = (entry(DAY, "07:00:00", "12:00:00"), entry(DAY, "13:00:00", "20:00:00"));
+    let both = spans(&[("08:00", "12:00"), ("13:00", "17:00")]);
+    assert_eq!(times(office(day(), vec![evening, morning])), both);
+}
+
+#[test]
+fn entries_without_operatories_are_for_the_providers_own() {
+    let rooms = |operatories: &str, provider: &str, location: &'static [(&'static str, &'static str)]| {
+        let entry = json!({"ScheduleNum": 1, "SchedDate": DAY, "StartTime": "08:00:00", "StopTime": "17:00:00",
+            "ProvNum": provider, "operatories": operatories});
+        let operatories = json!([
+            {"OperatoryNum": 1, "ProvDentist": 7, "IsHidden": "false"},
+            {"OperatoryNum": 2, "ProvDentist": 8, "IsHidden": "false"},
+            {"OperatoryNum": 3, "ProvDentist": 7, "IsHidden": "true"},
+        ]);
+        let office = Office { operatories, settings: location, ..office(vec![entry], vec![]) };
+        office.hours().into_iter().map(|(room, ..)| room).collect::<Vec<_>>()
+    };
+    let room = |id: &str| Some(id.to_owned());
+    assert_eq!(rooms("2,1,9", "7", &[]), [room("2"), room("1")]);
+    assert_eq!(rooms("", "7", &[]), [room("1")]);
+    assert_eq!(rooms("", "9", &[]), [None]);
+    // There are other clinics it may be for.
+    assert!(rooms("", "9", &[("location", "3")]).is_empty());
+}
+
+#[test]
+fn times_of_day() {
+    let shown = |start: &str, stop: &str| times(office(vec![entry(DAY, start, stop)], vec![]));
+    assert_eq!(shown("08:30:00", "12:00:00"), spans(&[("08:30", "12:00")]));
+    assert_eq!(shown("20:00:00", "00:00:00"), spans(&[("20:00", "24:00")]));
+    assert_eq!(shown("00:00:00", "23:59:00"), spans(&[("00:00", "24:00")]));
+    for (start, stop) in
+        [("00:00:00", "00:00:00"), ("12:00:00", "08:00:00"), ("", "08:00:00"), ("25:00:00", "26:00:00")]
+    {
+        assert!(shown(start, stop).is_empty(), "{start} {stop}");
+    }
+}

@@ -1,0 +1,45 @@
+//! Languages: the contract has the two letters of ISO 639-1 (`es`), and EHRs the three of ISO 639-2 (`spa`).
+//!
+//! ```
+//! use adapter_sdk::language;
+//!
+//! assert_eq!((language::three("de"), language::two("GER"), language::two("Klingon")), (Some("deu"), Some("de"), None));
+//! ```
+
+/// Behind the two letters those that are written, and the ones libraries use beside them.
+const CODES: &str = "en=eng es=spa fr=fra,fre de=deu,ger zh=zho,chi vi=vie ko=kor ru=rus ar=ara pt=por it=ita tl=tgl pl=pol \
+    hi=hin ja=jpn hy=hye,arm fa=fas,per ht=hat uk=ukr so=som am=amh ur=urd gu=guj pa=pan bn=ben te=tel ta=tam th=tha he=heb \
+    el=ell,gre nl=nld,dut sv=swe ro=ron,rum cs=ces,cze hu=hun tr=tur km=khm lo=lao ne=nep sw=swa";
+
+fn codes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    CODES.split_whitespace().filter_map(|code| code.split_once('='))
+}
+
+/// The three letters of the language of these two.
+pub fn three(two: &str) -> Option<&'static str> {
+    codes().find(|(short, _)| short.eq_ignore_ascii_case(two))?.1.split(',').next()
+}
+
+/// The two letters of the language of these three; none for what an EHR has named itself.
+pub fn two(three: &str) -> Option<&'static str> {
+    let is = |all: &str| all.split(',').any(|long| long.eq_ignore_ascii_case(three.trim()));
+    codes().find(|(_, all)| is(all)).map(|(short, _)| short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_go_there_and_back() {
+        assert_eq!(codes().count(), 40);
+        for (short, all) in codes() {
+            assert_eq!(three(short), all.split(',').next());
+            assert!(all.split(',').all(|long| long.len() == 3 && two(long) == Some(short)), "{short}");
+        }
+        assert_eq!(
+            (two("GER"), two(" chi "), two("Klingon"), two(""), three("xx")),
+            (Some("de"), Some("zh"), None, None, None)
+        );
+    }
+}

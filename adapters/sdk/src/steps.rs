@@ -1,0 +1,40 @@
+//! Writes of several steps: what a failed step says of the whole.
+//!
+//! ```
+//! use adapter_sdk::{Fault, steps};
+//!
+//! // The person is there, and the patient behind them is not.
+//! assert_eq!(steps::after(Fault::retry_later("busy", None)), Fault::unknown("busy"));
+//! // A slot may have been marked; the booking has not begun.
+//! assert_eq!(steps::before(Fault::unknown("no answer")), Fault::retry_later("no answer", None));
+//! ```
+
+use crate::Fault;
+
+/// Of a step after the first that counts. Whatever stops the rest, the whole is neither written nor not written.
+pub fn after(fault: Fault) -> Fault {
+    match fault {
+        Fault::RetryLater(retry) => Fault::unknown(retry.reason),
+        other => other,
+    }
+}
+
+/// Of a step before the one that counts, which can be done again: nothing has been written yet.
+pub fn before(fault: Fault) -> Fault {
+    match fault {
+        Fault::Unknown(why) => Fault::retry_later(why, None),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_certain_stays() {
+        for certain in [Fault::rejected("no"), Fault::unsupported("never"), Fault::unauthorized("who?")] {
+            assert_eq!((after(certain.clone()), before(certain.clone())), (certain.clone(), certain));
+        }
+    }
+}
