@@ -426,7 +426,12 @@ impl From<Unmet> for ApiError {
                 ApiError::bad(format!("{} with id {id} cannot be used or changed through the API", name_of(resource)))
                     .because(Reason::NotUsable)
             }
-            Unmet::OfEhr => ApiError::bad("This location has a health record system.").because(Reason::OfEhr),
+            Unmet::OfEhr => {
+                ApiError::Refused("This location has a health record system.".to_owned()).because(Reason::OfEhr)
+            }
+            Unmet::StillWorks { location } => {
+                ApiError::Conflict(format!("The provider has working hours at location {location}: remove them first."))
+            }
             Unmet::PatientOfOtherLocation { id } => ApiError::NotFound(format!("Patient with id {id}")).explained(
                 Reason::NotFound,
                 "The patient was registered at another location and is not in the health record system yet: the first \

@@ -6,7 +6,7 @@ use std::{
 };
 
 use engine::{
-    Request, Saved,
+    Request, Saved, Unmet,
     commands::{ChangeOwnRecord, CreateOwnRecord, RemoveOwnRecord},
     records::{Provider, WorkingHour, record::Record},
 };
@@ -327,10 +327,7 @@ pub(crate) async fn delete(
     for other in call.locations.of_institution(location.institution.id) {
         let hours = call.api.engine.working_hours(other.id)?;
         if hours.iter().any(|hour| hour.provider_id == id && hour.deleted_at.is_none()) {
-            return Err(ApiError::bad(format!(
-                "The provider has working hours at location {}: remove them first.",
-                other.id
-            )));
+            return Err(Unmet::StillWorks { location: other.id.0 }.into());
         }
     }
     save(&mut call, &location, RemoveOwnRecord::<Provider>::new(id.into())).await

@@ -48,7 +48,6 @@ reasons! {
     NotSupportedByEhr "not_supported_by_ehr"
         "The location's health record system does not support this. GET /locations/{id}/capabilities lists what it supports.",
     HourOfEhr "hour_of_ehr" "",
-    OfEhr "of_ehr" "Its providers and operatories are made and changed in the health record system.",
     TooManyHours "too_many_hours" "",
     NotUsable "not_usable" "It is no longer in use, or it comes from the health record system and must be changed there.",
     PatientOfOtherEhr "patient_of_other_ehr"
@@ -109,6 +108,7 @@ reasons! {
     SlotExpired "slot_expired" "",
     // 422
     Refused "refused" "",
+    OfEhr "of_ehr" "Its providers and operatories are made and changed in the health record system.",
     PatientNotSynced "patient_not_synced"
         "Wait until the patient's `foreign_id` is set; GET /write_requests shows the state of the write.",
     PatientFieldsRequired "patient_fields_required" "",

@@ -78,7 +78,7 @@ async fn what_is_gone_is_offered_no_more() {
         "end_time": "12:00", "days": ["Monday"]}});
     let hour = made(&world, "/working_hours", hour).await;
     let one = at(&format!("/providers/{}", provider["id"]));
-    let refused = world.delete(&one).key(BARE_KEY).fails(400).await;
+    let refused = world.delete(&one).key(BARE_KEY).fails(409).await;
     assert_eq!(refused, [format!("The provider has working hours at location {BARE}: remove them first.")]);
 
     let gone = world.delete(&at(&format!("/operatories/{}", room["id"]))).key(BARE_KEY).ok().await["data"].clone();
@@ -105,7 +105,7 @@ async fn an_ehr_keeps_its_own_and_others_see_nothing() {
         ("/operatories", json!({"operatory": {"name": "Room 1"}})),
     ] {
         let at_main = format!("{path}?subdomain=acme&location_id={MAIN}");
-        assert_eq!(world.post(&at_main, body.clone()).fails(400).await, [refused]);
+        assert_eq!(world.post(&at_main, body.clone()).fails(422).await, [refused]);
         // One of the EHR is not changed by way of the location without.
         let id = if path == "/providers" { u64::from(ANNA) } else { CHAIR_1 };
         let status = if path == "/providers" { 400 } else { 404 };

@@ -16,6 +16,10 @@ pub enum Unmet {
     },
     /// The location has an EHR, where such records are made and changed.
     OfEhr,
+    /// A provider who is to go has working hours.
+    StillWorks {
+        location: u32,
+    },
     /// A patient who is not in the EHR yet belongs to the location that made them.
     PatientOfOtherLocation {
         id: u32,

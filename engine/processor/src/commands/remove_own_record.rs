@@ -9,8 +9,6 @@ use crate::{
     error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork, unmet::Unmet,
 };
 
-const WORKS: &str = "The provider has working hours at this location: remove them first.";
-
 #[derive(Clone)]
 pub struct RemoveOwnRecord<T> {
     id: u64,
@@ -29,7 +27,7 @@ impl<T: Body> Request for RemoveOwnRecord<T> {
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let mut record = at.own_record::<T>(self.id, unit)?;
         if at.works_here(T::RESOURCE, self.id) {
-            return Err(Unmet::Wrong(WORKS.to_owned()).into());
+            return Err(Unmet::StillWorks { location: at.setup.id.0 }.into());
         }
         record.delete(cx.now);
         at.put_own(cx, Operation::Delete, record, unit)
