@@ -5,9 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::paging::{At, Spot};
 
-/// Clocks differ and transactions take time: a delta reaches back this many seconds before the pass before it began.
-const OVERLAP: i64 = 300;
-
 /// The state of a pull, as JSON the engine's cursor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
@@ -73,7 +70,7 @@ impl Cursor {
             Some(at) => Cursor { started: Some(started), steady, spot: Spot { at, ..self.spot }, shown: 0, ..self },
             // An unsteady pass is done again: the next one starts where this one did.
             None => {
-                let since = if steady { Some(started - OVERLAP) } else { self.since };
+                let since = if steady { Some(started - pass::OVERLAP) } else { self.since };
                 let (spot, whole_at) = (self.spot.again(), self.whole_at);
                 Cursor { since, started: None, steady: true, spot, shown: 0, part: 0, partial: false, whole_at }
             }

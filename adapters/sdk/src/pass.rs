@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::{Fault, records::Instant};
 
 /// Transactions take time: a delta reaches back so many seconds before the pass before it began.
-const OVERLAP: Instant = 300;
+pub const OVERLAP: Instant = 300;
 /// The same where nothing told the EHR's time: clocks differ by less, even where the location's zone is wrong.
 const MARGIN: Instant = 86_400;
 
