@@ -50,6 +50,7 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     let peers = config.node.as_ref().map(|node| Peers::new(&node.secret)).transpose()?;
     let data_dir = &config.data_dir;
     std::fs::create_dir_all(data_dir).map_err(|error| format!("{}: {error}", data_dir.display()))?;
+    let trail = audit_trail::open(&config.audit, data_dir)?;
     let keys = KeyRing::from(config.keys);
     let served_before = data_dir.join("store").exists();
     let opened = engine::open(config.setup, data_dir, RecordViews::shared(), Arc::new(keys.clone()), simulated).await;
@@ -61,7 +62,6 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     }
     let secret = config.secret.map_or_else(|| Secret::of_directory(data_dir), Ok);
     let secret = secret.map_err(|error| format!("{}: {error}", data_dir.display()))?;
-    let trail = audit_trail::open(&config.audit, data_dir)?;
     let engine = opened.engine;
     let api = Api::new(engine.clone(), keys, &secret, config.http).with_simulated(opened.simulated);
     let api = api.with_peers(peers).with_audit(trail);

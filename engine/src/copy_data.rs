@@ -1,11 +1,7 @@
 //! A data directory copied into another one, whose store may be of another engine, or lie in a database. While the copy is not whole, a file in the new
 //! directory says so, and nobody serves from it; the old one is only read.
 
-use std::{
-    fs::{self, File},
-    io,
-    path::Path,
-};
+use std::{fs, io, path::Path};
 
 use setup::Setup;
 use store::{
@@ -19,7 +15,7 @@ use store::{
 };
 
 use crate::{
-    data_dir::{DataDir, Incomplete, present, unreadable},
+    data_dir::{DataDir, Incomplete, copy_beside, present, unreadable},
     database,
 };
 
@@ -199,13 +195,7 @@ fn begin(from: &Path, old: &DataDir, to: &Path, new: &DataDir, state: &str) -> R
     }
     fs::create_dir_all(to).map_err(|source| unreadable(to, source))?;
     files::replace(&new.copying, state).map_err(|source| unreadable(&new.copying, source))?;
-    for entry in fs::read_dir(from).map_err(|source| unreadable(from, source))? {
-        let path = entry.map_err(|source| unreadable(from, source))?.path();
-        let name = path.file_name().filter(|_| path.is_file() && path != old.note);
-        let Some(name) = name else { continue };
-        let copied = fs::copy(&path, to.join(name)).and_then(|_| File::open(to.join(name))?.sync_all());
-        copied.map_err(|source| unreadable(&path, source))?;
-    }
+    copy_beside(from, to, Some(&old.note))?;
     files::sync_directory(to).and_then(|()| files::sync_parent(to)).map_err(|source| unreadable(to, source))
 }
 

@@ -2,7 +2,9 @@
 //! or not mounted, is not taken for a new one; a key that is gone is not replaced by another.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io,
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -140,6 +142,30 @@ impl DataDir {
     }
 }
 
+/// The folder of the audit trail, unless the configuration names another one.
+const AUDIT: &str = "audit";
+
+/// What lies beside a store goes along with it: keys, settings, and the audit trail. `but`: a file that stays.
+pub(crate) fn copy_beside(from: &Path, to: &Path, but: Option<&Path>) -> Result<(), Incomplete> {
+    copy_files(from, to, but)?;
+    let (trail, copy) = (from.join(AUDIT), to.join(AUDIT));
+    if !trail.is_dir() {
+        return Ok(());
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&copy).map_err(|source| unreadable(&copy, source))?;
+    copy_files(&trail, &copy, None)
+}
+
+fn copy_files(from: &Path, to: &Path, but: Option<&Path>) -> Result<(), Incomplete> {
+    for entry in fs::read_dir(from).map_err(|source| unreadable(from, source))? {
+        let path = entry.map_err(|source| unreadable(from, source))?.path();
+        let Some(name) = path.file_name().filter(|_| path.is_file() && Some(path.as_path()) != but) else { continue };
+        let copied = fs::copy(&path, to.join(name)).and_then(|_| File::open(to.join(name))?.sync_all());
+        copied.map_err(|source| unreadable(&path, source))?;
+    }
+    files::sync_directory(to).map_err(|source| unreadable(to, source))
+}
+
 /// Copies what is sound of a data directory's store into a new data directory, with its key and whatever else lies beside it, and makes
 /// the index anew from the records. The old one stays as it is.
 pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> {
@@ -153,12 +179,7 @@ pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> 
         move |source| Incomplete::Unreadable { path, source }
     };
     fs::create_dir_all(to).map_err(of(to))?;
-    for entry in fs::read_dir(from).map_err(of(from))? {
-        let path = entry.map_err(of(from))?.path();
-        if let Some(name) = path.file_name().filter(|_| path.is_file()) {
-            fs::copy(&path, to.join(name)).map_err(of(&path))?;
-        }
-    }
+    copy_beside(from, to, None)?;
     let report = salvage::salvage(&old.store, &key, &new.store, &to.join("salvage")).await?;
     // A block of the index that is lost would close the lists of its owner, and a lost change would hide a record.
     let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(StoreConfig::new(&new.store, key))?);

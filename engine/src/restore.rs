@@ -45,7 +45,7 @@ pub async fn restore_data(
     })?;
     new.make()?;
     files::replace(&new.copying, SAYS).map_err(|source| unreadable(&new.copying, source))?;
-    for name in ["store.key", "token.secret"] {
+    for name in ["store.key", "token.secret", "audit.key"] {
         let (from, to) = (keys.join(name), to.join(name));
         if present(&from)? {
             let copied = fs::copy(&from, &to).and_then(|_| File::open(&to)?.sync_all());

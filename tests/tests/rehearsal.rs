@@ -291,6 +291,9 @@ async fn new_patients_are_refused_or_need_more() {
 async fn an_appointment_may_not_be_for_this_patient_or_of_this_type() {
     let mut sandbox = sandbox("").await;
     let provider = sandbox.first(&path("/providers", MAIN_STREET)).await["id"].clone();
+    let staff = json!({"delete": {"resource": "appointments", "ids": ["A-1"]}});
+    let (status, refused) = sandbox.client.post(&simulated, &staff).await.unwrap();
+    assert_eq!((status, &refused["reason"]), (403, &json!("grant_missing")));
     let chair = sandbox.first(&path("/operatories", MAIN_STREET)).await["id"].clone();
     // At night nobody else works.
     let night = (now() + TimeDelta::days(40)).duration_trunc(TimeDelta::days(1)).unwrap() + TimeDelta::hours(7);
@@ -359,7 +362,7 @@ async fn writes_are_parked_while_credentials_are_refused_or_the_breaker_is_open(
 }
 
 #[actix::test]
-async fn staff_and_switches_are_in_the_hands_of_whoever_rehearses() {
+async fn switches_are_for_whoever_rehearses_and_staff_for_operators() {
     let mut sandbox = sandbox("").await;
     let simulated = format!("/locations/{MAIN_STREET}/simulated_ehr");
     let (status, seen) = sandbox.client.post(&simulated, &json!({"switch": {"delay_ms": 5}})).await.unwrap();

@@ -79,7 +79,7 @@ pub struct Week {
 pub fn weeks(client: &Client, asked: &Ask) -> Result<Listed, Fault> {
     let (from, ahead) = (i64::try_from(asked.number()?).unwrap_or(i64::MAX), client.settings.schedule_days);
     let to = from.saturating_add(DAYS - 1).min(ahead);
-    let yesterday = plus_days(&clock::date(asked.started.unwrap_or_else(clock::now)), -1);
+    let yesterday = plus_days(&clock::date(asked.started.unwrap_or(asked.now)), -1);
     let week = json!({"from": plus_days(&yesterday, from), "to": plus_days(&yesterday, to)});
     let next = (to < ahead).then(|| (to + 1).to_string());
     Ok(Listed { rows: vec![week], next, entire: true, ..Listed::default() })

@@ -40,7 +40,7 @@ pub fn clinic(settings: &Settings) -> Vec<Parameter> {
 pub fn appointments(settings: &Settings, asked: &Ask) -> Vec<Parameter> {
     let mut query = clinic(settings);
     if asked.since.is_none() {
-        let today = clock::date(asked.started.unwrap_or_else(clock::now));
+        let today = clock::date(asked.started.unwrap_or(asked.now));
         query.push(("dateStart", plus_days(&today, -settings.past_days)));
         query.push(("dateEnd", plus_days(&today, settings.ahead_days)));
     }
@@ -51,7 +51,7 @@ pub fn commlogs(settings: &Settings, asked: &Ask) -> Vec<Parameter> {
     if asked.since.is_some() {
         return Vec::new();
     }
-    let started = asked.started.unwrap_or_else(clock::now);
+    let started = asked.started.unwrap_or(asked.now);
     vec![("DateTStamp", time::text(started - settings.commlog_days * 86_400))]
 }
 

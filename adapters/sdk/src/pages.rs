@@ -12,6 +12,8 @@ pub struct Ask<'a> {
     pub resource: Resource,
     /// When this pass began, see [`Pass::started`](pass::Pass::started); none: with this page.
     pub started: Option<Instant>,
+    /// The time here, from before the page is read: what a list counts from its next page counts from too.
+    pub now: Instant,
     /// What changed since, by the EHR's clock; none: everything.
     pub since: Option<Instant>,
     /// Where the page begins: what [`Listed::next`] was before, none for the first.
@@ -87,7 +89,7 @@ impl Listed {
     /// use adapter_sdk::{Resource, streams::{Ask, Listed}};
     /// use serde_json::json;
     ///
-    /// let first = Ask { resource: Resource::Operatories, started: None, since: None, at: None, limit: 2 };
+    /// let first = Ask { resource: Resource::Operatories, started: None, now: 0, since: None, at: None, limit: 2 };
     /// let listed = Listed::overlapping(vec![json!({"id": 5}), json!({"id": 7})], &first, "id", true).expect("a first page");
     /// let next = Ask { at: listed.next.as_deref(), ..first };
     /// assert_eq!(next.overlapping().map(|asked| (asked.offset, asked.limit)), Ok((1, 3)));

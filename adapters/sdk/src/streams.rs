@@ -192,7 +192,14 @@ impl<C> Stream<C> {
     pub fn pull(&self, ehr: &C, cursor: Option<&str>, limit: u32) -> Result<Page, Fault> {
         match &self.rule {
             Rule::Changes(list, rows) => {
-                let ask = Ask { resource: self.resource, started: None, since: None, at: None, limit: limit.max(1) };
+                let ask = Ask {
+                    resource: self.resource,
+                    started: None,
+                    now: clock::now(),
+                    since: None,
+                    at: None,
+                    limit: limit.max(1),
+                };
                 changes(ehr, *list, rows, Marks::of(cursor)?, ask)
             }
             Rule::Lists(whole, lists) => {
@@ -201,7 +208,8 @@ impl<C> Stream<C> {
                     // Not yet time to read everything again, and nothing less can be asked for.
                     return Ok(Page { cursor: pass.to_string(), last: true, ..Page::default() });
                 }
-                page_of_lists(ehr, self.resource, lists, pass, limit.max(1))
+                let reported = matches!(self.deletions, Deletions::Reported);
+                page_of_lists(ehr, self.resource, lists, pass, (limit.max(1), reported))
             }
             Rule::OnePage(records) => {
                 let pass = Pass::<Place>::of(cursor, clock::now(), Whole::Always)?;
@@ -247,10 +255,12 @@ fn page_of_lists<C>(
     resource: Resource,
     lists: &[List<C>],
     mut pass: Pass<Place>,
-    limit: u32,
+    (limit, reported): (u32, bool),
 ) -> Result<Page, Fault> {
+    let begun = clock::now();
     let list = lists.get(pass.at.list).ok_or_else(pass::foreign)?;
-    let asked = Ask { resource, started: pass.started, since: pass.since, at: pass.at.at.as_deref(), limit };
+    let asked =
+        Ask { resource, started: pass.started, now: begun, since: pass.since, at: pass.at.at.as_deref(), limit };
     let Listed { rows, next, now, total, after, shifted, entire } = (list.page)(ehr, &asked)?;
     pass.missed |= shifted;
     let mut page = Page::default();
@@ -274,8 +284,8 @@ fn page_of_lists<C>(
         }
         page.records.extend(records.into_iter().skip(seen));
         page.skipped.extend(skipped);
-        // A whole pass tells what is gone by not showing it.
-        page.deleted.extend(gone.filter(|_| !pass.is_whole()));
+        // A whole pass tells what is gone by not showing it; one that is done again also where the EHR says so of each, since nothing else does.
+        page.deleted.extend(gone.filter(|_| reported || !pass.is_whole()));
     }
     let further = next.map(|at| Place { at: Some(at), list: pass.at.list, shown: 0 });
     let other = Place { list: pass.at.list + 1, ..Place::default() };
@@ -288,7 +298,7 @@ fn page_of_lists<C>(
     page.last = next.is_none();
     page.whole = pass.is_whole() && !pass.left_out && !pass.missed;
     page.estimate = total.filter(|_| pass.is_whole() && pass.begins());
-    page.cursor = pass.after(next, now, clock::now()).to_string();
+    page.cursor = pass.after(next, now, begun).to_string();
     Ok(page)
 }
 
@@ -376,6 +386,14 @@ mod tests {
         assert!(!delta.whole && delta.estimate.is_none() && delta.cursor.contains("\"since\":6700"), "{delta:?}");
         let rest = pull(&STREAM, &ehr, Some(&delta.cursor));
         assert_eq!(rest.deleted, ["9"]);
+    }
+
+    /// Where absence says nothing, a whole pass that is done again is the only one that still hears of it.
+    #[test]
+    fn deletions_that_are_reported_are_passed_on_in_a_whole_pass_too() {
+        let stream = Stream::since(Resource::Operatories, |_| Whole::Never, ROOMS).reporting_deletions();
+        let ehr = Ehr(vec![json!({"id": 1, "name": "A"}), json!({"id": 9, "name": "gone"})], 7_000);
+        assert_eq!(pull(&stream, &ehr, None).deleted, ["9"]);
     }
 
     #[test]

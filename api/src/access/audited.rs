@@ -14,6 +14,8 @@ use super::{
 };
 use crate::http::{context::RequestContext, endpoint::Access as Allowed, errors::ApiError};
 
+/// Ids in an entry: a page of a list. An entry may have 64 KiB, and a page with all that belongs to its patients is many thousand records.
+const IDS: usize = 1_000;
 /// When a disk that was full, or failed, may take entries again.
 const RETRY_LATER: u64 = 30;
 
@@ -50,7 +52,8 @@ impl Caller {
         let Whose { institution, location } = self.shown.whose();
         let mut entries: Vec<Entry> = Vec::new();
         for Access { what, record, id } in &self.shown.accesses() {
-            if let Some(entry) = entries.iter_mut().find(|entry| entry.action == *what && entry.record == *record) {
+            let alike = |entry: &&mut Entry| entry.action == *what && entry.record == *record && entry.ids.len() < IDS;
+            if let Some(entry) = entries.iter_mut().find(alike) {
                 entry.ids.push(*id);
                 continue;
             }
@@ -73,6 +76,13 @@ impl Caller {
 }
 
 impl Api {
+    /// Whether the trail takes what a change would leave: nothing is changed that could not be told of.
+    pub(crate) fn may_change(&self) -> Result<(), ApiError> {
+        let Some(error) = self.audit.as_ref().and_then(|trail| trail.takes_entries().err()) else { return Ok(()) };
+        tracing::error!(%error, "a change is refused, since the audit trail takes no entry");
+        Err(ApiError::Unavailable { retry_after: RETRY_LATER })
+    }
+
     /// The answer, once its entries are durable. Where they cannot be written nothing is shown; what a call has changed stays, and shows when it
     /// is sent again.
     pub(crate) async fn audited(
@@ -84,16 +94,20 @@ impl Api {
             Ok(answer) => answer.status(),
             Err(error) => error.as_response_error().status_code(),
         };
-        match self.keep(caller.entries(self.engine.now(), status)).await {
+        let entries = caller.entries(self.engine.now(), status);
+        match self.keep(&entries).await {
             Ok(()) => answer,
             Err(error) => {
-                tracing::error!(%error, route = caller.route, request_id = caller.request_id, %status, "not answered, since the audit trail takes no entry");
+                // What was changed stays so: somebody has to know.
+                for entry in entries.iter().filter_map(|entry| serde_json::to_string(entry).ok()) {
+                    tracing::error!(%error, entry, "not answered, since the audit trail takes no entry");
+                }
                 Err(ApiError::Unavailable { retry_after: RETRY_LATER }.into())
             }
         }
     }
 
-    async fn keep(&self, entries: Vec<Entry>) -> Result<(), AuditError> {
+    async fn keep(&self, entries: &[Entry]) -> Result<(), AuditError> {
         let Some(trail) = &self.audit else { return Ok(()) };
         let written = entries.iter().map(|entry| trail.append(entry)).collect::<Result<Vec<_>, _>>()?;
         for entry in written {

@@ -33,7 +33,7 @@ impl Call {
         let key = CacheKey { generation: self.generation, key: self.key.hash, version: self.version, path, query };
         match self.api.page_cache.get(&key, stamp, at) {
             Some(page) => {
-                self.shown.of(institution, None);
+                self.shown.of(institution, page.whose.location);
                 page.shown.iter().for_each(|access| self.shown.add(*access));
                 let mut answer = HttpResponse::Ok();
                 answer.insert_header((CONTENT_TYPE, "application/json"));

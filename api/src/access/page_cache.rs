@@ -15,7 +15,7 @@ use actix_web::{
 use location::time::{Millis, SECOND, Timestamp};
 use quick_cache::{Weighter, sync::Cache};
 
-use super::shown::{Access, Shown};
+use super::shown::{Access, Shown, Whose};
 use crate::{http::notices::IGNORED, values::versions::Version};
 
 /// What a page says of the time it was asked at is never older than this.
@@ -44,6 +44,7 @@ pub(crate) struct CachedPage {
     pub body: Bytes,
     /// The records it shows, for the audit trail.
     pub shown: Arc<[Access]>,
+    pub whose: Whose,
 }
 
 /// A page that is not cached, or not any more, and may be.
@@ -102,10 +103,11 @@ impl PageCache {
         let (head, body) = answer.into_parts();
         match body.try_into_bytes() {
             Ok(body) => {
-                let shown = vacancy.shown.accesses().into();
+                let (shown, whose) = (vacancy.shown.accesses().into(), vacancy.shown.whose());
                 let ignored = head.headers().get(IGNORED).cloned();
                 let tag = head.headers().get(ETAG).cloned();
-                let page = CachedPage { stamp: vacancy.stamp, at: vacancy.at, ignored, tag, body: body.clone(), shown };
+                let (stamp, at) = (vacancy.stamp, vacancy.at);
+                let page = CachedPage { stamp, at, ignored, tag, body: body.clone(), shown, whose };
                 self.pages.insert(vacancy.key, page);
                 head.set_body(body).map_into_boxed_body()
             }

@@ -96,6 +96,6 @@ impl Trail {
         if !folder.is_dir() {
             return Err(format!("{}: there is no audit trail yet", folder.display()));
         }
-        Ok((folder, audit_trail::key(&config.data_dir)?))
+        Ok((folder, audit_trail::known_key(&config.data_dir)?))
     }
 }

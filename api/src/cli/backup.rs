@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(500);
 pub(super) struct Restore {
     /// The backup.
     file: PathBuf,
-    /// The folder with `store.key`, and with `token.secret` if you have kept it.
+    /// The folder with `store.key`, and with `token.secret` and `audit.key` if you have kept them.
     #[arg(long, value_name = "DIR")]
     keys: PathBuf,
     /// The new data directory, which must be empty or not exist yet.

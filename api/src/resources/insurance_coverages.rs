@@ -156,5 +156,6 @@ pub(crate) async fn delete(mut call: Call, Id(id): Id<u64>, InTenant(tenant, ())
     let location =
         location.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(Coverage::RESOURCE))))?;
     call.save(&location, RemoveRecord::<Coverage>::new(id)).await?;
+    call.audit("delete", name_of(Coverage::RESOURCE), id);
     Ok(call.empty())
 }

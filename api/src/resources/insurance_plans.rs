@@ -87,7 +87,9 @@ pub(crate) fn subscriber(
     coverage: &Coverage,
 ) -> Result<Option<Record<Patient>>, ApiError> {
     let Some(id) = InsuranceSubscriberView::patient_of(coverage) else { return Ok(None) };
-    Ok(call.api.engine.patient(tenant.institution.id, id)?)
+    let patient = call.api.engine.patient(tenant.institution.id, id)?;
+    patient.iter().for_each(|it| call.audit("read", "patient", it.id.into()));
+    Ok(patient)
 }
 
 /// Each person once, however many they cover.

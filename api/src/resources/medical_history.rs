@@ -148,10 +148,12 @@ pub(crate) async fn save(
     for (n, item) in items.into_iter().enumerate() {
         let once = call.idempotency_key().map(|key| idempotency::nth(key, n));
         let saved = call.save_with_key(&location, item, once).await?;
+        if n == 0 {
+            call.audit("update", "patient", patient.into());
+        }
         replays += usize::from(saved.replay);
         entries.push(saved.record);
     }
-    call.audit("update", "patient", patient.into());
     let items = items_of(&call, &entries)?;
     Ok(call.made_all(replays > 0 && replays == entries.len(), &views(&entries, &items)))
 }

@@ -316,6 +316,9 @@ pub(crate) async fn update(
     Id(id): Id<u32>,
     AtLocation(location, change): AtLocation<ProviderUpdate>,
 ) -> Answer<One<ProviderView<'static>>> {
+    if change.inactive == Some(true) {
+        must_not_work(&call, &location, id)?;
+    }
     save(&mut call, &location, ChangeOwnRecord { id: id.into(), change: Arc::new(move |it| change.onto(it)) }).await
 }
 
@@ -324,13 +327,22 @@ pub(crate) async fn delete(
     Id(id): Id<u32>,
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<ProviderView<'static>>> {
-    for other in call.locations.of_institution(location.institution.id) {
-        let hours = call.api.engine.working_hours(other.id)?;
+    must_not_work(&call, &location, id)?;
+    save(&mut call, &location, RemoveOwnRecord::<Provider>::new(id.into())).await
+}
+
+/// At the other locations of the institution that are open to the caller; the command looks at its own.
+fn must_not_work(call: &Call, location: &OpenLocation, id: u32) -> Result<(), ApiError> {
+    if location.setup.source.is_some() {
+        return Err(Unmet::OfEhr.into());
+    }
+    for other in call.open_locations(&Tenant { institution: location.institution.clone() }) {
+        let hours = call.api.engine.working_hours(other.setup.id)?;
         if hours.iter().any(|hour| hour.provider_id == id && hour.deleted_at.is_none()) {
-            return Err(Unmet::StillWorks { location: other.id.0 }.into());
+            return Err(Unmet::StillWorks { location: other.setup.id.0 }.into());
         }
     }
-    save(&mut call, &location, RemoveOwnRecord::<Provider>::new(id.into())).await
+    Ok(())
 }
 
 async fn save<const STATUS: u16>(

@@ -215,7 +215,7 @@ pub(crate) async fn show(
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookDeliveryDetail>> {
     let delivery = find(&call, endpoint, id)?;
-    tracing::info!(target: "audit", key = %call.key.name, what = "read", record = "webhook message", %id);
+    audit(&call, "read", &delivery);
     let body = call.api.engine.webhook_log().body(&delivery).map_err(unreadable)?;
     let body = String::from_utf8(body).map_err(|_| ApiError::Internal)?;
     let message = RawValue::from_string(body).map_err(|_| ApiError::Internal)?;
@@ -227,11 +227,17 @@ pub(crate) async fn redeliver(
     (endpoint, DeliveryId(id)): (EndpointId, DeliveryId),
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookDeliveryView>> {
-    find(&call, endpoint, id)?;
+    audit(&call, "send", &find(&call, endpoint, id)?);
     let engine = &call.api.engine;
     let again = engine.webhook_log().redeliver(&owner(&call), endpoint, id, engine.now()).await;
     let again = again.map_err(|error| unknown(error.into(), id))?;
     Ok(call.show(WebhookDeliveryView::of(&again)))
+}
+
+/// Of the record that a message shows; its own id is none of a record.
+fn audit(call: &Call, what: &'static str, delivery: &Delivery) {
+    let record = delivery.record.rsplit(' ').next().and_then(|id| id.parse().ok());
+    call.audit(what, "webhook message", record.unwrap_or(0));
 }
 
 pub(crate) struct ReplayWebhooks(Replay);

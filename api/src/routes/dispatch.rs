@@ -75,6 +75,11 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
         let generation = api.page_cache.generation();
         let call = Call::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
         let caller = Caller::of(&call, context.as_deref());
+        if route.method != Method::GET {
+            let api = api.clone();
+            let here = move |api: &Api| institution.is_none_or(|it| api.engine.place(it) == Place::Mine);
+            return to_its_end(api, route, (call, caller), beside, here).await;
+        }
         let tagging = route.is_conditional().then(|| api.tags.of_caller(&call.key, version));
         let tagged = |answer| tagging.iter().fold(answer, |answer, tagging| tagging.tag(answer));
         let answer = match call.cached_page(request.path(), request.query_string()) {
@@ -84,14 +89,9 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
             }
             Lookup::Uncached => answer(route, call, beside).await.map(tagged),
         };
-        // What was read here is true while the institution is here, and so is what was refused for what was read. What was written was
-        // committed as one that has its place.
-        let reads = route.method == Method::GET || is_refusal(&answer);
-        if reads && institution.is_some_and(|institution| api.engine.place(institution) != Place::Mine) {
+        // What was read here is true while the institution is here.
+        if institution.is_some_and(|institution| api.engine.place(institution) != Place::Mine) {
             break;
-        }
-        if route.method != Method::GET {
-            return api.audited(&caller, answer).await;
         }
         if generation == api.page_cache.generation() {
             let answer = answer.map(|answer| conditional::unless_known(&request, answer));
@@ -126,6 +126,31 @@ fn is_refusal(answer: &Result<HttpResponse, Error>) -> bool {
         Err(error) => error.as_response_error().status_code(),
     };
     status.is_client_error()
+}
+
+/// A call that may change something goes on to its end, its entries in the audit trail included, whether or not its client still waits.
+async fn to_its_end(
+    api: Data<Api>,
+    route: &'static Route,
+    (call, caller): (Call, Caller),
+    beside: bool,
+    is_here: impl FnOnce(&Api) -> bool + 'static,
+) -> Result<HttpResponse, Error> {
+    if route.access == Access::Token && !route.operator && !route.reads {
+        api.may_change()?;
+    }
+    let changing = actix_web::rt::spawn(async move {
+        let answer = answer(route, call, beside).await;
+        // What was refused for what was read is true while the institution is here. What was written was committed as one that has its place.
+        if is_refusal(&answer) && !is_here(&api) {
+            return Err(ApiError::Unavailable { retry_after: 1 }.into());
+        }
+        api.audited(&caller, answer).await
+    });
+    changing.await.unwrap_or_else(|_| {
+        tracing::error!(route = route.path, "a request ended in a panic");
+        Err(ApiError::Internal.into())
+    })
 }
 
 /// What was read while the rights of keys changed is not given out, but read again under those there are now: so many times.

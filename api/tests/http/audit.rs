@@ -127,6 +127,11 @@ async fn nothing_is_shown_that_leaves_no_entry() {
     let refused = world.get(&path).reply().await;
     assert_eq!(refused.status, 503);
     assert!(refused.header("Retry-After").is_some() && refused.json()["data"].is_null(), "{}", refused.text);
+    // Nothing is changed that could not be told of.
+    let change = json!({"patient": {"email": "untold@example.com"}});
+    let patient = format!("/patients/{PAT}?subdomain=acme&location_id={MAIN}");
+    let unchanged = world.patch(&patient, change).version("v3.1.0").reply().await;
+    assert_eq!(unchanged.status, 503);
     // What is nobody's record goes on.
     world.get("/locations").ok().await;
     world.disk.0.store(false, Ordering::SeqCst);
@@ -139,6 +144,7 @@ async fn nothing_is_shown_that_leaves_no_entry() {
         shown = world.get(&path).reply().await;
     }
     assert_eq!(shown.status, 200);
+    assert_ne!(shown.json()["data"]["email"], json!("untold@example.com"));
     audit::verify(world.folder.path(), &SECRET).unwrap();
 }
 

@@ -81,6 +81,9 @@ async fn what_is_gone_is_offered_no_more() {
     let refused = world.delete(&one).key(BARE_KEY).fails(409).await;
     assert_eq!(refused, [format!("The provider has working hours at location {BARE}: remove them first.")]);
 
+    let leaves = json!({"provider": {"inactive": true}});
+    assert_eq!(world.patch(&one, leaves).key(BARE_KEY).fails(409).await, refused);
+
     let gone = world.delete(&at(&format!("/operatories/{}", room["id"]))).key(BARE_KEY).ok().await["data"].clone();
     assert_eq!(gone["active"], json!(false));
     let search = json!({"start_date": world.monday().to_string(), "limit": 1});
@@ -91,9 +94,24 @@ async fn what_is_gone_is_offered_no_more() {
     let ended = world.delete(&at(&format!("/working_hours/{}", hour["id"]))).key(BARE_KEY).reply().await;
     assert_eq!(ended.status, 204);
     assert_eq!(world.delete(&one).key(BARE_KEY).ok().await["data"]["inactive"], json!(true));
+    let hour = json!({"working_hour": {"provider_id": provider["id"], "begin_time": "09:00", "end_time": "12:00", "days": ["Monday"]}});
+    world.post(&at("/working_hours"), hour).key(BARE_KEY).fails(400).await;
     let back = world.patch(&one, json!({"provider": {"inactive": false, "email": "ada@example.com"}}));
     let back = back.key(BARE_KEY).ok().await["data"].clone();
     assert_eq!((&back["inactive"], &back["email"]), (&json!(false), &json!("ada@example.com")));
+}
+
+#[actix_web::test]
+async fn a_type_that_is_gone_holds_nothing_up() {
+    let world = world().await;
+    let kind = json!({"location_id": BARE, "appointment_type": {"name": "Check-up", "parent_type": "Location", "parent_id": BARE}});
+    let kind = made(&world, "/appointment_types", kind).await;
+    let room = json!({"operatory": {"name": "Room 1", "appointment_type_ids": [kind["id"]]}});
+    let room = made(&world, "/operatories", room).await;
+    world.delete(&at(&format!("/appointment_types/{}", kind["id"]))).key(BARE_KEY).ok().await;
+    let path = at(&format!("/operatories/{}", room["id"]));
+    world.patch(&path, json!({"operatory": {"bookable_online": false}})).key(BARE_KEY).ok().await;
+    world.delete(&path).key(BARE_KEY).ok().await;
 }
 
 #[actix_web::test]

@@ -170,6 +170,17 @@ impl Queue {
         self.lock().interrupted = None;
     }
 
+    /// Why an entry would not be taken now.
+    pub(crate) fn takes(&self) -> Result<(), AuditError> {
+        let waiting = self.lock();
+        match &waiting.interrupted {
+            _ if waiting.closed => Err(AuditError::Closed),
+            Some(why) => Err(AuditError::Interrupted { why: why.clone() }),
+            None if waiting.bytes >= self.max_bytes => Err(AuditError::Full),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn is_interrupted(&self) -> bool {
         self.lock().interrupted.is_some()
     }

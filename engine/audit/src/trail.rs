@@ -45,6 +45,12 @@ impl Trail {
         Ok(written)
     }
 
+    /// Whether it takes entries now: who is about to change something asks before, since a change that is made cannot be taken back for want of
+    /// an entry.
+    pub fn takes_entries(&self) -> Result<(), AuditError> {
+        self.queue.takes()
+    }
+
     /// Blocks until what waits is written.
     pub fn close(mut self) -> Result<(), AuditError> {
         self.end()

@@ -117,6 +117,7 @@ pub(crate) async fn update(
         call.location_for(&tenant, alert.source(), alert.location_id.as_slice()).ok_or(ApiError::Internal)?;
     let body = PatientAlert { disabled_at: Some(call.api.engine.now().into()), ..alert.body };
     let saved = call.save(&location, ChangeRecord { id: alert.id.into(), body }).await?;
+    call.audit("update", "Patient Alert", alert.id.into());
     Ok(call.show(PatientAlertView::of(&saved.record)))
 }
 

@@ -24,7 +24,10 @@ impl<T: Body> Request for ChangeOwnRecord<T> {
         if after == before {
             return Ok((Decision::nothing(), Saved::of(before)));
         }
+        if T::is_deleted(&after) {
+            at.must_not_work_here(T::RESOURCE, self.id)?;
+        }
         after.updated_at = cx.now;
-        at.put_own(cx, Operation::Update, after, unit)
+        at.put_own(cx, Operation::Update, Some(&before), after, unit)
     }
 }

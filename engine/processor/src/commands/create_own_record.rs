@@ -18,6 +18,6 @@ impl<T: Body> Request for CreateOwnRecord<T> {
         let id = narrow(unit.allot(T::RESOURCE)?)?;
         let location_id = (T::SCOPE == Scope::Location).then_some(at.setup.id.0);
         let record = Record { location_id, ..Record::new(id, at.institution.id.0, cx.now, self.0.clone()) };
-        at.put_own(cx, Operation::Create, record, unit)
+        at.put_own(cx, Operation::Create, None, record, unit)
     }
 }

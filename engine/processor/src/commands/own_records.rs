@@ -43,13 +43,18 @@ impl Processor {
         &self,
         cx: Cx,
         operation: Operation,
+        before: Option<&Record<T>>,
         record: Record<T>,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(Decision, Saved<Record<T>>), Reject> {
         let (resource, id) = (T::RESOURCE, record.id.into());
         let decision = match (&record.body as &dyn Any).downcast_ref::<Operatory>() {
             Some(body) => {
-                all_met(self.unknown_types(&body.appointment_type_ids, unit)?)?;
+                // A type that is gone since holds nothing up.
+                let named = before.and_then(|before| (&before.body as &dyn Any).downcast_ref::<Operatory>());
+                let mut new = body.appointment_type_ids.clone();
+                new.retain(|id| named.is_none_or(|before| !before.appointment_type_ids.contains(id)));
+                all_met(self.unknown_types(&new, unit)?)?;
                 self.has_room_for(OperatoryId(id))?;
                 let operatory = PulledOperatory { id: OperatoryId(id), active: body.active };
                 self.decide(cx, &Command::SetOperatory { operatory, operation })?
@@ -69,9 +74,12 @@ impl Processor {
             .into())
     }
 
-    /// Whether working hours here are the provider's.
-    pub fn works_here(&self, resource: Resource, id: u64) -> bool {
+    /// A provider who has working hours here goes on being offered.
+    pub fn must_not_work_here(&self, resource: Resource, id: u64) -> Result<(), Reject> {
         let theirs = |provider: u32| resource == Resource::Providers && u64::from(provider) == id;
-        self.machine.state.hours.values().any(|hour| theirs(hour.provider.0))
+        match self.machine.state.hours.values().any(|hour| theirs(hour.provider.0)) {
+            true => Err(Unmet::StillWorks { location: self.setup.id.0 }.into()),
+            false => Ok(()),
+        }
     }
 }

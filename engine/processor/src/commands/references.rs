@@ -76,8 +76,14 @@ impl Processor {
         unit: &mut UnitOfWork<'_>,
     ) -> Result<Vec<Unmet>, Reject> {
         let mut unknown = Vec::new();
-        if self.known_provider(provider, unit)?.is_none() {
-            unknown.push(Unmet::NotFound { resource: Resource::Providers, id: provider.into() });
+        let (resource, id) = (Resource::Providers, provider.into());
+        match self.known_provider(provider, unit)? {
+            None => unknown.push(Unmet::NotFound { resource, id }),
+            // One that was made here, and has gone.
+            Some(known) if known.source_id.is_none() && known.inactive => {
+                unknown.push(Unmet::NotUsable { resource, id })
+            }
+            Some(_) => {}
         }
         if let Some(id) = operatory
             && !self.known_operatory(id, unit)?

@@ -5,9 +5,7 @@ use std::marker::PhantomData;
 use location::{command::Cx, decision::Decision, resource::Operation};
 use records::record::{Body, Record};
 
-use crate::{
-    error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork, unmet::Unmet,
-};
+use crate::{error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
 
 #[derive(Clone)]
 pub struct RemoveOwnRecord<T> {
@@ -25,11 +23,10 @@ impl<T: Body> Request for RemoveOwnRecord<T> {
     type Reply = Saved<Record<T>>;
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
-        let mut record = at.own_record::<T>(self.id, unit)?;
-        if at.works_here(T::RESOURCE, self.id) {
-            return Err(Unmet::StillWorks { location: at.setup.id.0 }.into());
-        }
-        record.delete(cx.now);
-        at.put_own(cx, Operation::Delete, record, unit)
+        let before = at.own_record::<T>(self.id, unit)?;
+        at.must_not_work_here(T::RESOURCE, self.id)?;
+        let mut after = before.clone();
+        after.delete(cx.now);
+        at.put_own(cx, Operation::Delete, Some(&before), after, unit)
     }
 }
