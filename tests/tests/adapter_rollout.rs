@@ -89,7 +89,7 @@ impl Operator<'_> {
         };
         assert!(value("ended_total", ",outcome=\"answered\"") >= 2.0);
         assert!(value("requests_total", "") >= 2.0 && value("processor_seconds_total", "") > 0.0);
-        assert!(value("seconds_total", "") >= value("processor_seconds_total", ""));
+        assert!(value("call_seconds_sum", "") >= value("processor_seconds_total", ""));
     }
 }
 
