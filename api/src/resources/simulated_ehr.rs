@@ -22,7 +22,7 @@ use crate::{
         tenancy::OpenLocation,
     },
     http::errors::{ApiError, sentence},
-    values::kinds::json_object,
+    values::{kinds::json_object, reasons::Reason},
 };
 
 /// What can be done to it, as `Control` names it. Of one call exactly one.
@@ -111,17 +111,14 @@ pub(crate) async fn control(
 
 /// The location's system, where it is one that may be made to misbehave.
 fn simulated(call: &Call, location: &OpenLocation) -> Result<Arc<dyn SimulatedEhr>, ApiError> {
+    let refused = |why: &str| ApiError::Refused(why.to_owned()).because(Reason::NotSimulated);
     if location.institution.environment != Environment::Sandbox {
-        return Err(ApiError::Refused("Only practices of the sandbox have simulated health record systems.".into()));
+        return Err(refused("Only practices of the sandbox have simulated health record systems."));
     }
-    let Some(source) = location.setup.source else {
-        return Err(ApiError::Refused("The location has no health record system.".into()));
-    };
+    let source = location.setup.source.ok_or_else(|| refused("The location has no health record system."))?;
     let hosted = call.api.simulated.get(&source).cloned();
     hosted.ok_or_else(|| {
-        ApiError::Refused(
-            "The location's health record system is not a simulated one: its behaviour cannot be controlled.".into(),
-        )
+        refused("The location's health record system is not a simulated one: its behaviour cannot be controlled.")
     })
 }
 

@@ -109,6 +109,7 @@ reasons! {
     // 422
     Refused "refused" "",
     OfEhr "of_ehr" "Its providers and operatories are made and changed in the health record system.",
+    NotSimulated "not_simulated" "",
     PatientNotSynced "patient_not_synced"
         "Wait until the patient's `foreign_id` is set; GET /write_requests shows the state of the write.",
     PatientFieldsRequired "patient_fields_required" "",

@@ -11,7 +11,7 @@ use crate::{routes::table::TABLE, values::reasons::Reason};
 const SHOWN: usize = 3;
 /// Records that are the other system's: the demo has others, and what stands under an id there may be of another sort. A call that names one
 /// says nothing of the client.
-const OF_OTHER_RECORDS: [Reason; 18] = [
+const OF_OTHER_RECORDS: [Reason; 19] = [
     Reason::NotFound,
     Reason::BookingNotFound,
     Reason::SlotNotFound,
@@ -20,6 +20,7 @@ const OF_OTHER_RECORDS: [Reason; 18] = [
     Reason::NotUsable,
     Reason::HourOfEhr,
     Reason::OfEhr,
+    Reason::NotSimulated,
     Reason::AppointmentPast,
     Reason::AppointmentCancelled,
     Reason::AppointmentNotOpen,
