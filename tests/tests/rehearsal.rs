@@ -291,9 +291,6 @@ async fn new_patients_are_refused_or_need_more() {
 async fn an_appointment_may_not_be_for_this_patient_or_of_this_type() {
     let mut sandbox = sandbox("").await;
     let provider = sandbox.first(&path("/providers", MAIN_STREET)).await["id"].clone();
-    let staff = json!({"delete": {"resource": "appointments", "ids": ["A-1"]}});
-    let (status, refused) = sandbox.client.post(&simulated, &staff).await.unwrap();
-    assert_eq!((status, &refused["reason"]), (403, &json!("grant_missing")));
     let chair = sandbox.first(&path("/operatories", MAIN_STREET)).await["id"].clone();
     // At night nobody else works.
     let night = (now() + TimeDelta::days(40)).duration_trunc(TimeDelta::days(1)).unwrap() + TimeDelta::hours(7);
@@ -367,6 +364,9 @@ async fn switches_are_for_whoever_rehearses_and_staff_for_operators() {
     let simulated = format!("/locations/{MAIN_STREET}/simulated_ehr");
     let (status, seen) = sandbox.client.post(&simulated, &json!({"switch": {"delay_ms": 5}})).await.unwrap();
     assert_eq!((status, &seen["data"]["switches"]["delay_ms"]), (200, &json!(5)), "{seen}");
+    let staff = json!({"delete": {"resource": "appointments", "ids": ["A-1"]}});
+    let (status, refused) = sandbox.client.post(&simulated, &staff).await.unwrap();
+    assert_eq!((status, &refused["reason"]), (403, &json!("grant_missing")));
     let chair = sandbox.first(&path("/operatories", MAIN_STREET)).await;
     let night = (now() + TimeDelta::days(40)).duration_trunc(TimeDelta::days(1)).unwrap() + TimeDelta::hours(7);
     let block = json!({"staff_books": {"appointment": {"location": LOCATIONS[0].1, "operatory": chair["foreign_id"],
