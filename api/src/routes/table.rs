@@ -261,7 +261,7 @@ fn institutions_and_locations() -> Vec<Route> {
 }
 
 const SIMULATED_ONLY: &str = "Only for the simulated health record system of the sandbox; other systems are refused with 422. Send exactly one \
-    action per call. `behave` and `switch` are for every key that reaches the location, what staff do needs the grant `operator`. It applies to all locations of the system, and a read cycle of them starts at once. Switches are reset when the process \
+    action per call. `behave` and `switch` are for every key that reaches the location, what staff do is refused with 403 to keys that do not run the service. It applies to all locations of the system, and a read cycle of them starts at once. Switches are reset when the process \
     ends. `GET /docs/sandbox` has examples and lists patient names that trigger errors.";
 
 fn sandbox() -> Vec<Route> {
