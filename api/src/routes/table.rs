@@ -248,7 +248,7 @@ fn institutions_and_locations() -> Vec<Route> {
         patch("/operatories/{id}", operatories::update).about("Update an operatory", "2.9").fails(&[422]).noting(OWN),
         delete("/operatories/{id}", operatories::delete).about("Take an operatory out of use", "2.9").fails(&[422]).noting(OWN),
         post("/providers", providers::create).about("Create a provider", "4.10").fails(&[422]).noting(OWN),
-        patch("/providers/{id}", providers::update).about("Update a provider", "4.10").fails(&[422]).noting(OWN),
+        patch("/providers/{id}", providers::update).about("Update a provider", "4.10").fails(&[409, 422]).noting(OWN),
         delete("/providers/{id}", providers::delete).about("Make a provider inactive", "4.10").fails(&[409, 422]).noting(OWN),
         get("/providers/{id}", providers::show).about("One provider", "4.10"),
         get("/providers", providers::list).about("Providers of an institution", "4.10").noting(
