@@ -388,11 +388,14 @@ async fn switches_are_for_whoever_rehearses_and_staff_for_operators() {
     assert_eq!((status, &done["data"]["changes"]), (200, &json!([{"deleted": id}])));
     let unknown = json!({"staff_edits": {"resource": "patients", "id": "P-99999", "fields": {}}});
     assert_eq!(sandbox.control(unknown).await.0, 404);
-    for wrong in
-        [json!({}), json!({"behave": {}, "switch": {}}), json!({"switch": {"dwn": null}}), json!({"delete": {}})]
-    {
+    for (wrong, expected) in [
+        (json!({}), 422),
+        (json!({"behave": {}, "switch": {}}), 422),
+        (json!({"switch": {"dwn": null}}), 400),
+        (json!({"delete": {}}), 400),
+    ] {
         let (status, refused) = sandbox.control(wrong.clone()).await;
-        assert_eq!(status, 400, "{wrong}: {refused}");
+        assert_eq!(status, expected, "{wrong}: {refused}");
     }
     let (status, state) = sandbox.operator.get(&simulated).await.unwrap();
     assert_eq!((status, &state["data"]["changes"]), (200, &json!([])), "{state}");

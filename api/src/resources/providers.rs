@@ -30,7 +30,7 @@ use crate::{
     http::{body::Fields, errors::ApiError},
     records::listing::Listing,
     values::{
-        kinds::{Kind, boolean, email, id, includes, object, person_name, sort, text},
+        kinds::{Kind, boolean, email, filled, id, includes, object, sort, text},
         limits::MAX_NAME,
         times::At,
     },
@@ -236,8 +236,8 @@ impl FromInput for NewProvider {
     fn from_input(input: &mut Input) -> Option<NewProvider> {
         let b = &mut input.body;
         b.required("provider", object());
-        let first_name = b.required("provider.first_name", person_name(MAX_NAME));
-        let last_name = b.required("provider.last_name", person_name(MAX_NAME));
+        let first_name = b.required("provider.first_name", filled(text(MAX_NAME)));
+        let last_name = b.required("provider.last_name", filled(text(MAX_NAME)));
         let details = ProviderDetails::read(b, |b, path, kind| b.unless_empty(path, kind).map(Some));
         let mut provider = Provider { first_name: first_name?, last_name: last_name?, ..Provider::default() };
         details.onto(&mut provider);
@@ -266,8 +266,8 @@ impl FromInput for ProviderUpdate {
         let b = &mut input.body;
         b.required("provider", object());
         Some(ProviderUpdate {
-            first_name: b.not_null("provider.first_name", person_name(MAX_NAME)),
-            last_name: b.not_null("provider.last_name", person_name(MAX_NAME)),
+            first_name: b.not_null("provider.first_name", filled(text(MAX_NAME))),
+            last_name: b.not_null("provider.last_name", filled(text(MAX_NAME))),
             inactive: b.not_null("provider.inactive", boolean()),
             details: ProviderDetails::read(b, |b, path, kind| b.clearable(path, kind)),
         })
@@ -291,7 +291,7 @@ type Field = fn(&mut Provider) -> &mut Option<String>;
 impl ProviderDetails {
     fn read(b: &mut Fields, read: fn(&mut Fields, &str, Kind<String>) -> Option<Option<String>>) -> ProviderDetails {
         let fields: [(Field, &str, Kind<String>); 7] = [
-            (|it| &mut it.middle_name, "provider.middle_name", person_name(MAX_NAME)),
+            (|it| &mut it.middle_name, "provider.middle_name", text(MAX_NAME)),
             (|it| &mut it.display_name, "provider.display_name", text(MAX_NAME)),
             (|it| &mut it.email, "provider.email", email()),
             (|it| &mut it.npi, "provider.npi", text(MAX_NAME)),

@@ -66,33 +66,29 @@ pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -
     view(&call, location.setup.id, &*ehr, Vec::new()).await
 }
 
-pub(crate) struct SimulatedEhrControl {
-    name: &'static str,
-    what: Map<String, Value>,
-}
+/// What is to be done. The document cannot say that it is exactly one.
+pub(crate) struct SimulatedEhrControl(Vec<(&'static str, Map<String, Value>)>);
 
 impl FromInput for SimulatedEhrControl {
     fn from_input(input: &mut Input) -> Option<SimulatedEhrControl> {
-        let body = &mut input.body;
         let all = CONTROLS.map(|name| {
             // Of what excludes each other the example shows what does no harm.
             let kind = if name == "behave" { json_object() } else { json_object().apart() };
-            body.optional(name, kind).map(|what| SimulatedEhrControl { name, what })
+            input.body.optional(name, kind).map(|what| (name, what))
         });
-        let mut given = all.into_iter().flatten();
-        let one = given.next();
-        if one.is_none() || given.next().is_some() {
-            body.problem(format!("The body must hold exactly one of {}.", CONTROLS.join(", ")));
-        }
-        one
+        Some(SimulatedEhrControl(all.into_iter().flatten().collect()))
     }
 }
 
 /// Does it, and has every location of the same system read at once, so that nobody has to wait for the next cycle to see it.
 pub(crate) async fn control(
     call: Call,
-    OfLocation(location, SimulatedEhrControl { name, what }): OfLocation<SimulatedEhrControl>,
+    OfLocation(location, SimulatedEhrControl(mut asked)): OfLocation<SimulatedEhrControl>,
 ) -> Answer<One<SimulatedEhrView>> {
+    let (Some((name, what)), true) = (asked.pop(), asked.is_empty()) else {
+        let problem = format!("The body must hold exactly one of {}.", CONTROLS.join(", "));
+        return Err(ApiError::Refused(problem));
+    };
     if !SWITCHES.contains(&name) && !call.key.grants.operator {
         return Err(ApiError::grant_missing("operator"));
     }
