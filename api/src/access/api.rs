@@ -15,6 +15,7 @@ use super::{
     conditional::Tags,
     directory::{Directory, StatusChange, Statuses},
     keys::{ApiKey, KeyRing, Keys},
+    operators::{OperatorRing, OperatorToken, Operators},
     page_cache::PageCache,
 };
 use crate::{
@@ -48,6 +49,7 @@ pub struct Api {
     /// None: nobody asked for one, as in tests.
     pub(crate) audit: Option<Trail>,
     keys: KeyRing,
+    operators: OperatorRing,
 }
 
 impl Api {
@@ -67,6 +69,7 @@ impl Api {
             peers: None,
             audit: None,
             keys: keys.into(),
+            operators: OperatorRing::default(),
             simulated: SimulatedEhrs::new(),
             engine,
             rules,
@@ -87,6 +90,15 @@ impl Api {
 
     pub fn keys(&self) -> Arc<Keys> {
         self.keys.keys()
+    }
+
+    pub fn operators(&self) -> Arc<Operators> {
+        self.operators.operators()
+    }
+
+    /// Takes effect on the next call.
+    pub fn replace_operators(&self, tokens: Vec<OperatorToken>) {
+        self.operators.replace(tokens);
     }
 
     /// Takes effect on the next call, also for tokens already handed out, and on what is sent to webhooks from now on.

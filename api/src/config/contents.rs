@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use engine::setup::Setup;
 
 use crate::{
-    access::{directory::Statuses, keys::ApiKey},
+    access::{directory::Statuses, keys::ApiKey, operators::OperatorToken},
     http::rules::HttpRules,
     logging::LogFormat,
     nodes::rules::NodeListener,
@@ -18,6 +18,7 @@ pub struct Config {
     pub setup: Setup,
     pub http: HttpRules,
     pub keys: Vec<ApiKey>,
+    pub operators: Vec<OperatorToken>,
     pub data_dir: PathBuf,
     /// None: one is made in the data directory at the first start.
     pub secret: Option<Secret>,
@@ -40,5 +41,6 @@ pub struct AuditRules {
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     pub keys: Vec<ApiKey>,
+    pub operators: Vec<OperatorToken>,
     pub statuses: Statuses,
 }

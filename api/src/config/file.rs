@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -35,11 +36,12 @@ use crate::{
     access::{
         directory::Statuses,
         keys::{ApiKey, Grants},
+        operators::OperatorToken,
     },
     http::{cors, proxies, rules::HttpRules},
     logging::LogFormat,
     routes::table,
-    values::{kinds, limits::INT32},
+    values::{kinds, limits::INT32, role::Role},
 };
 
 pub(super) fn read(text: &str, base: &Path) -> Result<Config, Vec<Problem>> {
@@ -50,7 +52,7 @@ pub(super) fn read(text: &str, base: &Path) -> Result<Config, Vec<Problem>> {
 /// What takes effect while the service runs, with all that is wrong in the file. What of it cannot be read gives nobody anything.
 pub(super) fn read_access(text: &str, base: &Path) -> Result<(Access, Vec<Problem>), Vec<Problem>> {
     let (config, statuses, problems) = read_all(text, base)?;
-    Ok((Access { keys: config.keys, statuses }, problems))
+    Ok((Access { keys: config.keys, operators: config.operators, statuses }, problems))
 }
 
 /// Fails where the text is no TOML.
@@ -105,7 +107,7 @@ impl<'a> File<'a> {
         let secret = root.parsed("token_secret", node::secret).map(|placed| placed.value);
         let mut http = HttpRules::default();
         root.table("http").iter().for_each(|s| read_http(s, &mut http));
-        root.table("operators").iter().for_each(|s| read_operators(s, &mut http));
+        let operators = root.table("operators").map_or_else(Vec::new, |s| self.operators(&s, &mut http));
         root.table("compatibility").iter().for_each(|s| compatibility::read(s, &mut http.compatibility));
         root.table("rate_limits").iter().for_each(|s| read_rate_limits(s, &mut http));
         self.setup.engine = self.engine(root);
@@ -123,7 +125,8 @@ impl<'a> File<'a> {
         let keys = root.tables("keys").iter().filter_map(|s| self.key(s)).collect();
         let data_dir = self.base.join(data_dir);
         let audit = self.audit(root, &data_dir);
-        let config = Config { setup: self.setup, http, keys, data_dir, secret, log, log_format, audit, node };
+        let config =
+            Config { setup: self.setup, http, keys, operators, data_dir, secret, log, log_format, audit, node };
         (config, self.statuses)
     }
 
@@ -453,7 +456,29 @@ impl<'a> File<'a> {
         let locations = locations.map(|ids| self.locations_of(&ids, &institutions));
         let name = name?.value;
         let organisation = organisation.unwrap_or_else(|| name.clone());
-        Some(ApiKey { name, hash: hash?.value, environment, institutions, locations, grants, organisation })
+        let hash = hash?.value;
+        Some(ApiKey { name, hash, environment, institutions, locations, grants, organisation, role: None })
+    }
+
+    fn operators(&mut self, s: &Section<'a, '_>, http: &mut HttpRules) -> Vec<OperatorToken> {
+        let listen = s.parsed("listen", |text| {
+            text.parse::<SocketAddr>().map_err(|_| "must be an address such as 127.0.0.1:8081".into())
+        });
+        if let Some(listen) = listen {
+            if listen.value == http.listen && listen.value.port() != 0 {
+                s.problems.add(listen.at, "`listen` of [operators] must be another address than that of [http]");
+            }
+            http.operators = listen.value;
+        }
+        s.tables("tokens").iter().filter_map(|s| self.operator(s)).collect()
+    }
+
+    fn operator(&mut self, s: &Section<'a, '_>) -> Option<OperatorToken> {
+        let name = s.required("name", s.text("name"));
+        let hash = s.required("sha256", s.parsed("sha256", key_hash));
+        let role = s.required("role", s.parsed("role", role));
+        name.iter().for_each(|name| self.seen.once(&self.problems, "operator name", name));
+        Some(OperatorToken { name: name?.value, hash: hash?.value, role: role?.value })
     }
 
     fn grants(&self, names: &[Placed<String>]) -> Grants {
@@ -462,11 +487,11 @@ impl<'a> File<'a> {
             match name.value.as_str() {
                 "financial" => grants.financial = true,
                 "beta" => grants.beta = true,
-                "operator" => grants.operator = true,
-                other => {
-                    self.problems
-                        .add(name.at, format!("unknown grant `{other}`; known are: financial, beta, operator"));
+                "operator" => {
+                    let problem = "API keys are for clients: operators have tokens of their own, [[operators.tokens]]";
+                    self.problems.add(name.at, problem);
                 }
+                other => self.problems.add(name.at, format!("unknown grant `{other}`; known are: financial, beta")),
             }
         }
         grants
@@ -495,16 +520,6 @@ impl<'a> File<'a> {
         }
         ids.iter().map(|id| LocationId(id.value as u32)).collect()
     }
-}
-
-fn read_operators(s: &Section<'_, '_>, http: &mut HttpRules) {
-    let listen =
-        s.parsed("listen", |text| text.parse().map_err(|_| "must be an address such as 127.0.0.1:8081".into()));
-    let Some(listen) = s.required("listen", listen) else { return };
-    if listen.value == http.listen {
-        s.problems.add(listen.at, "`listen` of [operators] must be another address than that of [http]");
-    }
-    http.operators = Some(listen.value);
 }
 
 fn read_http(s: &Section<'_, '_>, http: &mut HttpRules) {
@@ -567,6 +582,10 @@ fn environment(text: &str) -> Result<Environment, String> {
         "production" => Ok(Environment::Production),
         _ => Err("must be \"sandbox\" or \"production\"".into()),
     }
+}
+
+fn role(text: &str) -> Result<Role, String> {
+    Role::named(text).ok_or_else(|| "must be \"viewer\", \"operator\" or \"admin\"".into())
 }
 
 fn status(text: &str) -> Result<LocationStatus, String> {

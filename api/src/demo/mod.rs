@@ -19,7 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use self::file::{DemoFile, LOCATIONS, SOURCE, SUBDOMAIN};
 use crate::{
-    access::keys,
+    access::{keys, operators},
     config::Config,
     logging, service,
     terminal::{fail, say},
@@ -29,6 +29,9 @@ use crate::{
 pub(crate) struct DemoArguments {
     #[arg(long, default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
+    /// Where operators call.
+    #[arg(long, default_value = "127.0.0.1:8081")]
+    pub operators: SocketAddr,
     /// The practice's EHR is a web application without an API, reached through the browser extension on your own workstation.
     #[arg(long)]
     pub cloud: bool,
@@ -74,9 +77,10 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     let file = dir.join("demo.toml");
     let api_key = known.as_ref().map_or_else(keys::new_key, |known| known.api_key.clone());
     let practice = cloud.as_ref().map_or_else(|| simulated_practice(&adapter), |cloud| cloud.practice(&adapter));
-    fs::write(&file, configuration(&api_key, &practice)).map_err(at)?;
+    let operator_token = known.as_ref().map_or_else(operators::new_token, |known| known.operator_token.clone());
+    fs::write(&file, configuration(&api_key, &operator_token, &practice)).map_err(at)?;
     let mut config = Config::load(&file).map_err(|error| error.to_string())?;
-    config.http.listen = arguments.listen;
+    (config.http.listen, config.http.operators) = (arguments.listen, arguments.operators);
     let sandboxes = Sandboxes::default();
     let running = service::start(config, &sandboxes).await?;
 
@@ -84,6 +88,8 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     let mut facts = DemoFile {
         base_url: format!("http://{}", running.address),
         api_key,
+        operators_url: format!("http://{}", running.operators),
+        operator_token,
         subdomain: SUBDOMAIN.to_owned(),
         location_ids: if cloud.is_some() { vec![LOCATIONS[0]] } else { LOCATIONS.to_vec() },
         webhook_dev_sink: sink.url.clone(),
@@ -151,8 +157,8 @@ fn adapter(name: &str) -> Result<PathBuf, String> {
 }
 
 /// The demo's configuration around its practice: data source and locations.
-fn configuration(api_key: &str, practice: &str) -> String {
-    let hash = hex::encode(keys::hash(api_key));
+fn configuration(api_key: &str, operator_token: &str, practice: &str) -> String {
+    let [hash, operators] = [api_key, operator_token].map(|secret| hex::encode(keys::hash(secret)));
     format!(
         r#"# What `practice-sync demo` runs. `practice-sync serve --config` takes it too.
 data_dir = "."
@@ -168,8 +174,13 @@ name = "demo"
 sha256 = "{hash}"
 environment = "sandbox"
 institutions = ["{SUBDOMAIN}"]
-grants = ["financial", "beta", "operator"]
+grants = ["financial", "beta"]
 organisation = "demo"
+
+[[operators.tokens]]
+name = "demo"
+sha256 = "{operators}"
+role = "admin"
 "#
     )
 }
