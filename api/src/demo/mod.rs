@@ -74,7 +74,12 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     let file = dir.join("demo.toml");
     let api_key = known.as_ref().map_or_else(keys::new_key, |known| known.api_key.clone());
     let practice = cloud.as_ref().map_or_else(|| simulated_practice(&adapter), |cloud| cloud.practice(&adapter));
-    fs::write(&file, configuration(&api_key, &practice)).map_err(at)?;
+    fs::write(&file, configuration(&practice)).map_err(at)?;
+    let keys = dir.join("keys.toml");
+    // Others may have been added.
+    if known.is_none() || !keys.exists() {
+        fs::write(keys, keys_file(&api_key)).map_err(at)?;
+    }
     let mut config = Config::load(&file).map_err(|error| error.to_string())?;
     config.http.listen = arguments.listen;
     let sandboxes = Sandboxes::default();
@@ -151,8 +156,7 @@ fn adapter(name: &str) -> Result<PathBuf, String> {
 }
 
 /// The demo's configuration around its practice: data source and locations.
-fn configuration(api_key: &str, practice: &str) -> String {
-    let hash = hex::encode(keys::hash(api_key));
+fn configuration(practice: &str) -> String {
     format!(
         r#"# What `practice-sync demo` runs. `practice-sync serve --config` takes it too.
 data_dir = "."
@@ -162,8 +166,15 @@ log = "warn"
 webhook_development = true
 store_floor_mib = 64
 
-{practice}
-[[keys]]
+{practice}"#
+    )
+}
+
+/// The key its story calls with.
+fn keys_file(api_key: &str) -> String {
+    let hash = hex::encode(keys::hash(api_key));
+    format!(
+        r#"[[keys]]
 name = "demo"
 sha256 = "{hash}"
 environment = "sandbox"

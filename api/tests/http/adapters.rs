@@ -16,8 +16,7 @@ const KEY: &str = "psk_of_an_operator";
 /// A practice whose location 1 needs the adapter, and whose location 2 has no EHR.
 fn config(dir: &Path) -> Config {
     let hash = hex::encode(api::access::keys::hash(KEY));
-    let text = format!(
-        r#"data_dir = "data"
+    let text = r#"data_dir = "data"
 [http]
 listen = "127.0.0.1:0"
 workers = 1
@@ -42,7 +41,9 @@ source = 1
 id = 2
 name = "Without EHR"
 zone = "America/New_York"
-[[keys]]
+"#;
+    let keys = format!(
+        r#"[[keys]]
 name = "operator"
 sha256 = "{hash}"
 environment = "sandbox"
@@ -50,7 +51,10 @@ institutions = ["acme"]
 grants = ["operator"]
 "#
     );
-    Config::parse(&text, dir).unwrap()
+    let file = dir.join("practice-sync.toml");
+    fs::write(&file, text).unwrap();
+    fs::write(dir.join("keys.toml"), keys).unwrap();
+    Config::load(&file).unwrap()
 }
 
 /// Status, head and body of an answer.

@@ -110,6 +110,7 @@ async fn scene(options: &Options, beside: Beside) -> Result<Run, Box<dyn std::er
     let hanging = TcpListener::bind(("127.0.0.1", 0))?;
     let config = dir.path().join("practice-sync.toml");
     fs::write(&config, configuration(dir.path(), beside, &ehr.url(), &other.url(), hanging.local_addr()?))?;
+    fs::write(dir.path().join("keys.toml"), keys())?;
     let server = Server::start(&["configured", config.to_str().ok_or("a folder whose name is no text")?])?;
     let mut caller = Caller::sign_in(server.address, API_KEY).await?;
     process::first_sync(&mut caller).await?;
@@ -233,13 +234,6 @@ async fn wait_for_slots(caller: &mut Caller) -> io::Result<()> {
 
 fn configuration(dir: &Path, beside: Beside, ehr: &str, other: &str, hanging: SocketAddr) -> String {
     let cache = components::root().join("target").join("adapters").join("compiled");
-    let key = |name: &str, key: &str, subdomain: &str, grants: &str| {
-        let hash = hex::encode(Sha256::digest(key));
-        format!(
-            "[[keys]]\nname = \"{name}\"\nsha256 = \"{hash}\"\nenvironment = \"sandbox\"\n\
-             institutions = [\"{subdomain}\"]\ngrants = [{grants}]\n"
-        )
-    };
     let (place, foreign_id, zone, _) = LOCATIONS[0];
     let mut text = format!(
         r#"data_dir = "{data}"
@@ -310,8 +304,21 @@ environment = "sandbox"
         }
         Beside::Slots => neighbour(1, "sandbox", other, foreign_id, ""),
     }
-    text.push_str(&key("tests", API_KEY, SUBDOMAIN, "\"financial\""));
-    text.push_str(&key("operator", OPERATOR_KEY, SUBDOMAIN, "\"operator\""));
-    text.push_str(&key("neighbour", NEIGHBOUR_KEY, NEIGHBOUR, "\"financial\""));
     text
+}
+
+fn keys() -> String {
+    let key = |name: &str, key: &str, subdomain: &str, grants: &str| {
+        let hash = hex::encode(Sha256::digest(key));
+        format!(
+            "[[keys]]\nname = \"{name}\"\nsha256 = \"{hash}\"\nenvironment = \"sandbox\"\n\
+             institutions = [\"{subdomain}\"]\ngrants = [{grants}]\n"
+        )
+    };
+    [
+        key("tests", API_KEY, SUBDOMAIN, "\"financial\""),
+        key("operator", OPERATOR_KEY, SUBDOMAIN, "\"operator\""),
+        key("neighbour", NEIGHBOUR_KEY, NEIGHBOUR, "\"financial\""),
+    ]
+    .concat()
 }

@@ -97,18 +97,20 @@ impl Installation {
     }
 
     pub fn serving(program: &Path, dir: &Path, served: &ServedEhr, rules: &str) -> io::Result<Installation> {
-        Installation::configured(program, dir, |address| configuration(dir, address, served, rules))
+        Installation::configured(program, dir, &keys(), |address| configuration(dir, address, served, rules))
     }
 
-    /// With a configuration of the test's own, which is to listen at the address.
+    /// With keys and a configuration of the test's own, which is to listen at the address.
     pub fn configured(
         program: &Path,
         dir: &Path,
+        keys: &str,
         configuration: impl FnOnce(SocketAddr) -> String,
     ) -> io::Result<Installation> {
         let address = free_address()?;
         let config = dir.join("practice-sync.toml");
         fs::write(&config, configuration(address))?;
+        fs::write(dir.join("keys.toml"), keys)?;
         let (program, log) = (program.to_path_buf(), dir.join("log"));
         Ok(Installation { program, config, log, environment: Vec::new(), address })
     }
@@ -251,13 +253,14 @@ adapter = "{adapter}"
 base_url = "{base_url}"
 {source}
 {locations}
-{keys}
-{operator}
 "#,
         common = common(dir, &address.to_string(), "error", "refused_per_minute = 0", (adapter, rules)),
-        keys = key("tests", API_KEY, r#""financial", "beta""#),
-        operator = key("operator", OPERATOR_KEY, r#""operator""#),
     )
+}
+
+/// Who may call.
+fn keys() -> String {
+    key("tests", API_KEY, r#""financial", "beta""#) + &key("operator", OPERATOR_KEY, r#""operator""#)
 }
 
 /// The beginning of a configuration file: one adapter, one institution, nothing that limits who asks. `http`: more lines of that table;
@@ -296,7 +299,7 @@ environment = "sandbox"
     )
 }
 
-/// An API key of the institution, as the configuration file has it.
+/// An API key of the institution, as the file of keys has it.
 pub(super) fn key(name: &str, key: &str, grants: &str) -> String {
     let hash = hex::encode(Sha256::digest(key));
     format!(

@@ -121,16 +121,12 @@ period = "{period}s"
 [adapters]
 sandbox = "{component}"
 {HASTY}{practices}
-{tests}
-{operator}
 "#,
         data = dir.join("data").display(),
         secret = "7".repeat(64),
         cache = components::root().join("target").join("adapters").join("compiled").display(),
         component = components::component("sandbox").display(),
         period = PERIOD.as_secs(),
-        tests = key("tests", API_KEY, r#""financial", "beta""#),
-        operator = key("operator", OPERATOR_KEY, r#""operator""#),
     )
 }
 
@@ -152,6 +148,7 @@ impl Nodes {
         let ehrs: Vec<EhrServer> = (1..=INSTITUTIONS).map(ehr).collect();
         let cluster = Cluster::temporary(Durability::Written).unwrap();
         let dir = tempfile::tempdir().unwrap();
+        let keys = key("tests", API_KEY, r#""financial", "beta""#) + &key("operator", OPERATOR_KEY, r#""operator""#);
         let nodes = NAMES.map(|name| {
             let own = dir.path().join(name);
             fs::create_dir_all(own.join("data")).unwrap();
@@ -159,7 +156,7 @@ impl Nodes {
             let internal = SocketAddr::from(([127, 0, 0, 1], free_port()));
             let url = Cluster::url(database.port());
             let configured = |address| configuration(&own, address, internal, name, &url, &ehrs);
-            let installation = Installation::configured(Path::new(PROGRAM), &own, configured).unwrap();
+            let installation = Installation::configured(Path::new(PROGRAM), &own, &keys, configured).unwrap();
             let ahead = clocks.iter().find(|(of, _)| *of == name).map(|(_, seconds)| *seconds);
             let installation = match ahead {
                 Some(seconds) => clock::set_apart(installation, dir.path(), seconds),

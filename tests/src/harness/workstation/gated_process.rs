@@ -37,7 +37,7 @@ impl GatedProcess {
     pub async fn open_on(program: &Path, rules: &str, ehr: CloudEhr) -> GatedProcess {
         let dir = tempfile::tempdir().expect("a folder");
         let (place, origin) = (dir.path().to_path_buf(), ehr.origin());
-        let installation = Installation::configured(program, dir.path(), |address| {
+        let installation = Installation::configured(program, dir.path(), &keys(), |address| {
             configuration(&place, &address.to_string(), &origin, rules)
         });
         let installation = installation.expect("a configuration is written");
@@ -150,10 +150,13 @@ adapter = "{ADAPTER}"
 base_url = "{origin}/app"
 workstation = {{ probe = "/api/session" }}
 {locations}
-{key}
 "#,
         common = common(dir, address, "error,audit=info", http, (ADAPTER, rules)),
         locations = location(LOCATION) + &location(OTHER),
-        key = key("tests", API_KEY, r#""financial", "beta", "operator""#),
     )
+}
+
+/// The file of keys.
+pub fn keys() -> String {
+    key("tests", API_KEY, r#""financial", "beta", "operator""#)
 }
