@@ -6,7 +6,10 @@ use actix_web::rt::System;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::server::{Server, Session, answer, text};
+use super::{
+    server::{Server, Session, answer, text},
+    table::Table,
+};
 use crate::terminal::{fail, say};
 
 /// Writes shown of each location and status.
@@ -232,29 +235,4 @@ async fn each(server: &Server, ids: &[String], what: &str) -> Result<(), String>
         say(format_args!("{} {}", text(&write["id"]), text(&write["status"])));
     }
     Ok(())
-}
-
-/// Columns as wide as what is in them.
-struct Table(Vec<Vec<String>>);
-
-impl Table {
-    fn new(heads: &[&str]) -> Table {
-        let mut table = Table(Vec::new());
-        table.row(heads);
-        table
-    }
-
-    fn row(&mut self, cells: &[&str]) {
-        self.0.push(cells.iter().map(|cell| (*cell).to_owned()).collect());
-    }
-
-    /// Not where lines of JSON were printed instead.
-    fn show(&self, instead: bool) {
-        let width = |column: usize| self.0.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.0[0].len()).map(width).collect();
-        for row in self.0.iter().filter(|_| !instead) {
-            let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-            say(cells.join("  ").trim_end());
-        }
-    }
 }

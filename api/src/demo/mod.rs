@@ -76,9 +76,14 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
 
     let file = dir.join("demo.toml");
     let api_key = known.as_ref().map_or_else(keys::new_key, |known| known.api_key.clone());
-    let practice = cloud.as_ref().map_or_else(|| simulated_practice(&adapter), |cloud| cloud.practice(&adapter));
     let operator_token = known.as_ref().map_or_else(operators::new_token, |known| known.operator_token.clone());
-    fs::write(&file, configuration(&api_key, &operator_token, &practice)).map_err(at)?;
+    let practice = cloud.as_ref().map_or_else(|| simulated_practice(&adapter), |cloud| cloud.practice(&adapter));
+    fs::write(&file, configuration(&practice)).map_err(at)?;
+    let keys = dir.join("keys.toml");
+    // Others may have been added.
+    if known.is_none() || !keys.exists() {
+        fs::write(keys, keys_file(&api_key, &operator_token)).map_err(at)?;
+    }
     let mut config = Config::load(&file).map_err(|error| error.to_string())?;
     (config.http.listen, config.http.operators) = (arguments.listen, arguments.operators);
     let sandboxes = Sandboxes::default();
@@ -157,8 +162,7 @@ fn adapter(name: &str) -> Result<PathBuf, String> {
 }
 
 /// The demo's configuration around its practice: data source and locations.
-fn configuration(api_key: &str, operator_token: &str, practice: &str) -> String {
-    let [hash, operators] = [api_key, operator_token].map(|secret| hex::encode(keys::hash(secret)));
+fn configuration(practice: &str) -> String {
     format!(
         r#"# What `practice-sync demo` runs. `practice-sync serve --config` takes it too.
 data_dir = "."
@@ -168,8 +172,15 @@ log = "warn"
 webhook_development = true
 store_floor_mib = 64
 
-{practice}
-[[keys]]
+{practice}"#
+    )
+}
+
+/// The key its story calls with, and the token that opens the operators' listener.
+fn keys_file(api_key: &str, operator_token: &str) -> String {
+    let [hash, operator] = [api_key, operator_token].map(|secret| hex::encode(keys::hash(secret)));
+    format!(
+        r#"[[keys]]
 name = "demo"
 sha256 = "{hash}"
 environment = "sandbox"
@@ -177,9 +188,9 @@ institutions = ["{SUBDOMAIN}"]
 grants = ["financial", "beta"]
 organisation = "demo"
 
-[[operators.tokens]]
+[[operators]]
 name = "demo"
-sha256 = "{operators}"
+sha256 = "{operator}"
 role = "admin"
 "#
     )

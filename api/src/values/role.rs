@@ -23,8 +23,4 @@ impl Role {
             Role::Admin => "admin",
         }
     }
-
-    pub(crate) fn named(name: &str) -> Option<Role> {
-        Role::ALL.into_iter().find(|role| role.name() == name)
-    }
 }

@@ -17,11 +17,12 @@ const TOKEN: &str = "pso_of_an_operator";
 /// A practice whose location 1 needs the adapter, and whose location 2 has no EHR.
 fn config(dir: &Path) -> Config {
     let [hash, operator] = [KEY, TOKEN].map(|secret| hex::encode(api::access::keys::hash(secret)));
-    let text = format!(
-        r#"data_dir = "data"
+    let text = r#"data_dir = "data"
 [http]
 listen = "127.0.0.1:0"
 workers = 1
+[operators]
+listen = "127.0.0.1:0"
 [adapters]
 bad = "bad.wasm"
 [[institutions]]
@@ -43,20 +44,23 @@ source = 1
 id = 2
 name = "Without EHR"
 zone = "America/New_York"
-[[keys]]
+"#;
+    let keys = format!(
+        r#"[[keys]]
 name = "client"
 sha256 = "{hash}"
 environment = "sandbox"
 institutions = ["acme"]
-[operators]
-listen = "127.0.0.1:0"
-[[operators.tokens]]
+[[operators]]
 name = "operator"
 sha256 = "{operator}"
 role = "viewer"
 "#
     );
-    Config::parse(&text, dir).unwrap()
+    let file = dir.join("practice-sync.toml");
+    fs::write(&file, text).unwrap();
+    fs::write(dir.join("keys.toml"), keys).unwrap();
+    Config::load(&file).unwrap()
 }
 
 /// Status, head and body of an answer.

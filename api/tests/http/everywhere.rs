@@ -12,7 +12,7 @@ use api::{
     http::endpoint::Access,
     openapi,
     routes::{route::Route, table::TABLE},
-    values::versions::Version,
+    values::{role::Role, versions::Version},
 };
 use engine::{records::ehr::Ehr, setup::Environment};
 use location::{
