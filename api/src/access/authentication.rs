@@ -52,7 +52,7 @@ fn bearer_of(text: &str) -> Option<&str> {
 pub(crate) fn bearer(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
     let no = |reason| ApiError::Token.because(reason);
     let given = authorization(headers).map(str::trim).ok_or(no(Reason::TokenMissing))?;
-    if api.rules.compatibility.raw_keys
+    if api.edge().rules.compatibility.raw_keys
         && let Some(key) = raw_key(api, given)
     {
         return Ok(key);

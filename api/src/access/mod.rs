@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  shown ◄── page_cache ◄─────────┐                                   ┌── tenancy ◄── arguments   whose records, and what is read
-//!  keys, directory, conditional ◄─┴ api ◄── authentication ◄┐         ├── cached    answered before, by the page cache
+//!  keys, directory, edge, reloads ◄┴ api ◄── authentication ◄┐         ├── cached    answered before, by the page cache
 //!  input, idempotency ◄─────────────────────────────────────┴ call ◄──┼── respond   the envelope of success
 //!                                                                     └── audited   who was shown what, kept before the answer leaves
 //! ```
@@ -18,10 +18,12 @@ pub mod cached;
 pub mod call;
 pub mod conditional;
 pub mod directory;
+pub(crate) mod edge;
 pub(crate) mod idempotency;
 pub mod input;
 pub mod keys;
 pub(crate) mod page_cache;
+pub mod reloads;
 pub mod respond;
 pub(crate) mod shown;
 pub mod tenancy;

@@ -1,6 +1,7 @@
 //! `keys`: who may call. A running server takes changes over by itself.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -195,8 +196,7 @@ fn revoke(path: &Path, name: &str) -> Result<String, String> {
 
 fn list(path: &Path, as_json: bool) -> Result<(), String> {
     let config = valid(path)?;
-    let (access, problems) = Access::load(&config.keys_file, &config.setup)
-        .map_err(|error| format!("{}: {error}", config.keys_file.display()))?;
+    let (access, problems) = access(&config)?;
     let mut table = Table::new(&["NAME", "ENVIRONMENT", "INSTITUTIONS", "LOCATIONS", "GRANTS", "ORGANISATION"]);
     for key in &access.keys {
         let institution = |id| config.setup.institutions.get(id).map(|it| it.subdomain.as_str());
@@ -235,10 +235,16 @@ fn keys_file(path: &Path) -> PathBuf {
 }
 
 fn known(config: &Config, name: &str) -> Result<ApiKey, String> {
-    let (access, _) = Access::load(&config.keys_file, &config.setup)
-        .map_err(|error| format!("{}: {error}", config.keys_file.display()))?;
-    let found = access.keys.into_iter().find(|key| key.name == name);
+    let found = access(config)?.0.keys.into_iter().find(|key| key.name == name);
     found.ok_or_else(|| format!("{} has no key named `{name}` that can be read", config.keys_file.display()))
+}
+
+/// A file that is not there yet has no keys.
+fn access(config: &Config) -> Result<(Access, Vec<Problem>), String> {
+    match Access::load(&config.keys_file, &config.setup) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((Access::default(), Vec::new())),
+        read => read.map_err(|error| format!("{}: {error}", config.keys_file.display())),
+    }
 }
 
 fn open(path: &Path) -> Result<KeyFile, String> {

@@ -64,6 +64,16 @@ impl Config {
         main_file(path).with_file_name(KEYS_FILE)
     }
 
+    /// All files it is read from but the keys.
+    pub(crate) fn files(path: &Path) -> Vec<PathBuf> {
+        let mut files = vec![main_file(path)];
+        if path.is_dir() {
+            // A folder that cannot be read is told by `load`.
+            files.extend(institutions(&path.join(INSTITUTIONS)).unwrap_or_default());
+        }
+        files
+    }
+
     /// The text of a file in the folder `base`, without keys.
     pub fn parse(text: &str, base: &Path) -> Result<Config, ConfigError> {
         let main = Document { path: base.join(MAIN_FILE), text: text.to_owned() };

@@ -1,10 +1,14 @@
 #![allow(clippy::unwrap_used)]
+mod files;
+mod key_file;
+
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use engine::setup::{EngineRules, LocationStatus, StoreEngine, database::DatabaseTls, login::Login};
 use location::{ids::LocationId, settings::ConflictRule, time::MINUTE};
 
 use super::{knobs::Knobs, problems::Document, *};
+
 use crate::http::compatibility::DEFAULT_AGENTS;
 
 fn parse(text: &str) -> Result<Config, Vec<Problem>> {
@@ -601,4 +605,30 @@ fn keys_of_earlier_releases_name_their_successors() {
             "line 4: `kept_pages` in [http] is now called `list_cache_bytes`"
         ]
     );
+}
+
+/// The page on the disk is what reads the files; `UPDATE_REFERENCE=1` writes it.
+#[test]
+fn the_reference_tells_every_key_there_is() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operations/configuration.md");
+    let page = reference::page();
+    if std::env::var_os("UPDATE_REFERENCE").is_some() {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, &page).unwrap();
+    }
+    assert!(fs::read_to_string(&file).unwrap() == page, "run this test with UPDATE_REFERENCE=1");
+    for notes in [file::describe as fn(&describe::Notes), keys::describe] {
+        let all = describe::Notes::default();
+        notes(&all);
+        assert_eq!(all.without_meaning(), [] as [&str; 0]);
+    }
+    for name in values::AT_START {
+        let key = name.rsplit('.').next().unwrap();
+        assert!(page.contains(&format!("| `{key}` |")) || page.contains(&format!("### `[{key}]`")), "{name}");
+    }
+    // Every key that can be read stands in it: an unknown one makes the reader list them.
+    let known = problems("[http]\nno_such_key = 1").remove(0);
+    for key in known.split("known are: ").nth(1).unwrap().split(", ") {
+        assert!(page.contains(&format!("| `{key}` |")), "{key}");
+    }
 }

@@ -113,6 +113,7 @@ pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<C
     let tenants = call.tenants();
     let mut institutions: Vec<_> = tenants.iter().map(|tenant| institution(&call, tenant)).collect();
     institutions.sort_by_key(|it| it.id);
+    let edge = call.api.edge();
     Ok(call.show(CallerView {
         key_id: call.key.id(),
         key_name: &call.key.name,
@@ -124,7 +125,7 @@ pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<C
         api_version: call.version.name(),
         grants: grants(call.key.grants),
         institutions,
-        limits: CallerLimits::of(&call.api.rules, call.api.token_lifetime(call.key.environment)),
+        limits: CallerLimits::of(&edge.rules, call.api.token_lifetime(call.key.environment)),
     }))
 }
 
@@ -135,7 +136,7 @@ fn grants(granted: Grants) -> Vec<Grant> {
 }
 
 fn institution<'a>(call: &'a Call, tenant: &'a Tenant) -> ReachedInstitution<'a> {
-    let own = call.locations.of_institution(tenant.institution.id).iter().filter(|location| shown(call, location));
+    let own = call.directory.locations_of(tenant.institution.id).iter().filter(|location| shown(call, location));
     ReachedInstitution {
         id: tenant.institution.id,
         subdomain: &tenant.institution.subdomain,
