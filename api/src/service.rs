@@ -31,6 +31,8 @@ use crate::{
 /// A server that answers, and what is behind it.
 pub struct Running {
     pub address: SocketAddr,
+    /// Where operators call.
+    pub operators: SocketAddr,
     pub engine: Arc<Engine>,
     api: Data<Api>,
     server: JoinHandle<io::Result<()>>,
@@ -45,8 +47,10 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     let listening =
         |node: &NodeListener| server::listen(node.listen).map_err(|error| format!("{}: {error}", node.listen));
     let internal = config.node.as_ref().map(listening).transpose()?;
-    let listening = |address| server::listen(address).map_err(|error| format!("{address}: {error}"));
-    let operators = config.http.operators.map(listening).transpose()?;
+    let operators = config.http.operators;
+    let operators = server::listen(operators)
+        .map_err(|error| format!("{operators}: {error}; `listen` of [operators] names another address"))?;
+    let for_operators = operators.local_addr().map_err(|error| error.to_string())?;
     let peers = config.node.as_ref().map(|node| Peers::new(&node.secret)).transpose()?;
     let data_dir = &config.data_dir;
     std::fs::create_dir_all(data_dir).map_err(|error| format!("{}: {error}", data_dir.display()))?;
@@ -67,7 +71,8 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     let api = api.with_peers(peers).with_audit(trail);
     let api = Data::new(api);
     let internal = internal.map(|listener| server::start_internal(api.clone(), listener));
-    let operators = operators.map(|listener| server::start_operators(api.clone(), listener));
+    api.replace_operators(config.operators);
+    let operators = Some(server::start_operators(api.clone(), operators));
     let mut others = Vec::new();
     for server in [internal, operators].into_iter().flatten() {
         let server = server.map_err(|error| error.to_string())?;
@@ -78,11 +83,11 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
         actix_web::rt::spawn(tell_others(api.clone(), said));
     }
     let (server, address) = server::start(api.clone(), listener).map_err(|error| error.to_string())?;
-    tracing::info!(%address, "serving");
+    tracing::info!(%address, operators = %for_operators, "serving");
     // It runs from its first poll on: nobody should have to wait for `wait`.
     let handle = server.handle();
     let server = actix_web::rt::spawn(server);
-    Ok(Running { address, engine, api, server, handle, others })
+    Ok(Running { address, operators: for_operators, engine, api, server, handle, others })
 }
 
 impl Running {

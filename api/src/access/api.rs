@@ -20,6 +20,7 @@ use super::{
     directory::{Directory, DirectoryNow},
     edge::{Edge, EdgeNow},
     keys::{ApiKey, KeyRing, Keys},
+    operators::{OperatorRing, OperatorToken, Operators},
     page_cache::PageCache,
     reloads::AskToReload,
 };
@@ -52,6 +53,7 @@ pub struct Api {
     directory: DirectoryNow,
     keys: KeyRing,
     edge: EdgeNow,
+    operators: OperatorRing,
 }
 
 impl Api {
@@ -71,6 +73,7 @@ impl Api {
             directory: DirectoryNow::new(engine.setup()),
             keys: keys.into(),
             edge: EdgeNow::new(rules),
+            operators: OperatorRing::default(),
             simulated: SimulatedEhrs::new(),
             engine,
         }
@@ -101,6 +104,15 @@ impl Api {
 
     pub fn keys(&self) -> Arc<Keys> {
         self.keys.keys()
+    }
+
+    pub fn operators(&self) -> Arc<Operators> {
+        self.operators.operators()
+    }
+
+    /// Takes effect on the next call.
+    pub fn replace_operators(&self, tokens: Vec<OperatorToken>) {
+        self.operators.replace(tokens);
     }
 
     /// Takes effect on the next call, also for tokens already handed out, and on what is sent to webhooks from now on.

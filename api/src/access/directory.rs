@@ -1,7 +1,7 @@
 //! Finds institutions and locations by what callers name them, without walking the whole setup.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, PoisonError, RwLock},
 };
 
@@ -11,7 +11,7 @@ use location::ids::{InstitutionId, LocationId};
 /// As it is for one call, from its beginning to its end.
 #[derive(Default)]
 pub struct Directory {
-    institutions: HashMap<InstitutionId, Arc<Institution>>,
+    institutions: BTreeMap<InstitutionId, Arc<Institution>>,
     by_subdomain: HashMap<String, Arc<Institution>>,
     /// The adapter of each data source.
     adapters: HashMap<u32, String>,
@@ -38,8 +38,9 @@ impl From<&Setup> for Directory {
 }
 
 impl Directory {
-    pub(crate) fn institution(&self, id: InstitutionId) -> Option<&Arc<Institution>> {
-        self.institutions.get(&id)
+    /// In order of id.
+    pub(crate) fn institutions(&self) -> impl Iterator<Item = &Arc<Institution>> {
+        self.institutions.values()
     }
 
     pub(crate) fn institution_named(&self, subdomain: &str) -> Option<&Arc<Institution>> {

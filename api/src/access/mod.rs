@@ -3,7 +3,9 @@
 //!
 //! ```text
 //!  shown ◄── page_cache ◄─────────┐                                   ┌── tenancy ◄── arguments   whose records, and what is read
-//!  keys, directory, edge, reloads ◄┴ api ◄── authentication ◄┐         ├── cached    answered before, by the page cache
+//!  keys ◄── operators ◄───────────┤
+//!  keys, directory, conditional ◄─┤
+//!  edge, reloads ◄────────────────┴ api ◄── authentication ◄┐         ├── cached    answered before, by the page cache
 //!  input, idempotency ◄─────────────────────────────────────┴ call ◄──┼── respond   the envelope of success
 //!                                                                     └── audited   who was shown what, kept before the answer leaves
 //! ```
@@ -22,6 +24,7 @@ pub(crate) mod edge;
 pub(crate) mod idempotency;
 pub mod input;
 pub mod keys;
+pub mod operators;
 pub(crate) mod page_cache;
 pub mod reloads;
 pub mod respond;

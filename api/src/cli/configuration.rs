@@ -61,7 +61,7 @@ pub(super) fn run(command: Command) -> ExitCode {
 }
 
 async fn reload(server: &Server, dry_run: bool) -> Result<ExitCode, String> {
-    let session = Session::begin(server).await?;
+    let session = Session::begin(server)?;
     let body = json!({"dry_run": dry_run}).to_string();
     let told =
         answer(session.post("/configuration/reload").header("Content-Type", "application/json").body(body)).await?;

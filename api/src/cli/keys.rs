@@ -1,20 +1,19 @@
 //! `keys`: who may call. A running server takes changes over by itself.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{path::Path, process::ExitCode};
 
-use clap::{Args, Subcommand, ValueEnum};
-use engine::setup::{Environment, Setup};
+use clap::{Subcommand, ValueEnum};
+use engine::setup::Environment;
 use serde_json::json;
 use toml::Value;
 
-use super::table::Table;
+use super::{
+    key_file::{Configured, access, checked, open, revoked, save, told, valid},
+    table::Table,
+};
 use crate::{
     access::keys::{self, ApiKey, Grants},
-    config::{Access, Config, KeyFile, Problem},
+    config::Config,
     terminal::{fail, say},
 };
 
@@ -68,13 +67,6 @@ pub(super) enum Command {
     },
 }
 
-#[derive(Args)]
-pub(super) struct Configured {
-    /// The configuration: a file, or a folder of files.
-    #[arg(long, value_name = "CONFIG")]
-    config: PathBuf,
-}
-
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum Kind {
     Sandbox,
@@ -85,17 +77,15 @@ pub(super) enum Kind {
 pub(super) enum Grant {
     Financial,
     Beta,
-    Operator,
 }
 
 impl Grant {
-    const ALL: [Grant; 3] = [Grant::Financial, Grant::Beta, Grant::Operator];
+    const ALL: [Grant; 2] = [Grant::Financial, Grant::Beta];
 
     fn name(self) -> &'static str {
         match self {
             Grant::Financial => "financial",
             Grant::Beta => "beta",
-            Grant::Operator => "operator",
         }
     }
 
@@ -103,7 +93,6 @@ impl Grant {
         match self {
             Grant::Financial => grants.financial,
             Grant::Beta => grants.beta,
-            Grant::Operator => grants.operator,
         }
     }
 
@@ -155,7 +144,7 @@ fn add(config: &Path, name: &str, fields: &[(&str, Value)]) -> Result<String, St
     let config = valid(config)?;
     let mut file = open(&config.keys_file)?;
     file.add(KEYS, fields);
-    checked(&file, name, &config.setup)?;
+    checked(&file, KEYS, name, &config.setup)?;
     save(file, "has it")
 }
 
@@ -180,18 +169,13 @@ fn narrow(config: &Path, name: &str, locations: &[u32], remove: &[Grant]) -> Res
         let kept = Grant::ALL.into_iter().filter(|grant| grant.is_in(key.grants) && !remove.contains(grant));
         file.set(KEYS, name, "grants", &Grant::names(kept).into());
     }
-    checked(&file, name, &config.setup)?;
+    checked(&file, KEYS, name, &config.setup)?;
     save(file, &format!("has `{name}` narrowed"))
 }
 
 /// Whatever is wrong with the configuration, and with other keys.
 fn revoke(path: &Path, name: &str) -> Result<String, String> {
-    let keys_file = keys_file(path);
-    let mut file = open(&keys_file)?;
-    if !file.remove(KEYS, name) {
-        return Err(format!("{} has no key named `{name}`", keys_file.display()));
-    }
-    save(file, &format!("no longer has `{name}`"))
+    revoked(path, KEYS, "key", name)
 }
 
 fn list(path: &Path, as_json: bool) -> Result<(), String> {
@@ -223,46 +207,7 @@ fn list(path: &Path, as_json: bool) -> Result<(), String> {
     told(&problems)
 }
 
-/// The configuration without what is wrong with its keys.
-fn valid(path: &Path) -> Result<Config, String> {
-    let (config, problems) = Config::without_keys(path);
-    told(&problems)?;
-    config.ok_or_else(|| format!("{} cannot be read", path.display()))
-}
-
-fn keys_file(path: &Path) -> PathBuf {
-    Config::without_keys(path).0.map_or_else(|| Config::usual_keys_file(path), |config| config.keys_file)
-}
-
 fn known(config: &Config, name: &str) -> Result<ApiKey, String> {
     let found = access(config)?.0.keys.into_iter().find(|key| key.name == name);
     found.ok_or_else(|| format!("{} has no key named `{name}` that can be read", config.keys_file.display()))
-}
-
-/// A file that is not there yet has no keys.
-fn access(config: &Config) -> Result<(Access, Vec<Problem>), String> {
-    match Access::load(&config.keys_file, &config.setup) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((Access::default(), Vec::new())),
-        read => read.map_err(|error| format!("{}: {error}", config.keys_file.display())),
-    }
-}
-
-fn open(path: &Path) -> Result<KeyFile, String> {
-    KeyFile::open(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn checked(file: &KeyFile, name: &str, setup: &Setup) -> Result<(), String> {
-    told(&file.problems(KEYS, name, setup))
-}
-
-fn told(problems: &[Problem]) -> Result<(), String> {
-    if problems.is_empty() {
-        return Ok(());
-    }
-    Err(problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; "))
-}
-
-fn save(file: KeyFile, what: &str) -> Result<String, String> {
-    let path = file.save().map_err(|error| format!("the keys cannot be written: {error}"))?;
-    Ok(format!("{} {what}; a running server takes that over within seconds.", path.display()))
 }

@@ -126,7 +126,7 @@ pub(super) fn sync(asked: &Sync) -> ExitCode {
     }))
 }
 
-/// What the key reaches at a server.
+/// The locations of a server.
 struct Places {
     session: Session,
     institutions: Vec<Value>,
@@ -134,8 +134,8 @@ struct Places {
 
 impl Places {
     async fn of(server: &Server) -> Result<Places, String> {
-        let session = Session::begin(server).await?;
-        let mut me = answer(session.get("/me")).await?;
+        let session = Session::begin(server)?;
+        let mut me = answer(session.get("/operator")).await?;
         let institutions = me["institutions"].as_array_mut().map(std::mem::take).unwrap_or_default();
         Ok(Places { session, institutions })
     }
@@ -150,7 +150,7 @@ impl Places {
 
     fn subdomain(&self, location: u64) -> Result<&str, String> {
         let found = self.all().find(|(id, ..)| *id == location);
-        found.map(|(_, _, subdomain)| subdomain).ok_or(format!("the key reaches no location {location}"))
+        found.map(|(_, _, subdomain)| subdomain).ok_or(format!("the server has no location {location}"))
     }
 }
 

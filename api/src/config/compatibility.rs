@@ -29,7 +29,13 @@ const TAKEN: [HeaderName; 13] = [
 ];
 
 pub(super) fn read(s: &Section<'_, '_>, rules: &mut Compatibility) {
-    rules.version_headers = s.about("Further headers that name the version; those named first count first, `Svc-Api-Version` before all. Off: a version in a header that nobody reads should be noticed.").texts_as("version_headers", header).unwrap_or_default();
+    rules.version_headers = s
+        .about(
+            "Further headers that name the version; those named first count first, `Svc-Api-Version` before \
+        all. Off: a version in a header that nobody reads should be noticed.",
+        )
+        .texts_as("version_headers", header)
+        .unwrap_or_default();
     if let Some(values) = s.about("Further names of versions.").table("version_values") {
         values.about("Such as `stable = \"v3.0.0\"`.").note_any("NAME", "`v2.2.2`, `v3.0.0`, `v3.1.0`");
         for name in values.keys() {
@@ -41,8 +47,18 @@ pub(super) fn read(s: &Section<'_, '_>, rules: &mut Compatibility) {
             rules.version_values.extend(means.filter(|_| known.is_none()).map(|means| (name.value, means.value)));
         }
     }
-    rules.default_version = s.about("The version of calls that name none; unset, they are refused. Off: a client without a version would change its behaviour with this line.").parsed("default_version", version).map(|placed| placed.value);
-    s.about("An API key is accepted where a bearer token is due, with `Bearer` or without. Off: a key does not expire, and is sent with every call.").flag("raw_keys", &mut rules.raw_keys);
+    rules.default_version = s
+        .about(
+            "The version of calls that name none; unset, they are refused. Off: a client without a version \
+        would change its behaviour with this line.",
+        )
+        .parsed("default_version", version)
+        .map(|placed| placed.value);
+    s.about(
+        "An API key is accepted where a bearer token is due, with `Bearer` or without. Off: a key does \
+        not expire, and is sent with every call.",
+    )
+    .flag("raw_keys", &mut rules.raw_keys);
     if let Some(agents) = s
         .about("First products of a User-Agent that are refused; by default those of common libraries.")
         .texts("refused_user_agents")

@@ -6,7 +6,10 @@ use engine::setup::Setup;
 
 use super::values::Values;
 use crate::{
-    access::keys::ApiKey, http::rules::HttpRules, logging::LogFormat, nodes::rules::NodeListener,
+    access::{keys::ApiKey, operators::OperatorToken},
+    http::rules::HttpRules,
+    logging::LogFormat,
+    nodes::rules::NodeListener,
     values::secret::Secret,
 };
 
@@ -16,7 +19,8 @@ pub struct Config {
     pub setup: Setup,
     pub http: HttpRules,
     pub keys: Vec<ApiKey>,
-    /// Where they were read.
+    pub operators: Vec<OperatorToken>,
+    /// Where keys and operators were read.
     pub keys_file: PathBuf,
     pub data_dir: PathBuf,
     /// None: one is made in the data directory at the first start.
@@ -42,4 +46,5 @@ pub struct AuditRules {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Access {
     pub keys: Vec<ApiKey>,
+    pub operators: Vec<OperatorToken>,
 }

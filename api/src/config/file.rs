@@ -70,13 +70,24 @@ fn whole(
     let (mut log, mut log_format) = ("info".to_owned(), LogFormat::default());
     root.about("The folder of everything durable.").setting("data_dir", not_empty, &mut data_dir);
     root.about("The file of the keys, below.").setting("keys_file", not_empty, &mut keys_file);
-    root.about("Log level, or pairs of a target and its level, such as `info,processor=debug`. `RUST_LOG` wins. Lines of adapters have the target `adapter::ID`.").setting("log", logging::checked, &mut log);
+    root.about(
+        "Log level, or pairs of a target and its level, such as `info,processor=debug`. `RUST_LOG` wins. \
+        Lines of adapters have the target `adapter::ID`.",
+    )
+    .setting("log", logging::checked, &mut log);
     root.about("How a line of the log looks; `json`: one object a line.").choice(
         "log_format",
         LOG_FORMATS,
         &mut log_format,
     );
-    let secret = root.about("64 hexadecimal digits that sign tokens, cursors and slot tokens. By default made at the first start and kept in `data_dir/token.secret`. Processes that serve the same clients need the same one.").credential("token_secret", |text| node::secret(&text)).map(|placed| placed.value);
+    let secret = root
+        .about(
+            "64 hexadecimal digits that sign tokens, cursors and slot tokens. By default made at the first \
+        start and kept in `data_dir/token.secret`. Processes that serve the same clients need the same \
+        one.",
+        )
+        .credential("token_secret", |text| node::secret(&text))
+        .map(|placed| placed.value);
     let http = http::read(root);
     let mut setup = Setup { engine: engine_rules::read(root), ..Setup::default() };
     let (node_rules, node) = node::read(root, &setup.engine, secret.as_ref()).unzip();
@@ -92,7 +103,13 @@ fn whole(
     let mut seen = Seen::default();
     match institutions {
         None => {
-            for section in root.about("Tenants. In a folder each has a file of its own: `[institution]` with these keys, `[[sources]]` and `[[locations]]`.").tables("institutions") {
+            for section in root
+                .about(
+                    "Tenants. In a folder each has a file of its own: `[institution]` with these keys, `[[sources]]` \
+                and `[[locations]]`.",
+                )
+                .tables("institutions")
+            {
                 institutions::read(section, None, knobs, &mut setup, &mut seen);
             }
         }
@@ -110,8 +127,8 @@ fn whole(
     let data_dir = root.base().join(data_dir);
     let audit = audit(root, data_dir.join("audit"));
     let keys_file: PathBuf = root.base().join(keys_file);
-    let (keys, values) = (Vec::new(), values.borrow().clone());
-    Config { setup, http, keys, keys_file, data_dir, secret, log, log_format, audit, node, values }
+    let (keys, operators, values) = (Vec::new(), Vec::new(), values.borrow().clone());
+    Config { setup, http, keys, operators, keys_file, data_dir, secret, log, log_format, audit, node, values }
 }
 
 /// One file of a folder.

@@ -11,35 +11,47 @@ use crate::{
 pub(super) fn read(root: &Section<'_, '_>) -> HttpRules {
     let mut http = HttpRules::default();
     edge(&root.about("The edge of the server.").settings("http"), &mut http);
-    root.about(
-        "A listener for operators. With it `/metrics` and the calls for operators are served there and nowhere else.",
-    )
-    .table("operators")
-    .iter()
-    .for_each(|s| operators(s, &mut http));
-    compatibility::read(&root.about("What is accepted so that clients that were written for another system need not change. A deviation is accepted for all clients, so it hides the mistakes of the others.").settings("compatibility"), &mut http.compatibility);
-    rate_limits(&root.about("Each limit is a bucket of that many calls that refills all the time: in the first minute nearly twice as many pass.").settings("rate_limits"), &mut http);
+    operators(
+        &root
+            .about(
+                "Where operators call: `/metrics` and their calls are served there and nowhere else, and API keys open nothing there. Keep it \
+                 on loopback or in the operators' network.",
+            )
+            .settings("operators"),
+        &mut http,
+    );
+    compatibility::read(
+        &root
+            .about(
+                "What is accepted so that clients that were written for another system need not change. A \
+        deviation is accepted for all clients, so it hides the mistakes of the others.",
+            )
+            .settings("compatibility"),
+        &mut http.compatibility,
+    );
+    rate_limits(
+        &root
+            .about(
+                "Each limit is a bucket of that many calls that refills all the time: in the first minute nearly \
+        twice as many pass.",
+            )
+            .settings("rate_limits"),
+        &mut http,
+    );
     http
 }
 
 fn operators(s: &Section<'_, '_>, http: &mut HttpRules) {
-    let listen = s
-        .about("Where clients call.")
-        .parsed("listen", |text| text.parse().map_err(|_| "must be an address such as 127.0.0.1:8081".into()));
-    let Some(listen) = s.required("listen", listen) else { return };
-    if listen.value == http.listen {
-        s.problems.add(listen.at, "`listen` of [operators] must be another address than that of [http]");
+    let address = |text: &str| text.parse().map_err(|_| "must be an address such as 127.0.0.1:8081".to_owned());
+    s.about("Another address than that of `[http]`.").setting("listen", address, &mut http.operators);
+    if let Some(at) = s.at_of("listen").filter(|_| http.operators == http.listen && http.listen.port() != 0) {
+        s.problems.add(at, "`listen` of [operators] must be another address than that of [http]");
     }
-    http.operators = Some(listen.value);
 }
 
 fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
     let address = |text: &str| text.parse().map_err(|_| "must be an address such as 127.0.0.1:8080".to_owned());
-    s.about("Where operators call: another address than that of `[http]`, which only they reach.").setting(
-        "listen",
-        address,
-        &mut http.listen,
-    );
+    s.about("Where clients call.").setting("listen", address, &mut http.listen);
     s.about("Threads that answer requests.").cores("workers", 1..=256, &mut http.workers);
     s.about("Open connections over all workers; more wait to be accepted.").knob(
         "max_connections",
@@ -74,7 +86,8 @@ fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
     );
     s.about("Bytes of a request's body.").knob("max_body", 1_024..=64 * 1024 * 1024, &mut http.max_body);
     s.about(
-        "Memory for pages of lists, kept at most five seconds while nothing of the institution changes. 0 keeps none.",
+        "Memory for pages of lists, kept at most five seconds while nothing of the institution changes. \
+            0 keeps none.",
     )
     .knob("list_cache_bytes", 0..=16 * 1024 * 1024 * 1024, &mut http.list_cache_bytes);
     s.about("Lifetime of a bearer token of production.").duration(
@@ -96,7 +109,11 @@ fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
         .about("Origins whose web pages may call, such as `https://app.example.com`.")
         .texts_as("cors_origins", cors::origin)
         .unwrap_or_default();
-    s.about("Calls of one address with keys or tokens that are not accepted; more are answered with 429. 0 switches the limit off.").knob("refused_per_minute", 0..=1_000_000, &mut http.refused_per_minute);
+    s.about(
+        "Calls of one address with keys or tokens that are not accepted; more are answered with 429. 0 \
+        switches the limit off.",
+    )
+    .knob("refused_per_minute", 0..=1_000_000, &mut http.refused_per_minute);
 }
 
 fn rate_limits(s: &Section<'_, '_>, http: &mut HttpRules) {

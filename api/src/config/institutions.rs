@@ -7,7 +7,7 @@ use location::ids::{InstitutionId, LocationId};
 
 use super::{
     knobs::Knobs,
-    reader::{Placed, Section, chosen},
+    reader::{Placed, Section},
     seen::Seen,
     sources,
     values::Subject,
@@ -31,8 +31,7 @@ pub(super) fn read(
     let id = s.identified(Subject::Institution);
     let subdomain = s.required("subdomain", s.about("What callers name it by.").parsed("subdomain", subdomain));
     let name = s.required("name", s.about("Shown to clients.").text("name"));
-    let environment =
-        s.about("Keys work in their own environment only.").parsed("environment", |text| chosen(ENVIRONMENTS, text));
+    let environment = s.about("Keys work in their own environment only.").one_of("environment", ENVIRONMENTS);
     let environment = s.required("environment", environment);
     let phone_number = s.about("Shown to clients.").text("phone_number").map(|placed| placed.value);
     let country_code = s

@@ -12,13 +12,18 @@ use super::{
     file::parsed,
     institutions::ENVIRONMENTS,
     problems::{Document, Problem, Problems},
-    reader::{NO_KEYS, Placed, Section, chosen},
+    reader::{NO_KEYS, Placed, Section},
     seen::Seen,
 };
 use crate::{
-    access::keys::{ApiKey, Grants},
-    values::limits::INT32,
+    access::{
+        keys::{ApiKey, Grants},
+        operators::OperatorToken,
+    },
+    values::{limits::INT32, role::Role},
 };
+
+const ROLES: &[(&str, Role)] = &[("viewer", Role::Viewer), ("operator", Role::Operator), ("admin", Role::Admin)];
 
 /// What of the file can be read, and all that is wrong with it. The institutions and locations of keys are those of `setup`.
 pub(super) fn read(document: &Document, setup: &Setup) -> (Access, Vec<Problem>) {
@@ -79,6 +84,12 @@ impl Reading<'_> {
             let key = self.key(&s);
             self.access.keys.extend(key);
         }
+        let about = "Tokens of operators, for their listener. A `viewer` sees how the service stands, and nothing of a patient; an `operator` also \
+                     sees records and does what a day needs; an `admin` also changes what runs.";
+        for s in root.about(about).tables("operators") {
+            let operator = self.operator(&s);
+            self.access.operators.extend(operator);
+        }
     }
 
     fn key(&mut self, s: &Section<'_, '_>) -> Option<ApiKey> {
@@ -88,16 +99,14 @@ impl Reading<'_> {
             s.about("The SHA-256 of the key, 64 hexadecimal digits. `practice-sync keys add` makes both.")
                 .parsed("sha256", key_hash),
         );
-        let environment = s.required(
-            "environment",
-            s.about("The only environment it works in.").parsed("environment", |text| chosen(ENVIRONMENTS, text)),
-        );
+        let environment =
+            s.required("environment", s.about("The only environment it works in.").one_of("environment", ENVIRONMENTS));
         let institutions =
             s.required("institutions", s.about("Subdomains of the institutions it reaches.").texts("institutions"));
         let locations =
             s.about("Ids of the only locations it reaches there; by default all.").integers("locations", INT32);
         let grants = s
-            .about("`financial` (amounts; sandbox keys have it), `beta` (v3.1.0), `operator` (calls of operators).")
+            .about("`financial` (amounts; sandbox keys have it), `beta` (v3.1.0).")
             .texts("grants")
             .unwrap_or_default();
         let organisation = s
@@ -119,7 +128,19 @@ impl Reading<'_> {
         let locations = locations.map(|ids| self.locations_of(s, &ids, &institutions));
         let name = name?.value;
         let organisation = organisation.unwrap_or_else(|| name.clone());
-        Some(ApiKey { name, hash: hash?.value, environment, institutions, locations, grants, organisation })
+        let hash = hash?.value;
+        Some(ApiKey { name, hash, environment, institutions, locations, grants, organisation, role: None })
+    }
+
+    fn operator(&mut self, s: &Section<'_, '_>) -> Option<OperatorToken> {
+        let name = s.required("name", s.about("Names the operator, in the log and the audit trail, too.").text("name"));
+        let about = "The SHA-256 of the token, 64 hexadecimal digits. `practice-sync operators add` makes both.";
+        let hash = s.required("sha256", s.about(about).parsed("sha256", key_hash));
+        let role = s.required("role", s.about("What the token may do.").one_of("role", ROLES));
+        name.iter().for_each(|name| self.seen.once(&s.problems, "operator name", name));
+        let spelled = hash.map(|hash| Placed { value: hex::encode(hash.value), at: hash.at });
+        spelled.iter().for_each(|hash| self.seen.once(&s.problems, "key hash", hash));
+        Some(OperatorToken { name: name?.value, hash: hash?.value, role: role?.value })
     }
 
     fn institutions_of(
@@ -163,9 +184,13 @@ fn granted(s: &Section<'_, '_>, names: &[Placed<String>]) -> Grants {
         match name.value.as_str() {
             "financial" => grants.financial = true,
             "beta" => grants.beta = true,
-            "operator" => grants.operator = true,
+            "operator" => {
+                let problem =
+                    "API keys are for clients: operators have tokens of their own, see `practice-sync operators add`";
+                s.problems.add(name.at, problem);
+            }
             other => {
-                s.problems.add(name.at, format!("unknown grant `{other}`; known are: financial, beta, operator"));
+                s.problems.add(name.at, format!("unknown grant `{other}`; known are: financial, beta"));
             }
         }
     }
@@ -175,5 +200,6 @@ fn granted(s: &Section<'_, '_>, names: &[Placed<String>]) -> Grants {
 fn key_hash(text: &str) -> Result<[u8; 32], String> {
     let mut hash = [0; 32];
     let read = hex::decode_to_slice(text, &mut hash);
-    read.map(|()| hash).map_err(|_| "must be the SHA-256 of a key: 64 hexadecimal digits (see `keys add`)".into())
+    read.map(|()| hash)
+        .map_err(|_| "must be the SHA-256 of a key: 64 hexadecimal digits (see `keys add`, `operators add`)".into())
 }

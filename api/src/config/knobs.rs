@@ -20,10 +20,26 @@ pub(super) struct Knobs {
 impl Knobs {
     /// These knobs with what a section says instead.
     pub(super) fn with(mut self, section: &Section<'_, '_>) -> Knobs {
-        booking(&section.about("Bookings. The settings of a location are inherited: `[defaults.X]`, then the institution's, then the location's own; each level changes only the keys it names.").settings("booking"), &mut self.booking);
+        booking(
+            &section
+                .about(
+                    "Bookings. The settings of a location are inherited: `[defaults.X]`, then the institution's, \
+            then the location's own; each level changes only the keys it names.",
+                )
+                .settings("booking"),
+            &mut self.booking,
+        );
         write(&section.about("Writes to the EHR.").settings("write"), &mut self.write);
         pull(&section.about("Reading from the EHR.").settings("pull"), &mut self.pull);
-        quota(&section.about("A bucket of requests that the EHR takes from a location. A call is not split: it is sent at once, and the next one waits.").settings("quota"), &mut self.quota);
+        quota(
+            &section
+                .about(
+                    "A bucket of requests that the EHR takes from a location. A call is not split: it is sent at \
+            once, and the next one waits.",
+                )
+                .settings("quota"),
+            &mut self.quota,
+        );
         workstation(
             &section.about("EHRs that are reached through workstations.").settings("workstation"),
             &mut self.workstation,
@@ -43,7 +59,11 @@ fn booking(s: &Section<'_, '_>, rules: &mut BookingRules) {
     );
     s.about("Alternatives in the answer when a slot is taken.").knob("alternatives", 0..=20, &mut rules.alternatives);
     let words = [("fail", ConflictRule::Fail), ("move_operatory", ConflictRule::MoveOperatory)];
-    s.about("What becomes of a booking not yet written whose slot staff took in the EHR: it fails, or moves to another operatory of the provider.").choice("on_conflict", &words, &mut rules.on_conflict);
+    s.about(
+        "What becomes of a booking not yet written whose slot staff took in the EHR: it fails, or moves \
+        to another operatory of the provider.",
+    )
+    .choice("on_conflict", &words, &mut rules.on_conflict);
 }
 
 fn write(s: &Section<'_, '_>, rules: &mut WriteRules) {
@@ -64,7 +84,11 @@ fn write(s: &Section<'_, '_>, rules: &mut WriteRules) {
         MINUTE..=90 * DAY,
         &mut rules.deadline,
     );
-    s.about("Between an unknown outcome and the look-up. Longer than the EHR goes on with an abandoned request, or it is written twice.").duration("settle", 0..=HOUR, &mut rules.settle);
+    s.about(
+        "Between an unknown outcome and the look-up. Longer than the EHR goes on with an abandoned \
+        request, or it is written twice.",
+    )
+    .duration("settle", 0..=HOUR, &mut rules.settle);
     s.about("How often a write is sent again after a look-up that found nothing; then it fails.").knob(
         "max_resends",
         0..=1_000,

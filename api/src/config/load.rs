@@ -42,7 +42,7 @@ impl Config {
         match Access::load(&config.keys_file, &config.setup) {
             Ok((access, mut found)) => {
                 problems.append(&mut found);
-                config.keys = access.keys;
+                (config.keys, config.operators) = (access.keys, access.operators);
             }
             // Nobody has a key yet.
             Err(error) if error.kind() == io::ErrorKind::NotFound && config.keys_file == default => {}

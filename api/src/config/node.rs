@@ -17,7 +17,12 @@ pub(super) fn read(
     rules: &EngineRules,
     token_secret: Option<&Secret>,
 ) -> Option<(NodeRules, NodeListener)> {
-    let s = root.about("One of several processes that serve from the same database, with `store_engine = \"postgres\"` and `token_secret`.").table("node")?;
+    let s = root
+        .about(
+            "One of several processes that serve from the same database, with `store_engine = \"postgres\"` \
+        and `token_secret`.",
+        )
+        .table("node")?;
     let name = s.required(
         "name",
         s.about("No other node has it: a second process of a name waits until the first has ended. May be `env:NAME`.")

@@ -358,6 +358,11 @@ impl<'a, 't> Section<'a, 't> {
         self.in_force(key, set.is_some(), knob);
     }
 
+    pub(super) fn one_of<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<Placed<T>> {
+        self.note_key(key, || (None, listed(words)));
+        self.parsed(key, |text| chosen(words, text))
+    }
+
     /// One of some words.
     pub(super) fn choice<T: Copy + PartialEq>(
         &self,
@@ -366,9 +371,8 @@ impl<'a, 't> Section<'a, 't> {
         knob: &mut T,
     ) -> Option<Placed<T>> {
         let word = |knob: &T| words.iter().find(|(_, value)| value == knob).map_or("", |(word, _)| word).to_owned();
-        let all = || words.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-        self.note_key(key, || (Some(word(knob)), all()));
-        let chosen = self.parsed(key, |text| chosen(words, text));
+        self.note_key(key, || (Some(word(knob)), listed(words)));
+        let chosen = self.one_of(key, words);
         chosen.iter().for_each(|placed| *knob = placed.value);
         self.in_force(key, chosen.is_some(), word(knob));
         chosen
@@ -410,8 +414,12 @@ pub(super) fn not_empty(text: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err("must not be empty".into()) } else { Ok(text.to_owned()) }
 }
 
+fn listed<T>(words: &[(&str, T)]) -> String {
+    words.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
 /// The value of a word.
-pub(super) fn chosen<T: Copy>(words: &[(&str, T)], text: &str) -> Result<T, String> {
+fn chosen<T: Copy>(words: &[(&str, T)], text: &str) -> Result<T, String> {
     let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
     found.ok_or_else(|| {
         let (last, rest) = words.split_last().map_or(("", words), |((last, _), rest)| (*last, rest));

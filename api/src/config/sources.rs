@@ -24,7 +24,8 @@ pub(super) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: boo
     let base_url = s.required(
         "base_url",
         s.about(
-            "The EHR: an http or https URL. `sandbox:` is the simulated EHR, refused in production and with `[node]`.",
+            "The EHR: an http or https URL. `sandbox:` is the simulated EHR, refused in production and with \
+                `[node]`.",
         )
         .parsed("base_url", base_url),
     );

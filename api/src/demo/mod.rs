@@ -19,7 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use self::file::{DemoFile, LOCATIONS, SOURCE, SUBDOMAIN};
 use crate::{
-    access::keys,
+    access::{keys, operators},
     config::Config,
     logging, service,
     terminal::{fail, say},
@@ -29,6 +29,9 @@ use crate::{
 pub(crate) struct DemoArguments {
     #[arg(long, default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
+    /// Where operators call.
+    #[arg(long, default_value = "127.0.0.1:8081")]
+    pub operators: SocketAddr,
     /// The practice's EHR is a web application without an API, reached through the browser extension on your own workstation.
     #[arg(long)]
     pub cloud: bool,
@@ -73,15 +76,16 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
 
     let file = dir.join("demo.toml");
     let api_key = known.as_ref().map_or_else(keys::new_key, |known| known.api_key.clone());
+    let operator_token = known.as_ref().map_or_else(operators::new_token, |known| known.operator_token.clone());
     let practice = cloud.as_ref().map_or_else(|| simulated_practice(&adapter), |cloud| cloud.practice(&adapter));
     fs::write(&file, configuration(&practice)).map_err(at)?;
     let keys = dir.join("keys.toml");
     // Others may have been added.
     if known.is_none() || !keys.exists() {
-        fs::write(keys, keys_file(&api_key)).map_err(at)?;
+        fs::write(keys, keys_file(&api_key, &operator_token)).map_err(at)?;
     }
     let mut config = Config::load(&file).map_err(|error| error.to_string())?;
-    config.http.listen = arguments.listen;
+    (config.http.listen, config.http.operators) = (arguments.listen, arguments.operators);
     let sandboxes = Sandboxes::default();
     let running = service::start(config, &sandboxes).await?;
 
@@ -89,6 +93,8 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     let mut facts = DemoFile {
         base_url: format!("http://{}", running.address),
         api_key,
+        operators_url: format!("http://{}", running.operators),
+        operator_token,
         subdomain: SUBDOMAIN.to_owned(),
         location_ids: if cloud.is_some() { vec![LOCATIONS[0]] } else { LOCATIONS.to_vec() },
         webhook_dev_sink: sink.url.clone(),
@@ -170,17 +176,22 @@ store_floor_mib = 64
     )
 }
 
-/// The key its story calls with.
-fn keys_file(api_key: &str) -> String {
-    let hash = hex::encode(keys::hash(api_key));
+/// The key its story calls with, and the token that opens the operators' listener.
+fn keys_file(api_key: &str, operator_token: &str) -> String {
+    let [hash, operator] = [api_key, operator_token].map(|secret| hex::encode(keys::hash(secret)));
     format!(
         r#"[[keys]]
 name = "demo"
 sha256 = "{hash}"
 environment = "sandbox"
 institutions = ["{SUBDOMAIN}"]
-grants = ["financial", "beta", "operator"]
+grants = ["financial", "beta"]
 organisation = "demo"
+
+[[operators]]
+name = "demo"
+sha256 = "{operator}"
+role = "admin"
 "#
     )
 }

@@ -27,6 +27,7 @@ use crate::{
     access::{
         api::Api,
         keys::ApiKey,
+        operators::OperatorToken,
         reloads::{AskedToReload, Reloaded},
     },
     config::{Access, Config, ConfigError},
@@ -125,7 +126,7 @@ impl Reload {
         match loaded {
             Ok(config) => {
                 let mut changes = self.config.values.changes(&config.values);
-                changes.lines.extend(key_changes(&self.config.keys, &config.keys));
+                changes.lines.extend(access_changes(&self.config, &config.keys, &config.operators));
                 let reloaded =
                     Reloaded { changes: changes.lines, needs_restart: changes.at_start, ..Reloaded::default() };
                 (Some(config), reloaded)
@@ -178,6 +179,7 @@ impl Reload {
         }
         api.replace_directory(&config.setup);
         api.replace_keys(config.keys.clone());
+        api.replace_operators(config.operators.clone());
         api.replace_rules(config.http.clone());
         self.config = config;
     }
@@ -194,11 +196,13 @@ impl Reload {
                 for problem in &problems {
                     tracing::error!(%problem, "what is wrong with a key gives it nothing, and the next start would fail");
                 }
-                for change in key_changes(&self.config.keys, &access.keys) {
+                for change in access_changes(&self.config, &access.keys, &access.operators) {
                     tracing::info!(change, "the keys have changed");
                 }
                 self.config.keys.clone_from(&access.keys);
+                self.config.operators.clone_from(&access.operators);
                 api.replace_keys(access.keys);
+                api.replace_operators(access.operators);
             }
             Err(error) => {
                 let file = self.config.keys_file.display();
@@ -213,17 +217,23 @@ fn stamps(path: &Path, keys_file: &Path) -> (Stamps, Stamps) {
     (Stamps::of(Config::files(path)), Stamps::of([keys_file.to_path_buf()]))
 }
 
-/// A line for each key that is new, gone or another one.
-fn key_changes(old: &[ApiKey], new: &[ApiKey]) -> Vec<String> {
-    let by_name = |keys: &'_ [ApiKey]| -> BTreeMap<String, ApiKey> {
-        keys.iter().map(|key| (key.name.clone(), key.clone())).collect()
+/// A line for each key and operator that is new, gone or another one.
+fn access_changes(old: &Config, keys: &[ApiKey], operators: &[OperatorToken]) -> Vec<String> {
+    let mut lines = changes("key", &old.keys, keys, |key| &key.name);
+    lines.extend(changes("operator", &old.operators, operators, |operator| &operator.name));
+    lines
+}
+
+fn changes<T: PartialEq>(what: &str, old: &[T], new: &[T], name: impl Fn(&T) -> &String) -> Vec<String> {
+    let by_name = |all: &'_ [T]| -> BTreeMap<String, usize> {
+        all.iter().enumerate().map(|(n, it)| (name(it).clone(), n)).collect()
     };
-    let (old, new) = (by_name(old), by_name(new));
-    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let change = |name: &String| match (old.get(name), new.get(name)) {
-        (None, _) => Some(format!("+ key {name}")),
-        (_, None) => Some(format!("- key {name}")),
-        (Some(before), Some(now)) => (before != now).then(|| format!("~ key {name} changed")),
+    let (before, now) = (by_name(old), by_name(new));
+    let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let change = |name: &String| match (before.get(name), now.get(name)) {
+        (None, _) => Some(format!("+ {what} {name}")),
+        (_, None) => Some(format!("- {what} {name}")),
+        (Some(before), Some(now)) => (old[*before] != new[*now]).then(|| format!("~ {what} {name} changed")),
     };
     names.into_iter().filter_map(change).collect()
 }

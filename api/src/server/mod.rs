@@ -45,6 +45,15 @@ pub fn app(
         .wrap(from_fn(leaving))
 }
 
+/// The same where operators call.
+pub fn operators_app(
+    api: Data<Api>,
+) -> App<
+    impl ServiceFactory<ServiceRequest, Config = (), Response = ServiceResponse<BoxBody>, Error = Error, InitError = ()>,
+> {
+    app(api).app_data(OperatorsListener)
+}
+
 /// Once the server is to stop, each answer closes its connection: no client sends a request into one that is closed just then.
 async fn leaving(
     request: ServiceRequest,
@@ -82,7 +91,7 @@ pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Ser
 /// Where operators call: their endpoints, for few and on one thread.
 pub fn start_operators(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
     let rules = api.edge().rules.clone();
-    let server = HttpServer::new(move || app(api.clone()).app_data(OperatorsListener))
+    let server = HttpServer::new(move || operators_app(api.clone()))
         .workers(1)
         .backlog(BACKLOG)
         .client_request_timeout(rules.header_timeout)

@@ -29,7 +29,7 @@ use crate::harness::{
     ehr_server::EhrServer,
     fixtures,
     http_client::Caller,
-    process::{self, API_KEY, LOCATIONS, OPERATOR_KEY, SUBDOMAIN},
+    process::{self, API_KEY, LOCATIONS, SUBDOMAIN},
 };
 
 /// Bookings a second, whatever the answers take.
@@ -122,7 +122,7 @@ async fn scene(options: &Options, beside: Beside) -> Result<Run, Box<dyn std::er
     }
     let asking = if beside == Beside::Slots { Some(Asking::start(server.address).await?) } else { None };
     tokio::time::sleep(Duration::from_secs(options.lead)).await;
-    let run = book(server.address, &caller, offers.into_iter().take(count).collect(), options.seconds).await;
+    let run = book(&server, &caller, offers.into_iter().take(count).collect(), options.seconds).await;
     asking.map(Asking::end).transpose()?;
     ehr.stop().await;
     other.stop().await;
@@ -131,7 +131,7 @@ async fn scene(options: &Options, beside: Beside) -> Result<Run, Box<dyn std::er
 
 /// Books at a steady rate, and counts what was written back meanwhile.
 async fn book(
-    address: SocketAddr,
+    server: &Server,
     caller: &Caller,
     offers: Vec<String>,
     seconds: u64,
@@ -140,7 +140,7 @@ async fn book(
     let begin = Instant::now();
     let mut clients = JoinSet::new();
     for client in 0..CLIENTS {
-        let mut caller = caller.another(address).await?;
+        let mut caller = caller.another(server.address).await?;
         let own: Vec<_> = offers.iter().cloned().enumerate().skip(client as usize).step_by(CLIENTS as usize).collect();
         clients.spawn(async move {
             let (mut times, mut refused) = (Vec::new(), 0);
@@ -162,7 +162,8 @@ async fn book(
         refused += not;
     }
     let took = begin.elapsed().as_secs_f64().max(seconds as f64);
-    let mut operator = Caller::sign_in(address, OPERATOR_KEY).await?;
+    let operators = server.operators.ok_or("no listener for operators")?;
+    let mut operator = Caller::operator(operators, process::OPERATOR_TOKEN).await?;
     let (status, sync) = operator.get(&format!("/locations/{place}/sync?subdomain={SUBDOMAIN}")).await?;
     let waiting = sync["data"]["writes_waiting"].as_u64().ok_or_else(|| format!("{status} {sync}"))?;
     // A patient and an appointment each.
@@ -241,6 +242,8 @@ log = "error"
 [http]
 listen = "127.0.0.1:0"
 slot_token = "12h"
+[operators]
+listen = "127.0.0.1:0"
 [rate_limits]
 per_second = 0
 per_minute = 0
@@ -317,7 +320,7 @@ fn keys() -> String {
     };
     [
         key("tests", API_KEY, SUBDOMAIN, "\"financial\""),
-        key("operator", OPERATOR_KEY, SUBDOMAIN, "\"operator\""),
+        process::operator(),
         key("neighbour", NEIGHBOUR_KEY, NEIGHBOUR, "\"financial\""),
     ]
     .concat()
