@@ -1,6 +1,9 @@
 //! What goes to stderr: the log, as its filter says, and what is told of workstations, whatever the filter says.
 
-use std::io::{IsTerminal, stderr};
+use std::{
+    io::{IsTerminal, stderr},
+    sync::OnceLock,
+};
 
 use tracing::{Metadata, Subscriber};
 use tracing_subscriber::{
@@ -9,6 +12,7 @@ use tracing_subscriber::{
     fmt::{self, MakeWriter},
     layer::SubscriberExt,
     registry::{LookupSpan, Registry},
+    reload,
     util::SubscriberInitExt,
 };
 
@@ -31,14 +35,30 @@ pub(crate) fn start(directives: &str) -> Result<(), String> {
     start_as(directives, LogFormat::Text)
 }
 
+/// Changes the filter of the log that was started.
+static FILTER: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
+
+/// `RUST_LOG` wins.
+fn given() -> Option<String> {
+    std::env::var(EnvFilter::DEFAULT_ENV).ok().filter(|given| !given.is_empty())
+}
+
+/// From now on the log is filtered by these; `RUST_LOG` wins. Nothing happens where whoever embeds us has a log of their own.
+pub(crate) fn filter_by(directives: &str) -> Result<(), String> {
+    let Some(handle) = FILTER.get().filter(|_| given().is_none()) else { return Ok(()) };
+    handle.reload(filter(directives)?).map_err(|error| error.to_string())
+}
+
 /// Once per process; `RUST_LOG` wins.
 pub(crate) fn start_as(directives: &str, format: LogFormat) -> Result<(), String> {
-    let given = std::env::var(EnvFilter::DEFAULT_ENV).ok().filter(|given| !given.is_empty());
+    let given = given();
     // Colours are for people at a terminal; a file would hold their codes.
     let looks = Looks { format, colours: stderr().is_terminal() };
-    let subscriber = subscriber(given.as_deref().unwrap_or(directives), stderr, looks)?;
+    let (subscriber, filter) = subscriber(given.as_deref().unwrap_or(directives), stderr, looks)?;
     // Already started by whoever embeds us.
-    let _ = subscriber.try_init();
+    if subscriber.try_init().is_ok() {
+        let _ = FILTER.set(filter);
+    }
     Ok(())
 }
 
@@ -62,14 +82,20 @@ struct Looks {
     colours: bool,
 }
 
-fn subscriber<W>(directives: &str, writer: W, looks: Looks) -> Result<impl Subscriber + Send + Sync + use<W>, String>
+/// And what changes its filter.
+fn subscriber<W>(
+    directives: &str,
+    writer: W,
+    looks: Looks,
+) -> Result<(impl Subscriber + Send + Sync + use<W>, reload::Handle<EnvFilter, Registry>), String>
 where
     W: for<'a> MakeWriter<'a> + Clone + Send + Sync + 'static,
 {
     let filter = filter(directives).map_err(|error| format!("`log` {error}"))?;
+    let (filter, handle) = reload::Layer::new(filter);
     let log = lines(writer.clone(), looks).with_filter(filter.and(filter_fn(|about| !audited(about))));
     let trail = lines(writer, looks).with_filter(filter_fn(audited));
-    Ok(Registry::default().with(log).with(trail))
+    Ok((Registry::default().with(log).with(trail), handle))
 }
 
 fn audited(about: &Metadata<'_>) -> bool {
@@ -121,7 +147,7 @@ mod tests {
         let page = Page::default();
         let to = page.clone();
         let looks = Looks { format, colours: false };
-        with_default(subscriber(directives, move || to.clone(), looks).unwrap(), log);
+        with_default(subscriber(directives, move || to.clone(), looks).unwrap().0, log);
         let bytes = page.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
     }
@@ -146,6 +172,21 @@ mod tests {
         });
         assert!(text.contains("loud") && !text.contains("quiet") && !text.contains('\u{1b}'), "{text}");
         assert!(subscriber("no such=level", stderr, Looks::default()).is_err());
+    }
+
+    #[test]
+    fn the_filter_changes_while_it_is_used() {
+        let page = Page::default();
+        let to = page.clone();
+        let (subscriber, handle) = subscriber("error", move || to.clone(), Looks::default()).unwrap();
+        with_default(subscriber, || {
+            tracing::info!("one");
+            handle.reload(filter("info").unwrap()).unwrap();
+            tracing::info!("two");
+        });
+        let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
+        assert!(!text.contains("one") && text.contains("two"), "{text}");
+        assert!(checked("no such=level").is_err());
     }
 
     #[test]

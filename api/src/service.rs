@@ -93,7 +93,7 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
 impl Running {
     /// Reads the configuration again whenever it is told to.
     pub(crate) fn reload_from(&self, reload: Reload) {
-        actix_web::rt::spawn(reload.run(self.api.clone()));
+        reload.start(self.api.clone());
     }
 
     /// Serves until a signal ends it, then lets the engine end in order; at once when it is asked a second time.
@@ -116,7 +116,7 @@ impl Running {
 
     async fn end(self, ended: Option<Result<io::Result<()>, JoinError>>) -> Result<(), String> {
         let Running { engine, api, server, handle, others, .. } = self;
-        let may_take = api.rules.shutdown_timeout;
+        let may_take = api.edge().rules.shutdown_timeout;
         let deadline = Instant::now() + may_take;
         let served = match ended {
             Some(ended) => ended,

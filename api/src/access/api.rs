@@ -2,26 +2,30 @@
 
 use std::{
     net::IpAddr,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
 };
 
 use actix_web::HttpRequest;
 use audit::Trail;
-use engine::{Engine, setup::Environment, simulated::SimulatedEhrs};
+use engine::{
+    Engine,
+    setup::{Environment, Setup},
+    simulated::SimulatedEhrs,
+};
 use location::time::Millis;
 use tokio::sync::Semaphore;
 
 use super::{
     conditional::Tags,
-    directory::{Directory, StatusChange, Statuses},
+    directory::{Directory, DirectoryNow},
+    edge::{Edge, EdgeNow},
     keys::{ApiKey, KeyRing, Keys},
     operators::{OperatorRing, OperatorToken, Operators},
     page_cache::PageCache,
+    reloads::AskToReload,
 };
 use crate::{
-    http::{
-        metrics::RequestMetrics, proxies, rate_limit::RateLimits, rejected_callers::RejectedCallers, rules::HttpRules,
-    },
+    http::{metrics::RequestMetrics, proxies, rules::HttpRules},
     nodes::{admission::from_node, forward::Peers},
     values::{cursor::Cursors, secret::Secret, slot_token::SlotTokens, token::Tokens},
 };
@@ -30,14 +34,10 @@ pub struct Api {
     pub engine: Arc<Engine>,
     /// Simulated EHRs, which operators may make misbehave, by data source.
     pub simulated: SimulatedEhrs,
-    pub directory: Directory,
     pub tokens: Tokens,
     pub cursors: Cursors,
     pub slot_tokens: SlotTokens,
     pub tags: Tags,
-    pub rate_limits: RateLimits,
-    pub rejected_callers: RejectedCallers,
-    pub rules: HttpRules,
     pub metrics: RequestMetrics,
     pub page_cache: PageCache,
     /// One for each workstation that may be connected.
@@ -48,31 +48,34 @@ pub struct Api {
     pub(crate) peers: Option<Peers>,
     /// None: nobody asked for one, as in tests.
     pub(crate) audit: Option<Trail>,
+    /// Where a reload of the configuration is asked for; none where nothing reads it again.
+    pub(crate) reloads: OnceLock<AskToReload>,
+    directory: DirectoryNow,
     keys: KeyRing,
+    edge: EdgeNow,
     operators: OperatorRing,
 }
 
 impl Api {
     pub fn new(engine: Arc<Engine>, keys: impl Into<KeyRing>, secret: &Secret, rules: HttpRules) -> Api {
         Api {
-            directory: Directory::new(engine.setup()),
             tokens: Tokens::new(secret),
             cursors: Cursors::new(secret),
             slot_tokens: SlotTokens::new(secret),
             tags: Tags::new(secret),
-            rate_limits: RateLimits::new(&rules.rate_limits),
-            rejected_callers: RejectedCallers::new(rules.refused_per_minute),
             metrics: RequestMetrics::default(),
             page_cache: PageCache::new(rules.list_cache_bytes),
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
             leaving: AtomicBool::new(false),
             peers: None,
             audit: None,
+            reloads: OnceLock::new(),
+            directory: DirectoryNow::new(engine.setup()),
             keys: keys.into(),
+            edge: EdgeNow::new(rules),
             operators: OperatorRing::default(),
             simulated: SimulatedEhrs::new(),
             engine,
-            rules,
         }
     }
 
@@ -86,6 +89,17 @@ impl Api {
 
     pub fn with_peers(self, peers: Option<Peers>) -> Api {
         Api { peers, ..self }
+    }
+
+    /// The rules of the edge, for one call.
+    pub fn edge(&self) -> Arc<Edge> {
+        self.edge.edge()
+    }
+
+    /// Takes effect on the next call. What only the start of a listener reads stays as it was there.
+    pub fn replace_rules(&self, rules: HttpRules) {
+        self.page_cache.resize(rules.list_cache_bytes);
+        self.edge.replace(rules);
     }
 
     pub fn keys(&self) -> Arc<Keys> {
@@ -108,18 +122,23 @@ impl Api {
         self.page_cache.clear();
     }
 
-    /// Closes locations, or opens again what was closed so, from the next call on. See `Directory::take_over`.
-    pub fn apply_statuses(&self, wanted: &Statuses) -> Vec<StatusChange> {
-        let taken = self.directory.take_over(self.engine.setup(), wanted);
+    /// Institutions and locations, for one call.
+    pub fn directory(&self) -> Arc<Directory> {
+        self.directory.directory()
+    }
+
+    /// Takes effect on the next call.
+    pub fn replace_directory(&self, setup: &Setup) {
+        self.directory.replace(setup);
         self.page_cache.clear();
-        taken
     }
 
     /// How long a new bearer token of a key is valid, in milliseconds.
     pub(crate) fn token_lifetime(&self, environment: Environment) -> Millis {
+        let edge = self.edge();
         match environment {
-            Environment::Production => self.rules.token_production,
-            Environment::Sandbox => self.rules.token_sandbox,
+            Environment::Production => edge.rules.token_production,
+            Environment::Sandbox => edge.rules.token_sandbox,
         }
     }
 
@@ -129,6 +148,6 @@ impl Api {
             return handed_on.client;
         }
         let peer = request.peer_addr()?.ip();
-        Some(proxies::client(&self.rules.trusted_proxies, peer, request.headers()))
+        Some(proxies::client(&self.edge().rules.trusted_proxies, peer, request.headers()))
     }
 }

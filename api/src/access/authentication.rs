@@ -72,7 +72,7 @@ pub(crate) fn is_of_operator(headers: &HeaderMap) -> bool {
 pub(crate) fn bearer(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
     let no = |reason| ApiError::Token.because(reason);
     let given = authorization(headers).map(str::trim).ok_or(no(Reason::TokenMissing))?;
-    if api.rules.compatibility.raw_keys
+    if api.edge().rules.compatibility.raw_keys
         && let Some(key) = raw_key(api, given)
     {
         return Ok(key);

@@ -52,7 +52,7 @@ impl Call {
     /// The institution the query names, where the caller may reach it.
     fn institution(&self) -> Option<InstitutionId> {
         let named = self.query_text("subdomain")?;
-        let institution = self.api.directory.institution(named)?;
+        let institution = self.directory.institution_named(named)?;
         self.key.reaches_institution(institution).then_some(institution.id)
     }
 }

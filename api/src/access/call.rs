@@ -14,7 +14,7 @@ use location::{time::Timestamp, zone::Date};
 use super::{
     api::Api,
     authentication::{api_key, bearer, is_of_operator, may, nobody, operator},
-    directory::Locations,
+    directory::Directory,
     idempotency,
     input::{EARLIEST, Input},
     keys::ApiKey,
@@ -55,7 +55,7 @@ pub struct Call {
     path: Vec<(String, String)>,
     idempotency_key: Option<IdempotencyKey>,
     /// As they were when the call came.
-    pub locations: Arc<Locations>,
+    pub directory: Arc<Directory>,
     /// Whose call it is, behind the proxies that are trusted.
     pub client: Option<IpAddr>,
     /// It is part of a call to another node.
@@ -100,6 +100,7 @@ impl Call {
     ) -> Result<Call, ApiError> {
         let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
         let generation = api.page_cache.generation();
+        let edge = api.edge();
         let client = api.client(request);
         let key = match endpoint.access {
             Access::ApiKey => api_key(&api, request.headers()).map_err(|why| ("API key", why)),
@@ -109,7 +110,7 @@ impl Call {
             Access::Token | Access::Anyone => bearer(&api, request.headers()).map_err(|why| ("bearer token", why)),
             Access::Code => Ok(Arc::new(nobody())),
         };
-        let key = key.map_err(|(what, why)| api.rejected_callers.refused(client, what, why))?;
+        let key = key.map_err(|(what, why)| edge.rejected_callers.refused(client, what, why))?;
         // A second look, for a key whose rights have changed meanwhile, has the same name.
         if let Some(context) = request.extensions().get::<Rc<RequestContext>>() {
             let _ = context.key.set(key.name.clone());
@@ -120,7 +121,7 @@ impl Call {
         let counted = from_node(request).is_some_and(|call| call.counted);
         // Codes that are guessed have a limit of their own.
         if endpoint.access != Access::Code && !counted {
-            let checked = api.rate_limits.admit(&key.hash, &endpoint.method_and_path()).await;
+            let checked = edge.rate_limits.admit(&key.hash, &endpoint.method_and_path()).await;
             if let Some(context) = request.extensions().get::<Rc<RequestContext>>() {
                 context.standing.set(checked.as_ref().map_or_else(|exceeded| Some(exceeded.standing), |it| *it));
             }
@@ -130,11 +131,11 @@ impl Call {
         let body = match endpoint.access {
             Access::Token if endpoint.body_unread => Fields::default(),
             Access::Token if endpoint.takes_component => {
-                component = body::component(request.headers(), payload, api.rules.body_timeout).await?;
+                component = body::component(request.headers(), payload, edge.rules.body_timeout).await?;
                 Fields::default()
             }
             Access::Token | Access::Code => {
-                let rules = BodyRules { max_bytes: api.rules.max_body, timeout: api.rules.body_timeout };
+                let rules = BodyRules { max_bytes: edge.rules.max_body, timeout: edge.rules.body_timeout };
                 Fields::new(body::read(request.headers(), payload, rules).await?)
             }
             Access::ApiKey | Access::Anyone => Fields::default(),
@@ -147,7 +148,7 @@ impl Call {
         let now = api.engine.now();
         let (today, grants) = (times::local(now, EARLIEST).0, key.grants);
         let input = Input { query, body, now, today, clock: Clock::default(), grants, version, cursors };
-        let locations = api.directory.locations();
+        let directory = api.directory();
         Ok(Call {
             api: ApiRef(Some(api)),
             key,
@@ -157,7 +158,7 @@ impl Call {
             component,
             path,
             idempotency_key,
-            locations,
+            directory,
             client,
             counted,
             generation,
@@ -191,7 +192,7 @@ impl Call {
             component: Bytes::new(),
             path: Vec::new(),
             idempotency_key: None,
-            locations: Arc::default(),
+            directory: Arc::default(),
             client: None,
             counted: false,
             generation: 0,

@@ -4,7 +4,8 @@
 //! ```text
 //!  shown ◄── page_cache ◄─────────┐                                   ┌── tenancy ◄── arguments   whose records, and what is read
 //!  keys ◄── operators ◄───────────┤
-//!  keys, directory, conditional ◄─┴ api ◄── authentication ◄┐         ├── cached    answered before, by the page cache
+//!  keys, directory, conditional ◄─┤
+//!  edge, reloads ◄────────────────┴ api ◄── authentication ◄┐         ├── cached    answered before, by the page cache
 //!  input, idempotency ◄─────────────────────────────────────┴ call ◄──┼── respond   the envelope of success
 //!                                                                     └── audited   who was shown what, kept before the answer leaves
 //! ```
@@ -19,11 +20,13 @@ pub mod cached;
 pub mod call;
 pub mod conditional;
 pub mod directory;
+pub(crate) mod edge;
 pub(crate) mod idempotency;
 pub mod input;
 pub mod keys;
 pub mod operators;
 pub(crate) mod page_cache;
+pub mod reloads;
 pub mod respond;
 pub(crate) mod shown;
 pub mod tenancy;

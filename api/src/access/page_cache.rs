@@ -80,6 +80,10 @@ impl PageCache {
         PageCache { pages, generation: AtomicU64::new(0) }
     }
 
+    pub(crate) fn resize(&self, bytes: u64) {
+        self.pages.set_capacity(bytes);
+    }
+
     /// Read it before the rights of the caller are.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::SeqCst)

@@ -128,7 +128,7 @@ impl Call {
 
     /// A location of the institution that is open to the caller (specification 5.9 and 7.3).
     pub(crate) fn location(&self, tenant: &Tenant, id: LocationId) -> Result<OpenLocation, ApiError> {
-        let known = self.locations.get(id);
+        let known = self.directory.location(id);
         let here = known.filter(|it| it.institution == tenant.institution.id && self.key.reaches(id));
         let setup = here.ok_or_else(|| ApiError::location_not_found(id))?.clone();
         match setup.status {
@@ -153,7 +153,7 @@ impl Call {
     /// Times without an offset are those of this location's clocks, whatever location the query names.
     pub(crate) fn times_at(&mut self, named: impl FnOnce(&Engine) -> Option<LocationId>) {
         if self.notes.is_none()
-            && let Some(location) = named(&self.api.engine).and_then(|id| self.locations.get(id))
+            && let Some(location) = named(&self.api.engine).and_then(|id| self.directory.location(id))
             && self.key.institutions.contains(&location.institution)
             && self.opens(location)
         {
@@ -173,7 +173,7 @@ impl Call {
 
     /// The same where no institution is named.
     pub(crate) fn location_of_any(&self, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation, ApiError> {
-        let institution = self.locations.get(id).map(|location| location.institution);
+        let institution = self.directory.location(id).map(|location| location.institution);
         let tenant = tenants.iter().find(|tenant| Some(tenant.institution.id) == institution);
         let tenant = tenant.ok_or_else(|| ApiError::location_not_found(id))?;
         self.shown.of(tenant.institution.id, Some(id));
@@ -182,14 +182,14 @@ impl Call {
 
     /// All locations of the institution that are open to the caller.
     pub(crate) fn open_locations(&self, tenant: &Tenant) -> Vec<OpenLocation> {
-        let all = self.locations.of_institution(tenant.institution.id).iter();
+        let all = self.directory.locations_of(tenant.institution.id).iter();
         let open = all.filter(|setup| self.opens(setup));
         open.map(|setup| OpenLocation { institution: tenant.institution.clone(), setup: setup.clone() }).collect()
     }
 
     /// Whether what was made at a location is shown to the caller.
     pub(crate) fn is_open(&self, id: LocationId) -> bool {
-        self.locations.get(id).is_some_and(|location| self.opens(location))
+        self.directory.location(id).is_some_and(|location| self.opens(location))
     }
 
     fn opens(&self, location: &LocationSetup) -> bool {
@@ -198,8 +198,7 @@ impl Call {
 
     /// All institutions of the key.
     pub(crate) fn tenants(&self) -> Vec<Tenant> {
-        let all = self.api.engine.setup().institutions.values();
-        let own = all.filter(|institution| self.key.reaches_institution(institution));
+        let own = self.directory.institutions().filter(|institution| self.key.reaches_institution(institution));
         own.map(|institution| Tenant { institution: institution.clone() }).collect()
     }
 
@@ -212,7 +211,7 @@ impl Call {
     /// One answer for all that is not the caller's, so that it tells nothing about others.
     fn tenant_named(&self, subdomain: Option<String>) -> Result<Option<Tenant>, ApiError> {
         let Some(subdomain) = subdomain.filter(|_| self.notes.is_none()) else { return Ok(None) };
-        let found = self.api.directory.institution(&subdomain);
+        let found = self.directory.institution_named(&subdomain);
         let own = found.filter(|it| self.key.reaches_institution(it));
         own.iter().for_each(|institution| self.shown.of(institution.id, None));
         let own = own.map(|institution| Some(Tenant { institution: institution.clone() }));

@@ -1,18 +1,22 @@
-//! `config check`, `config print-default`
+//! `config check`, `config print-default`, `config reload`
 
 use std::{
+    fmt::Display,
     io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
+use actix_web::rt::System;
 use clap::Subcommand;
 use engine::{
     adapter_host::{Host, Manifest, plain},
     setup::{LocationSetup, Setup, guests::HostLimits},
 };
 use location::ids::LocationId;
+use serde_json::json;
 
+use super::server::{Server, Session, answer, text};
 use crate::{
     config::{self, Config, ConfigError},
     terminal::{fail, say},
@@ -26,6 +30,16 @@ pub(super) enum Command {
         #[arg(value_name = "CONFIG")]
         file: PathBuf,
     },
+    /// Have a running server read its configuration again, and show what changes.
+    Reload {
+        /// Only show it.
+        #[arg(long)]
+        dry_run: bool,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Print every key with its default, its range and its meaning.
+    Reference,
     /// Print a complete configuration file with all defaults and comments.
     PrintDefault {
         /// A component: print what its adapter lets an operator set, too. Can be given several times.
@@ -37,8 +51,42 @@ pub(super) enum Command {
 pub(super) fn run(command: Command) -> ExitCode {
     match command {
         Command::Check { file } => check(&file),
+        Command::Reload { dry_run, server } => System::new().block_on(reload(&server, dry_run)).unwrap_or_else(fail),
+        Command::Reference => {
+            say(config::reference::page().trim_end());
+            ExitCode::SUCCESS
+        }
         Command::PrintDefault { adapter } => print_default(&adapter),
     }
+}
+
+async fn reload(server: &Server, dry_run: bool) -> Result<ExitCode, String> {
+    let session = Session::begin(server)?;
+    let body = json!({"dry_run": dry_run}).to_string();
+    let told =
+        answer(session.post("/configuration/reload").header("Content-Type", "application/json").body(body)).await?;
+    let lines = |name: &str| -> Vec<String> {
+        told[name].as_array().into_iter().flatten().map(|line| text(line).to_owned()).collect()
+    };
+    lines("changes").iter().for_each(say);
+    let (problems, needs_restart) = (lines("problems"), lines("needs_restart"));
+    for problem in &problems {
+        complain(problem);
+    }
+    if !needs_restart.is_empty() {
+        complain(format_args!("needs a restart: {}", needs_restart.join(", ")));
+    }
+    if problems.is_empty() && needs_restart.is_empty() {
+        say(if dry_run { "nothing was applied" } else { "the configuration is in force" });
+        return Ok(ExitCode::SUCCESS);
+    }
+    complain("the configuration was refused; the one before is in force");
+    Ok(ExitCode::from(2))
+}
+
+/// There is no one left to tell when stderr is gone.
+fn complain(text: impl Display) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 fn print_default(adapters: &[PathBuf]) -> ExitCode {
@@ -67,7 +115,7 @@ fn settings_of(manifest: &Manifest) -> String {
 
 /// What a server would say of each: its manifest, or why it does not take it.
 fn judge<'a>(limits: HostLimits, files: impl Iterator<Item = &'a Path>) -> Vec<Result<Manifest, String>> {
-    actix_web::rt::System::new().block_on(async {
+    System::new().block_on(async {
         let mut judged = Vec::new();
         for file in files {
             judged.push(Host::judge(limits.clone(), file).await.map_err(|error| error.to_string()));
@@ -81,8 +129,7 @@ fn check(file: &Path) -> ExitCode {
         Ok(config) => {
             let refused = refused_adapters(&config);
             for (name, reason) in &refused {
-                // There is no one left to tell when stderr is gone.
-                let _ = writeln!(io::stderr(), "{}: adapter `{name}`: {reason}", file.display());
+                complain(format_args!("{}: adapter `{name}`: {reason}", file.display()));
             }
             if !refused.is_empty() {
                 return ExitCode::from(2);
@@ -101,10 +148,7 @@ fn check(file: &Path) -> ExitCode {
 
 /// Each problem on a line of its own.
 pub(super) fn wrong(error: &ConfigError) -> ExitCode {
-    for problem in &error.problems {
-        // There is no one left to tell when stderr is gone.
-        let _ = writeln!(io::stderr(), "{problem}");
-    }
+    error.problems.iter().for_each(complain);
     ExitCode::from(2)
 }
 

@@ -1,19 +1,19 @@
 //! `keys`: who may call. A running server takes changes over by itself.
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{path::Path, process::ExitCode};
 
-use clap::{Args, Subcommand, ValueEnum};
-use engine::setup::{Environment, Setup};
+use clap::{Subcommand, ValueEnum};
+use engine::setup::Environment;
 use serde_json::json;
 use toml::Value;
 
-use super::table::Table;
+use super::{
+    key_file::{Configured, access, checked, open, revoked, save, told, valid},
+    table::Table,
+};
 use crate::{
     access::keys::{self, ApiKey, Grants},
-    config::{Access, Config, KeyFile, Problem},
+    config::Config,
     terminal::{fail, say},
 };
 
@@ -65,13 +65,6 @@ pub(super) enum Command {
         #[command(flatten)]
         of: Configured,
     },
-}
-
-#[derive(Args)]
-pub(super) struct Configured {
-    /// The configuration: a file, or a folder of files.
-    #[arg(long, value_name = "CONFIG")]
-    config: PathBuf,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -151,7 +144,7 @@ fn add(config: &Path, name: &str, fields: &[(&str, Value)]) -> Result<String, St
     let config = valid(config)?;
     let mut file = open(&config.keys_file)?;
     file.add(KEYS, fields);
-    checked(&file, name, &config.setup)?;
+    checked(&file, KEYS, name, &config.setup)?;
     save(file, "has it")
 }
 
@@ -176,24 +169,18 @@ fn narrow(config: &Path, name: &str, locations: &[u32], remove: &[Grant]) -> Res
         let kept = Grant::ALL.into_iter().filter(|grant| grant.is_in(key.grants) && !remove.contains(grant));
         file.set(KEYS, name, "grants", &Grant::names(kept).into());
     }
-    checked(&file, name, &config.setup)?;
+    checked(&file, KEYS, name, &config.setup)?;
     save(file, &format!("has `{name}` narrowed"))
 }
 
 /// Whatever is wrong with the configuration, and with other keys.
 fn revoke(path: &Path, name: &str) -> Result<String, String> {
-    let keys_file = keys_file(path);
-    let mut file = open(&keys_file)?;
-    if !file.remove(KEYS, name) {
-        return Err(format!("{} has no key named `{name}`", keys_file.display()));
-    }
-    save(file, &format!("no longer has `{name}`"))
+    revoked(path, KEYS, "key", name)
 }
 
 fn list(path: &Path, as_json: bool) -> Result<(), String> {
     let config = valid(path)?;
-    let (access, problems) = Access::load(&config.keys_file, &config.setup)
-        .map_err(|error| format!("{}: {error}", config.keys_file.display()))?;
+    let (access, problems) = access(&config)?;
     let mut table = Table::new(&["NAME", "ENVIRONMENT", "INSTITUTIONS", "LOCATIONS", "GRANTS", "ORGANISATION"]);
     for key in &access.keys {
         let institution = |id| config.setup.institutions.get(id).map(|it| it.subdomain.as_str());
@@ -220,40 +207,7 @@ fn list(path: &Path, as_json: bool) -> Result<(), String> {
     told(&problems)
 }
 
-/// The configuration without what is wrong with its keys.
-fn valid(path: &Path) -> Result<Config, String> {
-    let (config, problems) = Config::without_keys(path);
-    told(&problems)?;
-    config.ok_or_else(|| format!("{} cannot be read", path.display()))
-}
-
-fn keys_file(path: &Path) -> PathBuf {
-    Config::without_keys(path).0.map_or_else(|| Config::usual_keys_file(path), |config| config.keys_file)
-}
-
 fn known(config: &Config, name: &str) -> Result<ApiKey, String> {
-    let (access, _) = Access::load(&config.keys_file, &config.setup)
-        .map_err(|error| format!("{}: {error}", config.keys_file.display()))?;
-    let found = access.keys.into_iter().find(|key| key.name == name);
+    let found = access(config)?.0.keys.into_iter().find(|key| key.name == name);
     found.ok_or_else(|| format!("{} has no key named `{name}` that can be read", config.keys_file.display()))
-}
-
-fn open(path: &Path) -> Result<KeyFile, String> {
-    KeyFile::open(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn checked(file: &KeyFile, name: &str, setup: &Setup) -> Result<(), String> {
-    told(&file.problems(KEYS, name, setup))
-}
-
-fn told(problems: &[Problem]) -> Result<(), String> {
-    if problems.is_empty() {
-        return Ok(());
-    }
-    Err(problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; "))
-}
-
-fn save(file: KeyFile, what: &str) -> Result<String, String> {
-    let path = file.save().map_err(|error| format!("the keys cannot be written: {error}"))?;
-    Ok(format!("{} {what}; a running server takes that over within seconds.", path.display()))
 }

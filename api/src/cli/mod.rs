@@ -7,8 +7,10 @@ mod backup;
 mod check_client;
 mod configuration;
 mod doctor;
+mod key_file;
 mod keys;
 mod operate;
+mod operators;
 mod serve;
 mod server;
 mod store;
@@ -52,6 +54,9 @@ enum Command {
     /// Add, show, narrow or revoke API keys.
     #[command(subcommand)]
     Keys(keys::Command),
+    /// Add, show or revoke tokens of operators.
+    #[command(subcommand)]
+    Operators(operators::Command),
     /// Build, check or create an adapter.
     #[cfg(feature = "demo")]
     #[command(subcommand)]
@@ -102,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::Serve { config, accept_empty_store } => serve::run(&config, accept_empty_store),
         Command::Config(command) => configuration::run(command),
         Command::Keys(command) => keys::run(command),
+        Command::Operators(command) => operators::run(command),
         #[cfg(feature = "demo")]
         Command::Adapter(command) => adapter::run(command),
         Command::Store(command) => store::run(command),

@@ -29,8 +29,15 @@ const TAKEN: [HeaderName; 13] = [
 ];
 
 pub(super) fn read(s: &Section<'_, '_>, rules: &mut Compatibility) {
-    rules.version_headers = s.texts_as("version_headers", header).unwrap_or_default();
-    if let Some(values) = s.table("version_values") {
+    rules.version_headers = s
+        .about(
+            "Further headers that name the version; those named first count first, `Svc-Api-Version` before \
+        all. Off: a version in a header that nobody reads should be noticed.",
+        )
+        .texts_as("version_headers", header)
+        .unwrap_or_default();
+    if let Some(values) = s.about("Further names of versions.").table("version_values") {
+        values.about("Such as `stable = \"v3.0.0\"`.").note_any("NAME", "`v2.2.2`, `v3.0.0`, `v3.1.0`");
         for name in values.keys() {
             let known = Version::named(&name.value);
             if known.is_some() {
@@ -40,15 +47,28 @@ pub(super) fn read(s: &Section<'_, '_>, rules: &mut Compatibility) {
             rules.version_values.extend(means.filter(|_| known.is_none()).map(|means| (name.value, means.value)));
         }
     }
-    rules.default_version = s.parsed("default_version", version).map(|placed| placed.value);
-    s.flag("raw_keys", &mut rules.raw_keys);
-    if let Some(agents) = s.texts("refused_user_agents") {
+    rules.default_version = s
+        .about(
+            "The version of calls that name none; unset, they are refused. Off: a client without a version \
+        would change its behaviour with this line.",
+        )
+        .parsed("default_version", version)
+        .map(|placed| placed.value);
+    s.about(
+        "An API key is accepted where a bearer token is due, with `Bearer` or without. Off: a key does \
+        not expire, and is sent with every call.",
+    )
+    .flag("raw_keys", &mut rules.raw_keys);
+    if let Some(agents) = s
+        .about("First products of a User-Agent that are refused; by default those of common libraries.")
+        .texts("refused_user_agents")
+    {
         // A slash at the end has always marked the end of the name.
         let product = |agent: Placed<String>| agent.value.trim_end_matches('/').to_owned();
         rules.refused_user_agents = Some(agents.into_iter().map(product).collect());
     }
     let mut user_agent_rule = true;
-    s.flag("user_agent_rule", &mut user_agent_rule);
+    s.about("Whether clients must name their application.").flag("user_agent_rule", &mut user_agent_rule);
     if !user_agent_rule {
         rules.refused_user_agents = None;
     }

@@ -15,14 +15,32 @@ use super::reader::{Placed, Section};
 
 pub(super) fn read(root: &Section<'_, '_>) -> Database {
     let mut database = Database::default();
-    let s = root.settings("postgres");
-    database.url = s.credential("url", address).map(|url| url.value);
-    s.knob("readers", 1..=64, &mut database.readers);
-    s.std_duration("connect_timeout", 100..=MINUTE, &mut database.connect_timeout);
-    s.std_duration("statement_timeout", SECOND..=5 * MINUTE, &mut database.statement_timeout);
-    let ca = s.text("ca_file");
+    let s = root.about("The database of the store, with `store_engine = \"postgres\"`.").settings("postgres");
+    database.url = s
+        .about(
+            "The address of the database. Its user must own the tables. Of several hosts the one that takes \
+        writes is used.",
+        )
+        .credential("url", address)
+        .map(|url| url.value);
+    s.about("Connections for reads; commits have one more.").knob("readers", 1..=64, &mut database.readers);
+    s.about("How long connecting may take.").std_duration(
+        "connect_timeout",
+        100..=MINUTE,
+        &mut database.connect_timeout,
+    );
+    s.about(
+        "For a read, and for each step of a commit; then calls are answered with 503 and the connection \
+            is made again.",
+    )
+    .std_duration("statement_timeout", SECOND..=5 * MINUTE, &mut database.statement_timeout);
+    let ca = s.about("A file with the authorities to trust, PEM; by default those of this machine.").text("ca_file");
     let mut verify = true;
-    s.choice("tls", &[("verify", true), ("off", false)], &mut verify);
+    s.about("`verify`: TLS over a network, with a certificate that names the host.").choice(
+        "tls",
+        &[("verify", true), ("off", false)],
+        &mut verify,
+    );
     database.tls = match (verify, ca) {
         (true, ca) => DatabaseTls::Verify { ca: ca.map(|file| s.base().join(file.value)) },
         (false, None) => DatabaseTls::Off,

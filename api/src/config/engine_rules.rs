@@ -17,12 +17,25 @@ const STORE_ENGINES: &[(&str, StoreEngine)] =
 pub(super) fn read(root: &Section<'_, '_>) -> EngineRules {
     let mut rules = EngineRules { database: database::read(root), ..EngineRules::default() };
     engine(&root.settings("engine"), &mut rules);
-    guests(&root.settings("guests"), &mut rules.guests);
+    guests(&root.about("Calls of adapters.").settings("guests"), &mut rules.guests);
     let s = root.settings("webhooks");
-    s.knob("queue", 100..=10_000_000, &mut rules.webhooks.queue);
-    s.duration("keep", HOUR..=365 * DAY, &mut rules.webhooks.keep);
-    s.duration("secret_overlap", 0..=MAX_SECRET_OVERLAP, &mut rules.webhooks.secret_overlap);
-    let s = root.settings("adapters");
+    s.about("Messages that wait for one endpoint; more are counted and shown, not sent.").knob(
+        "queue",
+        100..=10_000_000,
+        &mut rules.webhooks.queue,
+    );
+    s.about("How long finished deliveries, with patient data, can be looked at and sent again.").duration(
+        "keep",
+        HOUR..=365 * DAY,
+        &mut rules.webhooks.keep,
+    );
+    s.about("How long the earlier secret signs after a rotation, unless the rotation says so.").duration(
+        "secret_overlap",
+        0..=MAX_SECRET_OVERLAP,
+        &mut rules.webhooks.secret_overlap,
+    );
+    let s = root.about("Adapters by name.").settings("adapters");
+    s.about("The path of a component that `practice-sync adapter build` made.").note_any("NAME", "a file");
     for name in s.keys() {
         let Some(file) = s.text(&name.value) else { continue };
         // Whether it can be used is the matter of its own locations, and told by `config check`.
@@ -33,48 +46,120 @@ pub(super) fn read(root: &Section<'_, '_>) -> EngineRules {
 }
 
 fn engine(s: &Section<'_, '_>, rules: &mut EngineRules) {
-    s.knob("mailbox", 1..=100_000, &mut rules.mailbox);
+    s.about("Requests that wait for one location; more are answered with 503.").knob(
+        "mailbox",
+        1..=100_000,
+        &mut rules.mailbox,
+    );
     let mut idle = rules.idle_seconds as i64 * SECOND;
-    s.duration("idle", SECOND..=DAY, &mut idle);
+    s.about("A location without work leaves memory.").duration("idle", SECOND..=DAY, &mut idle);
     rules.idle_seconds = (idle / SECOND).unsigned_abs();
-    s.knob("actor_threads", 1..=256, &mut rules.actor_threads);
-    let engine = s.choice("store_engine", STORE_ENGINES, &mut rules.store_engine);
+    s.about("Threads that run locations.").cores("actor_threads", 1..=256, &mut rules.actor_threads);
+    let engine = s
+        .about(
+            "The engine of the store. It stays with the one it was made with: `practice-sync store copy` \
+            moves it.",
+        )
+        .choice("store_engine", STORE_ENGINES, &mut rules.store_engine);
     database::check(engine.as_ref(), rules, s);
-    s.knob("history_days", 1..=3_650, &mut rules.history_days);
-    for (name, least, bytes) in [
-        ("store_floor_mib", 0, &mut rules.store_floor_bytes),
-        ("store_cache_mib", 8, &mut rules.store_cache_bytes),
-        ("pull_floor_mib", 1, &mut rules.pull_floor_bytes),
-        ("pull_burst_mib", 1, &mut rules.pull_burst_bytes),
-        ("pull_mib_per_minute", 1, &mut rules.pull_bytes_per_minute),
+    s.about(
+        "Finished write requests, and decisions in the journal behind a location's snapshot, are deleted \
+        at this age. Unfinished writes stay.",
+    )
+    .knob("history_days", 1..=3_650, &mut rules.history_days);
+    for (name, meaning, least, bytes) in [
+        (
+            "store_floor_mib",
+            "Below this much free disk, in MiB, commits are refused with 503.",
+            0,
+            &mut rules.store_floor_bytes,
+        ),
+        ("store_cache_mib", "The store's cache, in MiB.", 8, &mut rules.store_cache_bytes),
+        (
+            "pull_floor_mib",
+            "Below this much free disk, in MiB, EHRs are not read: the rest is for bookings.",
+            1,
+            &mut rules.pull_floor_bytes,
+        ),
+        ("pull_burst_mib", "What reading one location may write at once, in MiB.", 1, &mut rules.pull_burst_bytes),
+        ("pull_mib_per_minute", "And per minute beyond that.", 1, &mut rules.pull_bytes_per_minute),
     ] {
         let mut mib = *bytes >> 20;
-        s.knob(name, least..=1 << 20, &mut mib);
+        s.about(meaning).knob(name, least..=1 << 20, &mut mib);
         *bytes = mib << 20;
     }
-    s.knob("store_compact_ratio", 0..=1_000, &mut rules.store_compact_ratio);
-    s.flag("store_verify", &mut rules.store_verify);
-    s.flag("webhook_development", &mut rules.webhook_development);
-    rules.adapter_cache = s.text("adapter_cache").map(|placed| s.base().join(placed.value));
+    s.about(
+        "A start on sled makes the store's files anew when they are this many times as large as what is \
+        live in them. 0 switches it off.",
+    )
+    .knob("store_compact_ratio", 0..=1_000, &mut rules.store_compact_ratio);
+    s.about(
+        "Compares every record with what was written before anything is served (1 to 2 s per million \
+        records), instead of beside it.",
+    )
+    .flag("store_verify", &mut rules.store_verify);
+    s.about("Allows webhooks to this machine over plain http. For development only.")
+        .flag("webhook_development", &mut rules.webhook_development);
+    rules.adapter_cache = s
+        .about("Where compiled adapters are kept; by default `adapters` in `data_dir`.")
+        .text("adapter_cache")
+        .map(|placed| s.base().join(placed.value));
 }
 
 fn guests(s: &Section<'_, '_>, guests: &mut GuestRules) {
-    s.knob("calls", 4..=1_000, &mut guests.host.calls);
-    s.knob("calls_per_source", 1..=1_000, &mut guests.host.calls_per_source);
-    s.knob("calls_per_host", 1..=1_000, &mut guests.host.calls_per_host);
-    s.std_duration("wait", 0..=5 * MINUTE, &mut guests.wait);
-    s.std_duration("compile", SECOND..=HOUR, &mut guests.host.compile);
-    s.std_duration("processor", 50..=MINUTE, &mut guests.processor);
-    guests.host.signers = s.texts_as("signers", signer).unwrap_or_default();
-    s.std_duration("pull_processor", 50..=5 * MINUTE, &mut guests.pull_processor);
+    s.about("Calls of adapters under way.").knob("calls", 4..=1_000, &mut guests.host.calls);
+    s.about("Of them, those of one data source.").knob(
+        "calls_per_source",
+        1..=1_000,
+        &mut guests.host.calls_per_source,
+    );
+    s.about(
+        "Of them, those to one EHR's address. The last eighth is for data sources that have none under \
+        way there.",
+    )
+    .knob("calls_per_host", 1..=1_000, &mut guests.host.calls_per_host);
+    s.about("How long a call waits for a place; then it is put off, which is no fault of the EHR.").std_duration(
+        "wait",
+        0..=5 * MINUTE,
+        &mut guests.wait,
+    );
+    s.about("How long compiling one component may take.").std_duration(
+        "compile",
+        SECOND..=HOUR,
+        &mut guests.host.compile,
+    );
+    s.about("Processor time of a call.").std_duration("processor", 50..=MINUTE, &mut guests.processor);
+    guests.host.signers = s
+        .about(
+            "Public keys, as `practice-sync adapter new-key` shows them. With any, only components that one \
+        of them has signed are used.",
+        )
+        .texts_as("signers", signer)
+        .unwrap_or_default();
+    s.about("Processor time of a call that reads a page.").std_duration(
+        "pull_processor",
+        50..=5 * MINUTE,
+        &mut guests.pull_processor,
+    );
 }
 
 fn backup(root: &Section<'_, '_>, store: StoreEngine) -> Option<BackupRules> {
-    let s = root.table("backup")?;
-    let folder = s.required("folder", s.text("folder"));
+    let s = root.about("Backups of the store. Without this table none are made.").table("backup")?;
+    let folder = s.required(
+        "folder",
+        s.about("Where backups go: a folder of its own that exists, on another disk than `data_dir`.").text("folder"),
+    );
     let (mut every, mut keep) = (Duration::ZERO, 7);
-    s.std_duration("every", 0..=30 * DAY, &mut every);
-    s.knob("keep", 1..=10_000, &mut keep);
+    s.about("How old the newest may get before the next is made. 0s: only when asked for.").std_duration(
+        "every",
+        0..=30 * DAY,
+        &mut every,
+    );
+    s.about("So many of the newest stay; older ones are deleted once another is whole.").knob(
+        "keep",
+        1..=10_000,
+        &mut keep,
+    );
     let folder = folder?;
     if store == StoreEngine::Postgres {
         let problem = "a store in a database is backed up with the database's own tools: remove [backup]";

@@ -7,11 +7,12 @@ use toml::de::DeTable;
 
 use super::{
     contents::{AuditRules, Config},
+    describe::Notes,
     engine_rules, http, institutions,
     knobs::Knobs,
     node,
     problems::{Document, Problem, Problems},
-    reader::{Section, not_empty},
+    reader::{NO_KEYS, Section, not_empty},
     seen::Seen,
     values::Values,
 };
@@ -51,6 +52,13 @@ pub(super) fn parsed<'a>(text: &'a str, problems: &Problems<'_>) -> Option<DeTab
     broken.is_empty().then(|| table.into_inner())
 }
 
+/// The reference of what is read here.
+pub(super) fn describe(notes: &Notes) {
+    let nothing = Document { path: PathBuf::new(), text: String::new() };
+    let root = Section::root(&NO_KEYS, Problems::of(&nothing), &Rc::default()).described(notes.root());
+    whole(&root, None, &Rc::default(), &mut Vec::new());
+}
+
 /// `found` gets what is wrong in the files of institutions.
 fn whole(
     root: &Section<'_, '_>,
@@ -60,11 +68,26 @@ fn whole(
 ) -> Config {
     let (mut data_dir, mut keys_file) = ("data".to_owned(), KEYS_FILE.to_owned());
     let (mut log, mut log_format) = ("info".to_owned(), LogFormat::default());
-    root.setting("data_dir", not_empty, &mut data_dir);
-    root.setting("keys_file", not_empty, &mut keys_file);
-    root.setting("log", logging::checked, &mut log);
-    root.choice("log_format", LOG_FORMATS, &mut log_format);
-    let secret = root.credential("token_secret", |text| node::secret(&text)).map(|placed| placed.value);
+    root.about("The folder of everything durable.").setting("data_dir", not_empty, &mut data_dir);
+    root.about("The file of the keys, below.").setting("keys_file", not_empty, &mut keys_file);
+    root.about(
+        "Log level, or pairs of a target and its level, such as `info,processor=debug`. `RUST_LOG` wins. \
+        Lines of adapters have the target `adapter::ID`.",
+    )
+    .setting("log", logging::checked, &mut log);
+    root.about("How a line of the log looks; `json`: one object a line.").choice(
+        "log_format",
+        LOG_FORMATS,
+        &mut log_format,
+    );
+    let secret = root
+        .about(
+            "64 hexadecimal digits that sign tokens, cursors and slot tokens. By default made at the first \
+        start and kept in `data_dir/token.secret`. Processes that serve the same clients need the same \
+        one.",
+        )
+        .credential("token_secret", |text| node::secret(&text))
+        .map(|placed| placed.value);
     let http = http::read(root);
     let mut setup = Setup { engine: engine_rules::read(root), ..Setup::default() };
     let (node_rules, node) = node::read(root, &setup.engine, secret.as_ref()).unzip();
@@ -80,7 +103,13 @@ fn whole(
     let mut seen = Seen::default();
     match institutions {
         None => {
-            for section in root.tables("institutions") {
+            for section in root
+                .about(
+                    "Tenants. In a folder each has a file of its own: `[institution]` with these keys, `[[sources]]` \
+                and `[[locations]]`.",
+                )
+                .tables("institutions")
+            {
                 institutions::read(section, None, knobs, &mut setup, &mut seen);
             }
         }
@@ -123,8 +152,14 @@ fn institution(
 
 fn audit(root: &Section<'_, '_>, folder: PathBuf) -> AuditRules {
     let mut rules = AuditRules { folder, keep_days: None };
-    let s = root.settings("audit");
-    s.text("folder").iter().for_each(|folder| rules.folder = s.base().join(&folder.value));
-    rules.keep_days = s.integer("keep_days", 1..=36_500).map(|days| days.value as u32);
+    let s = root.about("The audit trail.").settings("audit");
+    s.about("Where its files are, of this server alone; by default `audit` in `data_dir`.")
+        .text("folder")
+        .iter()
+        .for_each(|folder| rules.folder = s.base().join(&folder.value));
+    rules.keep_days = s
+        .about("Older files are deleted whole, and the trail says so. By default none are.")
+        .integer("keep_days", 1..=36_500)
+        .map(|days| days.value as u32);
     rules
 }

@@ -10,16 +10,40 @@ use crate::{
 
 pub(super) fn read(root: &Section<'_, '_>) -> HttpRules {
     let mut http = HttpRules::default();
-    edge(&root.settings("http"), &mut http);
-    operators(&root.settings("operators"), &mut http);
-    compatibility::read(&root.settings("compatibility"), &mut http.compatibility);
-    rate_limits(&root.settings("rate_limits"), &mut http);
+    edge(&root.about("The edge of the server.").settings("http"), &mut http);
+    operators(
+        &root
+            .about(
+                "Where operators call: `/metrics` and their calls are served there and nowhere else, and API keys open nothing there. Keep it \
+                 on loopback or in the operators' network.",
+            )
+            .settings("operators"),
+        &mut http,
+    );
+    compatibility::read(
+        &root
+            .about(
+                "What is accepted so that clients that were written for another system need not change. A \
+        deviation is accepted for all clients, so it hides the mistakes of the others.",
+            )
+            .settings("compatibility"),
+        &mut http.compatibility,
+    );
+    rate_limits(
+        &root
+            .about(
+                "Each limit is a bucket of that many calls that refills all the time: in the first minute nearly \
+        twice as many pass.",
+            )
+            .settings("rate_limits"),
+        &mut http,
+    );
     http
 }
 
 fn operators(s: &Section<'_, '_>, http: &mut HttpRules) {
     let address = |text: &str| text.parse().map_err(|_| "must be an address such as 127.0.0.1:8081".to_owned());
-    s.setting("listen", address, &mut http.operators);
+    s.about("Another address than that of `[http]`.").setting("listen", address, &mut http.operators);
     if let Some(at) = s.at_of("listen").filter(|_| http.operators == http.listen && http.listen.port() != 0) {
         s.problems.add(at, "`listen` of [operators] must be another address than that of [http]");
     }
@@ -27,34 +51,84 @@ fn operators(s: &Section<'_, '_>, http: &mut HttpRules) {
 
 fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
     let address = |text: &str| text.parse().map_err(|_| "must be an address such as 127.0.0.1:8080".to_owned());
-    s.setting("listen", address, &mut http.listen);
-    s.knob("workers", 1..=256, &mut http.workers);
-    s.knob("max_connections", 1..=1_000_000, &mut http.max_connections);
+    s.about("Where clients call.").setting("listen", address, &mut http.listen);
+    s.about("Threads that answer requests.").cores("workers", 1..=256, &mut http.workers);
+    s.about("Open connections over all workers; more wait to be accepted.").knob(
+        "max_connections",
+        1..=1_000_000,
+        &mut http.max_connections,
+    );
     // Four of five, unless the file says how many.
     http.max_workstations = http.max_connections * 4 / 5;
-    s.knob("max_workstations", 0..=1_000_000, &mut http.max_workstations);
+    s.about("Of them, those that workstations may hold open; by default four of five.").knob(
+        "max_workstations",
+        0..=1_000_000,
+        &mut http.max_workstations,
+    );
     if let Some(asked) = s.at_of("max_workstations").filter(|_| http.max_workstations >= http.max_connections) {
         s.problems.add(asked, "`max_workstations` must leave some of `max_connections` to API clients");
     }
-    s.std_duration("keep_alive", 0..=HOUR, &mut http.keep_alive);
-    s.std_duration("header_timeout", SECOND..=5 * MINUTE, &mut http.header_timeout);
-    s.std_duration("body_timeout", 100..=5 * MINUTE, &mut http.body_timeout);
-    s.std_duration("shutdown_timeout", 0..=HOUR, &mut http.shutdown_timeout);
-    s.knob("max_body", 1_024..=64 * 1024 * 1024, &mut http.max_body);
-    s.knob("list_cache_bytes", 0..=16 * 1024 * 1024 * 1024, &mut http.list_cache_bytes);
-    s.duration("token_production", MINUTE..=DAY, &mut http.token_production);
-    s.duration("token_sandbox", MINUTE..=30 * DAY, &mut http.token_sandbox);
-    s.duration("slot_token", MINUTE..=DAY, &mut http.slot_token);
-    let trusted = s.texts_as("trusted_proxies", proxies::trusted);
+    s.about("How long an idle connection stays open.").std_duration("keep_alive", 0..=HOUR, &mut http.keep_alive);
+    s.about("How long a client may take to send the head of a request.").std_duration(
+        "header_timeout",
+        SECOND..=5 * MINUTE,
+        &mut http.header_timeout,
+    );
+    s.about("How long a client may take to send a body.").std_duration(
+        "body_timeout",
+        100..=5 * MINUTE,
+        &mut http.body_timeout,
+    );
+    s.about("How long a stop may take: requests under way end first, then the engine.").std_duration(
+        "shutdown_timeout",
+        0..=HOUR,
+        &mut http.shutdown_timeout,
+    );
+    s.about("Bytes of a request's body.").knob("max_body", 1_024..=64 * 1024 * 1024, &mut http.max_body);
+    s.about(
+        "Memory for pages of lists, kept at most five seconds while nothing of the institution changes. \
+            0 keeps none.",
+    )
+    .knob("list_cache_bytes", 0..=16 * 1024 * 1024 * 1024, &mut http.list_cache_bytes);
+    s.about("Lifetime of a bearer token of production.").duration(
+        "token_production",
+        MINUTE..=DAY,
+        &mut http.token_production,
+    );
+    s.about("Lifetime of a bearer token of the sandbox.").duration(
+        "token_sandbox",
+        MINUTE..=30 * DAY,
+        &mut http.token_sandbox,
+    );
+    s.about("How long a slot token can be booked.").duration("slot_token", MINUTE..=DAY, &mut http.slot_token);
+    let trusted = s
+        .about("Addresses and networks whose `X-Forwarded-For` is believed.")
+        .texts_as("trusted_proxies", proxies::trusted);
     http.trusted_proxies = trusted.unwrap_or_default();
-    http.cors_origins = s.texts_as("cors_origins", cors::origin).unwrap_or_default();
-    s.knob("refused_per_minute", 0..=1_000_000, &mut http.refused_per_minute);
+    http.cors_origins = s
+        .about("Origins whose web pages may call, such as `https://app.example.com`.")
+        .texts_as("cors_origins", cors::origin)
+        .unwrap_or_default();
+    s.about(
+        "Calls of one address with keys or tokens that are not accepted; more are answered with 429. 0 \
+        switches the limit off.",
+    )
+    .knob("refused_per_minute", 0..=1_000_000, &mut http.refused_per_minute);
 }
 
 fn rate_limits(s: &Section<'_, '_>, http: &mut HttpRules) {
-    s.knob("per_second", 0..=1_000_000, &mut http.rate_limits.per_second);
-    s.knob("per_minute", 0..=60_000_000, &mut http.rate_limits.per_minute);
-    if let Some(s) = s.table("endpoints") {
+    s.about("Calls per API key over all its locations. 0 switches the limit off.").knob(
+        "per_second",
+        0..=1_000_000,
+        &mut http.rate_limits.per_second,
+    );
+    s.about("The same per minute.").knob("per_minute", 0..=60_000_000, &mut http.rate_limits.per_minute);
+    if let Some(s) = s.about("Tighter limits.").table("endpoints") {
+        s.about(
+            "Calls per second to this endpoint per API key. By default 10 of `GET /appointments`, `GET /available_slots`, \
+             `GET /appointment_slots` and `POST /intent/booking/search`.",
+        )
+        .note_any("\"GET /appointments\"", "0 to 1,000,000");
         for endpoint in s.keys() {
             if !table::endpoints().any(|known| known == endpoint.value) {
                 let problem =

@@ -7,7 +7,7 @@ use location::ids::{InstitutionId, LocationId};
 
 use super::{
     knobs::Knobs,
-    reader::{Placed, Section, chosen},
+    reader::{Placed, Section},
     seen::Seen,
     sources,
     values::Subject,
@@ -29,12 +29,15 @@ pub(super) fn read(
     seen: &mut Seen,
 ) {
     let id = s.identified(Subject::Institution);
-    let subdomain = s.required("subdomain", s.parsed("subdomain", subdomain));
-    let name = s.required("name", s.text("name"));
-    let environment = s.parsed("environment", |text| chosen(ENVIRONMENTS, text));
+    let subdomain = s.required("subdomain", s.about("What callers name it by.").parsed("subdomain", subdomain));
+    let name = s.required("name", s.about("Shown to clients.").text("name"));
+    let environment = s.about("Keys work in their own environment only.").one_of("environment", ENVIRONMENTS);
     let environment = s.required("environment", environment);
-    let phone_number = s.text("phone_number").map(|placed| placed.value);
-    let country_code = s.parsed("country_code", country).map_or_else(|| "US".to_owned(), |placed| placed.value);
+    let phone_number = s.about("Shown to clients.").text("phone_number").map(|placed| placed.value);
+    let country_code = s
+        .about("Two capital letters; `US` by default.")
+        .parsed("country_code", country)
+        .map_or_else(|| "US".to_owned(), |placed| placed.value);
     id.iter().for_each(|id| seen.once(&s.problems, "institution id", id));
     subdomain.iter().for_each(|name| seen.once(&s.problems, "subdomain", name));
     // Problems of what follows are told even when the institution itself has some.
@@ -42,10 +45,13 @@ pub(super) fn read(
     let knobs = knobs.with(&s);
     let real = environment.as_ref().is_some_and(|environment| environment.value == Environment::Production);
     let lists = lists.unwrap_or(&s);
-    for source in lists.tables("sources") {
+    for source in lists.about("An EHR that one or several locations share.").tables("sources") {
         sources::read(source, owner, real, setup, seen);
     }
-    for place in lists.tables("locations") {
+    for place in lists
+        .about("Places of an institution. It needs one with an EHR: without any, its providers come from nowhere.")
+        .tables("locations")
+    {
         location(place, owner, knobs, setup, seen);
     }
     if let (Some(_), Some(subdomain), Some(environment)) = (id, subdomain, environment) {
@@ -64,22 +70,28 @@ pub(super) fn read(
 fn location(mut s: Section<'_, '_>, institution: InstitutionId, knobs: Knobs, setup: &mut Setup, seen: &mut Seen) {
     let id = s.identified(Subject::Location);
     s.note("institution", institution);
-    let name = s.required("name", s.text("name"));
-    let zone = s.required("zone", s.parsed("zone", |text| kinds::zone().text(text)));
-    let text = |key| s.text(key).map(|placed: Placed<String>| placed.value);
+    let name = s.required("name", s.about("Shown to clients.").text("name"));
+    let zone = s.required(
+        "zone",
+        s.about("IANA name of the time zone, such as `America/New_York`.")
+            .parsed("zone", |text| kinds::zone().text(text)),
+    );
+    let text = |key| s.about("Shown to clients.").text(key).map(|placed: Placed<String>| placed.value);
     let (mut status, mut map_by_operatory) = (LocationStatus::Active, false);
-    s.choice("status", STATUSES, &mut status);
-    let source = s.integer("source", INT32);
+    s.about("`pending` and `closed` refuse all calls.").choice("status", STATUSES, &mut status);
+    let source = s.about("The `id` of its data source; without one it has no EHR.").integer("source", INT32);
     let knobs = knobs.with(&s);
-    let adapter_config = s.table("adapter_config").map_or_else(BTreeMap::new, |s| {
-        s.keys().into_iter().filter_map(|key| Some((key.value.clone(), s.text(&key.value)?.value))).collect()
-    });
+    let adapter_config =
+        s.about("Settings that the adapter's README names.").table("adapter_config").map_or_else(BTreeMap::new, |s| {
+            s.about("A setting of the adapter.").note_any("NAME", "text");
+            s.keys().into_iter().filter_map(|key| Some((key.value.clone(), s.text(&key.value)?.value))).collect()
+        });
     id.iter().for_each(|id| seen.once(&s.problems, "location id", id));
     let known = |id: i64| setup.sources.get(&(id as u32)).is_some_and(|source| source.institution == institution);
     if let Some(source) = source.filter(|source| !known(source.value)) {
         s.problems.add(source.at, format!("no source with id {} in this institution", source.value));
     }
-    s.flag("map_by_operatory", &mut map_by_operatory);
+    s.about("A booking must name an operatory.").flag("map_by_operatory", &mut map_by_operatory);
     let location = LocationSetup {
         id: LocationId(id.map_or(0, |id| id.value as u32)),
         institution,
@@ -89,16 +101,19 @@ fn location(mut s: Section<'_, '_>, institution: InstitutionId, knobs: Knobs, se
         city: text("city"),
         state: text("state"),
         zip_code: text("zip_code"),
-        country_code: s.parsed("country_code", country).map(|placed| placed.value),
+        country_code: s
+            .about("By default that of the institution.")
+            .parsed("country_code", country)
+            .map(|placed| placed.value),
         phone_number: text("phone_number"),
         email: text("email"),
-        latitude: s.float("latitude", -90.0..=90.0),
-        longitude: s.float("longitude", -180.0..=180.0),
+        latitude: s.about("Shown to clients.").float("latitude", -90.0..=90.0),
+        longitude: s.about("Shown to clients.").float("longitude", -180.0..=180.0),
         zone: zone.map_or(chrono_tz::Tz::UTC, |zone| zone.value),
         map_by_operatory,
         status,
         source: source.map(|source| source.value as u32),
-        foreign_id: text("foreign_id"),
+        foreign_id: s.about("Its id in the EHR.").text("foreign_id").map(|placed| placed.value),
         booking: knobs.booking,
         write: knobs.write,
         pull: knobs.pull,

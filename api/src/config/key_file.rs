@@ -17,9 +17,10 @@ use super::{
     problems::{Document, Problem},
 };
 
-/// Nobody but the owner, and the group that may read it already.
+/// Of a new file: nobody but the owner reads it.
 const MODE: u32 = 0o600;
-const AT_MOST: u32 = 0o640;
+/// And the group of a folder that is closed to others and open to that group.
+const WITH_GROUP: u32 = 0o640;
 
 /// The file, for one process at a time.
 pub(crate) struct KeyFile {
@@ -98,23 +99,31 @@ impl KeyFile {
     /// Whole or not at all, and durable.
     pub(crate) fn save(self) -> io::Result<PathBuf> {
         let Document { path, text } = self.document;
-        let before = fs::metadata(&path).ok();
-        let mode = before.as_ref().map_or(MODE, |before| before.permissions().mode() & AT_MOST);
+        let (mode, owner, group) = rights(&path, &self.lock)?;
         let mut partial = path.clone().into_os_string();
         partial.push(".partial");
         // What an earlier attempt left would keep its own mode.
         let _ = fs::remove_file(&partial);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&partial)?;
-        if let Some(before) = before {
-            // The server may run as another user than whoever edits its keys.
-            fchown(&file, Some(before.uid()), Some(before.gid()))?;
-        }
+        fchown(&file, owner, group)?;
         file.set_permissions(fs::Permissions::from_mode(mode))?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&partial, &path)?;
         self.lock.sync_all()?;
         Ok(path)
+    }
+}
+
+/// Mode, owner and group. The server may run as another user than whoever edits its keys.
+fn rights(path: &Path, folder: &File) -> io::Result<(u32, Option<u32>, Option<u32>)> {
+    if let Ok(before) = fs::metadata(path) {
+        return Ok((before.mode() & 0o777, Some(before.uid()), Some(before.gid())));
+    }
+    let folder = folder.metadata()?;
+    match folder.mode() & 0o057 {
+        0o050 => Ok((WITH_GROUP, None, Some(folder.gid()))),
+        _ => Ok((MODE, None, None)),
     }
 }
 

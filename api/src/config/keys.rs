@@ -1,17 +1,18 @@
 //! The file of the keys: who may call, and what for. It is read entry by entry: a fault in one gives that one nothing, and keeps no other
 //! from being revoked.
 
-use std::rc::Rc;
+use std::{path::PathBuf, rc::Rc};
 
 use engine::setup::{Environment, Setup};
 use location::ids::{InstitutionId, LocationId};
 
 use super::{
     contents::Access,
+    describe::Notes,
     file::parsed,
     institutions::ENVIRONMENTS,
     problems::{Document, Problem, Problems},
-    reader::{Placed, Section, chosen},
+    reader::{NO_KEYS, Placed, Section},
     seen::Seen,
 };
 use crate::{
@@ -43,6 +44,14 @@ pub(super) fn read(document: &Document, setup: &Setup) -> (Access, Vec<Problem>)
     (reading.access, problems.take())
 }
 
+/// The reference of what is read here.
+pub(super) fn describe(notes: &Notes) {
+    let (nothing, setup) = (Document { path: PathBuf::new(), text: String::new() }, Setup::default());
+    let mut reading = Reading { setup: &setup, seen: Seen::default(), access: Access::default() };
+    let root = Section::root(&NO_KEYS, Problems::of(&nothing), &Rc::default());
+    reading.file(&root.described(notes.root()));
+}
+
 /// The parts of a text that begin with a line such as `[[keys]]` and the comment right above it, and where.
 pub(super) fn entries(text: &str) -> Vec<(usize, &str)> {
     let (mut starts, mut at, mut comment) = (vec![0], 0, None);
@@ -71,24 +80,39 @@ struct Reading<'s> {
 
 impl Reading<'_> {
     fn file(&mut self, root: &Section<'_, '_>) {
-        for s in root.tables("keys") {
+        for s in root.about("API keys.").tables("keys") {
             let key = self.key(&s);
             self.access.keys.extend(key);
         }
-        for s in root.tables("operators") {
+        let about = "Tokens of operators, for their listener. A `viewer` sees how the service stands, and nothing of a patient; an `operator` also \
+                     sees records and does what a day needs; an `admin` also changes what runs.";
+        for s in root.about(about).tables("operators") {
             let operator = self.operator(&s);
             self.access.operators.extend(operator);
         }
     }
 
     fn key(&mut self, s: &Section<'_, '_>) -> Option<ApiKey> {
-        let name = s.required("name", s.text("name"));
-        let hash = s.required("sha256", s.parsed("sha256", key_hash));
-        let environment = s.required("environment", s.parsed("environment", |text| chosen(ENVIRONMENTS, text)));
-        let institutions = s.required("institutions", s.texts("institutions"));
-        let locations = s.integers("locations", INT32);
-        let grants = s.texts("grants").unwrap_or_default();
-        let organisation = s.text("organisation").map(|placed| placed.value);
+        let name = s.required("name", s.about("Names the key, in the log and the audit trail, too.").text("name"));
+        let hash = s.required(
+            "sha256",
+            s.about("The SHA-256 of the key, 64 hexadecimal digits. `practice-sync keys add` makes both.")
+                .parsed("sha256", key_hash),
+        );
+        let environment =
+            s.required("environment", s.about("The only environment it works in.").one_of("environment", ENVIRONMENTS));
+        let institutions =
+            s.required("institutions", s.about("Subdomains of the institutions it reaches.").texts("institutions"));
+        let locations =
+            s.about("Ids of the only locations it reaches there; by default all.").integers("locations", INT32);
+        let grants = s
+            .about("`financial` (amounts; sandbox keys have it), `beta` (v3.1.0).")
+            .texts("grants")
+            .unwrap_or_default();
+        let organisation = s
+            .about("Owns the webhook endpoints made with the key; by default the key's name.")
+            .text("organisation")
+            .map(|placed| placed.value);
         name.iter().for_each(|name| self.seen.once(&s.problems, "key name", name));
         let spelled = hash.map(|hash| Placed { value: hex::encode(hash.value), at: hash.at });
         spelled.iter().for_each(|hash| self.seen.once(&s.problems, "key hash", hash));
@@ -109,9 +133,10 @@ impl Reading<'_> {
     }
 
     fn operator(&mut self, s: &Section<'_, '_>) -> Option<OperatorToken> {
-        let name = s.required("name", s.text("name"));
-        let hash = s.required("sha256", s.parsed("sha256", key_hash));
-        let role = s.required("role", s.parsed("role", |text| chosen(ROLES, text)));
+        let name = s.required("name", s.about("Names the operator, in the log and the audit trail, too.").text("name"));
+        let about = "The SHA-256 of the token, 64 hexadecimal digits. `practice-sync operators add` makes both.";
+        let hash = s.required("sha256", s.about(about).parsed("sha256", key_hash));
+        let role = s.required("role", s.about("What the token may do.").one_of("role", ROLES));
         name.iter().for_each(|name| self.seen.once(&s.problems, "operator name", name));
         let spelled = hash.map(|hash| Placed { value: hex::encode(hash.value), at: hash.at });
         spelled.iter().for_each(|hash| self.seen.once(&s.problems, "key hash", hash));

@@ -20,61 +20,140 @@ pub(super) struct Knobs {
 impl Knobs {
     /// These knobs with what a section says instead.
     pub(super) fn with(mut self, section: &Section<'_, '_>) -> Knobs {
-        section.table("booking").iter().for_each(|s| booking(s, &mut self.booking));
-        section.table("write").iter().for_each(|s| write(s, &mut self.write));
-        section.table("pull").iter().for_each(|s| pull(s, &mut self.pull));
-        section.table("quota").iter().for_each(|s| quota(s, &mut self.quota));
-        section.table("workstation").iter().for_each(|s| workstation(s, &mut self.workstation));
+        booking(
+            &section
+                .about(
+                    "Bookings. The settings of a location are inherited: `[defaults.X]`, then the institution's, \
+            then the location's own; each level changes only the keys it names.",
+                )
+                .settings("booking"),
+            &mut self.booking,
+        );
+        write(&section.about("Writes to the EHR.").settings("write"), &mut self.write);
+        pull(&section.about("Reading from the EHR.").settings("pull"), &mut self.pull);
+        quota(
+            &section
+                .about(
+                    "A bucket of requests that the EHR takes from a location. A call is not split: it is sent at \
+            once, and the next one waits.",
+                )
+                .settings("quota"),
+            &mut self.quota,
+        );
+        workstation(
+            &section.about("EHRs that are reached through workstations.").settings("workstation"),
+            &mut self.workstation,
+        );
         self
     }
 }
 
 fn booking(s: &Section<'_, '_>, rules: &mut BookingRules) {
-    s.duration("hold", 10 * SECOND..=HOUR, &mut rules.hold);
-    s.knob("max_holds", 0..=100_000, &mut rules.max_holds);
-    s.knob("max_holds_per_key", 0..=100_000, &mut rules.max_holds_per_key);
-    s.duration("key_lifetime", MINUTE..=90 * DAY, &mut rules.key_lifetime);
-    s.knob("alternatives", 0..=20, &mut rules.alternatives);
+    s.about("How long a hold reserves its slot.").duration("hold", 10 * SECOND..=HOUR, &mut rules.hold);
+    s.about("Holds of one location.").knob("max_holds", 0..=100_000, &mut rules.max_holds);
+    s.about("Holds of one API key at a location.").knob("max_holds_per_key", 0..=100_000, &mut rules.max_holds_per_key);
+    s.about("How long an idempotency key answers with its booking.").duration(
+        "key_lifetime",
+        MINUTE..=90 * DAY,
+        &mut rules.key_lifetime,
+    );
+    s.about("Alternatives in the answer when a slot is taken.").knob("alternatives", 0..=20, &mut rules.alternatives);
     let words = [("fail", ConflictRule::Fail), ("move_operatory", ConflictRule::MoveOperatory)];
-    s.choice("on_conflict", &words, &mut rules.on_conflict);
+    s.about(
+        "What becomes of a booking not yet written whose slot staff took in the EHR: it fails, or moves \
+        to another operatory of the provider.",
+    )
+    .choice("on_conflict", &words, &mut rules.on_conflict);
 }
 
 fn write(s: &Section<'_, '_>, rules: &mut WriteRules) {
-    s.knob("concurrency", 1..=64, &mut rules.concurrency);
-    s.duration("call_deadline", SECOND..=10 * MINUTE, &mut rules.call_deadline);
-    s.duration("backoff_base", 100..=HOUR, &mut rules.backoff_base);
-    s.duration("backoff_cap", SECOND..=DAY, &mut rules.backoff_cap);
-    s.duration("deadline", MINUTE..=90 * DAY, &mut rules.deadline);
-    s.duration("settle", 0..=HOUR, &mut rules.settle);
-    s.knob("max_resends", 0..=1_000, &mut rules.max_resends);
-    s.knob("breaker_threshold", 1..=100, &mut rules.breaker_threshold);
-    s.duration("breaker_pause", SECOND..=DAY, &mut rules.breaker_pause);
-    s.duration("breaker_pause_cap", SECOND..=DAY, &mut rules.breaker_pause_cap);
-    s.knob("max_queue", 1..=1_000_000, &mut rules.max_queue);
+    s.about("Writes to the EHR under way at one time.").knob("concurrency", 1..=64, &mut rules.concurrency);
+    s.about("How long a call may take; after it the outcome is unknown.").duration(
+        "call_deadline",
+        SECOND..=10 * MINUTE,
+        &mut rules.call_deadline,
+    );
+    s.about("The first pause between attempts; pauses grow and are random.").duration(
+        "backoff_base",
+        100..=HOUR,
+        &mut rules.backoff_base,
+    );
+    s.about("The longest pause between attempts.").duration("backoff_cap", SECOND..=DAY, &mut rules.backoff_cap);
+    s.about("Of all writes but appointment inserts, which end at the appointment's start.").duration(
+        "deadline",
+        MINUTE..=90 * DAY,
+        &mut rules.deadline,
+    );
+    s.about(
+        "Between an unknown outcome and the look-up. Longer than the EHR goes on with an abandoned \
+        request, or it is written twice.",
+    )
+    .duration("settle", 0..=HOUR, &mut rules.settle);
+    s.about("How often a write is sent again after a look-up that found nothing; then it fails.").knob(
+        "max_resends",
+        0..=1_000,
+        &mut rules.max_resends,
+    );
+    s.about("Different writes that fail in a row before nothing is sent for a while.").knob(
+        "breaker_threshold",
+        1..=100,
+        &mut rules.breaker_threshold,
+    );
+    s.about("The first such pause.").duration("breaker_pause", SECOND..=DAY, &mut rules.breaker_pause);
+    s.about("The longest such pause.").duration("breaker_pause_cap", SECOND..=DAY, &mut rules.breaker_pause_cap);
+    s.about("Unfinished writes of a location; more are answered with 503.").knob(
+        "max_queue",
+        1..=1_000_000,
+        &mut rules.max_queue,
+    );
 }
 
 fn pull(s: &Section<'_, '_>, rules: &mut PullRules) {
-    s.duration("every", 10 * SECOND..=DAY, &mut rules.every);
-    s.knob("jitter_percent", 0..=100, &mut rules.jitter_percent);
-    s.knob("page", 1..=10_000, &mut rules.page);
-    s.knob("max_pages", 1..=1_000_000, &mut rules.max_pages);
-    s.duration("call_deadline", SECOND..=10 * MINUTE, &mut rules.call_deadline);
-    s.duration("retry_base", 100..=HOUR, &mut rules.retry_base);
-    s.duration("retry_cap", SECOND..=DAY, &mut rules.retry_cap);
-    s.knob("guard_percent", 1..=100, &mut rules.guard_percent);
-    s.knob("guard_at_least", 0..=1_000_000, &mut rules.guard_at_least);
-    s.duration("keep_past", 0..=3_650 * DAY, &mut rules.keep_past);
+    s.about("Between the starts of two read cycles.").duration("every", 10 * SECOND..=DAY, &mut rules.every);
+    s.about("Their spread.").knob("jitter_percent", 0..=100, &mut rules.jitter_percent);
+    s.about("Records of a page. A page is one commit.").knob("page", 1..=10_000, &mut rules.page);
+    s.about("Pages of a resource in a cycle.").knob("max_pages", 1..=1_000_000, &mut rules.max_pages);
+    s.about("How long reading one page may take.").duration(
+        "call_deadline",
+        SECOND..=10 * MINUTE,
+        &mut rules.call_deadline,
+    );
+    s.about("The first pause after a failed read.").duration("retry_base", 100..=HOUR, &mut rules.retry_base);
+    s.about("The longest pause after failed reads.").duration("retry_cap", SECOND..=DAY, &mut rules.retry_cap);
+    s.about("A full pass that would delete more than this share of a resource is stopped.").knob(
+        "guard_percent",
+        1..=100,
+        &mut rules.guard_percent,
+    );
+    s.about("Unless it would delete fewer records than this.").knob(
+        "guard_at_least",
+        0..=1_000_000,
+        &mut rules.guard_at_least,
+    );
+    s.about("How long ended appointments stay in the memory of a location.").duration(
+        "keep_past",
+        0..=3_650 * DAY,
+        &mut rules.keep_past,
+    );
 }
 
 fn quota(s: &Section<'_, '_>, rules: &mut Quota) {
-    s.knob("per_minute", 1..=1_000_000, &mut rules.per_minute);
-    s.knob("burst", 1..=100_000, &mut rules.burst);
+    s.about("Requests (not calls) that the EHR takes from the location per minute.").knob(
+        "per_minute",
+        1..=1_000_000,
+        &mut rules.per_minute,
+    );
+    s.about("Requests at once.").knob("burst", 1..=100_000, &mut rules.burst);
 }
 
 fn workstation(s: &Section<'_, '_>, rules: &mut WorkstationRules) {
-    s.flag("approval", &mut rules.approval);
-    s.knob("in_flight", 1..=16, &mut rules.in_flight);
+    s.about("Staff approve each write at the workstation.").flag("approval", &mut rules.approval);
+    s.about("Requests a workstation is given at one time.").knob("in_flight", 1..=16, &mut rules.in_flight);
     let mut patience = i64::from(rules.patience_seconds) * SECOND;
-    s.duration("patience", 0..=HOUR, &mut patience);
+    s.about("How long requests wait for a workstation that is away; its absence is told only then.").duration(
+        "patience",
+        0..=HOUR,
+        &mut patience,
+    );
     rules.patience_seconds = u32::try_from(patience / SECOND).unwrap_or(rules.patience_seconds);
 }

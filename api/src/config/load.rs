@@ -42,7 +42,7 @@ impl Config {
         match Access::load(&config.keys_file, &config.setup) {
             Ok((access, mut found)) => {
                 problems.append(&mut found);
-                config.keys = access.keys;
+                (config.keys, config.operators) = (access.keys, access.operators);
             }
             // Nobody has a key yet.
             Err(error) if error.kind() == io::ErrorKind::NotFound && config.keys_file == default => {}
@@ -62,6 +62,16 @@ impl Config {
     /// Where the keys are unless the configuration says so.
     pub(crate) fn usual_keys_file(path: &Path) -> PathBuf {
         main_file(path).with_file_name(KEYS_FILE)
+    }
+
+    /// All files it is read from but the keys.
+    pub(crate) fn files(path: &Path) -> Vec<PathBuf> {
+        let mut files = vec![main_file(path)];
+        if path.is_dir() {
+            // A folder that cannot be read is told by `load`.
+            files.extend(institutions(&path.join(INSTITUTIONS)).unwrap_or_default());
+        }
+        files
     }
 
     /// The text of a file in the folder `base`, without keys.

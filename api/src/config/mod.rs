@@ -7,12 +7,14 @@
 //!         ◄── sources ◄── institutions               tenants and their EHRs, each name once (`seen`)
 //!         all of these ◄── file, keys ◄── load       the whole, who may call, from the disk
 //!         keys ◄── key_file                          changes of the file of the keys
+//!         file, keys ◄── reference (`describe`)      every key there is, told by what reads it
 //!         contents                                   what it all becomes
 //! ```
 
 mod compatibility;
 mod contents;
 mod database;
+mod describe;
 mod durations;
 mod engine_rules;
 mod file;
@@ -25,6 +27,7 @@ mod load;
 mod node;
 mod problems;
 mod reader;
+pub(crate) mod reference;
 mod seen;
 mod sources;
 #[cfg(test)]

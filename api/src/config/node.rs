@@ -17,13 +17,36 @@ pub(super) fn read(
     rules: &EngineRules,
     token_secret: Option<&Secret>,
 ) -> Option<(NodeRules, NodeListener)> {
-    let s = root.table("node")?;
-    let name = s.required("name", s.parsed("name", name));
-    let address = s.required("address", s.parsed("address", address));
-    let listen = s.required("listen", s.parsed("listen", listen));
-    let secret = s.required("secret", s.credential("secret", |text| secret(&text)));
+    let s = root
+        .about(
+            "One of several processes that serve from the same database, with `store_engine = \"postgres\"` \
+        and `token_secret`.",
+        )
+        .table("node")?;
+    let name = s.required(
+        "name",
+        s.about("No other node has it: a second process of a name waits until the first has ended. May be `env:NAME`.")
+            .parsed("name", name),
+    );
+    let address = s.required(
+        "address",
+        s.about("Where the other nodes reach `listen`, as `http://host:port`. May be `env:NAME`.")
+            .parsed("address", address),
+    );
+    let listen = s.required(
+        "listen",
+        s.about("The internal listener, in a network of the nodes' own. May be `env:NAME`.").parsed("listen", listen),
+    );
+    let secret = s.required(
+        "secret",
+        s.about("64 hexadecimal digits, the same on all nodes.").credential("secret", |text| secret(&text)),
+    );
     let mut period = PERIOD;
-    s.duration("period", 2 * SECOND..=5 * MINUTE, &mut period);
+    s.about("How long a node serves after it began to renew its place in the database.").duration(
+        "period",
+        2 * SECOND..=5 * MINUTE,
+        &mut period,
+    );
     if rules.store_engine != StoreEngine::Postgres {
         s.problems.add(
             s.at,

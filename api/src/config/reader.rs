@@ -1,7 +1,13 @@
 //! Reads a TOML table key by key, remembering the line of each problem. What no one asked for is an unknown key.
 
 use std::{
-    cell::RefCell, collections::BTreeSet, fmt::Display, ops::RangeInclusive, path::Path, rc::Rc, sync::LazyLock,
+    cell::{Cell, RefCell},
+    collections::BTreeSet,
+    fmt::Display,
+    ops::RangeInclusive,
+    path::Path,
+    rc::Rc,
+    sync::LazyLock,
     time::Duration,
 };
 
@@ -12,6 +18,7 @@ use toml::{
 };
 
 use super::{
+    describe::TableNotes,
     durations::{parse_duration, show_duration},
     problems::Problems,
     values::{Subject, Value, Values},
@@ -21,7 +28,7 @@ use crate::values::limits::INT32;
 type TomlValue<'a> = Spanned<DeValue<'a>>;
 
 /// What is read where a file has no such table.
-static NO_KEYS: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::new);
+pub(super) static NO_KEYS: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::new);
 
 /// A value and where it stands.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +57,10 @@ pub(super) struct Section<'a, 't> {
     asked: RefCell<BTreeSet<String>>,
     pub problems: Problems<'a>,
     values: Rc<RefCell<Values>>,
+    /// Where the reference is written instead of a configuration.
+    notes: Option<TableNotes>,
+    /// What the next key or table is for.
+    about: Cell<Option<&'static str>>,
 }
 
 impl Drop for Section<'_, '_> {
@@ -84,7 +95,34 @@ impl<'a, 't> Section<'a, 't> {
             asked: RefCell::default(),
             problems,
             values: values.clone(),
+            notes: None,
+            about: Cell::new(None),
         }
+    }
+
+    /// Notes which keys there are, of tables that hold none.
+    pub(super) fn described(mut self, notes: TableNotes) -> Section<'a, 't> {
+        self.notes = Some(notes);
+        self
+    }
+
+    /// Says in the reference what the key or the table is for that is read next.
+    pub(super) fn about(&self, meaning: &'static str) -> &Section<'a, 't> {
+        self.about.set(Some(meaning));
+        self
+    }
+
+    /// `of`: the default, and what is accepted.
+    fn note_key(&self, key: &str, of: impl FnOnce() -> (Option<String>, String)) {
+        if let Some(notes) = &self.notes {
+            let (default, range) = of();
+            notes.key(key, default, range, self.about.take());
+        }
+    }
+
+    /// A key whose name is the user's own.
+    pub(super) fn note_any(&self, key: &str, range: &str) {
+        self.note_key(key, || (None, range.to_owned()));
     }
 
     /// Relative paths count from here.
@@ -94,6 +132,7 @@ impl<'a, 't> Section<'a, 't> {
 
     /// The `id` by which the table is known: its keys, and those of tables below, belong to that.
     pub(super) fn identified(&mut self, subject: fn(i64) -> Subject) -> Option<Placed<i64>> {
+        self.note_key("id", || (None, "a number that stays".to_owned()));
         let id = self.required("id", self.read_unseen("id", |value| within(value, &INT32)));
         (self.subject, self.prefix) = (subject(id.map_or(0, |id| id.value)), String::new());
         id
@@ -143,6 +182,7 @@ impl<'a, 't> Section<'a, 't> {
 
     /// Reports the key as missing unless it is there, right or wrong.
     pub(super) fn required<T>(&self, key: &str, value: Option<T>) -> Option<T> {
+        self.notes.iter().for_each(|notes| notes.required(key));
         if value.is_none() && self.get(key).is_none() {
             self.missing(key);
         }
@@ -155,17 +195,20 @@ impl<'a, 't> Section<'a, 't> {
 
     /// A string that is read further.
     pub(super) fn parsed<T>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>) -> Option<Placed<T>> {
+        self.note_key(key, || (None, "text".to_owned()));
         self.read(key, |value| kind(value.as_str().ok_or("must be a string")?))
     }
 
     /// A credential: given as it is or, to keep it out of the file, as the name of an environment variable. It is shown to nobody.
     pub(super) fn credential<T>(&self, key: &str, kind: impl Fn(String) -> Result<T, String>) -> Option<Placed<T>> {
+        self.note_key(key, || (None, "a credential, or `env:NAME`".to_owned()));
         self.say(key, Value::credential(shown(self.get(key)?.get_ref())));
         self.read_unseen(key, |value| kind(from_environment(value.as_str().ok_or("must be a string")?)?))
     }
 
     /// What a file beside this one holds is compared, too, and shown to nobody.
     pub(super) fn credential_file<T>(&self, key: &str, kind: impl Fn(&[u8]) -> Result<T, String>) -> Option<Placed<T>> {
+        self.note_key(key, || (None, "a file".to_owned()));
         self.parsed(key, |file| {
             let bytes = std::fs::read(self.base().join(file)).map_err(|error| format!("cannot be read: {error}"))?;
             self.say(&format!("{key} contents"), Value::credential(&bytes));
@@ -174,6 +217,7 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     pub(super) fn integer(&self, key: &str, range: RangeInclusive<i64>) -> Option<Placed<i64>> {
+        self.note_key(key, || (None, span(&range)));
         self.read(key, |value| within(value, &range))
     }
 
@@ -184,10 +228,12 @@ impl<'a, 't> Section<'a, 't> {
             let inside = range.contains(&number);
             if inside { Ok(number) } else { Err(format!("must be between {} and {}", range.start(), range.end())) }
         };
+        self.note_key(key, || (None, format!("{} to {}", range.start(), range.end())));
         self.read(key, number).map(|placed| placed.value)
     }
 
     pub(super) fn texts(&self, key: &str) -> Option<Vec<Placed<String>>> {
+        self.note_key(key, || (None, "texts".to_owned()));
         self.elements(key, "strings", |value| value.as_str().map(str::to_owned))
     }
 
@@ -210,6 +256,7 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     pub(super) fn integers(&self, key: &str, range: RangeInclusive<i64>) -> Option<Vec<Placed<i64>>> {
+        self.note_key(key, || (None, "ids".to_owned()));
         self.elements(key, "ids", |value| within(value, &range).ok())
     }
 
@@ -225,28 +272,37 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     pub(super) fn table(&self, key: &str) -> Option<Section<'a, 't>> {
+        if self.notes.is_some() {
+            return Some(self.empty(key));
+        }
         let value = self.get(key)?;
         let table = value.get_ref().as_table();
         if table.is_none() {
             self.problems.add(value.span().start, format!("`{key}` must be a table"));
         }
-        table.map(|table| self.section(table, format!("[{key}]"), value.span().start, format!("{}{key}.", self.prefix)))
+        table.map(|table| self.section(table, key, false, value.span().start))
     }
 
     /// The same; one that is not there leaves every key at its default.
     pub(super) fn settings(&self, key: &str) -> Section<'a, 't> {
-        let none = || self.section(&NO_KEYS, format!("[{key}]"), self.at, format!("{}{key}.", self.prefix));
-        self.table(key).unwrap_or_else(none)
+        self.table(key).unwrap_or_else(|| self.empty(key))
+    }
+
+    fn empty(&self, key: &str) -> Section<'a, 't> {
+        self.section(&NO_KEYS, key, false, self.at)
     }
 
     pub(super) fn tables(&self, key: &str) -> Vec<Section<'a, 't>> {
+        if self.notes.is_some() {
+            return vec![self.section(&NO_KEYS, key, true, self.at)];
+        }
         let Some(value) = self.get(key) else { return Vec::new() };
         let Some(array) = value.get_ref().as_array() else {
             self.problems.add(value.span().start, format!("`{key}` must be written as [[{key}]]"));
             return Vec::new();
         };
         let section = |element: &'t TomlValue<'a>| match element.get_ref().as_table() {
-            Some(table) => Some(self.section(table, format!("[[{key}]]"), element.span().start, String::new())),
+            Some(table) => Some(self.section(table, key, true, element.span().start)),
             None => {
                 self.problems.add(element.span().start, format!("`{key}` must be written as [[{key}]]"));
                 None
@@ -255,7 +311,11 @@ impl<'a, 't> Section<'a, 't> {
         array.iter().filter_map(section).collect()
     }
 
-    fn section(&self, table: &'t DeTable<'a>, name: String, at: usize, prefix: String) -> Section<'a, 't> {
+    fn section(&self, table: &'t DeTable<'a>, key: &str, is_list: bool, at: usize) -> Section<'a, 't> {
+        let (name, prefix) = match is_list {
+            true => (format!("[[{key}]]"), String::new()),
+            false => (format!("[{key}]"), format!("{}{key}.", self.prefix)),
+        };
         Section {
             table,
             name,
@@ -265,6 +325,8 @@ impl<'a, 't> Section<'a, 't> {
             asked: RefCell::default(),
             problems: self.problems.clone(),
             values: self.values.clone(),
+            notes: self.notes.as_ref().map(|notes| notes.below(key, is_list, self.about.take())),
+            about: Cell::new(None),
         }
     }
 
@@ -276,16 +338,29 @@ impl<'a, 't> Section<'a, 't> {
     // Knobs: keep what is there unless the file says otherwise.
 
     pub(super) fn knob<T: TryFrom<i64> + Display>(&self, key: &str, range: RangeInclusive<i64>, knob: &mut T) {
+        self.note_key(key, || (Some(knob.to_string()), span(&range)));
         let set = self.integer(key, range).and_then(|placed| T::try_from(placed.value).ok());
         let is_set = set.is_some();
         set.into_iter().for_each(|value| *knob = value);
         self.in_force(key, is_set, knob);
     }
 
+    /// By default as many as the machine has cores.
+    pub(super) fn cores(&self, key: &str, range: RangeInclusive<i64>, knob: &mut usize) {
+        self.note_key(key, || (Some("number of cores".to_owned()), span(&range)));
+        self.knob(key, range, knob);
+    }
+
     pub(super) fn flag(&self, key: &str, knob: &mut bool) {
+        self.note_key(key, || (Some(knob.to_string()), "true or false".to_owned()));
         let set = self.read(key, |value| value.as_bool().ok_or("must be true or false".into()));
         set.iter().for_each(|placed| *knob = placed.value);
         self.in_force(key, set.is_some(), knob);
+    }
+
+    pub(super) fn one_of<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<Placed<T>> {
+        self.note_key(key, || (None, listed(words)));
+        self.parsed(key, |text| chosen(words, text))
     }
 
     /// One of some words.
@@ -295,15 +370,17 @@ impl<'a, 't> Section<'a, 't> {
         words: &[(&str, T)],
         knob: &mut T,
     ) -> Option<Placed<T>> {
-        let chosen = self.parsed(key, |text| chosen(words, text));
+        let word = |knob: &T| words.iter().find(|(_, value)| value == knob).map_or("", |(word, _)| word).to_owned();
+        self.note_key(key, || (Some(word(knob)), listed(words)));
+        let chosen = self.one_of(key, words);
         chosen.iter().for_each(|placed| *knob = placed.value);
-        let word = words.iter().find(|(_, value)| value == knob).map_or("", |(word, _)| word);
-        self.in_force(key, chosen.is_some(), word);
+        self.in_force(key, chosen.is_some(), word(knob));
         chosen
     }
 
     /// A string that is read further, and can be shown again.
     pub(super) fn setting<T: Display>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>, knob: &mut T) {
+        self.note_key(key, || (Some(knob.to_string()), "text".to_owned()));
         let set = self.parsed(key, kind);
         let is_set = set.is_some();
         set.into_iter().for_each(|placed| *knob = placed.value);
@@ -311,9 +388,10 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     pub(super) fn duration(&self, key: &str, range: RangeInclusive<Millis>, knob: &mut Millis) {
+        let show = |length: &Millis| show_duration(*length);
+        self.note_key(key, || (Some(show(knob)), format!("{} to {}", show(range.start()), show(range.end()))));
         let kind = |text: &str| {
             let length = parse_duration(text).ok_or("must be a duration such as \"30s\", \"5m\" or \"72h\"")?;
-            let show = |length: &Millis| show_duration(*length);
             if range.contains(&length) {
                 Ok(length)
             } else {
@@ -336,8 +414,12 @@ pub(super) fn not_empty(text: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err("must not be empty".into()) } else { Ok(text.to_owned()) }
 }
 
+fn listed<T>(words: &[(&str, T)]) -> String {
+    words.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
 /// The value of a word.
-pub(super) fn chosen<T: Copy>(words: &[(&str, T)], text: &str) -> Result<T, String> {
+fn chosen<T: Copy>(words: &[(&str, T)], text: &str) -> Result<T, String> {
     let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
     found.ok_or_else(|| {
         let (last, rest) = words.split_last().map_or(("", words), |((last, _), rest)| (*last, rest));
@@ -370,6 +452,20 @@ pub(super) fn from_environment(text: &str) -> Result<String, String> {
         }
         None => Ok(text.to_owned()),
     }
+}
+
+/// Numbers of many digits are hard to read without commas.
+fn span(range: &RangeInclusive<i64>) -> String {
+    if (range.start(), range.end()) == (INT32.start(), INT32.end()) {
+        return "an id".to_owned();
+    }
+    let grouped = |number: &i64| {
+        let digits = number.to_string();
+        let groups: Vec<&str> =
+            digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok()).collect();
+        groups.join(",")
+    };
+    format!("{} to {}", grouped(range.start()), grouped(range.end()))
 }
 
 fn within(value: &DeValue<'_>, range: &RangeInclusive<i64>) -> Result<i64, String> {

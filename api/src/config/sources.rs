@@ -19,9 +19,16 @@ use super::{
 pub(super) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: bool, setup: &mut Setup, seen: &mut Seen) {
     let id = s.identified(Subject::Source);
     s.note("institution", institution);
-    let name = s.required("name", s.text("name"));
-    let adapter = s.required("adapter", s.text("adapter"));
-    let base_url = s.required("base_url", s.parsed("base_url", base_url));
+    let name = s.required("name", s.about("For operators.").text("name"));
+    let adapter = s.required("adapter", s.about("A name of `[adapters]`.").text("adapter"));
+    let base_url = s.required(
+        "base_url",
+        s.about(
+            "The EHR: an http or https URL. `sandbox:` is the simulated EHR, refused in production and with \
+                `[node]`.",
+        )
+        .parsed("base_url", base_url),
+    );
     if let Some(base_url) = base_url.as_ref().filter(|base_url| base_url.value == "sandbox:") {
         if real {
             let problem = "`base_url` \"sandbox:\" is the simulated EHR, which a production institution must not have; \
@@ -34,23 +41,44 @@ pub(super) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: boo
             s.problems.add(base_url.at, problem);
         }
     }
-    let headers = s.table("headers").map_or_else(Vec::new, |s| headers(&s));
-    let oauth = s.table("oauth").and_then(|s| oauth(&s)).map(Login::from);
-    let session = s.table("tryton_session").zip(base_url.as_ref());
-    let session = session.and_then(|(s, base_url)| tryton_session(&s, base_url)).map(Login::from);
+    let headers = s
+        .about("Added to each request; values are credentials.")
+        .table("headers")
+        .map_or_else(Vec::new, |s| headers(&s));
+    let oauth = s
+        .about("Access tokens (OAuth 2.0 client credentials).")
+        .table("oauth")
+        .and_then(|s| oauth(&s))
+        .map(Login::from);
+    let session = s
+        .about("Sessions of a Tryton server, such as GNU Health. The last part of `base_url` is the database.")
+        .table("tryton_session")
+        .and_then(|s| tryton_session(&s, base_url.as_ref()))
+        .map(Login::from);
     let authorization = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
     let ways = [oauth.is_some(), session.is_some(), authorization].into_iter().filter(|way| *way).count();
     if let Some(base_url) = base_url.as_ref().filter(|_| ways > 1) {
         s.problems.add(base_url.at, "oauth, tryton_session and the header Authorization are mutually exclusive");
     }
-    let allowed_paths = s.texts("allowed_paths").unwrap_or_default();
+    let allowed_paths = s.about("Narrows the paths that the adapter names.").texts("allowed_paths").unwrap_or_default();
     let (mut guest_memory_mib, mut guest_requests_per_call) = (64, 100);
-    s.knob("guest_memory_mib", 1..=4_096, &mut guest_memory_mib);
-    s.knob("guest_requests_per_call", 1..=100_000, &mut guest_requests_per_call);
-    let workstation = s.table("workstation").and_then(|s| {
-        let probe = s.required("probe", s.parsed("probe", probe))?;
-        Some(WorkstationAccess { probe: probe.value })
-    });
+    s.about("Memory of a call, in MiB.").knob("guest_memory_mib", 1..=4_096, &mut guest_memory_mib);
+    s.about("Requests of a call to the EHR.").knob(
+        "guest_requests_per_call",
+        1..=100_000,
+        &mut guest_requests_per_call,
+    );
+    let workstation = s
+        .about("The EHR is reached through workstations only: no headers, no login.")
+        .table("workstation")
+        .and_then(|s| {
+            let probe = s.required(
+                "probe",
+                s.about("A path below `base_url` that answers 200 with JSON only while staff is logged in.")
+                    .parsed("probe", probe),
+            )?;
+            Some(WorkstationAccess { probe: probe.value })
+        });
     if workstation.is_some() {
         only_the_session(&s, &headers, oauth.is_some(), base_url.as_ref());
     }
@@ -90,14 +118,27 @@ fn only_the_session(s: &Section<'_, '_>, headers: &[(String, String)], oauth: bo
 
 /// Access tokens by client credentials: the client proves itself by a secret or by what it signs with a key.
 fn oauth(s: &Section<'_, '_>) -> Option<OAuth> {
-    let url = s.required("token_url", s.parsed("token_url", |text| text.parse().map_err(|_| "must be a URL".into())));
-    let client_id = s.required("client_id", s.text("client_id"));
-    let secret = s.credential("client_secret", Ok);
-    let key = s.credential_file("private_key_file", |pem| SigningKey::from_pem(pem).map_err(|error| error.to_string()));
-    let id = s.text("key_id").map(|placed| placed.value);
+    let url = s.required(
+        "token_url",
+        s.about("Where access tokens are asked for.")
+            .parsed("token_url", |text| text.parse().map_err(|_| "must be a URL".into())),
+    );
+    let client_id = s.required("client_id", s.about("Who asks.").text("client_id"));
+    let secret = s.about("What proves it; or a key:").credential("client_secret", Ok);
+    let key = s
+        .about("PKCS#8, RSA or P-384. It signs the request for a token, as in SMART backend services.")
+        .credential_file("private_key_file", |pem| SigningKey::from_pem(pem).map_err(|error| error.to_string()));
+    let id = s.about("The `kid` of that signature.").text("key_id").map(|placed| placed.value);
     let mut in_body = false;
-    s.choice("client_auth", &[("basic", false), ("post", true)], &mut in_body);
-    let scopes = s.texts("scopes").map(|all| all.into_iter().map(|scope| scope.value).collect::<Vec<_>>().join(" "));
+    s.about("`post` puts the secret into the body.").choice(
+        "client_auth",
+        &[("basic", false), ("post", true)],
+        &mut in_body,
+    );
+    let scopes = s
+        .about("What is asked for.")
+        .texts("scopes")
+        .map(|all| all.into_iter().map(|scope| scope.value).collect::<Vec<_>>().join(" "));
     let (url, client_id) = (url?, client_id?);
     let proof = match (secret, key) {
         (Some(secret), None) if in_body => Proof::Post(Secret::new(secret.value)),
@@ -118,14 +159,16 @@ fn oauth(s: &Section<'_, '_>) -> Option<OAuth> {
 }
 
 /// Sessions of a Tryton server, such as GNU Health.
-fn tryton_session(s: &Section<'_, '_>, base_url: &Placed<String>) -> Option<TrytonSession> {
-    let user = s.required("user", s.text("user"));
-    let password = s.required("password", s.credential("password", Ok));
+fn tryton_session(s: &Section<'_, '_>, base_url: Option<&Placed<String>>) -> Option<TrytonSession> {
+    let user = s.required("user", s.about("Who logs in.").text("user"));
+    let password = s.required("password", s.about("With what.").credential("password", Ok));
+    let base_url = base_url?;
     let session = TrytonSession::new(&base_url.value, user?.value, Secret::new(password?.value));
     session.map_err(|error| s.problems.add(base_url.at, error.to_string())).ok()
 }
 
 fn headers(s: &Section<'_, '_>) -> Vec<(String, String)> {
+    s.about("A header, such as `Authorization`.").note_any("NAME", "a credential, or `env:NAME`");
     let header = |name: Placed<String>| {
         let value = s.credential(&name.value, Ok)?;
         let valid = actix_web::http::header::HeaderName::from_bytes(name.value.as_bytes()).is_ok()

@@ -1,10 +1,14 @@
 #![allow(clippy::unwrap_used)]
+mod files;
+mod key_file;
+
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use engine::setup::{EngineRules, LocationStatus, StoreEngine, database::DatabaseTls, login::Login};
 use location::{ids::LocationId, settings::ConflictRule, time::MINUTE};
 
 use super::{knobs::Knobs, problems::Document, *};
+
 use crate::http::compatibility::DEFAULT_AGENTS;
 
 fn parse(text: &str) -> Result<Config, Vec<Problem>> {
@@ -455,7 +459,7 @@ fn limits_are_for_endpoints_there_are() {
 }
 
 /// A configuration with one data source, its lines, and its problems.
-fn with_source(lines: &str) -> Result<Config, Vec<String>> {
+fn with_source(source: &str) -> Result<Config, Vec<String>> {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a.wasm"), "").unwrap();
     // Made for tests, and of no use elsewhere.
@@ -464,7 +468,7 @@ fn with_source(lines: &str) -> Result<Config, Vec<String>> {
     fs::write(dir.path().join("no.pem"), "nothing").unwrap();
     let text = format!(
         "[adapters]\nfhir = \"a.wasm\"\n{PRACTICE}[[institutions.sources]]\nid = 1\nname = \"S\"\nadapter = \"fhir\"\n\
-         base_url = \"https://ehr.example/base\"\n{lines}"
+         base_url = \"https://ehr.example/base\"\n{source}"
     );
     Config::parse(&text, dir.path()).map_err(|error| lines(&error.problems))
 }
@@ -600,4 +604,30 @@ fn keys_of_earlier_releases_name_their_successors() {
             "line 4: `kept_pages` in [http] is now called `list_cache_bytes`"
         ]
     );
+}
+
+/// The page on the disk is what reads the files; `UPDATE_REFERENCE=1` writes it.
+#[test]
+fn the_reference_tells_every_key_there_is() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operations/configuration.md");
+    let page = reference::page();
+    if std::env::var_os("UPDATE_REFERENCE").is_some() {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, &page).unwrap();
+    }
+    assert!(fs::read_to_string(&file).unwrap() == page, "run this test with UPDATE_REFERENCE=1");
+    for notes in [file::describe as fn(&describe::Notes), keys::describe] {
+        let all = describe::Notes::default();
+        notes(&all);
+        assert_eq!(all.without_meaning(), [] as [&str; 0]);
+    }
+    for name in values::AT_START {
+        let key = name.rsplit('.').next().unwrap();
+        assert!(page.contains(&format!("| `{key}` |")) || page.contains(&format!("### `[{key}]`")), "{name}");
+    }
+    // Every key that can be read stands in it: an unknown one makes the reader list them.
+    let known = problems("[http]\nno_such_key = 1").remove(0);
+    for key in known.split("known are: ").nth(1).unwrap().split(", ") {
+        assert!(page.contains(&format!("| `{key}` |")), "{key}");
+    }
 }

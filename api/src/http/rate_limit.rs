@@ -29,7 +29,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 const WAITING: usize = 4;
 
 /// Buckets exist per configured key only, so their number is bounded.
-pub struct RateLimits {
+pub(crate) struct RateLimits {
     per_key: Vec<(Per, Bucket)>,
     per_endpoint: HashMap<String, Bucket>,
     waiting: Mutex<HashMap<Caller, usize>>,

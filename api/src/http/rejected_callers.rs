@@ -21,7 +21,7 @@ const ADDRESSES: usize = 50_000;
 const LOGGED_EVERY: Duration = Duration::from_secs(10);
 const LOGGED_AT_ONCE: NonZeroU32 = NonZeroU32::new(5).expect("five is not zero");
 
-pub struct RejectedCallers {
+pub(crate) struct RejectedCallers {
     /// None: no limit.
     addresses: Option<DefaultKeyedRateLimiter<IpAddr>>,
     log: DefaultDirectRateLimiter,

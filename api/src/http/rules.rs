@@ -1,6 +1,6 @@
 //! What an operator may tune at the HTTP edge. Fixed limits are in `values::limits`.
 
-use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, thread::available_parallelism, time::Duration};
 
 use actix_web::http::header::HeaderValue;
 use ipnet::IpNet;
@@ -52,7 +52,8 @@ impl Default for HttpRules {
         HttpRules {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
             operators: SocketAddr::from(([127, 0, 0, 1], 8081)),
-            workers: 2,
+            // More than the configuration takes are of no use.
+            workers: available_parallelism().map_or(2, |cores| cores.get().min(256)),
             max_connections: 10_000,
             max_workstations: 8_000,
             keep_alive: Duration::from_secs(75),

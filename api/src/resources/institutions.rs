@@ -69,7 +69,7 @@ fn view<'a>(call: &'a Call, tenant: &'a Tenant) -> Result<InstitutionDetail<'a>,
     let institution = &tenant.institution;
     let set_up = call.api.engine.institution_set_up(institution.id)?;
     let types = call.api.engine.appointment_types(institution.id)?;
-    let own = || call.locations.of_institution(institution.id).iter().filter(|location| shown(call, location));
+    let own = || call.directory.locations_of(institution.id).iter().filter(|location| shown(call, location));
     Ok(InstitutionDetail {
         id: institution.id,
         name: &institution.name,
@@ -77,7 +77,7 @@ fn view<'a>(call: &'a Call, tenant: &'a Tenant) -> Result<InstitutionDetail<'a>,
         updated_at: set_up.map(|it| At(it.changed)),
         subdomain: &institution.subdomain,
         phone_number: institution.phone_number.as_deref(),
-        emrs: own().filter_map(|location| call.api.directory.adapter(location)).collect(),
+        emrs: own().filter_map(|location| call.directory.adapter(location)).collect(),
         country_code: &institution.country_code,
         appointment_types_location_scoped: types.iter().any(|it| it.deleted_at.is_none() && it.location_id.is_some()),
         is_sync_notifications: false,

@@ -177,14 +177,14 @@ pub(crate) async fn list(
     let mut institutions = Vec::new();
     for Tenant { institution } in &tenants {
         let mut locations = Vec::new();
-        for location in call.locations.of_institution(institution.id) {
+        for location in call.directory.locations_of(institution.id) {
             let closed = location.status == LocationStatus::Closed;
             let wanted = shown(&call, location)
                 && inactive.is_none_or(|inactive| inactive == closed)
                 && foreign_ids.iter().all(|names| called(location, names));
             if wanted {
                 let facts = Facts::of(&call, location)?;
-                locations.push(LocationView::of(location, call.api.directory.adapter(location), facts));
+                locations.push(LocationView::of(location, call.directory.adapter(location), facts));
             }
         }
         let (name, subdomain) = (institution.name.as_str(), institution.subdomain.as_str());
@@ -201,6 +201,6 @@ pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -
         Some(_) => GateView::of(location.id, &engine.sync_state(location.id).await?, engine.now()),
         None => None,
     };
-    let location = LocationView::of(&location, call.api.directory.adapter(&location), facts);
+    let location = LocationView::of(&location, call.directory.adapter(&location), facts);
     Ok(call.show(LocationDetail { location, gate }))
 }

@@ -110,6 +110,7 @@ struct CallerLimits<'a> {
 pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<CallerView<'static>>> {
     let tenants = call.tenants();
     let institutions = ReachedInstitution::all(&call, &tenants);
+    let edge = call.api.edge();
     Ok(call.show(CallerView {
         key_id: call.key.id(),
         key_name: &call.key.name,
@@ -121,7 +122,7 @@ pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<C
         api_version: call.version.name(),
         grants: grants(call.key.grants),
         institutions,
-        limits: CallerLimits::of(&call.api.rules, call.api.token_lifetime(call.key.environment)),
+        limits: CallerLimits::of(&edge.rules, call.api.token_lifetime(call.key.environment)),
     }))
 }
 
@@ -140,7 +141,7 @@ impl<'a> ReachedInstitution<'a> {
     }
 
     fn of(call: &'a Call, tenant: &'a Tenant) -> ReachedInstitution<'a> {
-        let own = call.locations.of_institution(tenant.institution.id).iter().filter(|location| shown(call, location));
+        let own = call.directory.locations_of(tenant.institution.id).iter().filter(|location| shown(call, location));
         ReachedInstitution {
             id: tenant.institution.id,
             subdomain: &tenant.institution.subdomain,

@@ -25,6 +25,7 @@ pub(crate) mod charges;
 pub(crate) mod claims;
 pub(crate) mod clinical;
 pub(crate) mod communication_logs;
+pub(crate) mod configuration;
 pub(crate) mod descriptors;
 pub(crate) mod documentation;
 pub(crate) mod fee_schedules;

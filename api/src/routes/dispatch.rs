@@ -45,7 +45,8 @@ pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
 async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payload) -> Result<HttpResponse, Error> {
     let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
     let here = served_here(here, &request)?;
-    let asked_for = || version_header::asked_for(request.headers(), &api.rules.compatibility);
+    let edge = api.edge();
+    let asked_for = || version_header::asked_for(request.headers(), &edge.rules.compatibility);
     // HEAD is a GET whose answer comes without its body (RFC 9110, 9.3.2), which the connection leaves out.
     let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
     let mut of_method = here.iter().filter(|route| route.method == method).peekable();

@@ -57,7 +57,8 @@ pub(super) async fn place(
             Place::Elsewhere(_) if from_node(request).is_some() => {}
             Place::Elsewhere(node) => {
                 if let Some(payload) = payload.take() {
-                    let rules = BodyRules { max_bytes: api.rules.max_body, timeout: api.rules.body_timeout };
+                    let edge = api.edge();
+                    let rules = BodyRules { max_bytes: edge.rules.max_body, timeout: edge.rules.body_timeout };
                     body = Some(body::collect(request.headers(), payload, rules).await?);
                 }
                 match hand_on(api, peers, &node, institution, request, body.clone().unwrap_or_default()).await {
@@ -85,7 +86,7 @@ fn institution(api: &Api, endpoint: &Endpoint, request: &HttpRequest) -> Option<
     }
     let query = Params::parse(request.query_string()).ok()?;
     if let Some(subdomain) = query.text("subdomain") {
-        return api.directory.institution(subdomain).map(|institution| institution.id);
+        return api.directory().institution_named(subdomain).map(|institution| institution.id);
     }
     let of_location = endpoint.path.starts_with("/locations/{id}/");
     let location = of_location.then(|| request.match_info().get("id")?.parse().ok()).flatten()?;

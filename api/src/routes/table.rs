@@ -57,10 +57,10 @@ use crate::{
         adapters, adjustments, appointment_types, appointment_writes, appointments, authenticates, available_slots,
         backups, balances,
         booking::{self, BookingRefusal},
-        capabilities, changes, charges, claims, clinical, communication_logs, descriptors, documentation,
-        fee_schedules, forms, institutions, insurance_coverages, insurance_plans, ledger_types, locations, me,
-        medical_history, operations, operatories, operators, patients, payment_plans, payments, providers,
-        simulated_ehr, sync, sync_status, webhook_deliveries, webhook_endpoints, webhook_subscriptions,
+        capabilities, changes, charges, claims, clinical, communication_logs, configuration, descriptors,
+        documentation, fee_schedules, forms, institutions, insurance_coverages, insurance_plans, ledger_types,
+        locations, me, medical_history, operations, operatories, operators, patients, payment_plans, payments,
+        providers, simulated_ehr, sync, sync_status, webhook_deliveries, webhook_endpoints, webhook_subscriptions,
         working_hour_labels, working_hours, workstation_socket, workstations, write_requests,
     },
     routes::{
@@ -245,6 +245,16 @@ fn institutions_and_locations() -> Vec<Route> {
             .noting(
                 "The backup is one state of the whole store, of all institutions, and is made while the server goes on. It is written to the \
                  folder of the configuration; `GET /backups` tells when it is whole. Only one is made at a time.",
+            )
+            .operator(Role::Admin),
+        post("/configuration/reload", configuration::reload)
+            .about("Read the configuration of the server again", "6")
+            .named("reload_configuration")
+            .fails(&[422])
+            .noting(
+                "The files of the configuration are read and compared with what is in force. It is applied whole, or refused whole if anything \
+                 is wrong with it or if a change needs a restart: `applied` tells. API keys are taken whatever is wrong elsewhere. With \
+                 `dry_run` it is only compared.",
             )
             .operator(Role::Admin),
         get("/institutions", institutions::list).about("Institutions of the key", "4.10"),

@@ -29,6 +29,7 @@ use crate::{
         cors,
         errors::ApiError,
         rate_limit::RateLimitState,
+        rules::HttpRules,
     },
     nodes::{
         admission::{self, InternalListener},
@@ -67,10 +68,11 @@ pub async fn guard(
         proof = Some(admitted.answer);
     }
     let client = api.client(request.request());
-    let origin = cors::allowed(&api.rules.cors_origins, &request);
+    let edge = api.edge();
+    let origin = cors::allowed(&edge.rules.cors_origins, &request);
     let mut answer = if origin.is_some() && cors::is_preflight(&request) {
-        Ok(request.into_response(cors::preflight(&api.rules.compatibility)))
-    } else if named(&api, &request) {
+        Ok(request.into_response(cors::preflight(&edge.rules.compatibility)))
+    } else if named(&edge.rules, &request) {
         caught(next.call(request)).await
     } else {
         Ok(request.into_response(ApiError::UserAgent.error_response()))
@@ -135,8 +137,8 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
 }
 
 /// Whether the calling application names itself (specification 5.8).
-fn named(api: &Api, request: &ServiceRequest) -> bool {
-    let Some(refused) = &api.rules.compatibility.refused_user_agents else { return true };
+fn named(rules: &HttpRules, request: &ServiceRequest) -> bool {
+    let Some(refused) = &rules.compatibility.refused_user_agents else { return true };
     if table::is_open(request.path()) {
         return true;
     }

@@ -70,7 +70,7 @@ async fn leaving(
 /// Takes the port at once, so that a taken one is known before anything else starts. Runs until its handle stops it.
 pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Server, SocketAddr)> {
     let address = listener.local_addr()?;
-    let rules = api.rules.clone();
+    let rules = api.edge().rules.clone();
     let keep_alive =
         if rules.keep_alive.is_zero() { KeepAlive::Disabled } else { KeepAlive::Timeout(rules.keep_alive) };
     let server = HttpServer::new(move || app(api.clone()))
@@ -90,7 +90,7 @@ pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Ser
 
 /// Where operators call: their endpoints, for few and on one thread.
 pub fn start_operators(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
-    let rules = api.rules.clone();
+    let rules = api.edge().rules.clone();
     let server = HttpServer::new(move || operators_app(api.clone()))
         .workers(1)
         .backlog(BACKLOG)
@@ -113,7 +113,8 @@ fn for_requests(shutdown_timeout: Duration) -> Duration {
 
 /// Where the other nodes call: the same endpoints, for whoever proves to be one.
 pub fn start_internal(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
-    let (workers, shutdown) = (api.rules.workers, for_requests(api.rules.shutdown_timeout).as_secs());
+    let edge = api.edge();
+    let (workers, shutdown) = (edge.rules.workers, for_requests(edge.rules.shutdown_timeout).as_secs());
     let server = HttpServer::new(move || app(api.clone()).app_data(InternalListener).route(LOOK, web::post().to(look)))
         .workers(workers)
         .backlog(BACKLOG)

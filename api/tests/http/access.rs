@@ -1,10 +1,7 @@
 //! Who may call what: version, User-Agent, token, subdomain, location, environment, grants. Every route, every gate.
 
 use actix_web::http::Method;
-use api::access::{
-    directory::{StatusChange, Statuses},
-    keys::ApiKey,
-};
+use api::access::keys::ApiKey;
 use engine::setup::LocationStatus;
 use location::{
     ids::LocationId,
@@ -177,18 +174,12 @@ async fn closing_a_location_takes_effect_on_the_next_call() {
         }
         setup
     };
-    let changed = |id, status, taken| StatusChange { location: LocationId(id), status, gone: false, taken };
-    let taken = world.api.apply_statuses(&Statuses::from(&with(&[(MAIN, LocationStatus::Closed)])));
-    assert_eq!(taken, [changed(MAIN, LocationStatus::Closed, true)]);
+    world.api.replace_directory(&with(&[(MAIN, LocationStatus::Closed)]));
     assert_eq!(asked().fails(404).await, [format!("Location with id {MAIN} not found")]);
     assert_eq!(closed().await, [true, false, true, false]);
-    // Open again. What the engine did not start with is not opened without it.
-    let taken = world.api.apply_statuses(&Statuses::from(&with(&[(CLOSED, LocationStatus::Active)])));
-    let active = LocationStatus::Active;
-    assert_eq!(taken, [changed(MAIN, active, true), changed(CLOSED, active, false)]);
+    world.api.replace_directory(&setup());
     assert_eq!(asked().ok().await["data"], known);
     assert_eq!(closed().await, [false, false, true, false]);
-    assert_eq!(world.api.apply_statuses(&Statuses::from(&setup())), []);
 }
 
 #[actix_web::test]

@@ -239,7 +239,7 @@ async fn a_retry_finds_its_booking_when_the_secret_of_its_token_is_lost() {
         world.engine.clone(),
         api::access::keys::KeyRing::from(keys()),
         &api::values::secret::Secret::from_bytes([8; 32]),
-        world.api.rules.clone(),
+        world.api.edge().rules.clone(),
     ));
     let again = world.post(BOOK, booking(&offers[0]["slot_token"], "k1")).ok().await;
     assert_eq!((&again["replay"], &again["booking"]), (&json!(true), &first["booking"]));

@@ -1,41 +1,30 @@
-//! What SIGHUP takes over, whatever else is wrong in the file; and that nothing read under earlier rights is given out afterwards.
+//! What a running server takes over of files that have changed; and that nothing read under earlier rights is given out afterwards.
 
-use std::{future::Future, path::PathBuf, task::Poll};
+use std::{fs, future::Future, path::Path, sync::Arc, task::Poll, time::Duration};
 
-use actix_web::{HttpResponse, dev::Payload, test::TestRequest};
+use actix_web::{HttpResponse, dev::Payload, test::TestRequest, web::Data};
 use api::{
-    access::{cached::Lookup, call::Call, keys::hash},
+    access::{api::Api, cached::Lookup, call::Call, keys::hash, reloads::Reloaded},
+    config::Config,
+    reload::Reload,
     routes::table::TABLE,
-    service::take_over,
-    values::versions::Version,
+    server,
+    values::{secret::Secret, versions::Version},
+    views::published::RecordViews,
 };
+use engine::{Engine, Parts, store::memory::MemoryStore};
 use location::ids::LocationId;
+use tempfile::TempDir;
 
 use crate::support::*;
 
 const LIST: &str = "/patients?subdomain=acme&location_id=1";
 
-/// A file that would not start the service: its adapter is gone, a variable is not set, and a knob does not exist.
-const BROKEN: &str = r#"
-[http]
-no_such_knob = 1
-[adapters]
-moved = "/nowhere/moved.wasm"
-[[institutions]]
-id = 1
-subdomain = "acme"
-environment = "sandbox"
-[[institutions.sources]]
-id = 1
-name = "Server"
-adapter = "moved"
-base_url = "https://ehr.example"
-headers = { Authorization = "env:NO_SUCH_VARIABLE" }
-"#;
-
-fn place(id: u32, more: &str) -> String {
-    format!("[[institutions.locations]]\nid = {id}\nname = \"P\"\nzone = \"America/New_York\"\n{more}\n")
-}
+/// A server's settings in one file, an institution in another.
+const SERVER: &str = "[http]\nlisten = \"127.0.0.1:0\"\n[rate_limits]\nper_second = 0\nper_minute = 0\n";
+const ACME: &str = "[institution]\nid = 1\nsubdomain = \"acme\"\nname = \"Acme\"\nenvironment = \"sandbox\"\n\
+                    [[locations]]\nid = 1\nname = \"Main\"\nzone = \"America/New_York\"\n\
+                    [[locations]]\nid = 2\nname = \"Second\"\nzone = \"America/New_York\"\n";
 
 fn key(name: &str, more: &str) -> String {
     let hash = hex::encode(hash(name));
@@ -44,81 +33,221 @@ fn key(name: &str, more: &str) -> String {
     )
 }
 
-/// Takes over a file with these parts.
-fn reload(world: &World, parts: &[String]) {
-    let dir = tempfile::tempdir().unwrap();
-    let file: PathBuf = dir.path().join("x.toml");
-    std::fs::write(&file, format!("{BROKEN}{}", parts.concat())).unwrap();
-    assert!(api::config::Config::load(&file).is_err(), "nothing starts with it");
-    take_over(&world.api, &file);
+/// A server of a folder of files.
+struct Served {
+    world: World,
+    reload: Reload,
+    dir: TempDir,
 }
 
-fn all_places() -> String {
-    let rest = "[[institutions]]\nid = 2\nsubdomain = \"rival\"\nname = \"R\"\nenvironment = \"sandbox\"\n";
-    [place(MAIN, ""), place(SECOND, ""), place(BARE, ""), rest.to_owned(), place(RIVAL, "")].concat()
+impl Served {
+    async fn start() -> Served {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("institutions")).unwrap();
+        write(dir.path(), "practice-sync.toml", SERVER);
+        write(dir.path(), "institutions/acme.toml", ACME);
+        write(dir.path(), "keys.toml", &(key(ACME_KEY, "") + &key(MAIN_KEY, "locations = [1]")));
+        let config = Config::load(dir.path()).unwrap();
+        let parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shared());
+        let engine = Arc::new(Engine::start(config.setup.clone(), parts).await.unwrap());
+        let secret = Secret::from_bytes([7; 32]);
+        let api = Api::new(engine.clone(), config.keys.clone(), &secret, config.http.clone());
+        let reload = Reload::new(dir.path(), &config);
+        let world = World { api: Data::new(api), engine, books: Arc::default() };
+        Served { world, reload, dir }
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        write(self.dir.path(), file, text);
+    }
+
+    async fn reload(&mut self) -> Reloaded {
+        self.reload.reload(&self.world.api).await
+    }
+
+    /// Of a reload that is refused.
+    async fn refused(&mut self) -> Vec<String> {
+        let reloaded = self.reload().await;
+        assert!(!reloaded.applied, "{reloaded:?}");
+        let folder = format!("{}/", self.dir.path().display());
+        reloaded.problems.iter().map(|problem| problem.replace(&folder, "")).collect()
+    }
+}
+
+fn write(dir: &Path, file: &str, text: &str) {
+    fs::write(dir.join(file), text).unwrap();
 }
 
 #[actix_web::test]
 async fn a_key_is_revoked_whatever_else_is_wrong() {
-    let world = world().await;
-    let tokens = [ACME_KEY, MAIN_KEY].map(|key| world.token(key));
-    reload(&world, &[all_places(), key(MAIN_KEY, "locations = [1]")]);
-    world.get(LIST).with("Authorization", &tokens[0]).fails(401).await;
-    world.get(LIST).with("Authorization", &tokens[1]).ok().await;
-    world.get("/patients?subdomain=acme&location_id=2").with("Authorization", &tokens[1]).fails(404).await;
+    let main_only = key(MAIN_KEY, "locations = [1]");
+    for (file, text) in [
+        // Not even TOML, a setting that does not exist, an institution that is cut in half.
+        ("practice-sync.toml", "this is not"),
+        ("practice-sync.toml", "[http]\nno_such_knob = 1\n"),
+        ("institutions/acme.toml", &ACME[..ACME.len() / 2]),
+    ] {
+        let mut served = Served::start().await;
+        let tokens = [ACME_KEY, MAIN_KEY].map(|key| served.world.token(key));
+        served.write(file, text);
+        served.write("keys.toml", &main_only);
+        let problems = served.refused().await;
+        assert!(problems.iter().all(|problem| problem.starts_with(file)), "{problems:?}");
+        served.world.get(LIST).with("Authorization", &tokens[0]).fails(401).await;
+        served.world.get(LIST).with("Authorization", &tokens[1]).ok().await;
+    }
+}
+
+#[actix_web::test]
+async fn a_fault_in_one_key_keeps_no_other_from_being_revoked() {
+    for fault in ["[[keys]]\nname = \"other\"\nsha256 = \n", "[[keys]\n", "[[keys]]\nname = 7\n", "x = \"\n"] {
+        for keys in [fault.to_owned() + &key(MAIN_KEY, ""), key(MAIN_KEY, "") + fault] {
+            let mut served = Served::start().await;
+            served.world.get(LIST).ok().await;
+            served.write("keys.toml", &keys);
+            assert!(!served.refused().await.is_empty());
+            served.world.get(LIST).fails(401).await;
+            // What stands before the first entry spoils only itself.
+            served.world.get(LIST).key(MAIN_KEY).ok().await;
+        }
+    }
 }
 
 #[actix_web::test]
 async fn what_cannot_be_read_of_a_key_gives_it_nothing() {
-    let world = world().await;
+    let mut served = Served::start().await;
     // All its locations, its grants, or the key itself.
-    reload(&world, &[all_places(), key(ACME_KEY, "locations = \"2\"")]);
-    world.get(LIST).fails(401).await;
-    reload(&world, &[all_places(), key(ACME_KEY, "locations = [2, 999]\ngrants = [\"bta\"]")]);
-    world.get(LIST).fails(404).await;
-    world.get("/patients?subdomain=acme&location_id=2").ok().await;
-    world.get("/locations").version("v3.1.0").fails(403).await;
-    reload(&world, &[all_places(), key(ACME_KEY, "grants = [\"beta\"]")]);
-    world.get("/locations").version("v3.1.0").ok().await;
+    served.write("keys.toml", &key(ACME_KEY, "locations = \"2\""));
+    assert_eq!(served.refused().await, ["keys.toml:6: `locations` must be an array of ids"]);
+    served.world.get(LIST).fails(401).await;
+    served.write("keys.toml", &key(ACME_KEY, "locations = [2, 999]\ngrants = [\"bta\"]"));
+    assert_eq!(served.refused().await.len(), 2);
+    served.world.get(LIST).fails(404).await;
+    served.world.get("/patients?subdomain=acme&location_id=2").ok().await;
+    served.world.get("/locations").version("v3.1.0").fails(403).await;
+    served.write("keys.toml", &key(ACME_KEY, "grants = [\"beta\"]"));
+    assert_eq!(served.reload().await.changes, ["~ key key-acme changed"]);
+    served.world.get("/locations").version("v3.1.0").ok().await;
 }
 
 #[actix_web::test]
-async fn a_location_closes_whatever_else_is_wrong() {
-    let world = world().await;
-    world.get(LIST).ok().await;
-    reload(&world, &[place(MAIN, "status = \"closed\""), place(SECOND, ""), key(ACME_KEY, "")]);
-    world.get(LIST).fails(404).await;
-    world.get("/patients?subdomain=acme&location_id=2").ok().await;
+async fn keys_that_cannot_be_read_at_all_stay() {
+    let mut served = Served::start().await;
+    served.write("practice-sync.toml", "this is not");
+    fs::remove_file(served.dir.path().join("keys.toml")).unwrap();
+    served.refused().await;
+    served.world.get(LIST).ok().await;
 }
 
 #[actix_web::test]
-async fn a_location_that_is_gone_from_the_file_is_closed() {
-    let world = world().await;
-    world.get(LIST).ok().await;
-    reload(&world, &[place(SECOND, ""), key(ACME_KEY, "")]);
-    assert_eq!(world.get(LIST).fails(404).await, ["Location with id 1 not found"]);
-    world.get("/patients?subdomain=acme&location_id=2").ok().await;
-    reload(&world, &[place(MAIN, ""), place(SECOND, ""), key(ACME_KEY, "")]);
-    world.get(LIST).ok().await;
-}
-
-#[actix_web::test]
-async fn a_location_that_cannot_be_told_closes_none() {
-    let world = world().await;
-    reload(
-        &world,
-        &[place(MAIN, "").replace("id = 1", "id = \"one\""), place(SECOND, "status = \"clsed\""), key(ACME_KEY, "")],
+async fn settings_of_the_edge_change_while_the_server_runs() {
+    let mut served = Served::start().await;
+    let limits = async |served: &Served| served.world.get("/me").ok().await["data"]["limits"].clone();
+    assert_eq!(limits(&served).await["calls_per_minute"], serde_json::Value::Null);
+    let text = SERVER.replace("per_minute = 0", "per_minute = 500").replace(
+        "[rate_limits]",
+        "max_body = 2048\ntoken_sandbox = \"2h\"\ncors_origins = [\"https://app.example\"]\n[rate_limits]",
     );
-    world.get(LIST).ok().await;
-    world.get("/patients?subdomain=acme&location_id=2").ok().await;
+    served.write("practice-sync.toml", &text);
+    let reloaded = served.reload().await;
+    assert!(reloaded.applied, "{reloaded:?}");
+    assert_eq!(
+        reloaded.changes,
+        [
+            "~ http.cors_origins unset -> [https://app.example]",
+            "~ http.max_body 1048576 -> 2048",
+            "~ http.token_sandbox 1d -> 2h",
+            "~ rate_limits.per_minute 0 -> 500",
+        ]
+    );
+    let now = limits(&served).await;
+    assert_eq!(
+        [&now["calls_per_minute"], &now["max_body_bytes"], &now["token_lifetime_seconds"]],
+        [&500.into(), &2048.into(), &7200.into()]
+    );
+    let reply = served.world.get("/locations").with("Origin", "https://app.example").reply().await;
+    assert_eq!(reply.header("Access-Control-Allow-Origin"), Some("https://app.example"));
+    // Nothing has changed since.
+    assert_eq!(served.reload().await, Reloaded { applied: true, ..Reloaded::default() });
 }
 
 #[actix_web::test]
-async fn a_file_that_is_not_toml_changes_nothing() {
-    let world = world().await;
-    reload(&world, &["this is not".to_owned()]);
-    world.get(LIST).ok().await;
-    assert!(world.api.directory.locations().get(LocationId(MAIN)).is_some());
+async fn a_change_that_needs_a_restart_is_named_and_nothing_is_applied() {
+    let mut served = Served::start().await;
+    let text = SERVER.replace("per_minute = 0", "per_minute = 500").replace("127.0.0.1:0", "127.0.0.1:9");
+    served.write("practice-sync.toml", &format!("data_dir = \"elsewhere\"\n{text}"));
+    let reloaded = served.reload().await;
+    assert_eq!((reloaded.applied, reloaded.problems), (false, vec![]));
+    assert_eq!(reloaded.needs_restart, ["data_dir", "http.listen"]);
+    assert!(reloaded.changes.contains(&"~ data_dir data -> elsewhere".to_owned()), "{:?}", reloaded.changes);
+    let limits = served.world.get("/me").ok().await["data"]["limits"].clone();
+    assert_eq!(limits["calls_per_minute"], serde_json::Value::Null);
+    // The file as it was is in force already.
+    served.write("practice-sync.toml", SERVER);
+    assert_eq!(served.reload().await, Reloaded { applied: true, ..Reloaded::default() });
+}
+
+#[actix_web::test]
+async fn a_credential_is_shown_to_nobody() {
+    let mut served = Served::start().await;
+    served.write("practice-sync.toml", &format!("token_secret = \"{}\"\n{SERVER}", "5".repeat(64)));
+    let reloaded = served.reload().await;
+    assert_eq!(reloaded.changes, ["~ token_secret changed"]);
+    assert_eq!(reloaded.needs_restart, ["token_secret"]);
+    assert!(!format!("{reloaded:?}").contains("5555"));
+}
+
+/// Good files, bad ones and half-written ones, over and over, while clients call.
+#[actix_web::test]
+async fn no_call_fails_while_the_configuration_is_reloaded() {
+    const RELOADS: u32 = 120;
+    engine::webhooks::egress::install_crypto();
+    let mut served = Served::start().await;
+    let listener = server::listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    let (server, address) = server::start(served.world.api.clone(), listener).unwrap();
+    let handle = server.handle();
+    actix_web::rt::spawn(server);
+    let (stop, token) = (Arc::new(std::sync::atomic::AtomicBool::new(false)), served.world.token(ACME_KEY));
+    let callers: Vec<_> = (0..4)
+        .map(|_| {
+            let (stop, token) = (stop.clone(), token.clone());
+            actix_web::rt::spawn(async move {
+                let client = reqwest::Client::builder().no_proxy().build().unwrap();
+                let mut calls = 0;
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let call = client.get(format!("http://{address}{LIST}")).header("Svc-Api-Version", "v3.0.0");
+                    let call = call.header("User-Agent", "test/1.0").header("Authorization", &token).send();
+                    assert_eq!(call.await.unwrap().status(), 200);
+                    calls += 1;
+                }
+                calls
+            })
+        })
+        .collect();
+    for round in 0..RELOADS {
+        let good = SERVER.replace("per_minute = 0", &format!("per_minute = {}", 1_000_000 + round));
+        let keys = key(ACME_KEY, "") + &key(&format!("key-{round}"), "");
+        served.write("keys.toml", &keys);
+        let before = served.world.api.edge().rules.rate_limits.per_minute;
+        let (text, applied) = match round % 3 {
+            0 => (good.clone(), true),
+            1 => (format!("{good}[http]\n"), false),
+            _ => (good[..good.len() / 2].to_owned() + "\nper_mi", false),
+        };
+        served.write("practice-sync.toml", &text);
+        assert_eq!(served.reload().await.applied, applied, "{round}");
+        let now = served.world.api.edge().rules.rate_limits.per_minute;
+        assert_eq!(now, if applied { 1_000_000 + round } else { before });
+        assert!(served.world.api.keys().presented(&format!("key-{round}")).is_some());
+        actix_web::rt::time::sleep(Duration::from_millis(5)).await;
+    }
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    let mut calls = 0;
+    for caller in callers {
+        calls += caller.await.unwrap();
+    }
+    assert!(calls >= RELOADS, "{calls}");
+    handle.stop(true).await;
 }
 
 async fn received(world: &World) -> Call {

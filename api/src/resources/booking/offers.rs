@@ -46,7 +46,7 @@ pub(super) fn offers(
         institution: location.institution.id,
         location: location.setup.id,
         appointment_type: wanted.appointment_type,
-        expires: call.api.engine.now().plus(call.api.rules.slot_token),
+        expires: call.api.engine.now().plus(call.api.edge().rules.slot_token),
         join_blocks: wanted.join_blocks,
     };
     let tokens = call.api.slot_tokens.seal(terms, slots.iter().copied());

@@ -1,0 +1,51 @@
+//! The rules of the HTTP edge as they are now, and what counts by them.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::http::{rate_limit::RateLimits, rejected_callers::RejectedCallers, rules::HttpRules};
+
+/// The same for as long as one call takes.
+pub struct Edge {
+    pub rules: HttpRules,
+    pub(crate) rate_limits: Arc<RateLimits>,
+    pub(crate) rejected_callers: Arc<RejectedCallers>,
+}
+
+impl Edge {
+    fn new(rules: HttpRules) -> Edge {
+        Edge {
+            rate_limits: Arc::new(RateLimits::new(&rules.rate_limits)),
+            rejected_callers: Arc::new(RejectedCallers::new(rules.refused_per_minute)),
+            rules,
+        }
+    }
+
+    /// Limits that stay as they are go on counting.
+    fn with(&self, rules: HttpRules) -> Edge {
+        let mut edge = Edge::new(rules);
+        if edge.rules.rate_limits == self.rules.rate_limits {
+            edge.rate_limits = self.rate_limits.clone();
+        }
+        if edge.rules.refused_per_minute == self.rules.refused_per_minute {
+            edge.rejected_callers = self.rejected_callers.clone();
+        }
+        edge
+    }
+}
+
+pub(crate) struct EdgeNow(RwLock<Arc<Edge>>);
+
+impl EdgeNow {
+    pub(crate) fn new(rules: HttpRules) -> EdgeNow {
+        EdgeNow(RwLock::new(Arc::new(Edge::new(rules))))
+    }
+
+    pub(crate) fn edge(&self) -> Arc<Edge> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn replace(&self, rules: HttpRules) {
+        let mut now = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *now = Arc::new(now.with(rules));
+    }
+}

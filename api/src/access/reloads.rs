@@ -1,0 +1,25 @@
+//! How a call asks for the configuration to be read again; what does it is behind this channel.
+
+use tokio::sync::{mpsc, oneshot};
+
+/// Somebody waits for the outcome.
+pub(crate) struct AskedToReload {
+    /// Only tell what would change.
+    pub dry_run: bool,
+    pub answer: oneshot::Sender<Reloaded>,
+}
+
+pub(crate) type AskToReload = mpsc::Sender<AskedToReload>;
+
+/// What became of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reloaded {
+    /// The configuration that was read is in force.
+    pub applied: bool,
+    /// What tells it from the one before, a line each.
+    pub changes: Vec<String>,
+    /// Keys whose change takes a restart: with any of them nothing is applied.
+    pub needs_restart: Vec<String>,
+    /// What is wrong with it.
+    pub problems: Vec<String>,
+}

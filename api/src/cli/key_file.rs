@@ -1,0 +1,67 @@
+//! What `keys` and `operators` have in common: the file of the keys, found by the configuration. A running server takes changes over by itself.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use engine::setup::Setup;
+
+use crate::config::{Access, Config, KeyFile, Problem};
+
+#[derive(Args)]
+pub(super) struct Configured {
+    /// The configuration: a file, or a folder of files.
+    #[arg(long, value_name = "CONFIG")]
+    pub config: PathBuf,
+}
+
+/// Without an entry, whatever is wrong with the configuration and with other entries.
+pub(super) fn revoked(path: &Path, list: &str, what: &str, name: &str) -> Result<String, String> {
+    let keys_file = keys_file(path);
+    let mut file = open(&keys_file)?;
+    if !file.remove(list, name) {
+        return Err(format!("{} has no {what} named `{name}`", keys_file.display()));
+    }
+    save(file, &format!("no longer has `{name}`"))
+}
+
+/// The configuration without what is wrong with its keys.
+pub(super) fn valid(path: &Path) -> Result<Config, String> {
+    let (config, problems) = Config::without_keys(path);
+    told(&problems)?;
+    config.ok_or_else(|| format!("{} cannot be read", path.display()))
+}
+
+fn keys_file(path: &Path) -> PathBuf {
+    Config::without_keys(path).0.map_or_else(|| Config::usual_keys_file(path), |config| config.keys_file)
+}
+
+/// A file that is not there yet has no keys.
+pub(super) fn access(config: &Config) -> Result<(Access, Vec<Problem>), String> {
+    match Access::load(&config.keys_file, &config.setup) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((Access::default(), Vec::new())),
+        read => read.map_err(|error| format!("{}: {error}", config.keys_file.display())),
+    }
+}
+
+pub(super) fn open(path: &Path) -> Result<KeyFile, String> {
+    KeyFile::open(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+pub(super) fn checked(file: &KeyFile, list: &str, name: &str, setup: &Setup) -> Result<(), String> {
+    told(&file.problems(list, name, setup))
+}
+
+pub(super) fn told(problems: &[Problem]) -> Result<(), String> {
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; "))
+}
+
+pub(super) fn save(file: KeyFile, what: &str) -> Result<String, String> {
+    let path = file.save().map_err(|error| format!("the keys cannot be written: {error}"))?;
+    Ok(format!("{} {what}; a running server takes that over within seconds.", path.display()))
+}

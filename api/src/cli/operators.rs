@@ -1,0 +1,101 @@
+//! `operators`: who runs the service.
+
+use std::process::ExitCode;
+
+use clap::{Subcommand, ValueEnum};
+use serde_json::json;
+
+use super::{
+    key_file::{Configured, access, checked, open, revoked, save, told, valid},
+    table::Table,
+};
+use crate::{
+    access::{keys, operators},
+    terminal::{fail, say},
+    values::role::Role,
+};
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// Create an operator's token. It is shown once.
+    Add {
+        name: String,
+        /// What the token may do.
+        #[arg(long)]
+        role: RoleName,
+        #[command(flatten)]
+        of: Configured,
+    },
+    /// Show the operators and their roles. `GET /operators` of a server also tells when their tokens were last used.
+    List {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        of: Configured,
+    },
+    /// Delete an operator's token: it is refused from then on.
+    Revoke {
+        name: String,
+        #[command(flatten)]
+        of: Configured,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum RoleName {
+    /// Sees how the service stands, and nothing of a patient.
+    Viewer,
+    /// Also sees records, and does what a day needs.
+    Operator,
+    /// Also changes what runs: adapters, backups, the configuration.
+    Admin,
+}
+
+impl From<RoleName> for Role {
+    fn from(name: RoleName) -> Role {
+        match name {
+            RoleName::Viewer => Role::Viewer,
+            RoleName::Operator => Role::Operator,
+            RoleName::Admin => Role::Admin,
+        }
+    }
+}
+
+/// The list of the file.
+const OPERATORS: &str = "operators";
+
+pub(super) fn run(command: Command) -> ExitCode {
+    let done = match command {
+        Command::Add { name, role, of } => add(&of, &name, role.into()),
+        Command::List { json, of } => list(&of, json),
+        Command::Revoke { name, of } => revoked(&of.config, OPERATORS, "operator", &name).map(say),
+    };
+    done.map_or_else(fail, |()| ExitCode::SUCCESS)
+}
+
+fn add(of: &Configured, name: &str, role: Role) -> Result<(), String> {
+    let config = valid(&of.config)?;
+    let mut file = open(&config.keys_file)?;
+    let token = operators::new_token();
+    let hash = hex::encode(keys::hash(&token));
+    file.add(OPERATORS, &[("name", name.into()), ("sha256", hash.into()), ("role", role.name().into())]);
+    checked(&file, OPERATORS, name, &config.setup)?;
+    let told = save(file, "has it")?;
+    say(format_args!("{token}"));
+    say(format_args!("# This is the token of `{name}`, shown only once. {told}"));
+    Ok(())
+}
+
+fn list(of: &Configured, as_json: bool) -> Result<(), String> {
+    let (access, problems) = access(&valid(&of.config)?)?;
+    let mut table = Table::new(&["NAME", "ROLE"]);
+    for operator in &access.operators {
+        match as_json {
+            true => say(json!({"name": operator.name, "role": operator.role.name()})),
+            false => table.row(&[&operator.name, operator.role.name()]),
+        }
+    }
+    table.show(as_json);
+    told(&problems)
+}

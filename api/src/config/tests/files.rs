@@ -1,0 +1,141 @@
+//! A configuration on the disk: one file, or a folder.
+
+use std::{fs, path::Path};
+
+use location::ids::{InstitutionId, LocationId};
+use tempfile::TempDir;
+
+use super::super::*;
+
+const MAIN: &str = "[adapters]\nfhir = \"adapters/fhir.wasm\"\n[defaults.write]\nconcurrency = 3\n";
+
+fn institution(id: u32) -> String {
+    format!(
+        "[institution]\nid = {id}\nsubdomain = \"practice-{id}\"\nname = \"Practice {id}\"\nenvironment = \"sandbox\"\n\
+         [institution.booking]\nalternatives = 7\n\
+         [[sources]]\nid = {id}\nname = \"EHR\"\nadapter = \"fhir\"\nbase_url = \"https://ehr.example\"\n\
+         [[locations]]\nid = {id}\nname = \"Main\"\nzone = \"UTC\"\nsource = {id}\n[locations.write]\nmax_queue = 9\n"
+    )
+}
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("institutions")).unwrap();
+    for (file, text) in files {
+        fs::write(dir.path().join(file), text).unwrap();
+    }
+    dir
+}
+
+fn problems(path: &Path) -> Vec<String> {
+    let folder = if path.is_dir() { path } else { path.parent().unwrap() };
+    let folder = format!("{}/", folder.display());
+    let error = Config::load(path).err().unwrap();
+    error.problems.iter().map(|problem| problem.to_string().replace(&folder, "")).collect()
+}
+
+#[test]
+fn a_folder_has_a_file_for_each_institution() {
+    let (first, second) = (institution(1), institution(2));
+    let dir = folder(&[
+        ("practice-sync.toml", MAIN),
+        ("institutions/b.toml", &second),
+        ("institutions/a.toml", &first),
+        // Of somebody else.
+        ("institutions/.c.toml", "no TOML"),
+        ("institutions/a.toml~", "no TOML"),
+        ("institutions/README", "no TOML"),
+    ]);
+    let config = Config::load(dir.path()).unwrap();
+    assert_eq!(config.setup.institutions.keys().collect::<Vec<_>>(), [&InstitutionId(1), &InstitutionId(2)]);
+    let location = &config.setup.locations[&LocationId(2)];
+    assert_eq!((location.institution, location.source), (InstitutionId(2), Some(2)));
+    assert_eq!((location.write.concurrency, location.write.max_queue, location.booking.alternatives), (3, 9, 7));
+    assert_eq!(config.data_dir, dir.path().join("data"));
+    assert_eq!(config.keys_file, dir.path().join("keys.toml"));
+    assert_eq!(config.setup.engine.adapters["fhir"], dir.path().join("adapters/fhir.wasm"));
+}
+
+#[test]
+fn problems_of_a_folder_name_file_and_line() {
+    let dir = folder(&[
+        ("practice-sync.toml", "data_dir = 7\n[[institutions]]\nid = 1\n"),
+        ("institutions/a.toml", &institution(1)),
+        ("institutions/b.toml", &institution(1).replace("practice-1", "other")),
+        ("institutions/c.toml", "x = \n"),
+        ("institutions/d.toml", "[[locations]]\nid = 8\n"),
+        ("institutions/e.toml", &institution(5).replace("zone = \"UTC\"", "zone = \"Mars/Olympus\"")),
+    ]);
+    let found = problems(dir.path());
+    for expected in [
+        "practice-sync.toml:1: `data_dir` must be a string",
+        "practice-sync.toml:2: in a folder each institution has a file of its own",
+        "institutions/b.toml:2: duplicate institution id `1`: it is at institutions/a.toml:2, too",
+        "institutions/b.toml:9: duplicate source id `1`: it is at institutions/a.toml:9, too",
+        "institutions/b.toml:14: duplicate location id `1`: it is at institutions/a.toml:14, too",
+        "institutions/c.toml:1: ",
+        "institutions/d.toml:1: `institution` is missing in the file",
+        "institutions/e.toml:16: `zone` must be an IANA time zone",
+    ] {
+        assert!(found.iter().any(|it| it.starts_with(expected)), "{expected}: {found:#?}");
+    }
+    fs::remove_dir_all(dir.path().join("institutions")).unwrap();
+    assert!(problems(dir.path())[0].starts_with("institutions: cannot be read"), "an empty folder would close all");
+}
+
+#[test]
+fn keys_have_a_file_of_their_own() {
+    let dir = folder(&[("one.toml", super::PRACTICE)]);
+    let file = dir.path().join("one.toml");
+    assert_eq!(Config::load(&file).unwrap().keys, []);
+    let keys = "[[keys]]\nname = \"k\"\nsha256 = \"xx\"\nenvironment = \"sandbox\"\ninstitutions = [\"acme\"]\n";
+    let right = keys.replace("xx", &"ab".repeat(32));
+    fs::write(dir.path().join("keys.toml"), keys).unwrap();
+    assert!(problems(&file)[0].starts_with("keys.toml:3: `sha256`"), "{:?}", problems(&file));
+    fs::write(dir.path().join("keys.toml"), &right).unwrap();
+    assert_eq!(Config::load(&file).unwrap().keys[0].name, "k");
+    // One that is named must be there.
+    fs::write(&file, format!("keys_file = \"other.toml\"\n{}", super::PRACTICE)).unwrap();
+    assert!(problems(&file)[0].starts_with("other.toml: cannot be read"), "{:?}", problems(&file));
+    // Where they were.
+    fs::write(&file, format!("{}{right}", super::PRACTICE)).unwrap();
+    assert_eq!(
+        problems(&file),
+        [
+            "one.toml:11: API keys have a file of their own: move each [[keys]] to keys.toml, or name another file as `keys_file`"
+        ]
+    );
+}
+
+#[test]
+fn what_differs_is_told_key_by_key() {
+    let dir = folder(&[("practice-sync.toml", MAIN), ("institutions/a.toml", &institution(1))]);
+    let before = Config::load(dir.path()).unwrap().values;
+    assert_eq!(before.changes(&before), Changes::default());
+    let changed = institution(1)
+        .replace("max_queue = 9", "max_queue = 10")
+        .replace("base_url", "headers = { Authorization = \"one\" }\nbase_url");
+    fs::write(dir.path().join("institutions/a.toml"), &changed).unwrap();
+    fs::write(dir.path().join("institutions/b.toml"), institution(2)).unwrap();
+    fs::write(dir.path().join("practice-sync.toml"), MAIN.replace('3', "4") + "[engine]\nhistory_days = 31\n").unwrap();
+    let after = Config::load(dir.path()).unwrap().values;
+    let changes = before.changes(&after);
+    assert_eq!(
+        changes.lines,
+        [
+            "~ defaults.write.concurrency 3 -> 4",
+            "~ engine.history_days 30 -> 31",
+            "+ institution 2 (Practice 2)",
+            "~ source 1 headers.Authorization changed",
+            "+ source 2 (EHR)",
+            "~ location 1 write.max_queue 9 -> 10",
+            "+ location 2 (Main)",
+        ]
+    );
+    fs::write(dir.path().join("institutions/a.toml"), changed.replace("\"one\"", "\"two\"")).unwrap();
+    let rotated = Config::load(dir.path()).unwrap().values;
+    assert_eq!(after.changes(&rotated).lines, ["~ source 1 headers.Authorization changed"]);
+    fs::remove_file(dir.path().join("institutions/b.toml")).unwrap();
+    let gone = rotated.changes(&Config::load(dir.path()).unwrap().values).lines;
+    assert_eq!(gone, ["- institution 2 (Practice 2)", "- source 2 (EHR)", "- location 2 (Main)"]);
+}

@@ -1,0 +1,239 @@
+//! A running server takes over a configuration that has changed: on SIGHUP, on a call of an operator, and when its files change. One task
+//! does it, so that each is judged against the one before.
+//!
+//! ```text
+//!  watch      whether files have changed
+//! ```
+
+mod watch;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use actix_web::{rt::task::spawn_blocking, web::Data};
+use engine::setup::Setup;
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+    time::{MissedTickBehavior, interval},
+};
+
+use self::watch::{Seen, Stamps, Watched};
+use crate::{
+    access::{
+        api::Api,
+        keys::ApiKey,
+        operators::OperatorToken,
+        reloads::{AskedToReload, Reloaded},
+    },
+    config::{Access, Config, ConfigError},
+    logging, service_manager,
+};
+
+/// Between two looks at the files.
+const LOOK: Duration = Duration::from_secs(2);
+/// Calls that wait for a reload.
+const ASKED: usize = 16;
+
+/// The configuration in force, and where it is read again.
+pub struct Reload {
+    path: PathBuf,
+    config: Config,
+    /// The keys of the configuration as they were read last.
+    watched: Watched,
+    watched_keys: Watched,
+}
+
+impl Reload {
+    /// `config` is what the server starts with, and was read from `path`.
+    pub fn new(path: &Path, config: &Config) -> Reload {
+        let (all, keys) = stamps(path, &config.keys_file);
+        Reload {
+            path: path.to_path_buf(),
+            config: config.clone(),
+            watched: Watched::new(all),
+            watched_keys: Watched::new(keys),
+        }
+    }
+
+    /// From now on until the server ends.
+    pub(crate) fn start(self, api: Data<Api>) {
+        let (ask, asked) = mpsc::channel(ASKED);
+        // One task reads the configuration, and the first one does.
+        if api.reloads.set(ask).is_ok() {
+            actix_web::rt::spawn(self.run(api, asked));
+        }
+    }
+
+    async fn run(mut self, api: Data<Api>, mut asked: mpsc::Receiver<AskedToReload>) {
+        let Ok(mut hangups) = signal(SignalKind::hangup()) else {
+            tracing::error!("signals cannot be listened to: changes of the configuration need a restart");
+            return;
+        };
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while !api.leaving.load(Ordering::Relaxed) {
+            let asked = tokio::select! {
+                asked = asked.recv() => asked,
+                hangup = hangups.recv() => match hangup {
+                    Some(()) => None,
+                    None => return,
+                },
+                _ = looks.tick() => {
+                    self.look(&api).await;
+                    continue;
+                }
+            };
+            self.asked(&api, asked).await;
+        }
+    }
+
+    async fn asked(&mut self, api: &Data<Api>, asked: Option<AskedToReload>) {
+        service_manager::reloading();
+        let dry_run = asked.as_ref().is_some_and(|asked| asked.dry_run);
+        let reloaded = if dry_run { self.compare().await.1 } else { self.reload(api).await };
+        service_manager::ready();
+        if let Some(asked) = asked {
+            // Whoever asked may have gone away.
+            let _ = asked.answer.send(reloaded);
+        }
+    }
+
+    /// Takes over what has changed, and is no longer being written.
+    async fn look(&mut self, api: &Data<Api>) {
+        let (path, keys_file) = (self.path.clone(), self.config.keys_file.clone());
+        let Ok((all, keys)) = spawn_blocking(move || stamps(&path, &keys_file)).await else { return };
+        match (self.watched.look(all), self.watched_keys.look(keys)) {
+            // Both would be read.
+            (_, Seen::Changing) | (Seen::Changing, Seen::AsRead) | (Seen::AsRead, Seen::AsRead) => {}
+            (Seen::Changed, _) => drop(self.reload(api).await),
+            (_, Seen::Changed) => self.take_keys(api).await,
+        }
+    }
+
+    /// The configuration as it is in its files, and what tells it from the one in force.
+    async fn compare(&self) -> (Option<Config>, Reloaded) {
+        let path = self.path.clone();
+        let loaded = spawn_blocking(move || Config::load(&path)).await;
+        let loaded = loaded.unwrap_or_else(|error| {
+            tracing::error!(%error, "the configuration was not read to its end");
+            Err(ConfigError { problems: Vec::new() })
+        });
+        match loaded {
+            Ok(config) => {
+                let mut changes = self.config.values.changes(&config.values);
+                changes.lines.extend(access_changes(&self.config, &config.keys, &config.operators));
+                let reloaded =
+                    Reloaded { changes: changes.lines, needs_restart: changes.at_start, ..Reloaded::default() };
+                (Some(config), reloaded)
+            }
+            Err(error) => {
+                let problems = error.problems.iter().map(ToString::to_string).collect();
+                (None, Reloaded { problems, ..Reloaded::default() })
+            }
+        }
+    }
+
+    /// The configuration is taken whole or not at all; the keys whatever is wrong elsewhere.
+    pub async fn reload(&mut self, api: &Data<Api>) -> Reloaded {
+        // Before they are read: what changes meanwhile is seen at the next look.
+        let (all, keys) = stamps(&self.path, &self.config.keys_file);
+        let (config, mut reloaded) = self.compare().await;
+        self.watched.is_read(all);
+        let possible = config.filter(|_| reloaded.needs_restart.is_empty());
+        match possible {
+            Some(config) => {
+                self.watched_keys.is_read(keys);
+                self.apply(api, config);
+                reloaded.applied = true;
+                reloaded.changes.iter().for_each(|change| tracing::info!(change, "the configuration has changed"));
+                let count = reloaded.changes.len();
+                tracing::info!(changes = count, "the configuration was reloaded");
+            }
+            None => {
+                for problem in &reloaded.problems {
+                    tracing::error!(problem, "the configuration is not taken over, and the next start would fail");
+                }
+                if !reloaded.needs_restart.is_empty() {
+                    let keys = reloaded.needs_restart.join(", ");
+                    tracing::error!(
+                        keys,
+                        "the configuration is not taken over: a change of these keys needs a restart"
+                    );
+                }
+                self.take_keys(api).await;
+            }
+        }
+        reloaded
+    }
+
+    fn apply(&mut self, api: &Data<Api>, mut config: Config) {
+        // Of the command line.
+        config.setup.engine.accept_empty_store = self.config.setup.engine.accept_empty_store;
+        if let Err(problem) = logging::filter_by(&config.log) {
+            tracing::error!(%problem, "the log filter is unchanged");
+        }
+        api.replace_directory(&config.setup);
+        api.replace_keys(config.keys.clone());
+        api.replace_operators(config.operators.clone());
+        api.replace_rules(config.http.clone());
+        self.config = config;
+    }
+
+    /// What of the keys cannot be read gives nobody anything. Institutions and locations are those in force.
+    async fn take_keys(&mut self, api: &Data<Api>) {
+        let file = self.config.keys_file.clone();
+        let setup: Arc<Setup> = Arc::new(self.config.setup.clone());
+        let loaded = spawn_blocking(move || (Stamps::of([file.clone()]), Access::load(&file, &setup))).await;
+        let Ok((stamps, loaded)) = loaded else { return };
+        self.watched_keys.is_read(stamps);
+        match loaded {
+            Ok((access, problems)) => {
+                for problem in &problems {
+                    tracing::error!(%problem, "what is wrong with a key gives it nothing, and the next start would fail");
+                }
+                for change in access_changes(&self.config, &access.keys, &access.operators) {
+                    tracing::info!(change, "the keys have changed");
+                }
+                self.config.keys.clone_from(&access.keys);
+                self.config.operators.clone_from(&access.operators);
+                api.replace_keys(access.keys);
+                api.replace_operators(access.operators);
+            }
+            Err(error) => {
+                let file = self.config.keys_file.display();
+                tracing::error!(%error, %file, "the keys cannot be read; they are unchanged");
+            }
+        }
+    }
+}
+
+/// Of all files of a configuration, and of its keys.
+fn stamps(path: &Path, keys_file: &Path) -> (Stamps, Stamps) {
+    (Stamps::of(Config::files(path)), Stamps::of([keys_file.to_path_buf()]))
+}
+
+/// A line for each key and operator that is new, gone or another one.
+fn access_changes(old: &Config, keys: &[ApiKey], operators: &[OperatorToken]) -> Vec<String> {
+    let mut lines = changes("key", &old.keys, keys, |key| &key.name);
+    lines.extend(changes("operator", &old.operators, operators, |operator| &operator.name));
+    lines
+}
+
+fn changes<T: PartialEq>(what: &str, old: &[T], new: &[T], name: impl Fn(&T) -> &String) -> Vec<String> {
+    let by_name = |all: &'_ [T]| -> BTreeMap<String, usize> {
+        all.iter().enumerate().map(|(n, it)| (name(it).clone(), n)).collect()
+    };
+    let (before, now) = (by_name(old), by_name(new));
+    let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let change = |name: &String| match (before.get(name), now.get(name)) {
+        (None, _) => Some(format!("+ {what} {name}")),
+        (_, None) => Some(format!("- {what} {name}")),
+        (Some(before), Some(now)) => (old[*before] != new[*now]).then(|| format!("~ {what} {name} changed")),
+    };
+    names.into_iter().filter_map(change).collect()
+}

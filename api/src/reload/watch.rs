@@ -1,0 +1,87 @@
+//! Whether files have changed, by what the file system says of them. It works wherever files are, on network file systems and behind links
+//! that are swapped, too.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+/// When a file was changed, how long it is, and which one it is.
+type Stamp = (i64, i64, u64, u64);
+
+/// Files, and how they are now; none where one is not there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stamps(BTreeMap<PathBuf, Option<Stamp>>);
+
+impl Stamps {
+    pub(super) fn of(files: impl IntoIterator<Item = PathBuf>) -> Stamps {
+        let stamp = |file: &Path| {
+            let about = fs::metadata(file).ok()?;
+            Some((about.mtime(), about.mtime_nsec(), about.len(), about.ino()))
+        };
+        Stamps(files.into_iter().map(|file| (file.clone(), stamp(&file))).collect())
+    }
+}
+
+/// What a look has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    AsRead,
+    /// And left alone since the last look: nobody is still writing.
+    Changed,
+    Changing,
+}
+
+/// What was read, and what was seen at the last look.
+pub(super) struct Watched {
+    read: Stamps,
+    seen: Stamps,
+}
+
+impl Watched {
+    pub(super) fn new(read: Stamps) -> Watched {
+        Watched { seen: read.clone(), read }
+    }
+
+    pub(super) fn look(&mut self, now: Stamps) -> Seen {
+        let seen = match (now == self.read, now == self.seen) {
+            (true, _) => Seen::AsRead,
+            (false, true) => Seen::Changed,
+            (false, false) => Seen::Changing,
+        };
+        self.seen = now;
+        seen
+    }
+
+    pub(super) fn is_read(&mut self, read: Stamps) {
+        *self = Watched::new(read);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_once_it_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.toml");
+        let now = || Stamps::of([file.clone()]);
+        let mut watched = Watched::new(now());
+        assert_eq!(watched.look(now()), Seen::AsRead);
+        fs::write(&file, "half").unwrap();
+        assert_eq!(watched.look(now()), Seen::Changing);
+        fs::write(&file, "a whole one").unwrap();
+        assert_eq!(watched.look(now()), Seen::Changing);
+        assert_eq!(watched.look(now()), Seen::Changed);
+        assert_eq!(watched.look(now()), Seen::Changed, "until it is read");
+        watched.is_read(now());
+        assert_eq!(watched.look(now()), Seen::AsRead);
+        fs::remove_file(&file).unwrap();
+        assert_eq!(watched.look(now()), Seen::Changing);
+        assert_eq!(watched.look(now()), Seen::Changed);
+    }
+}
