@@ -4,11 +4,15 @@ use std::{
     io,
     net::SocketAddr,
     path::Path,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, Weak, atomic::Ordering},
     time::Duration,
 };
 
-use actix_web::{dev::ServerHandle, rt::task::JoinHandle, web::Data};
+use actix_web::{
+    dev::ServerHandle,
+    rt::task::JoinHandle,
+    web::{self, Data},
+};
 use engine::{Engine, simulated::OpenSimulated};
 use futures_util::future::join_all;
 use tokio::{
@@ -22,6 +26,7 @@ use crate::{
     access::{api::Api, directory::StatusChange, keys::KeyRing},
     audit_trail,
     config::Config,
+    http::tls::Certificates,
     nodes::{forward::Peers, rules::NodeListener},
     server, service_manager,
     values::secret::{self, Secret},
@@ -41,6 +46,7 @@ pub struct Running {
 
 /// `simulated` opens the EHRs of data sources that live in this process.
 pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Running, String> {
+    let certificates = Certificates::load(&config.http)?;
     let listener = server::listen(config.http.listen).map_err(|error| format!("{}: {error}", config.http.listen))?;
     let listening =
         |node: &NodeListener| server::listen(node.listen).map_err(|error| format!("{}: {error}", node.listen));
@@ -64,7 +70,7 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     let secret = secret.map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let engine = opened.engine;
     let api = Api::new(engine.clone(), keys, &secret, config.http).with_simulated(opened.simulated);
-    let api = api.with_peers(peers).with_audit(trail);
+    let api = api.with_peers(peers).with_audit(trail).with_certificates(certificates);
     let api = Data::new(api);
     let internal = internal.map(|listener| server::start_internal(api.clone(), listener));
     let operators = operators.map(|listener| server::start_operators(api.clone(), listener));
@@ -73,6 +79,9 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
         let server = server.map_err(|error| error.to_string())?;
         others.push(server.handle());
         actix_web::rt::spawn(server);
+    }
+    if api.certificates.all().next().is_some() {
+        actix_web::rt::spawn(watch_certificates(Arc::downgrade(&api.clone().into_inner())));
     }
     if let Some(said) = api.engine.said() {
         actix_web::rt::spawn(tell_others(api.clone(), said));
@@ -136,6 +145,18 @@ impl Running {
     }
 }
 
+/// How soon a renewed certificate is in use.
+const CERTIFICATES: Duration = Duration::from_secs(5);
+
+async fn watch_certificates(api: Weak<Api>) {
+    while let Some(api) = api.upgrade() {
+        if let Err(error) = web::block(move || api.certificates.refresh(api.engine.now())).await {
+            tracing::error!(%error, "the files of TLS certificates were not looked at");
+        }
+        tokio::time::sleep(CERTIFICATES).await;
+    }
+}
+
 /// What this node says of the members the others learn at once, so that what moves is away for a moment only.
 async fn tell_others(api: Data<Api>, mut said: watch::Receiver<Vec<String>>) {
     while said.changed().await.is_ok() {
@@ -168,7 +189,7 @@ impl Signals {
     }
 }
 
-/// SIGHUP reads the API keys and the status of locations again, so that a key can be revoked and a location closed without a restart.
+/// SIGHUP reads the API keys, the status of locations and TLS certificates again, so that a key can be revoked and a location closed without a restart.
 /// Everything else waits for the next start.
 async fn reload(api: Data<Api>, file: std::path::PathBuf) {
     let Ok(mut hangups) = signal(SignalKind::hangup()) else {
@@ -187,6 +208,7 @@ async fn reload(api: Data<Api>, file: std::path::PathBuf) {
 
 /// What has nothing to do with keys and statuses holds neither of them up: a file that would not start the service still revokes a key.
 pub fn take_over(api: &Api, file: &Path) {
+    api.certificates.refresh(api.engine.now());
     let (access, problems) = match Config::access(file) {
         Ok(read) => read,
         Err(error) => {

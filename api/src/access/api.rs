@@ -20,6 +20,7 @@ use super::{
 use crate::{
     http::{
         metrics::RequestMetrics, proxies, rate_limit::RateLimits, rejected_callers::RejectedCallers, rules::HttpRules,
+        tls::Certificates,
     },
     nodes::{admission::from_node, forward::Peers},
     values::{cursor::Cursors, secret::Secret, slot_token::SlotTokens, token::Tokens},
@@ -45,6 +46,7 @@ pub struct Api {
     pub leaving: AtomicBool,
     /// The other nodes; none where this process is alone.
     pub(crate) peers: Option<Peers>,
+    pub(crate) certificates: Certificates,
     /// None: nobody asked for one, as in tests.
     pub(crate) audit: Option<Trail>,
     keys: KeyRing,
@@ -65,6 +67,7 @@ impl Api {
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
             leaving: AtomicBool::new(false),
             peers: None,
+            certificates: Certificates::default(),
             audit: None,
             keys: keys.into(),
             simulated: SimulatedEhrs::new(),
@@ -81,8 +84,16 @@ impl Api {
         Api { audit: Some(trail), ..self }
     }
 
+    pub fn with_certificates(self, certificates: Certificates) -> Api {
+        Api { certificates, ..self }
+    }
+
     pub fn with_peers(self, peers: Option<Peers>) -> Api {
         Api { peers, ..self }
+    }
+
+    pub fn certificates(&self) -> &Certificates {
+        &self.certificates
     }
 
     pub fn keys(&self) -> Arc<Keys> {

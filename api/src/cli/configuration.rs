@@ -16,6 +16,7 @@ use location::ids::LocationId;
 use crate::{
     access::keys,
     config::{self, Config, ConfigError},
+    http::tls::Certificates,
     terminal::{fail, say},
 };
 
@@ -84,7 +85,11 @@ fn check(file: &Path) -> ExitCode {
                 // There is no one left to tell when stderr is gone.
                 let _ = writeln!(io::stderr(), "{}: adapter `{name}`: {reason}", file.display());
             }
-            if !refused.is_empty() {
+            let certificates = Certificates::load(&config.http).err();
+            if let Some(problem) = &certificates {
+                let _ = writeln!(io::stderr(), "{}: {problem}", file.display());
+            }
+            if !refused.is_empty() || certificates.is_some() {
                 return ExitCode::from(2);
             }
             let (institutions, locations) = (config.setup.institutions.len(), config.setup.locations.len());

@@ -30,6 +30,7 @@ use super::{
     knobs::Knobs,
     node,
     reader::{Placed, Problem, Problems, Section, credential},
+    tls,
 };
 use crate::{
     access::{
@@ -104,8 +105,14 @@ impl<'a> File<'a> {
         let log_format = format.map(|placed| placed.value).unwrap_or_default();
         let secret = root.parsed("token_secret", node::secret).map(|placed| placed.value);
         let mut http = HttpRules::default();
-        root.table("http").iter().for_each(|s| read_http(s, &mut http));
-        root.table("operators").iter().for_each(|s| read_operators(s, &mut http));
+        root.table("http").iter().for_each(|s| {
+            read_http(s, &mut http);
+            http.tls = tls::read(s, self.base);
+        });
+        root.table("operators").iter().for_each(|s| {
+            read_operators(s, &mut http);
+            http.operators_tls = tls::read(s, self.base);
+        });
         root.table("compatibility").iter().for_each(|s| compatibility::read(s, &mut http.compatibility));
         root.table("rate_limits").iter().for_each(|s| read_rate_limits(s, &mut http));
         self.setup.engine = self.engine(root);

@@ -5,7 +5,8 @@
 //!  reader ◄── knobs ◄── file ◄── load     text → sections → settings of locations → whole file → from the disk
 //!          ◄── database ◄─┤                                 the table of the store's database
 //!          ◄── compatibility ◄┤                             what is let in for clients of other systems
-//!          ◄── node ◄─────┘                                 the table of a node among others
+//!          ◄── node ◄─────┤                                 the table of a node among others
+//!          ◄── tls ◄──────┘                                 the certificate of a listener
 //!                       contents          what it all becomes
 //! ```
 
@@ -19,6 +20,7 @@ mod node;
 mod reader;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 pub use self::{
     contents::{AuditRules, Config},

@@ -64,6 +64,7 @@ mod support;
 mod sync;
 mod sync_status;
 mod table;
+mod tls;
 
 mod walks;
 mod webhook_deliveries;
