@@ -58,6 +58,7 @@ mod reach;
 mod reading;
 mod reasons;
 mod reload;
+mod request_ids;
 mod server;
 mod simulated_ehr;
 mod support;
