@@ -3,11 +3,15 @@
 use std::{
     io,
     net::SocketAddr,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, Weak, atomic::Ordering},
     time::Duration,
 };
 
-use actix_web::{dev::ServerHandle, rt::task::JoinHandle, web::Data};
+use actix_web::{
+    dev::ServerHandle,
+    rt::task::JoinHandle,
+    web::{self, Data},
+};
 use engine::{Engine, simulated::OpenSimulated};
 use futures_util::future::join_all;
 use tokio::{
@@ -21,6 +25,7 @@ use crate::{
     access::{api::Api, keys::KeyRing},
     audit_trail,
     config::Config,
+    http::tls::Certificates,
     nodes::{forward::Peers, rules::NodeListener},
     reload::Reload,
     server, service_manager,
@@ -43,6 +48,7 @@ pub struct Running {
 
 /// `simulated` opens the EHRs of data sources that live in this process.
 pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Running, String> {
+    let certificates = Certificates::load(&config.http)?;
     let listener = server::listen(config.http.listen).map_err(|error| format!("{}: {error}", config.http.listen))?;
     let listening =
         |node: &NodeListener| server::listen(node.listen).map_err(|error| format!("{}: {error}", node.listen));
@@ -68,7 +74,7 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     let secret = secret.map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let engine = opened.engine;
     let api = Api::new(engine.clone(), keys, &secret, config.http).with_simulated(opened.simulated);
-    let api = api.with_peers(peers).with_audit(trail);
+    let api = api.with_peers(peers).with_audit(trail).with_certificates(certificates);
     let api = Data::new(api);
     let internal = internal.map(|listener| server::start_internal(api.clone(), listener));
     api.replace_operators(config.operators);
@@ -78,6 +84,9 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
         let server = server.map_err(|error| error.to_string())?;
         others.push(server.handle());
         actix_web::rt::spawn(server);
+    }
+    if api.certificates.all().next().is_some() {
+        actix_web::rt::spawn(watch_certificates(Arc::downgrade(&api.clone().into_inner())));
     }
     if let Some(said) = api.engine.said() {
         actix_web::rt::spawn(tell_others(api.clone(), said));
@@ -138,6 +147,18 @@ impl Running {
             tracing::warn!("stopped with unfinished work; it resumes after the next start");
         }
         served.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+    }
+}
+
+/// How soon a renewed certificate is in use.
+const CERTIFICATES: Duration = Duration::from_secs(5);
+
+async fn watch_certificates(api: Weak<Api>) {
+    while let Some(api) = api.upgrade() {
+        if let Err(error) = web::block(move || api.certificates.refresh(api.engine.now())).await {
+            tracing::error!(%error, "the files of TLS certificates were not looked at");
+        }
+        tokio::time::sleep(CERTIFICATES).await;
     }
 }
 

@@ -25,6 +25,7 @@ use processor::{
 use runtime::{
     clock::{self, Watch},
     metrics::Metrics,
+    origin,
 };
 use store::{StoreError, due, keys};
 use tokio::{sync::oneshot, task::JoinSet};
@@ -154,7 +155,8 @@ impl Directory {
             }
             let (reply, answer) = oneshot::channel();
             let begun = Arc::new(AtomicBool::new(false));
-            self.offer(id, Ask::Do { job: Asked::by(request.clone(), reply), begun: begun.clone() })?;
+            let job = Asked::by(request.clone(), reply, origin::current());
+            self.offer(id, Ask::Do { job, begun: begun.clone() })?;
             match answer.await {
                 Ok(answer) => return answer,
                 // This process ends, and did not wait for it any longer.

@@ -44,7 +44,7 @@ pub use processor::{
     write_requests,
 };
 pub use query::{feed, idempotency, lists};
-pub use runtime::{clock, metrics};
+pub use runtime::{clock, metrics, origin};
 
 pub use crate::{
     adapter_versions::{AdapterVersion, RolledOut, Tried, VersionError},

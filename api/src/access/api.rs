@@ -25,7 +25,7 @@ use super::{
     reloads::AskToReload,
 };
 use crate::{
-    http::{metrics::RequestMetrics, proxies, rules::HttpRules},
+    http::{metrics::RequestMetrics, proxies, rules::HttpRules, tls::Certificates},
     nodes::{admission::from_node, forward::Peers},
     values::{cursor::Cursors, secret::Secret, slot_token::SlotTokens, token::Tokens},
 };
@@ -46,6 +46,7 @@ pub struct Api {
     pub leaving: AtomicBool,
     /// The other nodes; none where this process is alone.
     pub(crate) peers: Option<Peers>,
+    pub(crate) certificates: Certificates,
     /// None: nobody asked for one, as in tests.
     pub(crate) audit: Option<Trail>,
     /// Where a reload of the configuration is asked for; none where nothing reads it again.
@@ -68,6 +69,7 @@ impl Api {
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
             leaving: AtomicBool::new(false),
             peers: None,
+            certificates: Certificates::default(),
             audit: None,
             reloads: OnceLock::new(),
             directory: DirectoryNow::new(engine.setup()),
@@ -87,6 +89,10 @@ impl Api {
         Api { audit: Some(trail), ..self }
     }
 
+    pub fn with_certificates(self, certificates: Certificates) -> Api {
+        Api { certificates, ..self }
+    }
+
     pub fn with_peers(self, peers: Option<Peers>) -> Api {
         Api { peers, ..self }
     }
@@ -100,6 +106,10 @@ impl Api {
     pub fn replace_rules(&self, rules: HttpRules) {
         self.page_cache.resize(rules.list_cache_bytes);
         self.edge.replace(rules);
+    }
+
+    pub fn certificates(&self) -> &Certificates {
+        &self.certificates
     }
 
     pub fn keys(&self) -> Arc<Keys> {

@@ -19,6 +19,7 @@ use serde_json::json;
 use super::server::{Server, Session, answer, text};
 use crate::{
     config::{self, Config, ConfigError},
+    http::tls::Certificates,
     terminal::{fail, say},
 };
 
@@ -131,7 +132,11 @@ fn check(file: &Path) -> ExitCode {
             for (name, reason) in &refused {
                 complain(format_args!("{}: adapter `{name}`: {reason}", file.display()));
             }
-            if !refused.is_empty() {
+            let certificates = Certificates::load(&config.http).err();
+            if let Some(problem) = &certificates {
+                let _ = writeln!(io::stderr(), "{}: {problem}", file.display());
+            }
+            if !refused.is_empty() || certificates.is_some() {
                 return ExitCode::from(2);
             }
             let (institutions, locations) = (config.setup.institutions.len(), config.setup.locations.len());

@@ -2,7 +2,7 @@
 
 use location::time::{DAY, HOUR, MINUTE, SECOND};
 
-use super::{compatibility, reader::Section};
+use super::{compatibility, reader::Section, tls};
 use crate::{
     http::{cors, proxies, rules::HttpRules},
     routes::table,
@@ -43,6 +43,7 @@ pub(super) fn read(root: &Section<'_, '_>) -> HttpRules {
 
 fn operators(s: &Section<'_, '_>, http: &mut HttpRules) {
     let address = |text: &str| text.parse().map_err(|_| "must be an address such as 127.0.0.1:8081".to_owned());
+    http.operators_tls = tls::read(s);
     s.about("Another address than that of `[http]`.").setting("listen", address, &mut http.operators);
     if let Some(at) = s.at_of("listen").filter(|_| http.operators == http.listen && http.listen.port() != 0) {
         s.problems.add(at, "`listen` of [operators] must be another address than that of [http]");
@@ -51,6 +52,7 @@ fn operators(s: &Section<'_, '_>, http: &mut HttpRules) {
 
 fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
     let address = |text: &str| text.parse().map_err(|_| "must be an address such as 127.0.0.1:8080".to_owned());
+    http.tls = tls::read(s);
     s.about("Where clients call.").setting("listen", address, &mut http.listen);
     s.about("Threads that answer requests.").cores("workers", 1..=256, &mut http.workers);
     s.about("Open connections over all workers; more wait to be accepted.").knob(

@@ -79,6 +79,8 @@ pub(super) const AT_START: &[&str] = &[
     "http.max_connections",
     "http.max_workstations",
     "http.shutdown_timeout",
+    "http.tls_certificate",
+    "http.tls_key",
     "http.workers",
     "keys_file",
     "log_format",

@@ -9,6 +9,7 @@
 //!
 //!  compatibility ◄── rules, version_header, cors     what is let in for clients of other systems
 //!  describe   what an endpoint asks for       notices   what was ignored or withheld       cors, proxies
+//!  tls ──► rules     the certificates of listeners
 //! ```
 
 pub(crate) mod body;
@@ -27,4 +28,5 @@ pub(crate) mod query;
 pub(crate) mod rate_limit;
 pub(crate) mod rejected_callers;
 pub mod rules;
+pub mod tls;
 pub(crate) mod version_header;

@@ -1,6 +1,6 @@
 //! What an operator may tune at the HTTP edge. Fixed limits are in `values::limits`.
 
-use std::{collections::BTreeMap, net::SocketAddr, thread::available_parallelism, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, thread::available_parallelism, time::Duration};
 
 use actix_web::http::header::HeaderValue;
 use ipnet::IpNet;
@@ -14,6 +14,9 @@ pub struct HttpRules {
     pub listen: SocketAddr,
     /// Where operators call, and nobody else does.
     pub operators: SocketAddr,
+    /// None: plain HTTP.
+    pub tls: Option<TlsFiles>,
+    pub operators_tls: Option<TlsFiles>,
     pub workers: usize,
     pub max_connections: usize,
     /// Of them, those that workstations may hold open.
@@ -38,6 +41,14 @@ pub struct HttpRules {
     pub rate_limits: RateRules,
 }
 
+/// Of a listener that speaks TLS, both PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The server's certificate, then those between it and the authority.
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
 /// Calls per API key; 0 switches a limit off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateRules {
@@ -52,6 +63,8 @@ impl Default for HttpRules {
         HttpRules {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
             operators: SocketAddr::from(([127, 0, 0, 1], 8081)),
+            tls: None,
+            operators_tls: None,
             // More than the configuration takes are of no use.
             workers: available_parallelism().map_or(2, |cores| cores.get().min(256)),
             max_connections: 10_000,

@@ -94,6 +94,7 @@ impl Reload {
 
     async fn asked(&mut self, api: &Data<Api>, asked: Option<AskedToReload>) {
         service_manager::reloading();
+        api.certificates().refresh(api.engine.now());
         let dry_run = asked.as_ref().is_some_and(|asked| asked.dry_run);
         let reloaded = if dry_run { self.compare().await.1 } else { self.reload(api).await };
         service_manager::ready();

@@ -15,6 +15,7 @@ use crate::{
     http::{
         errors::{ApiError, HttpResult},
         metrics::{CLASSES, RequestMetrics, Series, family, histogram, sample},
+        tls::Certificates,
     },
     memory,
 };
@@ -64,6 +65,7 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
     sample(&mut text, &format!("build_info{{version=\"{version}\"}}"), 1);
     answers(&mut text, &api.metrics);
     backups(&mut text, &api.engine);
+    certificates(&mut text, &api.certificates);
     if let Some((nodes, peers)) = api.engine.nodes().zip(api.peers.as_ref()) {
         let (forwarded, failed) = peers.counts();
         let of_node = [
@@ -188,6 +190,19 @@ fn backups(text: &mut String, engine: &Engine) {
     sample(text, "backup_last_seconds", newest);
     family(text, "backups_failed_total", "counter", "Backups of the store that failed.");
     sample(text, "backups_failed_total", failed);
+}
+
+/// Nothing where no listener speaks TLS.
+fn certificates(text: &mut String, certificates: &Certificates) {
+    let mut shown = certificates.all().peekable();
+    if shown.peek().is_some() {
+        let help = "When the TLS certificate of a listener expires, in seconds since 1970.";
+        family(text, "tls_certificate_expires_seconds", "gauge", help);
+    }
+    for certificate in shown {
+        let name = format!("tls_certificate_expires_seconds{{listener=\"{}\"}}", certificate.listener);
+        sample(text, &name, certificate.expires().0 / SECOND);
+    }
 }
 
 fn answers(text: &mut String, metrics: &RequestMetrics) {

@@ -10,7 +10,10 @@ use actix_web::{
     web::{self, Bytes, Data, Payload, ServiceConfig},
 };
 
-use engine::Place;
+use engine::{
+    Place,
+    origin::{self, on_behalf_of},
+};
 
 use super::{
     placing::{self, Placed},
@@ -135,14 +138,15 @@ async fn to_its_end(
     if route.access == Access::Token && route.role.is_none() && !route.reads {
         api.may_change()?;
     }
-    let changing = actix_web::rt::spawn(async move {
+    let changing = async move {
         let answer = answer(route, call, beside).await;
         // What was refused for what was read is true while the institution is here. What was written was committed as one that has its place.
         if is_refusal(&answer) && !is_here(&api) {
             return Err(ApiError::Unavailable { retry_after: 1 }.into());
         }
         api.audited(&caller, answer).await
-    });
+    };
+    let changing = actix_web::rt::spawn(on_behalf_of(origin::current(), changing));
     changing.await.unwrap_or_else(|_| {
         tracing::error!(route = route.path, "a request ended in a panic");
         Err(ApiError::Internal.into())

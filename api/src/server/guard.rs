@@ -21,6 +21,7 @@ use actix_web::{
     middleware::Next,
     web::Data,
 };
+use engine::origin::{Origin, on_behalf_of};
 
 use crate::{
     access::api::Api,
@@ -73,7 +74,8 @@ pub async fn guard(
     let mut answer = if origin.is_some() && cors::is_preflight(&request) {
         Ok(request.into_response(cors::preflight(&edge.rules.compatibility)))
     } else if named(&edge.rules, &request) {
-        caught(next.call(request)).await
+        let origin = id.to_str().ok().map(Origin::from);
+        caught(on_behalf_of(origin, next.call(request))).await
     } else {
         Ok(request.into_response(ApiError::UserAgent.error_response()))
     };

@@ -1,4 +1,4 @@
-//! The HTTP server: workers, timeouts, limits of connections. `guard` stands around every request, whatever the table makes of it.
+//! The HTTP server: workers, timeouts, limits of connections, TLS where there is a certificate. `guard` stands around every request, whatever the table makes of it.
 
 pub mod guard;
 
@@ -70,37 +70,46 @@ async fn leaving(
 /// Takes the port at once, so that a taken one is known before anything else starts. Runs until its handle stops it.
 pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Server, SocketAddr)> {
     let address = listener.local_addr()?;
-    let rules = api.edge().rules.clone();
+    let (rules, certificate) = (api.edge().rules.clone(), api.certificates().clients.clone());
+    let per_worker = rules.max_connections.div_ceil(rules.workers);
     let keep_alive =
         if rules.keep_alive.is_zero() { KeepAlive::Disabled } else { KeepAlive::Timeout(rules.keep_alive) };
     let server = HttpServer::new(move || app(api.clone()))
         .workers(rules.workers)
-        .max_connections(rules.max_connections.div_ceil(rules.workers))
+        .max_connections(per_worker)
+        // By default 256 that say nothing would keep all others from beginning theirs.
+        .max_connection_rate(per_worker)
         .backlog(BACKLOG)
         .keep_alive(keep_alive)
         .client_request_timeout(rules.header_timeout)
+        .tls_handshake_timeout(rules.header_timeout)
         .client_disconnect_timeout(DISCONNECT_TIMEOUT)
         .shutdown_timeout(for_requests(rules.shutdown_timeout).as_secs())
         // Whoever runs it says when it stops.
-        .disable_signals()
-        .listen(listener)?
-        .run();
-    Ok((server, address))
+        .disable_signals();
+    let server = match certificate {
+        Some(certificate) => server.listen_rustls_0_23(listener, certificate.config()?)?,
+        None => server.listen(listener)?,
+    };
+    Ok((server.run(), address))
 }
 
 /// Where operators call: their endpoints, for few and on one thread.
 pub fn start_operators(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
-    let rules = api.edge().rules.clone();
+    let (rules, certificate) = (api.edge().rules.clone(), api.certificates().operators.clone());
     let server = HttpServer::new(move || operators_app(api.clone()))
         .workers(1)
         .backlog(BACKLOG)
         .client_request_timeout(rules.header_timeout)
+        .tls_handshake_timeout(rules.header_timeout)
         .client_disconnect_timeout(DISCONNECT_TIMEOUT)
         .shutdown_timeout(for_requests(rules.shutdown_timeout).as_secs())
-        .disable_signals()
-        .listen(listener)?
-        .run();
-    Ok(server)
+        .disable_signals();
+    let server = match certificate {
+        Some(certificate) => server.listen_rustls_0_23(listener, certificate.config()?)?,
+        None => server.listen(listener)?,
+    };
+    Ok(server.run())
 }
 
 /// What a stop has for the engine at least.

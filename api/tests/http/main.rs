@@ -58,12 +58,14 @@ mod reach;
 mod reading;
 mod reasons;
 mod reload;
+mod request_ids;
 mod server;
 mod simulated_ehr;
 mod support;
 mod sync;
 mod sync_status;
 mod table;
+mod tls;
 
 mod walks;
 mod webhook_deliveries;

@@ -72,8 +72,8 @@ async fn writes_that_wait_and_locations_that_are_red_are_counted() {
 /// What operators load into Prometheus and Grafana asks for no metric that nobody writes.
 #[actix_web::test]
 async fn alerts_and_dashboard_name_metrics_that_exist() {
-    // Written only with [node], with [backup], and once an adapter was called.
-    const ELSEWHERE: [&str; 4] = ["node_", "forwarded_", "backup", "adapter_"];
+    // Written only with [node], with [backup], with TLS, and once an adapter was called.
+    const ELSEWHERE: [&str; 5] = ["node_", "forwarded_", "backup", "tls_", "adapter_"];
     let written = include_str!("../../src/resources/operations.rs").to_owned()
         + include_str!("../../src/resources/adapter_costs.rs")
         + include_str!("../../src/http/metrics.rs");

@@ -163,7 +163,7 @@ async fn settings_of_the_edge_change_while_the_server_runs() {
     let now = limits(&served).await;
     assert_eq!(
         [&now["calls_per_minute"], &now["max_body_bytes"], &now["token_lifetime_seconds"]],
-        [&500.into(), &2048.into(), &7200.into()]
+        [500, 2048, 7200].map(serde_json::Value::from).each_ref()
     );
     let reply = served.world.get("/locations").with("Origin", "https://app.example").reply().await;
     assert_eq!(reply.header("Access-Control-Allow-Origin"), Some("https://app.example"));

@@ -14,7 +14,7 @@ use crate::{contract, practice, support::*};
 const PLACE: &str = "subdomain=acme&location_id=1";
 
 /// Keeps what it is sent.
-struct Receiver {
+pub struct Receiver {
     url: String,
     messages: Arc<Mutex<Vec<Value>>>,
     server: ServerHandle,
@@ -41,7 +41,7 @@ impl Receiver {
     }
 
     /// The first message of that name which holds this.
-    async fn wait_for(&self, name: &str, data: &Value) -> Value {
+    pub async fn wait_for(&self, name: &str, data: &Value) -> Value {
         for _ in 0..2_000 {
             let found = self.named(name).into_iter().find(|message| holds(&message["data"], data));
             if let Some(found) = found {
@@ -90,7 +90,7 @@ async fn register(world: &World, receiver: &Receiver, key: &str) -> Value {
 }
 
 /// A receiver of these events of `acme`.
-async fn listen(world: &World, events: impl IntoIterator<Item = Event>, version: &str) -> Receiver {
+pub async fn listen(world: &World, events: impl IntoIterator<Item = Event>, version: &str) -> Receiver {
     listen_as(world, ACME_KEY, events, version).await
 }
 

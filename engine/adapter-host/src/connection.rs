@@ -16,6 +16,7 @@ use chrono_tz::Tz;
 use records::ehr::{Description, Ehr, EhrFuture, Fault, Page, Receipt, Resource, Write};
 use setup::{guests::GuestLimits, secret::Secret};
 use tokio::time::{Instant, timeout_at};
+use tracing::Instrument;
 
 use super::{
     AddressError,
@@ -240,7 +241,7 @@ impl Connected {
         let state = CallState::new(self.link.clone(), adapter.manifest.clone(), limits, ends, trace.clone(), tag);
         let (running, memory, told) = (adapter.clone(), state.copy_limit(), trace.clone());
         let location = self.link.location.clone();
-        let ended = adapter.host.threads.spawn(async move {
+        let guest = async move {
             let (_place, began, host) = (place, Instant::now(), running.host.clone());
             let (adapter, told_of) = (running.manifest.clone(), told.clone());
             let run = async {
@@ -257,7 +258,9 @@ impl Connected {
             let costs = ended_as(&ended, told_of.spending.costs(began.elapsed()));
             host.costs.note(&adapter.id, &location, told_of.name, &costs);
             ended.map(|answer| answer.map(accept))
-        });
+        };
+        // What the guest logs names the request too.
+        let ended = adapter.host.threads.spawn(guest.in_current_span());
         let ended = ended.await.unwrap_or_else(|panic| Err(Lost::Host(panic.to_string())));
         if let Err(lost) = &ended {
             let (adapter, location) = (adapter.manifest.id.as_str(), self.link.location.as_str());

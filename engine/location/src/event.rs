@@ -165,6 +165,9 @@ pub enum Event {
         key: String,
         /// The write fails unless it is in the EHR by then.
         deadline: Timestamp,
+        /// The id of the request that caused it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<String>,
     },
     /// An operator wants a write that failed tried again: the same key, as a write of its own.
     WriteRetried {
@@ -183,6 +186,9 @@ pub enum Event {
         deadline: Timestamp,
         /// It was tried before: to be looked up before it is sent.
         look_first: bool,
+        /// The id of the request that caused it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<String>,
     },
     /// An operator gave a write up.
     WriteDropped {

@@ -105,11 +105,13 @@ impl State {
                 self.hours.remove(hour);
             }
 
-            Event::WriteQueued { write, work, ordering_key, key, deadline } => {
-                self.queue.push(*write, queued(at, *work, *ordering_key, key, *deadline));
+            Event::WriteQueued { write, work, ordering_key, key, deadline, origin } => {
+                let queued = queued(at, *work, *ordering_key, key, *deadline);
+                self.queue.push(*write, Write { origin: origin.clone(), ..queued });
             }
-            Event::WriteRetried { write, of: _, work, ordering_key, key, deadline, look_first } => {
-                let mut retried = Write { unknown: *look_first, ..queued(at, *work, *ordering_key, key, *deadline) };
+            Event::WriteRetried { write, of: _, work, ordering_key, key, deadline, look_first, origin } => {
+                let queued = queued(at, *work, *ordering_key, key, *deadline);
+                let mut retried = Write { unknown: *look_first, origin: origin.clone(), ..queued };
                 if *look_first {
                     // It may be there as it was sent, and what became of it since may have been told to nobody.
                     let booked = work.appointment().and_then(|id| self.appointments.get(&id));
@@ -488,5 +490,6 @@ fn queued(at: Timestamp, work: WriteIntent, ordering_key: OrderingKey, key: &str
         sent_hour: None,
         superseded: false,
         reason: None,
+        origin: None,
     }
 }

@@ -58,14 +58,19 @@ impl PendingCommit {
 }
 
 impl Processor {
-    /// Decides, and gathers all that is to be committed with it. Changes nothing.
-    pub fn prepare<R: Request>(&self, cx: Cx, request: &R) -> Result<(PendingCommit, R::Reply), Reject> {
-        let mut prepared = self.attempt(cx, request, None, Room::beside_others())?;
+    /// Decides, and gathers all that is to be committed with it. Changes nothing. `origin` is the request it is done for.
+    pub fn prepare<R: Request>(
+        &self,
+        cx: Cx,
+        origin: Option<&str>,
+        request: &R,
+    ) -> Result<(PendingCommit, R::Reply), Reject> {
+        let mut prepared = self.attempt(cx, origin, request, None, Room::beside_others())?;
         if prepared.0.left_out > 0 && request.records() > 0 {
-            prepared = self.part_of_page(cx, request, prepared)?;
+            prepared = self.part_of_page(cx, origin, request, prepared)?;
         }
         if prepared.0.left_out > 0 {
-            prepared = self.attempt(cx, request, None, Room::alone())?;
+            prepared = self.attempt(cx, origin, request, None, Room::alone())?;
         }
         if prepared.0.left_out > 0 {
             let (location, messages) = (self.setup.id, prepared.0.left_out);
@@ -79,6 +84,7 @@ impl Processor {
     fn part_of_page<R: Request>(
         &self,
         cx: Cx,
+        origin: Option<&str>,
         request: &R,
         whole: (PendingCommit, R::Reply),
     ) -> Result<(PendingCommit, R::Reply), Reject> {
@@ -87,7 +93,7 @@ impl Processor {
         let mut guess = request.records() * told / (told + whole.0.left_out);
         while too_many - fits > 1 {
             let most = guess.clamp(fits + 1, too_many - 1);
-            let part = self.attempt(cx, request, Some(most), Room::beside_others())?;
+            let part = self.attempt(cx, origin, request, Some(most), Room::beside_others())?;
             match part.0.left_out {
                 0 if part.0.enqueued.deliveries() > 0 => return Ok(part),
                 0 => fits = most,
@@ -101,6 +107,7 @@ impl Processor {
     fn attempt<R: Request>(
         &self,
         cx: Cx,
+        origin: Option<&str>,
         request: &R,
         part: Option<usize>,
         room: Room,
@@ -111,13 +118,14 @@ impl Processor {
             None => request.prepare(self, cx, &mut unit)?,
             Some(most) => request.prepare_part(self, cx, &mut unit, most)?,
         };
-        Ok((self.pending(cx, decision, unit, request.wakes(), room)?, reply))
+        Ok((self.pending(cx, origin, decision, unit, request.wakes(), room)?, reply))
     }
 
     /// The decision with all that is to be committed with it.
     fn pending(
         &self,
         cx: Cx,
+        origin: Option<&str>,
         decision: Decision,
         mut unit: UnitOfWork<'_>,
         woken: bool,
@@ -125,6 +133,7 @@ impl Processor {
     ) -> Result<PendingCommit, Reject> {
         let Decision { mut events, mut calls, .. } = decision;
         self.find_twins(cx, &mut events, &mut unit)?;
+        events.iter_mut().for_each(|event| caused_by(event, origin));
         let (started, sent) = self.machine.ahead(cx, &events);
         events.extend(started);
         calls.extend(sent);
@@ -138,7 +147,7 @@ impl Processor {
                 .map_err(|_| Reject::Damaged("a journal record that cannot be written"))?;
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
             self.mark(&mut batch);
-            (enqueued, left_out) = notify::told(self, cx, &events, &unit, &mut batch, room)?;
+            (enqueued, left_out) = notify::told(self, cx, origin, &events, &unit, &mut batch, room)?;
             unit.into_batch(&mut batch);
         }
         Ok(PendingCommit { batch, at: cx.now, events, calls, enqueued, left_out, recorded })
@@ -233,5 +242,12 @@ impl Processor {
             };
         }
         Ok(batch)
+    }
+}
+
+/// What waits for its turn names the request that caused it when that has long been answered.
+fn caused_by(event: &mut Event, by: Option<&str>) {
+    if let Event::WriteQueued { origin, .. } | Event::WriteRetried { origin, .. } = event {
+        *origin = by.map(str::to_owned);
     }
 }

@@ -148,13 +148,14 @@ impl Sender {
 
 fn report(delivery: &Delivery) {
     let (id, endpoint, event) = (delivery.id, delivery.endpoint_id, delivery.event_name.as_str());
+    let request = delivery.origin.as_deref();
     let code = delivery.delivery_errors.last().map_or("", |error| error.code.as_str());
     match delivery.state {
-        State::Delivered { status, .. } => tracing::debug!(%id, %endpoint, event, status, "webhook delivered"),
-        State::Pending { .. } => tracing::info!(%id, %endpoint, event, code, "webhook attempt failed"),
-        State::Failed { .. } => tracing::warn!(%id, %endpoint, event, code, "webhook delivery failed"),
+        State::Delivered { status, .. } => tracing::debug!(%id, %endpoint, event, request, status, "webhook delivered"),
+        State::Pending { .. } => tracing::info!(%id, %endpoint, event, request, code, "webhook attempt failed"),
+        State::Failed { .. } => tracing::warn!(%id, %endpoint, event, request, code, "webhook delivery failed"),
         State::Stopped { .. } => {
-            tracing::info!(%id, %endpoint, event, "webhook delivery stopped: no longer active or allowed")
+            tracing::info!(%id, %endpoint, event, request, "webhook delivery stopped: no longer active or allowed")
         }
     }
 }

@@ -44,6 +44,9 @@ pub struct Delivery {
     /// The record it is about. Of two messages about one record the second is not under way together with the first.
     #[serde(default)]
     pub record: String,
+    /// The id of the request it comes from, for whoever reads logs: receivers are not told what another client wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
     /// Made so far.
     #[serde(default)]
     pub attempts: u32,
@@ -276,6 +279,7 @@ mod tests {
                 event_name: TEST_EVENT.to_owned(),
                 event_time: Timestamp(0),
                 record: String::new(),
+                origin: None,
                 attempts: 0,
                 attempted_at: None,
                 delivery_errors: Vec::new(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use location::time::Timestamp;
 use query::idempotency::IdempotencyKey;
+use runtime::origin;
 use serde_json::json;
 use store::{Batch, CommitError, Direction, Store, StoreError};
 use uuid::Uuid;
@@ -102,6 +103,7 @@ impl DeliveryLog {
                 event_name: TEST_EVENT.to_owned(),
                 event_time: now,
                 record: String::new(),
+                origin: origin::current().map(|origin| origin.to_string()),
                 attempts: 0,
                 attempted_at: None,
                 delivery_errors: Vec::new(),

@@ -37,6 +37,8 @@ pub struct CommittedEvent<'a> {
     pub time: Timestamp,
     /// The changed record under its resource's name.
     pub data: &'a Map<String, Value>,
+    /// The request it comes from.
+    pub origin: Option<&'a str>,
 }
 
 /// What a batch holds for endpoints. To be handed to `Outbox::committed` once it is durable.
@@ -144,6 +146,7 @@ impl Outbox {
                     event_name: event.name.to_string(),
                     event_time: event.time,
                     record: record.clone(),
+                    origin: event.origin.map(str::to_owned),
                     attempts: 0,
                     attempted_at: None,
                     delivery_errors: Vec::new(),
@@ -236,7 +239,8 @@ mod tests {
         ] {
             let (name, data) = (EventName::change(event).unwrap(), data.as_object().unwrap());
             let (institution, time) = (InstitutionId(1), Timestamp(0));
-            let told = CommittedEvent { institution, subdomain: "smile", location: None, name, time, data };
+            let told =
+                CommittedEvent { institution, subdomain: "smile", location: None, name, time, data, origin: None };
             assert_eq!(record(&told), expected);
         }
     }

@@ -169,7 +169,7 @@ async fn fill_journal(dir: &Path, place: Placement, count: usize) -> Result<usiz
             }),
             _ => Command::Release { hold },
         };
-        let (mut turn, ()) = shell.prepare(clock::cx(), &command)?;
+        let (mut turn, ()) = shell.prepare(clock::cx(), None, &command)?;
         if turn.is_free() {
             return Err("a hold was refused".into());
         }

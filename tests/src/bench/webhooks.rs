@@ -185,7 +185,8 @@ async fn happened(store: &dyn Store, outbox: &Outbox, event: usize) -> Outcome {
     let data = data(event);
     let mut batch = Batch::new();
     let (institution, time) = (fixtures::INSTITUTION, clock::now());
-    let told = CommittedEvent { institution, subdomain: "practice", location: None, name, time, data: &data };
+    let told =
+        CommittedEvent { institution, subdomain: "practice", location: None, name, time, data: &data, origin: None };
     let mut enqueued = Enqueued::default();
     for to in outbox.recipients(institution, name) {
         let new_id = || uuid::Uuid::from_bytes(clock::random());

@@ -167,7 +167,7 @@ impl Sim {
         for _ in 0..TRIES {
             let cx = self.cx();
             let Some(host) = self.process.hosts.get_mut(&id) else { return Heard::Nothing };
-            let (mut turn, reply) = match host.processor.prepare(cx, request) {
+            let (mut turn, reply) = match host.processor.prepare(cx, None, request) {
                 Ok(turn) => turn,
                 Err(Reject::NeedIds(sequence)) => {
                     let deps = self.process.deps.clone();
@@ -264,7 +264,7 @@ impl Sim {
                 Ok(processor) => processor,
                 Err(error) => panic!("location {id} could not be loaded by another process: {error}"),
             };
-            let (mut turn, reply) = match processor.prepare(cx, request) {
+            let (mut turn, reply) = match processor.prepare(cx, None, request) {
                 Ok(turn) => turn,
                 Err(Reject::NeedIds(sequence)) => match at_once(deps.pool.fill(&deps.ids, sequence)) {
                     Ok(()) => continue,

@@ -321,6 +321,6 @@ impl Location {
         // The random part keeps keys apart should a store ever be restored to an older state and count again.
         let key = format!("ps-{}-{}-{:016x}", self.settings.location, write, mix(cx.random, write.0));
         let deadline = deadline.unwrap_or(cx.now.plus(self.settings.write.deadline));
-        events.push(Event::WriteQueued { write, work, ordering_key, key, deadline });
+        events.push(Event::WriteQueued { write, work, ordering_key, key, deadline, origin: None });
     }
 }

@@ -68,6 +68,7 @@ impl Location {
             key: key.clone(),
             deadline,
             look_first: sent,
+            origin: None,
         });
         Decision::of(Reply::Retried { write }, events)
     }

@@ -54,6 +54,9 @@ pub struct Write {
     pub superseded: bool,
     /// Why it waits, in words for operators.
     pub reason: Option<String>,
+    /// The id of the request that caused it, for whoever reads logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
 }
 
 /// Whether a write waits or is being called.

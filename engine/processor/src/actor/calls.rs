@@ -13,10 +13,11 @@ use location::{
     time::{Millis, Timestamp},
 };
 use records::ehr::{Description, Fault, Page};
-use runtime::{clock, metrics::Metrics};
+use runtime::{clock, metrics::Metrics, origin::Origin};
 use tokio::task::JoinHandle;
+use tracing::Instrument;
 
-use super::{Asked, LocationActor, Own, tell};
+use super::{Asked, LocationActor, Own, span, tell};
 use crate::{disk_share, ingest::IngestPage, push_payload, turn::PendingCommit};
 
 /// What a call is given less than the machine waits for it, so that its own answer comes first.
@@ -82,6 +83,13 @@ impl LocationActor {
             // Under way since the commit began.
             Call::Pull { .. } => {}
             Call::Write { write, attempt, kind, work, key, placement, until } => {
+                let origin = processor.machine.state.queue.get(write).and_then(|write| write.origin.as_deref());
+                let origin = origin.map(Origin::from);
+                let what = match kind {
+                    CallKind::Push => "push",
+                    CallKind::Find => "find",
+                };
+                let span = span::call(self.id, what, write, attempt, origin.as_deref());
                 let prepared = processor.outgoing(work, &key, placement);
                 let deadline = call_time(processor.settings(), until);
                 let composed = match (prepared, kind) {
@@ -100,29 +108,28 @@ impl LocationActor {
                     Ok(outgoing) => outgoing,
                     Err(failure) => {
                         let command = not_made(write, attempt, kind, failure);
-                        return tell(ctx, Own::Do(Asked::own(command)));
+                        return tell(ctx, Own::Do(Asked::own_for(command, origin)));
                     }
                 };
                 match kind {
                     CallKind::Push => {
-                        let pushed = async move { ehr.push(key, outgoing, deadline).await };
+                        let pushed = async move { ehr.push(key, outgoing, deadline).await }.instrument(span.clone());
                         ctx.spawn(pushed.into_actor(self).map(move |receipt, act, ctx| {
                             act.charge(ctx);
-                            let outcome =
-                                receipt.map(push_payload::written).map_err(|fault| act.fault(&metrics, "push", fault));
+                            let outcome = receipt.map(push_payload::written);
+                            let outcome = span.in_scope(|| act.outcome(&metrics, what, outcome));
                             let command = Command::Pushed { write, attempt, outcome };
-                            tell(ctx, Own::Do(Asked::own(command)));
+                            tell(ctx, Own::Do(Asked::own_for(command, origin)));
                         }));
                     }
                     CallKind::Find => {
-                        let found = async move { ehr.find(key, outgoing, deadline).await };
+                        let found = async move { ehr.find(key, outgoing, deadline).await }.instrument(span.clone());
                         ctx.spawn(found.into_actor(self).map(move |receipt, act, ctx| {
                             act.charge(ctx);
-                            let outcome = receipt
-                                .map(|found| found.map(push_payload::written))
-                                .map_err(|fault| act.fault(&metrics, "find", fault));
+                            let outcome = receipt.map(|found| found.map(push_payload::written));
+                            let outcome = span.in_scope(|| act.outcome(&metrics, what, outcome));
                             let command = Command::Found { write, attempt, outcome };
-                            tell(ctx, Own::Do(Asked::own(command)));
+                            tell(ctx, Own::Do(Asked::own_for(command, origin)));
                         }));
                     }
                 }
@@ -136,6 +143,13 @@ impl LocationActor {
         if requests > 0 {
             tell(ctx, Own::Do(Asked::own(Command::RequestsSent { requests })));
         }
+    }
+
+    fn outcome<T>(&self, metrics: &Metrics, what: &'static str, answer: Result<T, Fault>) -> Result<T, Failure> {
+        if answer.is_ok() {
+            tracing::debug!("the EHR call has ended");
+        }
+        answer.map_err(|fault| self.fault(metrics, what, fault))
     }
 
     fn fault(&self, metrics: &Metrics, what: &str, fault: Fault) -> Failure {

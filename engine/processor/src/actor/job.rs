@@ -1,6 +1,7 @@
 //! A request with whoever waits for its reply: all the actor needs to know of it.
 
 use location::command::Cx;
+use runtime::origin::Origin;
 use tokio::sync::oneshot;
 
 use crate::{
@@ -15,6 +16,8 @@ pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 pub trait Job: Send {
     /// Prepares the commit and keeps the reply until that is done.
     fn prepare(&mut self, processor: &Processor, cx: Cx) -> Result<PendingCommit, Reject>;
+    /// The request it is done for.
+    fn origin(&self) -> Option<&str>;
     /// Tells whoever waits.
     fn finish(&mut self, outcome: Result<(), EngineError>);
     /// What it writes counts as reading the EHR.
@@ -30,24 +33,34 @@ pub struct Asked<R: Request> {
     reply: Option<R::Reply>,
     /// None: nobody waits. A caller that went away misses the reply only.
     to: Option<Reply<R::Reply>>,
+    origin: Option<Origin>,
 }
 
 impl<R: Request> Asked<R> {
-    pub fn by(request: R, to: Reply<R::Reply>) -> Box<dyn Job> {
-        Box::new(Asked { request, reply: None, to: Some(to) })
+    pub fn by(request: R, to: Reply<R::Reply>, origin: Option<Origin>) -> Box<dyn Job> {
+        Box::new(Asked { request, reply: None, to: Some(to), origin })
     }
 
     /// The location's own.
     pub fn own(request: R) -> Box<dyn Job> {
-        Box::new(Asked { request, reply: None, to: None })
+        Asked::own_for(request, None)
+    }
+
+    /// The location's own, which goes on with what a request began.
+    pub(super) fn own_for(request: R, origin: Option<Origin>) -> Box<dyn Job> {
+        Box::new(Asked { request, reply: None, to: None, origin })
     }
 }
 
 impl<R: Request> Job for Asked<R> {
     fn prepare(&mut self, processor: &Processor, cx: Cx) -> Result<PendingCommit, Reject> {
-        let (commit, reply) = processor.prepare(cx, &self.request)?;
+        let (commit, reply) = processor.prepare(cx, self.origin.as_deref(), &self.request)?;
         self.reply = Some(reply);
         Ok(commit)
+    }
+
+    fn origin(&self) -> Option<&str> {
+        self.origin.as_deref()
     }
 
     fn finish(&mut self, outcome: Result<(), EngineError>) {

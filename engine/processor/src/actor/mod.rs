@@ -2,10 +2,12 @@
 
 mod calls;
 mod job;
+mod span;
 #[cfg(test)]
 mod tests;
 
 pub use job::{Asked, Job, Reply};
+use span::InSpan;
 
 use std::{
     sync::{
@@ -36,6 +38,7 @@ use runtime::{
 };
 use store::{CommitError, journal};
 use tokio::sync::oneshot;
+use tracing::Span;
 
 use crate::{
     disk_share::{self, DiskShare},
@@ -248,6 +251,18 @@ impl LocationActor {
         })
     }
 
+    /// Each line that is logged in the turn names the request it is done for.
+    fn turn_in_log(&mut self, job: Box<dyn Job>) -> Turn {
+        let (span, origin) = (span::turn(self.id, job.origin()), job.origin().is_some());
+        let turn = span.in_scope(|| self.turn(job)).map(move |done, _, _| {
+            if origin {
+                tracing::debug!(refused = done.as_ref().err().map(tracing::field::display), "the turn has ended");
+            }
+            done
+        });
+        Box::pin(InSpan::new(turn, span))
+    }
+
     fn turn(&mut self, job: Box<dyn Job>) -> Turn {
         self.loaded_first(|act| act.turn_by_the_clock(job))
     }
@@ -298,8 +313,9 @@ impl LocationActor {
             };
         }
         let Some(processor) = self.processor.take() else { return self.refuse(job, self.why_unreadable()) };
+        let span = Span::current();
         let preparing = self.aside(processor, move |processor| {
-            let prepared = job.prepare(processor, clock::cx());
+            let prepared = span.in_scope(|| job.prepare(processor, clock::cx()));
             (job, prepared)
         });
         Box::pin(preparing.then(move |(job, prepared), act, _| act.prepared(job, prepared, tries)))
@@ -598,7 +614,8 @@ impl Handler<Ask> for LocationActor {
                     self.describe(ctx);
                 }
                 let began = Instant::now();
-                Box::pin(self.turn(job).map(move |_, act, _| act.metrics.turns.note(began.elapsed())))
+                let turn = self.turn_in_log(job);
+                Box::pin(turn.map(move |_, act, _| act.metrics.turns.note(began.elapsed())))
             }
             Ask::FreeSlots { query, reply } => self.loaded_first(|act| act.find_slots(query, reply)),
             Ask::SyncState { reply } => self.loaded_first(|act| {
@@ -624,7 +641,7 @@ impl Handler<Own> for LocationActor {
 
     fn handle(&mut self, own: Own, ctx: &mut Self::Context) -> Self::Result {
         AtomicResponse::new(match own {
-            Own::Do(job) => Box::pin(self.turn(job).map(|done, act, ctx| match done {
+            Own::Do(job) => Box::pin(self.turn_in_log(job).map(|done, act, ctx| match done {
                 // What the machine refuses of its own is over.
                 Ok(()) | Err(EngineError::Refused(_) | EngineError::Unmet(_)) => {}
                 Err(error) => {

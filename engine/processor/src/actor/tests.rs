@@ -153,7 +153,7 @@ async fn a_commit_of_a_node_that_has_lost_the_location_is_refused_however_late_i
         deps.lives_here = Some(Arc::new(move |_| lives_here.load(Ordering::SeqCst)));
         actor(Arc::new(deps))
     };
-    let writes = |reply| Ask::Do { job: Asked::by(Command::TakenOver, reply), begun: Arc::default() };
+    let writes = |reply| Ask::Do { job: Asked::by(Command::TakenOver, reply, None), begun: Arc::default() };
     let records = || {
         store.scan_keys(KeyRange::new(keys::journal(1, 0), keys::journal(2, 0)), Direction::Forward, 99).unwrap().len()
     };

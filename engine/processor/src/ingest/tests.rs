@@ -83,7 +83,7 @@ impl World {
         loop {
             self.now = self.now.plus(1);
             let processor = self.processors.get_mut(&location).unwrap();
-            let (mut turn, _) = match processor.prepare(Cx { now: self.now, random: 77 }, request) {
+            let (mut turn, _) = match processor.prepare(Cx { now: self.now, random: 77 }, None, request) {
                 Ok(turn) => turn,
                 Err(Reject::NeedIds(resource)) => {
                     self.deps.pool.fill(&self.deps.ids, resource).await.unwrap();

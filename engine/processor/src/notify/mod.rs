@@ -48,6 +48,7 @@ const MOST_BYTES_ALONE: usize = 48 << 20;
 pub(crate) fn told(
     processor: &Processor,
     cx: Cx,
+    origin: Option<&str>,
     events: &[Happened],
     unit: &UnitOfWork<'_>,
     batch: &mut Batch,
@@ -57,7 +58,7 @@ pub(crate) fn told(
     if !processor.deps.outbox.has_subscribers(processor.institution.id) {
         return Ok((enqueued, 0));
     }
-    let mut publisher = Publisher { processor, cx, unit, batch, room, enqueued };
+    let mut publisher = Publisher { processor, cx, origin, unit, batch, room, enqueued };
     publisher.sync_status(events)?;
     for event in events {
         publisher.outcome(event)?;
@@ -95,6 +96,7 @@ impl Room {
 pub(super) struct Publisher<'t, 'd> {
     pub(super) processor: &'t Processor,
     pub(super) cx: Cx,
+    origin: Option<&'t str>,
     unit: &'t UnitOfWork<'d>,
     pub(super) batch: &'t mut Batch,
     room: Room,
@@ -177,7 +179,8 @@ impl<'t, 'd> Publisher<'t, 'd> {
                     continue;
                 }
                 let (institution, subdomain) = (institution.id, institution.subdomain.as_str());
-                let event = CommittedEvent { institution, subdomain, location, name, time, data: &data };
+                let origin = self.origin;
+                let event = CommittedEvent { institution, subdomain, location, name, time, data: &data, origin };
                 let new_id = || uuid::Builder::from_random_bytes(clock::random()).into_uuid();
                 deps.outbox.enqueue(subscriptions, self.batch, &event, new_id, &mut self.enqueued);
             }

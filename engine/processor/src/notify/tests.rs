@@ -273,7 +273,7 @@ impl World {
         loop {
             self.now = self.now.plus(1);
             let processor = self.processors.get_mut(&location).unwrap();
-            let (mut turn, reply) = match processor.prepare(Cx { now: self.now, random: 77 }, request) {
+            let (mut turn, reply) = match processor.prepare(Cx { now: self.now, random: 77 }, None, request) {
                 Ok(turn) => turn,
                 Err(Reject::NeedIds(resource)) => {
                     self.deps.pool.fill(&self.deps.ids, resource).await.unwrap();
@@ -953,7 +953,7 @@ async fn what_is_not_committed_is_not_told_and_what_is_decided_twice_once() {
     let (_, calls) = world.turn(MAIN, &request).await;
     let refused = calls.into_iter().map(|call| world.answer(MAIN, call)).next().unwrap();
     let cx = Cx { now: world.now, random: 1 };
-    let [mut once, mut again] = [(), ()].map(|()| world.processors[&MAIN].prepare(cx, &refused).unwrap().0);
+    let [mut once, mut again] = [(), ()].map(|()| world.processors[&MAIN].prepare(cx, None, &refused).unwrap().0);
     assert_eq!(world.news().len(), 0, "nothing before the commit");
     world.store.commit_now(std::mem::take(&mut once.batch)).unwrap();
     assert!(world.store.commit_now(std::mem::take(&mut again.batch)).is_err(), "somebody was faster");

@@ -174,7 +174,7 @@ impl World {
         let data = json!({"appointment": {"id": id, "note": "Zahnärztin 🦷"}});
         let data: &Map<_, _> = data.as_object().unwrap();
         let (time, mut enqueued) = (self.clock.now(), self.outbox.begin(institution, batch).unwrap());
-        let event = CommittedEvent { institution, subdomain: "smile", location: None, name, time, data };
+        let event = CommittedEvent { institution, subdomain: "smile", location: None, name, time, data, origin: None };
         for to in self.outbox.recipients(institution, name) {
             self.outbox.enqueue(&to.subscriptions, batch, &event, Uuid::new_v4, &mut enqueued);
         }

@@ -1,0 +1,83 @@
+//! A request is followed by its id: from its answer to the location, the EHR, and the receivers of webhooks, long after it was answered.
+
+use std::{
+    io,
+    sync::{Arc, Mutex, atomic::Ordering},
+    time::Duration,
+};
+
+use engine::webhooks::catalogue::Event;
+use serde_json::json;
+use tracing_subscriber::EnvFilter;
+
+use crate::{support::*, webhook_events::listen};
+
+const ID: &str = "follow-me-7";
+
+/// The lines of this process that name the request. What is on other threads writes here too.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+impl io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let line = String::from_utf8_lossy(bytes);
+        if line.contains(ID) {
+            self.0.lock().unwrap().push(line.into_owned());
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Lines {
+    fn start() -> Lines {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let filter = EnvFilter::new("off,access=info,processor=debug,webhooks=debug");
+        let log =
+            tracing_subscriber::fmt().with_ansi(false).with_env_filter(filter).with_writer(move || writer.clone());
+        log.init();
+        lines
+    }
+
+    /// Waits for a line with all these parts.
+    async fn has(&self, parts: &[&str]) {
+        let named = format!("request=\"{ID}\"");
+        for _ in 0..2_000 {
+            let found = |line: &String| line.contains(&named) && parts.iter().all(|part| line.contains(part));
+            if self.0.lock().unwrap().iter().any(found) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("no line has {parts:?}: {:#?}", self.0.lock().unwrap());
+    }
+}
+
+#[actix_web::test]
+async fn a_booking_is_followed_to_the_ehr_and_to_who_hears_of_it() {
+    let lines = Lines::start();
+    let world = world_that_sends().await;
+    world.books.open.store(true, Ordering::SeqCst);
+    let receiver = listen(&world, [Event::AppointmentCreated, Event::AppointmentInsertion], "v3.0.0").await;
+    let token = &world.offers(MAIN, 1).await[0]["slot_token"];
+    let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
+    let body = json!({"slot_token": token, "idempotency_key": "k", "patient": patient});
+    world.post("/intent/booking/book?subdomain=acme", body).with("X-Request-Id", ID).ok().await;
+    receiver.wait_for("appointment_insertion.complete", &json!({})).await;
+
+    lines.has(&["access", "/intent/booking/book", "status=200"]).await;
+    lines.has(&["turn{location=1", "the turn has ended"]).await;
+    // The patient and the appointment; their answers come to turns of the location's own.
+    for write in ["write=0 ", "write=1 "] {
+        lines.has(&["ehr_call{location=1 call=\"push\"", write, "the EHR call has ended"]).await;
+    }
+    lines.has(&["event=\"appointment_created\"", "webhook delivered"]).await;
+    lines.has(&["event=\"appointment_insertion.complete\"", "webhook delivered"]).await;
+    for line in lines.0.lock().unwrap().iter() {
+        assert!(!line.contains("Mia") && !line.contains("Meier") && !line.contains("9999"), "{line}");
+    }
+}
