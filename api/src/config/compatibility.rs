@@ -32,7 +32,7 @@ pub(super) fn read(s: &Section<'_, '_>, rules: &mut Compatibility) {
     rules.version_headers = s
         .about(
             "Further headers that name the version; those named first count first, `Svc-Api-Version` before \
-        all. Off: a version in a header that nobody reads should be noticed.",
+             all. Off: a version in a header that nobody reads should be noticed.",
         )
         .texts_as("version_headers", header)
         .unwrap_or_default();
@@ -50,13 +50,13 @@ pub(super) fn read(s: &Section<'_, '_>, rules: &mut Compatibility) {
     rules.default_version = s
         .about(
             "The version of calls that name none; unset, they are refused. Off: a client without a version \
-        would change its behaviour with this line.",
+             would change its behaviour with this line.",
         )
         .parsed("default_version", version)
         .map(|placed| placed.value);
     s.about(
         "An API key is accepted where a bearer token is due, with `Bearer` or without. Off: a key does \
-        not expire, and is sent with every call.",
+         not expire, and is sent with every call.",
     )
     .flag("raw_keys", &mut rules.raw_keys);
     if let Some(agents) = s

@@ -19,7 +19,7 @@ pub(super) fn read(root: &Section<'_, '_>) -> Database {
     database.url = s
         .about(
             "The address of the database. Its user must own the tables. Of several hosts the one that takes \
-        writes is used.",
+             writes is used.",
         )
         .credential("url", address)
         .map(|url| url.value);
@@ -31,7 +31,7 @@ pub(super) fn read(root: &Section<'_, '_>) -> Database {
     );
     s.about(
         "For a read, and for each step of a commit; then calls are answered with 503 and the connection \
-            is made again.",
+         is made again.",
     )
     .std_duration("statement_timeout", SECOND..=5 * MINUTE, &mut database.statement_timeout);
     let ca = s.about("A file with the authorities to trust, PEM; by default those of this machine.").text("ca_file");

@@ -58,13 +58,13 @@ fn engine(s: &Section<'_, '_>, rules: &mut EngineRules) {
     let engine = s
         .about(
             "The engine of the store. It stays with the one it was made with: `practice-sync store copy` \
-            moves it.",
+             moves it.",
         )
         .choice("store_engine", STORE_ENGINES, &mut rules.store_engine);
     database::check(engine.as_ref(), rules, s);
     s.about(
         "Finished write requests, and decisions in the journal behind a location's snapshot, are deleted \
-        at this age. Unfinished writes stay.",
+         at this age. Unfinished writes stay.",
     )
     .knob("history_days", 1..=3_650, &mut rules.history_days);
     for (name, meaning, least, bytes) in [
@@ -90,12 +90,12 @@ fn engine(s: &Section<'_, '_>, rules: &mut EngineRules) {
     }
     s.about(
         "A start on sled makes the store's files anew when they are this many times as large as what is \
-        live in them. 0 switches it off.",
+         live in them. 0 switches it off.",
     )
     .knob("store_compact_ratio", 0..=1_000, &mut rules.store_compact_ratio);
     s.about(
         "Compares every record with what was written before anything is served (1 to 2 s per million \
-        records), instead of beside it.",
+         records), instead of beside it.",
     )
     .flag("store_verify", &mut rules.store_verify);
     s.about("Allows webhooks to this machine over plain http. For development only.")
@@ -115,7 +115,7 @@ fn guests(s: &Section<'_, '_>, guests: &mut GuestRules) {
     );
     s.about(
         "Of them, those to one EHR's address. The last eighth is for data sources that have none under \
-        way there.",
+         way there.",
     )
     .knob("calls_per_host", 1..=1_000, &mut guests.host.calls_per_host);
     s.about("How long a call waits for a place; then it is put off, which is no fault of the EHR.").std_duration(
@@ -132,7 +132,7 @@ fn guests(s: &Section<'_, '_>, guests: &mut GuestRules) {
     guests.host.signers = s
         .about(
             "Public keys, as `practice-sync adapter new-key` shows them. With any, only components that one \
-        of them has signed are used.",
+             of them has signed are used.",
         )
         .texts_as("signers", signer)
         .unwrap_or_default();

@@ -72,7 +72,7 @@ fn whole(
     root.about("The file of the keys, below.").setting("keys_file", not_empty, &mut keys_file);
     root.about(
         "Log level, or pairs of a target and its level, such as `info,processor=debug`. `RUST_LOG` wins. \
-        Lines of adapters have the target `adapter::ID`.",
+         Lines of adapters have the target `adapter::ID`.",
     )
     .setting("log", logging::checked, &mut log);
     root.about("How a line of the log looks; `json`: one object a line.").choice(
@@ -83,8 +83,8 @@ fn whole(
     let secret = root
         .about(
             "64 hexadecimal digits that sign tokens, cursors and slot tokens. By default made at the first \
-        start and kept in `data_dir/token.secret`. Processes that serve the same clients need the same \
-        one.",
+             start and kept in `data_dir/token.secret`. Processes that serve the same clients need the same \
+             one.",
         )
         .credential("token_secret", |text| node::secret(&text))
         .map(|placed| placed.value);
@@ -93,20 +93,13 @@ fn whole(
     let (node_rules, node) = node::read(root, &setup.engine, secret.as_ref()).unzip();
     setup.engine.node = node_rules;
     let knobs = Knobs::default().with(&root.settings("defaults"));
-    if let Some(at) = root.at_of("keys") {
-        let problem = format!(
-            "API keys have a file of their own: move each [[keys]] to {}, or name another file as `keys_file`",
-            root.base().join(&keys_file).display()
-        );
-        root.problems.add(at, problem);
-    }
     let mut seen = Seen::default();
     match institutions {
         None => {
             for section in root
                 .about(
                     "Tenants. In a folder each has a file of its own: `[institution]` with these keys, `[[sources]]` \
-                and `[[locations]]`.",
+                     and `[[locations]]`.",
                 )
                 .tables("institutions")
             {

@@ -24,7 +24,7 @@ pub(super) fn read(root: &Section<'_, '_>) -> HttpRules {
         &root
             .about(
                 "What is accepted so that clients that were written for another system need not change. A \
-        deviation is accepted for all clients, so it hides the mistakes of the others.",
+                 deviation is accepted for all clients, so it hides the mistakes of the others.",
             )
             .settings("compatibility"),
         &mut http.compatibility,
@@ -33,7 +33,7 @@ pub(super) fn read(root: &Section<'_, '_>) -> HttpRules {
         &root
             .about(
                 "Each limit is a bucket of that many calls that refills all the time: in the first minute nearly \
-        twice as many pass.",
+                 twice as many pass.",
             )
             .settings("rate_limits"),
         &mut http,
@@ -89,7 +89,7 @@ fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
     s.about("Bytes of a request's body.").knob("max_body", 1_024..=64 * 1024 * 1024, &mut http.max_body);
     s.about(
         "Memory for pages of lists, kept at most five seconds while nothing of the institution changes. \
-            0 keeps none.",
+         0 keeps none.",
     )
     .knob("list_cache_bytes", 0..=16 * 1024 * 1024 * 1024, &mut http.list_cache_bytes);
     s.about("Lifetime of a bearer token of production.").duration(
@@ -113,7 +113,7 @@ fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
         .unwrap_or_default();
     s.about(
         "Calls of one address with keys or tokens that are not accepted; more are answered with 429. 0 \
-        switches the limit off.",
+         switches the limit off.",
     )
     .knob("refused_per_minute", 0..=1_000_000, &mut http.refused_per_minute);
 }

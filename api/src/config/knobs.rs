@@ -24,7 +24,7 @@ impl Knobs {
             &section
                 .about(
                     "Bookings. The settings of a location are inherited: `[defaults.X]`, then the institution's, \
-            then the location's own; each level changes only the keys it names.",
+                     then the location's own; each level changes only the keys it names.",
                 )
                 .settings("booking"),
             &mut self.booking,
@@ -35,7 +35,7 @@ impl Knobs {
             &section
                 .about(
                     "A bucket of requests that the EHR takes from a location. A call is not split: it is sent at \
-            once, and the next one waits.",
+                     once, and the next one waits.",
                 )
                 .settings("quota"),
             &mut self.quota,
@@ -61,7 +61,7 @@ fn booking(s: &Section<'_, '_>, rules: &mut BookingRules) {
     let words = [("fail", ConflictRule::Fail), ("move_operatory", ConflictRule::MoveOperatory)];
     s.about(
         "What becomes of a booking not yet written whose slot staff took in the EHR: it fails, or moves \
-        to another operatory of the provider.",
+         to another operatory of the provider.",
     )
     .choice("on_conflict", &words, &mut rules.on_conflict);
 }
@@ -86,7 +86,7 @@ fn write(s: &Section<'_, '_>, rules: &mut WriteRules) {
     );
     s.about(
         "Between an unknown outcome and the look-up. Longer than the EHR goes on with an abandoned \
-        request, or it is written twice.",
+         request, or it is written twice.",
     )
     .duration("settle", 0..=HOUR, &mut rules.settle);
     s.about("How often a write is sent again after a look-up that found nothing; then it fails.").knob(

@@ -20,7 +20,7 @@ pub(super) fn read(
     let s = root
         .about(
             "One of several processes that serve from the same database, with `store_engine = \"postgres\"` \
-        and `token_secret`.",
+             and `token_secret`.",
         )
         .table("node")?;
     let name = s.required(

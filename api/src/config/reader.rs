@@ -37,12 +37,17 @@ pub(super) struct Placed<T> {
     pub at: usize,
 }
 
-/// Keys of earlier releases: the section as messages name it, the old key, the new one.
-const RENAMED: &[(&str, &str, &str)] = &[
-    ("the file", "limits", "rate_limits"),
-    ("[http]", "kept_pages", "list_cache_bytes"),
-    ("[http]", "user_agent_rule", "compatibility.user_agent_rule"),
-    ("[http]", "refused_user_agents", "compatibility.refused_user_agents"),
+/// Keys of earlier releases: the section as messages name it, the key, and what has become of it.
+const EARLIER: &[(&str, &str, &str)] = &[
+    ("the file", "limits", "is now called `rate_limits`"),
+    (
+        "the file",
+        "keys",
+        "has a file of its own now: move each [[keys]] to keys.toml beside this file, or to what `keys_file` names",
+    ),
+    ("[http]", "kept_pages", "is now called `list_cache_bytes`"),
+    ("[http]", "user_agent_rule", "is now called `compatibility.user_agent_rule`"),
+    ("[http]", "refused_user_agents", "is now called `compatibility.refused_user_agents`"),
 ];
 
 /// One table of the file. Dropping it reports the keys no one asked for.
@@ -69,9 +74,9 @@ impl Drop for Section<'_, '_> {
         for key in self.table.keys().filter(|key| !asked.contains(key.get_ref().as_ref())) {
             let known = asked.iter().cloned().collect::<Vec<_>>().join(", ");
             let key_name = key.get_ref();
-            let renamed = RENAMED.iter().find(|(section, old, _)| *section == self.name && old == key_name);
-            let problem = match renamed {
-                Some((_, _, new)) => format!("`{key_name}` in {} is now called `{new}`", self.name),
+            let earlier = EARLIER.iter().find(|(section, old, _)| *section == self.name && old == key_name);
+            let problem = match earlier {
+                Some((_, _, became)) => format!("`{key_name}` in {} {became}", self.name),
                 None => format!("unknown key `{key_name}` in {}; known are: {known}", self.name),
             };
             self.problems.add(key.span().start, problem);

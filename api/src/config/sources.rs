@@ -25,7 +25,7 @@ pub(super) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: boo
         "base_url",
         s.about(
             "The EHR: an http or https URL. `sandbox:` is the simulated EHR, refused in production and with \
-                `[node]`.",
+             `[node]`.",
         )
         .parsed("base_url", base_url),
     );

@@ -17,6 +17,18 @@ pub(super) enum Subject {
     Location(i64),
 }
 
+impl Subject {
+    /// The table of its keys.
+    fn table(&self) -> &'static str {
+        match self {
+            Subject::Server => "",
+            Subject::Institution(_) => "institutions.",
+            Subject::Source(_) => "institutions.sources.",
+            Subject::Location(_) => "institutions.locations.",
+        }
+    }
+}
+
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -65,14 +77,13 @@ pub struct Changes {
 
 /// Keys, and tables with all their keys, that only a start reads.
 pub(super) const AT_START: &[&str] = &[
+    "adapters",
     "audit",
+    "backup",
     "data_dir",
-    "engine.actor_threads",
-    "engine.adapter_cache",
-    "engine.store_cache_mib",
-    "engine.store_compact_ratio",
-    "engine.store_engine",
-    "engine.store_verify",
+    "defaults",
+    "engine",
+    "guests",
     "http.header_timeout",
     "http.keep_alive",
     "http.listen",
@@ -82,18 +93,23 @@ pub(super) const AT_START: &[&str] = &[
     "http.tls_certificate",
     "http.tls_key",
     "http.workers",
+    "institutions",
     "keys_file",
     "log_format",
     "node",
     "operators",
     "postgres",
     "token_secret",
+    "webhooks",
 ];
+
+/// But for these.
+const WHILE_RUNNING: &[&str] = &["institutions.locations.status"];
 
 /// Whether only a start reads it.
 pub(super) fn at_start(key: &str) -> bool {
     let of = |name: &&str| key.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    AT_START.iter().any(|name| of(&name))
+    AT_START.iter().any(|name| of(&name)) && !WHILE_RUNNING.contains(&key)
 }
 
 impl Values {
@@ -107,12 +123,8 @@ impl Values {
         let subjects: BTreeSet<&Subject> = self.0.keys().chain(to.0.keys()).collect();
         for subject in subjects {
             match (self.0.get(subject), to.0.get(subject)) {
-                (None, Some(new)) if *subject != Subject::Server => {
-                    changes.lines.push(format!("+ {subject}{}", named(new)));
-                }
-                (Some(old), None) if *subject != Subject::Server => {
-                    changes.lines.push(format!("- {subject}{}", named(old)));
-                }
+                (None, Some(new)) if *subject != Subject::Server => changes.whole('+', subject, new),
+                (Some(old), None) if *subject != Subject::Server => changes.whole('-', subject, old),
                 (old, new) => keys(subject, old, new, &mut changes),
             }
         }
@@ -120,8 +132,15 @@ impl Values {
     }
 }
 
-fn named(values: &BTreeMap<String, Value>) -> String {
-    values.get("name").map_or_else(String::new, |name| format!(" ({name:?})"))
+impl Changes {
+    /// One that is new or gone.
+    fn whole(&mut self, sign: char, subject: &Subject, values: &BTreeMap<String, Value>) {
+        let name = values.get("name").map_or_else(String::new, |name| format!(" ({name:?})"));
+        self.lines.push(format!("{sign} {subject}{name}"));
+        if at_start(subject.table().trim_end_matches('.')) {
+            self.at_start.push(subject.to_string());
+        }
+    }
 }
 
 fn keys(
@@ -147,8 +166,8 @@ fn keys(
             format!("{} -> {}", show(before), show(now))
         };
         changes.lines.push(format!("~ {subject}{space}{key} {change}"));
-        if *subject == Subject::Server && at_start(key) {
-            changes.at_start.push(key.clone());
+        if at_start(&format!("{}{key}", subject.table())) {
+            changes.at_start.push(format!("{subject}{space}{key}"));
         }
     }
 }

@@ -15,7 +15,7 @@ use std::{
 };
 
 use actix_web::{rt::task::spawn_blocking, web::Data};
-use engine::setup::Setup;
+use engine::setup::{LocationSetup, LocationStatus, Setup};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
@@ -61,7 +61,7 @@ impl Reload {
     }
 
     /// From now on until the server ends.
-    pub(crate) fn start(self, api: Data<Api>) {
+    pub fn start(self, api: Data<Api>) {
         let (ask, asked) = mpsc::channel(ASKED);
         // One task reads the configuration, and the first one does.
         if api.reloads.set(ask).is_ok() {
@@ -96,7 +96,7 @@ impl Reload {
         service_manager::reloading();
         api.certificates().refresh(api.engine.now());
         let dry_run = asked.as_ref().is_some_and(|asked| asked.dry_run);
-        let reloaded = if dry_run { self.compare().await.1 } else { self.reload(api).await };
+        let reloaded = if dry_run { self.compare(api).await.1 } else { self.reload(api).await };
         service_manager::ready();
         if let Some(asked) = asked {
             // Whoever asked may have gone away.
@@ -117,7 +117,7 @@ impl Reload {
     }
 
     /// The configuration as it is in its files, and what tells it from the one in force.
-    async fn compare(&self) -> (Option<Config>, Reloaded) {
+    async fn compare(&self, api: &Api) -> (Option<Config>, Reloaded) {
         let path = self.path.clone();
         let loaded = spawn_blocking(move || Config::load(&path)).await;
         let loaded = loaded.unwrap_or_else(|error| {
@@ -127,6 +127,7 @@ impl Reload {
         match loaded {
             Ok(config) => {
                 let mut changes = self.config.values.changes(&config.values);
+                changes.at_start.extend(unopened(api.engine.setup(), &config.setup));
                 changes.lines.extend(access_changes(&self.config, &config.keys, &config.operators));
                 let reloaded =
                     Reloaded { changes: changes.lines, needs_restart: changes.at_start, ..Reloaded::default() };
@@ -143,7 +144,7 @@ impl Reload {
     pub async fn reload(&mut self, api: &Data<Api>) -> Reloaded {
         // Before they are read: what changes meanwhile is seen at the next look.
         let (all, keys) = stamps(&self.path, &self.config.keys_file);
-        let (config, mut reloaded) = self.compare().await;
+        let (config, mut reloaded) = self.compare(api).await;
         self.watched.is_read(all);
         let possible = config.filter(|_| reloaded.needs_restart.is_empty());
         match possible {
@@ -188,7 +189,7 @@ impl Reload {
     /// What of the keys cannot be read gives nobody anything. Institutions and locations are those in force.
     async fn take_keys(&mut self, api: &Data<Api>) {
         let file = self.config.keys_file.clone();
-        let setup: Arc<Setup> = Arc::new(self.config.setup.clone());
+        let setup = self.config.setup.clone();
         let loaded = spawn_blocking(move || (Stamps::of([file.clone()]), Access::load(&file, &setup))).await;
         let Ok((stamps, loaded)) = loaded else { return };
         self.watched_keys.is_read(stamps);
@@ -211,6 +212,14 @@ impl Reload {
             }
         }
     }
+}
+
+/// Locations that were not open at the start, and are to be: the engine does not read them.
+fn unopened(started: &Setup, wanted: &Setup) -> Vec<String> {
+    let is_open = |location: &&Arc<LocationSetup>| location.status == LocationStatus::Active;
+    let closed = |id| started.locations.get(id).is_some_and(|location| !is_open(&location));
+    let open = wanted.locations.values().filter(is_open).filter(|location| closed(&location.id));
+    open.map(|location| format!("location {} status", location.id)).collect()
 }
 
 /// Of all files of a configuration, and of its keys.

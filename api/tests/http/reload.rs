@@ -162,8 +162,8 @@ async fn settings_of_the_edge_change_while_the_server_runs() {
     );
     let now = limits(&served).await;
     assert_eq!(
-        [&now["calls_per_minute"], &now["max_body_bytes"], &now["token_lifetime_seconds"]],
-        [500, 2048, 7200].map(serde_json::Value::from).each_ref()
+        ["calls_per_minute", "max_body_bytes", "token_lifetime_seconds"].map(|name| now[name].as_u64()),
+        [Some(500), Some(2048), Some(7200)]
     );
     let reply = served.world.get("/locations").with("Origin", "https://app.example").reply().await;
     assert_eq!(reply.header("Access-Control-Allow-Origin"), Some("https://app.example"));
@@ -185,6 +185,76 @@ async fn a_change_that_needs_a_restart_is_named_and_nothing_is_applied() {
     // The file as it was is in force already.
     served.write("practice-sync.toml", SERVER);
     assert_eq!(served.reload().await, Reloaded { applied: true, ..Reloaded::default() });
+}
+
+#[actix_web::test]
+async fn a_location_closes_and_opens_again() {
+    let mut served = Served::start().await;
+    served.world.get(LIST).ok().await;
+    served.write("institutions/acme.toml", &ACME.replacen("zone", "status = \"closed\"\nzone", 1));
+    assert_eq!(served.reload().await.changes, ["~ location 1 status unset -> closed"]);
+    assert_eq!(served.world.get(LIST).fails(404).await, ["Location with id 1 not found"]);
+    served.world.get("/patients?subdomain=acme&location_id=2").ok().await;
+    served.write("institutions/acme.toml", ACME);
+    assert!(served.reload().await.applied);
+    served.world.get(LIST).ok().await;
+}
+
+#[actix_web::test]
+async fn an_operator_is_revoked_as_a_key_is() {
+    let mut served = Served::start().await;
+    let operator = |name: &str| {
+        let hash = hex::encode(hash(&format!("pso_{name}")));
+        format!("[[operators]]\nname = \"{name}\"\nsha256 = \"{hash}\"\nrole = \"viewer\"\n")
+    };
+    let asks = |served: &Served, name: &str| {
+        let token = format!("pso_{name}");
+        served.world.api.operators().presented(&token).is_some()
+    };
+    served.write("keys.toml", &(operator("ada") + &operator("ben")));
+    assert_eq!(served.reload().await.changes, ["- key key-acme", "- key key-main", "+ operator ada", "+ operator ben"]);
+    assert!(asks(&served, "ada") && asks(&served, "ben"));
+    served.write("practice-sync.toml", "this is not");
+    served.write("keys.toml", &operator("ben").replace("viewer", "vewer"));
+    served.refused().await;
+    assert!(!asks(&served, "ada") && !asks(&served, "ben"));
+}
+
+#[actix_web::test]
+async fn an_admin_has_the_configuration_read_and_its_files_are_watched() {
+    let served = Served::start().await;
+    let reload = |dry_run: bool| served.world.post("/configuration/reload", serde_json::json!({"dry_run": dry_run}));
+    reload(false).fails(422).await;
+    let api = served.world.api.clone();
+    api.replace_operators(operators());
+    served.reload.start(api.clone());
+    reload(true).operator(OPERATOR).fails(403).await;
+    let text = SERVER.replace("per_minute = 0", "per_minute = 500");
+    let keys = key(ACME_KEY, "") + &key(MAIN_KEY, "locations = [1]");
+    let admin =
+        format!("[[operators]]\nname = \"admin\"\nsha256 = \"{}\"\nrole = \"admin\"\n", hex::encode(hash(ADMIN)));
+    write(served.dir.path(), "keys.toml", &(keys.clone() + &admin));
+    write(served.dir.path(), "practice-sync.toml", &text);
+    let compared = reload(true).ok().await["data"].clone();
+    assert_eq!(compared["applied"], false);
+    assert_eq!(compared["changes"], serde_json::json!(["~ rate_limits.per_minute 0 -> 500", "+ operator admin"]));
+    assert_eq!(api.edge().rules.rate_limits.per_minute, 0);
+    assert_eq!(reload(false).ok().await["data"]["applied"], true);
+    assert_eq!(api.edge().rules.rate_limits.per_minute, 500);
+    write(served.dir.path(), "practice-sync.toml", "this is not");
+    let refused = reload(false).ok().await["data"].clone();
+    assert!(refused["problems"][0].as_str().unwrap().contains("practice-sync.toml:1: "), "{refused}");
+    // Nobody asks, and nothing is wrong any more.
+    write(served.dir.path(), "practice-sync.toml", SERVER);
+    write(served.dir.path(), "keys.toml", &keys);
+    for _ in 0..200 {
+        let revoked = api.operators().presented(ADMIN).is_none();
+        if revoked && api.edge().rules.rate_limits.per_minute == 0 {
+            return;
+        }
+        actix_web::rt::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the files were not read again");
 }
 
 #[actix_web::test]

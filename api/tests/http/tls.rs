@@ -266,7 +266,11 @@ fn a_certificate_has_a_key_and_both_count_from_the_folder_of_the_configuration()
         for table in ["[http]", "[operators]\nlisten = \"127.0.0.1:8081\""] {
             let problems = read(&format!("{table}\n{one} = \"x.pem\"")).err().unwrap();
             assert_eq!(problems.problems.len(), 1);
-            assert!(problems.problems[0].text.starts_with(&format!("`{one}` needs `{other}`")), "{}", problems.problems[0].text);
+            assert!(
+                problems.problems[0].text.starts_with(&format!("`{one}` needs `{other}`")),
+                "{}",
+                problems.problems[0].text
+            );
         }
     }
 }

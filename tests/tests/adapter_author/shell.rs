@@ -30,7 +30,7 @@ pub struct Shell {
     path: String,
     terminals: Vec<Child>,
     /// A port of the text, and the free one in its place.
-    ports: [(&'static str, String); 2],
+    ports: [(&'static str, String); 3],
 }
 
 impl Shell {
@@ -51,10 +51,12 @@ impl Shell {
             BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| send.send(line))
         });
         writeln!(input, "set -e; exec 2>&1")?;
-        // Both are held until both are known, or they might be the same.
-        let free = [TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?, TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?];
-        let [server, ehr] = free.map(|listener| listener.local_addr().map(|address| address.port().to_string()));
-        let ports = [("8080", server?), ("8090", ehr?)];
+        // All are held until all are known, or they might be the same.
+        let free = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+        let free = [free()?, free()?, free()?];
+        let [server, operators, ehr] =
+            free.map(|listener| listener.local_addr().map(|address| address.port().to_string()));
+        let ports = [("8080", server?), ("8081", operators?), ("8090", ehr?)];
         Ok(Shell { process, input, said, folder, desk, path, terminals: Vec::new(), ports })
     }
 
