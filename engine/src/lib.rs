@@ -20,6 +20,7 @@ mod database;
 mod directory;
 mod engine;
 mod fence;
+mod fleet;
 mod gate_news;
 mod handover;
 mod here;

@@ -15,6 +15,7 @@ use super::{
     conditional::Tags,
     directory::{Directory, StatusChange, Statuses},
     keys::{ApiKey, KeyRing, Keys},
+    operators::{OperatorRing, OperatorToken, Operators},
     page_cache::PageCache,
 };
 use crate::{
@@ -22,7 +23,7 @@ use crate::{
         metrics::RequestMetrics, proxies, rate_limit::RateLimits, rejected_callers::RejectedCallers, rules::HttpRules,
     },
     nodes::{admission::from_node, forward::Peers},
-    values::{cursor::Cursors, secret::Secret, slot_token::SlotTokens, token::Tokens},
+    values::{cursor::Cursors, secret::Secret, sessions::Sessions, slot_token::SlotTokens, token::Tokens},
 };
 
 pub struct Api {
@@ -31,6 +32,7 @@ pub struct Api {
     pub simulated: SimulatedEhrs,
     pub directory: Directory,
     pub tokens: Tokens,
+    pub(crate) sessions: Sessions,
     pub cursors: Cursors,
     pub slot_tokens: SlotTokens,
     pub tags: Tags,
@@ -48,6 +50,7 @@ pub struct Api {
     /// None: nobody asked for one, as in tests.
     pub(crate) audit: Option<Trail>,
     keys: KeyRing,
+    operators: OperatorRing,
 }
 
 impl Api {
@@ -55,6 +58,7 @@ impl Api {
         Api {
             directory: Directory::new(engine.setup()),
             tokens: Tokens::new(secret),
+            sessions: Sessions::new(secret),
             cursors: Cursors::new(secret),
             slot_tokens: SlotTokens::new(secret),
             tags: Tags::new(secret),
@@ -67,6 +71,7 @@ impl Api {
             peers: None,
             audit: None,
             keys: keys.into(),
+            operators: OperatorRing::default(),
             simulated: SimulatedEhrs::new(),
             engine,
             rules,
@@ -87,6 +92,15 @@ impl Api {
 
     pub fn keys(&self) -> Arc<Keys> {
         self.keys.keys()
+    }
+
+    pub fn operators(&self) -> Arc<Operators> {
+        self.operators.operators()
+    }
+
+    /// Takes effect on the next call.
+    pub fn replace_operators(&self, tokens: Vec<OperatorToken>) {
+        self.operators.replace(tokens);
     }
 
     /// Takes effect on the next call, also for tokens already handed out, and on what is sent to webhooks from now on.

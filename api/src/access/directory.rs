@@ -121,6 +121,11 @@ impl Locations {
         self.by_id.get(&id)
     }
 
+    /// In no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<LocationSetup>> {
+        self.by_id.values()
+    }
+
     /// In order of id.
     pub(crate) fn of_institution(&self, institution: InstitutionId) -> &[Arc<LocationSetup>] {
         self.by_institution.get(&institution).map_or(&[], Vec::as_slice)

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!  shown ◄── page_cache ◄─────────┐                                   ┌── tenancy ◄── arguments   whose records, and what is read
+//!  keys ◄── operators ◄───────────┤
 //!  keys, directory, conditional ◄─┴ api ◄── authentication ◄┐         ├── cached    answered before, by the page cache
 //!  input, idempotency ◄─────────────────────────────────────┴ call ◄──┼── respond   the envelope of success
 //!                                                                     └── audited   who was shown what, kept before the answer leaves
@@ -21,6 +22,7 @@ pub mod directory;
 pub(crate) mod idempotency;
 pub mod input;
 pub mod keys;
+pub mod operators;
 pub(crate) mod page_cache;
 pub mod respond;
 pub(crate) mod shown;

@@ -43,7 +43,7 @@ pub(crate) mod payment_plans;
 pub(crate) mod payments;
 pub(crate) mod providers;
 mod related;
-mod resource_names;
+pub(crate) mod resource_names;
 pub(crate) mod simulated_ehr;
 mod slot_weeks;
 pub(crate) mod sync;

@@ -15,6 +15,7 @@ use actix_web::{
 
 use crate::{
     access::api::Api,
+    console,
     http::context::OperatorsListener,
     nodes::{admission::InternalListener, forward::LOOK},
     openapi,
@@ -79,10 +80,19 @@ pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Ser
     Ok((server, address))
 }
 
-/// Where operators call: their endpoints, for few and on one thread.
+/// What operators find at their listener: their endpoints and the console.
+pub fn operators_app(
+    api: Data<Api>,
+) -> App<
+    impl ServiceFactory<ServiceRequest, Config = (), Response = ServiceResponse<BoxBody>, Error = Error, InitError = ()>,
+> {
+    app(api).app_data(OperatorsListener).configure(console::serve)
+}
+
+/// Where operators call: for few and on one thread.
 pub fn start_operators(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
     let rules = api.rules.clone();
-    let server = HttpServer::new(move || app(api.clone()).app_data(OperatorsListener))
+    let server = HttpServer::new(move || operators_app(api.clone()))
         .workers(1)
         .backlog(BACKLOG)
         .client_request_timeout(rules.header_timeout)

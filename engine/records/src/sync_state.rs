@@ -116,6 +116,8 @@ pub struct SyncState {
     pub gate: Option<GateStatus>,
     /// Why the next page was not asked for yet, though nothing failed.
     pub read_waits: Option<String>,
+    /// Requests that the EHR may be sent now, within the quota.
+    pub requests_left: u32,
     /// None without an EHR.
     pub adapter: Option<AdapterState>,
 }
@@ -216,6 +218,7 @@ impl SyncState {
             ehr_hosting: description.map(|description| description.hosting.clone()),
             gate: None,
             read_waits: pulls.put_off.clone(),
+            requests_left: state.quota.available(settings.quota, now),
             adapter: None,
         }
     }

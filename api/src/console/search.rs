@@ -1,0 +1,114 @@
+//! What the search box finds: locations by name or id; for who may see records, a booking by its reference and patients by their id.
+
+use actix_web::HttpResponse;
+use askama::Template;
+use engine::{
+    Place,
+    lists::{Filter, ListQuery, Order, PageRequest},
+    records::{Appointment, record::Record},
+    setup::Institution,
+};
+use location::ids::LocationId;
+
+use super::{
+    location_page::standing,
+    page::{Failure, Frame, query, see_other},
+    visit::{Visit, beside},
+    words::{Badge, clock},
+};
+use crate::{http::errors::ApiError, values::times};
+
+/// Appointments of a patient that are shown, the newest.
+const APPOINTMENTS: usize = 20;
+
+#[derive(Template)]
+#[template(path = "console/search.html")]
+struct SearchPage {
+    frame: Frame,
+    q: String,
+    booking: Option<Row>,
+    patients: Vec<Found>,
+}
+
+struct Found {
+    id: u32,
+    name: String,
+    institution: String,
+    appointments: Vec<Row>,
+}
+
+struct Row {
+    id: u64,
+    location: LocationId,
+    location_name: String,
+    day: String,
+    from: String,
+    badge: Badge,
+    writing: Option<String>,
+}
+
+pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
+    let q = visit.asked("q").unwrap_or_default().to_owned();
+    let page = match visit.sees_patients() {
+        true => {
+            let q = q.clone();
+            beside(&visit, move |visit| async move { read(&visit, q) }).await?
+        }
+        false => None,
+    };
+    match page {
+        Some(page) => visit.show("GET /console/search", &page).await,
+        // Everybody may look for a location.
+        None => Ok(see_other(&format!("/console?{}", query(&[("q", &q)])))),
+    }
+}
+
+/// None: it is no booking and no patient.
+fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
+    let engine = &visit.api.engine;
+    let booking = engine.booking(&q)?.map(|it| row(visit, &it)).transpose()?;
+    let mut patients = Vec::new();
+    if let Ok(id) = q.parse::<u32>() {
+        for institution in engine.setup().institutions.values() {
+            if engine.place(institution.id) == Place::Mine
+                && let Some(patient) = engine.patient(institution.id, id)?
+            {
+                visit.about_institution(institution);
+                visit.note("read", "patient", id.into());
+                let appointments = appointments(visit, institution, id)?;
+                patients.push(Found { id, name: patient.name(), institution: institution.name.clone(), appointments });
+            }
+        }
+    }
+    if booking.is_none() && patients.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(SearchPage { frame: visit.frame("", "Search"), q, booking, patients }))
+}
+
+fn appointments(visit: &Visit, institution: &Institution, patient: u32) -> Result<Vec<Row>, Failure> {
+    let locations = visit.api.directory.locations();
+    let owners: Vec<u32> = locations.of_institution(institution.id).iter().map(|it| it.id.0).collect();
+    let query = ListQuery::new(owners, Order::StartsAt).filtered([Filter::Patient(patient.into())]);
+    let newest = PageRequest { descending: true, ..PageRequest::whole(APPOINTMENTS) };
+    let found = visit.api.engine.list::<Record<Appointment>>(&query, &newest, |_| true)?;
+    found.rows.iter().map(|it| row(visit, it)).collect()
+}
+
+fn row(visit: &Visit, it: &Record<Appointment>) -> Result<Row, Failure> {
+    let id = LocationId(it.location_id.unwrap_or_default());
+    let locations = visit.api.directory.locations();
+    let location = locations.get(id).ok_or_else(|| ApiError::location_not_found(id))?;
+    visit.about(location);
+    visit.note("read", "appointment", it.id);
+    let start = it.placement.span.start;
+    Ok(Row {
+        id: it.id,
+        location: id,
+        location_name: location.name.clone(),
+        day: times::local(start, location.zone).0.to_string(),
+        from: clock(start, location.zone),
+        badge: standing(it, location.source.is_some()),
+        writing: it.write.as_ref().and_then(|write| write.reason.clone()),
+    })
+}
