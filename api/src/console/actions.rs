@@ -10,6 +10,7 @@ use engine::webhooks::model::EndpointId;
 use engine::workstations::CodeKind;
 use location::{
     ids::{LocationId, WriteId},
+    pause::Directions,
     pull::Resource,
 };
 use uuid::Uuid;
@@ -66,6 +67,8 @@ enum Action {
     /// None: the version of the configuration.
     RollOut(LocationId, Option<String>),
     RollBack(LocationId),
+    Pause(LocationId, Directions),
+    Resume(LocationId, Directions),
 }
 
 /// What became of it.
@@ -79,13 +82,15 @@ enum Outcome {
 }
 
 /// What a page says was done on it, by the word in its address: nobody makes it say something else.
-const DONE: [(&str, &str); 7] = [
+const DONE: [(&str, &str); 9] = [
     ("sync", "Reading begins, and waiting writes are tried."),
     ("accepted", "The deletions of the next full pass are accepted."),
     ("retried", "The write is queued again."),
     ("dropped", "The write was dropped."),
     ("revoked", "The workstation was revoked."),
     ("redelivered", "The message is sent again."),
+    ("paused", "It is paused until an operator resumes it."),
+    ("resumed", "It goes on."),
     ("back", "The last roll-out was taken back."),
 ];
 
@@ -103,6 +108,22 @@ fn field<'f>(fields: &'f Fields, name: &str) -> Result<&'f str, ApiError> {
 
 fn number<T: std::str::FromStr>(fields: &Fields, name: &str) -> Result<T, ApiError> {
     field(fields, name)?.parse().map_err(|_| ApiError::bad(format!("{name} is not one")))
+}
+
+const DIRECTIONS: [(&str, Directions); 3] = [
+    ("reading", Directions { reading: true, writing: false }),
+    ("writing", Directions { reading: false, writing: true }),
+    ("both", Directions { reading: true, writing: true }),
+];
+
+fn directions(fields: &Fields) -> Result<Directions, ApiError> {
+    let name = field(fields, "what")?;
+    let known = DIRECTIONS.iter().find(|(known, _)| *known == name).map(|(_, which)| *which);
+    known.ok_or_else(|| ApiError::bad("what must be reading, writing or both"))
+}
+
+fn what(which: Directions) -> &'static str {
+    DIRECTIONS.iter().find(|(_, known)| *known == which).map_or("both", |(name, _)| name)
 }
 
 impl Action {
@@ -128,6 +149,8 @@ impl Action {
                 Action::RollOut(location()?, (version != CONFIGURED).then_some(version))
             }
             "roll-back" => Action::RollBack(location()?),
+            "pause" => Action::Pause(location()?, directions(fields)?),
+            "resume" => Action::Resume(location()?, directions(fields)?),
             _ => return Err(ApiError::NotFound("The action".to_owned())),
         })
     }
@@ -143,6 +166,8 @@ impl Action {
             Action::Redeliver(..) => "redeliver",
             Action::RollOut(..) => "roll-out",
             Action::RollBack(_) => "roll-back",
+            Action::Pause(..) => "pause",
+            Action::Resume(..) => "resume",
         }
     }
 
@@ -155,6 +180,9 @@ impl Action {
             }
             Action::Retry(location, write) | Action::Drop(location, write) => {
                 vec![("write", public_id(location.0, write.0))]
+            }
+            Action::Pause(location, which) | Action::Resume(location, which) => {
+                vec![at(location), ("what", what(*which).to_owned())]
             }
             Action::Revoke(location, workstation) => vec![at(location), ("workstation", workstation.to_string())],
             Action::Redeliver(endpoint, delivery) => {
@@ -182,7 +210,9 @@ impl Action {
             | Action::Pair(location)
             | Action::Revoke(location, _)
             | Action::RollOut(location, _)
-            | Action::RollBack(location) => Some(*location),
+            | Action::RollBack(location)
+            | Action::Pause(location, _)
+            | Action::Resume(location, _) => Some(*location),
             Action::Redeliver(..) => None,
         }
     }
@@ -231,6 +261,13 @@ impl Action {
                  it from its next call on. If it fails, nothing changes.",
                 "Try and roll out",
             ),
+            Action::Pause(..) => (
+                "Pause",
+                "Nothing is read, or written, until an operator resumes it, restarts included. What is under way ends. Bookings are taken and wait; a \
+                 write that is not written by its deadline fails.",
+                "Pause",
+            ),
+            Action::Resume(..) => ("Resume", "Reading, or writing, goes on at once where it stood.", "Resume"),
             Action::RollBack(_) => (
                 "Roll back",
                 "The location runs the version from before the last roll-out, from its next call on.",
@@ -258,6 +295,10 @@ impl Action {
         };
         Ok(match self {
             Action::Sync(_) | Action::Pair(_) | Action::RollBack(_) => place,
+            Action::Pause(_, which) | Action::Resume(_, which) => match what(*which) {
+                "both" => format!("Reading and writing at {place}"),
+                one => format!("Only {one} at {place}"),
+            },
             Action::AcceptDeletions(_, resource) => {
                 format!("{} at {place}", resource_names::name(*resource).replace('_', " "))
             }
@@ -339,6 +380,16 @@ impl Action {
                 });
                 let lines = lines.chain(["The location runs it now.".to_owned()]).collect();
                 Outcome::Shown { code: None, lines }
+            }
+            Action::Pause(location, which) => {
+                engine.pause(*location, *which).await?;
+                at("pause", *location);
+                Outcome::Done("paused")
+            }
+            Action::Resume(location, which) => {
+                engine.resume(*location, *which).await?;
+                at("resume", *location);
+                Outcome::Done("resumed")
             }
             Action::RollBack(location) => {
                 engine.roll_back(*location).await.map_err(ApiError::from)?;

@@ -1,5 +1,7 @@
 //! What the search box finds: locations by name or id; for who may see records, a booking by its reference and patients by their id.
 
+use std::sync::Arc;
+
 use actix_web::HttpResponse;
 use askama::Template;
 use engine::{
@@ -8,7 +10,7 @@ use engine::{
     records::{Appointment, record::Record},
     setup::Institution,
 };
-use location::ids::LocationId;
+use location::ids::{InstitutionId, LocationId};
 
 use super::{
     location_page::standing,
@@ -27,7 +29,9 @@ struct SearchPage {
     frame: Frame,
     q: String,
     booking: Option<Row>,
-    patients: Vec<Found>,
+    patient: Option<Found>,
+    /// That have a patient of this id, where there are several.
+    institutions: Vec<Arc<Institution>>,
 }
 
 struct Found {
@@ -65,25 +69,48 @@ pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
 
 /// None: it is no booking and no patient.
 fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
+    let frame = visit.frame("", "Search");
+    if let Some(booking) = visit.api.engine.booking(&q)? {
+        if let Some(location) = visit.api.directory.locations().get(LocationId(booking.location())) {
+            visit.about(location);
+        }
+        let booking = Some(row(visit, &booking)?);
+        return Ok(Some(SearchPage { frame, q, booking, patient: None, institutions: Vec::new() }));
+    }
+    let Ok(id) = q.parse::<u32>() else { return Ok(None) };
+    let mut institutions = with_patient(visit, id)?;
+    let patient = match &institutions[..] {
+        [] => return Ok(None),
+        [institution] => patient(visit, institution, id)?,
+        // Which of them is meant? The names of the others are nobody's business.
+        _ => None,
+    };
+    if patient.is_some() {
+        institutions.clear();
+    }
+    Ok(Some(SearchPage { frame, q, booking: None, patient, institutions }))
+}
+
+/// The institutions that have a patient of this id; only the one that is asked for, where one is.
+fn with_patient(visit: &Visit, id: u32) -> Result<Vec<Arc<Institution>>, Failure> {
     let engine = &visit.api.engine;
-    let booking = engine.booking(&q)?.map(|it| row(visit, &it)).transpose()?;
-    let mut patients = Vec::new();
-    if let Ok(id) = q.parse::<u32>() {
-        for institution in engine.setup().institutions.values() {
-            if engine.place(institution.id) == Place::Mine
-                && let Some(patient) = engine.patient(institution.id, id)?
-            {
-                visit.about_institution(institution);
-                visit.note("read", "patient", id.into());
-                let appointments = appointments(visit, institution, id)?;
-                patients.push(Found { id, name: patient.name(), institution: institution.name.clone(), appointments });
-            }
+    let only = visit.asked("institution").and_then(|id| id.parse().ok()).map(InstitutionId);
+    let mut found = Vec::new();
+    for institution in engine.setup().institutions.values() {
+        let asked_for = only.is_none_or(|only| only == institution.id) && engine.place(institution.id) == Place::Mine;
+        if asked_for && engine.patient(institution.id, id)?.is_some() {
+            found.push(institution.clone());
         }
     }
-    if booking.is_none() && patients.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(SearchPage { frame: visit.frame("", "Search"), q, booking, patients }))
+    Ok(found)
+}
+
+fn patient(visit: &Visit, institution: &Institution, id: u32) -> Result<Option<Found>, Failure> {
+    let Some(patient) = visit.api.engine.patient(institution.id, id)? else { return Ok(None) };
+    visit.about_institution(institution);
+    visit.note("read", "patient", id.into());
+    let appointments = appointments(visit, institution, id)?;
+    Ok(Some(Found { id, name: patient.name(), institution: institution.name.clone(), appointments }))
 }
 
 fn appointments(visit: &Visit, institution: &Institution, patient: u32) -> Result<Vec<Row>, Failure> {
@@ -96,10 +123,9 @@ fn appointments(visit: &Visit, institution: &Institution, patient: u32) -> Resul
 }
 
 fn row(visit: &Visit, it: &Record<Appointment>) -> Result<Row, Failure> {
-    let id = LocationId(it.location_id.unwrap_or_default());
+    let id = LocationId(it.location());
     let locations = visit.api.directory.locations();
     let location = locations.get(id).ok_or_else(|| ApiError::location_not_found(id))?;
-    visit.about(location);
     visit.note("read", "appointment", it.id);
     let start = it.placement.span.start;
     Ok(Row {

@@ -37,7 +37,7 @@ pub(crate) struct WriteRequestView {
     /// Id of the location that the write belongs to.
     location_id: u32,
     /// `queued`: waits for its turn. `sending`: an attempt is under way. `parked`: nothing is sent for now, as a gate is closed, a circuit
-    /// breaker is open or credentials were refused. `done`, `failed`, `timed_out`: it has ended.
+    /// breaker is open, credentials were refused or an operator paused writing. `done`, `failed`, `timed_out`: it has ended.
     #[schemars(extend("enum" = ["queued", "sending", "parked", "done", "failed", "timed_out"]))]
     status: &'static str,
     /// The resource, as in the path of its list.

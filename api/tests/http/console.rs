@@ -355,7 +355,14 @@ async fn bookings_and_patients_are_found_by_who_may_see_them() {
     let operator = Browser::signed_in(&world, OPERATOR).await;
     let found = operator.page(&format!("/console/search?q={reference}")).await;
     assert!(found.contains("Place 1, ") && found.contains("on its way"), "{found}");
-    let by_id = operator.page(&format!("/console/search?q={PAT}")).await;
+    // Every institution has one of this id: nobody is shown before it is said whose is meant.
+    let which = operator.page(&format!("/console/search?q={PAT}")).await;
+    assert!(
+        which.contains("institution=1") && which.contains("institution=2") && !which.contains(" · ACME"),
+        "{which}"
+    );
+    assert!(!entries(&folder, "the operator").contains(&"read patient".to_owned()));
+    let by_id = operator.page(&format!("/console/search?q={PAT}&institution=1")).await;
     assert!(by_id.contains(&format!("patient {PAT} · ACME")), "{by_id}");
     assert!(entries(&folder, "the operator").contains(&"read patient".to_owned()));
     let viewer = Browser::signed_in(&world, VIEWER).await;
@@ -508,6 +515,7 @@ async fn what_comes_from_outside_is_escaped() {
     for path in PAGES.into_iter().map(str::to_owned).chain([
         format!("/console/locations/1?day={day}"),
         format!("/console/search?q={PAT}"),
+        format!("/console/search?q={PAT}&institution=1"),
         format!("/console?q={}", "%3Cscript%3Ealert(1)%3C/script%3E"),
         format!("/console/audit?kind=operator&name={}", "%3Cscript%3Ealert(1)%3C/script%3E%22"),
         "/console/actions/sync?location=1".to_owned(),

@@ -38,6 +38,9 @@ struct LocationPage {
     node: Option<String>,
     reading: Light,
     writing: Light,
+    /// By an operator.
+    reading_paused: bool,
+    writing_paused: bool,
     last_read: Option<When>,
     next_cycle: Option<When>,
     waits: Option<String>,
@@ -134,6 +137,8 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
         node: api.engine.nodes().map(|nodes| nodes.name),
         reading: Light::of(state.read_ok, state.read_at, state.read_reason.clone(), now),
         writing: Light::of(state.write_ok, state.write_at, state.write_reason.clone(), now),
+        reading_paused: state.paused.reading.is_some(),
+        writing_paused: state.paused.writing.is_some(),
         last_read: state.last_sync.map(|at| When::of(at, now)),
         next_cycle: state.next_cycle.map(|at| When::of(at, now)),
         waits: state.read_waits.clone(),
