@@ -90,12 +90,9 @@ impl<'w> Browser<'w> {
         if let Some(cookie) = &self.cookie {
             request = request.insert_header(("Cookie", format!("other=1; {cookie}")));
         }
-        let request = request.to_request();
-        let dumped = request.uri().to_string();
-        let answer = call_service(&app, request).await;
+        let answer = call_service(&app, request.to_request()).await;
         let (status, headers) = (answer.status(), answer.headers().clone());
         let text = String::from_utf8(read_body(answer).await.to_vec()).unwrap();
-        if let Ok(dir) = std::env::var("DUMP") { let name: String = std::thread::current().name().unwrap_or("").replace("console::", "") + &dumped.replace(|c: char| !c.is_ascii_alphanumeric(), "_"); let ext = if dumped.contains("style.css") { std::fs::write(format!("{dir}/style.css"), &text).unwrap(); "css" } else { "html" }; std::fs::write(format!("{dir}/{}.{ext}", name.chars().take(90).collect::<String>()), &text).unwrap(); }
         Seen { status, headers, text }
     }
 
