@@ -28,6 +28,7 @@ mod memory;
 pub mod nodes;
 pub mod openapi;
 mod records;
+pub mod reload;
 mod resources;
 pub mod routes;
 pub mod server;

@@ -42,6 +42,20 @@ pub(crate) fn start_as(directives: &str, format: LogFormat) -> Result<(), String
     Ok(())
 }
 
+/// Whether they are directives, for whoever reads them from a file.
+pub(crate) fn checked(directives: &str) -> Result<String, String> {
+    filter(directives).map(|_| directives.to_owned())
+}
+
+fn filter(directives: &str) -> Result<EnvFilter, String> {
+    let filter = EnvFilter::try_new(directives)
+        .map_err(|error| format!("must be a level, or pairs such as \"info,processor=debug\": {error}"))?;
+    if directives.contains("actix_http") {
+        return Ok(filter);
+    }
+    Ok(filter.add_directive(QUIET.parse::<Directive>().map_err(|error| format!("{QUIET}: {error}"))?))
+}
+
 #[derive(Clone, Copy, Default)]
 struct Looks {
     format: LogFormat,
@@ -52,10 +66,7 @@ fn subscriber<W>(directives: &str, writer: W, looks: Looks) -> Result<impl Subsc
 where
     W: for<'a> MakeWriter<'a> + Clone + Send + Sync + 'static,
 {
-    let mut filter = EnvFilter::try_new(directives).map_err(|error| format!("invalid `log`: {error}"))?;
-    if !directives.contains("actix_http") {
-        filter = filter.add_directive(QUIET.parse::<Directive>().map_err(|error| format!("{QUIET}: {error}"))?);
-    }
+    let filter = filter(directives).map_err(|error| format!("`log` {error}"))?;
     let log = lines(writer.clone(), looks).with_filter(filter.and(filter_fn(|about| !audited(about))));
     let trail = lines(writer, looks).with_filter(filter_fn(audited));
     Ok(Registry::default().with(log).with(trail))

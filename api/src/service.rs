@@ -1,9 +1,8 @@
-//! The running service: port, engine, server, in this order; and back. And what a reload of its configuration takes over.
+//! The running service: port, engine, server, in this order; and back.
 
 use std::{
     io,
     net::SocketAddr,
-    path::Path,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -19,10 +18,11 @@ use tokio::{
 };
 
 use crate::{
-    access::{api::Api, directory::StatusChange, keys::KeyRing},
+    access::{api::Api, keys::KeyRing},
     audit_trail,
     config::Config,
     nodes::{forward::Peers, rules::NodeListener},
+    reload::Reload,
     server, service_manager,
     values::secret::{self, Secret},
     views::published::RecordViews,
@@ -31,6 +31,8 @@ use crate::{
 /// A server that answers, and what is behind it.
 pub struct Running {
     pub address: SocketAddr,
+    /// Where operators call.
+    pub operators: SocketAddr,
     pub engine: Arc<Engine>,
     api: Data<Api>,
     server: JoinHandle<io::Result<()>>,
@@ -45,8 +47,10 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     let listening =
         |node: &NodeListener| server::listen(node.listen).map_err(|error| format!("{}: {error}", node.listen));
     let internal = config.node.as_ref().map(listening).transpose()?;
-    let listening = |address| server::listen(address).map_err(|error| format!("{address}: {error}"));
-    let operators = config.http.operators.map(listening).transpose()?;
+    let operators = config.http.operators;
+    let operators = server::listen(operators)
+        .map_err(|error| format!("{operators}: {error}; `listen` of [operators] names another address"))?;
+    let for_operators = operators.local_addr().map_err(|error| error.to_string())?;
     let peers = config.node.as_ref().map(|node| Peers::new(&node.secret)).transpose()?;
     let data_dir = &config.data_dir;
     std::fs::create_dir_all(data_dir).map_err(|error| format!("{}: {error}", data_dir.display()))?;
@@ -67,7 +71,8 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     let api = api.with_peers(peers).with_audit(trail);
     let api = Data::new(api);
     let internal = internal.map(|listener| server::start_internal(api.clone(), listener));
-    let operators = operators.map(|listener| server::start_operators(api.clone(), listener));
+    api.replace_operators(config.operators);
+    let operators = Some(server::start_operators(api.clone(), operators));
     let mut others = Vec::new();
     for server in [internal, operators].into_iter().flatten() {
         let server = server.map_err(|error| error.to_string())?;
@@ -78,17 +83,17 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
         actix_web::rt::spawn(tell_others(api.clone(), said));
     }
     let (server, address) = server::start(api.clone(), listener).map_err(|error| error.to_string())?;
-    tracing::info!(%address, "serving");
+    tracing::info!(%address, operators = %for_operators, "serving");
     // It runs from its first poll on: nobody should have to wait for `wait`.
     let handle = server.handle();
     let server = actix_web::rt::spawn(server);
-    Ok(Running { address, engine, api, server, handle, others })
+    Ok(Running { address, operators: for_operators, engine, api, server, handle, others })
 }
 
 impl Running {
-    /// Takes keys and statuses over from `file` whenever it is told to, see `take_over`.
-    pub(crate) fn reload_from(&self, file: &Path) {
-        actix_web::rt::spawn(reload(self.api.clone(), file.to_path_buf()));
+    /// Reads the configuration again whenever it is told to.
+    pub(crate) fn reload_from(&self, reload: Reload) {
+        actix_web::rt::spawn(reload.run(self.api.clone()));
     }
 
     /// Serves until a signal ends it, then lets the engine end in order; at once when it is asked a second time.
@@ -166,51 +171,4 @@ impl Signals {
             _ = interrupt.recv() => {}
         }
     }
-}
-
-/// SIGHUP reads the API keys and the status of locations again, so that a key can be revoked and a location closed without a restart.
-/// Everything else waits for the next start.
-async fn reload(api: Data<Api>, file: std::path::PathBuf) {
-    let Ok(mut hangups) = signal(SignalKind::hangup()) else {
-        tracing::warn!("SIGHUP is not available: changes of keys and locations need a restart");
-        return;
-    };
-    while hangups.recv().await.is_some() {
-        if api.leaving.load(Ordering::Relaxed) {
-            return;
-        }
-        service_manager::reloading();
-        take_over(&api, &file);
-        service_manager::ready();
-    }
-}
-
-/// What has nothing to do with keys and statuses holds neither of them up: a file that would not start the service still revokes a key.
-pub fn take_over(api: &Api, file: &Path) {
-    let (access, problems) = match Config::access(file) {
-        Ok(read) => read,
-        Err(error) => {
-            tracing::error!(%error, "the configuration cannot be read; API keys and locations are unchanged");
-            return;
-        }
-    };
-    let keys = access.keys.len();
-    api.replace_keys(access.keys);
-    for StatusChange { location, status, gone, taken } in api.apply_statuses(&access.statuses) {
-        let status = format!("{status:?}").to_lowercase();
-        match (taken, gone) {
-            // What its actor has begun, it ends; it is started as closed the next time, or not at all.
-            (true, true) => {
-                tracing::warn!(%location, "the location is no longer configured and is now closed")
-            }
-            (true, false) => {
-                tracing::info!(%location, status, "the status of the location was reloaded")
-            }
-            (false, _) => tracing::warn!(%location, status, "the location opens with the next start"),
-        }
-    }
-    for problem in &problems {
-        tracing::error!(%problem, "invalid configuration: the next start would fail, and the grants on this line are not applied");
-    }
-    tracing::info!(keys, "API keys and location statuses were reloaded; all other settings apply with the next start");
 }

@@ -94,6 +94,9 @@ name = "Main Street"
 zone = "America/New_York"
 source = 11
 foreign_id = "main-street"
+"""
+
+KEYS = """
 [[keys]]
 name = "failover"
 sha256 = "{hash}"
@@ -252,7 +255,9 @@ def main():
         config = folder / "practice-sync.toml"
         config.write_text(CONFIGURATION.format(
             dir=folder, api=API, hosts=",".join(f"127.0.0.1:{port}" for port in DATABASES), subdomain=SUBDOMAIN,
-            adapter=asked.adapter.resolve(), location=LOCATION, hash=hashlib.sha256(KEY.encode()).hexdigest()))
+            adapter=asked.adapter.resolve(), location=LOCATION))
+        (folder / "keys.toml").write_text(KEYS.format(
+            hash=hashlib.sha256(KEY.encode()).hexdigest(), subdomain=SUBDOMAIN))
         log = open(folder / "practice-sync.log", "w")
         product = subprocess.Popen([asked.program.resolve(), "serve", "--config", config], stderr=log)
         wait("the product", ready)

@@ -17,7 +17,7 @@ use tests::harness::{
     fixtures,
     http_client::Caller,
     poll::until,
-    process::{HASTY, Installation, LOCATIONS, OPERATOR_KEY, SUBDOMAIN},
+    process::{HASTY, Installation, LOCATIONS, OPERATOR_TOKEN, SUBDOMAIN},
 };
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
@@ -43,7 +43,7 @@ impl Operator<'_> {
     fn types(&self, arguments: &[&str]) -> (bool, String) {
         let mut command = Command::new(PROGRAM);
         command.arg("adapter").args(arguments).args(["--server", &format!("http://{}", self.at.address)]);
-        let output = command.env("PRACTICE_SYNC_KEY", OPERATOR_KEY).output().unwrap();
+        let output = command.env("PRACTICE_SYNC_TOKEN", OPERATOR_TOKEN).output().unwrap();
         let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
         (output.status.success(), said)
     }
@@ -61,7 +61,7 @@ impl Operator<'_> {
 
     /// The version a location runs.
     async fn version_at(&self, location: u32) -> String {
-        let mut caller = self.at.sign_in_operator().await.unwrap();
+        let mut caller = self.at.operator().await.unwrap();
         // After a start it is prepared first.
         until("an adapter that is ready", async || {
             let (status, told) = caller.get(&format!("/locations/{location}/sync")).await.unwrap();
@@ -73,7 +73,7 @@ impl Operator<'_> {
 
     /// By location for one of them, by adapter in the metrics. A write is one request or more, and a new patient is another.
     async fn sees_the_costs_of_a_booking(&self, location: u32) {
-        let mut caller = self.at.sign_in_operator().await.unwrap();
+        let mut caller = self.at.operator().await.unwrap();
         let (_, told) = caller.get(&format!("/locations/{location}/sync")).await.unwrap();
         let calls = told["data"]["adapter_calls"].as_array().unwrap();
         let push = calls.iter().find(|calls| calls["call"] == "push").unwrap();

@@ -20,13 +20,13 @@ use tests::harness::{
     fixtures,
     http_client::Caller,
     poll::until,
-    process::{self, HASTY, Installation, LOCATIONS, OPERATOR_KEY, SUBDOMAIN, booking, path},
+    process::{self, HASTY, Installation, LOCATIONS, OPERATOR_TOKEN, SUBDOMAIN, booking, path},
 };
 
 /// What a command of the product said, and whether it succeeded.
 fn command(arguments: &[&str]) -> (bool, String) {
     let program = env!("CARGO_BIN_EXE_practice-sync-under-test");
-    let ended = Command::new(program).args(arguments).env("PRACTICE_SYNC_KEY", OPERATOR_KEY).output().unwrap();
+    let ended = Command::new(program).args(arguments).env("PRACTICE_SYNC_TOKEN", OPERATOR_TOKEN).output().unwrap();
     (ended.status.success(), String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
 }
 

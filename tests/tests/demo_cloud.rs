@@ -30,7 +30,10 @@ struct Demo {
 impl Demo {
     fn start(dir: &Path, more: &[&str]) -> Demo {
         let mut command = Command::new(PROGRAM);
-        command.args(["demo", "--cloud", "--listen", "127.0.0.1:0", "--data"]).arg(dir).args(more);
+        command
+            .args(["demo", "--cloud", "--listen", "127.0.0.1:0", "--operators", "127.0.0.1:0", "--data"])
+            .arg(dir)
+            .args(more);
         let mut process = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
         Demo { process, lines }

@@ -130,9 +130,7 @@ async fn a_stop_takes_no_longer_than_it_may_whatever_receivers_do() {
 #[actix::test]
 async fn operators_have_a_listener_of_their_own() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let table = format!("[operators]\nlisten = \"{free}\"\n[rate_limits]");
-    let installation = installation(dir.path(), &ehr, &[("[rate_limits]", &table)]);
+    let installation = installation(dir.path(), &ehr, &[]);
     let _process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
@@ -140,19 +138,20 @@ async fn operators_have_a_listener_of_their_own() {
         let mut connection = Connection::open(address).await.unwrap();
         connection.send(&request("GET", path, &[], &[])).await.unwrap().status
     };
-    let clients = installation.address;
-    assert_eq!((open(clients, "/metrics").await, open(free, "/metrics").await), (404, 200));
+    let (clients, operators) = (installation.address, installation.operators);
+    assert_eq!((open(clients, "/metrics").await, open(operators, "/metrics").await), (404, 200));
     for everyones in ["/readyz", "/healthz", "/docs", "/openapi.json?for=operators"] {
-        assert_eq!((open(clients, everyones).await, open(free, everyones).await), (200, 200), "{everyones}");
+        assert_eq!((open(clients, everyones).await, open(operators, everyones).await), (200, 200), "{everyones}");
     }
-    let mut operator = Caller::sign_in(free, process::OPERATOR_KEY).await.unwrap();
-    let mut misplaced = Caller::sign_in(clients, process::OPERATOR_KEY).await.unwrap();
+    let mut operator = installation.operator().await.unwrap();
+    let mut misplaced = Caller::operator(clients, process::OPERATOR_TOKEN).await.unwrap();
     let sync = format!("/locations/{}/sync?subdomain={}", process::LOCATIONS[0].0, process::SUBDOMAIN);
     assert_eq!(operator.get(&sync).await.unwrap().0, 200);
     assert_eq!(misplaced.get(&sync).await.unwrap().0, 404);
-    command_line(&format!("http://{free}"));
+    command_line(&format!("http://{operators}"));
     let patients = process::path("/patients", process::LOCATIONS[0].0);
     assert_eq!(operator.get(&patients).await.unwrap().0, 404);
+    assert_eq!(misplaced.get(&patients).await.unwrap().0, 401);
     assert_eq!(caller.get(&patients).await.unwrap().0, 200);
 }
 
@@ -160,7 +159,7 @@ async fn operators_have_a_listener_of_their_own() {
 fn command_line(server: &str) {
     let run = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
-        command.args(arguments).args(["--server", server]).env("PRACTICE_SYNC_KEY", process::OPERATOR_KEY);
+        command.args(arguments).args(["--server", server]).env("PRACTICE_SYNC_TOKEN", process::OPERATOR_TOKEN);
         let ended = command.output().unwrap();
         (ended.status.code(), String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
     };

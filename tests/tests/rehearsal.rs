@@ -33,8 +33,7 @@ async fn sandbox(rules: &str) -> Sandbox {
     let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
     let installation = Installation::new(program, dir.path(), "sandbox:", rules).unwrap();
     let process = installation.start().await.unwrap();
-    let (mut client, operator) =
-        (installation.sign_in().await.unwrap(), installation.sign_in_operator().await.unwrap());
+    let (mut client, operator) = (installation.sign_in().await.unwrap(), installation.operator().await.unwrap());
     process::first_sync(&mut client).await.unwrap();
     Sandbox { installation, client, operator, _process: process, _dir: dir }
 }

@@ -18,7 +18,7 @@ use tests::harness::{
     external::Suite,
     fixtures,
     packages::{Project, run},
-    process::{self, API_KEY, Installation},
+    process::{self, API_KEY, Installation, OPERATOR_TOKEN},
 };
 use tokio::process::Command;
 
@@ -57,7 +57,13 @@ async fn every_operation_keeps_what_its_description_promises() {
     loop {
         let before = answered(&installation).await;
         let token = caller.authorization().trim_start_matches("Bearer ");
-        let rounds = DOCUMENTS.map(|document| round(&python, &installation, document, token, seed));
+        let rounds = DOCUMENTS.map(|document| {
+            let (address, token) = match document.contains("operators") {
+                true => (installation.operators, OPERATOR_TOKEN),
+                false => (installation.address, token),
+            };
+            round(&python, format!("http://{address}{document}"), token, seed)
+        });
         findings.extend(join_all(rounds).await.into_iter().flatten());
         let now = answered(&installation).await;
         eprintln!("schemathesis: {now} requests in {:?}", since.elapsed());
@@ -76,19 +82,13 @@ fn wanted() -> Option<u64> {
 }
 
 /// What it complains of.
-async fn round(
-    python: &Path,
-    installation: &Installation,
-    document: &str,
-    token: &str,
-    seed: Option<&str>,
-) -> Option<String> {
+async fn round(python: &Path, document: String, token: &str, seed: Option<&str>) -> Option<String> {
     let mut command = Command::new(python);
     let (config, hooks) = (root().join("tests/schemathesis.toml"), root().join("tests/schemathesis/hooks.py"));
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report.json");
     command.args(["-m", "schemathesis.cli", "--config-file"]).arg(config);
-    command.args(["run", &format!("http://{}{document}", installation.address), "--no-color"]);
+    command.args(["run", &document, "--no-color"]);
     command.args(["--max-examples", EXAMPLES, "--report", "json", "--report-json-path"]).arg(&report);
     if let Some(seed) = seed {
         command.args(["--seed", seed]);

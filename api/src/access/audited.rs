@@ -34,7 +34,7 @@ impl Caller {
         let actor = match call.endpoint.access {
             // Who has a pairing code is nobody yet.
             Allowed::Code => Actor::Workstation("not paired yet".to_owned()),
-            _ if call.endpoint.operator => Actor::Operator(name),
+            _ if call.key.role.is_some() => Actor::Operator(name),
             _ => Actor::Key(name),
         };
         let id = context.and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();

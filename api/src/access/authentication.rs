@@ -8,11 +8,13 @@ use engine::setup::Environment;
 use super::{
     api::Api,
     keys::{ApiKey, Grants},
+    operators::PREFIX,
 };
 use crate::{
     http::{endpoint::Endpoint, errors::ApiError},
     values::{
         reasons::Reason,
+        role::Role,
         token::{TokenFault, looks_like_a_token},
         versions::Version,
     },
@@ -28,6 +30,7 @@ pub(crate) fn nobody() -> ApiKey {
         locations: Some(Vec::new()),
         grants: Grants::default(),
         organisation: String::new(),
+        role: None,
     }
 }
 
@@ -47,6 +50,23 @@ pub(crate) fn api_key(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, Api
 fn bearer_of(text: &str) -> Option<&str> {
     let (scheme, token) = text.split_once(' ')?;
     scheme.eq_ignore_ascii_case("Bearer").then_some(token)
+}
+
+/// At the operators' listener: a token of theirs, and nothing else.
+pub(crate) fn operator(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
+    let no = |reason| ApiError::Token.because(reason);
+    let given = authorization(headers).map(str::trim).ok_or(no(Reason::OperatorTokenMissing))?;
+    let token = bearer_of(given).map(str::trim).ok_or(no(Reason::OperatorTokenMissing))?;
+    let operators = api.operators();
+    let operator = operators.presented(token).ok_or(no(Reason::OperatorTokenUnknown))?;
+    operator.used(api.engine.now());
+    Ok(Arc::new(operator.as_caller()))
+}
+
+/// Between nodes both travel; the prefix tells them apart.
+pub(crate) fn is_of_operator(headers: &HeaderMap) -> bool {
+    let token = authorization(headers).and_then(bearer_of);
+    token.is_some_and(|token| token.trim().starts_with(PREFIX))
 }
 
 pub(crate) fn bearer(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
@@ -79,12 +99,16 @@ fn not_a_token(given: &str) -> Reason {
     if one_word && !looks_like_a_token(bare) { Reason::ApiKeyInsteadOfToken } else { Reason::TokenMalformed }
 }
 
-/// The grant a call would need and the key lacks.
-pub(crate) fn lacking(endpoint: &Endpoint, version: Version, grants: Grants) -> Option<&'static str> {
-    let needed = [
-        ("beta", version == Version::V3_1_0 && !grants.beta),
-        ("financial", endpoint.financial && !grants.financial),
-        ("operator", endpoint.operator && !grants.operator),
-    ];
-    needed.into_iter().find(|(_, lacks)| *lacks).map(|(grant, _)| grant)
+/// What a call would need and its key lacks: a grant, or an operator's role.
+pub(crate) fn may(endpoint: &Endpoint, version: Version, key: &ApiKey) -> Result<(), ApiError> {
+    let Grants { financial, beta } = key.grants;
+    let needed = [("beta", version == Version::V3_1_0 && !beta), ("financial", endpoint.financial && !financial)];
+    if let Some((grant, _)) = needed.into_iter().find(|(_, lacks)| *lacks) {
+        return Err(ApiError::grant_missing(grant));
+    }
+    endpoint.role.map_or(Ok(()), |role| has_role(key, role))
+}
+
+pub(crate) fn has_role(key: &ApiKey, needed: Role) -> Result<(), ApiError> {
+    if key.role >= Some(needed) { Ok(()) } else { Err(ApiError::role_missing(needed.name())) }
 }

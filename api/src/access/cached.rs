@@ -53,7 +53,6 @@ impl Call {
     fn institution(&self) -> Option<InstitutionId> {
         let named = self.query_text("subdomain")?;
         let institution = self.api.directory.institution(named)?;
-        let own = self.key.institutions.contains(&institution.id) && institution.environment == self.key.environment;
-        own.then_some(institution.id)
+        self.key.reaches_institution(institution).then_some(institution.id)
     }
 }

@@ -13,7 +13,7 @@ use location::{time::Timestamp, zone::Date};
 
 use super::{
     api::Api,
-    authentication::{api_key, bearer, lacking, nobody},
+    authentication::{api_key, bearer, is_of_operator, may, nobody, operator},
     directory::Locations,
     idempotency,
     input::{EARLIEST, Input},
@@ -23,7 +23,7 @@ use super::{
 use crate::{
     http::{
         body::{self, BodyRules, Fields},
-        context::RequestContext,
+        context::{OperatorsListener, RequestContext},
         describe::Notes,
         endpoint::{Access, Endpoint},
         errors::ApiError,
@@ -31,7 +31,7 @@ use crate::{
         paging,
         query::Params,
     },
-    nodes::admission::from_node,
+    nodes::admission::{InternalListener, from_node},
     values::{
         cursor::Cursors,
         expected::Expected,
@@ -84,6 +84,12 @@ impl Deref for ApiRef {
     }
 }
 
+/// Whether operators call here: at a listener of their own, and from there through another node.
+fn for_operators(request: &HttpRequest) -> bool {
+    let handed_on = || request.app_data::<InternalListener>().is_some() && is_of_operator(request.headers());
+    request.app_data::<OperatorsListener>().is_some() || handed_on()
+}
+
 impl Call {
     /// Whoever calls, whatever for: the checks all routes have in common.
     pub async fn receive(
@@ -97,6 +103,9 @@ impl Call {
         let client = api.client(request);
         let key = match endpoint.access {
             Access::ApiKey => api_key(&api, request.headers()).map_err(|why| ("API key", why)),
+            Access::Token | Access::Anyone if for_operators(request) => {
+                operator(&api, request.headers()).map_err(|why| ("operator's token", why))
+            }
             Access::Token | Access::Anyone => bearer(&api, request.headers()).map_err(|why| ("bearer token", why)),
             Access::Code => Ok(Arc::new(nobody())),
         };
@@ -105,10 +114,8 @@ impl Call {
         if let Some(context) = request.extensions().get::<Rc<RequestContext>>() {
             let _ = context.key.set(key.name.clone());
         }
-        if let Some(grant) = lacking(endpoint, version, key.grants)
-            && endpoint.access == Access::Token
-        {
-            return Err(ApiError::grant_missing(grant));
+        if endpoint.access == Access::Token {
+            may(endpoint, version, &key)?;
         }
         let counted = from_node(request).is_some_and(|call| call.counted);
         // Codes that are guessed have a limit of their own.

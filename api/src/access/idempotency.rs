@@ -104,6 +104,7 @@ mod tests {
             locations: None,
             grants: Grants::default(),
             organisation: "o".into(),
+            role: None,
         }
     }
 

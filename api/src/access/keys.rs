@@ -5,11 +5,11 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use engine::setup::Environment;
+use engine::setup::{Environment, Institution};
 use location::ids::{InstitutionId, LocationId};
 use sha2::{Digest, Sha256};
 
-use crate::values::secret::random;
+use crate::values::{role::Role, secret::random};
 
 pub(crate) type KeyHash = [u8; 32];
 
@@ -24,6 +24,8 @@ pub struct ApiKey {
     pub grants: Grants,
     /// Who owns the webhook endpoints made with this key.
     pub organisation: String,
+    /// It stands for an operator, who reaches every institution; None: it is an API key.
+    pub role: Option<Role>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,8 +34,6 @@ pub struct Grants {
     pub financial: bool,
     /// Version v3.1.0.
     pub beta: bool,
-    /// What runs the service: read cycles, deletions that were stopped, writes that failed (our addition).
-    pub operator: bool,
 }
 
 impl ApiKey {
@@ -45,6 +45,11 @@ impl ApiKey {
     /// Names the key inside, where a number will do.
     pub(crate) fn short(&self) -> u64 {
         self.hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+
+    pub(crate) fn reaches_institution(&self, institution: &Institution) -> bool {
+        let granted = || self.environment == institution.environment && self.institutions.contains(&institution.id);
+        self.role.is_some() || granted()
     }
 
     pub(crate) fn reaches(&self, location: LocationId) -> bool {

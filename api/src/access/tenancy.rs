@@ -198,8 +198,8 @@ impl Call {
 
     /// All institutions of the key.
     pub(crate) fn tenants(&self) -> Vec<Tenant> {
-        let known = self.key.institutions.iter().filter_map(|id| self.api.engine.setup().institutions.get(id));
-        let own = known.filter(|institution| institution.environment == self.key.environment);
+        let all = self.api.engine.setup().institutions.values();
+        let own = all.filter(|institution| self.key.reaches_institution(institution));
         own.map(|institution| Tenant { institution: institution.clone() }).collect()
     }
 
@@ -213,7 +213,7 @@ impl Call {
     fn tenant_named(&self, subdomain: Option<String>) -> Result<Option<Tenant>, ApiError> {
         let Some(subdomain) = subdomain.filter(|_| self.notes.is_none()) else { return Ok(None) };
         let found = self.api.directory.institution(&subdomain);
-        let own = found.filter(|it| self.key.institutions.contains(&it.id) && it.environment == self.key.environment);
+        let own = found.filter(|it| self.key.reaches_institution(it));
         own.iter().for_each(|institution| self.shown.of(institution.id, None));
         let own = own.map(|institution| Some(Tenant { institution: institution.clone() }));
         own.ok_or(ApiError::Forbidden.because(Reason::SubdomainOutOfReach))

@@ -42,20 +42,13 @@ pub(super) fn run(server: &Server) -> ExitCode {
 }
 
 async fn make(server: &Server) -> Result<(), String> {
-    let mut session = Session::begin(server).await?;
+    let session = Session::begin(server)?;
     let begun = answer(session.post("/backups")).await?;
     let name = text(&begun["name"]).to_owned();
     let bar = bar();
     bar.set_message("backup");
     loop {
-        let now = match answer(session.get("/backups")).await {
-            // It takes longer than a token is valid.
-            Err(why) if why.starts_with("401") => {
-                session = Session::begin(server).await?;
-                continue;
-            }
-            now => now?,
-        };
+        let now = answer(session.get("/backups")).await?;
         let under_way = &now["under_way"];
         if under_way["name"] == name.as_str() {
             bar.set_position(under_way["values"].as_u64().unwrap_or(0));

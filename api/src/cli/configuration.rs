@@ -1,4 +1,4 @@
-//! `config check`, `config print-default`, `config new-key`
+//! `config check`, `config print-default`
 
 use std::{
     io::{self, Write},
@@ -14,30 +14,30 @@ use engine::{
 use location::ids::LocationId;
 
 use crate::{
-    access::keys,
     config::{self, Config, ConfigError},
     terminal::{fail, say},
 };
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Report every problem of a file, with its line.
-    Check { file: PathBuf },
+    /// Report every problem of a configuration, with its file and line.
+    Check {
+        /// A file, or a folder of files.
+        #[arg(value_name = "CONFIG")]
+        file: PathBuf,
+    },
     /// Print a complete configuration file with all defaults and comments.
     PrintDefault {
         /// A component: print what its adapter lets an operator set, too. Can be given several times.
         #[arg(long, value_name = "FILE")]
         adapter: Vec<PathBuf>,
     },
-    /// Create an API key. It is shown once.
-    NewKey,
 }
 
 pub(super) fn run(command: Command) -> ExitCode {
     match command {
         Command::Check { file } => check(&file),
         Command::PrintDefault { adapter } => print_default(&adapter),
-        Command::NewKey => new_key(),
     }
 }
 
@@ -95,15 +95,17 @@ fn check(file: &Path) -> ExitCode {
             ));
             ExitCode::SUCCESS
         }
-        Err(ConfigError::Wrong { path, problems }) => {
-            for problem in &problems {
-                // There is no one left to tell when stderr is gone.
-                let _ = writeln!(io::stderr(), "{}:{}: {}", path.display(), problem.line, problem.text);
-            }
-            ExitCode::from(2)
-        }
-        Err(error) => fail(error),
+        Err(error) => wrong(&error),
     }
+}
+
+/// Each problem on a line of its own.
+pub(super) fn wrong(error: &ConfigError) -> ExitCode {
+    for problem in &error.problems {
+        // There is no one left to tell when stderr is gone.
+        let _ = writeln!(io::stderr(), "{problem}");
+    }
+    ExitCode::from(2)
 }
 
 /// Adapters that `serve` would not take, each with the reason: judged by what judges there; and those that would not take what is set
@@ -138,13 +140,3 @@ fn wrongly_set(setup: &Setup, adapter: &str, manifest: &Manifest) -> Vec<(Locati
 
 /// Bytes of a reason that are shown.
 const REASON: usize = 1_000;
-
-fn new_key() -> ExitCode {
-    let key = keys::new_key();
-    say(format_args!(
-        "# The key, shown only once:\n#   {key}\n# Its entry in the configuration:\n[[keys]]\nname = \"\"\nsha256 = \"{}\"\n\
-         environment = \"sandbox\"\ninstitutions = []\ngrants = []",
-        hex::encode(keys::hash(&key))
-    ));
-    ExitCode::SUCCESS
-}

@@ -6,10 +6,12 @@ mod audit;
 mod backup;
 mod check_client;
 mod configuration;
+mod keys;
 mod operate;
 mod serve;
 mod server;
 mod store;
+mod table;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -34,16 +36,19 @@ struct Arguments {
 enum Command {
     /// Serve the API.
     Serve {
-        /// The configuration file.
-        #[arg(long, value_name = "FILE")]
+        /// The configuration: a file, or a folder of files.
+        #[arg(long, value_name = "CONFIG")]
         config: PathBuf,
         /// Start with an empty store if the store of this data directory is missing. Its contents are lost.
         #[arg(long)]
         accept_empty_store: bool,
     },
-    /// Check a configuration file, print a default one, or create an API key.
+    /// Check a configuration, or print a default one.
     #[command(subcommand)]
     Config(configuration::Command),
+    /// Add, show, narrow or revoke API keys.
+    #[command(subcommand)]
+    Keys(keys::Command),
     /// Build, check or create an adapter.
     #[cfg(feature = "demo")]
     #[command(subcommand)]
@@ -86,6 +91,7 @@ pub fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Serve { config, accept_empty_store } => serve::run(&config, accept_empty_store),
         Command::Config(command) => configuration::run(command),
+        Command::Keys(command) => keys::run(command),
         #[cfg(feature = "demo")]
         Command::Adapter(command) => adapter::run(command),
         Command::Store(command) => store::run(command),

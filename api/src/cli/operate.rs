@@ -6,7 +6,10 @@ use actix_web::rt::System;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::server::{Server, Session, answer, text};
+use super::{
+    server::{Server, Session, answer, text},
+    table::Table,
+};
 use crate::terminal::{fail, say};
 
 /// Writes shown of each location and status.
@@ -123,7 +126,7 @@ pub(super) fn sync(asked: &Sync) -> ExitCode {
     }))
 }
 
-/// What the key reaches at a server.
+/// The locations of a server.
 struct Places {
     session: Session,
     institutions: Vec<Value>,
@@ -131,8 +134,8 @@ struct Places {
 
 impl Places {
     async fn of(server: &Server) -> Result<Places, String> {
-        let session = Session::begin(server).await?;
-        let mut me = answer(session.get("/me")).await?;
+        let session = Session::begin(server)?;
+        let mut me = answer(session.get("/operator")).await?;
         let institutions = me["institutions"].as_array_mut().map(std::mem::take).unwrap_or_default();
         Ok(Places { session, institutions })
     }
@@ -147,7 +150,7 @@ impl Places {
 
     fn subdomain(&self, location: u64) -> Result<&str, String> {
         let found = self.all().find(|(id, ..)| *id == location);
-        found.map(|(_, _, subdomain)| subdomain).ok_or(format!("the key reaches no location {location}"))
+        found.map(|(_, _, subdomain)| subdomain).ok_or(format!("the server has no location {location}"))
     }
 }
 
@@ -232,29 +235,4 @@ async fn each(server: &Server, ids: &[String], what: &str) -> Result<(), String>
         say(format_args!("{} {}", text(&write["id"]), text(&write["status"])));
     }
     Ok(())
-}
-
-/// Columns as wide as what is in them.
-struct Table(Vec<Vec<String>>);
-
-impl Table {
-    fn new(heads: &[&str]) -> Table {
-        let mut table = Table(Vec::new());
-        table.row(heads);
-        table
-    }
-
-    fn row(&mut self, cells: &[&str]) {
-        self.0.push(cells.iter().map(|cell| (*cell).to_owned()).collect());
-    }
-
-    /// Not where lines of JSON were printed instead.
-    fn show(&self, instead: bool) {
-        let width = |column: usize| self.0.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.0[0].len()).map(width).collect();
-        for row in self.0.iter().filter(|_| !instead) {
-            let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-            say(cells.join("  ").trim_end());
-        }
-    }
 }

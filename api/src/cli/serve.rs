@@ -2,12 +2,13 @@
 
 use std::{path::Path, process::ExitCode};
 
-use crate::{config::Config, logging, service, terminal::fail};
+use super::configuration::wrong;
+use crate::{config::Config, logging, reload::Reload, service, terminal::fail};
 
 pub(super) fn run(file: &Path, accept_empty_store: bool) -> ExitCode {
     let mut config = match Config::load(file) {
         Ok(config) => config,
-        Err(error) => return fail(error),
+        Err(error) => return wrong(&error),
     };
     config.setup.engine.accept_empty_store = accept_empty_store;
     if let Err(problem) = logging::start_as(&config.log, config.log_format) {
@@ -30,7 +31,8 @@ async fn serve(config: Config, file: &Path) -> Result<(), String> {
     let simulated = sandbox_host::Sandboxes::default();
     #[cfg(not(feature = "demo"))]
     let simulated = engine::simulated::NoSimulatedEhrs;
+    let reload = Reload::new(file, &config);
     let running = service::start(config, &simulated).await?;
-    running.reload_from(file);
+    running.reload_from(reload);
     running.wait().await
 }

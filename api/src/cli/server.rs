@@ -1,4 +1,4 @@
-//! A server that runs, asked by the command line with an API key that has the grant `operator`.
+//! A server that runs, asked by the command line: at the operators' listener with an operator's token, or where clients call with an API key.
 
 use std::{fmt::Display, time::Duration};
 
@@ -11,12 +11,12 @@ const ANSWER: Duration = Duration::from_secs(600);
 
 #[derive(Args)]
 pub(super) struct Server {
-    /// Where the server answers.
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    /// The operators' listener of the server.
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8081")]
     server: String,
-    /// The environment variable that holds an API key with the grant `operator`.
-    #[arg(long, value_name = "NAME", default_value = "PRACTICE_SYNC_KEY")]
-    key_env: String,
+    /// The environment variable that holds an operator's token.
+    #[arg(long, value_name = "NAME", default_value = "PRACTICE_SYNC_TOKEN")]
+    token_env: String,
 }
 
 /// Signed in at a server.
@@ -27,21 +27,23 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) async fn begin(at: &Server) -> Result<Session, String> {
-        let key = std::env::var(&at.key_env).map_err(|_| {
-            format!(
-                "the environment variable {} is not set: it must hold an API key with the grant `operator`",
-                at.key_env
-            )
+    pub(super) fn begin(at: &Server) -> Result<Session, String> {
+        let token = std::env::var(&at.token_env).map_err(|_| {
+            format!("the environment variable {} is not set: it must hold an operator's token", at.token_env)
         })?;
-        Session::with_key(&at.server, &key).await
+        Session::with_token(&at.server, token)
     }
 
-    pub(super) async fn with_key(server: &str, key: &str) -> Result<Session, String> {
+    fn with_token(server: &str, token: String) -> Result<Session, String> {
         engine::webhooks::egress::install_crypto();
         let client = Client::builder().no_proxy().timeout(ANSWER).user_agent("practice-sync-cli").build();
         let client = client.map_err(|error| format!("no HTTP client: {error}"))?;
-        let mut session = Session { client, server: server.trim_end_matches('/').to_owned(), token: String::new() };
+        Ok(Session { client, server: server.trim_end_matches('/').to_owned(), token })
+    }
+
+    /// As a client signs in.
+    pub(super) async fn with_key(server: &str, key: &str) -> Result<Session, String> {
+        let mut session = Session::with_token(server, String::new())?;
         let signed_in = session.client.post(format!("{}/authenticates", session.server));
         let signed_in = signed_in.header("Svc-Api-Version", VERSION).header("Authorization", key);
         session.token = text(&answer(signed_in).await?["token"]).to_owned();

@@ -41,13 +41,15 @@ pub(super) fn read(s: &Section<'_, '_>, rules: &mut Compatibility) {
         }
     }
     rules.default_version = s.parsed("default_version", version).map(|placed| placed.value);
-    rules.raw_keys = s.boolean("raw_keys").unwrap_or(rules.raw_keys);
+    s.flag("raw_keys", &mut rules.raw_keys);
     if let Some(agents) = s.texts("refused_user_agents") {
         // A slash at the end has always marked the end of the name.
         let product = |agent: Placed<String>| agent.value.trim_end_matches('/').to_owned();
         rules.refused_user_agents = Some(agents.into_iter().map(product).collect());
     }
-    if s.boolean("user_agent_rule") == Some(false) {
+    let mut user_agent_rule = true;
+    s.flag("user_agent_rule", &mut user_agent_rule);
+    if !user_agent_rule {
         rules.refused_user_agents = None;
     }
 }

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use engine::setup::Setup;
 
+use super::values::Values;
 use crate::{
-    access::{directory::Statuses, keys::ApiKey},
+    access::{keys::ApiKey, operators::OperatorToken},
     http::rules::HttpRules,
     logging::LogFormat,
     nodes::rules::NodeListener,
@@ -18,6 +19,9 @@ pub struct Config {
     pub setup: Setup,
     pub http: HttpRules,
     pub keys: Vec<ApiKey>,
+    pub operators: Vec<OperatorToken>,
+    /// Where keys and operators were read.
+    pub keys_file: PathBuf,
     pub data_dir: PathBuf,
     /// None: one is made in the data directory at the first start.
     pub secret: Option<Secret>,
@@ -26,6 +30,8 @@ pub struct Config {
     pub audit: AuditRules,
     /// Where other nodes call; none where this process is alone.
     pub node: Option<NodeListener>,
+    /// What the files say, to compare it with what they say later.
+    pub values: Values,
 }
 
 /// The audit trail of this process.
@@ -36,9 +42,9 @@ pub struct AuditRules {
     pub keep_days: Option<u32>,
 }
 
-/// What of a file takes effect while the service runs.
-#[derive(Clone, Debug)]
+/// Who may call.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Access {
     pub keys: Vec<ApiKey>,
-    pub statuses: Statuses,
+    pub operators: Vec<OperatorToken>,
 }

@@ -1,7 +1,5 @@
 //! The table `[postgres]`: the database of the store.
 
-use std::path::Path;
-
 use engine::{
     setup::{
         EngineRules, StoreEngine,
@@ -13,23 +11,20 @@ use engine::{
 
 use location::time::{MINUTE, SECOND};
 
-use super::reader::{Placed, Section, credential};
+use super::reader::{Placed, Section};
 
-pub(super) fn read(root: &Section<'_, '_>, base: &Path) -> Database {
+pub(super) fn read(root: &Section<'_, '_>) -> Database {
     let mut database = Database::default();
-    let Some(s) = root.table("postgres") else { return database };
-    database.url = s.parsed("url", address).map(|url| url.value);
+    let s = root.settings("postgres");
+    database.url = s.credential("url", address).map(|url| url.value);
     s.knob("readers", 1..=64, &mut database.readers);
     s.std_duration("connect_timeout", 100..=MINUTE, &mut database.connect_timeout);
     s.std_duration("statement_timeout", SECOND..=5 * MINUTE, &mut database.statement_timeout);
     let ca = s.text("ca_file");
-    let verify = s.parsed("tls", |text| match text {
-        "verify" => Ok(true),
-        "off" => Ok(false),
-        _ => Err("must be \"verify\" or \"off\"".into()),
-    });
-    database.tls = match (verify.is_none_or(|verify| verify.value), ca) {
-        (true, ca) => DatabaseTls::Verify { ca: ca.map(|file| base.join(file.value)) },
+    let mut verify = true;
+    s.choice("tls", &[("verify", true), ("off", false)], &mut verify);
+    database.tls = match (verify, ca) {
+        (true, ca) => DatabaseTls::Verify { ca: ca.map(|file| s.base().join(file.value)) },
         (false, None) => DatabaseTls::Off,
         (false, Some(file)) => {
             s.problems.add(file.at, "`ca_file` has no effect with tls = \"off\": remove one of them");
@@ -49,8 +44,7 @@ pub(super) fn check(engine: Option<&Placed<StoreEngine>>, rules: &EngineRules, s
     }
 }
 
-fn address(text: &str) -> Result<Secret, String> {
-    let url = credential(text)?;
+fn address(url: String) -> Result<Secret, String> {
     match PostgresConfig::new(url.as_str()).is_readable() {
         true => Ok(Secret::new(url)),
         false => Err("must be an address such as postgresql://user:password@host:5432/database".into()),

@@ -35,12 +35,8 @@ fn booking(s: &Section<'_, '_>, rules: &mut BookingRules) {
     s.knob("max_holds_per_key", 0..=100_000, &mut rules.max_holds_per_key);
     s.duration("key_lifetime", MINUTE..=90 * DAY, &mut rules.key_lifetime);
     s.knob("alternatives", 0..=20, &mut rules.alternatives);
-    let rule = s.parsed("on_conflict", |text| match text {
-        "fail" => Ok(ConflictRule::Fail),
-        "move_operatory" => Ok(ConflictRule::MoveOperatory),
-        _ => Err("must be \"fail\" or \"move_operatory\"".into()),
-    });
-    rule.iter().for_each(|rule| rules.on_conflict = rule.value);
+    let words = [("fail", ConflictRule::Fail), ("move_operatory", ConflictRule::MoveOperatory)];
+    s.choice("on_conflict", &words, &mut rules.on_conflict);
 }
 
 fn write(s: &Section<'_, '_>, rules: &mut WriteRules) {
@@ -76,7 +72,7 @@ fn quota(s: &Section<'_, '_>, rules: &mut Quota) {
 }
 
 fn workstation(s: &Section<'_, '_>, rules: &mut WorkstationRules) {
-    rules.approval = s.boolean("approval").unwrap_or(rules.approval);
+    s.flag("approval", &mut rules.approval);
     s.knob("in_flight", 1..=16, &mut rules.in_flight);
     let mut patience = i64::from(rules.patience_seconds) * SECOND;
     s.duration("patience", 0..=HOUR, &mut patience);

@@ -1,49 +1,131 @@
-//! From a file on the disk to its contents, or to all that is wrong in it.
+//! From files on the disk to a configuration, or to all that is wrong in them.
 
 use std::{
-    fs, io,
+    fmt, fs, io,
     path::{Path, PathBuf},
 };
 
+use engine::setup::Setup;
+
 use super::{
     contents::{Access, Config},
-    file,
-    reader::Problem,
+    file::{self, Files, KEYS_FILE},
+    keys,
+    problems::{Document, Problem},
 };
 
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    #[error("{}: {source}", path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
-    #[error("{}: {}", path.display(), listed(problems))]
-    Wrong { path: PathBuf, problems: Vec<Problem> },
+/// The main file of a configuration that is a folder.
+const MAIN_FILE: &str = "practice-sync.toml";
+/// Its folder with a file for each institution.
+const INSTITUTIONS: &str = "institutions";
+
+/// All that is wrong with a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    pub problems: Vec<Problem>,
 }
 
-fn listed(problems: &[Problem]) -> String {
-    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
+impl std::error::Error for ConfigError {}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; "))
+    }
 }
 
 impl Config {
-    /// Relative paths in the file count from its folder.
+    /// A file, or a folder of files. Relative paths in a file count from its folder.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
-        let (text, base) = read(path)?;
-        Config::parse(&text, base).map_err(|problems| ConfigError::Wrong { path: path.to_path_buf(), problems })
+        let (config, mut problems) = Config::without_keys(path);
+        let Some(mut config) = config else { return Err(ConfigError { problems }) };
+        let default = Config::usual_keys_file(path);
+        match Access::load(&config.keys_file, &config.setup) {
+            Ok((access, mut found)) => {
+                problems.append(&mut found);
+                config.keys = access.keys;
+            }
+            // Nobody has a key yet.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && config.keys_file == default => {}
+            Err(error) => problems.push(unreadable(&config.keys_file, &error)),
+        }
+        if problems.is_empty() { Ok(config) } else { Err(ConfigError { problems }) }
     }
 
-    /// The keys and the statuses of locations, whatever else is wrong in the file, and all that is. Only a file that is not TOML says
-    /// nothing.
-    pub(crate) fn access(path: &Path) -> Result<(Access, Vec<Problem>), ConfigError> {
-        let (text, base) = read(path)?;
-        file::read_access(&text, base).map_err(|problems| ConfigError::Wrong { path: path.to_path_buf(), problems })
+    /// What can be read of it, and all that is wrong.
+    pub(crate) fn without_keys(path: &Path) -> (Option<Config>, Vec<Problem>) {
+        match files(path) {
+            Ok(files) => file::read(&files),
+            Err(ConfigError { problems }) => (None, problems),
+        }
     }
 
-    pub fn parse(text: &str, base: &Path) -> Result<Config, Vec<Problem>> {
-        file::read(text, base)
+    /// Where the keys are unless the configuration says so.
+    pub(crate) fn usual_keys_file(path: &Path) -> PathBuf {
+        main_file(path).with_file_name(KEYS_FILE)
+    }
+
+    /// The text of a file in the folder `base`, without keys.
+    pub fn parse(text: &str, base: &Path) -> Result<Config, ConfigError> {
+        let main = Document { path: base.join(MAIN_FILE), text: text.to_owned() };
+        let (config, problems) = file::read(&Files { main, institutions: None });
+        config.filter(|_| problems.is_empty()).ok_or(ConfigError { problems })
     }
 }
 
-fn read(path: &Path) -> Result<(String, &Path), ConfigError> {
-    let unreadable = |source| ConfigError::Unreadable { path: path.to_path_buf(), source };
-    let text = fs::read_to_string(path).map_err(unreadable)?;
-    Ok((text, path.parent().unwrap_or(Path::new(""))))
+impl Access {
+    /// What can be read of the keys, and all that is wrong with them.
+    pub(crate) fn load(file: &Path, setup: &Setup) -> io::Result<(Access, Vec<Problem>)> {
+        let text = fs::read_to_string(file)?;
+        Ok(keys::read(&Document { path: file.to_path_buf(), text }, setup))
+    }
+}
+
+fn main_file(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(MAIN_FILE) } else { path.to_path_buf() }
+}
+
+fn unreadable(file: &Path, error: &io::Error) -> Problem {
+    Problem::of_file(file, format!("cannot be read: {error}"))
+}
+
+fn files(path: &Path) -> Result<Files, ConfigError> {
+    let mut problems = Vec::new();
+    let mut read = |file: PathBuf| match fs::read_to_string(&file) {
+        Ok(text) => Some(Document { path: file, text }),
+        Err(error) => {
+            problems.push(unreadable(&file, &error));
+            None
+        }
+    };
+    let main = read(main_file(path));
+    let institutions = if path.is_dir() {
+        let folder = path.join(INSTITUTIONS);
+        match institutions(&folder) {
+            Ok(files) => Some(files.into_iter().filter_map(read).collect()),
+            Err(error) => {
+                problems.push(unreadable(&folder, &error));
+                None
+            }
+        }
+    } else {
+        None
+    };
+    match main {
+        Some(main) if problems.is_empty() => Ok(Files { main, institutions }),
+        _ => Err(ConfigError { problems }),
+    }
+}
+
+/// By name; what is hidden or no `*.toml` belongs to somebody else.
+fn institutions(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if !hidden && path.extension().is_some_and(|extension| extension == "toml") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
 }

@@ -1,28 +1,42 @@
-//! The configuration file: TOML, read with line numbers, unknown keys refused, all problems told at once. Knows the routes only to
-//! check the endpoints that have rate limits of their own; starts nothing.
+//! The configuration: TOML in one file or a folder of files, read with line numbers, unknown keys refused, all problems told at once. Knows
+//! the routes only to check the endpoints that have rate limits of their own; starts nothing.
 //!
 //! ```text
-//!  reader ◄── knobs ◄── file ◄── load     text → sections → settings of locations → whole file → from the disk
-//!          ◄── database ◄─┤                                 the table of the store's database
-//!          ◄── compatibility ◄┤                             what is let in for clients of other systems
-//!          ◄── node ◄─────┘                                 the table of a node among others
-//!                       contents          what it all becomes
+//!  problems, values, durations ◄── reader            a text, what is wrong in it, what it says; its tables, key by key
+//!  reader ◄── http, engine_rules, node, knobs        tables of the server: `http` with `compatibility`, `engine_rules` with `database`
+//!         ◄── sources ◄── institutions               tenants and their EHRs, each name once (`seen`)
+//!         all of these ◄── file, keys ◄── load       the whole, who may call, from the disk
+//!         keys ◄── key_file                          changes of the file of the keys
+//!         contents                                   what it all becomes
 //! ```
 
 mod compatibility;
 mod contents;
 mod database;
+mod durations;
+mod engine_rules;
 mod file;
+mod http;
+mod institutions;
+mod key_file;
+mod keys;
 mod knobs;
 mod load;
 mod node;
+mod problems;
 mod reader;
+mod seen;
+mod sources;
 #[cfg(test)]
 mod tests;
+mod values;
 
+pub(crate) use self::{contents::Access, key_file::KeyFile};
 pub use self::{
     contents::{AuditRules, Config},
     load::ConfigError,
+    problems::Problem,
+    values::{Changes, Values},
 };
 pub use crate::http::rules::{HttpRules, RateRules};
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use engine::setup::{EngineRules, NodeRules, StoreEngine};
 use location::time::{MINUTE, Millis, SECOND};
 
-use super::reader::{Placed, Section, credential};
+use super::reader::{Placed, Section, from_environment};
 use crate::{nodes::rules::NodeListener, values::secret::Secret};
 
 /// How long a node serves after it began to renew its place, unless the file says otherwise.
@@ -21,7 +21,7 @@ pub(super) fn read(
     let name = s.required("name", s.parsed("name", name));
     let address = s.required("address", s.parsed("address", address));
     let listen = s.required("listen", s.parsed("listen", listen));
-    let secret = s.required("secret", s.parsed("secret", secret));
+    let secret = s.required("secret", s.credential("secret", |text| secret(&text)));
     let mut period = PERIOD;
     s.duration("period", 2 * SECOND..=5 * MINUTE, &mut period);
     if rules.store_engine != StoreEngine::Postgres {
@@ -40,26 +40,26 @@ pub(super) fn read(
     Some((rules, NodeListener { listen: listen?.value, secret: secret?.value }))
 }
 
-/// 64 hexadecimal digits, or where they stand.
+/// 64 hexadecimal digits.
 pub(super) fn secret(text: &str) -> Result<Secret, String> {
-    Secret::parse(&credential(text)?).ok_or("must hold 64 hexadecimal digits".into())
+    Secret::parse(text).ok_or("must hold 64 hexadecimal digits".into())
 }
 
 // All nodes may have the same file: what tells them apart may stand in their environment.
 
 fn listen(text: &str) -> Result<SocketAddr, String> {
-    credential(text)?.parse().map_err(|_| "must be an address such as 10.0.0.5:8081".into())
+    from_environment(text)?.parse().map_err(|_| "must be an address such as 10.0.0.5:8081".into())
 }
 
 fn name(text: &str) -> Result<String, String> {
-    let text = credential(text)?;
+    let text = from_environment(text)?;
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     let valid = (1..=63).contains(&text.len()) && text.bytes().all(allowed);
     if valid { Ok(text) } else { Err("must be 1 to 63 letters, digits, `-`, `_` or `.`".into()) }
 }
 
 fn address(text: &str) -> Result<String, String> {
-    let url = reqwest::Url::parse(&credential(text)?).ok();
+    let url = reqwest::Url::parse(&from_environment(text)?).ok();
     let plain =
         |url: &reqwest::Url| url.scheme() == "http" && url.has_host() && url.path() == "/" && url.query().is_none();
     match url.filter(plain) {

@@ -1,6 +1,9 @@
 //! Reads a TOML table key by key, remembering the line of each problem. What no one asked for is an unknown key.
 
-use std::{cell::RefCell, collections::BTreeSet, fmt, ops::RangeInclusive, rc::Rc, time::Duration};
+use std::{
+    cell::RefCell, collections::BTreeSet, fmt::Display, ops::RangeInclusive, path::Path, rc::Rc, sync::LazyLock,
+    time::Duration,
+};
 
 use location::time::Millis;
 use toml::{
@@ -8,46 +11,17 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-type Value<'a> = Spanned<DeValue<'a>>;
+use super::{
+    durations::{parse_duration, show_duration},
+    problems::Problems,
+    values::{Subject, Value, Values},
+};
+use crate::values::limits::INT32;
 
-/// One thing wrong in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    pub line: usize,
-    pub text: String,
-}
+type TomlValue<'a> = Spanned<DeValue<'a>>;
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.text)
-    }
-}
-
-/// All problems of one file.
-#[derive(Clone)]
-pub(super) struct Problems<'a> {
-    text: &'a str,
-    found: Rc<RefCell<Vec<Problem>>>,
-}
-
-impl<'a> Problems<'a> {
-    pub(super) fn of(text: &'a str) -> Problems<'a> {
-        Problems { text, found: Rc::default() }
-    }
-
-    pub(super) fn add(&self, at: usize, text: impl Into<String>) {
-        let before = &self.text.as_bytes()[..at.min(self.text.len())];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-        self.found.borrow_mut().push(Problem { line, text: text.into() });
-    }
-
-    /// In the order of the file.
-    pub(super) fn take(&self) -> Vec<Problem> {
-        let mut found = std::mem::take(&mut *self.found.borrow_mut());
-        found.sort_by_key(|problem| problem.line);
-        found
-    }
-}
+/// What is read where a file has no such table.
+static NO_KEYS: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::new);
 
 /// A value and where it stands.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +44,12 @@ pub(super) struct Section<'a, 't> {
     /// Name to show: `[http]`.
     name: String,
     pub at: usize,
+    /// What its keys belong to, and what stands before their names: `http.`.
+    subject: Subject,
+    prefix: String,
     asked: RefCell<BTreeSet<String>>,
     pub problems: Problems<'a>,
+    values: Rc<RefCell<Values>>,
 }
 
 impl Drop for Section<'_, '_> {
@@ -91,16 +69,64 @@ impl Drop for Section<'_, '_> {
 }
 
 impl<'a, 't> Section<'a, 't> {
-    pub(super) fn root(table: &'t DeTable<'a>, problems: Problems<'a>) -> Section<'a, 't> {
-        Section { table, name: "the file".into(), at: 0, asked: RefCell::default(), problems }
+    /// A whole file. `values` gets what it says.
+    pub(super) fn root(
+        table: &'t DeTable<'a>,
+        problems: Problems<'a>,
+        values: &Rc<RefCell<Values>>,
+    ) -> Section<'a, 't> {
+        Section {
+            table,
+            name: "the file".into(),
+            at: 0,
+            subject: Subject::Server,
+            prefix: String::new(),
+            asked: RefCell::default(),
+            problems,
+            values: values.clone(),
+        }
     }
 
-    fn get(&self, key: &str) -> Option<&'t Value<'a>> {
+    /// Relative paths count from here.
+    pub(super) fn base(&self) -> &'a Path {
+        self.problems.document.base()
+    }
+
+    /// The `id` by which the table is known: its keys, and those of tables below, belong to that.
+    pub(super) fn identified(&mut self, subject: fn(i64) -> Subject) -> Option<Placed<i64>> {
+        let id = self.required("id", self.read_unseen("id", |value| within(value, &INT32)));
+        (self.subject, self.prefix) = (subject(id.map_or(0, |id| id.value)), String::new());
+        id
+    }
+
+    /// Tells of what is known from where the table stands.
+    pub(super) fn note(&self, key: &str, value: impl Display) {
+        self.say(key, Value::Shown(value.to_string()));
+    }
+
+    fn say(&self, key: &str, value: Value) {
+        self.values.borrow_mut().set(&self.subject, format!("{}{key}", self.prefix), value);
+    }
+
+    /// The server's own keys have a value in force, whether they are set or not. What is inherited is told where it is set.
+    fn in_force(&self, key: &str, set: bool, value: impl Display) {
+        if set || self.subject == Subject::Server {
+            self.say(key, Value::Shown(value.to_string()));
+        }
+    }
+
+    fn get(&self, key: &str) -> Option<&'t TomlValue<'a>> {
         self.asked.borrow_mut().insert(key.to_owned());
         self.table.iter().find(|(name, _)| name.get_ref().as_ref() == key).map(|(_, value)| value)
     }
 
     fn read<T>(&self, key: &str, kind: impl Fn(&DeValue<'a>) -> Result<T, String>) -> Option<Placed<T>> {
+        self.say(key, Value::Shown(shown(self.get(key)?.get_ref())));
+        self.read_unseen(key, kind)
+    }
+
+    /// Says nothing of what it reads.
+    fn read_unseen<T>(&self, key: &str, kind: impl Fn(&DeValue<'a>) -> Result<T, String>) -> Option<Placed<T>> {
         let value = self.get(key)?;
         match kind(value.get_ref()) {
             Ok(read) => Some(Placed { value: read, at: value.span().start }),
@@ -124,10 +150,7 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     pub(super) fn text(&self, key: &str) -> Option<Placed<String>> {
-        self.parsed(
-            key,
-            |text| if text.trim().is_empty() { Err("must not be empty".into()) } else { Ok(text.to_owned()) },
-        )
+        self.parsed(key, not_empty)
     }
 
     /// A string that is read further.
@@ -135,8 +158,19 @@ impl<'a, 't> Section<'a, 't> {
         self.read(key, |value| kind(value.as_str().ok_or("must be a string")?))
     }
 
-    pub(super) fn boolean(&self, key: &str) -> Option<bool> {
-        self.read(key, |value| value.as_bool().ok_or("must be true or false".into())).map(|placed| placed.value)
+    /// A credential: given as it is or, to keep it out of the file, as the name of an environment variable. It is shown to nobody.
+    pub(super) fn credential<T>(&self, key: &str, kind: impl Fn(String) -> Result<T, String>) -> Option<Placed<T>> {
+        self.say(key, Value::credential(shown(self.get(key)?.get_ref())));
+        self.read_unseen(key, |value| kind(from_environment(value.as_str().ok_or("must be a string")?)?))
+    }
+
+    /// What a file beside this one holds is compared, too, and shown to nobody.
+    pub(super) fn credential_file<T>(&self, key: &str, kind: impl Fn(&[u8]) -> Result<T, String>) -> Option<Placed<T>> {
+        self.parsed(key, |file| {
+            let bytes = std::fs::read(self.base().join(file)).map_err(|error| format!("cannot be read: {error}"))?;
+            self.say(&format!("{key} contents"), Value::credential(&bytes));
+            kind(&bytes)
+        })
     }
 
     pub(super) fn integer(&self, key: &str, range: RangeInclusive<i64>) -> Option<Placed<i64>> {
@@ -165,6 +199,11 @@ impl<'a, 't> Section<'a, 't> {
         Some(self.texts(key)?.into_iter().filter_map(read).collect())
     }
 
+    /// Where the value of a key stands, right or wrong.
+    pub(super) fn at_of(&self, key: &str) -> Option<usize> {
+        self.get(key).map(|value| value.span().start)
+    }
+
     /// Whether it is there, right or wrong.
     pub(super) fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
@@ -176,7 +215,8 @@ impl<'a, 't> Section<'a, 't> {
 
     fn elements<T>(&self, key: &str, what: &str, kind: impl Fn(&DeValue<'a>) -> Option<T>) -> Option<Vec<Placed<T>>> {
         let value = self.get(key)?;
-        let of = |element: &Value<'a>| Some(Placed { value: kind(element.get_ref())?, at: element.span().start });
+        self.say(key, Value::Shown(shown(value.get_ref())));
+        let of = |element: &TomlValue<'a>| Some(Placed { value: kind(element.get_ref())?, at: element.span().start });
         let elements = value.get_ref().as_array().and_then(|array| array.iter().map(of).collect());
         if elements.is_none() {
             self.problems.add(value.span().start, format!("`{key}` must be an array of {what}"));
@@ -190,7 +230,13 @@ impl<'a, 't> Section<'a, 't> {
         if table.is_none() {
             self.problems.add(value.span().start, format!("`{key}` must be a table"));
         }
-        table.map(|table| self.section(table, format!("[{key}]"), value.span().start))
+        table.map(|table| self.section(table, format!("[{key}]"), value.span().start, format!("{}{key}.", self.prefix)))
+    }
+
+    /// The same; one that is not there leaves every key at its default.
+    pub(super) fn settings(&self, key: &str) -> Section<'a, 't> {
+        let none = || self.section(&NO_KEYS, format!("[{key}]"), self.at, format!("{}{key}.", self.prefix));
+        self.table(key).unwrap_or_else(none)
     }
 
     pub(super) fn tables(&self, key: &str) -> Vec<Section<'a, 't>> {
@@ -199,8 +245,8 @@ impl<'a, 't> Section<'a, 't> {
             self.problems.add(value.span().start, format!("`{key}` must be written as [[{key}]]"));
             return Vec::new();
         };
-        let section = |element: &'t Value<'a>| match element.get_ref().as_table() {
-            Some(table) => Some(self.section(table, format!("[[{key}]]"), element.span().start)),
+        let section = |element: &'t TomlValue<'a>| match element.get_ref().as_table() {
+            Some(table) => Some(self.section(table, format!("[[{key}]]"), element.span().start, String::new())),
             None => {
                 self.problems.add(element.span().start, format!("`{key}` must be written as [[{key}]]"));
                 None
@@ -209,8 +255,17 @@ impl<'a, 't> Section<'a, 't> {
         array.iter().filter_map(section).collect()
     }
 
-    fn section(&self, table: &'t DeTable<'a>, name: String, at: usize) -> Section<'a, 't> {
-        Section { table, name, at, asked: RefCell::default(), problems: self.problems.clone() }
+    fn section(&self, table: &'t DeTable<'a>, name: String, at: usize, prefix: String) -> Section<'a, 't> {
+        Section {
+            table,
+            name,
+            at,
+            subject: self.subject.clone(),
+            prefix,
+            asked: RefCell::default(),
+            problems: self.problems.clone(),
+            values: self.values.clone(),
+        }
     }
 
     /// Keys of a table whose names are the user's own.
@@ -220,26 +275,54 @@ impl<'a, 't> Section<'a, 't> {
 
     // Knobs: keep what is there unless the file says otherwise.
 
-    pub(super) fn knob<T: TryFrom<i64>>(&self, key: &str, range: RangeInclusive<i64>, knob: &mut T) {
-        if let Some(value) = self.integer(key, range).and_then(|placed| T::try_from(placed.value).ok()) {
-            *knob = value;
-        }
+    pub(super) fn knob<T: TryFrom<i64> + Display>(&self, key: &str, range: RangeInclusive<i64>, knob: &mut T) {
+        let set = self.integer(key, range).and_then(|placed| T::try_from(placed.value).ok());
+        let is_set = set.is_some();
+        set.into_iter().for_each(|value| *knob = value);
+        self.in_force(key, is_set, knob);
+    }
+
+    pub(super) fn flag(&self, key: &str, knob: &mut bool) {
+        let set = self.read(key, |value| value.as_bool().ok_or("must be true or false".into()));
+        set.iter().for_each(|placed| *knob = placed.value);
+        self.in_force(key, set.is_some(), knob);
+    }
+
+    /// One of some words.
+    pub(super) fn choice<T: Copy + PartialEq>(
+        &self,
+        key: &str,
+        words: &[(&str, T)],
+        knob: &mut T,
+    ) -> Option<Placed<T>> {
+        let chosen = self.parsed(key, |text| chosen(words, text));
+        chosen.iter().for_each(|placed| *knob = placed.value);
+        let word = words.iter().find(|(_, value)| value == knob).map_or("", |(word, _)| word);
+        self.in_force(key, chosen.is_some(), word);
+        chosen
+    }
+
+    /// A string that is read further, and can be shown again.
+    pub(super) fn setting<T: Display>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>, knob: &mut T) {
+        let set = self.parsed(key, kind);
+        let is_set = set.is_some();
+        set.into_iter().for_each(|placed| *knob = placed.value);
+        self.in_force(key, is_set, knob);
     }
 
     pub(super) fn duration(&self, key: &str, range: RangeInclusive<Millis>, knob: &mut Millis) {
         let kind = |text: &str| {
             let length = parse_duration(text).ok_or("must be a duration such as \"30s\", \"5m\" or \"72h\"")?;
-            let inside = range.contains(&length);
             let show = |length: &Millis| show_duration(*length);
-            if inside {
+            if range.contains(&length) {
                 Ok(length)
             } else {
                 Err(format!("must be between {} and {}", show(range.start()), show(range.end())))
             }
         };
-        if let Some(placed) = self.parsed(key, kind) {
-            *knob = placed.value;
-        }
+        let set = self.parsed(key, kind);
+        set.iter().for_each(|placed| *knob = placed.value);
+        self.in_force(key, set.is_some(), show_duration(*knob));
     }
 
     pub(super) fn std_duration(&self, key: &str, range: RangeInclusive<Millis>, knob: &mut Duration) {
@@ -249,8 +332,38 @@ impl<'a, 't> Section<'a, 't> {
     }
 }
 
+pub(super) fn not_empty(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("must not be empty".into()) } else { Ok(text.to_owned()) }
+}
+
+/// The value of a word.
+pub(super) fn chosen<T: Copy>(words: &[(&str, T)], text: &str) -> Result<T, String> {
+    let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+    found.ok_or_else(|| {
+        let (last, rest) = words.split_last().map_or(("", words), |((last, _), rest)| (*last, rest));
+        let rest: Vec<String> = rest.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+        format!("must be {} or \"{last}\"", rest.join(", "))
+    })
+}
+
+/// As a person would say it, on one line.
+fn shown(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => text.escape_debug().to_string(),
+        DeValue::Integer(number) => number.as_str().to_owned(),
+        DeValue::Float(number) => number.as_str().to_owned(),
+        DeValue::Boolean(value) => value.to_string(),
+        DeValue::Datetime(time) => time.to_string(),
+        DeValue::Array(all) => {
+            let all: Vec<String> = all.iter().map(|element| shown(element.get_ref())).collect();
+            format!("[{}]", all.join(", "))
+        }
+        DeValue::Table(_) => "(a table)".to_owned(),
+    }
+}
+
 /// Given as it is or, to keep credentials out of the file, as the name of an environment variable.
-pub(super) fn credential(text: &str) -> Result<String, String> {
+pub(super) fn from_environment(text: &str) -> Result<String, String> {
     match text.strip_prefix("env:") {
         Some(variable) => {
             std::env::var(variable).map_err(|_| format!("names the environment variable {variable}, which is not set"))
@@ -264,26 +377,4 @@ fn within(value: &DeValue<'_>, range: &RangeInclusive<i64>) -> Result<i64, Strin
     let digits = integer.as_str().replace('_', "");
     let number = i64::from_str_radix(&digits, integer.radix()).ok().filter(|number| range.contains(number));
     number.ok_or_else(|| format!("must be between {} and {}", range.start(), range.end()))
-}
-
-const UNITS: [(&str, Millis); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
-
-/// `90s`, `1h30m`, `500ms`.
-pub(super) fn parse_duration(text: &str) -> Option<Millis> {
-    let (mut rest, mut sum) = (text.trim(), 0_i64);
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit())?;
-        let (number, unit_and_rest) = rest.split_at(digits);
-        let unit = unit_and_rest.find(|c: char| c.is_ascii_digit()).unwrap_or(unit_and_rest.len());
-        let (unit, after) = unit_and_rest.split_at(unit);
-        let (_, length) = UNITS.iter().find(|(name, _)| *name == unit.trim())?;
-        sum = sum.checked_add(number.parse::<i64>().ok()?.checked_mul(*length)?)?;
-        rest = after;
-    }
-    (!text.trim().is_empty()).then_some(sum)
-}
-
-pub(super) fn show_duration(length: Millis) -> String {
-    let unit = UNITS.iter().find(|(_, unit)| length != 0 && length % unit == 0);
-    unit.map_or_else(|| "0s".to_owned(), |(name, unit)| format!("{}{name}", length / unit))
 }

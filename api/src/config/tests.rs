@@ -4,15 +4,26 @@ use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 use engine::setup::{EngineRules, LocationStatus, StoreEngine, database::DatabaseTls, login::Login};
 use location::{ids::LocationId, settings::ConflictRule, time::MINUTE};
 
-use super::{knobs::Knobs, reader::Problem, *};
+use super::{knobs::Knobs, problems::Document, *};
 use crate::http::compatibility::DEFAULT_AGENTS;
 
 fn parse(text: &str) -> Result<Config, Vec<Problem>> {
-    Config::parse(text, Path::new("/nowhere"))
+    Config::parse(text, Path::new("/nowhere")).map_err(|error| error.problems)
+}
+
+/// Without the name of their file.
+fn lines(problems: &[Problem]) -> Vec<String> {
+    problems.iter().map(|it| format!("line {}: {}", it.line.unwrap_or(0), it.text)).collect()
 }
 
 fn problems(text: &str) -> Vec<String> {
-    parse(text).err().unwrap_or_default().iter().map(Problem::to_string).collect()
+    lines(&parse(text).err().unwrap_or_default())
+}
+
+/// What is wrong with a file of keys, for this configuration.
+fn problems_of_keys(text: &str, keys: &str) -> Vec<String> {
+    let document = Document { path: "/nowhere/keys.toml".into(), text: keys.to_owned() };
+    lines(&keys::read(&document, &parse(text).unwrap().setup).1)
 }
 
 const PRACTICE: &str = r#"
@@ -64,7 +75,6 @@ fn the_printed_examples_are_accepted() {
     };
     let text = DEFAULT.lines().map(uncommented).collect::<Vec<_>>().join("\n");
     let config = Config::parse(&text, dir.path()).unwrap_or_else(|problems| panic!("{problems:?}"));
-    assert_eq!(config.keys[0].organisation, "my company");
     assert_eq!(config.setup.engine.node.map(|node| node.name), Some("a".to_owned()));
     assert_eq!(config.setup.sources[&1].headers, [("Authorization".to_owned(), "secret".to_owned())]);
     assert_eq!(config.setup.locations[&LocationId(1)].adapter_config["clinic"], "7");
@@ -99,14 +109,13 @@ fn the_printed_examples_are_accepted() {
 
 #[test]
 fn operators_have_another_address_than_clients() {
-    let at = |text: &str| parse(text).unwrap().http.operators.map(|address| address.to_string());
-    assert!(DEFAULT.contains("# [operators]\n#   listen = \"127.0.0.1:8081\""));
-    assert_eq!(at("[operators]\nlisten = \"127.0.0.1:8081\""), Some("127.0.0.1:8081".to_owned()));
-    assert_eq!(at(""), None);
+    let at = |text: &str| parse(text).unwrap().http.operators.to_string();
+    assert!(DEFAULT.contains("[operators]\n"));
+    assert_eq!(at("[operators]\nlisten = \"127.0.0.1:9081\""), "127.0.0.1:9081");
+    assert_eq!(at(""), "127.0.0.1:8081");
     for (text, problem) in [
         ("[operators]\nlisten = \"127.0.0.1:8080\"", "another address"),
         ("[operators]\nlisten = \"8081\"", "such as 127.0.0.1:8081"),
-        ("[operators]", "`listen`"),
     ] {
         let found = problems(text);
         assert!(found.iter().any(|it| it.contains(problem)), "{text}: {found:?}");
@@ -273,12 +282,6 @@ id = 1
 name = "Twice"
 zone = "UTC"
 source = 9
-[[keys]]
-name = "k"
-sha256 = "abc"
-environment = "sandbox"
-institutions = ["nobody"]
-grants = ["everything"]
 "#;
     let expected = [
         "line 1: `data_dir` must be a string",
@@ -292,9 +295,6 @@ grants = ["everything"]
         "line 18: unknown key `hold` in [[locations]]",
         "line 20: duplicate location id `1`",
         "line 23: no source with id 9 in this institution",
-        "line 26: `sha256` must be the SHA-256 of an API key",
-        "line 28: no institution with subdomain `nobody`",
-        "line 29: unknown grant `everything`",
     ];
     let found = problems(text);
     assert_eq!(found.len(), expected.len(), "{found:#?}");
@@ -308,13 +308,13 @@ fn what_must_be_unique_is() {
     let again = |text: &str| problems(&format!("{PRACTICE}{text}")).join("\n");
     let twin = "[[institutions]]\nid = 1\nsubdomain = \"acme\"\nname = \"B\"\nenvironment = \"sandbox\"\n";
     assert!(
-        again(twin).contains("line 12: duplicate institution id `1`")
+        again(twin).contains("line 12: duplicate institution id `1`: it is at /nowhere/practice-sync.toml:3, too")
             && again(twin).contains("line 13: duplicate subdomain `acme`")
     );
     let hash = "ab".repeat(32);
     let key =
         format!("[[keys]]\nname = \"k\"\nsha256 = \"{hash}\"\nenvironment = \"sandbox\"\ninstitutions = [\"acme\"]\n");
-    let found = again(&format!("{key}{key}"));
+    let found = problems_of_keys(PRACTICE, &format!("{key}{key}")).join("\n");
     assert!(found.contains("duplicate key name `k`") && found.contains("duplicate key hash"), "{found}");
 }
 
@@ -331,7 +331,18 @@ fn sources_and_keys_refer_to_what_is_there() {
     let found = problems(&text.replace("environment = \"sandbox\"", "environment = \"production\"")).join("\n");
     assert!(found.contains("`base_url` \"sandbox:\" is the simulated EHR"), "{found}");
     let hash = "ab".repeat(32);
-    let key = |rest: &str| again(&format!("[[keys]]\nname = \"k\"\nsha256 = \"{hash}\"\n{rest}"));
+    let key = |rest: &str| {
+        problems_of_keys(PRACTICE, &format!("[[keys]]\nname = \"k\"\nsha256 = \"{hash}\"\n{rest}")).join("\n")
+    };
+    for (line, part) in [
+        (2, "`sha256` must be the SHA-256 of a key"),
+        (4, "no institution with subdomain `nobody`"),
+        (5, "unknown grant `everything`"),
+    ] {
+        let wrong = "[[keys]]\nsha256 = \"abc\"\nenvironment = \"sandbox\"\ninstitutions = [\"nobody\"]\ngrants = [\"everything\"]\n";
+        let found = problems_of_keys(PRACTICE, wrong);
+        assert!(found.iter().any(|it| it.starts_with(&format!("line {line}: {part}"))), "{found:?}");
+    }
     assert!(key("environment = \"production\"\ninstitutions = [\"acme\"]").contains("belongs to another environment"));
     assert!(
         key("environment = \"sandbox\"\ninstitutions = [\"acme\"]\nlocations = [2]").contains("no location with id 2")
@@ -344,13 +355,13 @@ fn sources_and_keys_refer_to_what_is_there() {
 fn broken_toml_is_named_with_its_line() {
     for (text, line) in [("a = 1\nb = \n", 2), ("[http\n", 1), ("a = 1\na = 2", 2), ("\n\n[x]\ny = \"", 4)] {
         let found = parse(text).err().unwrap();
-        assert!(found.iter().any(|problem| problem.line == line), "{text:?}: {found:?}");
+        assert!(found.iter().any(|problem| problem.line == Some(line)), "{text:?}: {found:?}");
     }
 }
 
 #[test]
 fn lengths_of_time() {
-    use super::reader::{parse_duration, show_duration};
+    use super::durations::{parse_duration, show_duration};
     for (text, length) in [
         ("500ms", 500),
         ("30s", 30_000),
@@ -455,7 +466,7 @@ fn with_source(lines: &str) -> Result<Config, Vec<String>> {
         "[adapters]\nfhir = \"a.wasm\"\n{PRACTICE}[[institutions.sources]]\nid = 1\nname = \"S\"\nadapter = \"fhir\"\n\
          base_url = \"https://ehr.example/base\"\n{lines}"
     );
-    Config::parse(&text, dir.path()).map_err(|problems| problems.iter().map(Problem::to_string).collect())
+    Config::parse(&text, dir.path()).map_err(|error| lines(&error.problems))
 }
 
 #[test]
@@ -545,7 +556,7 @@ source = 1
 {location}
 "#
         );
-        Config::parse(&text, dir.path()).map_err(|problems| problems.iter().map(Problem::to_string).collect::<Vec<_>>())
+        Config::parse(&text, dir.path()).map_err(|error| lines(&error.problems))
     };
     let right = "base_url = \"https://cloud.example/app\"\nworkstation = { probe = \"/api/session\" }";
     let config =

@@ -19,6 +19,9 @@ pub(super) const SOURCE: u32 = 11;
 pub(super) struct DemoFile {
     pub base_url: String,
     pub api_key: String,
+    /// Where operators call, and with what.
+    pub operators_url: String,
+    pub operator_token: String,
     pub subdomain: String,
     pub location_ids: Vec<u32>,
     /// Where the demo receives its webhook messages, and shows them.

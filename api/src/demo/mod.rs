@@ -19,7 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use self::file::{DemoFile, LOCATIONS, SOURCE, SUBDOMAIN};
 use crate::{
-    access::keys,
+    access::{keys, operators},
     config::Config,
     logging, service,
     terminal::{fail, say},
@@ -29,6 +29,9 @@ use crate::{
 pub(crate) struct DemoArguments {
     #[arg(long, default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
+    /// Where operators call.
+    #[arg(long, default_value = "127.0.0.1:8081")]
+    pub operators: SocketAddr,
     /// The practice's EHR is a web application without an API, reached through the browser extension on your own workstation.
     #[arg(long)]
     pub cloud: bool,
@@ -73,10 +76,16 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
 
     let file = dir.join("demo.toml");
     let api_key = known.as_ref().map_or_else(keys::new_key, |known| known.api_key.clone());
+    let operator_token = known.as_ref().map_or_else(operators::new_token, |known| known.operator_token.clone());
     let practice = cloud.as_ref().map_or_else(|| simulated_practice(&adapter), |cloud| cloud.practice(&adapter));
-    fs::write(&file, configuration(&api_key, &practice)).map_err(at)?;
+    fs::write(&file, configuration(&practice)).map_err(at)?;
+    let keys = dir.join("keys.toml");
+    // Others may have been added.
+    if known.is_none() || !keys.exists() {
+        fs::write(keys, keys_file(&api_key, &operator_token)).map_err(at)?;
+    }
     let mut config = Config::load(&file).map_err(|error| error.to_string())?;
-    config.http.listen = arguments.listen;
+    (config.http.listen, config.http.operators) = (arguments.listen, arguments.operators);
     let sandboxes = Sandboxes::default();
     let running = service::start(config, &sandboxes).await?;
 
@@ -84,6 +93,8 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     let mut facts = DemoFile {
         base_url: format!("http://{}", running.address),
         api_key,
+        operators_url: format!("http://{}", running.operators),
+        operator_token,
         subdomain: SUBDOMAIN.to_owned(),
         location_ids: if cloud.is_some() { vec![LOCATIONS[0]] } else { LOCATIONS.to_vec() },
         webhook_dev_sink: sink.url.clone(),
@@ -151,8 +162,7 @@ fn adapter(name: &str) -> Result<PathBuf, String> {
 }
 
 /// The demo's configuration around its practice: data source and locations.
-fn configuration(api_key: &str, practice: &str) -> String {
-    let hash = hex::encode(keys::hash(api_key));
+fn configuration(practice: &str) -> String {
     format!(
         r#"# What `practice-sync demo` runs. `practice-sync serve --config` takes it too.
 data_dir = "."
@@ -162,14 +172,26 @@ log = "warn"
 webhook_development = true
 store_floor_mib = 64
 
-{practice}
-[[keys]]
+{practice}"#
+    )
+}
+
+/// The key its story calls with, and the token that opens the operators' listener.
+fn keys_file(api_key: &str, operator_token: &str) -> String {
+    let [hash, operator] = [api_key, operator_token].map(|secret| hex::encode(keys::hash(secret)));
+    format!(
+        r#"[[keys]]
 name = "demo"
 sha256 = "{hash}"
 environment = "sandbox"
 institutions = ["{SUBDOMAIN}"]
-grants = ["financial", "beta", "operator"]
+grants = ["financial", "beta"]
 organisation = "demo"
+
+[[operators]]
+name = "demo"
+sha256 = "{operator}"
+role = "admin"
 "#
     )
 }

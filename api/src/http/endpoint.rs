@@ -5,7 +5,7 @@ use actix_web::http::Method;
 use schemars::{Schema, SchemaGenerator};
 
 use super::context::EndpointLabel;
-use crate::values::versions::Version;
+use crate::values::{role::Role, versions::Version};
 
 /// Registers a type with a document's schemas and refers to it.
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -22,7 +22,8 @@ pub struct Endpoint {
     pub group: &'static str,
     pub access: Access,
     pub financial: bool,
-    pub operator: bool,
+    /// What an operator's token has to have at least; None: the endpoint is for clients.
+    pub role: Option<Role>,
     pub versions: &'static [Version],
     pub status: u16,
     /// Another status of success, with the same view.
@@ -58,7 +59,7 @@ pub enum Access {
     Code,
 }
 
-/// Who finds an endpoint where operators have a listener of their own.
+/// At which listener an endpoint is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServedTo {
     Clients,
@@ -66,13 +67,12 @@ pub(crate) enum ServedTo {
     Everyone,
 }
 
-/// Probes, signing in, the documentation, and what both ask: how reading and writing stand.
-const EVERYONES: [&str; 8] = [
+/// Probes, the documentation, and what both ask: how reading and writing stand, and a simulated EHR's switches.
+const EVERYONES: [&str; 7] = [
     "/healthz",
     "/readyz",
-    "/authenticates",
     "/openapi.json",
-    "/me",
+    "/locations/{id}/simulated_ehr",
     "/sync_status",
     "/write_requests",
     "/write_requests/{id}",
@@ -102,7 +102,7 @@ impl Endpoint {
             group: "",
             access,
             financial: false,
-            operator: false,
+            role: None,
             versions: ALL_VERSIONS,
             status: 200,
             or_status: None,
@@ -120,7 +120,7 @@ impl Endpoint {
     pub(crate) fn served_to(&self) -> ServedTo {
         match self.path {
             "/metrics" => ServedTo::Operators,
-            _ if self.operator => ServedTo::Operators,
+            _ if self.role.is_some() => ServedTo::Operators,
             path if EVERYONES.contains(&path) || path == "/" || path.starts_with("/docs") => ServedTo::Everyone,
             _ => ServedTo::Clients,
         }

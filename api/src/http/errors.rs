@@ -132,6 +132,11 @@ impl ApiError {
         ApiError::Forbidden.explained(Reason::GrantMissing, why)
     }
 
+    pub(crate) fn role_missing(role: &str) -> ApiError {
+        let why = format!("This needs an operator's token with the role `{role}`, at the operators' listener.");
+        ApiError::Forbidden.explained(Reason::RoleMissing, why)
+    }
+
     pub(crate) fn location_not_found(id: impl std::fmt::Display) -> ApiError {
         ApiError::NotFound(format!("Location with id {id}")).because(Reason::LocationNotFound)
     }

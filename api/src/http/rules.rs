@@ -12,8 +12,8 @@ use super::compatibility::Compatibility;
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpRules {
     pub listen: SocketAddr,
-    /// Where operators call, and nobody else does; none: where clients do.
-    pub operators: Option<SocketAddr>,
+    /// Where operators call, and nobody else does.
+    pub operators: SocketAddr,
     pub workers: usize,
     pub max_connections: usize,
     /// Of them, those that workstations may hold open.
@@ -51,7 +51,7 @@ impl Default for HttpRules {
     fn default() -> HttpRules {
         HttpRules {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
-            operators: None,
+            operators: SocketAddr::from(([127, 0, 0, 1], 8081)),
             workers: 2,
             max_connections: 10_000,
             max_workstations: 8_000,

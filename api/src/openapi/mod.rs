@@ -92,8 +92,9 @@ come as strings.\n\nWrites are accepted first and reach the health record system
 a call it behaves as v3.0.0. Version v2.2.2 is described in `/openapi.json?version=v2.2.2`, the calls of operators in `/openapi.json?for=operators`, those of workstations \
 in `/openapi.json?for=workstations`.";
 
-const FOR_OPERATORS: &str = "Calls for whoever runs the service. The API key needs the grant `operator`; how to call, page and fail is as in the \
-document for clients, `/openapi.json`.";
+const FOR_OPERATORS: &str = "Calls for whoever runs the service, at the operators' listener. They take an operator's token (`practice-sync operators add`) as \
+`Authorization: Bearer <token>`; its role is `viewer`, `operator` or `admin`, and each may what those before it may. API keys open nothing there. How to \
+call, page and fail is as in the document for clients, `/openapi.json`.";
 
 const FOR_WORKSTATIONS: &str = "Calls of the browser extension at a workstation: who knows a pairing code needs no API key. The document for \
 clients is `/openapi.json`.";
@@ -200,8 +201,8 @@ fn description(route: &Route, versions: &[Version]) -> String {
     if route.financial {
         text.push_str(" The API key needs the grant `financial`.");
     }
-    if route.operator {
-        text.push_str(" The API key needs the grant `operator`.");
+    if let Some(role) = route.role {
+        text.push_str(&format!(" The token needs the role `{}`.", role.name()));
     }
     if versions == [Version::V3_1_0] {
         text.push_str(" Only in v3.1.0, for which the API key needs the grant `beta`.");

@@ -54,19 +54,17 @@ enum EnvironmentName {
     Production,
 }
 
-/// `financial`: charges, claims, payments, fee schedules and insurance plans. `beta`: version v3.1.0. `operator`: read cycles, failed
-/// writes, adapters and workstations.
+/// `financial`: charges, claims, payments, fee schedules and insurance plans. `beta`: version v3.1.0.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Grant {
     Financial,
     Beta,
-    Operator,
 }
 
-/// An institution that the API key reaches.
+/// An institution that the caller reaches.
 #[derive(Serialize, JsonSchema)]
-struct ReachedInstitution<'a> {
+pub(super) struct ReachedInstitution<'a> {
     /// Id of the institution.
     #[schemars(with = "u32")]
     id: InstitutionId,
@@ -74,11 +72,11 @@ struct ReachedInstitution<'a> {
     subdomain: &'a str,
     /// Name of the institution.
     name: &'a str,
-    /// The locations that the key sees, by id.
+    /// Its locations, by id.
     locations: Vec<ReachedLocation<'a>>,
 }
 
-/// A location that the API key sees.
+/// A location that the caller sees.
 #[derive(Serialize, JsonSchema)]
 struct ReachedLocation<'a> {
     /// The value of the query parameter `location_id`.
@@ -111,8 +109,7 @@ struct CallerLimits<'a> {
 
 pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<CallerView<'static>>> {
     let tenants = call.tenants();
-    let mut institutions: Vec<_> = tenants.iter().map(|tenant| institution(&call, tenant)).collect();
-    institutions.sort_by_key(|it| it.id);
+    let institutions = ReachedInstitution::all(&call, &tenants);
     Ok(call.show(CallerView {
         key_id: call.key.id(),
         key_name: &call.key.name,
@@ -129,18 +126,27 @@ pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<C
 }
 
 fn grants(granted: Grants) -> Vec<Grant> {
-    let Grants { financial, beta, operator } = granted;
-    let all = [(financial, Grant::Financial), (beta, Grant::Beta), (operator, Grant::Operator)];
+    let Grants { financial, beta } = granted;
+    let all = [(financial, Grant::Financial), (beta, Grant::Beta)];
     all.into_iter().filter_map(|(has, grant)| has.then_some(grant)).collect()
 }
 
-fn institution<'a>(call: &'a Call, tenant: &'a Tenant) -> ReachedInstitution<'a> {
-    let own = call.locations.of_institution(tenant.institution.id).iter().filter(|location| shown(call, location));
-    ReachedInstitution {
-        id: tenant.institution.id,
-        subdomain: &tenant.institution.subdomain,
-        name: &tenant.institution.name,
-        locations: own.map(|location| ReachedLocation::of(location)).collect(),
+impl<'a> ReachedInstitution<'a> {
+    /// By id.
+    pub(super) fn all(call: &'a Call, tenants: &'a [Tenant]) -> Vec<ReachedInstitution<'a>> {
+        let mut all: Vec<_> = tenants.iter().map(|tenant| ReachedInstitution::of(call, tenant)).collect();
+        all.sort_by_key(|it| it.id);
+        all
+    }
+
+    fn of(call: &'a Call, tenant: &'a Tenant) -> ReachedInstitution<'a> {
+        let own = call.locations.of_institution(tenant.institution.id).iter().filter(|location| shown(call, location));
+        ReachedInstitution {
+            id: tenant.institution.id,
+            subdomain: &tenant.institution.subdomain,
+            name: &tenant.institution.name,
+            locations: own.map(|location| ReachedLocation::of(location)).collect(),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! ```text
 //!  adjustments, payments ─► ledger_entry, related          workstations, workstation_socket
 //!  booking ─► slot_weeks, available_slots ─► providers     webhook_endpoints, _subscriptions, _deliveries ─► webhook_ownership
+//!  operators ─► me
 //!  patients/ ─► providers, insurance_plans                 documentation, operations (open to anyone)
 //! ```
 
@@ -38,6 +39,7 @@ pub(crate) mod me;
 pub(crate) mod medical_history;
 pub(crate) mod operations;
 pub(crate) mod operatories;
+pub(crate) mod operators;
 pub(crate) mod patients;
 pub(crate) mod payment_plans;
 pub(crate) mod payments;

@@ -16,13 +16,14 @@ use serde_json::{Map, Value, json};
 use crate::{
     access::{
         arguments::{FromInput, OfLocation},
+        authentication::has_role,
         call::Call,
         input::Input,
         respond::{Answer, One},
         tenancy::OpenLocation,
     },
     http::errors::{ApiError, sentence},
-    values::{kinds::json_object, reasons::Reason},
+    values::{kinds::json_object, reasons::Reason, role::Role},
 };
 
 /// What can be done to it, as `Control` names it. Of one call exactly one.
@@ -89,8 +90,8 @@ pub(crate) async fn control(
         let problem = format!("The body must hold exactly one of {}.", CONTROLS.join(", "));
         return Err(ApiError::Refused(problem));
     };
-    if !SWITCHES.contains(&name) && !call.key.grants.operator {
-        return Err(ApiError::grant_missing("operator"));
+    if !SWITCHES.contains(&name) {
+        has_role(&call.key, Role::Operator)?;
     }
     let ehr = simulated(&call, &location)?;
     let changes = ehr.control(json!({ name: what })).await?;

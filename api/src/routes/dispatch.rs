@@ -44,7 +44,7 @@ pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
 
 async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payload) -> Result<HttpResponse, Error> {
     let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
-    let here = served_here(here, &api, &request)?;
+    let here = served_here(here, &request)?;
     let asked_for = || version_header::asked_for(request.headers(), &api.rules.compatibility);
     // HEAD is a GET whose answer comes without its body (RFC 9110, 9.3.2), which the connection leaves out.
     let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
@@ -101,14 +101,9 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     Err(ApiError::Unavailable { retry_after: 1 }.into())
 }
 
-/// Once operators have a listener of their own, their calls are found there and nowhere else, and clients' calls are not. Between nodes
-/// both travel.
-fn served_here<'a>(
-    here: &'a [&'static Route],
-    api: &Api,
-    request: &HttpRequest,
-) -> Result<Cow<'a, [&'static Route]>, ApiError> {
-    if api.rules.operators.is_none() || request.app_data::<InternalListener>().is_some() {
+/// Operators' calls are found at their listener and nowhere else, and clients' calls are not. Between nodes both travel.
+fn served_here<'a>(here: &'a [&'static Route], request: &HttpRequest) -> Result<Cow<'a, [&'static Route]>, ApiError> {
+    if request.app_data::<InternalListener>().is_some() {
         return Ok(Cow::Borrowed(here));
     }
     let operators = request.app_data::<OperatorsListener>().is_some();
@@ -136,7 +131,7 @@ async fn to_its_end(
     beside: bool,
     is_here: impl FnOnce(&Api) -> bool + 'static,
 ) -> Result<HttpResponse, Error> {
-    if route.access == Access::Token && !route.operator && !route.reads {
+    if route.access == Access::Token && route.role.is_none() && !route.reads {
         api.may_change()?;
     }
     let changing = actix_web::rt::spawn(async move {

@@ -15,7 +15,7 @@ use crate::{
         endpoint::{Access, Endpoint, SchemaOf},
         errors::{ApiError, Fails},
     },
-    values::{audience::Audience, versions::Version},
+    values::{audience::Audience, role::Role, versions::Version},
 };
 
 /// What a handler is about to answer.
@@ -175,14 +175,14 @@ impl Route {
     pub fn audience(&self) -> Audience {
         match self.access {
             Access::Code => Audience::Workstations,
-            _ if self.operator => Audience::Operators,
+            _ if self.role.is_some() => Audience::Operators,
             _ => Audience::Clients,
         }
     }
 
-    /// Needs the grant `operator`.
-    pub(crate) fn operator(self) -> Route {
-        self.with(|it| it.operator = true)
+    /// At the operators' listener, for tokens with this role or a higher one.
+    pub(crate) fn operator(self, role: Role) -> Route {
+        self.with(|it| it.role = Some(role))
     }
 
     /// Only in v3.1.0, which needs the grant `beta`.

@@ -59,15 +59,15 @@ use crate::{
         booking::{self, BookingRefusal},
         capabilities, changes, charges, claims, clinical, communication_logs, descriptors, documentation,
         fee_schedules, forms, institutions, insurance_coverages, insurance_plans, ledger_types, locations, me,
-        medical_history, operations, operatories, patients, payment_plans, payments, providers, simulated_ehr, sync,
-        sync_status, webhook_deliveries, webhook_endpoints, webhook_subscriptions, working_hour_labels, working_hours,
-        workstation_socket, workstations, write_requests,
+        medical_history, operations, operatories, operators, patients, payment_plans, payments, providers,
+        simulated_ehr, sync, sync_status, webhook_deliveries, webhook_endpoints, webhook_subscriptions,
+        working_hour_labels, working_hours, workstation_socket, workstations, write_requests,
     },
     routes::{
         dispatch,
         route::{Route, delete, get, open, patch, post, websocket},
     },
-    values::{reasons::Reason, versions::Version::V2_2_2},
+    values::{reasons::Reason, role::Role, versions::Version::V2_2_2},
 };
 
 pub static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {
@@ -143,17 +143,17 @@ fn workstations_of_staff() -> Vec<Route> {
                 "The code is valid once, for ten minutes; `uses` and `expires_in_hours` create one for a roll-out. It is shown only once. Only \
                  for locations whose health record system is reached through workstations.",
             )
-            .operator(),
+            .operator(Role::Operator),
         get("/locations/{id}/workstations", workstations::list)
             .about("Workstations paired with a location", "6")
             .fails(&[422])
             .noting(only)
-            .operator(),
+            .operator(Role::Viewer),
         delete("/locations/{id}/workstations/{workstation}", workstations::revoke)
             .about("Revoke a workstation", "6")
             .fails(&[422])
             .noting(only)
-            .operator(),
+            .operator(Role::Operator),
         post("/workstations/pair", workstations::pair)
             .about("Pair a workstation", "6")
             .named("pair_workstation")
@@ -182,11 +182,11 @@ fn institutions_and_locations() -> Vec<Route> {
         get("/locations/{id}/sync", sync::show)
             .about("Read progress of a location", "6")
             .named("get_location_sync")
-            .operator(),
+            .operator(Role::Viewer),
         post("/locations/{id}/sync", sync::start)
             .about("Start a read cycle and retry waiting writes", "6")
             .named("start_location_sync")
-            .operator(),
+            .operator(Role::Operator),
         post("/locations/{id}/sync/accept_deletions", sync::accept_deletions)
             .about("Accept pending deletions", "6")
             .named("accept_deletions")
@@ -194,7 +194,7 @@ fn institutions_and_locations() -> Vec<Route> {
                 "A full pass that would delete too many records of a resource is stopped, because this is usually a fault. This call \
                  accepts its deletions.",
             )
-            .operator(),
+            .operator(Role::Operator),
         post("/locations/{id}/pause", sync::pause)
             .about("Pause reading from or writing to the health record system", "6")
             .named("pause_location")
@@ -202,15 +202,22 @@ fn institutions_and_locations() -> Vec<Route> {
                 "Pauses what is true in the body, and both with an empty one, until it is resumed, restarts included. Calls that are under way end. \
                  GET /sync_status is red meanwhile. Bookings are taken and wait; a write that is not written by its deadline fails.",
             )
-            .operator(),
+            .operator(Role::Operator),
         post("/locations/{id}/resume", sync::resume)
             .about("Resume reading from or writing to the health record system", "6")
             .named("resume_location")
             .noting("Resumes what is true in the body, and both with an empty one.")
-            .operator(),
+            .operator(Role::Operator),
+        get("/operator", operators::show)
+            .about("The operator whose token this is, and what there is", "6")
+            .noting("All institutions with their locations.")
+            .operator(Role::Viewer),
+        get("/operators", operators::list)
+            .about("Operators, their roles, and when their tokens were last used", "6")
+            .operator(Role::Admin),
         get("/adapters", adapters::list)
             .about("Adapters, their versions and the locations that run them", "6")
-            .operator(),
+            .operator(Role::Viewer),
         post("/adapters/{adapter}/versions", adapters::upload)
             .about("Upload a version of an adapter", "6")
             .named("upload_adapter_version")
@@ -221,7 +228,7 @@ fn institutions_and_locations() -> Vec<Route> {
                  configuration has under this name, its contract, imports, compile limits and signature. No location runs it before it is \
                  rolled out. The same component again changes nothing.",
             )
-            .operator(),
+            .operator(Role::Admin),
         post("/locations/{id}/adapter", adapters::roll_out)
             .about("Roll out a version of its adapter to a location", "6")
             .named("roll_out_adapter")
@@ -232,18 +239,18 @@ fn institutions_and_locations() -> Vec<Route> {
                  call fails, nothing changes and the answer is 422. Calls under way end on the version they began with. With `dry_run` it \
                  is only tried.",
             )
-            .operator(),
+            .operator(Role::Admin),
         post("/locations/{id}/adapter/rollback", adapters::roll_back)
             .about("Return a location to the version of its adapter before", "6")
             .named("roll_back_adapter")
             .fails(&[422])
             .noting("Without a trial. A second call takes the first one back.")
-            .operator(),
+            .operator(Role::Admin),
         get("/backups", backups::list)
             .about("Backups of the server's store", "6")
             .named("list_backups")
             .fails(&[422])
-            .operator(),
+            .operator(Role::Viewer),
         post("/backups", backups::make)
             .about("Start a backup of the server's store", "6")
             .named("start_backup")
@@ -252,7 +259,7 @@ fn institutions_and_locations() -> Vec<Route> {
                 "The backup is one state of the whole store, of all institutions, and is made while the server goes on. It is written to the \
                  folder of the configuration; `GET /backups` tells when it is whole. Only one is made at a time.",
             )
-            .operator(),
+            .operator(Role::Admin),
         get("/institutions", institutions::list).about("Institutions of the key", "4.10"),
         get("/institutions/{id}", institutions::show).about("One institution", "4.10"),
         get("/operatories", operatories::list).about("Operatories of a location", "2.9"),
@@ -309,12 +316,12 @@ fn writes_and_changes() -> Vec<Route> {
                 "The answer is the new write, with the write key of the failed one: the health record system is searched for that key first, and a \
                  booking needs its slot to be free. A refused change cannot be retried, because it was reverted: request it again.",
             )
-            .operator(),
+            .operator(Role::Operator),
         post("/write_requests/{id}/drop", write_requests::give_up)
             .about("Drop a waiting or failed write", "3")
             .named("drop_write_request")
             .noting("Writes that depend on it are dropped too. The slot of a dropped booking becomes free.")
-            .operator(),
+            .operator(Role::Operator),
         get("/changes", changes::list)
             .about("Changes at a location", "4.10")
             .since_v3()

@@ -46,6 +46,15 @@ pub fn app(
         .wrap(from_fn(leaving))
 }
 
+/// The same where operators call, and the console.
+pub fn operators_app(
+    api: Data<Api>,
+) -> App<
+    impl ServiceFactory<ServiceRequest, Config = (), Response = ServiceResponse<BoxBody>, Error = Error, InitError = ()>,
+> {
+    app(api).app_data(OperatorsListener).configure(console::serve)
+}
+
 /// Once the server is to stop, each answer closes its connection: no client sends a request into one that is closed just then.
 async fn leaving(
     request: ServiceRequest,
@@ -78,15 +87,6 @@ pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Ser
         .listen(listener)?
         .run();
     Ok((server, address))
-}
-
-/// What operators find at their listener: their endpoints and the console.
-pub fn operators_app(
-    api: Data<Api>,
-) -> App<
-    impl ServiceFactory<ServiceRequest, Config = (), Response = ServiceResponse<BoxBody>, Error = Error, InitError = ()>,
-> {
-    app(api).app_data(OperatorsListener).configure(console::serve)
 }
 
 /// Where operators call: for few and on one thread.

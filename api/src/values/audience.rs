@@ -6,7 +6,7 @@ use std::str::FromStr;
 pub enum Audience {
     /// Applications that read and write practices.
     Clients,
-    /// Whoever runs the service: with the grant `operator`.
+    /// Whoever runs the service: at their own listener, with tokens of their own.
     Operators,
     /// The browser extension at a workstation.
     Workstations,

@@ -72,11 +72,16 @@ reasons! {
     TokenExpired "token_expired" "The bearer token has expired. Get a new one from POST /authenticates.",
     TokenInvalid "token_invalid" "The bearer token was altered or was not issued by this service. Get a new one from POST /authenticates.",
     KeyRevoked "key_revoked" "The API key of this token is no longer valid. Authenticate with another key.",
+    OperatorTokenMissing "operator_token_missing"
+        "Operators send `Authorization: Bearer <token>` with a token of `practice-sync operators add`; API keys open nothing here.",
+    OperatorTokenUnknown "operator_token_unknown"
+        "The token is not one of an operator, or was revoked. API keys, and tokens of POST /authenticates, open nothing here.",
     // 403
     SubdomainMissing "subdomain_missing" "Send `subdomain` in the query, not in the body.",
     SubdomainOutOfReach "subdomain_out_of_reach"
         "This API key reaches no institution of this subdomain. Subdomains are in lower case; sandbox keys do not reach production practices, and production keys do not reach sandbox practices.",
     GrantMissing "grant_missing" "",
+    RoleMissing "role_missing" "",
     LocationPending "location_pending" "The location is not active yet; it refuses all calls until the practice is set up.",
     OutOfReach "out_of_reach" "The request concerns locations or records that this API key does not reach.",
     UserAgentRefused "user_agent_refused" "Error 1010: the first product in User-Agent is a library, or there is none.",

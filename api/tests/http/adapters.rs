@@ -11,16 +11,18 @@ use api::{config::Config, service};
 use engine::simulated::NoSimulatedEhrs;
 use serde_json::{Value, json};
 
-const KEY: &str = "psk_of_an_operator";
+const KEY: &str = "psk_of_a_client";
+const TOKEN: &str = "pso_of_an_operator";
 
 /// A practice whose location 1 needs the adapter, and whose location 2 has no EHR.
 fn config(dir: &Path) -> Config {
-    let hash = hex::encode(api::access::keys::hash(KEY));
-    let text = format!(
-        r#"data_dir = "data"
+    let [hash, operator] = [KEY, TOKEN].map(|secret| hex::encode(api::access::keys::hash(secret)));
+    let text = r#"data_dir = "data"
 [http]
 listen = "127.0.0.1:0"
 workers = 1
+[operators]
+listen = "127.0.0.1:0"
 [adapters]
 bad = "bad.wasm"
 [[institutions]]
@@ -42,15 +44,23 @@ source = 1
 id = 2
 name = "Without EHR"
 zone = "America/New_York"
-[[keys]]
-name = "operator"
+"#;
+    let keys = format!(
+        r#"[[keys]]
+name = "client"
 sha256 = "{hash}"
 environment = "sandbox"
 institutions = ["acme"]
-grants = ["operator"]
+[[operators]]
+name = "operator"
+sha256 = "{operator}"
+role = "viewer"
 "#
     );
-    Config::parse(&text, dir).unwrap()
+    let file = dir.join("practice-sync.toml");
+    fs::write(&file, text).unwrap();
+    fs::write(dir.join("keys.toml"), keys).unwrap();
+    Config::load(&file).unwrap()
 }
 
 /// Status, head and body of an answer.
@@ -101,7 +111,9 @@ async fn a_bad_adapter_closes_its_own_locations_and_the_server_serves() {
     );
     assert_eq!(search(2).await.0, 200, "a location that does not need it");
 
-    let (status, _, sync) = call(address, "GET", "/locations/1/sync?subdomain=acme", &token, Value::Null).await;
+    let operator = format!("Bearer {TOKEN}");
+    let (status, _, sync) =
+        call(running.operators, "GET", "/locations/1/sync?subdomain=acme", &operator, Value::Null).await;
     let (adapter, problem) = (&sync["data"]["adapter"], &sync["data"]["read_problem"]);
     assert_eq!((status, &adapter["name"], &adapter["status"]), (200, &json!("bad"), &json!("refused")), "{sync}");
     assert!(problem.as_str().unwrap().starts_with("the adapter cannot be used: not a component"), "{sync}");

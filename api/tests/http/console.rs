@@ -21,15 +21,7 @@ use tempfile::TempDir;
 
 use crate::support::*;
 
-const VIEWER: &str = "pso_viewer";
-const OPERATOR: &str = "pso_operator";
-const ADMIN: &str = "pso_admin";
 const TRAIL: [u8; 32] = [9; 32];
-
-fn tokens() -> Vec<OperatorToken> {
-    let token = |token: &str, role| OperatorToken { name: token.replace("pso_", "the "), hash: hash(token), role };
-    vec![token(VIEWER, Role::Viewer), token(OPERATOR, Role::Operator), token(ADMIN, Role::Admin)]
-}
 
 /// A world with operators and an audit trail.
 async fn house() -> (World, TempDir) {
@@ -40,7 +32,7 @@ fn watched(mut world: World) -> (World, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let trail = Trail::open(folder.path(), &TRAIL, Rules::default()).unwrap();
     let api = Api::new(world.engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates()).with_audit(trail);
-    api.replace_operators(tokens());
+    api.replace_operators(operators());
     world.api = Data::new(api);
     (world, folder)
 }
@@ -176,7 +168,7 @@ async fn wrong_tokens_are_limited() {
     let mut world = world().await;
     let rules = HttpRules { refused_per_minute: 2, ..free_rates() };
     let api = Api::new(world.engine.clone(), keys(), &Secret::from_bytes([7; 32]), rules);
-    api.replace_operators(tokens());
+    api.replace_operators(operators());
     world.api = Data::new(api);
     let nobody = Browser::new(&world);
     for _ in 0..2 {
@@ -194,7 +186,7 @@ async fn a_revoked_token_ends_its_sessions_and_no_other() {
     let (world, _folder) = house().await;
     let (viewer, admin) = (Browser::signed_in(&world, VIEWER).await, Browser::signed_in(&world, ADMIN).await);
     viewer.page("/console").await;
-    world.api.replace_operators(tokens().into_iter().filter(|it| it.role == Role::Admin).collect());
+    world.api.replace_operators(operators().into_iter().filter(|it| it.role == Role::Admin).collect());
     assert_eq!(viewer.get("/console").await.status, 303);
     admin.page("/console").await;
 }
@@ -286,7 +278,7 @@ async fn thousands_of_locations_are_shown_in_pages() {
     );
     let engine = std::sync::Arc::new(engine::Engine::start(setup, parts).await.unwrap());
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates());
-    api.replace_operators(tokens());
+    api.replace_operators(operators());
     let world = World { api: Data::new(api), engine, books: Default::default() };
     let browser = Browser::signed_in(&world, VIEWER).await;
     let began = std::time::Instant::now();
@@ -323,16 +315,16 @@ async fn a_viewer_sees_no_patient_and_who_does_is_in_the_audit_trail() {
         assert!(!viewer.get(&path).await.text.contains(CANARY), "{path}");
     }
     assert!(viewer.page(&calendar).await.contains("Taken"));
-    assert_eq!(entries(&folder, "the viewer"), Vec::<String>::new());
+    assert_eq!(entries(&folder, VIEWER), Vec::<String>::new());
 
     let operator = Browser::signed_in(&world, OPERATOR).await;
     assert!(operator.page(&calendar).await.contains(CANARY));
-    let shown = entries(&folder, "the operator");
+    let shown = entries(&folder, OPERATOR);
     assert!(shown.iter().any(|it| it == "read patient"), "{shown:?}");
     assert!(shown.iter().any(|it| it == "read appointment"), "{shown:?}");
-    let audit = operator.page("/console/audit?kind=operator&name=the+operator&record=patient").await;
+    let audit = operator.page("/console/audit?kind=operator&name=pso_operator&record=patient").await;
     assert!(audit.contains("GET /console/locations/{id}") && audit.contains("read patient"), "{audit}");
-    assert!(!operator.page("/console/audit?kind=operator&name=the+viewer").await.contains("read patient"));
+    assert!(!operator.page("/console/audit?kind=operator&name=pso_viewer").await.contains("read patient"));
     assert_eq!(operator.get("/console/audit?from=yesterday").await.status, 400);
 }
 
@@ -362,10 +354,10 @@ async fn bookings_and_patients_are_found_by_who_may_see_them() {
         which.contains("institution=1") && which.contains("institution=2") && !which.contains(" · ACME"),
         "{which}"
     );
-    assert!(!entries(&folder, "the operator").contains(&"read patient".to_owned()));
+    assert!(!entries(&folder, OPERATOR).contains(&"read patient".to_owned()));
     let by_id = operator.page(&format!("/console/search?q={PAT}&institution=1")).await;
     assert!(by_id.contains(&format!("patient {PAT} · ACME")), "{by_id}");
-    assert!(entries(&folder, "the operator").contains(&"read patient".to_owned()));
+    assert!(entries(&folder, OPERATOR).contains(&"read patient".to_owned()));
     let viewer = Browser::signed_in(&world, VIEWER).await;
     for q in [reference, "1", "place"] {
         assert_eq!(viewer.get(&format!("/console/search?q={q}")).await.header("location"), format!("/console?q={q}"));
@@ -391,7 +383,7 @@ async fn actions_are_asked_about_and_done_once_by_who_may() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert!(world.engine.sync_state(LocationId(MAIN)).await.unwrap().last_sync > before);
-    assert!(entries(&folder, "the operator").contains(&"start read cycle location".to_owned()));
+    assert!(entries(&folder, OPERATOR).contains(&"start read cycle location".to_owned()));
 
     // Without the session's word, with another session's, and without the role nothing is done.
     let other = Browser::signed_in(&world, OPERATOR).await;
@@ -407,7 +399,7 @@ async fn actions_are_asked_about_and_done_once_by_who_may() {
     let word = operator.get("/console").await.field("form_word");
     let fields = [("location", "1"), ("version", "configured"), ("form_word", word.as_str())];
     assert_eq!(operator.post("/console/actions/roll-out", &fields).await.status, 403);
-    assert_eq!(entries(&folder, "the viewer"), Vec::<String>::new());
+    assert_eq!(entries(&folder, VIEWER), Vec::<String>::new());
     for (path, status) in [
         ("/console/actions/explode?location=1", 404),
         ("/console/actions/sync?location=4711", 404),
@@ -508,7 +500,7 @@ async fn what_comes_from_outside_is_escaped() {
         json!({"first_name": evil, "last_name": evil}),
     );
     world.sync(MAIN).await;
-    let mut tokens = tokens();
+    let mut tokens = operators();
     tokens.iter_mut().for_each(|token| token.name = evil.to_owned());
     world.api.replace_operators(tokens);
     let admin = Browser::signed_in(&world, ADMIN).await;
@@ -551,7 +543,7 @@ async fn a_page_hears_that_it_is_out_of_date() {
     world.api.replace_operators(Vec::new());
     let text = tokio::time::timeout(Duration::from_secs(10), reading).await.unwrap().unwrap();
     assert!(String::from_utf8_lossy(&text).contains("event: changed"), "{text:?}");
-    world.api.replace_operators(tokens());
+    world.api.replace_operators(operators());
     // And with the server.
     let answer = listening(&live).await;
     world.api.leaving.store(true, Ordering::Relaxed);

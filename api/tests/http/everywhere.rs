@@ -12,7 +12,7 @@ use api::{
     http::endpoint::Access,
     openapi,
     routes::{route::Route, table::TABLE},
-    values::versions::Version,
+    values::{role::Role, versions::Version},
 };
 use engine::{records::ehr::Ehr, setup::Environment};
 use location::{
@@ -34,7 +34,6 @@ const NOBODY: u64 = 2_000_000_000;
 const ONE_PLACE: &str = "key-one-place";
 const NOT_FINANCIAL: &str = "key-not-financial";
 const NOT_BETA: &str = "key-not-beta";
-const NO_OPERATOR: &str = "key-no-operator";
 
 static DOCUMENTS: LazyLock<BTreeMap<&str, Value>> =
     LazyLock::new(|| openapi::DOCUMENTS.iter().map(|it| (it.file, serde_json::from_str(it.text()).unwrap())).collect());
@@ -61,6 +60,11 @@ impl Asking<'_> {
     pub fn right() -> Asking<'static> {
         Asking { tenant: "acme", place: MAIN, key: ACME_KEY, instead: None }
     }
+}
+
+/// Those that keys open.
+fn of_clients() -> impl Iterator<Item = Endpoint> {
+    guarded().filter(|it| it.route.role.is_none())
 }
 
 fn endpoints() -> impl Iterator<Item = Endpoint> {
@@ -153,6 +157,8 @@ impl Endpoint {
         let ask = world.ask(self.route.method.clone(), &self.path(asking)).version(self.version.name());
         let ask = match self.route.access {
             Access::ApiKey => ask.with("Authorization", asking.key),
+            // As an operator who may everything.
+            _ if self.route.role.is_some() => ask,
             _ => ask.with("Authorization", &token(world, asking.key)),
         };
         match self.body(asking) {
@@ -194,12 +200,12 @@ fn more_keys() -> Vec<ApiKey> {
         locations: locations.map(|ids| ids.into_iter().map(LocationId).collect()),
         grants,
         organisation: format!("organisation of {name}"),
+        role: None,
     };
     let mut keys = keys();
-    keys.push(key(ONE_PLACE, Some(vec![MAIN]), Grants { financial: true, beta: true, operator: true }));
-    keys.push(key(NOT_FINANCIAL, None, Grants { financial: false, beta: true, operator: true }));
-    keys.push(key(NO_OPERATOR, None, Grants { financial: true, beta: true, operator: false }));
-    keys.push(key(NOT_BETA, None, Grants { financial: true, beta: false, operator: true }));
+    keys.push(key(ONE_PLACE, Some(vec![MAIN]), Grants { financial: true, beta: true }));
+    keys.push(key(NOT_FINANCIAL, None, Grants { financial: false, beta: true }));
+    keys.push(key(NOT_BETA, None, Grants { financial: true, beta: false }));
     keys
 }
 
@@ -284,7 +290,7 @@ async fn without_a_valid_token_nothing_is_told() {
 #[actix_web::test]
 async fn another_tenants_institution_is_forbidden_like_one_that_is_not_there() {
     let world = filled_world().await;
-    for it in guarded().filter(Endpoint::takes_tenant) {
+    for it in of_clients().filter(Endpoint::takes_tenant) {
         for (tenant, key) in [("acme", RIVAL_KEY), ("rival", ACME_KEY), ("nobody", ACME_KEY), ("real", ACME_KEY)] {
             let place = if tenant == "rival" { RIVAL } else { MAIN };
             let ask = it.ask(&world, &Asking { tenant, place, key, instead: None });
@@ -301,7 +307,7 @@ async fn another_tenants_institution_is_forbidden_like_one_that_is_not_there() {
 #[actix_web::test]
 async fn locations_out_of_reach_are_not_found_and_pending_ones_forbidden() {
     let world = filled_world().await;
-    for it in guarded().filter(Endpoint::takes_place) {
+    for it in of_clients().filter(Endpoint::takes_place) {
         let at = |place, key| it.ask(&world, &Asking { place, key, ..Asking::right() });
         for (place, key) in
             [(SECOND, ONE_PLACE), (CLOSED, ACME_KEY), (RIVAL, ACME_KEY), (REAL, ACME_KEY), (999_999, ACME_KEY)]
@@ -316,15 +322,11 @@ async fn locations_out_of_reach_are_not_found_and_pending_ones_forbidden() {
 #[actix_web::test]
 async fn grants_are_asked_for_where_they_are_needed_and_nowhere_else() {
     let world = filled_world().await;
-    for it in guarded() {
+    for it in of_clients() {
         let as_key = |key| it.ask(&world, &Asking { key, ..Asking::right() });
         let forbidden = |reply: &Reply| reply.status == 403;
         let usually = forbidden(&as_key(ACME_KEY).reply().await);
-        let needs = [
-            (NOT_FINANCIAL, it.route.financial),
-            (NOT_BETA, it.version == Version::V3_1_0),
-            (NO_OPERATOR, it.route.operator),
-        ];
+        let needs = [(NOT_FINANCIAL, it.route.financial), (NOT_BETA, it.version == Version::V3_1_0)];
         for (key, needed) in needs {
             if needed {
                 refused(as_key(key), 403, NO_ACCESS, &format!("{} {key}", it.name())).await;
@@ -333,6 +335,38 @@ async fn grants_are_asked_for_where_they_are_needed_and_nowhere_else() {
             }
         }
     }
+}
+
+#[actix_web::test]
+async fn operators_may_what_their_role_says_and_keys_nothing_of_theirs() {
+    let world = filled_world().await;
+    for it in guarded() {
+        let Some(needed) = it.route.role else { continue };
+        let ask = || it.ask(&world, &Asking::right());
+        for (token, role) in [(VIEWER, Role::Viewer), (OPERATOR, Role::Operator), (ADMIN, Role::Admin)] {
+            let what = format!("{} {token}", it.name());
+            if role < needed {
+                let reply = refused(ask().operator(token), 403, NO_ACCESS, &what).await;
+                assert_eq!(reply.json()["reason"], "role_missing", "{what}");
+            } else {
+                let status = ask().operator(token).reply().await.status.as_u16();
+                assert!(![401, 403].contains(&status), "{what}: {status}");
+            }
+        }
+        refused(ask().with("Authorization", &token(&world, ACME_KEY)), 401, NO_ACCESS, &it.name()).await;
+        let reply = ask().at_clients().reply().await;
+        assert!([404, 405].contains(&reply.status.as_u16()), "{} where clients call: {}", it.name(), reply.status);
+    }
+    for it in of_clients().filter(|it| !["/sync_status", "/write_requests"].contains(&it.route.path)) {
+        let elsewhere = ["/write_requests/{id}", "/locations/{id}/simulated_ehr"].contains(&it.route.path);
+        let status = it.ask(&world, &Asking::right()).operator(ADMIN).reply().await.status.as_u16();
+        assert!(elsewhere || [404, 405].contains(&status), "{} where operators call: {status}", it.name());
+        let reply = it.ask(&world, &Asking::right()).with("Authorization", &format!("Bearer {ADMIN}")).reply().await;
+        assert_eq!(reply.status, 401, "{} with an operator's token where clients call", it.name());
+    }
+    world.api.replace_operators(operators().into_iter().filter(|it| it.name != VIEWER).collect());
+    let reply = world.get("/operator").operator(VIEWER).reply().await;
+    assert_eq!((reply.status.as_u16(), &reply.json()["reason"]), (401, &json!("operator_token_unknown")));
 }
 
 /// What `GET /docs` sends when nobody changes it. An id of it may be unknown, and a rule of the practice may stand against it, but

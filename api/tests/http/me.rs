@@ -20,7 +20,7 @@ async fn a_key_is_told_what_it_may_do_and_reach() {
         ("organisation", json!("organisation of key-acme")),
         ("environment", json!("sandbox")),
         ("api_version", json!("v3.0.0")),
-        ("grants", json!(["financial", "beta", "operator"])),
+        ("grants", json!(["financial", "beta"])),
     ] {
         assert_eq!(me.get(field), Some(&value), "{field}");
     }

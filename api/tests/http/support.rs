@@ -18,10 +18,12 @@ use api::{
     access::{
         api::Api,
         keys::{ApiKey, Grants, KeyRing, hash},
+        operators::OperatorToken,
     },
     http::rules::{HttpRules, RateRules},
+    routes::{route::Route, table::TABLE},
     server,
-    values::secret::Secret,
+    values::{role::Role, secret::Secret},
     views::published::RecordViews,
 };
 use engine::{
@@ -85,6 +87,11 @@ pub const MAIN_FULL_KEY: &str = "key-main-full";
 pub const BARE_KEY: &str = "key-bare";
 pub const RIVAL_KEY: &str = "key-rival";
 pub const REAL_KEY: &str = "key-real";
+
+/// Operators' tokens, by role.
+pub const VIEWER: &str = "pso_viewer";
+pub const OPERATOR: &str = "pso_operator";
+pub const ADMIN: &str = "pso_admin";
 
 pub struct World {
     pub api: Data<Api>,
@@ -171,6 +178,7 @@ async fn world_of(setup: Setup, rules: HttpRules, books: Books) -> World {
         }
     }
     let api = Api::new(engine.clone(), ring, &Secret::from_bytes([7; 32]), rules);
+    api.replace_operators(operators());
     World { api: Data::new(api), engine, books }
 }
 
@@ -197,6 +205,7 @@ pub async fn world_unread_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>
     }
     let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates());
+    api.replace_operators(operators());
     World { api: Data::new(api), engine, books: Arc::default() }
 }
 
@@ -217,8 +226,9 @@ pub fn keys() -> Vec<ApiKey> {
         environment,
         institutions: vec![InstitutionId(institution)],
         locations: locations.map(|ids| ids.into_iter().map(LocationId).collect()),
-        grants: Grants { financial: beta, beta, operator: beta },
+        grants: Grants { financial: beta, beta },
         organisation: format!("organisation of {name}"),
+        role: None,
     };
     vec![
         key(ACME_KEY, 1, Environment::Sandbox, None, true),
@@ -228,6 +238,11 @@ pub fn keys() -> Vec<ApiKey> {
         key(RIVAL_KEY, 2, Environment::Sandbox, None, true),
         key(REAL_KEY, 3, Environment::Production, None, false),
     ]
+}
+
+pub fn operators() -> Vec<OperatorToken> {
+    let token = |token: &str, role| OperatorToken { name: token.to_owned(), hash: hash(token), role };
+    vec![token(VIEWER, Role::Viewer), token(OPERATOR, Role::Operator), token(ADMIN, Role::Admin)]
 }
 
 pub fn setup() -> Setup {
@@ -332,10 +347,11 @@ impl World {
     }
 
     pub fn ask(&self, method: Method, path: &str) -> Ask<'_> {
-        let token = self.token(ACME_KEY);
+        let at_operators = is_of_operators(&method, path);
+        let token = if at_operators { format!("Bearer {ADMIN}") } else { self.token(ACME_KEY) };
         let headers = [("Svc-Api-Version", "v3.0.0"), ("User-Agent", "test-suite/1.0"), ("Authorization", &token)];
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        Ask { world: self, method, path: path.to_owned(), headers, body: None, peer: None }
+        Ask { world: self, method, path: path.to_owned(), headers, body: None, peer: None, at_operators }
     }
 
     pub fn token(&self, key: &str) -> String {
@@ -395,6 +411,7 @@ pub struct Ask<'w> {
     headers: Vec<(String, String)>,
     body: Option<Vec<u8>>,
     peer: Option<IpAddr>,
+    at_operators: bool,
 }
 
 pub struct Reply {
@@ -436,12 +453,21 @@ impl Ask<'_> {
         self.with("Authorization", &token)
     }
 
+    /// At the operators' listener, as an operator.
+    pub fn operator(self, token: &str) -> Self {
+        Ask { at_operators: true, ..self }.with("Authorization", &format!("Bearer {token}"))
+    }
+
+    /// Where clients call, whatever it is.
+    pub fn at_clients(self) -> Self {
+        Ask { at_operators: false, ..self }
+    }
+
     pub fn version(self, version: &str) -> Self {
         self.with("Svc-Api-Version", version)
     }
 
     pub async fn reply(self) -> Reply {
-        let app = init_service(server::app(self.world.api.clone())).await;
         let asked = contract::Asked::new(&self.method, &self.path, &self.headers);
         let mut request = TestRequest::with_uri(&self.path).method(self.method);
         for (name, value) in self.headers {
@@ -453,7 +479,11 @@ impl Ask<'_> {
         if let Some(body) = self.body {
             request = request.insert_header(("Content-Length", body.len().to_string())).set_payload(body);
         }
-        let response = call_service(&app, request.to_request()).await;
+        let (api, request) = (self.world.api.clone(), request.to_request());
+        let response = match self.at_operators {
+            true => call_service(&init_service(server::operators_app(api)).await, request).await,
+            false => call_service(&init_service(server::app(api)).await, request).await,
+        };
         let (status, headers) = (response.status(), response.headers().clone());
         let reply = Reply { status, headers, text: String::from_utf8(read_body(response).await.to_vec()).unwrap() };
         contract::check(&asked, &reply);
@@ -494,6 +524,17 @@ impl Reply {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
+}
+
+/// Whether only operators have it: a call of theirs begins at their listener.
+fn is_of_operators(method: &Method, path: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    let fits = |template: &str| {
+        let part = |(given, part): (&str, &str)| given == part || part.starts_with('{');
+        template.split('/').count() == path.split('/').count() && path.split('/').zip(template.split('/')).all(part)
+    };
+    let theirs = |route: &&Route| route.role.is_some() && route.method == *method;
+    path == "/metrics" || TABLE.iter().filter(theirs).any(|route| fits(route.path))
 }
 
 /// One field of each element.

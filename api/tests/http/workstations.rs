@@ -151,11 +151,12 @@ async fn where_no_workstation_is_needed_there_is_none() {
 }
 
 #[actix_web::test]
-async fn only_operators_of_the_location_pair() {
+async fn only_operators_pair() {
     let world = world_gated().await;
-    world.post(CODES, json!({})).key(MAIN_KEY).fails(403).await;
-    world.get(WORKSTATIONS).key(MAIN_KEY).fails(403).await;
-    world.post(CODES, json!({})).key(RIVAL_KEY).fails(404).await;
+    world.post(CODES, json!({})).key(MAIN_KEY).fails(401).await;
+    world.get(WORKSTATIONS).key(MAIN_KEY).fails(401).await;
+    world.post(CODES, json!({})).operator(VIEWER).fails(403).await;
+    world.get(WORKSTATIONS).operator(VIEWER).ok().await;
 }
 
 #[actix_web::test]

@@ -74,7 +74,8 @@ async fn operators_retry_and_drop() {
     for unknown in [retry(&json!("1-77")), drop(&json!("1-77"))] {
         assert_eq!(unknown.fails(404).await, ["Write Request with id 1-77 not found"]);
     }
-    retry(&json!("1-77")).key(MAIN_KEY).fails(403).await;
+    retry(&json!("1-77")).operator(VIEWER).fails(403).await;
+    retry(&json!("1-77")).key(MAIN_KEY).fails(401).await;
     let paid = pay(&world, "REFUSE").await;
     let list = world.until(PATH, |list| each(&list["data"], "status") == ["failed"]).await;
     let failed = list["data"][0].clone();

@@ -29,7 +29,7 @@ use crate::harness::{
     ehr_server::EhrServer,
     fixtures,
     http_client::Caller,
-    process::{self, API_KEY, LOCATIONS, OPERATOR_KEY, SUBDOMAIN},
+    process::{self, API_KEY, LOCATIONS, SUBDOMAIN},
 };
 
 /// Bookings a second, whatever the answers take.
@@ -110,6 +110,7 @@ async fn scene(options: &Options, beside: Beside) -> Result<Run, Box<dyn std::er
     let hanging = TcpListener::bind(("127.0.0.1", 0))?;
     let config = dir.path().join("practice-sync.toml");
     fs::write(&config, configuration(dir.path(), beside, &ehr.url(), &other.url(), hanging.local_addr()?))?;
+    fs::write(dir.path().join("keys.toml"), keys())?;
     let server = Server::start(&["configured", config.to_str().ok_or("a folder whose name is no text")?])?;
     let mut caller = Caller::sign_in(server.address, API_KEY).await?;
     process::first_sync(&mut caller).await?;
@@ -121,7 +122,7 @@ async fn scene(options: &Options, beside: Beside) -> Result<Run, Box<dyn std::er
     }
     let asking = if beside == Beside::Slots { Some(Asking::start(server.address).await?) } else { None };
     tokio::time::sleep(Duration::from_secs(options.lead)).await;
-    let run = book(server.address, &caller, offers.into_iter().take(count).collect(), options.seconds).await;
+    let run = book(&server, &caller, offers.into_iter().take(count).collect(), options.seconds).await;
     asking.map(Asking::end).transpose()?;
     ehr.stop().await;
     other.stop().await;
@@ -130,7 +131,7 @@ async fn scene(options: &Options, beside: Beside) -> Result<Run, Box<dyn std::er
 
 /// Books at a steady rate, and counts what was written back meanwhile.
 async fn book(
-    address: SocketAddr,
+    server: &Server,
     caller: &Caller,
     offers: Vec<String>,
     seconds: u64,
@@ -139,7 +140,7 @@ async fn book(
     let begin = Instant::now();
     let mut clients = JoinSet::new();
     for client in 0..CLIENTS {
-        let mut caller = caller.another(address).await?;
+        let mut caller = caller.another(server.address).await?;
         let own: Vec<_> = offers.iter().cloned().enumerate().skip(client as usize).step_by(CLIENTS as usize).collect();
         clients.spawn(async move {
             let (mut times, mut refused) = (Vec::new(), 0);
@@ -161,7 +162,8 @@ async fn book(
         refused += not;
     }
     let took = begin.elapsed().as_secs_f64().max(seconds as f64);
-    let mut operator = Caller::sign_in(address, OPERATOR_KEY).await?;
+    let operators = server.operators.ok_or("no listener for operators")?;
+    let mut operator = Caller::operator(operators, process::OPERATOR_TOKEN).await?;
     let (status, sync) = operator.get(&format!("/locations/{place}/sync?subdomain={SUBDOMAIN}")).await?;
     let waiting = sync["data"]["writes_waiting"].as_u64().ok_or_else(|| format!("{status} {sync}"))?;
     // A patient and an appointment each.
@@ -233,13 +235,6 @@ async fn wait_for_slots(caller: &mut Caller) -> io::Result<()> {
 
 fn configuration(dir: &Path, beside: Beside, ehr: &str, other: &str, hanging: SocketAddr) -> String {
     let cache = components::root().join("target").join("adapters").join("compiled");
-    let key = |name: &str, key: &str, subdomain: &str, grants: &str| {
-        let hash = hex::encode(Sha256::digest(key));
-        format!(
-            "[[keys]]\nname = \"{name}\"\nsha256 = \"{hash}\"\nenvironment = \"sandbox\"\n\
-             institutions = [\"{subdomain}\"]\ngrants = [{grants}]\n"
-        )
-    };
     let (place, foreign_id, zone, _) = LOCATIONS[0];
     let mut text = format!(
         r#"data_dir = "{data}"
@@ -247,6 +242,8 @@ log = "error"
 [http]
 listen = "127.0.0.1:0"
 slot_token = "12h"
+[operators]
+listen = "127.0.0.1:0"
 [rate_limits]
 per_second = 0
 per_minute = 0
@@ -310,8 +307,21 @@ environment = "sandbox"
         }
         Beside::Slots => neighbour(1, "sandbox", other, foreign_id, ""),
     }
-    text.push_str(&key("tests", API_KEY, SUBDOMAIN, "\"financial\""));
-    text.push_str(&key("operator", OPERATOR_KEY, SUBDOMAIN, "\"operator\""));
-    text.push_str(&key("neighbour", NEIGHBOUR_KEY, NEIGHBOUR, "\"financial\""));
     text
+}
+
+fn keys() -> String {
+    let key = |name: &str, key: &str, subdomain: &str, grants: &str| {
+        let hash = hex::encode(Sha256::digest(key));
+        format!(
+            "[[keys]]\nname = \"{name}\"\nsha256 = \"{hash}\"\nenvironment = \"sandbox\"\n\
+             institutions = [\"{subdomain}\"]\ngrants = [{grants}]\n"
+        )
+    };
+    [
+        key("tests", API_KEY, SUBDOMAIN, "\"financial\""),
+        process::operator(),
+        key("neighbour", NEIGHBOUR_KEY, NEIGHBOUR, "\"financial\""),
+    ]
+    .concat()
 }

@@ -69,7 +69,7 @@ async fn bookings(options: &Options, nodes: usize, report: &mut Report) -> Resul
     let few = Options { locations: INSTITUTIONS, ..options.clone() };
     let offers = Arc::new(offers(addresses[0], &caller, &few, subdomain).await?);
     if nodes > 1 {
-        forwarding(&caller, &addresses, report).await?;
+        forwarding(&caller, &servers, report).await?;
     }
     let before = spent(&servers, &cluster)?;
     let authorization = caller.authorization().to_owned();
@@ -101,12 +101,12 @@ async fn bookings(options: &Options, nodes: usize, report: &mut Report) -> Resul
 }
 
 /// The same call, to the node that has the institution and to one that hands it on.
-async fn forwarding(caller: &Caller, addresses: &[SocketAddr], report: &mut Report) -> Outcome {
+async fn forwarding(caller: &Caller, servers: &[Server], report: &mut Report) -> Outcome {
     let (mut right, mut wrong) = (Vec::new(), Vec::new());
     let path = format!("/operatories?subdomain={}&location_id=1", subdomain(1));
-    for address in addresses {
-        let before = forwarded(*address).await?;
-        let mut there = caller.another(*address).await?;
+    for server in servers {
+        let before = forwarded(server).await?;
+        let mut there = caller.another(server.address).await?;
         let mut times = Vec::with_capacity(CALLS);
         for _ in 0..CALLS {
             let since = Instant::now();
@@ -116,7 +116,7 @@ async fn forwarding(caller: &Caller, addresses: &[SocketAddr], report: &mut Repo
                 return Err(format!("{status} {answer}").into());
             }
         }
-        match forwarded(*address).await? - before {
+        match forwarded(server).await? - before {
             0 => right.extend(times),
             _ => wrong.extend(times),
         }
@@ -127,8 +127,9 @@ async fn forwarding(caller: &Caller, addresses: &[SocketAddr], report: &mut Repo
 }
 
 /// Calls that a node has handed on.
-async fn forwarded(node: SocketAddr) -> Result<u64, Box<dyn Error>> {
-    let mut connection = crate::harness::http_client::Connection::open(node).await?;
+async fn forwarded(node: &Server) -> Result<u64, Box<dyn Error>> {
+    let mut connection =
+        crate::harness::http_client::Connection::open(node.operators.ok_or("no listener for operators")?).await?;
     let answer = connection.send(&crate::harness::http_client::request("GET", "/metrics", &[], &[])).await?;
     let text = String::from_utf8_lossy(&answer.body).into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("practice_sync_forwarded_total "));

@@ -25,7 +25,7 @@ use super::{
 use crate::harness::{
     http_client::{Caller, Connection, request},
     poll::until,
-    process::{self, API_KEY},
+    process::{self, API_KEY, Listen},
     workstation::{
         Workstation,
         gated_process::{self, LOCATION},
@@ -178,9 +178,13 @@ fn drained(options: &Options, report: &mut Report) -> Outcome {
         let dir = tempfile::tempdir()?;
         let rules =
             format!("[defaults.quota]\nper_minute = {PER_MINUTE}\nburst = 1\n[defaults.pull]\nevery = \"1d\"\n");
-        let text = gated_process::configuration(dir.path(), "127.0.0.1:0", &ehr.origin(), &rules);
-        let config = api::config::Config::parse(&text, dir.path());
-        let config = config.map_err(|problems| format!("{problems:?}"))?;
+        let local = "127.0.0.1:0".parse()?;
+        let listen = Listen { address: local, operators: local };
+        let text = gated_process::configuration(dir.path(), listen, &ehr.origin(), &rules);
+        let file = dir.path().join("practice-sync.toml");
+        std::fs::write(&file, text)?;
+        std::fs::write(dir.path().join("keys.toml"), gated_process::keys())?;
+        let config = api::config::Config::load(&file)?;
         let running = api::service::start(config, &Sandboxes::default()).await?;
         let (address, place) = (running.address, LocationId(LOCATION));
         let engine = running.engine.clone();

@@ -116,6 +116,12 @@ impl Caller {
         Ok(caller)
     }
 
+    /// At the operators' listener.
+    pub async fn operator(address: SocketAddr, token: &str) -> io::Result<Caller> {
+        let connection = Connection::open(address).await?;
+        Ok(Caller { connection, authorization: format!("Bearer {token}"), version: VERSION })
+    }
+
     /// Another connection with the same token.
     pub async fn another(&self, address: SocketAddr) -> io::Result<Caller> {
         let connection = Connection::open(address).await?;

@@ -19,8 +19,8 @@ use crate::harness::{
 };
 
 pub const API_KEY: &str = "psk_of_the_tests";
-/// The key of an operator, of the same institution.
-pub const OPERATOR_KEY: &str = "psk_of_the_operator";
+/// The token of an operator who may everything.
+pub const OPERATOR_TOKEN: &str = "pso_of_the_operator";
 pub const SUBDOMAIN: &str = "demo-dental";
 /// Id, foreign id, zone, and whether bookings must name an operatory.
 pub const LOCATIONS: [(u32, &str, &str, bool); 2] =
@@ -57,6 +57,15 @@ pub struct Installation {
     log: PathBuf,
     environment: Vec<(String, String)>,
     pub address: SocketAddr,
+    /// Where operators call.
+    pub operators: SocketAddr,
+}
+
+/// Where clients call, and where operators do.
+#[derive(Clone, Copy)]
+pub struct Listen {
+    pub address: SocketAddr,
+    pub operators: SocketAddr,
 }
 
 /// One run of it, killed with this value.
@@ -97,20 +106,22 @@ impl Installation {
     }
 
     pub fn serving(program: &Path, dir: &Path, served: &ServedEhr, rules: &str) -> io::Result<Installation> {
-        Installation::configured(program, dir, |address| configuration(dir, address, served, rules))
+        Installation::configured(program, dir, &keys(), |listen| configuration(dir, listen, served, rules))
     }
 
-    /// With a configuration of the test's own, which is to listen at the address.
+    /// With keys and a configuration of the test's own, which is to listen at the addresses.
     pub fn configured(
         program: &Path,
         dir: &Path,
-        configuration: impl FnOnce(SocketAddr) -> String,
+        keys: &str,
+        configuration: impl FnOnce(Listen) -> String,
     ) -> io::Result<Installation> {
-        let address = free_address()?;
+        let (address, operators) = (free_address()?, free_address()?);
         let config = dir.join("practice-sync.toml");
-        fs::write(&config, configuration(address))?;
+        fs::write(&config, configuration(Listen { address, operators }))?;
+        fs::write(dir.join("keys.toml"), keys)?;
         let (program, log) = (program.to_path_buf(), dir.join("log"));
-        Ok(Installation { program, config, log, environment: Vec::new(), address })
+        Ok(Installation { program, config, log, environment: Vec::new(), address, operators })
     }
 
     /// With one more variable in the environment of its processes.
@@ -196,12 +207,12 @@ impl Installation {
 
     /// The text of /metrics.
     pub async fn metrics(&self) -> io::Result<String> {
-        let answer = Connection::open(self.address).await?.send(&request("GET", "/metrics", &[], &[])).await?;
+        let answer = Connection::open(self.operators).await?.send(&request("GET", "/metrics", &[], &[])).await?;
         String::from_utf8(answer.body).map_err(io::Error::other)
     }
 
-    pub async fn sign_in_operator(&self) -> io::Result<Caller> {
-        Caller::sign_in(self.address, OPERATOR_KEY).await
+    pub async fn operator(&self) -> io::Result<Caller> {
+        Caller::operator(self.operators, OPERATOR_TOKEN).await
     }
 }
 
@@ -239,7 +250,7 @@ fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }
 
-fn configuration(dir: &Path, address: SocketAddr, served: &ServedEhr, rules: &str) -> String {
+fn configuration(dir: &Path, listen: Listen, served: &ServedEhr, rules: &str) -> String {
     let ServedEhr { adapter, base_url, source, locations } = served;
     let locations: String = locations.iter().map(LocationConfig::lines).collect();
     format!(
@@ -251,18 +262,19 @@ adapter = "{adapter}"
 base_url = "{base_url}"
 {source}
 {locations}
-{keys}
-{operator}
 "#,
-        common = common(dir, &address.to_string(), "error", "refused_per_minute = 0", (adapter, rules)),
-        keys = key("tests", API_KEY, r#""financial", "beta""#),
-        operator = key("operator", OPERATOR_KEY, r#""operator""#),
+        common = common(dir, listen, "error", "refused_per_minute = 0", (adapter, rules)),
     )
+}
+
+/// Who may call.
+fn keys() -> String {
+    key("tests", API_KEY, r#""financial", "beta""#) + &operator()
 }
 
 /// The beginning of a configuration file: one adapter, one institution, nothing that limits who asks. `http`: more lines of that table;
 /// `rules`: more tables.
-pub(super) fn common(dir: &Path, address: &str, log: &str, http: &str, (adapter, rules): (&str, &str)) -> String {
+pub(super) fn common(dir: &Path, listen: Listen, log: &str, http: &str, (adapter, rules): (&str, &str)) -> String {
     format!(
         r#"data_dir = "{data}"
 log = "{log}"
@@ -270,6 +282,8 @@ log = "{log}"
 listen = "{address}"
 slot_token = "12h"
 {http}
+[operators]
+listen = "{operators}"
 [rate_limits]
 per_second = 0
 per_minute = 0
@@ -290,19 +304,27 @@ subdomain = "{SUBDOMAIN}"
 name = "Demo Dental"
 environment = "sandbox"
 "#,
+        address = listen.address,
+        operators = listen.operators,
         data = dir.join("data").display(),
         cache = components::root().join("target").join("adapters").join("compiled").display(),
         component = components::component(adapter).display(),
     )
 }
 
-/// An API key of the institution, as the configuration file has it.
+/// An API key of the institution, as the file of keys has it.
 pub(super) fn key(name: &str, key: &str, grants: &str) -> String {
     let hash = hex::encode(Sha256::digest(key));
     format!(
         "[[keys]]\nname = \"{name}\"\nsha256 = \"{hash}\"\nenvironment = \"sandbox\"\n\
          institutions = [\"{SUBDOMAIN}\"]\ngrants = [{grants}]\n"
     )
+}
+
+/// The token of an operator who may everything, as the file of keys has it.
+pub fn operator() -> String {
+    let hash = hex::encode(Sha256::digest(OPERATOR_TOKEN));
+    format!("[[operators]]\nname = \"tests\"\nsha256 = \"{hash}\"\nrole = \"admin\"\n")
 }
 
 impl LocationConfig {

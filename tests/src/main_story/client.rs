@@ -43,7 +43,7 @@ pub struct Booking {
 impl Client {
     pub async fn of(installation: &Installation) -> Client {
         let caller = installation.sign_in().await.expect("the key is good").at("v3.1.0");
-        let operator = installation.sign_in_operator().await.expect("the operator's key is good");
+        let operator = installation.operator().await.expect("the operators' listener is there");
         Client { caller, operator, column: None, booked: 0 }
     }
 

@@ -279,7 +279,7 @@ async fn the_staff_approves_and_declines_what_is_written() {
     let (reference, _) = bookings.made.pop().unwrap();
     let path = format!("{}&booking_ref={reference}", product.path("/intent/booking/status"));
     let declined = until("the booking to fail", async || {
-        let (_, answer) = product.get(&path).await;
+        let (_, answer) = product.caller().await.get(&path).await.unwrap();
         (answer["booking"]["ehr_writeback"] == json!("failed")).then_some(answer)
     })
     .await;

@@ -205,8 +205,9 @@ async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) 
         environment: Environment::Sandbox,
         institutions: vec![INSTITUTION],
         locations: None,
-        grants: Grants { financial: true, beta: true, operator: false },
+        grants: Grants { financial: true, beta: true },
         organisation: "tests".to_owned(),
+        role: None,
     };
     let api = Data::new(Api::new(engine.clone(), vec![key], &TokenSecret::from_bytes([7; 32]), rules));
     let listener = server::listen(([127, 0, 0, 1], 0).into()).expect("loopback has a free port");

@@ -18,7 +18,7 @@ use tests::harness::{
     fixtures,
     http_client::Caller,
     poll::until,
-    process::{API_KEY, HASTY, Installation, OPERATOR_KEY, Process},
+    process::{API_KEY, HASTY, Installation, Listen, Process, operator},
 };
 
 use crate::clock;
@@ -71,7 +71,7 @@ fn key(name: &str, key: &str, grants: &str) -> String {
 /// All nodes have the same file but for `[node]` and what is a machine's own.
 fn configuration(
     dir: &Path,
-    address: SocketAddr,
+    Listen { address, operators }: Listen,
     internal: SocketAddr,
     name: &str,
     url: &str,
@@ -98,6 +98,8 @@ token_secret = "{secret}"
 listen = "{address}"
 slot_token = "12h"
 refused_per_minute = 0
+[operators]
+listen = "{operators}"
 [rate_limits]
 per_second = 0
 per_minute = 0
@@ -121,16 +123,12 @@ period = "{period}s"
 [adapters]
 sandbox = "{component}"
 {HASTY}{practices}
-{tests}
-{operator}
 "#,
         data = dir.join("data").display(),
         secret = "7".repeat(64),
         cache = components::root().join("target").join("adapters").join("compiled").display(),
         component = components::component("sandbox").display(),
         period = PERIOD.as_secs(),
-        tests = key("tests", API_KEY, r#""financial", "beta""#),
-        operator = key("operator", OPERATOR_KEY, r#""operator""#),
     )
 }
 
@@ -152,14 +150,15 @@ impl Nodes {
         let ehrs: Vec<EhrServer> = (1..=INSTITUTIONS).map(ehr).collect();
         let cluster = Cluster::temporary(Durability::Written).unwrap();
         let dir = tempfile::tempdir().unwrap();
+        let keys = key("tests", API_KEY, r#""financial", "beta""#) + &operator();
         let nodes = NAMES.map(|name| {
             let own = dir.path().join(name);
             fs::create_dir_all(own.join("data")).unwrap();
             let database = Proxy::to(cluster.port()).unwrap();
             let internal = SocketAddr::from(([127, 0, 0, 1], free_port()));
             let url = Cluster::url(database.port());
-            let configured = |address| configuration(&own, address, internal, name, &url, &ehrs);
-            let installation = Installation::configured(Path::new(PROGRAM), &own, configured).unwrap();
+            let configured = |listen| configuration(&own, listen, internal, name, &url, &ehrs);
+            let installation = Installation::configured(Path::new(PROGRAM), &own, &keys, configured).unwrap();
             let ahead = clocks.iter().find(|(of, _)| *of == name).map(|(_, seconds)| *seconds);
             let installation = match ahead {
                 Some(seconds) => clock::set_apart(installation, dir.path(), seconds),
@@ -217,7 +216,7 @@ impl Nodes {
 
     /// Which node serves a location, as an operator is told by any of them.
     pub async fn owner(&self, through: usize, location: u32) -> usize {
-        let mut operator = self.nodes[through].installation.sign_in_operator().await.unwrap();
+        let mut operator = self.nodes[through].installation.operator().await.unwrap();
         until("the node of a location", async || {
             let (_, answer) = operator.get(&format!("/locations/{location}/sync")).await.ok()?;
             NAMES.iter().position(|name| answer["data"]["node"] == *name)

@@ -18,12 +18,7 @@ use location::zone::Date;
 use postgres_server::is_left_out;
 use sandbox_ehr::Behaviours;
 use serde_json::{Value, json};
-use tests::harness::{
-    components, fixtures,
-    http_client::Caller,
-    poll::until,
-    process::{OPERATOR_KEY, booking},
-};
+use tests::harness::{components, fixtures, poll::until, process::booking};
 
 use clients::{book, offers};
 use cluster::{FIRST, INSTITUTIONS, Nodes, PERIOD, at, subdomain};
@@ -94,9 +89,9 @@ async fn any_node_takes_any_call_and_what_a_node_had_goes_on_without_it() {
     assert_eq!(stranger.status(), 403);
 
     // A version of an adapter that one node was given.
-    let operator = Caller::sign_in(nodes.nodes[other].installation.address, OPERATOR_KEY).await.unwrap();
+    let operator = nodes.nodes[other].installation.operator().await.unwrap();
     let as_operator = |path: &str| {
-        let request = client.post(format!("http://{}{path}", nodes.nodes[other].installation.address));
+        let request = client.post(format!("http://{}{path}", nodes.nodes[other].installation.operators));
         let request = request.header("authorization", operator.authorization());
         request.header("svc-api-version", "v3.0.0").header("user-agent", "tests/1.0")
     };
@@ -117,7 +112,7 @@ async fn any_node_takes_any_call_and_what_a_node_had_goes_on_without_it() {
     let made = book(&mut nodes.sign_in(other).await, 1, &body).await;
     eprintln!("nodes: booked {:?} after SIGTERM of the node that had the location", since.elapsed());
     stopping.await.unwrap();
-    let mut operator = Caller::sign_in(nodes.nodes[other].installation.address, OPERATOR_KEY).await.unwrap();
+    let mut operator = nodes.nodes[other].installation.operator().await.unwrap();
     let version = until("the adapter to be ready", async || {
         let (_, told) = operator.get("/locations/1/sync").await.unwrap();
         told["data"]["adapter"]["version"].as_str().map(str::to_owned)
@@ -178,7 +173,7 @@ async fn offers_when_there(nodes: &Nodes, through: usize, location: u32) -> Stri
 }
 
 async fn forwarded(nodes: &Nodes, node: usize) -> u64 {
-    let text = reqwest::get(format!("http://{}/metrics", nodes.nodes[node].installation.address)).await.unwrap();
+    let text = reqwest::get(format!("http://{}/metrics", nodes.nodes[node].installation.operators)).await.unwrap();
     let text = text.text().await.unwrap();
     let count = text.lines().find_map(|line| line.strip_prefix("practice_sync_forwarded_total "));
     count.unwrap().parse().unwrap()

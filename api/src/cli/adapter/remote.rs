@@ -66,7 +66,7 @@ pub(super) fn run(command: Command) -> ExitCode {
 
 async fn upload(server: &Server, name: &str, file: &PathBuf) -> Result<(), String> {
     let component = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let session = Session::begin(server).await?;
+    let session = Session::begin(server)?;
     let path = format!("/adapters/{name}/versions");
     let request = session.post(&path).header("Content-Type", "application/wasm").body(component);
     let version = answer(request).await?;
@@ -75,7 +75,7 @@ async fn upload(server: &Server, name: &str, file: &PathBuf) -> Result<(), Strin
 }
 
 async fn versions(server: &Server) -> Result<(), String> {
-    let session = Session::begin(server).await?;
+    let session = Session::begin(server)?;
     let adapters = answer(session.get("/adapters")).await?;
     for adapter in adapters.as_array().into_iter().flatten() {
         let configured = &adapter["configured"];
@@ -100,7 +100,7 @@ async fn versions(server: &Server) -> Result<(), String> {
 }
 
 async fn roll_out(server: &Server, version: &str, locations: &[u32], dry_run: bool) -> Result<(), String> {
-    let session = Session::begin(server).await?;
+    let session = Session::begin(server)?;
     for location in locations {
         let body = json!({"version": version, "dry_run": dry_run}).to_string();
         let request = session.post(&format!("/locations/{location}/adapter"));
@@ -114,7 +114,7 @@ async fn roll_out(server: &Server, version: &str, locations: &[u32], dry_run: bo
 }
 
 async fn roll_back(server: &Server, locations: &[u32]) -> Result<(), String> {
-    let session = Session::begin(server).await?;
+    let session = Session::begin(server)?;
     for location in locations {
         let request = session.post(&format!("/locations/{location}/adapter/rollback"));
         let told = answer(request).await.map_err(|why| format!("location {location}: {why}"))?;

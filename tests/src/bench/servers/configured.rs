@@ -5,10 +5,11 @@ use std::{error::Error, path::Path};
 use api::{config::Config, service};
 use sandbox_host::Sandboxes;
 
-use super::ready;
+use super::{ready, ready_for_operators};
 
 pub async fn serve(file: &Path) -> Result<(), Box<dyn Error>> {
     let running = service::start(Config::load(file)?, &Sandboxes::default()).await?;
+    ready_for_operators(running.operators);
     ready(running.address);
     Ok(running.wait().await?)
 }

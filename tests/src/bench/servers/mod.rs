@@ -21,11 +21,14 @@ pub const SERVER: &str = "server";
 /// Threads that answer requests, in each of the servers.
 pub const WORKERS: usize = 2;
 const READY: &str = "ready ";
+const OPERATORS: &str = "operators ";
 
 /// A server process; it ends with this value.
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
+    /// Where operators call, if it serves them anywhere.
+    pub operators: Option<SocketAddr>,
     /// What it said besides its address.
     pub said: Vec<String>,
 }
@@ -35,15 +38,18 @@ impl Server {
         let mut command = Command::new(std::env::current_exe()?);
         let mut child = command.arg(SERVER).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let out = child.stdout.take().ok_or_else(|| io::Error::other("no output of the server"))?;
-        let mut said = Vec::new();
+        let (mut operators, mut said) = (None, Vec::new());
         for line in BufReader::new(out).lines() {
             let line = line?;
             match line.strip_prefix(READY) {
                 Some(address) => {
                     let address = address.parse().map_err(io::Error::other)?;
-                    return Ok(Server { child, address, said });
+                    return Ok(Server { child, address, operators, said });
                 }
-                None => said.push(line),
+                None => match line.strip_prefix(OPERATORS) {
+                    Some(address) => operators = Some(address.parse().map_err(io::Error::other)?),
+                    None => said.push(line),
+                },
             }
         }
         let status = child.wait()?;
@@ -61,6 +67,11 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Tells the parent where operators call.
+pub fn ready_for_operators(address: SocketAddr) {
+    say(format!("{OPERATORS}{address}"));
 }
 
 /// Tells the parent where this process serves, and ends with the parent.

@@ -18,7 +18,7 @@ use engine::{Engine, Parts, Place};
 use location::ids::InstitutionId;
 use setup::{Environment, NodeRules};
 
-use super::{WORKERS, ready};
+use super::{WORKERS, ready, ready_for_operators};
 use crate::bench::{
     activation::{first_sync, own},
     own_ehr::Writes,
@@ -80,6 +80,7 @@ pub async fn serve(
         locations: None,
         grants: Grants::default(),
         organisation: "benchmark".to_owned(),
+        role: None,
     };
     let peers = node.map(|_| Peers::new(&Secret::from_bytes([9; 32]))).transpose()?;
     let api = Api::new(engine.clone(), vec![key], &Secret::from_bytes([7; 32]), rules).with_peers(peers);
@@ -94,9 +95,13 @@ pub async fn serve(
         }
     }
     let listener = server::listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+    let operators = server::listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+    let for_operators = operators.local_addr()?;
+    actix_rt::spawn(server::start_operators(api.clone(), operators)?);
     let (server, address) = server::start(api, listener)?;
     // The server runs from its first poll on.
     let server = actix_rt::spawn(server);
+    ready_for_operators(for_operators);
     ready(address);
     Ok(server.await??)
 }

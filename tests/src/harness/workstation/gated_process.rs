@@ -10,7 +10,7 @@ use super::Workstation;
 use crate::harness::{
     http_client::Caller,
     poll::until,
-    process::{API_KEY, Installation, Process, SUBDOMAIN, common, key},
+    process::{API_KEY, Installation, Listen, Process, SUBDOMAIN, common, key, operator},
 };
 
 pub const LOCATION: u32 = 201;
@@ -37,8 +37,8 @@ impl GatedProcess {
     pub async fn open_on(program: &Path, rules: &str, ehr: CloudEhr) -> GatedProcess {
         let dir = tempfile::tempdir().expect("a folder");
         let (place, origin) = (dir.path().to_path_buf(), ehr.origin());
-        let installation = Installation::configured(program, dir.path(), |address| {
-            configuration(&place, &address.to_string(), &origin, rules)
+        let installation = Installation::configured(program, dir.path(), &keys(), |listen| {
+            configuration(&place, listen, &origin, rules)
         });
         let installation = installation.expect("a configuration is written");
         let process = installation.start().await.expect("the server starts");
@@ -66,16 +66,21 @@ impl GatedProcess {
         workstation.browser.log_in(&self.ehr.log_in(USER));
     }
 
+    async fn operator(&self) -> Caller {
+        self.installation.operator().await.expect("the operators' listener is there")
+    }
+
+    /// As an operator; so are the next two.
     pub async fn get(&self, path: &str) -> (u16, Value) {
-        self.caller().await.get(path).await.expect("an answer")
+        self.operator().await.get(path).await.expect("an answer")
     }
 
     pub async fn delete(&self, path: &str) -> u16 {
-        self.caller().await.delete(path).await.expect("an answer").0
+        self.operator().await.delete(path).await.expect("an answer").0
     }
 
     pub async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
-        self.caller().await.post(path, body).await.expect("an answer")
+        self.operator().await.post(path, body).await.expect("an answer")
     }
 
     /// How the gate of a location stands.
@@ -129,7 +134,7 @@ impl GatedProcess {
 }
 
 /// The configuration file.
-pub fn configuration(dir: &Path, address: &str, origin: &str, rules: &str) -> String {
+pub fn configuration(dir: &Path, listen: Listen, origin: &str, rules: &str) -> String {
     let location = |id: u32| {
         format!(
             "[[institutions.locations]]\nid = {id}\nname = \"Place {id}\"\nzone = \"America/New_York\"\nsource = 21\n\
@@ -150,10 +155,13 @@ adapter = "{ADAPTER}"
 base_url = "{origin}/app"
 workstation = {{ probe = "/api/session" }}
 {locations}
-{key}
 "#,
-        common = common(dir, address, "error,audit=info", http, (ADAPTER, rules)),
+        common = common(dir, listen, "error,audit=info", http, (ADAPTER, rules)),
         locations = location(LOCATION) + &location(OTHER),
-        key = key("tests", API_KEY, r#""financial", "beta", "operator""#),
     )
+}
+
+/// The file of keys.
+pub fn keys() -> String {
+    key("tests", API_KEY, r#""financial", "beta""#) + &operator()
 }

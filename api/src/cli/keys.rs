@@ -1,0 +1,259 @@
+//! `keys`: who may call. A running server takes changes over by itself.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::{Args, Subcommand, ValueEnum};
+use engine::setup::{Environment, Setup};
+use serde_json::json;
+use toml::Value;
+
+use super::table::Table;
+use crate::{
+    access::keys::{self, ApiKey, Grants},
+    config::{Access, Config, KeyFile, Problem},
+    terminal::{fail, say},
+};
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// Create an API key. It is shown once.
+    Add {
+        name: String,
+        #[arg(long)]
+        environment: Kind,
+        /// The subdomain of an institution it may call for. Can be given several times.
+        #[arg(long = "institution", value_name = "SUBDOMAIN", required = true)]
+        institutions: Vec<String>,
+        /// The id of a location it may call for; without it, all of its institutions. Can be given several times.
+        #[arg(long = "location", value_name = "ID")]
+        locations: Vec<u32>,
+        /// Can be given several times.
+        #[arg(long = "grant", value_name = "GRANT")]
+        grants: Vec<Grant>,
+        /// Owner of the webhook endpoints made with the key; without it, the key's name.
+        #[arg(long, value_name = "NAME")]
+        organisation: Option<String>,
+        #[command(flatten)]
+        of: Configured,
+    },
+    /// Show the API keys and what they may do.
+    List {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        of: Configured,
+    },
+    /// Take locations or grants from an API key.
+    Narrow {
+        name: String,
+        /// The id of a location that it keeps; it loses all others. Can be given several times.
+        #[arg(long = "location", value_name = "ID", required_unless_present = "remove_grants")]
+        locations: Vec<u32>,
+        /// A grant that it loses. Can be given several times.
+        #[arg(long = "remove-grant", value_name = "GRANT")]
+        remove_grants: Vec<Grant>,
+        #[command(flatten)]
+        of: Configured,
+    },
+    /// Delete an API key: it, and the tokens made of it, are refused from then on.
+    Revoke {
+        name: String,
+        #[command(flatten)]
+        of: Configured,
+    },
+}
+
+#[derive(Args)]
+pub(super) struct Configured {
+    /// The configuration: a file, or a folder of files.
+    #[arg(long, value_name = "CONFIG")]
+    config: PathBuf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Kind {
+    Sandbox,
+    Production,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Grant {
+    Financial,
+    Beta,
+}
+
+impl Grant {
+    const ALL: [Grant; 2] = [Grant::Financial, Grant::Beta];
+
+    fn name(self) -> &'static str {
+        match self {
+            Grant::Financial => "financial",
+            Grant::Beta => "beta",
+        }
+    }
+
+    fn is_in(self, grants: Grants) -> bool {
+        match self {
+            Grant::Financial => grants.financial,
+            Grant::Beta => grants.beta,
+        }
+    }
+
+    fn names(all: impl IntoIterator<Item = Grant>) -> Vec<&'static str> {
+        all.into_iter().map(Grant::name).collect()
+    }
+}
+
+/// The list of the file.
+const KEYS: &str = "keys";
+
+pub(super) fn run(command: Command) -> ExitCode {
+    let done = match command {
+        Command::Add { name, environment, institutions, locations, grants, organisation, of } => {
+            let mut fields = vec![("name", Value::from(name.as_str()))];
+            let key = keys::new_key();
+            fields.push(("sha256", hex::encode(keys::hash(&key)).into()));
+            fields.push(("environment", environment_name(environment).into()));
+            fields.push(("institutions", institutions.into()));
+            if !locations.is_empty() {
+                fields.push(("locations", locations.into()));
+            }
+            if !grants.is_empty() {
+                fields.push(("grants", Grant::names(grants).into()));
+            }
+            fields.extend(organisation.map(|organisation| ("organisation", organisation.into())));
+            add(&of.config, &name, &fields).map(|told| {
+                say(format_args!("{key}"));
+                say(format_args!("# This is the key of `{name}`, shown only once. {told}"));
+            })
+        }
+        Command::List { json, of } => list(&of.config, json),
+        Command::Narrow { name, locations, remove_grants, of } => {
+            narrow(&of.config, &name, &locations, &remove_grants).map(say)
+        }
+        Command::Revoke { name, of } => revoke(&of.config, &name).map(say),
+    };
+    done.map_or_else(fail, |()| ExitCode::SUCCESS)
+}
+
+fn environment_name(environment: Kind) -> &'static str {
+    match environment {
+        Kind::Sandbox => "sandbox",
+        Kind::Production => "production",
+    }
+}
+
+fn add(config: &Path, name: &str, fields: &[(&str, Value)]) -> Result<String, String> {
+    let config = valid(config)?;
+    let mut file = open(&config.keys_file)?;
+    file.add(KEYS, fields);
+    checked(&file, name, &config.setup)?;
+    save(file, "has it")
+}
+
+fn narrow(config: &Path, name: &str, locations: &[u32], remove: &[Grant]) -> Result<String, String> {
+    let config = valid(config)?;
+    let mut file = open(&config.keys_file)?;
+    let key = known(&config, name)?;
+    let wider = |id: &&u32| !key.locations.as_ref().is_none_or(|now| now.iter().any(|it| it.0 == **id));
+    if let Some(id) = locations.iter().find(wider) {
+        return Err(format!("the key `{name}` does not reach location {id} now: narrowing it gives it nothing"));
+    }
+    if key.environment == Environment::Sandbox && remove.contains(&Grant::Financial) {
+        return Err("keys of the sandbox always have the grant `financial`".into());
+    }
+    if let Some(grant) = remove.iter().find(|grant| !grant.is_in(key.grants)) {
+        return Err(format!("the key `{name}` does not have the grant `{}`", grant.name()));
+    }
+    if !locations.is_empty() {
+        file.set(KEYS, name, "locations", &locations.to_vec().into());
+    }
+    if !remove.is_empty() {
+        let kept = Grant::ALL.into_iter().filter(|grant| grant.is_in(key.grants) && !remove.contains(grant));
+        file.set(KEYS, name, "grants", &Grant::names(kept).into());
+    }
+    checked(&file, name, &config.setup)?;
+    save(file, &format!("has `{name}` narrowed"))
+}
+
+/// Whatever is wrong with the configuration, and with other keys.
+fn revoke(path: &Path, name: &str) -> Result<String, String> {
+    let keys_file = keys_file(path);
+    let mut file = open(&keys_file)?;
+    if !file.remove(KEYS, name) {
+        return Err(format!("{} has no key named `{name}`", keys_file.display()));
+    }
+    save(file, &format!("no longer has `{name}`"))
+}
+
+fn list(path: &Path, as_json: bool) -> Result<(), String> {
+    let config = valid(path)?;
+    let (access, problems) = Access::load(&config.keys_file, &config.setup)
+        .map_err(|error| format!("{}: {error}", config.keys_file.display()))?;
+    let mut table = Table::new(&["NAME", "ENVIRONMENT", "INSTITUTIONS", "LOCATIONS", "GRANTS", "ORGANISATION"]);
+    for key in &access.keys {
+        let institution = |id| config.setup.institutions.get(id).map(|it| it.subdomain.as_str());
+        let institutions: Vec<&str> = key.institutions.iter().filter_map(institution).collect();
+        let locations = key.locations.as_ref().map(|ids| ids.iter().map(|id| id.0).collect::<Vec<_>>());
+        let grants = Grant::names(Grant::ALL.into_iter().filter(|grant| grant.is_in(key.grants)));
+        let environment = match key.environment {
+            Environment::Sandbox => "sandbox",
+            Environment::Production => "production",
+        };
+        if as_json {
+            say(json!({
+                "name": key.name, "environment": environment, "institutions": institutions, "locations": locations,
+                "grants": grants, "organisation": key.organisation,
+            }));
+            continue;
+        }
+        let locations = locations
+            .map_or_else(|| "all".to_owned(), |ids| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(", "));
+        let (institutions, grants) = (institutions.join(", "), grants.join(", "));
+        table.row(&[&key.name, environment, &institutions, &locations, &grants, &key.organisation]);
+    }
+    table.show(as_json);
+    told(&problems)
+}
+
+/// The configuration without what is wrong with its keys.
+fn valid(path: &Path) -> Result<Config, String> {
+    let (config, problems) = Config::without_keys(path);
+    told(&problems)?;
+    config.ok_or_else(|| format!("{} cannot be read", path.display()))
+}
+
+fn keys_file(path: &Path) -> PathBuf {
+    Config::without_keys(path).0.map_or_else(|| Config::usual_keys_file(path), |config| config.keys_file)
+}
+
+fn known(config: &Config, name: &str) -> Result<ApiKey, String> {
+    let (access, _) = Access::load(&config.keys_file, &config.setup)
+        .map_err(|error| format!("{}: {error}", config.keys_file.display()))?;
+    let found = access.keys.into_iter().find(|key| key.name == name);
+    found.ok_or_else(|| format!("{} has no key named `{name}` that can be read", config.keys_file.display()))
+}
+
+fn open(path: &Path) -> Result<KeyFile, String> {
+    KeyFile::open(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn checked(file: &KeyFile, name: &str, setup: &Setup) -> Result<(), String> {
+    told(&file.problems(KEYS, name, setup))
+}
+
+fn told(problems: &[Problem]) -> Result<(), String> {
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; "))
+}
+
+fn save(file: KeyFile, what: &str) -> Result<String, String> {
+    let path = file.save().map_err(|error| format!("the keys cannot be written: {error}"))?;
+    Ok(format!("{} {what}; a running server takes that over within seconds.", path.display()))
+}

@@ -1,0 +1,121 @@
+//! Institutions and their locations.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use engine::setup::{Environment, Institution, LocationSetup, LocationStatus, Setup};
+use location::ids::{InstitutionId, LocationId};
+
+use super::{
+    knobs::Knobs,
+    reader::{Placed, Section, chosen},
+    seen::Seen,
+    sources,
+    values::Subject,
+};
+use crate::values::{kinds, limits::INT32};
+
+pub(super) const ENVIRONMENTS: &[(&str, Environment)] =
+    &[("sandbox", Environment::Sandbox), ("production", Environment::Production)];
+
+const STATUSES: &[(&str, LocationStatus)] =
+    &[("active", LocationStatus::Active), ("pending", LocationStatus::Pending), ("closed", LocationStatus::Closed)];
+
+/// Reads an institution into the setup. `lists` has its sources and locations, unless they are in the same table.
+pub(super) fn read(
+    mut s: Section<'_, '_>,
+    lists: Option<&Section<'_, '_>>,
+    knobs: Knobs,
+    setup: &mut Setup,
+    seen: &mut Seen,
+) {
+    let id = s.identified(Subject::Institution);
+    let subdomain = s.required("subdomain", s.parsed("subdomain", subdomain));
+    let name = s.required("name", s.text("name"));
+    let environment = s.parsed("environment", |text| chosen(ENVIRONMENTS, text));
+    let environment = s.required("environment", environment);
+    let phone_number = s.text("phone_number").map(|placed| placed.value);
+    let country_code = s.parsed("country_code", country).map_or_else(|| "US".to_owned(), |placed| placed.value);
+    id.iter().for_each(|id| seen.once(&s.problems, "institution id", id));
+    subdomain.iter().for_each(|name| seen.once(&s.problems, "subdomain", name));
+    // Problems of what follows are told even when the institution itself has some.
+    let owner = InstitutionId(id.map_or(0, |id| id.value as u32));
+    let knobs = knobs.with(&s);
+    let real = environment.as_ref().is_some_and(|environment| environment.value == Environment::Production);
+    let lists = lists.unwrap_or(&s);
+    for source in lists.tables("sources") {
+        sources::read(source, owner, real, setup, seen);
+    }
+    for place in lists.tables("locations") {
+        location(place, owner, knobs, setup, seen);
+    }
+    if let (Some(_), Some(subdomain), Some(environment)) = (id, subdomain, environment) {
+        let institution = Institution {
+            id: owner,
+            subdomain: subdomain.value,
+            name: name.map_or_else(String::new, |name| name.value),
+            phone_number,
+            country_code,
+            environment: environment.value,
+        };
+        setup.institutions.insert(owner, Arc::new(institution));
+    }
+}
+
+fn location(mut s: Section<'_, '_>, institution: InstitutionId, knobs: Knobs, setup: &mut Setup, seen: &mut Seen) {
+    let id = s.identified(Subject::Location);
+    s.note("institution", institution);
+    let name = s.required("name", s.text("name"));
+    let zone = s.required("zone", s.parsed("zone", |text| kinds::zone().text(text)));
+    let text = |key| s.text(key).map(|placed: Placed<String>| placed.value);
+    let (mut status, mut map_by_operatory) = (LocationStatus::Active, false);
+    s.choice("status", STATUSES, &mut status);
+    let source = s.integer("source", INT32);
+    let knobs = knobs.with(&s);
+    let adapter_config = s.table("adapter_config").map_or_else(BTreeMap::new, |s| {
+        s.keys().into_iter().filter_map(|key| Some((key.value.clone(), s.text(&key.value)?.value))).collect()
+    });
+    id.iter().for_each(|id| seen.once(&s.problems, "location id", id));
+    let known = |id: i64| setup.sources.get(&(id as u32)).is_some_and(|source| source.institution == institution);
+    if let Some(source) = source.filter(|source| !known(source.value)) {
+        s.problems.add(source.at, format!("no source with id {} in this institution", source.value));
+    }
+    s.flag("map_by_operatory", &mut map_by_operatory);
+    let location = LocationSetup {
+        id: LocationId(id.map_or(0, |id| id.value as u32)),
+        institution,
+        name: name.map_or_else(String::new, |name| name.value),
+        street_address: text("street_address"),
+        street_address_2: text("street_address_2"),
+        city: text("city"),
+        state: text("state"),
+        zip_code: text("zip_code"),
+        country_code: s.parsed("country_code", country).map(|placed| placed.value),
+        phone_number: text("phone_number"),
+        email: text("email"),
+        latitude: s.float("latitude", -90.0..=90.0),
+        longitude: s.float("longitude", -180.0..=180.0),
+        zone: zone.map_or(chrono_tz::Tz::UTC, |zone| zone.value),
+        map_by_operatory,
+        status,
+        source: source.map(|source| source.value as u32),
+        foreign_id: text("foreign_id"),
+        booking: knobs.booking,
+        write: knobs.write,
+        pull: knobs.pull,
+        quota: knobs.quota,
+        workstation: knobs.workstation,
+        adapter_config,
+    };
+    setup.locations.insert(location.id, Arc::new(location));
+}
+
+fn subdomain(text: &str) -> Result<String, String> {
+    let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    let valid = (1..=63).contains(&text.len()) && text.bytes().all(allowed);
+    if valid { Ok(text.to_owned()) } else { Err("must have 1 to 63 lower case letters, digits and hyphens".into()) }
+}
+
+fn country(text: &str) -> Result<String, String> {
+    let valid = text.len() == 2 && text.bytes().all(|b| b.is_ascii_uppercase());
+    if valid { Ok(text.to_owned()) } else { Err("must be a country code of two capital letters".into()) }
+}

@@ -1,0 +1,180 @@
+//! The file of the keys: who may call, and what for. It is read entry by entry: a fault in one gives that one nothing, and keeps no other
+//! from being revoked.
+
+use std::rc::Rc;
+
+use engine::setup::{Environment, Setup};
+use location::ids::{InstitutionId, LocationId};
+
+use super::{
+    contents::Access,
+    file::parsed,
+    institutions::ENVIRONMENTS,
+    problems::{Document, Problem, Problems},
+    reader::{Placed, Section, chosen},
+    seen::Seen,
+};
+use crate::{
+    access::{
+        keys::{ApiKey, Grants},
+        operators::OperatorToken,
+    },
+    values::{limits::INT32, role::Role},
+};
+
+const ROLES: &[(&str, Role)] = &[("viewer", Role::Viewer), ("operator", Role::Operator), ("admin", Role::Admin)];
+
+/// What of the file can be read, and all that is wrong with it. The institutions and locations of keys are those of `setup`.
+pub(super) fn read(document: &Document, setup: &Setup) -> (Access, Vec<Problem>) {
+    let problems = Problems::of(document);
+    let mut reading = Reading { setup, seen: Seen::default(), access: Access::default() };
+    match parsed(&document.text, &problems) {
+        Some(table) => reading.file(&Section::root(&table, problems.clone(), &Rc::default())),
+        // What is wrong is told already; what can be read of it counts.
+        None => {
+            for (at, text) in entries(&document.text) {
+                let whole = Problems::of(document);
+                if let Some(table) = parsed(text, &whole) {
+                    reading.file(&Section::root(&table, problems.from(at), &Rc::default()));
+                }
+            }
+        }
+    }
+    (reading.access, problems.take())
+}
+
+/// The parts of a text that begin with a line such as `[[keys]]` and the comment right above it, and where.
+pub(super) fn entries(text: &str) -> Vec<(usize, &str)> {
+    let (mut starts, mut at, mut comment) = (vec![0], 0, None);
+    for line in text.split_inclusive('\n') {
+        let trimmed = line.trim_start();
+        if trimmed.starts_with('#') {
+            comment.get_or_insert(at);
+        } else {
+            if trimmed.starts_with("[[") {
+                starts.push(comment.unwrap_or(at));
+            }
+            comment = None;
+        }
+        at += line.len();
+    }
+    starts.dedup();
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    starts.iter().zip(ends).map(|(start, end)| (*start, &text[*start..end])).collect()
+}
+
+struct Reading<'s> {
+    setup: &'s Setup,
+    seen: Seen,
+    access: Access,
+}
+
+impl Reading<'_> {
+    fn file(&mut self, root: &Section<'_, '_>) {
+        for s in root.tables("keys") {
+            let key = self.key(&s);
+            self.access.keys.extend(key);
+        }
+        for s in root.tables("operators") {
+            let operator = self.operator(&s);
+            self.access.operators.extend(operator);
+        }
+    }
+
+    fn key(&mut self, s: &Section<'_, '_>) -> Option<ApiKey> {
+        let name = s.required("name", s.text("name"));
+        let hash = s.required("sha256", s.parsed("sha256", key_hash));
+        let environment = s.required("environment", s.parsed("environment", |text| chosen(ENVIRONMENTS, text)));
+        let institutions = s.required("institutions", s.texts("institutions"));
+        let locations = s.integers("locations", INT32);
+        let grants = s.texts("grants").unwrap_or_default();
+        let organisation = s.text("organisation").map(|placed| placed.value);
+        name.iter().for_each(|name| self.seen.once(&s.problems, "key name", name));
+        let spelled = hash.map(|hash| Placed { value: hex::encode(hash.value), at: hash.at });
+        spelled.iter().for_each(|hash| self.seen.once(&s.problems, "key hash", hash));
+        let mut grants = granted(s, &grants);
+        let environment = environment?.value;
+        // Specification 5.10.
+        grants.financial |= environment == Environment::Sandbox;
+        let institutions = self.institutions_of(s, &institutions?, environment);
+        // Without them it would reach all.
+        if locations.is_none() && s.has("locations") {
+            return None;
+        }
+        let locations = locations.map(|ids| self.locations_of(s, &ids, &institutions));
+        let name = name?.value;
+        let organisation = organisation.unwrap_or_else(|| name.clone());
+        let hash = hash?.value;
+        Some(ApiKey { name, hash, environment, institutions, locations, grants, organisation, role: None })
+    }
+
+    fn operator(&mut self, s: &Section<'_, '_>) -> Option<OperatorToken> {
+        let name = s.required("name", s.text("name"));
+        let hash = s.required("sha256", s.parsed("sha256", key_hash));
+        let role = s.required("role", s.parsed("role", |text| chosen(ROLES, text)));
+        name.iter().for_each(|name| self.seen.once(&s.problems, "operator name", name));
+        let spelled = hash.map(|hash| Placed { value: hex::encode(hash.value), at: hash.at });
+        spelled.iter().for_each(|hash| self.seen.once(&s.problems, "key hash", hash));
+        Some(OperatorToken { name: name?.value, hash: hash?.value, role: role?.value })
+    }
+
+    fn institutions_of(
+        &self,
+        s: &Section<'_, '_>,
+        names: &[Placed<String>],
+        environment: Environment,
+    ) -> Vec<InstitutionId> {
+        let mut ids = Vec::new();
+        for name in names {
+            match self.setup.institution_by_subdomain(&name.value) {
+                Some(institution) if institution.environment == environment => ids.push(institution.id),
+                Some(_) => {
+                    s.problems.add(name.at, format!("institution `{}` belongs to another environment", name.value))
+                }
+                None => s.problems.add(name.at, format!("no institution with subdomain `{}`", name.value)),
+            }
+        }
+        ids
+    }
+
+    fn locations_of(
+        &self,
+        s: &Section<'_, '_>,
+        ids: &[Placed<i64>],
+        institutions: &[InstitutionId],
+    ) -> Vec<LocationId> {
+        for id in ids {
+            let location = self.setup.locations.get(&LocationId(id.value as u32));
+            if !location.is_some_and(|location| institutions.contains(&location.institution)) {
+                s.problems.add(id.at, format!("no location with id {} in the key's institutions", id.value));
+            }
+        }
+        ids.iter().map(|id| LocationId(id.value as u32)).collect()
+    }
+}
+
+fn granted(s: &Section<'_, '_>, names: &[Placed<String>]) -> Grants {
+    let mut grants = Grants::default();
+    for name in names {
+        match name.value.as_str() {
+            "financial" => grants.financial = true,
+            "beta" => grants.beta = true,
+            "operator" => {
+                let problem =
+                    "API keys are for clients: operators have tokens of their own, see `practice-sync operators add`";
+                s.problems.add(name.at, problem);
+            }
+            other => {
+                s.problems.add(name.at, format!("unknown grant `{other}`; known are: financial, beta"));
+            }
+        }
+    }
+    grants
+}
+
+fn key_hash(text: &str) -> Result<[u8; 32], String> {
+    let mut hash = [0; 32];
+    let read = hex::decode_to_slice(text, &mut hash);
+    read.map(|()| hash)
+        .map_err(|_| "must be the SHA-256 of a key: 64 hexadecimal digits (see `keys add`, `operators add`)".into())
+}

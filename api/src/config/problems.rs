@@ -1,0 +1,83 @@
+//! The texts that are read, and what is wrong in them.
+
+use std::{
+    cell::RefCell,
+    fmt,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+/// A file and its text.
+#[derive(Clone, Debug)]
+pub(super) struct Document {
+    pub path: PathBuf,
+    pub text: String,
+}
+
+impl Document {
+    /// Relative paths in the file count from here.
+    pub(super) fn base(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
+    }
+}
+
+/// One thing wrong in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub file: PathBuf,
+    /// None: the file as a whole.
+    pub line: Option<usize>,
+    pub text: String,
+}
+
+impl Problem {
+    pub(super) fn of_file(file: &Path, text: impl Into<String>) -> Problem {
+        Problem { file: file.to_path_buf(), line: None, text: text.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file.display(), self.text),
+            None => write!(f, "{}: {}", self.file.display(), self.text),
+        }
+    }
+}
+
+/// All problems of a file, or of the part of it that begins at `from`.
+#[derive(Clone)]
+pub(super) struct Problems<'a> {
+    pub document: &'a Document,
+    from: usize,
+    found: Rc<RefCell<Vec<Problem>>>,
+}
+
+impl<'a> Problems<'a> {
+    pub(super) fn of(document: &'a Document) -> Problems<'a> {
+        Problems { document, from: 0, found: Rc::default() }
+    }
+
+    /// For a part of the same file that is read by itself.
+    pub(super) fn from(&self, from: usize) -> Problems<'a> {
+        Problems { from, ..self.clone() }
+    }
+
+    pub(super) fn add(&self, at: usize, text: impl Into<String>) {
+        let line = Some(self.line(at));
+        self.found.borrow_mut().push(Problem { file: self.document.path.clone(), line, text: text.into() });
+    }
+
+    pub(super) fn line(&self, at: usize) -> usize {
+        let text = &self.document.text;
+        let before = &text.as_bytes()[..(self.from + at).min(text.len())];
+        1 + before.iter().filter(|byte| **byte == b'\n').count()
+    }
+
+    /// In the order of the file.
+    pub(super) fn take(&self) -> Vec<Problem> {
+        let mut found = std::mem::take(&mut *self.found.borrow_mut());
+        found.sort_by_key(|problem| problem.line);
+        found
+    }
+}

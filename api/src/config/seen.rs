@@ -1,0 +1,23 @@
+//! What must be unique over all files.
+
+use std::{collections::HashMap, path::PathBuf};
+
+use super::{problems::Problems, reader::Placed};
+
+/// Every name that was given, and where it was given first.
+#[derive(Default)]
+pub(super) struct Seen {
+    first: HashMap<(&'static str, String), (PathBuf, usize)>,
+}
+
+impl Seen {
+    pub(super) fn once(&mut self, problems: &Problems<'_>, what: &'static str, name: &Placed<impl ToString>) {
+        let name_text = name.value.to_string();
+        let here = (problems.document.path.clone(), problems.line(name.at));
+        let first = self.first.entry((what, name_text.clone())).or_insert_with(|| here.clone());
+        if *first != here {
+            let (file, line) = first;
+            problems.add(name.at, format!("duplicate {what} `{name_text}`: it is at {}:{line}, too", file.display()));
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Data sources: the EHRs of an institution, and how they are logged in to.
+
+use std::sync::Arc;
+
+use engine::setup::{
+    DataSource, Setup, WorkstationAccess,
+    login::{Login, OAuth, Proof, SigningKey, TrytonSession},
+    secret::Secret,
+};
+use location::ids::InstitutionId;
+
+use super::{
+    reader::{Placed, Section},
+    seen::Seen,
+    values::Subject,
+};
+
+/// Reads a source into the setup. `real`: its institution is in production.
+pub(super) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: bool, setup: &mut Setup, seen: &mut Seen) {
+    let id = s.identified(Subject::Source);
+    s.note("institution", institution);
+    let name = s.required("name", s.text("name"));
+    let adapter = s.required("adapter", s.text("adapter"));
+    let base_url = s.required("base_url", s.parsed("base_url", base_url));
+    if let Some(base_url) = base_url.as_ref().filter(|base_url| base_url.value == "sandbox:") {
+        if real {
+            let problem = "`base_url` \"sandbox:\" is the simulated EHR, which a production institution must not have; \
+                           give the address of its EHR, or make its `environment` \"sandbox\"";
+            s.problems.add(base_url.at, problem);
+        }
+        if setup.engine.node.is_some() {
+            let problem =
+                "`base_url` \"sandbox:\" is an EHR within one process, which the nodes of [node] cannot share";
+            s.problems.add(base_url.at, problem);
+        }
+    }
+    let headers = s.table("headers").map_or_else(Vec::new, |s| headers(&s));
+    let oauth = s.table("oauth").and_then(|s| oauth(&s)).map(Login::from);
+    let session = s.table("tryton_session").zip(base_url.as_ref());
+    let session = session.and_then(|(s, base_url)| tryton_session(&s, base_url)).map(Login::from);
+    let authorization = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    let ways = [oauth.is_some(), session.is_some(), authorization].into_iter().filter(|way| *way).count();
+    if let Some(base_url) = base_url.as_ref().filter(|_| ways > 1) {
+        s.problems.add(base_url.at, "oauth, tryton_session and the header Authorization are mutually exclusive");
+    }
+    let allowed_paths = s.texts("allowed_paths").unwrap_or_default();
+    let (mut guest_memory_mib, mut guest_requests_per_call) = (64, 100);
+    s.knob("guest_memory_mib", 1..=4_096, &mut guest_memory_mib);
+    s.knob("guest_requests_per_call", 1..=100_000, &mut guest_requests_per_call);
+    let workstation = s.table("workstation").and_then(|s| {
+        let probe = s.required("probe", s.parsed("probe", probe))?;
+        Some(WorkstationAccess { probe: probe.value })
+    });
+    if workstation.is_some() {
+        only_the_session(&s, &headers, oauth.is_some(), base_url.as_ref());
+    }
+    id.iter().for_each(|id| seen.once(&s.problems, "source id", id));
+    if let Some(adapter) = adapter.as_ref().filter(|adapter| !setup.engine.adapters.contains_key(&adapter.value)) {
+        let known = setup.engine.adapters.keys().cloned().collect::<Vec<_>>().join(", ");
+        s.problems.add(adapter.at, format!("no adapter `{}` in [adapters]; known are: {known}", adapter.value));
+    }
+    if let (Some(id), Some(name), Some(adapter), Some(base_url)) = (id, name, adapter, base_url) {
+        let source = DataSource {
+            id: id.value as u32,
+            institution,
+            name: name.value,
+            adapter: adapter.value,
+            base_url: base_url.value,
+            headers,
+            login: oauth.or(session),
+            allowed_paths: allowed_paths.into_iter().map(|path| path.value).collect(),
+            guest_memory_mib,
+            guest_requests_per_call,
+            workstation,
+        };
+        setup.sources.insert(source.id, Arc::new(source));
+    }
+}
+
+/// Requests that run in the session of a staff member carry its credentials and no others, to an address a browser can reach.
+fn only_the_session(s: &Section<'_, '_>, headers: &[(String, String)], oauth: bool, base_url: Option<&Placed<String>>) {
+    let Some(base_url) = base_url else { return };
+    if oauth || !headers.is_empty() {
+        s.problems.add(base_url.at, "a source reached through workstations must not have headers or oauth");
+    }
+    if !base_url.value.starts_with("http") {
+        s.problems.add(base_url.at, "a source reached through workstations needs an http or https `base_url`");
+    }
+}
+
+/// Access tokens by client credentials: the client proves itself by a secret or by what it signs with a key.
+fn oauth(s: &Section<'_, '_>) -> Option<OAuth> {
+    let url = s.required("token_url", s.parsed("token_url", |text| text.parse().map_err(|_| "must be a URL".into())));
+    let client_id = s.required("client_id", s.text("client_id"));
+    let secret = s.credential("client_secret", Ok);
+    let key = s.credential_file("private_key_file", |pem| SigningKey::from_pem(pem).map_err(|error| error.to_string()));
+    let id = s.text("key_id").map(|placed| placed.value);
+    let mut in_body = false;
+    s.choice("client_auth", &[("basic", false), ("post", true)], &mut in_body);
+    let scopes = s.texts("scopes").map(|all| all.into_iter().map(|scope| scope.value).collect::<Vec<_>>().join(" "));
+    let (url, client_id) = (url?, client_id?);
+    let proof = match (secret, key) {
+        (Some(secret), None) if in_body => Proof::Post(Secret::new(secret.value)),
+        (Some(secret), None) => Proof::Basic(Secret::new(secret.value)),
+        (None, Some(key)) => Proof::Key { key: Arc::new(key.value), id },
+        _ => {
+            s.problems.add(url.at, "oauth needs either client_secret or private_key_file");
+            return None;
+        }
+    };
+    match OAuth::new(url.value, client_id.value, proof, scopes) {
+        Ok(oauth) => Some(oauth),
+        Err(error) => {
+            s.problems.add(url.at, error.to_string());
+            None
+        }
+    }
+}
+
+/// Sessions of a Tryton server, such as GNU Health.
+fn tryton_session(s: &Section<'_, '_>, base_url: &Placed<String>) -> Option<TrytonSession> {
+    let user = s.required("user", s.text("user"));
+    let password = s.required("password", s.credential("password", Ok));
+    let session = TrytonSession::new(&base_url.value, user?.value, Secret::new(password?.value));
+    session.map_err(|error| s.problems.add(base_url.at, error.to_string())).ok()
+}
+
+fn headers(s: &Section<'_, '_>) -> Vec<(String, String)> {
+    let header = |name: Placed<String>| {
+        let value = s.credential(&name.value, Ok)?;
+        let valid = actix_web::http::header::HeaderName::from_bytes(name.value.as_bytes()).is_ok()
+            && actix_web::http::header::HeaderValue::from_str(&value.value).is_ok();
+        if !valid {
+            s.problems.add(name.at, format!("`{}` is not a valid header", name.value));
+        }
+        Some((name.value, value.value))
+    };
+    s.keys().into_iter().filter_map(header).collect()
+}
+
+fn base_url(text: &str) -> Result<String, String> {
+    let web = reqwest::Url::parse(text).is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
+    if web || text == "sandbox:" {
+        Ok(text.to_owned())
+    } else {
+        Err("must be an http or https URL, or \"sandbox:\"".into())
+    }
+}
+
+fn probe(text: &str) -> Result<String, String> {
+    let plain = |b: u8| b.is_ascii_graphic() && !b"?#\\".contains(&b);
+    let path = text.starts_with('/') && !text.starts_with("//") && text.bytes().all(plain);
+    let inside = !text.split('/').any(|segment| segment == "." || segment == "..");
+    if path && inside {
+        Ok(text.to_owned())
+    } else {
+        Err("must be a path below `base_url`, such as \"/api/session\"".into())
+    }
+}

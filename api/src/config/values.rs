@@ -1,0 +1,152 @@
+//! What a configuration says, key by key, so that two of them can be told apart. Credentials are here only to be compared.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use sha2::{Digest, Sha256};
+
+/// What a key belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Subject {
+    #[default]
+    Server,
+    Institution(i64),
+    Source(i64),
+    Location(i64),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Server => Ok(()),
+            Subject::Institution(id) => write!(f, "institution {id}"),
+            Subject::Source(id) => write!(f, "source {id}"),
+            Subject::Location(id) => write!(f, "location {id}"),
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    Shown(String),
+    Credential([u8; 32]),
+}
+
+impl Value {
+    pub(super) fn credential(text: impl AsRef<[u8]>) -> Value {
+        Value::Credential(Sha256::digest(text).into())
+    }
+}
+
+/// Nothing of a credential, not even its hash.
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Shown(text) => f.write_str(text),
+            Value::Credential(_) => f.write_str("(hidden)"),
+        }
+    }
+}
+
+/// Every value of a configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Values(BTreeMap<Subject, BTreeMap<String, Value>>);
+
+/// What tells a configuration from the one before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// One line each: `~ location 101 write.concurrency 2 -> 4`.
+    pub lines: Vec<String>,
+    /// Names of the changed keys that only a start reads.
+    pub at_start: Vec<String>,
+}
+
+/// Keys, and tables with all their keys, that only a start reads.
+pub(super) const AT_START: &[&str] = &[
+    "audit",
+    "data_dir",
+    "engine.actor_threads",
+    "engine.adapter_cache",
+    "engine.store_cache_mib",
+    "engine.store_compact_ratio",
+    "engine.store_engine",
+    "engine.store_verify",
+    "http.header_timeout",
+    "http.keep_alive",
+    "http.listen",
+    "http.max_connections",
+    "http.max_workstations",
+    "http.shutdown_timeout",
+    "http.workers",
+    "keys_file",
+    "log_format",
+    "node",
+    "operators",
+    "postgres",
+    "token_secret",
+];
+
+/// Whether only a start reads it.
+pub(super) fn at_start(key: &str) -> bool {
+    let of = |name: &&str| key.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    AT_START.iter().any(|name| of(&name))
+}
+
+impl Values {
+    pub(super) fn set(&mut self, subject: &Subject, key: String, value: Value) {
+        self.0.entry(subject.clone()).or_default().insert(key, value);
+    }
+
+    /// From these values to those.
+    pub(crate) fn changes(&self, to: &Values) -> Changes {
+        let mut changes = Changes::default();
+        let subjects: BTreeSet<&Subject> = self.0.keys().chain(to.0.keys()).collect();
+        for subject in subjects {
+            match (self.0.get(subject), to.0.get(subject)) {
+                (None, Some(new)) if *subject != Subject::Server => {
+                    changes.lines.push(format!("+ {subject}{}", named(new)));
+                }
+                (Some(old), None) if *subject != Subject::Server => {
+                    changes.lines.push(format!("- {subject}{}", named(old)));
+                }
+                (old, new) => keys(subject, old, new, &mut changes),
+            }
+        }
+        changes
+    }
+}
+
+fn named(values: &BTreeMap<String, Value>) -> String {
+    values.get("name").map_or_else(String::new, |name| format!(" ({name:?})"))
+}
+
+fn keys(
+    subject: &Subject,
+    old: Option<&BTreeMap<String, Value>>,
+    new: Option<&BTreeMap<String, Value>>,
+    changes: &mut Changes,
+) {
+    let of =
+        |values: Option<&'_ BTreeMap<String, Value>>, key: &str| values.and_then(|values| values.get(key)).cloned();
+    let all: BTreeSet<&String> = [old, new].into_iter().flatten().flat_map(BTreeMap::keys).collect();
+    for key in all {
+        let (before, now) = (of(old, key), of(new, key));
+        if before == now {
+            continue;
+        }
+        let hidden = [&before, &now].into_iter().flatten().any(|value| matches!(value, Value::Credential(_)));
+        let space = if *subject == Subject::Server { "" } else { " " };
+        let change = if hidden {
+            "changed".to_owned()
+        } else {
+            let show = |value: Option<Value>| value.map_or_else(|| "unset".to_owned(), |value| format!("{value:?}"));
+            format!("{} -> {}", show(before), show(now))
+        };
+        changes.lines.push(format!("~ {subject}{space}{key} {change}"));
+        if *subject == Subject::Server && at_start(key) {
+            changes.at_start.push(key.clone());
+        }
+    }
+}
