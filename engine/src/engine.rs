@@ -10,7 +10,6 @@ use adapter_host::{AdapterRegistry as Adapters, Host, HttpTransport, Standing, T
 use location::{
     command::{Closed, Command, Hold, Placement},
     ids::{AppointmentId, InstitutionId, LocationId},
-    pause::Directions,
     pull::Resource,
     slots::SlotQuery,
     time::Timestamp,
@@ -486,15 +485,6 @@ impl Engine {
     /// Starts a read cycle and tries waiting writes at once.
     pub async fn sync_now(&self, location: LocationId) -> Result<(), EngineError> {
         self.send(location, Command::SyncNow).await
-    }
-
-    /// Nothing is read, or written, until an operator resumes it, restarts included.
-    pub async fn pause(&self, location: LocationId, which: Directions) -> Result<(), EngineError> {
-        self.send(location, Command::Pause { which }).await
-    }
-
-    pub async fn resume(&self, location: LocationId, which: Directions) -> Result<(), EngineError> {
-        self.send(location, Command::Resume { which }).await
     }
 
     /// An operator accepts the deletions the guard stopped.

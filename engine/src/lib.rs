@@ -25,6 +25,7 @@ mod gate_news;
 mod handover;
 mod here;
 mod open;
+mod pausing;
 mod reads;
 mod restore;
 mod resume;

@@ -11,8 +11,7 @@ use engine::RolledOut;
 use location::ids::LocationId;
 
 use super::{
-    events,
-    page::{Failure, Frame},
+    page::{Failure, Frame, live_address},
     visit::{Visit, beside},
     words::{self, Badge, When},
 };
@@ -79,7 +78,7 @@ pub(super) async fn list(visit: Visit) -> Result<HttpResponse, Failure> {
 
 fn read(visit: &Visit) -> Result<AdaptersPage, Failure> {
     let (engine, now) = (&visit.api.engine, visit.api.engine.now());
-    let live = events::address("/console/adapters", version(&visit.api)?);
+    let live = live_address("/console/adapters", version(&visit.api)?);
     let mut adapters = Vec::new();
     for (name, locations) in where_what(&visit.api)? {
         let Some(configured) = engine.configured_adapter(&name) else { continue };

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
     adapters, fleet, location_page,
-    page::{Failure, query},
+    page::Failure,
     visit::{Visit, beside},
     webhooks,
 };
@@ -33,11 +33,6 @@ impl Default for Streams {
     fn default() -> Streams {
         Streams(Arc::new(Semaphore::new(STREAMS)))
     }
-}
-
-/// Where a page of this version listens.
-pub(super) fn address(page: &str, version: u64) -> String {
-    format!("/console/events?{}", query(&[("page", page), ("seen", &version.to_string())]))
 }
 
 /// A page that changes.

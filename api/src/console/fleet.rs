@@ -17,8 +17,7 @@ use engine::{
 use location::{ids::LocationId, time::Timestamp};
 
 use super::{
-    events,
-    page::{Failure, Frame, query},
+    page::{Failure, Frame, live_address, query},
     visit::{Visit, beside},
     words::{self, Badge, When},
 };
@@ -172,7 +171,7 @@ pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
 
 async fn read(visit: Visit) -> Result<FleetPage, Failure> {
     let (api, now) = (&visit.api, visit.api.engine.now());
-    let live = events::address("/console", version(api));
+    let live = live_address("/console", version(api));
     let all = all(api);
     let counts = Counts::of(&all, now);
     let (q, red) = (visit.asked("q").unwrap_or_default().to_owned(), visit.asked("red").is_some());

@@ -151,3 +151,8 @@ pub(super) fn query(pairs: &[(&str, &str)]) -> String {
     let pairs: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={}", coded(value))).collect();
     pairs.join("&")
 }
+
+/// Where a page of this version listens.
+pub(super) fn live_address(page: &str, version: u64) -> String {
+    format!("/console/events?{}", query(&[("page", page), ("seen", &version.to_string())]))
+}

@@ -5,7 +5,7 @@ use std::{future::Future, net::IpAddr, rc::Rc, sync::Arc};
 use actix_web::{
     FromRequest, HttpMessage, HttpRequest, HttpResponse,
     dev::Payload,
-    http::{StatusCode, header},
+    http::{Method, StatusCode, header},
     web::{self, Data, Query},
 };
 use askama::Template;
@@ -15,7 +15,10 @@ use engine::{
 };
 use location::ids::LocationId;
 
-use super::page::{Failure, Frame, html};
+use super::{
+    page::{Failure, Frame, html},
+    words,
+};
 use crate::{
     access::{
         api::Api,
@@ -57,7 +60,9 @@ impl FromRequest for Visit {
 impl Visit {
     fn of(request: &HttpRequest) -> Result<Visit, Failure> {
         let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
-        let nobody = || Failure::SignIn { to: request.uri().to_string() };
+        // What a form would have done is not done afterwards.
+        let page = if request.method() == Method::GET { request.uri().to_string() } else { "/console".to_owned() };
+        let nobody = || Failure::SignIn { to: page.clone() };
         let now = api.engine.now();
         let session = cookie(request).and_then(|cookie| api.sessions.read(cookie, now)).ok_or_else(nobody)?;
         let operator = api.operators().by_id(&session.operator).cloned().ok_or_else(nobody)?;
@@ -110,7 +115,7 @@ impl Visit {
             form_word: self.session.form_word.clone(),
             sees_patients: self.sees_patients(),
             live: None,
-            done: self.asked("done").and_then(super::actions::done),
+            done: self.asked("done").and_then(words::done),
         }
     }
 

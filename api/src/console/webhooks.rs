@@ -17,8 +17,7 @@ use location::{ids::InstitutionId, time::Timestamp};
 use uuid::Uuid;
 
 use super::{
-    events,
-    page::{Failure, Frame, query},
+    page::{Failure, Frame, live_address, query},
     visit::{Visit, beside},
     words::{Badge, When},
 };
@@ -61,7 +60,7 @@ struct WebhookPage {
 struct DeliveryRow {
     id: Uuid,
     event: String,
-    /// None: the operator's role may not see which record.
+    /// None: it is about none, or the operator's role may not see which.
     record: Option<String>,
     institution: Option<InstitutionId>,
     location: Option<u32>,
@@ -132,7 +131,7 @@ pub(super) fn of_institution(api: &Api, institution: InstitutionId, now: Timesta
 
 pub(super) async fn list(visit: Visit) -> Result<HttpResponse, Failure> {
     let (api, now) = (&visit.api, visit.api.engine.now());
-    let live = events::address("/console/webhooks", version(api));
+    let live = live_address("/console/webhooks", version(api));
     let endpoints = api.engine.webhooks().subscriptions().endpoints();
     let mut rows: Vec<EndpointRow> = endpoints.iter().map(|it| EndpointRow::of(api, it, now)).collect();
     rows.sort_by_key(|it| (it.badge.color != "bad", std::cmp::Reverse(it.waiting), it.id));
@@ -200,7 +199,7 @@ fn row(visit: &Visit, it: &Delivery, now: Timestamp) -> DeliveryRow {
     DeliveryRow {
         id: it.id,
         event: it.event_name.clone(),
-        record: visit.sees_patients().then(|| it.record.clone()),
+        record: Some(it.record.clone()).filter(|record| visit.sees_patients() && !record.is_empty()),
         institution: it.institution_id,
         location: it.location_id.map(|id| id.0),
         badge: word(it),

@@ -89,6 +89,23 @@ pub(super) fn short(sha256: &str) -> String {
     sha256.chars().take(12).collect()
 }
 
+/// What a page says was done on it, by the word in its address: nobody makes it say something else.
+const DONE: [(&str, &str); 9] = [
+    ("sync", "Reading begins, and waiting writes are tried."),
+    ("accepted", "The deletions of the next full pass are accepted."),
+    ("retried", "The write is queued again."),
+    ("dropped", "The write was dropped."),
+    ("revoked", "The workstation was revoked."),
+    ("redelivered", "The message is sent again."),
+    ("paused", "It is paused until an operator resumes it."),
+    ("resumed", "It goes on."),
+    ("back", "The last roll-out was taken back."),
+];
+
+pub(super) fn done(word: &str) -> Option<&'static str> {
+    DONE.iter().find(|(known, _)| *known == word).map(|(_, text)| *text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,8 +15,8 @@ use engine::{records::sync_state::SyncState, setup::LocationSetup};
 use location::{ids::LocationId, time::Timestamp};
 
 use super::{
-    events, fleet,
-    page::{Failure, Frame},
+    fleet,
+    page::{Failure, Frame, live_address},
     visit::{Visit, beside},
     webhooks::{self, EndpointRow},
     words::{self, Badge, When},
@@ -121,7 +121,7 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
     let (location, institution) = visit.location_here(id)?;
     visit.about(&location);
     let (api, now) = (visit.api.clone(), visit.api.engine.now());
-    let live = events::address(&format!("/console/locations/{id}"), version(&api, id).await?);
+    let live = live_address(&format!("/console/locations/{id}"), version(&api, id).await?);
     let state = api.engine.sync_state(id).await?;
     let queue = queue::Queue::read(&visit, &location, now).await?;
     let cycle = reading::Cycle::of(&visit, &location, &state, now);
