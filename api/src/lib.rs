@@ -4,8 +4,9 @@
 //!
 //! ```text
 //!  values ◄── http ◄── nodes ◄── access ◄── records ◄┐                    ┌── openapi ◄── server ◄── service ◄── demo ◄── cli
-//!     ▲                                              ├ resources ◄ routes ┤                             │
-//!     └── views ◄────────────────────────────────────┘                    └── config ◄──────────────────┘
+//!     ▲                                              ├ resources ◄ routes ┤              │              │
+//!     └── views ◄────────────────────────────────────┘     ▲              └── config ◄───┼──────────────┘
+//!                                                          └── console ◄─────────────────┘
 //! ```
 //!
 //! `routes::table` is the table of contents; `resources` holds one file per resource. `terminal`, `logging`, `memory`, `audit_trail` and
@@ -18,6 +19,7 @@ pub mod access;
 mod audit_trail;
 pub mod cli;
 pub mod config;
+mod console;
 #[cfg(feature = "demo")]
 mod demo;
 pub mod http;

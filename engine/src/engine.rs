@@ -301,6 +301,10 @@ impl Engine {
         self.directory.here_since(institution)
     }
 
+    pub(crate) fn locations_at_last_turn(&self) -> &runtime::metrics::Locations {
+        &self.metrics.locations
+    }
+
     /// What this node knows of the cluster; none where it is alone.
     pub fn nodes(&self) -> Option<Nodes> {
         self.cluster.as_ref().map(|cluster| cluster.nodes())

@@ -1,4 +1,5 @@
 // A real Chromium with the extension in it, on a profile that outlives it.
+import axe from "axe-core";
 import puppeteer from "puppeteer-core";
 
 const POPUP = { width: 350, height: 200, deviceScaleFactor: 2 };
@@ -105,6 +106,39 @@ export class Browser {
       throw new Error(`${name}: ${selector} says ${JSON.stringify(last)}, not ${JSON.stringify(part)}`);
     }
     return last;
+  }
+
+  /** From now on the page is so wide, and its reader prefers this theme: `light` or `dark`. */
+  async dress(name, width, theme) {
+    const page = this.page(name);
+    await page.setViewport({ width, height: PAGE.height });
+    await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);
+  }
+
+  /** What keeps people from using the page, as axe finds it: each as a line. */
+  async barriers(name) {
+    const page = this.page(name);
+    await page.bringToFront();
+    // The driver brings it in: no policy of the page has to let it.
+    await page.evaluate(axe.source);
+    const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+    const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+    return serious.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(" ")}`);
+  }
+
+  /** How much wider the page is than what shows it. */
+  async overflow(name) {
+    return this.page(name).evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  }
+
+  async key(name, key) {
+    await this.page(name).bringToFront();
+    await this.page(name).keyboard.press(key);
+  }
+
+  /** The text, or the label, of what has the focus. */
+  async focused(name) {
+    return this.page(name).evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.innerText);
   }
 
   async screenshot(name, path) {

@@ -27,7 +27,7 @@ use super::{
 use crate::{
     http::{metrics::RequestMetrics, proxies, rules::HttpRules, tls::Certificates},
     nodes::{admission::from_node, forward::Peers},
-    values::{cursor::Cursors, secret::Secret, slot_token::SlotTokens, token::Tokens},
+    values::{cursor::Cursors, secret::Secret, sessions::Sessions, slot_token::SlotTokens, token::Tokens},
 };
 
 pub struct Api {
@@ -35,6 +35,7 @@ pub struct Api {
     /// Simulated EHRs, which operators may make misbehave, by data source.
     pub simulated: SimulatedEhrs,
     pub tokens: Tokens,
+    pub(crate) sessions: Sessions,
     pub cursors: Cursors,
     pub slot_tokens: SlotTokens,
     pub tags: Tags,
@@ -61,6 +62,7 @@ impl Api {
     pub fn new(engine: Arc<Engine>, keys: impl Into<KeyRing>, secret: &Secret, rules: HttpRules) -> Api {
         Api {
             tokens: Tokens::new(secret),
+            sessions: Sessions::new(secret),
             cursors: Cursors::new(secret),
             slot_tokens: SlotTokens::new(secret),
             tags: Tags::new(secret),

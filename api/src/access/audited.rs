@@ -47,6 +47,17 @@ impl Caller {
         }
     }
 
+    /// An operator at the console.
+    pub(crate) fn at_console(
+        name: &str,
+        client: Option<IpAddr>,
+        request_id: &str,
+        route: String,
+        shown: Shown,
+    ) -> Caller {
+        Caller { actor: Actor::Operator(name.to_owned()), client, request_id: request_id.to_owned(), route, shown }
+    }
+
     /// One for all records of a sort that the same was done to.
     fn entries(&self, now: Timestamp, status: StatusCode) -> Vec<Entry> {
         let Whose { institution, location } = self.shown.whose();

@@ -51,6 +51,11 @@ impl Directory {
         self.locations.get(&id)
     }
 
+    /// In no order.
+    pub(crate) fn locations(&self) -> impl Iterator<Item = &Arc<LocationSetup>> {
+        self.locations.values()
+    }
+
     /// In order of id.
     pub(crate) fn locations_of(&self, institution: InstitutionId) -> &[Arc<LocationSetup>] {
         self.by_institution.get(&institution).map_or(&[], Vec::as_slice)

@@ -145,15 +145,8 @@ impl Endpoint {
         matches!(self.access, Access::ApiKey | Access::Token)
     }
 
-    /// For labels. The table has these methods and no others.
     pub(crate) fn method_name(&self) -> &'static str {
-        match self.method.as_str() {
-            "GET" => "GET",
-            "POST" => "POST",
-            "PATCH" => "PATCH",
-            "DELETE" => "DELETE",
-            _ => "other",
-        }
+        method_name(&self.method)
     }
 
     /// As rate limits name it: `GET /appointments`.
@@ -196,6 +189,17 @@ impl Endpoint {
             words.push(if one { singular(segment) } else { (*segment).to_owned() });
         }
         words.join("_")
+    }
+}
+
+/// For labels. The table has these methods and no others.
+pub(crate) fn method_name(method: &Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "POST" => "POST",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        _ => "other",
     }
 }
 

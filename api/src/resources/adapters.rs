@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Instead of a SHA-256: the version of the configuration.
-const CONFIGURED: &str = "configured";
+pub(crate) const CONFIGURED: &str = "configured";
 const RETRY_LATER: u64 = 30;
 
 /// An adapter that the configuration names.

@@ -46,7 +46,7 @@ pub(crate) mod payment_plans;
 pub(crate) mod payments;
 pub(crate) mod providers;
 mod related;
-mod resource_names;
+pub(crate) mod resource_names;
 pub(crate) mod simulated_ehr;
 mod slot_weeks;
 pub(crate) mod sync;

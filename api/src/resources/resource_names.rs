@@ -9,7 +9,7 @@ use crate::{
 
 macro_rules! names {
     ($($resource:ident $name:literal,)*) => {
-        pub(super) fn name(resource: Resource) -> &'static str {
+        pub(crate) fn name(resource: Resource) -> &'static str {
             match resource {
                 $($resource => $name,)*
             }
@@ -60,6 +60,10 @@ names! {
 
 pub(super) fn all() -> impl Iterator<Item = Resource> {
     ALL.iter().map(|(_, resource)| *resource)
+}
+
+pub(crate) fn named(text: &str) -> Option<Resource> {
+    ALL.iter().find(|(name, _)| *name == text).map(|(_, resource)| *resource)
 }
 
 pub(super) fn resource() -> Kind<Resource> {

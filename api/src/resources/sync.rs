@@ -1,4 +1,4 @@
-//! GET and POST /locations/{id}/sync, POST /locations/{id}/sync/accept_deletions: the read cycle of a location in an operator's hands
+//! GET and POST /locations/{id}/sync, POST /locations/{id}/sync/accept_deletions, /locations/{id}/pause and /resume: the read cycle of a location in an operator's hands
 //! (our addition).
 
 use std::{
@@ -9,6 +9,7 @@ use std::{
 use engine::records::sync_state::{AdapterState, AdapterStatus, SyncState};
 use location::{
     ids::LocationId,
+    pause::Directions,
     pull::{Progress, Resource, Skip},
     time::Timestamp,
 };
@@ -26,7 +27,7 @@ use crate::{
         input::Input,
         respond::{Answer, One},
     },
-    values::times::At,
+    values::{kinds::boolean, times::At},
     views::gate::GateView,
 };
 
@@ -53,6 +54,10 @@ pub(crate) struct LocationSyncView {
     oldest_write_at: Option<At>,
     /// Why the next page has to wait without a failure; null if it does not wait.
     read_waits: Option<String>,
+    /// Since when an operator has paused reading; null if it is not paused.
+    reading_paused_since: Option<At>,
+    /// Since when an operator has paused writing; null if it is not paused.
+    writing_paused_since: Option<At>,
     /// Null without a health record system.
     adapter: Option<AdapterView>,
     /// What its calls have cost in the process that serves the location, since it started.
@@ -172,6 +177,8 @@ impl LocationSyncView {
             oldest_write_at: state.oldest_queued.map(At),
             gate: GateView::of(location_id, &state, now),
             read_waits: state.read_waits,
+            reading_paused_since: state.paused.reading.map(At),
+            writing_paused_since: state.paused.writing.map(At),
             adapter: state.adapter.map(AdapterView::of),
             adapter_calls: Vec::new(),
             node: None,
@@ -208,6 +215,42 @@ pub(crate) async fn accept_deletions(
     let location = location.setup.id;
     call.api.engine.accept_deletions(location, resource).await?;
     call.audit("accept deletions", "location", location.0.into());
+    view(&call, location).await
+}
+
+/// What is paused or resumed: both, where the call names neither.
+pub(crate) struct WhichDirections(Directions);
+
+impl FromInput for WhichDirections {
+    fn from_input(input: &mut Input) -> Option<WhichDirections> {
+        let reading = input.body.optional("reading", boolean());
+        let writing = input.body.optional("writing", boolean());
+        let both = reading.is_none() && writing.is_none();
+        let which = Directions { reading: both || reading == Some(true), writing: both || writing == Some(true) };
+        if !which.reading && !which.writing {
+            input.body.problem("reading or writing must be true, or both must be left out.");
+        }
+        Some(WhichDirections(which))
+    }
+}
+
+pub(crate) async fn pause(
+    call: Call,
+    OfLocation(location, WhichDirections(which)): OfLocation<WhichDirections>,
+) -> Answer<One<LocationSyncView>> {
+    let location = location.setup.id;
+    call.api.engine.pause(location, which).await?;
+    call.audit("pause", "location", location.0.into());
+    view(&call, location).await
+}
+
+pub(crate) async fn resume(
+    call: Call,
+    OfLocation(location, WhichDirections(which)): OfLocation<WhichDirections>,
+) -> Answer<One<LocationSyncView>> {
+    let location = location.setup.id;
+    call.api.engine.resume(location, which).await?;
+    call.audit("resume", "location", location.0.into());
     view(&call, location).await
 }
 

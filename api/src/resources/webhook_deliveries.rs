@@ -236,8 +236,12 @@ pub(crate) async fn redeliver(
 
 /// Of the record that a message shows; its own id is none of a record.
 fn audit(call: &Call, what: &'static str, delivery: &Delivery) {
-    let record = delivery.record.rsplit(' ').next().and_then(|id| id.parse().ok());
-    call.audit(what, "webhook message", record.unwrap_or(0));
+    call.audit(what, "webhook message", record_of(delivery));
+}
+
+/// The id of the record that a message shows.
+pub(crate) fn record_of(delivery: &Delivery) -> u64 {
+    delivery.record.rsplit(' ').next().and_then(|id| id.parse().ok()).unwrap_or(0)
 }
 
 pub(crate) struct ReplayWebhooks(Replay);

@@ -37,7 +37,7 @@ pub(crate) struct WriteRequestView {
     /// Id of the location that the write belongs to.
     location_id: u32,
     /// `queued`: waits for its turn. `sending`: an attempt is under way. `parked`: nothing is sent for now, as a gate is closed, a circuit
-    /// breaker is open or credentials were refused. `done`, `failed`, `timed_out`: it has ended.
+    /// breaker is open, credentials were refused or an operator paused writing. `done`, `failed`, `timed_out`: it has ended.
     #[schemars(extend("enum" = ["queued", "sending", "parked", "done", "failed", "timed_out"]))]
     status: &'static str,
     /// The resource, as in the path of its list.
@@ -103,7 +103,7 @@ impl WriteRequestView {
         let (resource, record_id, operation) = subject(it.work);
         let status = STATUSES.iter().find(|(_, status)| *status == it.status).map_or("", |(name, _)| name);
         WriteRequestView {
-            id: shown(it.location_id, it.id),
+            id: public_id(it.location_id, it.id),
             location_id: it.location_id,
             status,
             resource: name(resource),
@@ -114,14 +114,14 @@ impl WriteRequestView {
             queued_at: At(it.queued_at),
             deadline: it.deadline.map(At),
             finished_at: it.finished_at.map(At),
-            retried_as: it.retried_as.map(|id| shown(it.location_id, id)),
+            retried_as: it.retried_as.map(|id| public_id(it.location_id, id)),
             dropped: it.dropped,
         }
     }
 }
 
 /// Which record, and what is done with it.
-fn subject(work: WriteIntent) -> (Resource, u64, &'static str) {
+pub(crate) fn subject(work: WriteIntent) -> (Resource, u64, &'static str) {
     use Resource::{Appointments, Patients};
     match work {
         WriteIntent::CreatePatient(id) => (Patients, id.0.into(), "create"),
@@ -247,17 +247,20 @@ pub(crate) async fn give_up(
 }
 
 /// Locations count their writes from 0, people from 1.
-fn shown(location: u32, id: u64) -> String {
+pub(crate) fn public_id(location: u32, id: u64) -> String {
     format!("{location}-{}", id.saturating_add(1))
+}
+
+/// The location, and the number of the write there.
+pub(crate) fn parsed(id: &str) -> Option<(u32, u64)> {
+    let (location, number) = id.split_once('-')?;
+    Some((location.parse().ok()?, number.parse::<u64>().ok()?.checked_sub(1)?))
 }
 
 fn write_id() -> Kind<(u32, u64)> {
     let schema = || json!({"type": "string", "pattern": "^[0-9]{1,10}-[1-9][0-9]{0,18}$"});
     Kind::of_text(schema, "101-8", |given| {
-        let parts = given.split_once('-');
-        let id = parts.and_then(|(location, number)| Some((location.parse().ok()?, number.parse::<u64>().ok()?)));
-        let id = id.and_then(|(location, number)| Some((location, number.checked_sub(1)?)));
-        id.ok_or_else(|| "must be an id of a write request, such as 101-8".to_owned())
+        parsed(given).ok_or_else(|| "must be an id of a write request, such as 101-8".to_owned())
     })
 }
 
@@ -272,5 +275,5 @@ async fn shown_one(call: &Call, location: &OpenLocation, id: u64) -> Answer<One<
 }
 
 fn not_found(location: u32, id: u64) -> ApiError {
-    ApiError::NotFound(format!("Write Request with id {}", shown(location, id)))
+    ApiError::NotFound(format!("Write Request with id {}", public_id(location, id)))
 }

@@ -195,6 +195,19 @@ fn institutions_and_locations() -> Vec<Route> {
                  accepts its deletions.",
             )
             .operator(Role::Operator),
+        post("/locations/{id}/pause", sync::pause)
+            .about("Pause reading from or writing to the health record system", "6")
+            .named("pause_location")
+            .noting(
+                "Pauses what is true in the body, and both with an empty one, until it is resumed, restarts included. Calls that are under way end. \
+                 GET /sync_status is red meanwhile. Bookings are taken and wait; a write that is not written by its deadline fails.",
+            )
+            .operator(Role::Operator),
+        post("/locations/{id}/resume", sync::resume)
+            .about("Resume reading from or writing to the health record system", "6")
+            .named("resume_location")
+            .noting("Resumes what is true in the body, and both with an empty one.")
+            .operator(Role::Operator),
         get("/operator", operators::show)
             .about("The operator whose token this is, and what there is", "6")
             .noting("All institutions with their locations.")

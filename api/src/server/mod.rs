@@ -15,6 +15,7 @@ use actix_web::{
 
 use crate::{
     access::api::Api,
+    console,
     http::context::OperatorsListener,
     nodes::{admission::InternalListener, forward::LOOK},
     openapi,
@@ -45,13 +46,13 @@ pub fn app(
         .wrap(from_fn(leaving))
 }
 
-/// The same where operators call.
+/// The same where operators call, and the console.
 pub fn operators_app(
     api: Data<Api>,
 ) -> App<
     impl ServiceFactory<ServiceRequest, Config = (), Response = ServiceResponse<BoxBody>, Error = Error, InitError = ()>,
 > {
-    app(api).app_data(OperatorsListener)
+    app(api).app_data(OperatorsListener).configure(console::serve)
 }
 
 /// Once the server is to stop, each answer closes its connection: no client sends a request into one that is closed just then.
@@ -94,7 +95,7 @@ pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Ser
     Ok((server.run(), address))
 }
 
-/// Where operators call: their endpoints, for few and on one thread.
+/// Where operators call: for few and on one thread.
 pub fn start_operators(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
     let (rules, certificate) = (api.edge().rules.clone(), api.certificates().operators.clone());
     let server = HttpServer::new(move || operators_app(api.clone()))

@@ -6,7 +6,7 @@
 //!  limits                      every fixed limit, with its reason
 //!  times, versions, reasons, role    closed lists and formats that appear in JSON
 //!  record_uuid                 ids of records as UUIDs
-//!  secret ◄── token, cursor, slot_token      what is handed to clients and comes back, signed
+//!  secret ◄── token ◄── sessions, cursor, slot_token      what is handed to clients and comes back, signed
 //! ```
 
 pub mod audience;
@@ -18,6 +18,7 @@ pub(crate) mod reasons;
 pub(crate) mod record_uuid;
 pub mod role;
 pub mod secret;
+pub(crate) mod sessions;
 pub(crate) mod slot_token;
 pub mod times;
 pub(crate) mod token;

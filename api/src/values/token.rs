@@ -28,7 +28,12 @@ pub struct Tokens {
 
 impl Tokens {
     pub(crate) fn new(secret: &Secret) -> Tokens {
-        Tokens { key: secret.key("bearer token"), header: BASE64.encode(HEADER) }
+        Tokens::signed_by(secret.key("bearer token"))
+    }
+
+    /// Tokens of another sort.
+    pub(crate) fn signed_by(key: Key) -> Tokens {
+        Tokens { key, header: BASE64.encode(HEADER) }
     }
 
     pub fn mint(&self, sub: String, now: Timestamp, lifetime: Millis) -> String {

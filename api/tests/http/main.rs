@@ -23,6 +23,7 @@ mod clinical;
 mod communication_logs;
 mod compatibility;
 mod conditional;
+mod console;
 mod contract;
 mod documentation;
 mod edge;

@@ -155,7 +155,7 @@ pub fn free_rates() -> HttpRules {
     HttpRules { rate_limits: rates, ..HttpRules::default() }
 }
 
-async fn world_set_up(setup: Setup, rules: HttpRules) -> World {
+pub async fn world_set_up(setup: Setup, rules: HttpRules) -> World {
     world_of(setup, rules, Books::default()).await
 }
 

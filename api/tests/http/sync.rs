@@ -193,3 +193,35 @@ async fn an_ehr_that_is_reached_at_last_is_green() {
     let state = world.until(SYNC, green).await;
     assert_eq!(state["data"]["write_problem"], Value::Null);
 }
+
+#[actix_web::test]
+async fn reading_and_writing_are_paused_and_resumed() {
+    let world = world().await;
+    let (pause, resume) = ("/locations/1/pause", "/locations/1/resume");
+    let paused = world.post(pause, json!({"writing": true})).ok().await;
+    assert!(paused["data"]["writing_paused_since"].is_string() && paused["data"]["reading_paused_since"].is_null());
+    assert_eq!(paused["data"]["write_problem"], "an operator paused writing");
+    let status = world.get("/sync_status?subdomain=acme&write_status=red").ok().await;
+    assert_eq!(status["data"][0]["locations"][0]["id"], json!(MAIN));
+    let token = &world.offers(MAIN, 1).await[0]["slot_token"];
+    let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
+    let body = json!({"slot_token": token, "idempotency_key": "k", "patient": patient});
+    world.post("/intent/booking/book?subdomain=acme", body).ok().await;
+    let writes = world.get("/write_requests?subdomain=acme&location_id=1").ok().await;
+    assert!(each(&writes["data"], "status").iter().all(|status| status == "parked"), "{writes}");
+    assert_eq!(world.books.written(MAIN).len(), 0);
+    let both = world.post(pause, json!({})).ok().await;
+    assert!(both["data"]["reading_paused_since"].is_string());
+    assert_eq!(both["data"]["read_problem"], "an operator paused reading");
+    let resumed = world.post(resume, json!({"reading": true, "writing": true})).ok().await;
+    assert!(resumed["data"]["write_problem"].is_null() && resumed["data"]["read_problem"].is_null());
+    for _ in 0..1_000 {
+        if !world.books.written(MAIN).is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(!world.books.written(MAIN).is_empty());
+    let nothing = world.post(pause, json!({"reading": false})).fails(400).await;
+    assert_eq!(nothing, ["reading or writing must be true, or both must be left out."]);
+}

@@ -39,18 +39,18 @@ pub fn export(folder: &Path, secret: &[u8; 32], filter: Filter, mut to: impl io:
     Ok(entries)
 }
 
-struct Wanted {
+pub(crate) struct Wanted {
     filter: Filter,
     actor: Option<serde_json::Value>,
 }
 
 impl Wanted {
-    fn new(filter: Filter) -> Self {
+    pub(crate) fn new(filter: Filter) -> Self {
         let actor = filter.actor.as_ref().map(|actor| serde_json::json!(actor));
         Self { filter, actor }
     }
 
-    fn has(&self, seen: &Seen) -> bool {
+    pub(crate) fn has(&self, seen: &Seen) -> bool {
         let Filter { from, to, record, id, .. } = &self.filter;
         from.is_none_or(|from| from <= seen.at)
             && to.is_none_or(|to| seen.at < to)

@@ -6,7 +6,8 @@
 //!                                  │                                │
 //!                    retention ◄───┼───► head                  line: numbered, sealed (mac)
 //!                                  │                                │
-//!            resume: where a start goes on ──────► read ◄───── verify ◄─── export
+//!            resume: where a start goes on ──────► read ◄──┬── verify ◄─── export
+//!                                                         └── newest
 //! ```
 //!
 //! A line of a file is one JSON object. Each entry has the next number, and a MAC over itself and the MAC of the entry before: the chain.
@@ -40,6 +41,7 @@ mod folder;
 mod head;
 mod line;
 mod mac;
+mod newest;
 mod queue;
 mod read;
 mod resume;
@@ -54,6 +56,7 @@ pub use disk::{Disk, RealDisk};
 pub use entry::{Actor, Entry, MAX_ENTRY_BYTES};
 pub use error::{AuditError, Damage, Wrong};
 pub use export::{Filter, export};
+pub use newest::{Newest, Recorded};
 pub use queue::Written;
 pub use rules::Rules;
 pub use trail::Trail;

@@ -1,7 +1,7 @@
 //! The door: entries go in, and are durable or refused.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     thread::{self, JoinHandle},
 };
@@ -10,8 +10,10 @@ use crate::{
     disk::{Disk, RealDisk},
     entry::{Body, Entry},
     error::AuditError,
+    export::Filter,
     folder::Folder,
     mac::Key,
+    newest::{self, Newest},
     queue::{Job, Queue, Written},
     rules::Rules,
     writer::Writer,
@@ -20,6 +22,8 @@ use crate::{
 /// An open trail. Dropping it writes what waits, as `close` does, which says whether that went well.
 pub struct Trail {
     queue: Arc<Queue>,
+    folder: PathBuf,
+    key: Key,
     writer: Option<JoinHandle<Result<(), AuditError>>>,
 }
 
@@ -31,11 +35,13 @@ impl Trail {
 
     pub fn open_on(folder: &Path, secret: &[u8; 32], rules: Rules, disk: Arc<dyn Disk>) -> Result<Self, AuditError> {
         let queue = Arc::new(Queue::new(rules.max_waiting_bytes));
-        let writer = Writer::open(Folder::claim(folder)?, Key::new(secret), rules, disk)?;
+        let key = Key::new(secret);
+        let writer = Writer::open(Folder::claim(folder)?, key.clone(), rules, disk)?;
         let last = Last(queue.clone());
         let run = move || writer.run(&last.0);
         let thread = thread::Builder::new().name("audit-writer".to_owned()).spawn(run);
-        Ok(Self { queue, writer: Some(thread.map_err(AuditError::io("starting the writer of the audit trail"))?) })
+        let writer = thread.map_err(AuditError::io("starting the writer of the audit trail"))?;
+        Ok(Self { queue, folder: folder.to_path_buf(), key, writer: Some(writer) })
     }
 
     /// Never blocks. The entry is durable once the answer was waited for and is Ok; after an error it is not to be counted on.
@@ -49,6 +55,11 @@ impl Trail {
     /// an entry.
     pub fn takes_entries(&self) -> Result<(), AuditError> {
         self.queue.takes()
+    }
+
+    /// The newest entries of a sort, the last one first. Blocks while files are read.
+    pub fn newest(&self, filter: Filter, most: usize) -> Result<Newest, AuditError> {
+        newest::newest(&self.folder, &self.key, filter, most)
     }
 
     /// Blocks until what waits is written.

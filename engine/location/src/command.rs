@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::{
     gate::Gate,
     ids::{AppointmentId, AppointmentTypeId, LocationId, OperatoryId, PatientId, WorkingHourId, WriteId},
+    pause::Directions,
     resource::{Operation, Resource},
     schedule::hours::WorkingHour,
     time::{Millis, Timestamp},
@@ -161,6 +162,16 @@ pub enum Command {
     Restored,
     /// An operator: start a read cycle and try waiting writes now.
     SyncNow,
+    /// An operator: nothing is read, or written, until it is resumed.
+    Pause {
+        /// What is paused; the rest stays as it is.
+        which: Directions,
+    },
+    /// An operator: what is named goes on.
+    Resume {
+        /// What is resumed; the rest stays as it is.
+        which: Directions,
+    },
     /// How the workstation gate stands. Said again where it is open, the staff approved what waits.
     Gate(Gate),
     /// The EHR was asked what it can do, and said so or not.

@@ -7,6 +7,7 @@ pub use crate::writes::{breaker::Blocked, intent::CallKind};
 use crate::{
     gate::Gate,
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId, WriteId},
+    pause::Directions,
     resource::{Operation, Resource},
     schedule::{calendar::Placement, hours::WorkingHour},
     sync::{
@@ -270,6 +271,12 @@ pub enum Event {
     GateTurned {
         /// Whether the gate is open.
         gate: Gate,
+    },
+
+    /// An operator paused reading or writing, or resumed it: from now on these are paused, and no others.
+    PauseTurned {
+        /// What is paused.
+        to: Directions,
     },
 
     /// Calls sent so many requests to the EHR beyond the one each was counted as when it started.

@@ -334,6 +334,7 @@ impl State {
                     self.try_at_once(at);
                 }
             }
+            Event::PauseTurned { to } => self.paused.turn(*to, at),
             Event::Pruned { before } => {
                 let ended: Vec<_> = self
                     .appointments

@@ -9,7 +9,7 @@
 //!                                    ▲                              ▼ durable
 //! settings ──────────────────────────┤                            evolve
 //!                                  state ◄──────────────────────────┘
-//!            schedule (calendar, hours, slots, zone) · queue · pulls · breaker · quota · gate
+//!            schedule (calendar, hours, slots, zone) · queue · pulls · breaker · quota · gate · pause
 //! ```
 
 #![warn(missing_docs, unreachable_pub)]
@@ -23,6 +23,7 @@ mod evolve;
 pub mod gate;
 pub mod ids;
 mod machine;
+pub mod pause;
 pub mod quota;
 mod random;
 pub mod resource;

@@ -69,6 +69,8 @@ impl Location {
             Command::SyncNow => Decision::of(Reply::Done, vec![Event::SyncRequested]),
             Command::AcceptDeletions { resource } => self.accept_deletions(*resource),
             Command::Described { outcome } => self.described(cx, outcome),
+            Command::Pause { which } => self.pause(*which, true),
+            Command::Resume { which } => self.pause(*which, false),
             Command::Gate(gate) => self.gate_stands(cx, *gate),
         }
     }

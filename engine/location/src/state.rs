@@ -8,6 +8,7 @@ use crate::{
     decision::Over,
     gate::{GateSince, Shut},
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId},
+    pause::Paused,
     quota::Bucket,
     schedule::{
         calendar::{Calendar, Holder, Placement},
@@ -49,6 +50,9 @@ pub struct State {
     /// The workstation gate, where there is one and the processor has said how it stands.
     #[serde(default)]
     pub gate: Option<GateSince>,
+    /// What an operator has paused.
+    #[serde(default, skip_serializing_if = "Paused::is_nothing")]
+    pub paused: Paused,
     /// How many requests the EHR may be sent.
     pub quota: Bucket,
     /// When something happened last. A clock that shows less was set back.
@@ -145,6 +149,16 @@ impl State {
     /// Why nothing is asked of the EHR before the gate opens.
     pub fn shut(&self) -> Option<Shut> {
         self.gate.and_then(GateSince::shut)
+    }
+
+    /// Nothing is read for now: the gate is shut, or an operator paused reading.
+    pub fn reads_nothing(&self) -> bool {
+        self.shut().is_some() || self.paused.reading.is_some()
+    }
+
+    /// Nothing is written for now: the gate is shut, or an operator paused writing.
+    pub fn writes_nothing(&self) -> bool {
+        self.shut().is_some() || self.paused.writing.is_some()
     }
 
     fn occupy(&mut self, placement: &Placement, holder: Holder) {

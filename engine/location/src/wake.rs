@@ -92,9 +92,9 @@ impl Location {
         }
     }
 
-    /// Of writes that may be in the EHR nobody learns more while the gate is shut. For how long that may go on, as for look-ups that fail.
+    /// Of writes that may be in the EHR nobody learns more while nothing is asked. For how long that may go on, as for look-ups that fail.
     fn lost_at(&self) -> Option<Timestamp> {
-        let first = self.state.shut().and_then(|_| self.state.queue.next_unknown_deadline())?;
+        let first = self.state.queue.next_unknown_deadline().filter(|_| self.state.writes_nothing())?;
         Some(first.plus(self.settings.write.deadline))
     }
 
@@ -105,7 +105,10 @@ impl Location {
         let lost = |write: &Write| write.waits_unknown() && write.deadline.plus(self.settings.write.deadline) <= now;
         // One at a time: the end of one may be that of others.
         if let Some((id, write)) = self.state.queue.expired(now).find(|(_, write)| lost(write)) {
-            let reason = "the outcome stayed unknown: the workstation gate did not open again";
+            let reason = match self.state.shut() {
+                Some(_) => "the outcome stayed unknown: the workstation gate did not open again",
+                None => "the outcome stayed unknown: an operator paused writing",
+            };
             self.failed(id, write, InsertFailure::Failed, reason, events);
         }
     }
@@ -170,7 +173,7 @@ impl Location {
     }
 
     pub(crate) fn start_writes(&self, cx: Cx, quota: &mut u32, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
-        if self.state.shut().is_some() {
+        if self.state.writes_nothing() {
             return;
         }
         let queue = &self.state.queue;
@@ -214,7 +217,7 @@ impl Location {
     /// When the next write may start.
     fn write_at(&self) -> Option<Timestamp> {
         let (queue, rules) = (&self.state.queue, &self.settings.write);
-        if self.state.shut().is_some() {
+        if self.state.writes_nothing() {
             return None;
         }
         let ready = queue.next_ready()?;

@@ -7,6 +7,7 @@ mod sim;
 
 use location::{
     gate::{Gate, Shut},
+    pause::Directions,
     resource::Operation,
     settings::Quota,
     time::{HOUR, MINUTE, SECOND},
@@ -60,6 +61,8 @@ fn step() -> impl Strategy<Value = Step> {
         5 => Just(Step::UntilDue),
         2 => Just(Step::Sync),
         2 => Just(Step::Gate(Gate::Open)),
+        2 => (any::<bool>(), any::<bool>(), any::<bool>())
+            .prop_map(|(reading, writing, paused)| Step::Pause(Directions { reading, writing }, paused)),
         1 => prop_oneof![Just(Shut::NoWorkstation), Just(Shut::LoggedOut)].prop_map(|why| Step::Gate(Gate::Shut(why))),
         1 => Just(Step::Accept),
         1 => Just(Step::Restart),

@@ -32,6 +32,7 @@ stories!(
     saving,
     own_hours,
     operator,
+    pause,
     places,
     clock,
     restored,

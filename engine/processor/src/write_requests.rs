@@ -34,7 +34,7 @@ pub struct WriteRequest {
 pub enum Status {
     Queued,
     Sending,
-    /// The EHR's gate is closed, its breaker open, or its credentials were refused.
+    /// The EHR's gate is closed, its breaker open, its credentials were refused, or an operator paused writing.
     Parked,
     Done,
     Failed,
@@ -43,7 +43,8 @@ pub enum Status {
 
 impl WriteRequest {
     fn waiting(processor: &Processor, id: WriteId, write: &Write) -> WriteRequest {
-        let blocked = processor.machine.state.breaker.blocked.is_some() || processor.machine.state.shut().is_some();
+        let state = &processor.machine.state;
+        let blocked = state.breaker.blocked.is_some() || state.writes_nothing();
         WriteRequest {
             id: id.0,
             location_id: processor.setup.id.0,

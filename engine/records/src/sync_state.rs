@@ -6,6 +6,7 @@ use location::{
     Location,
     event::Blocked,
     gate::Shut,
+    pause::Paused,
     pull::{Progress, Resource, Skip},
     time::{HOUR, Millis, Timestamp},
 };
@@ -116,6 +117,10 @@ pub struct SyncState {
     pub gate: Option<GateStatus>,
     /// Why the next page was not asked for yet, though nothing failed.
     pub read_waits: Option<String>,
+    /// What an operator has paused.
+    pub paused: Paused,
+    /// Requests that the EHR may be sent now, within the quota.
+    pub requests_left: u32,
     /// None without an EHR.
     pub adapter: Option<AdapterState>,
 }
@@ -152,6 +157,8 @@ const MISSED_CYCLES: i64 = 3;
 const WAITING: Millis = HOUR;
 const NOT_REACHED: &str = "the EHR was not reached yet";
 const STUCK: &str = "a write has been waiting for more than an hour";
+const READING_PAUSED: &str = "an operator paused reading";
+const WRITING_PAUSED: &str = "an operator paused writing";
 const NO_WORKSTATION: &str = "no staff workstation is connected";
 
 impl SyncState {
@@ -186,11 +193,14 @@ impl SyncState {
             None => None,
         };
         let unread = unread.map(|(since, reason)| (since, shut.map_or(reason, |(_, why)| why.to_owned())));
+        let paused = |since: Option<Timestamp>, why: &str| Some((since.filter(|_| integrated)?, why.to_owned()));
+        let unread = paused(state.paused.reading, READING_PAUSED).or(unread);
         let oldest = queue.oldest();
         let blocked = state.breaker.blocked.map(|block| (block.since, why(block.why).to_owned()));
         let stuck = oldest.filter(|at| now.since(*at) > WAITING).map(|at| (at.plus(WAITING), STUCK.to_owned()));
         let unreached = || unread.as_ref().filter(|_| !reached).map(|(since, _)| (*since, NOT_REACHED.to_owned()));
-        let write = shut.map(|(since, why)| (since, why.to_owned())).or(blocked).or_else(unreached).or(stuck);
+        let write = paused(state.paused.writing, WRITING_PAUSED);
+        let write = write.or(shut.map(|(since, why)| (since, why.to_owned()))).or(blocked).or_else(unreached).or(stuck);
         // What was never read or tried has no time of its own.
         let next_cycle = Some(pulls.next_cycle).filter(|at| *at > Timestamp::default() && !reads_nothing);
         SyncState {
@@ -216,6 +226,8 @@ impl SyncState {
             ehr_hosting: description.map(|description| description.hosting.clone()),
             gate: None,
             read_waits: pulls.put_off.clone(),
+            paused: state.paused,
+            requests_left: state.quota.available(settings.quota, now),
             adapter: None,
         }
     }

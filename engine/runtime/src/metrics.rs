@@ -136,6 +136,10 @@ impl Locations {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(location, standing);
     }
 
+    pub fn all(&self) -> BTreeMap<LocationId, Standing> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Forgets those that another process knows better.
     pub fn retain(&self, keep: impl Fn(LocationId) -> bool) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|location, _| keep(*location));

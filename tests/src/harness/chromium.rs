@@ -185,6 +185,28 @@ impl Browser {
         self.act(json!({"do": "see", "page": page, "selector": selector, "text": part})).await;
     }
 
+    /// From now on the page is so wide, and its reader prefers this theme.
+    pub async fn dress(&mut self, page: &str, width: u32, theme: &str) {
+        self.act(json!({"do": "dress", "page": page, "width": width, "theme": theme})).await;
+    }
+
+    /// Nothing keeps people from using the page, as far as axe finds it, and nobody has to scroll sideways.
+    pub async fn is_usable(&mut self, page: &str) {
+        let barriers = self.act(json!({"do": "barriers", "page": page})).await;
+        assert_eq!(barriers, json!([]), "{page}");
+        let overflow = self.act(json!({"do": "overflow", "page": page})).await;
+        assert_eq!(overflow, json!(0), "{page} is wider than its window");
+    }
+
+    pub async fn press_key(&mut self, page: &str, key: &str) {
+        self.act(json!({"do": "key", "page": page, "key": key})).await;
+    }
+
+    /// The text, or the label, of what has the focus.
+    pub async fn focused(&mut self, page: &str) -> String {
+        self.act(json!({"do": "focused", "page": page})).await.as_str().unwrap_or_default().to_owned()
+    }
+
     /// Into [`screenshots`].
     pub async fn picture(&mut self, page: &str, name: &str) {
         let path = screenshots().join(format!("{name}.png"));

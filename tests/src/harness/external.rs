@@ -46,7 +46,7 @@ impl Suite {
         match self {
             Suite::FhirServer => "a FHIR server from npm",
             Suite::GnuHealth => "a GNU Health server from PyPI",
-            Suite::Chromium => "the browser extension in Chromium",
+            Suite::Chromium => "the browser extension and the console in Chromium",
             Suite::Node => "adapters, clients, receivers of webhooks and the extension's modules in JavaScript",
             Suite::Python => "schemathesis, clients and receivers of webhooks in Python",
             Suite::Postgres => "the store on a PostgreSQL server, also in the crate `store`",

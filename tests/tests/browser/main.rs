@@ -1,6 +1,7 @@
-//! The browser extension in a real Chromium: against an engine and an EHR that misbehave, and as a practice uses it, end to end.
+//! In a real Chromium: the browser extension, against an engine and an EHR that misbehave and as a practice uses it, end to end; the operators' console.
 #![allow(clippy::unwrap_used)]
 
+mod console;
 mod misbehaved;
 mod modules;
 mod practice;

@@ -6,6 +6,7 @@ mod damage;
 mod disk;
 mod export;
 mod full;
+mod newest;
 mod retention;
 mod writing;
 

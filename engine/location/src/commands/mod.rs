@@ -8,6 +8,7 @@ mod booking;
 mod gate;
 mod operator;
 mod own_hours;
+mod pause;
 mod saving;
 
 pub(crate) use booking::Wish;

@@ -65,7 +65,7 @@ impl Location {
         if let Some(call) = &pulls.calling {
             return Some(call.until);
         }
-        if self.plan().is_empty() || self.state.shut().is_some() || pulls.sweep.is_some() {
+        if self.plan().is_empty() || self.state.reads_nothing() || pulls.sweep.is_some() {
             return None;
         }
         let due = if pulls.cycle.is_some() { Timestamp::MIN } else { pulls.next_cycle };
@@ -89,7 +89,7 @@ impl Location {
     pub(crate) fn start_pull(&self, cx: Cx, quota: &mut u32, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
         let pulls = &self.state.pulls;
         let waiting = pulls.calling.is_some() || self.plan().is_empty() || pulls.retry_at.is_some_and(|at| cx.now < at);
-        if waiting || pulls.sweep.is_some() || self.state.shut().is_some() {
+        if waiting || pulls.sweep.is_some() || self.state.reads_nothing() {
             return;
         }
         let fresh = Cycle::default();
@@ -300,7 +300,7 @@ impl Location {
     }
 
     pub(super) fn may_ask(&self, now: Timestamp) -> bool {
-        self.state.shut().is_none() && self.state.quota.available(self.settings.quota, now) > 0
+        !self.state.reads_nothing() && self.state.quota.available(self.settings.quota, now) > 0
     }
 
     /// A page that may be older than what happened meanwhile is read once more, from the same cursor.

@@ -45,6 +45,7 @@ impl State {
             queue: self.queue.clone(),
             breaker: self.breaker.clone(),
             gate: self.gate,
+            paused: self.paused,
             quota: self.quota,
             ..State::default()
         }

@@ -23,6 +23,7 @@ use location::{
     ids::{AppointmentId, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
     intent::{ChangedDetails, WriteIntent},
     order::OrderingKey,
+    pause::Directions,
     pull::Resource,
     resource::Operation,
     settings::{Capabilities, ConflictRule, PullPlan, Settings},
@@ -156,8 +157,14 @@ impl Sim {
         let command = &self.passes.complete(&self.location, self.now, command);
         let decision = self.location.decide(Cx { now: self.now, random: self.random }, command);
         self.passes.keep(&self.location, command, &decision.events);
-        let shut = self.location.state.shut().is_some();
-        assert!(!shut || decision.calls.is_empty(), "nothing is asked of the EHR while the gate is shut");
+        let state = &self.location.state;
+        for call in &decision.calls {
+            let held = match call {
+                Call::Pull { .. } => state.reads_nothing(),
+                Call::Write { .. } => state.writes_nothing(),
+            };
+            assert!(!held, "nothing is asked of the EHR while the gate is shut, or an operator paused it: {call:?}");
+        }
         let (passed, command_said) = (self.now.since(START), format!("{command:?}"));
         self.log.push(format!("{passed} {command_said}\n    -> {:?}", decision.reply));
         self.note_failures(&decision.events);
@@ -310,6 +317,8 @@ impl Sim {
             Step::Gate(gate) => {
                 self.run(&Command::Gate(*gate));
             }
+            Step::Pause(which, true) => drop(self.run(&Command::Pause { which: *which })),
+            Step::Pause(which, false) => drop(self.run(&Command::Resume { which: *which })),
             Step::Accept => {
                 self.accept();
             }
@@ -465,6 +474,7 @@ impl Sim {
     pub fn settle(&mut self) {
         let deadline = self.now.plus(24 * 20 * HOUR);
         self.run(&Command::Gate(Gate::Open));
+        self.run(&Command::Resume { which: Directions { reading: true, writing: true } });
         while !self.location.state.queue.is_empty() {
             self.go_on();
             self.accept();

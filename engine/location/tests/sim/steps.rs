@@ -1,6 +1,6 @@
 //! What can happen in a simulation, and how it is set up.
 
-use location::{gate::Gate, resource::Operation, settings::Quota, time::Millis};
+use location::{gate::Gate, pause::Directions, resource::Operation, settings::Quota, time::Millis};
 
 /// What happens next in a simulation.
 #[derive(Clone, Debug)]
@@ -75,6 +75,8 @@ pub enum Step {
     Sync,
     /// The workstation gate turns, or is said to stand as it does.
     Gate(Gate),
+    /// An operator pauses something, or resumes it.
+    Pause(Directions, bool),
     Accept,
     Restart,
 }

@@ -23,7 +23,7 @@ use location::{
     resource::Operation,
 };
 
-use text::{id, length, like, optional, place, resource, time};
+use text::{directions, id, length, like, optional, place, resource, time};
 use world::{World, hour};
 
 /// One line of a script, in words; quotes keep several words together.
@@ -264,6 +264,8 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
             "paused" => Gate::Shut(Shut::Paused),
             other => return Err(format!("`{other}` is no gate")),
         }),
+        "pause" => Command::Pause { which: directions(word(1)?)? },
+        "resume" => Command::Resume { which: directions(word(1)?)? },
         // `described`, or how it failed: `described retry "refused"`
         "described" => {
             let failed = words.get(1..).filter(|words| !words.is_empty()).map(outcome).transpose()?;

@@ -9,6 +9,7 @@ use location::{
     ids::{OperatoryId, ProviderId},
     intent::WriteIntent,
     order::OrderingKey,
+    pause::Directions,
     pull::Resource,
     resource::Operation,
     slots::Fit,
@@ -190,6 +191,24 @@ fn show_gate(gate: Gate) -> &'static str {
     }
 }
 
+pub fn directions(word: &str) -> Result<Directions, String> {
+    match word {
+        "reading" => Ok(Directions { reading: true, writing: false }),
+        "writing" => Ok(Directions { reading: false, writing: true }),
+        "both" => Ok(Directions { reading: true, writing: true }),
+        other => Err(format!("`{other}` is no direction")),
+    }
+}
+
+fn show_directions(it: Directions) -> &'static str {
+    match (it.reading, it.writing) {
+        (false, false) => "nothing",
+        (true, false) => "reading",
+        (false, true) => "writing",
+        (true, true) => "both",
+    }
+}
+
 pub fn event(now: Timestamp, event: &Event) -> String {
     let at = |t: &Timestamp| show_time(now, *t);
     let stands = |place: &Placement| show_place(now, place);
@@ -304,6 +323,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::Restored { skipped_writes } => format!("restored {skipped_writes}"),
         Event::WriteRestored { write, .. } => format!("write_restored w{write}"),
         Event::GateTurned { gate } => format!("gate {}", show_gate(*gate)),
+        Event::PauseTurned { to } => format!("paused {}", show_directions(*to)),
         Event::Pruned { before } => format!("pruned before {}", at(before)),
         Event::Swept { resource, known, missing, counted, .. } => {
             let all = if *counted { " counted" } else { "" };

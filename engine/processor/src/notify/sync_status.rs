@@ -119,7 +119,8 @@ fn matters(event: &Happened, red: bool) -> bool {
         | Happened::PullSuspended { .. }
         | Happened::GuardTripped { .. }
         | Happened::BreakerOpened { .. }
-        | Happened::GateTurned { .. } => true,
+        | Happened::GateTurned { .. }
+        | Happened::PauseTurned { .. } => true,
         Happened::CycleFinished { .. }
         | Happened::BreakerClosed
         | Happened::SyncRequested

@@ -151,6 +151,7 @@ pub(crate) fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut Uni
         | Event::ClockSetBack { .. }
         | Event::CallsOutlast { .. }
         | Event::GateTurned { .. }
+        | Event::PauseTurned { .. }
         | Event::Pruned { .. } => {}
     }
     Ok(())

@@ -1,0 +1,109 @@
+//! The adapters of the configuration, their versions, and which locations run what.
+
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use actix_web::HttpResponse;
+use askama::Template;
+use engine::RolledOut;
+use location::ids::LocationId;
+
+use super::{
+    page::{Failure, Frame, live_address},
+    visit::{Visit, beside},
+    words::{self, Badge, When},
+};
+use crate::{access::api::Api, http::errors::ApiError};
+
+/// Locations that are named one by one.
+const NAMED: usize = 20;
+
+#[derive(Template)]
+#[template(path = "console/adapters.html")]
+struct AdaptersPage {
+    frame: Frame,
+    adapters: Vec<Adapter>,
+}
+
+struct Adapter {
+    name: String,
+    badge: Badge,
+    version: Option<String>,
+    sha256: Option<String>,
+    reason: Option<String>,
+    /// Locations on the configuration's version.
+    configured: usize,
+    versions: Vec<Version>,
+}
+
+struct Version {
+    version: String,
+    sha256: String,
+    uploaded: When,
+    kilobytes: u64,
+    locations: Vec<(LocationId, String)>,
+    /// Those that are not named.
+    more: usize,
+}
+
+type ByAdapter = BTreeMap<String, Vec<(LocationId, String, RolledOut)>>;
+
+fn where_what(api: &Api) -> Result<ByAdapter, Failure> {
+    let mut by_name = ByAdapter::new();
+    for location in api.directory().locations() {
+        if let Some((name, rolled_out)) = api.engine.rolled_out(location.id).map_err(ApiError::from)? {
+            by_name.entry(name).or_default().push((location.id, location.name.clone(), rolled_out));
+        }
+    }
+    by_name.values_mut().for_each(|all| all.sort_by_key(|(id, ..)| *id));
+    Ok(by_name)
+}
+
+/// Changes when a version comes, or is rolled out.
+pub(super) fn version(api: &Api) -> Result<u64, Failure> {
+    let mut hasher = DefaultHasher::new();
+    for (name, locations) in where_what(api)? {
+        let versions = api.engine.adapter_versions(&name).map_err(ApiError::from)?;
+        format!("{name} {:?} {versions:?} {locations:?}", api.engine.configured_adapter(&name)).hash(&mut hasher);
+    }
+    Ok(hasher.finish())
+}
+
+pub(super) async fn list(visit: Visit) -> Result<HttpResponse, Failure> {
+    let page = beside(&visit, |visit| async move { read(&visit) }).await?;
+    visit.show("GET /console/adapters", &page).await
+}
+
+fn read(visit: &Visit) -> Result<AdaptersPage, Failure> {
+    let (engine, now) = (&visit.api.engine, visit.api.engine.now());
+    let live = live_address("/console/adapters", version(&visit.api)?);
+    let mut adapters = Vec::new();
+    for (name, locations) in where_what(&visit.api)? {
+        let Some(configured) = engine.configured_adapter(&name) else { continue };
+        let versions = engine.adapter_versions(&name).map_err(ApiError::from)?.into_iter().map(|it| {
+            let runs = |rolled_out: &RolledOut| rolled_out.now.as_deref() == Some(&it.sha256);
+            let on_it = locations.iter().filter(|(.., rolled_out)| runs(rolled_out));
+            let all: Vec<_> = on_it.map(|(id, name, _)| (*id, name.clone())).collect();
+            Version {
+                more: all.len().saturating_sub(NAMED),
+                locations: all.into_iter().take(NAMED).collect(),
+                version: it.version,
+                sha256: words::short(&it.sha256),
+                uploaded: When::of(it.uploaded_at, now),
+                kilobytes: it.bytes / 1_024,
+            }
+        });
+        adapters.push(Adapter {
+            badge: words::adapter(configured.status),
+            version: configured.version,
+            sha256: configured.sha256.as_deref().map(words::short),
+            reason: configured.reason,
+            configured: locations.iter().filter(|(.., rolled_out)| rolled_out.now.is_none()).count(),
+            versions: versions.collect(),
+            name,
+        });
+    }
+    Ok(AdaptersPage { frame: Frame { live: Some(live), ..visit.frame("adapters", "Adapters") }, adapters })
+}

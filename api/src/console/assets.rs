@@ -1,0 +1,40 @@
+//! Style and script of all pages.
+
+use std::{fmt::Write, sync::LazyLock};
+
+use actix_web::{
+    HttpResponse,
+    http::header::{CACHE_CONTROL, CONTENT_TYPE},
+};
+
+use super::location_page::{LANES, STEPS};
+
+/// With a class for each place in a day's calendar: the policy of the pages allows no style in their elements.
+static STYLE: LazyLock<String> = LazyLock::new(|| {
+    let mut style = include_str!("style.css").to_owned();
+    for step in 0..STEPS {
+        let _ = writeln!(
+            style,
+            ".at-{step} {{ grid-row-start: {} }} .for-{} {{ grid-row-end: span {0} }}",
+            step + 1,
+            step + 1
+        );
+    }
+    for lane in 0..LANES {
+        let _ = writeln!(style, ".lane-{lane} {{ grid-column: {} }}", lane + 1);
+    }
+    style
+});
+
+fn file(kind: &'static str, text: &'static str) -> HttpResponse {
+    // They change with the program: a page and what belongs to it are of one version.
+    HttpResponse::Ok().insert_header((CONTENT_TYPE, kind)).insert_header((CACHE_CONTROL, "no-cache")).body(text)
+}
+
+pub(super) async fn style() -> HttpResponse {
+    file("text/css; charset=utf-8", &STYLE)
+}
+
+pub(super) async fn script() -> HttpResponse {
+    file("text/javascript; charset=utf-8", include_str!("script.js"))
+}

@@ -1,0 +1,101 @@
+//! The writes of a location: what waits, and what ended lately.
+
+use engine::{
+    lists::Range,
+    setup::LocationSetup,
+    store::Direction,
+    write_requests::{Status, WriteRequest},
+};
+use location::time::Timestamp;
+
+use crate::{
+    console::{
+        page::Failure,
+        visit::Visit,
+        words::{Badge, When},
+    },
+    resources::{
+        resource_names::name,
+        write_requests::{public_id, subject},
+    },
+    values::role::Role,
+};
+
+/// Writes that are shown: of those that wait, the oldest; of those that ended, the newest.
+const WAITING: usize = 100;
+const ENDED: usize = 20;
+
+pub(super) struct Queue {
+    pub waiting: Vec<Write>,
+    /// Those that wait and are not shown.
+    pub more: usize,
+    pub ended: Vec<Write>,
+}
+
+pub(super) struct Write {
+    pub id: String,
+    pub what: String,
+    /// None: the operator's role may not see which.
+    pub record: Option<u64>,
+    pub badge: Badge,
+    pub attempts: u32,
+    pub reason: String,
+    pub queued: When,
+    pub deadline: Option<When>,
+    pub finished: Option<When>,
+    pub failed: bool,
+    pub can_retry: bool,
+    pub can_drop: bool,
+}
+
+impl Queue {
+    pub(super) async fn read(visit: &Visit, location: &LocationSetup, now: Timestamp) -> Result<Queue, Failure> {
+        let engine = &visit.api.engine;
+        let waiting = engine.unfinished_writes(location.id).await?;
+        let newest = Range { from: None, direction: Direction::Backward, limit: ENDED };
+        let ended = engine.ended_writes(location.id, newest)?;
+        let row = |it: &WriteRequest| Write::of(it, visit, now);
+        Ok(Queue {
+            more: waiting.len().saturating_sub(WAITING),
+            waiting: waiting.iter().take(WAITING).map(row).collect(),
+            ended: ended.iter().map(row).collect(),
+        })
+    }
+}
+
+impl Write {
+    fn of(it: &WriteRequest, visit: &Visit, now: Timestamp) -> Write {
+        let (resource, record, operation) = subject(it.work);
+        let when = |at| When::of(at, now);
+        let failed = matches!(it.status, Status::Failed | Status::TimedOut);
+        let operates = visit.may(Role::Operator);
+        let open = failed && it.retried_as.is_none() && !it.dropped;
+        Write {
+            id: public_id(it.location_id, it.id),
+            what: format!("{operation} {}", name(resource).replace('_', " ")),
+            record: visit.sees_patients().then_some(record),
+            badge: badge(it),
+            attempts: it.attempts,
+            reason: it.reason.clone().unwrap_or_default(),
+            queued: when(it.queued_at),
+            deadline: it.deadline.map(when),
+            finished: it.finished_at.map(when),
+            failed,
+            can_retry: operates && open,
+            can_drop: operates && (open || matches!(it.status, Status::Queued | Status::Parked)),
+        }
+    }
+}
+
+fn badge(it: &WriteRequest) -> Badge {
+    match it.status {
+        _ if it.dropped => Badge::plain("dropped"),
+        _ if it.retried_as.is_some() => Badge::plain("retried"),
+        Status::Queued => Badge::plain("queued"),
+        Status::Sending => Badge::good("sending"),
+        Status::Parked => Badge::warn("parked"),
+        Status::Done => Badge::good("done"),
+        Status::Failed => Badge::bad("failed"),
+        Status::TimedOut => Badge::bad("timed out"),
+    }
+}

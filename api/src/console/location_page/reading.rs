@@ -1,0 +1,166 @@
+//! The read cycle of a location, the requests it may send, and the adapter it does so with.
+
+use std::collections::BTreeSet;
+
+use engine::{adapter_host::CallCosts, records::sync_state::SyncState, setup::LocationSetup};
+use location::{
+    pull::{Progress, Resource},
+    time::Timestamp,
+};
+
+use crate::{
+    console::{
+        page::Failure,
+        visit::Visit,
+        words::{self, Badge, When},
+    },
+    http::errors::ApiError,
+    resources::resource_names::name,
+    values::role::Role,
+};
+
+pub(super) struct Cycle {
+    pub reading: Option<&'static str>,
+    pub resources: Vec<ResourceRow>,
+    pub per_minute: u32,
+    pub burst: u32,
+    pub left: u32,
+}
+
+pub(super) struct ResourceRow {
+    /// As addresses have it.
+    pub key: &'static str,
+    pub name: String,
+    pub running: bool,
+    pub whole: bool,
+    pub records: u64,
+    /// In all, where the EHR tells while the pass runs.
+    pub estimate: Option<u64>,
+    pub ended: Option<When>,
+    pub skipped: usize,
+    pub skipped_reasons: Vec<String>,
+    pub stopped: bool,
+    pub can_accept: bool,
+}
+
+impl Cycle {
+    pub(super) fn of(visit: &Visit, location: &LocationSetup, state: &SyncState, now: Timestamp) -> Cycle {
+        let all: BTreeSet<Resource> = state.progress.keys().chain(&state.guarded).copied().collect();
+        let row = |resource: Resource| {
+            let Progress { running, whole, records, estimate, ended_at } =
+                state.progress.get(&resource).copied().unwrap_or_default();
+            let skips = state.skipped.get(&resource);
+            let reasons: BTreeSet<String> =
+                skips.iter().flat_map(|it| it.values()).map(|it| it.reason.clone()).collect();
+            let stopped = state.guarded.contains(&resource);
+            ResourceRow {
+                key: name(resource),
+                name: name(resource).replace('_', " "),
+                running,
+                whole,
+                records,
+                estimate: estimate.filter(|all| running && *all > 0).map(|all| all.max(records)),
+                ended: ended_at.map(|at| When::of(at, now)),
+                skipped: skips.map_or(0, |it| it.len()),
+                skipped_reasons: reasons.into_iter().collect(),
+                stopped,
+                can_accept: stopped && visit.may(Role::Operator),
+            }
+        };
+        Cycle {
+            reading: state.reading.map(name),
+            resources: all.into_iter().map(row).collect(),
+            per_minute: location.quota.per_minute,
+            burst: location.quota.burst,
+            left: state.requests_left,
+        }
+    }
+}
+
+pub(super) struct Adapter {
+    pub name: String,
+    pub badge: Badge,
+    pub reason: Option<String>,
+    pub version: Option<String>,
+    pub sha256: Option<String>,
+    /// Whether it runs another version than the configuration's.
+    pub rolled_out: bool,
+    pub can_roll_back: bool,
+    /// Versions that could be rolled out.
+    pub offered: Vec<Offered>,
+    pub costs: Vec<Cost>,
+}
+
+pub(super) struct Offered {
+    /// SHA-256, or `configured`.
+    pub key: String,
+    pub text: String,
+    pub uploaded: Option<When>,
+}
+
+pub(super) struct Cost {
+    pub call: &'static str,
+    pub answered: u64,
+    pub faults: u64,
+    pub lost: u64,
+    /// Of a call, in the mean.
+    pub milliseconds: String,
+    pub processor: String,
+    pub requests: u64,
+    pub memory: String,
+}
+
+impl Adapter {
+    pub(super) fn read(
+        visit: &Visit,
+        location: &LocationSetup,
+        state: &SyncState,
+        now: Timestamp,
+    ) -> Result<Option<Adapter>, Failure> {
+        let engine = &visit.api.engine;
+        let Some(adapter) = state.adapter.clone() else { return Ok(None) };
+        let rolled_out = engine.rolled_out(location.id).map_err(ApiError::from)?.map(|(_, it)| it).unwrap_or_default();
+        let mut offered = Vec::new();
+        if visit.may(Role::Admin) {
+            let versions = engine.adapter_versions(&adapter.name).map_err(ApiError::from)?;
+            let others = versions.into_iter().filter(|it| rolled_out.now.as_deref() != Some(&it.sha256));
+            offered.extend(others.map(|it| Offered {
+                text: format!("{} ({})", it.version, words::short(&it.sha256)),
+                uploaded: Some(When::of(it.uploaded_at, now)),
+                key: it.sha256,
+            }));
+            if rolled_out.now.is_some() {
+                let text = "the version of the configuration".to_owned();
+                offered.push(Offered { key: crate::resources::adapters::CONFIGURED.to_owned(), text, uploaded: None });
+            }
+        }
+        let costs = engine.adapter_costs_at(location.id).into_iter().map(|(call, costs)| Cost::of(call, &costs));
+        Ok(Some(Adapter {
+            badge: words::adapter(adapter.status),
+            name: adapter.name,
+            reason: adapter.reason,
+            version: adapter.version,
+            sha256: adapter.sha256.as_deref().map(words::short),
+            can_roll_back: visit.may(Role::Admin) && rolled_out != Default::default(),
+            rolled_out: rolled_out.now.is_some(),
+            offered,
+            costs: costs.collect(),
+        }))
+    }
+}
+
+impl Cost {
+    fn of(call: &'static str, costs: &CallCosts) -> Cost {
+        let calls = (costs.answered + costs.faults + costs.lost).max(1) as f64;
+        Cost {
+            call,
+            answered: costs.answered,
+            faults: costs.faults,
+            lost: costs.lost,
+            milliseconds: format!("{:.1}", costs.time.seconds * 1e3 / calls),
+            processor: format!("{:.1}", costs.processor.as_secs_f64() * 1e3 / calls),
+            requests: costs.requests,
+            memory: format!("{:.1}", costs.memory as f64 / f64::from(1 << 20)),
+        }
+    }
+}

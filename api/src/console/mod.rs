@@ -1,0 +1,97 @@
+//! The console of operators: pages of the operators' listener, made by the server. They work without their script, which only brings in
+//! what has changed. Everything that comes from outside is escaped by the templates in `api/templates/console`.
+//!
+//! ```text
+//!  words ◄── page ◄── visit ◄─┬─ fleet, location_page/, webhooks, adapters, audit, search      pages
+//!                             ├─ actions       what they offer to do, each asked about first
+//!                             ├─ events        tells a page that it is out of date
+//!                             └─ sign_in, assets
+//! ```
+//!
+//! A page reads the engine as the operators' endpoints do, and shows of patients what the operator's role may see; each time it does so is in
+//! the audit trail.
+
+mod actions;
+mod adapters;
+mod assets;
+mod audit;
+mod events;
+mod fleet;
+mod location_page;
+mod page;
+mod search;
+mod sign_in;
+mod visit;
+mod webhooks;
+mod words;
+
+use std::rc::Rc;
+
+use actix_web::{
+    Error, HttpMessage,
+    body::MessageBody,
+    dev::{ServiceRequest, ServiceResponse},
+    middleware::{Next, from_fn},
+    web::{self, Data, ServiceConfig},
+};
+
+use crate::http::{context::RequestContext, endpoint::method_name};
+
+/// Where each page is; logs and metrics name it so.
+const PATHS: [&str; 14] = [
+    "/console",
+    "/console/sign-in",
+    "/console/sign-out",
+    "/console/style.css",
+    "/console/script.js",
+    "/console/events",
+    "/console/search",
+    "/console/locations/{id}",
+    "/console/webhooks",
+    "/console/webhooks/{id}",
+    "/console/adapters",
+    "/console/audit",
+    "/console/actions/{action}",
+    "/console/{other:.*}",
+];
+
+/// For the app of the operators' listener, which has one worker.
+pub(crate) fn serve(app: &mut ServiceConfig) {
+    app.app_data(Data::new(events::Streams::default()));
+    app.service(
+        web::scope("/console")
+            .wrap(from_fn(named))
+            .route("", web::get().to(fleet::show))
+            .route("/sign-in", web::get().to(sign_in::form))
+            .route("/sign-in", web::post().to(sign_in::enter))
+            .route("/sign-out", web::post().to(sign_in::leave))
+            .route("/style.css", web::get().to(assets::style))
+            .route("/script.js", web::get().to(assets::script))
+            .route("/events", web::get().to(events::stream))
+            .route("/search", web::get().to(search::show))
+            .route("/locations/{id}", web::get().to(location_page::show))
+            .route("/webhooks", web::get().to(webhooks::list))
+            .route("/webhooks/{id}", web::get().to(webhooks::show))
+            .route("/adapters", web::get().to(adapters::list))
+            .route("/audit", web::get().to(audit::show))
+            .route("/actions/{action}", web::get().to(actions::ask))
+            .route("/actions/{action}", web::post().to(actions::act))
+            .route("/{other:.*}", web::route().to(page::nowhere)),
+    );
+}
+
+/// The log and the metrics are told which page it was, and never what was asked for there.
+async fn named(
+    request: ServiceRequest,
+    next: Next<impl MessageBody>,
+) -> Result<ServiceResponse<impl MessageBody>, Error> {
+    let context = request.extensions().get::<Rc<RequestContext>>().cloned();
+    let method = method_name(request.method());
+    let answer = next.call(request).await?;
+    let pattern = answer.request().match_pattern();
+    let path = PATHS.into_iter().find(|path| pattern.as_deref() == Some(path));
+    if let Some((context, path)) = context.zip(path) {
+        context.endpoint.set(Some(crate::http::context::EndpointLabel { method, path }));
+    }
+    Ok(answer)
+}

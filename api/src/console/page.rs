@@ -1,0 +1,158 @@
+//! What all pages have around them, and the pages of what went wrong.
+
+use std::fmt;
+
+use actix_web::{
+    HttpResponse, HttpResponseBuilder, ResponseError,
+    http::{
+        StatusCode,
+        header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, RETRY_AFTER},
+    },
+};
+use askama::Template;
+use engine::EngineError;
+
+use crate::{http::errors::ApiError, values::role::Role};
+
+/// Nothing comes from elsewhere, nothing is written into a page that runs, and no other page has one of these in it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
+base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// What stands around the content of a page.
+pub(super) struct Frame {
+    pub title: String,
+    /// Of the navigation.
+    pub section: &'static str,
+    /// Who is signed in, as whom.
+    pub name: String,
+    pub role: &'static str,
+    pub form_word: String,
+    /// Whether records of patients may be shown.
+    pub sees_patients: bool,
+    /// Where the page hears that it is out of date.
+    pub live: Option<String>,
+    /// What was just done.
+    pub done: Option<&'static str>,
+}
+
+pub(super) fn html(status: StatusCode, page: &impl Template) -> HttpResponse {
+    match page.render() {
+        Ok(text) => start(status).body(text),
+        Err(error) => {
+            tracing::error!(%error, "a page of the console could not be written");
+            start(StatusCode::INTERNAL_SERVER_ERROR).body("The page could not be written.")
+        }
+    }
+}
+
+fn start(status: StatusCode) -> HttpResponseBuilder {
+    let mut answer = HttpResponse::build(status);
+    answer
+        .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
+        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+        .insert_header((REFERRER_POLICY, "same-origin"));
+    answer
+}
+
+pub(super) fn see_other(path: &str) -> HttpResponse {
+    HttpResponse::SeeOther().insert_header((LOCATION, path)).finish()
+}
+
+/// Why a page is not shown.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Nobody is signed in; afterwards the page is shown.
+    SignIn {
+        to: String,
+    },
+    /// The operator's role is not enough.
+    Role(Role),
+    /// The form is not one of this session's.
+    Form,
+    Api(ApiError),
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Failure {
+        Failure::Api(error)
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Failure {
+        Failure::Api(error.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::SignIn { .. } => write!(f, "Nobody is signed in."),
+            Failure::Role(role) => write!(f, "This needs the role {}.", role.name()),
+            Failure::Form => {
+                write!(f, "The form is too old, or of another session. Go back, reload the page and try again.")
+            }
+            Failure::Api(error) => {
+                let messages: Vec<String> =
+                    error.messages().into_iter().map(|text| format!("{}.", text.trim_end_matches('.'))).collect();
+                write!(f, "{}", messages.join(" "))
+            }
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "console/failure.html")]
+struct FailurePage {
+    title: &'static str,
+    message: String,
+    advice: String,
+}
+
+impl ResponseError for Failure {
+    fn status_code(&self) -> StatusCode {
+        match self {
+            Failure::SignIn { .. } => StatusCode::SEE_OTHER,
+            Failure::Role(_) | Failure::Form => StatusCode::FORBIDDEN,
+            Failure::Api(error) => error.status_code(),
+        }
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        if let Failure::SignIn { to } = self {
+            return see_other(&format!("/console/sign-in?{}", query(&[("to", to)])));
+        }
+        let title = match self.status_code().as_u16() {
+            403 => "Not allowed",
+            404 => "Not found",
+            429 => "Too many attempts",
+            503 | 504 => "Not available now",
+            _ => "That did not work",
+        };
+        let (advice, retry_after) = match self {
+            Failure::Api(error) => (error.advice().into_owned(), error.start_response().finish()),
+            _ => (String::new(), HttpResponse::Ok().finish()),
+        };
+        let mut answer = html(self.status_code(), &FailurePage { title, message: self.to_string(), advice });
+        if let Some(seconds) = retry_after.headers().get(RETRY_AFTER) {
+            answer.headers_mut().insert(RETRY_AFTER, seconds.clone());
+        }
+        answer
+    }
+}
+
+pub(super) async fn nowhere() -> Result<HttpResponse, Failure> {
+    Err(ApiError::NotFound("The page".to_owned()).into())
+}
+
+/// As it stands behind `?` in an address.
+pub(super) fn query(pairs: &[(&str, &str)]) -> String {
+    let coded = |text: &str| askama::filters::urlencode_strict(text).map(|text| text.to_string()).unwrap_or_default();
+    let pairs: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={}", coded(value))).collect();
+    pairs.join("&")
+}
+
+/// Where a page of this version listens.
+pub(super) fn live_address(page: &str, version: u64) -> String {
+    format!("/console/events?{}", query(&[("page", page), ("seen", &version.to_string())]))
+}

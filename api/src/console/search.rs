@@ -1,0 +1,140 @@
+//! What the search box finds: locations by name or id; for who may see records, a booking by its reference and patients by their id.
+
+use std::sync::Arc;
+
+use actix_web::HttpResponse;
+use askama::Template;
+use engine::{
+    Place,
+    lists::{Filter, ListQuery, Order, PageRequest},
+    records::{Appointment, record::Record},
+    setup::Institution,
+};
+use location::ids::{InstitutionId, LocationId};
+
+use super::{
+    location_page::standing,
+    page::{Failure, Frame, query, see_other},
+    visit::{Visit, beside},
+    words::{Badge, clock},
+};
+use crate::{http::errors::ApiError, values::times};
+
+/// Appointments of a patient that are shown, the newest.
+const APPOINTMENTS: usize = 20;
+
+#[derive(Template)]
+#[template(path = "console/search.html")]
+struct SearchPage {
+    frame: Frame,
+    q: String,
+    booking: Option<Row>,
+    patient: Option<Found>,
+    /// That have a patient of this id, where there are several.
+    institutions: Vec<Arc<Institution>>,
+}
+
+struct Found {
+    id: u32,
+    name: String,
+    institution: String,
+    appointments: Vec<Row>,
+}
+
+struct Row {
+    id: u64,
+    location: LocationId,
+    location_name: String,
+    day: String,
+    from: String,
+    badge: Badge,
+    writing: Option<String>,
+}
+
+pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
+    let q = visit.asked("q").unwrap_or_default().to_owned();
+    let page = match visit.sees_patients() {
+        true => {
+            let q = q.clone();
+            beside(&visit, move |visit| async move { read(&visit, q) }).await?
+        }
+        false => None,
+    };
+    match page {
+        Some(page) => visit.show("GET /console/search", &page).await,
+        // Everybody may look for a location.
+        None => Ok(see_other(&format!("/console?{}", query(&[("q", &q)])))),
+    }
+}
+
+/// None: it is no booking and no patient.
+fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
+    let frame = visit.frame("", "Search");
+    if let Some(booking) = visit.api.engine.booking(&q)? {
+        if let Some(location) = visit.api.directory().location(LocationId(booking.location())) {
+            visit.about(location);
+        }
+        let booking = Some(row(visit, &booking)?);
+        return Ok(Some(SearchPage { frame, q, booking, patient: None, institutions: Vec::new() }));
+    }
+    let Ok(id) = q.parse::<u32>() else { return Ok(None) };
+    let mut institutions = with_patient(visit, id)?;
+    let patient = match &institutions[..] {
+        [] => return Ok(None),
+        [institution] => patient(visit, institution, id)?,
+        // Which of them is meant? The names of the others are nobody's business.
+        _ => None,
+    };
+    if patient.is_some() {
+        institutions.clear();
+    }
+    Ok(Some(SearchPage { frame, q, booking: None, patient, institutions }))
+}
+
+/// The institutions that have a patient of this id; only the one that is asked for, where one is.
+fn with_patient(visit: &Visit, id: u32) -> Result<Vec<Arc<Institution>>, Failure> {
+    let engine = &visit.api.engine;
+    let only = visit.asked("institution").and_then(|id| id.parse().ok()).map(InstitutionId);
+    let mut found = Vec::new();
+    for institution in engine.setup().institutions.values() {
+        let asked_for = only.is_none_or(|only| only == institution.id) && engine.place(institution.id) == Place::Mine;
+        if asked_for && engine.patient(institution.id, id)?.is_some() {
+            found.push(institution.clone());
+        }
+    }
+    Ok(found)
+}
+
+fn patient(visit: &Visit, institution: &Institution, id: u32) -> Result<Option<Found>, Failure> {
+    let Some(patient) = visit.api.engine.patient(institution.id, id)? else { return Ok(None) };
+    visit.about_institution(institution);
+    visit.note("read", "patient", id.into());
+    let appointments = appointments(visit, institution, id)?;
+    Ok(Some(Found { id, name: patient.name(), institution: institution.name.clone(), appointments }))
+}
+
+fn appointments(visit: &Visit, institution: &Institution, patient: u32) -> Result<Vec<Row>, Failure> {
+    let directory = visit.api.directory();
+    let owners: Vec<u32> = directory.locations_of(institution.id).iter().map(|it| it.id.0).collect();
+    let query = ListQuery::new(owners, Order::StartsAt).filtered([Filter::Patient(patient.into())]);
+    let newest = PageRequest { descending: true, ..PageRequest::whole(APPOINTMENTS) };
+    let found = visit.api.engine.list::<Record<Appointment>>(&query, &newest, |_| true)?;
+    found.rows.iter().map(|it| row(visit, it)).collect()
+}
+
+fn row(visit: &Visit, it: &Record<Appointment>) -> Result<Row, Failure> {
+    let id = LocationId(it.location());
+    let directory = visit.api.directory();
+    let location = directory.location(id).ok_or_else(|| ApiError::location_not_found(id))?;
+    visit.note("read", "appointment", it.id);
+    let start = it.placement.span.start;
+    Ok(Row {
+        id: it.id,
+        location: id,
+        location_name: location.name.clone(),
+        day: times::local(start, location.zone).0.to_string(),
+        from: clock(start, location.zone),
+        badge: standing(it, location.source.is_some()),
+        writing: it.write.as_ref().and_then(|write| write.reason.clone()),
+    })
+}

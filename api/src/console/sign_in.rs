@@ -1,0 +1,124 @@
+//! Signing in with an operator's token, and out again.
+
+use actix_web::{
+    HttpRequest, HttpResponse,
+    http::{
+        StatusCode,
+        header::{HeaderValue, RETRY_AFTER, SET_COOKIE},
+    },
+    web::{Data, Form, Query},
+};
+use askama::Template;
+use location::time::{Millis, SECOND};
+use serde::Deserialize;
+
+use super::{
+    page::{Failure, html, see_other},
+    visit::{COOKIE, Visit},
+};
+use crate::{access::api::Api, http::errors::ApiError, values::sessions::SESSION};
+
+#[derive(Template)]
+#[template(path = "console/sign_in.html")]
+struct SignInPage {
+    to: String,
+    problem: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Target {
+    #[serde(default)]
+    to: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Credentials {
+    token: String,
+    #[serde(default)]
+    to: String,
+}
+
+pub(super) async fn form(target: Query<Target>) -> HttpResponse {
+    html(StatusCode::OK, &SignInPage { to: inside(&target.to), problem: None })
+}
+
+pub(super) async fn enter(
+    request: HttpRequest,
+    api: Data<Api>,
+    given: Form<Credentials>,
+) -> Result<HttpResponse, Failure> {
+    // Another site's form would have somebody work under another name.
+    let from = request.headers().get("sec-fetch-site").and_then(|from| from.to_str().ok());
+    if from.is_some_and(|from| from != "same-origin" && from != "none") {
+        return Err(Failure::Form);
+    }
+    let (client, to) = (api.client(&request), inside(&given.to));
+    let Some(operator) = api.operators().presented(given.token.trim()).cloned() else {
+        let refused = api.edge().rejected_callers.refused(client, "operator's token", ApiError::Token);
+        let (status, problem) = match &refused {
+            ApiError::TooMany { message, .. } => (StatusCode::TOO_MANY_REQUESTS, message.clone()),
+            _ => (StatusCode::FORBIDDEN, "This is not the token of an operator.".to_owned()),
+        };
+        let mut answer = html(status, &SignInPage { to, problem: Some(problem) });
+        if let ApiError::TooMany { retry_after, .. } = refused {
+            answer.headers_mut().insert(RETRY_AFTER, retry_after.into());
+        }
+        return Ok(answer);
+    };
+    let now = api.engine.now();
+    operator.used(now);
+    let client = client.map(tracing::field::display);
+    tracing::info!(target: "audit", operator = operator.name, client, "operator signed in to the console");
+    with_cookie(see_other(&to), &request, &api.sessions.begin(operator.id(), now), SESSION)
+}
+
+#[derive(Deserialize)]
+pub(super) struct SignOut {
+    #[serde(default)]
+    form_word: String,
+}
+
+pub(super) async fn leave(request: HttpRequest, visit: Visit, given: Form<SignOut>) -> Result<HttpResponse, Failure> {
+    if given.form_word != visit.session.form_word {
+        return Err(Failure::Form);
+    }
+    tracing::info!(target: "audit", operator = visit.operator.name, "operator signed out of the console");
+    with_cookie(see_other("/console/sign-in"), &request, "", 0)
+}
+
+/// For so long: the console alone is sent it, and no script is shown it.
+fn with_cookie(
+    mut answer: HttpResponse,
+    request: &HttpRequest,
+    value: &str,
+    lasts: Millis,
+) -> Result<HttpResponse, Failure> {
+    let secure = if request.connection_info().scheme() == "https" { "; Secure" } else { "" };
+    let seconds = lasts / SECOND;
+    let text = format!("{COOKIE}={value}; Path=/console; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
+    let cookie = HeaderValue::from_str(&text).map_err(|_| ApiError::Internal)?;
+    answer.headers_mut().insert(SET_COOKIE, cookie);
+    Ok(answer)
+}
+
+/// Where to go afterwards: to a page of the console, and nowhere else.
+fn inside(to: &str) -> String {
+    let own = to.strip_prefix("/console").is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
+    let plain = to.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    if own && plain && !to.starts_with("/console/sign-") { to.to_owned() } else { "/console".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_led_elsewhere() {
+        assert_eq!(inside("/console/locations/1?day=2026-12-01"), "/console/locations/1?day=2026-12-01");
+        for to in
+            ["", "//evil.example", "https://evil.example", "/consoles", "/console\\evil", "/console/a\nb", "/metrics"]
+        {
+            assert_eq!(inside(to), "/console", "{to}");
+        }
+    }
+}

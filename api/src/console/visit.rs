@@ -1,0 +1,188 @@
+//! A signed-in operator's request: who, as whom, and what is asked for.
+
+use std::{future::Future, net::IpAddr, rc::Rc, sync::Arc};
+
+use actix_web::{
+    FromRequest, HttpMessage, HttpRequest, HttpResponse,
+    dev::Payload,
+    http::{Method, StatusCode, header},
+    web::{self, Data, Query},
+};
+use askama::Template;
+use engine::{
+    Place,
+    setup::{Institution, LocationSetup},
+};
+use location::ids::LocationId;
+
+use super::{
+    page::{Failure, Frame, html},
+    words,
+};
+use crate::{
+    access::{
+        api::Api,
+        audited::Caller,
+        operators::Operator,
+        shown::{Access, Shown},
+    },
+    http::{context::RequestContext, errors::ApiError},
+    values::{role::Role, sessions::Session},
+};
+
+pub(super) const COOKIE: &str = "practice_sync_console";
+/// Of a value of the query.
+const MAX_VALUE: usize = 300;
+/// When a disk that was full, or failed, may take entries again.
+const RETRY_LATER: u64 = 30;
+
+#[derive(Clone)]
+pub(super) struct Visit {
+    pub api: Data<Api>,
+    pub operator: Arc<Operator>,
+    pub session: Session,
+    pub client: Option<IpAddr>,
+    request_id: String,
+    query: Vec<(String, String)>,
+    /// What of patients the page shows, or the action changes.
+    shown: Shown,
+}
+
+impl FromRequest for Visit {
+    type Error = Failure;
+    type Future = std::future::Ready<Result<Visit, Failure>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        std::future::ready(Visit::of(request))
+    }
+}
+
+impl Visit {
+    fn of(request: &HttpRequest) -> Result<Visit, Failure> {
+        let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
+        // What a form would have done is not done afterwards.
+        let page = if request.method() == Method::GET { request.uri().to_string() } else { "/console".to_owned() };
+        let nobody = || Failure::SignIn { to: page.clone() };
+        let now = api.engine.now();
+        let session = cookie(request).and_then(|cookie| api.sessions.read(cookie, now)).ok_or_else(nobody)?;
+        let operator = api.operators().by_id(&session.operator).cloned().ok_or_else(nobody)?;
+        operator.used(now);
+        let context = request.extensions().get::<Rc<RequestContext>>().cloned();
+        if let Some(context) = &context {
+            let _ = context.key.set(operator.name.clone());
+        }
+        let id = context.as_deref().and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
+        let query = Query::<Vec<(String, String)>>::from_query(request.query_string());
+        let query = query.map(Query::into_inner).unwrap_or_default();
+        let (client, request_id) = (api.client(request), id.to_owned());
+        Ok(Visit { client, api, operator, session, request_id, query, shown: Shown::default() })
+    }
+
+    /// Whether the session would still be let in.
+    pub(super) fn is_over(&self) -> bool {
+        self.api.operators().by_id(&self.session.operator).is_none()
+    }
+
+    pub(super) fn may(&self, role: Role) -> bool {
+        self.operator.role >= role
+    }
+
+    pub(super) fn needs(&self, role: Role) -> Result<(), Failure> {
+        if self.may(role) { Ok(()) } else { Err(Failure::Role(role)) }
+    }
+
+    /// Whether records of patients may be shown.
+    pub(super) fn sees_patients(&self) -> bool {
+        self.may(Role::Operator)
+    }
+
+    /// What the query says of it; none where that is nothing.
+    pub(super) fn asked(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.query.iter().find(|(known, _)| known == name)?;
+        Some(value.trim()).filter(|value| !value.is_empty() && value.len() <= MAX_VALUE)
+    }
+
+    pub(super) fn queried(&self) -> &[(String, String)] {
+        &self.query
+    }
+
+    pub(super) fn frame(&self, section: &'static str, title: impl Into<String>) -> Frame {
+        Frame {
+            title: title.into(),
+            section,
+            name: self.operator.name.clone(),
+            role: self.operator.role.name(),
+            form_word: self.session.form_word.clone(),
+            sees_patients: self.sees_patients(),
+            live: None,
+            done: self.asked("done").and_then(words::done),
+        }
+    }
+
+    /// For the audit trail.
+    pub(super) fn note(&self, what: &'static str, record: &'static str, id: u64) {
+        self.shown.add(Access { what, record, id });
+    }
+
+    /// Whose records the page is about.
+    pub(super) fn about(&self, location: &LocationSetup) {
+        self.shown.of(location.institution, Some(location.id));
+    }
+
+    pub(super) fn about_institution(&self, institution: &Institution) {
+        self.shown.of(institution.id, None);
+    }
+
+    /// A location of the configuration, whatever its status.
+    pub(super) fn location(&self, id: LocationId) -> Result<(Arc<LocationSetup>, Arc<Institution>), Failure> {
+        let missing = || Failure::from(ApiError::location_not_found(id));
+        let location = self.api.directory().location(id).cloned().ok_or_else(missing)?;
+        let institution = self.api.engine.setup().institutions.get(&location.institution);
+        Ok((location.clone(), institution.cloned().ok_or_else(missing)?))
+    }
+
+    /// The same; it has to be served by this process.
+    pub(super) fn location_here(&self, id: LocationId) -> Result<(Arc<LocationSetup>, Arc<Institution>), Failure> {
+        let (location, institution) = self.location(id)?;
+        match self.api.engine.place(institution.id) {
+            Place::Mine => Ok((location, institution)),
+            Place::Elsewhere(node) => {
+                let said = format!("The location is served by the node {node}; the console of that node shows it.");
+                Err(ApiError::Refused(said).into())
+            }
+            Place::Unsettled => Err(ApiError::Unavailable { retry_after: 1 }.into()),
+        }
+    }
+
+    /// A page, once what it shows of patients is in the audit trail.
+    pub(super) async fn show(&self, route: &str, page: &impl Template) -> Result<HttpResponse, Failure> {
+        self.audited(route, html(StatusCode::OK, page)).await
+    }
+
+    pub(super) async fn audited(&self, route: &str, answer: HttpResponse) -> Result<HttpResponse, Failure> {
+        let Visit { client, request_id, shown, .. } = self;
+        let caller = Caller::at_console(&self.operator.name, *client, request_id, route.to_owned(), shown.clone());
+        let audited = self.api.audited(&caller, Ok(answer)).await;
+        audited.map_err(|_| Failure::Api(ApiError::Unavailable { retry_after: RETRY_LATER }))
+    }
+}
+
+fn cookie(request: &HttpRequest) -> Option<&str> {
+    let lines = request.headers().get_all(header::COOKIE).filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == COOKIE).map(|(_, value)| value)
+}
+
+/// Reads on a thread that may wait for the disk: the listener has one worker, which others need.
+pub(super) async fn beside<T, R>(visit: &Visit, read: impl FnOnce(Visit) -> R + Send + 'static) -> Result<T, Failure>
+where
+    T: Send + 'static,
+    R: Future<Output = Result<T, Failure>>,
+{
+    let (visit, runtime) = (visit.clone(), tokio::runtime::Handle::current());
+    let read = web::block(move || runtime.block_on(read(visit))).await;
+    read.map_err(|_| {
+        tracing::error!("a page of the console ended in a panic");
+        Failure::Api(ApiError::Internal)
+    })?
+}

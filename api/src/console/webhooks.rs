@@ -1,0 +1,212 @@
+//! Webhook endpoints of all organisations, how they do, and what was sent to one.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use actix_web::{HttpResponse, web::Path};
+use askama::Template;
+use engine::{
+    EngineError,
+    store::Direction,
+    webhooks::{
+        delivery::{Delivery, State},
+        delivery_id::made_at,
+        model::{Endpoint, EndpointId},
+    },
+};
+use location::{ids::InstitutionId, time::Timestamp};
+use uuid::Uuid;
+
+use super::{
+    page::{Failure, Frame, live_address, query},
+    visit::{Visit, beside},
+    words::{Badge, When},
+};
+use crate::{access::api::Api, http::errors::ApiError, values::role::Role};
+
+/// Deliveries of a page, and those that are looked through for one.
+const PAGE: usize = 50;
+const LOOKED_AT: usize = 2_000;
+
+pub(super) struct EndpointRow {
+    pub id: EndpointId,
+    pub owner: String,
+    pub target: String,
+    pub badge: Badge,
+    pub failing: Option<When>,
+    pub waiting: u64,
+    pub dropped: u64,
+    pub subscriptions: usize,
+}
+
+#[derive(Template)]
+#[template(path = "console/webhooks.html")]
+struct WebhooksPage {
+    frame: Frame,
+    rows: Vec<EndpointRow>,
+}
+
+#[derive(Template)]
+#[template(path = "console/webhook.html")]
+struct WebhookPage {
+    frame: Frame,
+    row: EndpointRow,
+    status: String,
+    statuses: [&'static str; 4],
+    deliveries: Vec<DeliveryRow>,
+    older: Option<String>,
+    operates: bool,
+}
+
+struct DeliveryRow {
+    id: Uuid,
+    event: String,
+    /// None: it is about none, or the operator's role may not see which.
+    record: Option<String>,
+    institution: Option<InstitutionId>,
+    location: Option<u32>,
+    badge: Badge,
+    attempts: u32,
+    code: Option<u16>,
+    reason: String,
+    made: When,
+    next: Option<When>,
+}
+
+impl EndpointRow {
+    fn of(api: &Api, it: &Endpoint, now: Timestamp) -> EndpointRow {
+        let known = api.engine.webhooks().subscriptions();
+        let backlog = known.backlogs.of(it.id);
+        let badge = match (it.active, it.failing_since) {
+            (false, _) => Badge::bad("inactive"),
+            (true, Some(_)) => Badge::bad("failing"),
+            (true, None) => Badge::good("active"),
+        };
+        EndpointRow {
+            id: it.id,
+            owner: it.owner.0.clone(),
+            target: without_secrets(&it.target_url),
+            badge,
+            failing: it.failing_since.map(|at| When::of(at, now)),
+            waiting: backlog.waiting(),
+            dropped: backlog.overflow.map_or(0, |it| it.events),
+            subscriptions: known.subscriptions_of(it.id).iter().filter(|it| it.active).count(),
+        }
+    }
+}
+
+/// Some receivers are told apart by what stands behind `?`, which nobody else should know.
+fn without_secrets(url: &str) -> String {
+    url.split_once('?').map_or_else(|| url.to_owned(), |(path, _)| format!("{path}?…"))
+}
+
+fn hash<'e>(api: &Api, endpoints: impl Iterator<Item = &'e Endpoint>) -> u64 {
+    let (mut hasher, known) = (DefaultHasher::new(), api.engine.webhooks().subscriptions());
+    for it in endpoints {
+        (it.id.0, it.active, it.updated_at.0, it.failing_since.map(|at| at.0)).hash(&mut hasher);
+        let backlog = known.backlogs.of(it.id);
+        (backlog.waiting(), backlog.overflow.map(|it| it.events)).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Changes when an endpoint does, or what waits for it.
+pub(super) fn version(api: &Api) -> u64 {
+    let all = api.engine.webhooks().subscriptions().endpoints();
+    hash(api, all.iter().map(|it| &**it))
+}
+
+/// The same of those that hear of an institution.
+pub(super) fn version_of(api: &Api, institution: InstitutionId) -> u64 {
+    let known = api.engine.webhooks().subscriptions();
+    let all = known.endpoints();
+    let hears = |it: &&Endpoint| known.subscriptions_of(it.id).iter().any(|it| it.institution_id == institution);
+    hash(api, all.iter().map(|it| &**it).filter(hears))
+}
+
+pub(super) fn of_institution(api: &Api, institution: InstitutionId, now: Timestamp) -> Vec<EndpointRow> {
+    let known = api.engine.webhooks().subscriptions();
+    let hears = |it: &Endpoint| known.subscriptions_of(it.id).iter().any(|it| it.institution_id == institution);
+    known.endpoints().iter().filter(|it| hears(it)).map(|it| EndpointRow::of(api, it, now)).collect()
+}
+
+pub(super) async fn list(visit: Visit) -> Result<HttpResponse, Failure> {
+    let (api, now) = (&visit.api, visit.api.engine.now());
+    let live = live_address("/console/webhooks", version(api));
+    let endpoints = api.engine.webhooks().subscriptions().endpoints();
+    let mut rows: Vec<EndpointRow> = endpoints.iter().map(|it| EndpointRow::of(api, it, now)).collect();
+    rows.sort_by_key(|it| (it.badge.color != "bad", std::cmp::Reverse(it.waiting), it.id));
+    let frame = Frame { live: Some(live), ..visit.frame("webhooks", "Webhooks") };
+    visit.show("GET /console/webhooks", &WebhooksPage { frame, rows }).await
+}
+
+pub(super) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse, Failure> {
+    let missing = || ApiError::NotFound(format!("Webhook endpoint with id {}", *id));
+    let id = EndpointId(id.parse().map_err(|_| missing())?);
+    let page = beside(&visit, move |visit| async move { read(&visit, id) }).await?;
+    visit.show("GET /console/webhooks/{id}", &page).await
+}
+
+/// The endpoint, whoever's it is.
+pub(super) fn endpoint(api: &Api, id: EndpointId) -> Result<std::sync::Arc<Endpoint>, Failure> {
+    let found = api.engine.webhooks().subscriptions().endpoint(id);
+    Ok(found.ok_or_else(|| ApiError::NotFound(format!("Webhook endpoint with id {id}")))?)
+}
+
+fn read(visit: &Visit, id: EndpointId) -> Result<WebhookPage, Failure> {
+    let (api, now) = (&visit.api, visit.api.engine.now());
+    let endpoint = endpoint(api, id)?;
+    let status = visit.asked("status").unwrap_or_default().to_owned();
+    let mut from = visit.asked("before").and_then(|id| id.parse::<Uuid>().ok());
+    let (mut deliveries, mut looked_at, mut more) = (Vec::new(), 0, true);
+    while more && deliveries.len() < PAGE && looked_at < LOOKED_AT {
+        let page = api.engine.webhook_log().page(id, from, Direction::Backward, PAGE).map_err(EngineError::from)?;
+        more = page.len() == PAGE;
+        looked_at += page.len();
+        for it in page {
+            if deliveries.len() == PAGE {
+                more = true;
+                break;
+            }
+            from = Some(it.id);
+            if status.is_empty() || word(&it).text == status {
+                deliveries.push(row(visit, &it, now));
+            }
+        }
+    }
+    let older = from.filter(|_| more).map(|id| query(&[("status", &status), ("before", &id.to_string())]));
+    Ok(WebhookPage {
+        frame: visit.frame("webhooks", format!("Webhook endpoint {id}")),
+        row: EndpointRow::of(api, &endpoint, now),
+        statuses: ["pending", "delivered", "failed", "stopped"],
+        status,
+        deliveries,
+        older,
+        operates: visit.may(Role::Operator),
+    })
+}
+
+fn word(it: &Delivery) -> Badge {
+    match it.state {
+        State::Pending { .. } => Badge::warn("pending"),
+        State::Delivered { .. } => Badge::good("delivered"),
+        State::Failed { .. } => Badge::bad("failed"),
+        State::Stopped { .. } => Badge::plain("stopped"),
+    }
+}
+
+fn row(visit: &Visit, it: &Delivery, now: Timestamp) -> DeliveryRow {
+    let next = if let State::Pending { next_attempt_at } = it.state { Some(next_attempt_at) } else { None };
+    DeliveryRow {
+        id: it.id,
+        event: it.event_name.clone(),
+        record: Some(it.record.clone()).filter(|record| visit.sees_patients() && !record.is_empty()),
+        institution: it.institution_id,
+        location: it.location_id.map(|id| id.0),
+        badge: word(it),
+        attempts: it.attempts(),
+        code: it.last_status(),
+        reason: it.last_error().map(|error| error.message.clone()).unwrap_or_default(),
+        made: When::of(made_at(it.id), now),
+        next: next.map(|at| When::of(at, now)),
+    }
+}

@@ -1,0 +1,122 @@
+//! Words and figures as all pages show them.
+
+use chrono_tz::Tz;
+use engine::records::sync_state::{AdapterStatus, GateState};
+use location::time::{DAY, HOUR, MINUTE, Millis, SECOND, Timestamp};
+
+use crate::values::times;
+
+/// A time as pages show it: how long ago, or until then.
+#[derive(Clone, Debug)]
+pub(super) struct When {
+    /// For browsers.
+    pub iso: String,
+    pub text: String,
+}
+
+impl When {
+    pub(super) fn of(at: Timestamp, now: Timestamp) -> When {
+        let (length, ago) = (now.since(at), now >= at);
+        let text = match span(length.abs()) {
+            text if ago => format!("{text} ago"),
+            text => format!("in {text}"),
+        };
+        When { iso: times::utc(at), text }
+    }
+}
+
+/// The largest unit that says enough: `40 s`, `3 min`, `5 h`, `12 d`.
+pub(super) fn span(length: Millis) -> String {
+    match length {
+        length if length < 2 * MINUTE => format!("{} s", length / SECOND),
+        length if length < 2 * HOUR => format!("{} min", length / MINUTE),
+        length if length < 2 * DAY => format!("{} h", length / HOUR),
+        length => format!("{} d", length / DAY),
+    }
+}
+
+/// `14:30` on the clocks of a location.
+pub(super) fn clock(at: Timestamp, zone: Tz) -> String {
+    let (_, minutes) = times::local(at, zone);
+    format!("{:02}:{:02}", minutes / 60, minutes % 60)
+}
+
+/// A state with the color it has; the word says the same as the color.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Badge {
+    pub color: &'static str,
+    pub text: &'static str,
+}
+
+impl Badge {
+    pub(super) const fn good(text: &'static str) -> Badge {
+        Badge { color: "good", text }
+    }
+
+    pub(super) const fn bad(text: &'static str) -> Badge {
+        Badge { color: "bad", text }
+    }
+
+    pub(super) const fn plain(text: &'static str) -> Badge {
+        Badge { color: "plain", text }
+    }
+
+    pub(super) const fn warn(text: &'static str) -> Badge {
+        Badge { color: "warn", text }
+    }
+}
+
+pub(super) fn gate(state: GateState) -> Badge {
+    match state {
+        GateState::Closed => Badge::bad("no workstation"),
+        GateState::LoggedOut => Badge::bad("logged out"),
+        GateState::Paused => Badge::warn("paused by staff"),
+        GateState::Connected => Badge::good("open"),
+        GateState::WaitingForApproval => Badge::warn("waits for approval"),
+    }
+}
+
+pub(super) fn adapter(status: AdapterStatus) -> Badge {
+    match status {
+        AdapterStatus::Preparing => Badge::warn("preparing"),
+        AdapterStatus::Ready => Badge::good("ready"),
+        AdapterStatus::Refused => Badge::bad("refused"),
+    }
+}
+
+/// The first digits of a SHA-256.
+pub(super) fn short(sha256: &str) -> String {
+    sha256.chars().take(12).collect()
+}
+
+/// What a page says was done on it, by the word in its address: nobody makes it say something else.
+const DONE: [(&str, &str); 9] = [
+    ("sync", "Reading begins, and waiting writes are tried."),
+    ("accepted", "The deletions of the next full pass are accepted."),
+    ("retried", "The write is queued again."),
+    ("dropped", "The write was dropped."),
+    ("revoked", "The workstation was revoked."),
+    ("redelivered", "The message is sent again."),
+    ("paused", "It is paused until an operator resumes it."),
+    ("resumed", "It goes on."),
+    ("back", "The last roll-out was taken back."),
+];
+
+pub(super) fn done(word: &str) -> Option<&'static str> {
+    DONE.iter().find(|(known, _)| *known == word).map(|(_, text)| *text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_in_the_largest_unit_that_says_enough() {
+        let said = |length| span(length);
+        assert_eq!([said(0), said(119 * SECOND), said(2 * MINUTE)], ["0 s", "119 s", "2 min"]);
+        assert_eq!([said(119 * MINUTE), said(2 * HOUR), said(3 * DAY)], ["119 min", "2 h", "3 d"]);
+        let now = Timestamp(DAY);
+        assert_eq!(When::of(now.plus(5 * SECOND), now).text, "in 5 s");
+        assert_eq!(When::of(now.minus(5 * SECOND), now).text, "5 s ago");
+    }
+}

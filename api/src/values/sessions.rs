@@ -1,0 +1,63 @@
+//! Sessions of the console: what its cookie holds, and the word that each of its forms carries along, so that no other site's form is taken.
+
+use location::time::{HOUR, Millis, SECOND, Timestamp};
+
+use super::{
+    secret::{Key, Secret},
+    token::Tokens,
+};
+
+/// A working day.
+pub(crate) const SESSION: Millis = 12 * HOUR;
+
+pub(crate) struct Sessions {
+    tokens: Tokens,
+    forms: Key,
+}
+
+/// Whose session it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    /// The id of the operator's token: one that is revoked ends the session.
+    pub operator: String,
+    /// What the session's forms carry along.
+    pub form_word: String,
+    pub ends: Timestamp,
+}
+
+impl Sessions {
+    pub(crate) fn new(secret: &Secret) -> Sessions {
+        let tokens = Tokens::signed_by(secret.key("console session"));
+        Sessions { tokens, forms: secret.key("console form") }
+    }
+
+    /// The value of the cookie.
+    pub(crate) fn begin(&self, operator: String, now: Timestamp) -> String {
+        self.tokens.mint(operator, now, SESSION)
+    }
+
+    /// None: it was not made here, or its time is over.
+    pub(crate) fn read(&self, cookie: &str, now: Timestamp) -> Option<Session> {
+        let claims = self.tokens.verify(cookie, now).ok()?;
+        let form_word = hex::encode(&self.forms.tag(&[claims.jti.as_bytes()])[..16]);
+        Some(Session { operator: claims.sub, form_word, ends: Timestamp(claims.exp * SECOND) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_session_is_neither_a_bearer_token_nor_another_session() {
+        let secret = Secret::from_bytes([1; 32]);
+        let (sessions, now) = (Sessions::new(&secret), Timestamp(1_800_000_000_000));
+        let [first, second] = ["ab", "ab"].map(|operator| sessions.begin(operator.into(), now));
+        let words = [&first, &second].map(|cookie| sessions.read(cookie, now).unwrap().form_word);
+        assert_ne!(words[0], words[1]);
+        assert!(Tokens::new(&secret).verify(&first, now).is_err());
+        assert!(sessions.read(&Tokens::new(&secret).mint("ab".into(), now, HOUR), now).is_none());
+        assert!(sessions.read(&first, now.plus(SESSION)).is_none());
+    }
+}

@@ -1,0 +1,548 @@
+//! The console as a browser without scripts uses it.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use actix_web::{
+    http::{Method, StatusCode, header::HeaderMap},
+    test::{TestRequest, call_service, init_service, read_body},
+    web::Data,
+};
+use api::{
+    access::api::Api,
+    http::rules::HttpRules,
+    server,
+    values::{role::Role, secret::Secret},
+};
+use audit::{Filter, Rules, Trail};
+use engine::{records::ehr::Resource, setup::Setup};
+use location::ids::{AppointmentId, LocationId};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::support::*;
+
+const TRAIL: [u8; 32] = [9; 32];
+
+/// A world with operators and an audit trail.
+async fn house() -> (World, TempDir) {
+    watched(world().await)
+}
+
+fn watched(mut world: World) -> (World, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let trail = Trail::open(folder.path(), &TRAIL, Rules::default()).unwrap();
+    let api = Api::new(world.engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates()).with_audit(trail);
+    api.replace_operators(operators());
+    world.api = Data::new(api);
+    (world, folder)
+}
+
+/// Whoever sits there; signed in or not.
+struct Browser<'w> {
+    world: &'w World,
+    cookie: Option<String>,
+}
+
+struct Seen {
+    status: StatusCode,
+    headers: HeaderMap,
+    text: String,
+}
+
+impl Seen {
+    fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The value of a field of the first form that has it.
+    fn field(&self, name: &str) -> String {
+        let (_, rest) =
+            self.text.split_once(&format!("name=\"{name}\" value=\"")).unwrap_or_else(|| panic!("{}", self.text));
+        rest.split('"').next().unwrap().to_owned()
+    }
+}
+
+impl<'w> Browser<'w> {
+    fn new(world: &'w World) -> Browser<'w> {
+        Browser { world, cookie: None }
+    }
+
+    async fn signed_in(world: &'w World, token: &str) -> Browser<'w> {
+        let mut browser = Browser::new(world);
+        let seen = browser.post("/console/sign-in", &[("token", token)]).await;
+        assert_eq!(seen.status, 303, "{}", seen.text);
+        browser.cookie = seen.header("set-cookie").split(';').next().map(str::to_owned);
+        browser
+    }
+
+    async fn ask(&self, request: TestRequest) -> Seen {
+        let app = init_service(server::operators_app(self.world.api.clone())).await;
+        let mut request =
+            request.insert_header(("User-Agent", "Mozilla/5.0")).peer_addr(([192, 0, 2, 1], 4_711).into());
+        if let Some(cookie) = &self.cookie {
+            request = request.insert_header(("Cookie", format!("other=1; {cookie}")));
+        }
+        let answer = call_service(&app, request.to_request()).await;
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        let text = String::from_utf8(read_body(answer).await.to_vec()).unwrap();
+        Seen { status, headers, text }
+    }
+
+    async fn get(&self, path: &str) -> Seen {
+        self.ask(TestRequest::with_uri(path)).await
+    }
+
+    /// A page that is there.
+    async fn page(&self, path: &str) -> String {
+        let seen = self.get(path).await;
+        assert_eq!(seen.status, 200, "{path}: {}", seen.text);
+        seen.text
+    }
+
+    async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Seen {
+        self.ask(TestRequest::with_uri(path).method(Method::POST).set_form(fields)).await
+    }
+
+    /// Sees the page that asks, and presses its button.
+    async fn act(&self, path: &str) -> Seen {
+        let asked = self.get(path).await;
+        assert_eq!(asked.status, 200, "{path}: {}", asked.text);
+        let word = asked.field("form_word");
+        let (action, query) = path.split_once('?').unwrap();
+        let mut fields: Vec<(&str, &str)> = query.split('&').filter_map(|pair| pair.split_once('=')).collect();
+        fields.push(("form_word", &word));
+        self.post(action, &fields).await
+    }
+}
+
+const PAGES: [&str; 5] =
+    ["/console", "/console/locations/1", "/console/webhooks", "/console/adapters", "/console?red=1&q=place"];
+
+#[actix_web::test]
+async fn nobody_sees_anything_without_signing_in() {
+    let (world, _folder) = house().await;
+    let nobody = Browser::new(&world);
+    for path in
+        PAGES.into_iter().chain(["/console/audit", "/console/search?q=1", "/console/events?page=/console&seen=0"])
+    {
+        let seen = nobody.get(path).await;
+        assert_eq!((seen.status.as_u16(), seen.text.as_str()), (303, ""), "{path}");
+        assert!(seen.header("location").starts_with("/console/sign-in?to=%2Fconsole"), "{path}");
+    }
+    assert_eq!(nobody.post("/console/actions/sync", &[("location", "1")]).await.status, 303);
+    // An API key opens nothing, and neither does its token.
+    for token in [ACME_KEY, "", "pso_viewe"] {
+        assert_eq!(nobody.post("/console/sign-in", &[("token", token)]).await.status, 403, "{token}");
+    }
+    let bearer = world.token(ACME_KEY).replace("Bearer ", "practice_sync_console=");
+    assert_eq!(Browser { cookie: Some(bearer), ..nobody }.get("/console").await.status, 303);
+}
+
+#[actix_web::test]
+async fn it_is_not_at_the_clients_listener() {
+    let (world, _folder) = house().await;
+    let answer = world.get("/console").reply().await;
+    assert_eq!(answer.status, 404);
+}
+
+#[actix_web::test]
+async fn the_cookie_is_the_consoles_alone() {
+    let (world, _folder) = house().await;
+    let seen = Browser::new(&world).post("/console/sign-in", &[("token", VIEWER), ("to", "/console/webhooks")]).await;
+    assert_eq!((seen.status.as_u16(), seen.header("location")), (303, "/console/webhooks"));
+    let cookie = seen.header("set-cookie");
+    for part in ["; Path=/console", "; Max-Age=43200", "; HttpOnly", "; SameSite=Strict"] {
+        assert!(cookie.contains(part), "{cookie}");
+    }
+    assert!(!cookie.contains("Secure") && !cookie.contains(VIEWER));
+    let behind_tls = TestRequest::with_uri("/console/sign-in").method(Method::POST).set_form([("token", VIEWER)]);
+    let seen = Browser::new(&world).ask(behind_tls.insert_header(("X-Forwarded-Proto", "https"))).await;
+    assert!(seen.header("set-cookie").ends_with("; Secure"));
+    // Another site's form signs nobody in.
+    let foreign = TestRequest::with_uri("/console/sign-in").method(Method::POST).set_form([("token", VIEWER)]);
+    assert_eq!(Browser::new(&world).ask(foreign.insert_header(("Sec-Fetch-Site", "cross-site"))).await.status, 403);
+}
+
+#[actix_web::test]
+async fn wrong_tokens_are_limited() {
+    let mut world = world().await;
+    let rules = HttpRules { refused_per_minute: 2, ..free_rates() };
+    let api = Api::new(world.engine.clone(), keys(), &Secret::from_bytes([7; 32]), rules);
+    api.replace_operators(operators());
+    world.api = Data::new(api);
+    let nobody = Browser::new(&world);
+    for _ in 0..2 {
+        assert_eq!(nobody.post("/console/sign-in", &[("token", "pso_wrong")]).await.status, 403);
+    }
+    let limited = nobody.post("/console/sign-in", &[("token", "pso_wrong")]).await;
+    assert_eq!(limited.status, 429);
+    assert!(limited.header("retry-after").parse::<u64>().unwrap() > 0);
+    // Who has the right one is let in.
+    Browser::signed_in(&world, VIEWER).await;
+}
+
+#[actix_web::test]
+async fn a_revoked_token_ends_its_sessions_and_no_other() {
+    let (world, _folder) = house().await;
+    let (viewer, admin) = (Browser::signed_in(&world, VIEWER).await, Browser::signed_in(&world, ADMIN).await);
+    viewer.page("/console").await;
+    world.api.replace_operators(operators().into_iter().filter(|it| it.role == Role::Admin).collect());
+    assert_eq!(viewer.get("/console").await.status, 303);
+    admin.page("/console").await;
+}
+
+#[actix_web::test]
+async fn signing_out_takes_the_cookie_back() {
+    let (world, _folder) = house().await;
+    let browser = Browser::signed_in(&world, VIEWER).await;
+    let word = browser.get("/console").await.field("form_word");
+    assert_eq!(browser.post("/console/sign-out", &[("form_word", "x")]).await.status, 403);
+    let seen = browser.post("/console/sign-out", &[("form_word", &word)]).await;
+    assert_eq!((seen.status.as_u16(), seen.header("location")), (303, "/console/sign-in"));
+    assert!(seen.header("set-cookie").contains("Max-Age=0"));
+}
+
+#[actix_web::test]
+async fn every_page_is_there_and_takes_nothing_from_elsewhere() {
+    let (world, _folder) = house().await;
+    for token in [VIEWER, OPERATOR, ADMIN] {
+        let browser = Browser::signed_in(&world, token).await;
+        for path in PAGES {
+            let seen = browser.get(path).await;
+            assert_eq!(seen.status, 200, "{token} {path}: {}", seen.text);
+            let policy = seen.header("content-security-policy");
+            assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+            for inline in ["style=\"", " onclick", "<style", "=\"http", "=\"//"] {
+                assert!(!seen.text.contains(inline), "{path} has {inline}");
+            }
+        }
+        let audit = browser.get("/console/audit").await;
+        assert_eq!(audit.status, if token == VIEWER { 403 } else { 200 });
+    }
+    let browser = Browser::signed_in(&world, VIEWER).await;
+    for (path, kind) in [("/console/style.css", "text/css"), ("/console/script.js", "text/javascript")] {
+        assert!(browser.get(path).await.header("content-type").starts_with(kind));
+    }
+    for path in ["/console/locations/4711", "/console/locations/x", "/console/webhooks/7", "/console/nowhere"] {
+        assert_eq!(browser.get(path).await.status, 404, "{path}");
+    }
+}
+
+#[actix_web::test]
+async fn the_fleet_counts_finds_and_pages() {
+    let (world, _folder) = house().await;
+    let browser = Browser::signed_in(&world, VIEWER).await;
+    let all = browser.page("/console").await;
+    for place in ["Place 1<", "Place 2<", "Place 5<", "Place 6<"] {
+        assert!(all.contains(place), "{place}");
+    }
+    let found = browser.page("/console?q=PLACE+2").await;
+    assert!(found.contains("Place 2<") && !found.contains("Place 1<"));
+    let by_institution = browser.page("/console?q=rival").await;
+    assert!(by_institution.contains("Place 5<") && !by_institution.contains("Place 1<"));
+    assert!(browser.page("/console?q=6").await.contains("1 to 1 of 1"));
+    assert!(browser.page("/console?q=nowhere").await.contains("No location is as asked for."));
+    assert!(browser.page("/console?page=99&q=%26").await.contains("No location"));
+}
+
+#[actix_web::test]
+async fn what_is_red_says_why() {
+    let (world, _folder) = watched(world_unread().await);
+    let browser = Browser::signed_in(&world, VIEWER).await;
+    for _ in 0..500 {
+        let fleet = browser.page("/console?red=1&q=1").await;
+        if fleet.contains("it is down") {
+            assert!(fleet.contains("badge bad"));
+            let location = browser.page("/console/locations/1").await;
+            assert!(location.contains("it is down") && location.contains("Recent errors"));
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("nobody says why the location is red");
+}
+
+/// A practice with more than fifty locations is led through page by page.
+#[actix_web::test]
+async fn thousands_of_locations_are_shown_in_pages() {
+    let mut setup: Setup = setup();
+    let like = setup.locations[&LocationId(BARE)].clone();
+    for id in 100..2_100 {
+        let mut location = (*like).clone();
+        (location.id, location.name) = (LocationId(id), format!("Branch {id}"));
+        setup.locations.insert(location.id, location.into());
+    }
+    let parts = engine::Parts::new(
+        std::sync::Arc::new(engine::store::memory::MemoryStore::new()),
+        api::views::published::RecordViews::shared(),
+    );
+    let engine = std::sync::Arc::new(engine::Engine::start(setup, parts).await.unwrap());
+    let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates());
+    api.replace_operators(operators());
+    let world = World { api: Data::new(api), engine, books: Default::default() };
+    let browser = Browser::signed_in(&world, VIEWER).await;
+    let began = std::time::Instant::now();
+    let first = browser.page("/console?q=branch").await;
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!(first.matches("Branch ").count(), 50);
+    assert!(first.contains("1 to 50 of 2000") && first.contains("page=2") && !first.contains("Previous"));
+    let last = browser.page("/console?q=branch&page=40").await;
+    assert!(last.contains("1951 to 2000 of 2000") && !last.contains(">Next<"));
+}
+
+const CANARY: &str = "Kanarienvogel";
+
+/// A patient of the first location who has an appointment today.
+async fn with_canary(world: &World) -> String {
+    let list =
+        format!("/appointments?subdomain=acme&location_id={MAIN}&start=2020-01-01T00:00:00Z&end=2040-01-01T00:00:00Z");
+    let appointments = world.get(&list).ok().await;
+    let row = appointments["data"].as_array().unwrap().iter().find(|row| !row["patient_id"].is_null()).unwrap().clone();
+    let patient = world.get(&format!("/patients/{}?subdomain=acme", row["patient_id"])).ok().await["data"].clone();
+    let foreign = patient["foreign_id"].as_str().unwrap();
+    world.books.edit_entry(Resource::Patients, (foreign, foreign), json!({"last_name": CANARY}));
+    world.sync(MAIN).await;
+    let id = AppointmentId(row["id"].as_u64().unwrap());
+    let start = world.engine.appointment(id).unwrap().unwrap().placement.span.start;
+    world.engine.zone(LocationId(MAIN)).unwrap().local_date(start).to_string()
+}
+
+#[actix_web::test]
+async fn a_viewer_sees_no_patient_and_who_does_is_in_the_audit_trail() {
+    let (world, folder) = house().await;
+    let day = with_canary(&world).await;
+    let calendar = format!("/console/locations/1?day={day}");
+    let viewer = Browser::signed_in(&world, VIEWER).await;
+    for path in PAGES.into_iter().map(str::to_owned).chain([calendar.clone(), format!("/console/search?q={PAT}")]) {
+        assert!(!viewer.get(&path).await.text.contains(CANARY), "{path}");
+    }
+    assert!(viewer.page(&calendar).await.contains("Taken"));
+    assert_eq!(entries(&folder, VIEWER), Vec::<String>::new());
+
+    let operator = Browser::signed_in(&world, OPERATOR).await;
+    assert!(operator.page(&calendar).await.contains(CANARY));
+    let shown = entries(&folder, OPERATOR);
+    assert!(shown.iter().any(|it| it == "read patient"), "{shown:?}");
+    assert!(shown.iter().any(|it| it == "read appointment"), "{shown:?}");
+    let audit = operator.page("/console/audit?kind=operator&name=pso_operator&record=patient").await;
+    assert!(audit.contains("GET /console/locations/{id}") && audit.contains("read patient"), "{audit}");
+    assert!(!operator.page("/console/audit?kind=operator&name=pso_viewer").await.contains("read patient"));
+    assert_eq!(operator.get("/console/audit?from=yesterday").await.status, 400);
+}
+
+/// What the trail says an operator did.
+fn entries(folder: &TempDir, name: &str) -> Vec<String> {
+    let actor = Some(audit::Actor::Operator(name.to_owned()));
+    let mut lines = Vec::new();
+    audit::export(folder.path(), &TRAIL, Filter { actor, ..Filter::default() }, &mut lines).unwrap();
+    let lines = lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<audit::Entry>(line).ok());
+    lines.map(|entry| format!("{} {}", entry.action, entry.record)).collect()
+}
+
+#[actix_web::test]
+async fn bookings_and_patients_are_found_by_who_may_see_them() {
+    let (world, folder) = house().await;
+    let token = &world.offers(MAIN, 1).await[0]["slot_token"];
+    let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
+    let body = json!({"slot_token": token, "idempotency_key": "k", "patient": patient});
+    let booked = world.post("/intent/booking/book?subdomain=acme", body).ok().await;
+    let reference = booked["booking"]["booking_ref"].as_str().unwrap();
+    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let found = operator.page(&format!("/console/search?q={reference}")).await;
+    assert!(found.contains("Place 1, ") && found.contains("on its way"), "{found}");
+    assert!(!entries(&folder, OPERATOR).contains(&"read patient".to_owned()));
+    let by_id = operator.page(&format!("/console/search?q={PAT}")).await;
+    assert!(by_id.contains(&format!("patient {PAT} · ACME")), "{by_id}");
+    assert!(entries(&folder, OPERATOR).contains(&"read patient".to_owned()));
+    let viewer = Browser::signed_in(&world, VIEWER).await;
+    for q in [reference, "1", "place"] {
+        assert_eq!(viewer.get(&format!("/console/search?q={q}")).await.header("location"), format!("/console?q={q}"));
+    }
+}
+
+#[actix_web::test]
+async fn actions_are_asked_about_and_done_once_by_who_may() {
+    let (world, folder) = house().await;
+    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let before = world.engine.sync_state(LocationId(MAIN)).await.unwrap().last_sync;
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    let asked = operator.page("/console/actions/sync?location=1").await;
+    assert!(asked.contains("Place 1, ACME") && asked.contains("<form method=\"post\""));
+    let done = operator.act("/console/actions/sync?location=1").await;
+    assert_eq!((done.status.as_u16(), done.header("location")), (303, "/console/locations/1?done=sync"));
+    assert!(operator.page("/console/locations/1?done=sync").await.contains("Reading begins"));
+    assert!(!operator.page("/console/locations/1?done=%3Cb%3Eown").await.contains("<b>own"));
+    for _ in 0..1_000 {
+        if world.engine.sync_state(LocationId(MAIN)).await.unwrap().last_sync > before {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(world.engine.sync_state(LocationId(MAIN)).await.unwrap().last_sync > before);
+    assert!(entries(&folder, OPERATOR).contains(&"start read cycle location".to_owned()));
+
+    // Without the session's word, with another session's, and without the role nothing is done.
+    let other = Browser::signed_in(&world, OPERATOR).await;
+    let word = other.get("/console").await.field("form_word");
+    for word in ["", "x", &word] {
+        let refused = operator.post("/console/actions/sync", &[("location", "1"), ("form_word", word)]).await;
+        assert_eq!(refused.status, 403);
+    }
+    let viewer = Browser::signed_in(&world, VIEWER).await;
+    let word = viewer.get("/console").await.field("form_word");
+    assert_eq!(viewer.get("/console/actions/sync?location=1").await.status, 403);
+    assert_eq!(viewer.post("/console/actions/sync", &[("location", "1"), ("form_word", &word)]).await.status, 403);
+    let word = operator.get("/console").await.field("form_word");
+    let fields = [("location", "1"), ("version", "configured"), ("form_word", word.as_str())];
+    assert_eq!(operator.post("/console/actions/roll-out", &fields).await.status, 403);
+    assert_eq!(entries(&folder, VIEWER), Vec::<String>::new());
+    for (path, status) in [
+        ("/console/actions/explode?location=1", 404),
+        ("/console/actions/sync?location=4711", 404),
+        ("/console/actions/sync?location=x", 400),
+        ("/console/actions/drop?write=1", 400),
+        ("/console/actions/accept-deletions?location=1&resource=nothing", 400),
+        ("/console/actions/pair?location=1", 200),
+    ] {
+        assert_eq!(operator.get(path).await.status, status, "{path}");
+    }
+    // What the engine refuses is said.
+    let refused = operator.act("/console/actions/accept-deletions?location=1&resource=patients").await;
+    assert!(refused.status.is_client_error() && refused.text.contains("<h1>"), "{}", refused.text);
+}
+
+#[actix_web::test]
+async fn a_write_is_dropped_and_one_that_failed_retried() {
+    let (world, _folder) = house().await;
+    world.books.locked.store(true, Ordering::SeqCst);
+    let token = &world.offers(MAIN, 1).await[0]["slot_token"];
+    let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
+    let body = json!({"slot_token": token, "idempotency_key": "k", "patient": patient});
+    world.post("/intent/booking/book?subdomain=acme", body).ok().await;
+    world.until("/write_requests?subdomain=acme&location_id=1", |it| it["data"][0]["status"] == "parked").await;
+    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let page = operator.page("/console/locations/1").await;
+    assert!(page.contains("parked") && page.contains("create patients"), "{page}");
+    let (_, rest) = page.split_once("/console/actions/drop?write=").unwrap();
+    let write = rest.split('"').next().unwrap().to_owned();
+    let viewer = Browser::signed_in(&world, VIEWER).await;
+    assert!(!viewer.page("/console/locations/1").await.contains("/console/actions/"));
+    let done = operator.act(&format!("/console/actions/drop?write={write}")).await;
+    assert_eq!((done.status.as_u16(), done.header("location")), (303, "/console/locations/1?done=dropped"));
+    assert!(operator.page("/console/locations/1").await.contains("dropped by an operator"));
+    let again = operator.act(&format!("/console/actions/drop?write={write}")).await;
+    assert!(again.status.is_client_error(), "{}", again.text);
+}
+
+#[actix_web::test]
+async fn workstations_are_paired_and_revoked() {
+    let (world, _folder) = watched(world_gated().await);
+    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let made = operator.act("/console/actions/pair?location=1").await;
+    assert_eq!(made.status, 200);
+    let (_, rest) = made.text.split_once("<p class=\"code\">").unwrap();
+    let code = rest.split('<').next().unwrap();
+    let pairing =
+        json!({"code": code, "name": "<script>desk</script>", "install": "5b1c1c0e-6a35-4a0e-9a55-0d7a6a6f0001"});
+    let paired = world.post("/workstations/pair", pairing).without("Authorization").answers(201).await;
+    let page = operator.page("/console/locations/1").await;
+    assert!(page.contains("desk") && !page.contains("<script>desk"), "{page}");
+    assert!(page.contains("no workstation"), "{page}");
+    let workstation = paired["workstation"].as_str().unwrap();
+    let done = operator.act(&format!("/console/actions/revoke?location=1&workstation={workstation}")).await;
+    assert_eq!(done.header("location"), "/console/locations/1?done=revoked");
+    assert!(operator.page("/console/locations/1").await.contains("No workstation is paired."));
+}
+
+#[actix_web::test]
+async fn messages_are_seen_and_sent_again() {
+    let (world, _folder) = watched(world_that_sends().await);
+    let target = "https://127.0.0.1:9/hook?secret=1";
+    let made = world.post("/webhook_endpoints", json!({"target_url": target})).answers(201).await;
+    let id = &made["data"]["id"];
+    let subscription = json!({"resource_type": "appointment", "event": "appointment_updated", "subdomain": "acme"});
+    world.post(&format!("/webhook_endpoints/{id}/webhook_subscriptions"), subscription).reply().await;
+    world.post(&format!("/webhook_endpoints/{id}/test"), json!({})).answers(201).await;
+    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let list = operator.page("/console/webhooks").await;
+    assert!(list.contains("127.0.0.1:9/hook?…") && !list.contains("secret=1"), "{list}");
+    let path = format!("/console/webhooks/{id}");
+    let one = operator.page(&path).await;
+    assert!(one.contains("webhook_endpoint.test") && one.contains("pending"), "{one}");
+    assert!(operator.page(&format!("{path}?status=delivered")).await.contains("No delivery is as asked for."));
+    let (_, rest) = one.split_once("delivery=").unwrap();
+    let delivery = rest.split('"').next().unwrap();
+    let done = operator.act(&format!("/console/actions/redeliver?endpoint={id}&delivery={delivery}")).await;
+    assert_eq!(done.header("location"), format!("{path}?done=redelivered"), "{}", done.text);
+}
+
+#[actix_web::test]
+async fn what_comes_from_outside_is_escaped() {
+    let evil = "<script>alert(1)</script>";
+    let mut setup = setup();
+    for location in setup.locations.values_mut() {
+        std::sync::Arc::make_mut(location).name = format!("{evil} {}", location.id);
+    }
+    for institution in setup.institutions.values_mut() {
+        std::sync::Arc::make_mut(institution).name = evil.to_owned();
+    }
+    let (world, _folder) = watched(world_set_up(setup, free_rates()).await);
+    let day = with_canary(&world).await;
+    let foreign = |resource: Resource, id: &str, fields| world.books.edit_entry(resource, (id, id), fields);
+    let patient = world.get(&format!("/patients/{PAT}?subdomain=acme")).ok().await["data"].clone();
+    foreign(
+        Resource::Patients,
+        patient["foreign_id"].as_str().unwrap(),
+        json!({"first_name": evil, "last_name": evil}),
+    );
+    world.sync(MAIN).await;
+    let mut tokens = operators();
+    tokens.iter_mut().for_each(|token| token.name = evil.to_owned());
+    world.api.replace_operators(tokens);
+    let admin = Browser::signed_in(&world, ADMIN).await;
+    let mut seen = 0;
+    for path in PAGES.into_iter().map(str::to_owned).chain([
+        format!("/console/locations/1?day={day}"),
+        format!("/console/search?q={PAT}"),
+        format!("/console/search?q={PAT}&institution=1"),
+        format!("/console?q={}", "%3Cscript%3Ealert(1)%3C/script%3E"),
+        format!("/console/audit?kind=operator&name={}", "%3Cscript%3Ealert(1)%3C/script%3E%22"),
+        "/console/actions/sync?location=1".to_owned(),
+        "/console/locations/%3Cscript%3E".to_owned(),
+        "/console/actions/%3Cscript%3E".to_owned(),
+    ]) {
+        let text = admin.get(&path).await.text;
+        assert!(!text.contains("<script>"), "{path}: {text}");
+        seen += usize::from(text.contains("&#60;script&#62;") || text.contains("&lt;script&gt;"));
+    }
+    assert!(seen >= 8, "only {seen} pages show the names");
+}
+
+#[actix_web::test]
+async fn a_page_hears_that_it_is_out_of_date() {
+    let (world, _folder) = house().await;
+    let viewer = Browser::signed_in(&world, VIEWER).await;
+    let page = viewer.page("/console/locations/1").await;
+    let (_, rest) = page.split_once("data-live=\"").unwrap();
+    let live = rest.split('"').next().unwrap().replace("&#38;", "&").replace("&amp;", "&");
+    let app = init_service(server::operators_app(world.api.clone())).await;
+    let listening = async |live: &str| {
+        let request = TestRequest::with_uri(live).insert_header(("Cookie", viewer.cookie.clone().unwrap()));
+        call_service(&app, request.insert_header(("User-Agent", "Mozilla/5.0")).to_request()).await
+    };
+    let answer = listening(&live).await;
+    assert_eq!(answer.headers().get("content-type").unwrap(), "text/event-stream");
+    // It ends with the session, and says before that something has changed.
+    let reading = actix_web::rt::spawn(read_body(answer));
+    world.sync(MAIN).await;
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    world.api.replace_operators(Vec::new());
+    let text = tokio::time::timeout(Duration::from_secs(10), reading).await.unwrap().unwrap();
+    assert!(String::from_utf8_lossy(&text).contains("event: changed"), "{text:?}");
+    world.api.replace_operators(operators());
+    // And with the server.
+    let answer = listening(&live).await;
+    world.api.leaving.store(true, Ordering::Relaxed);
+    tokio::time::timeout(Duration::from_secs(10), read_body(answer)).await.unwrap();
+    assert_eq!(listening("/console/events?page=/elsewhere&seen=0").await.status(), 400);
+}

@@ -1,0 +1,43 @@
+//! The newest entries, for people who look while the trail is written.
+
+use std::fs;
+
+use audit::{Filter, Newest, Trail};
+
+use crate::{AT, append, entry, files, folder, open, rare_heads, small_files};
+
+fn numbers(newest: &Newest) -> Vec<u64> {
+    newest.entries.iter().map(|it| it.seq).collect()
+}
+
+fn found(trail: &Trail, filter: Filter, most: usize) -> (Vec<u64>, bool) {
+    let newest = trail.newest(filter, most).unwrap();
+    (numbers(&newest), newest.cut)
+}
+
+#[test]
+fn the_last_entry_comes_first_whatever_file_it_is_in() {
+    let (_dir, folder) = folder();
+    let trail = open(&folder, small_files());
+    assert_eq!(found(&trail, Filter::default(), 10), (vec![], false));
+    append(&trail, 1..=25);
+    assert!(files(&folder).len() > 2);
+    assert_eq!(found(&trail, Filter::default(), 100), ((1..=25).rev().collect(), false));
+    assert_eq!(found(&trail, Filter::default(), 3), (vec![25, 24, 23], true));
+    assert_eq!(found(&trail, Filter { id: Some(2), ..Filter::default() }, 3), (vec![2], false));
+    let within = Filter { from: Some(AT + 4), to: Some(AT + 7), ..Filter::default() };
+    assert_eq!(found(&trail, within, 10), (vec![6, 5, 4], false));
+    assert_eq!(trail.newest(Filter::default(), 1).unwrap().entries[0].entry, entry(25));
+}
+
+#[test]
+fn an_edited_entry_is_not_shown() {
+    let (_dir, folder) = folder();
+    let trail = open(&folder, rare_heads());
+    append(&trail, 1..=5);
+    let file = &files(&folder)[0];
+    let text = fs::read_to_string(file).unwrap();
+    fs::write(file, text.replacen("request-3", "request-9", 1)).unwrap();
+    let error = trail.newest(Filter::default(), 10).unwrap_err().to_string();
+    assert!(error.contains("3"), "{error}");
+}

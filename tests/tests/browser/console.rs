@@ -1,0 +1,162 @@
+//! The console in a real browser: every page at two widths and in both themes, every action, by keyboard, and live.
+
+use std::path::Path;
+
+use cloud_ehr::{CloudEhr, Settings};
+use sandbox_ehr::Profile;
+use serde_json::json;
+use tests::harness::{
+    chromium::{self, Browser},
+    ehr_server::EhrServer,
+    fixtures,
+    process::{self, HASTY, Installation, LOCATIONS, OPERATOR_TOKEN},
+    workstation::gated_process::{GatedProcess, LOCATION},
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
+const PAGE: &str = "console";
+const MAIN: &str = "main";
+
+struct Desk {
+    browser: Browser,
+    base: String,
+    // Removed when the test is over.
+    _profile: tempfile::TempDir,
+}
+
+impl Desk {
+    async fn signed_in(kit: &chromium::Kit, base: String) -> Desk {
+        let profile = tempfile::tempdir().unwrap();
+        let browser = Browser::start(kit, profile.path()).await;
+        let mut desk = Desk { browser, base, _profile: profile };
+        desk.open("/console").await;
+        desk.looks_well("sign-in").await;
+        desk.browser.type_into(PAGE, "#token", "pso_wrong").await;
+        desk.browser.follow(PAGE, "form button").await;
+        desk.browser.see(PAGE, "#problem", "not the token of an operator").await;
+        desk.browser.type_into(PAGE, "#token", OPERATOR_TOKEN).await;
+        desk.browser.follow(PAGE, "form button").await;
+        desk.browser.see(PAGE, "h1", "Fleet").await;
+        desk
+    }
+
+    async fn open(&mut self, path: &str) {
+        let url = format!("{}{path}", self.base);
+        self.browser.open(PAGE, &url).await;
+    }
+
+    /// At both widths and in both themes: nothing keeps people from using the page, and a picture is kept of it.
+    async fn looks_well(&mut self, name: &str) {
+        for width in [1280, 400] {
+            for theme in ["light", "dark"] {
+                self.browser.dress(PAGE, width, theme).await;
+                self.browser.is_usable(PAGE).await;
+                self.browser.picture(PAGE, &format!("console-{name}-{width}-{theme}")).await;
+            }
+        }
+        self.browser.dress(PAGE, 1280, "light").await;
+    }
+
+    /// Follows a link, is asked, and says yes.
+    async fn act(&mut self, link: &str, name: &str) {
+        self.browser.follow(PAGE, link).await;
+        self.looks_well(&format!("asks-{name}")).await;
+        self.browser.follow(PAGE, "main form button").await;
+    }
+
+    async fn sees(&mut self, selector: &str, text: &str) {
+        self.browser.see(PAGE, selector, text).await;
+    }
+}
+
+#[actix::test]
+async fn operators_see_the_fleet_and_tend_it() {
+    let Some(kit) = chromium::kit().await else { return };
+    let profile = Profile { days_back: 2, days_ahead: 30, patients: 60, ..fixtures::profile(4) };
+    let (ehr, dir) = (EhrServer::start(profile).unwrap(), tempfile::tempdir().unwrap());
+    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), HASTY).unwrap();
+    let _process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    let (location, ..) = LOCATIONS[0];
+    let endpoint = json!({"target_url": "https://127.0.0.1:9/hook?secret=1"});
+    let (_, made) = caller.post("/webhook_endpoints", &endpoint).await.unwrap();
+    let endpoint = made["data"]["id"].to_string();
+    caller.post(&format!("/webhook_endpoints/{endpoint}/test"), &json!({})).await.unwrap();
+
+    let mut desk = Desk::signed_in(kit, format!("http://{}", installation.operators)).await;
+    desk.sees(MAIN, "main-street").await;
+    desk.looks_well("fleet").await;
+    desk.open(&format!("/console/locations/{location}")).await;
+    desk.sees("[data-part=health]", "green").await;
+
+    // By keyboard alone: past what is on all pages, to the content.
+    desk.browser.press_key(PAGE, "Tab").await;
+    assert_eq!(desk.browser.focused(PAGE).await, "Skip to the content");
+    desk.browser.press_key(PAGE, "Enter").await;
+    desk.browser.press_key(PAGE, "Tab").await;
+    assert_eq!(desk.browser.focused(PAGE).await, "Read now");
+
+    // What is paused waits, and shows on the page that is open.
+    desk.act("[href*='actions/pause'][href*=writing]", "pause").await;
+    desk.sees(".done", "paused").await;
+    desk.sees("[data-part=health]", "an operator paused writing").await;
+    let offers = process::offers(&mut caller, location).await.unwrap();
+    let body = process::booking(&offers[0], "console", 1, "of the console's test");
+    let (status, booked) = caller.post(&process::path("/intent/booking/book", location), &body).await.unwrap();
+    assert_eq!(status, 200, "{booked}");
+    desk.sees("[data-part=queue]", "parked").await;
+    let day = booked["booking"]["start_iso"].as_str().map_or(String::new(), |start| start[..10].to_owned());
+    desk.open(&format!("/console/locations/{location}?day={day}")).await;
+    desk.looks_well("location").await;
+    desk.open(&format!("/console/search?q={}", booked["booking"]["booking_ref"].as_str().unwrap())).await;
+    desk.looks_well("search").await;
+    desk.open(&format!("/console/locations/{location}")).await;
+    desk.act("[data-part=queue] [href*='actions/drop']", "drop").await;
+    desk.sees(".done", "dropped").await;
+    desk.sees("[data-part=queue]", "dropped by an operator").await;
+    desk.act("[href*='actions/resume']", "resume").await;
+    desk.sees("[data-part=health]", "Pause writing").await;
+    desk.act("[href*='actions/sync']", "sync").await;
+    desk.sees(".done", "Reading begins").await;
+
+    desk.open("/console/webhooks").await;
+    desk.looks_well("webhooks").await;
+    desk.open(&format!("/console/webhooks/{endpoint}")).await;
+    desk.looks_well("webhook").await;
+    desk.act("[href*='actions/redeliver']", "redeliver").await;
+    desk.sees(".done", "sent again").await;
+    for page in ["adapters", "audit"] {
+        desk.open(&format!("/console/{page}")).await;
+        desk.looks_well(page).await;
+    }
+    desk.sees(MAIN, "drop write request").await;
+    desk.browser.follow(PAGE, ".who button").await;
+    desk.sees("h1", "practice-sync console").await;
+    desk.open("/console").await;
+    desk.sees("h1", "practice-sync console").await;
+    desk.browser.close().await;
+}
+
+#[actix::test]
+async fn operators_pair_workstations_and_revoke_them() {
+    let Some(kit) = chromium::kit().await else { return };
+    let settings = Settings { calls_per_minute: None, ..Settings::default() };
+    let product = GatedProcess::open_on(Path::new(PROGRAM), HASTY, CloudEhr::start(settings).unwrap()).await;
+    let workstation = product.pair(LOCATION, "Front desk").await;
+    let running = workstation.start().await.unwrap();
+    product.log_in(&workstation);
+    running.state(true, false);
+    product.read().await;
+    let mut desk = Desk::signed_in(kit, format!("http://{}", product.installation.operators)).await;
+    desk.open(&format!("/console/locations/{LOCATION}")).await;
+    desk.sees("[data-part=gate]", "serves the location").await;
+    desk.looks_well("gated-location").await;
+    desk.act("[href*='actions/pair']", "pair").await;
+    desk.sees(".code", "-").await;
+    desk.looks_well("pairing-code").await;
+    desk.open(&format!("/console/locations/{LOCATION}")).await;
+    desk.act("[href*='actions/revoke']", "revoke").await;
+    desk.sees("[data-part=gate]", "No workstation is paired.").await;
+    desk.browser.close().await;
+}
