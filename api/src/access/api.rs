@@ -2,12 +2,16 @@
 
 use std::{
     net::IpAddr,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{Arc, PoisonError, RwLock, atomic::AtomicBool},
 };
 
 use actix_web::HttpRequest;
 use audit::Trail;
-use engine::{Engine, setup::Environment, simulated::SimulatedEhrs};
+use engine::{
+    Engine, NotReconfigurable, Reconfigured,
+    setup::{Environment, Setup},
+    simulated::{OpenSimulated, SimulatedEhr, SimulatedEhrs},
+};
 use location::time::Millis;
 use tokio::sync::Semaphore;
 
@@ -28,7 +32,7 @@ use crate::{
 pub struct Api {
     pub engine: Arc<Engine>,
     /// Simulated EHRs, which operators may make misbehave, by data source.
-    pub simulated: SimulatedEhrs,
+    simulated: RwLock<SimulatedEhrs>,
     pub directory: Directory,
     pub tokens: Tokens,
     pub cursors: Cursors,
@@ -53,7 +57,7 @@ pub struct Api {
 impl Api {
     pub fn new(engine: Arc<Engine>, keys: impl Into<KeyRing>, secret: &Secret, rules: HttpRules) -> Api {
         Api {
-            directory: Directory::new(engine.setup()),
+            directory: Directory::new(&engine.setup()),
             tokens: Tokens::new(secret),
             cursors: Cursors::new(secret),
             slot_tokens: SlotTokens::new(secret),
@@ -67,14 +71,18 @@ impl Api {
             peers: None,
             audit: None,
             keys: keys.into(),
-            simulated: SimulatedEhrs::new(),
+            simulated: RwLock::default(),
             engine,
             rules,
         }
     }
 
     pub(crate) fn with_simulated(self, simulated: SimulatedEhrs) -> Api {
-        Api { simulated, ..self }
+        Api { simulated: RwLock::new(simulated), ..self }
+    }
+
+    pub(crate) fn simulated(&self, source: u32) -> Option<Arc<dyn SimulatedEhr>> {
+        self.simulated.read().unwrap_or_else(PoisonError::into_inner).get(&source).cloned()
     }
 
     pub fn with_audit(self, trail: Trail) -> Api {
@@ -98,9 +106,23 @@ impl Api {
 
     /// Closes locations, or opens again what was closed so, from the next call on. See `Directory::take_over`.
     pub fn apply_statuses(&self, wanted: &Statuses) -> Vec<StatusChange> {
-        let taken = self.directory.take_over(self.engine.setup(), wanted);
+        let taken = self.directory.take_over(&self.engine.setup(), wanted);
         self.page_cache.clear();
         taken
+    }
+
+    /// Serves another setup from the next call on, or refuses all of it. Calls under way end as they began.
+    pub async fn reconfigure(
+        &self,
+        setup: Setup,
+        simulated: &dyn OpenSimulated,
+    ) -> Result<Reconfigured, NotReconfigurable> {
+        let taken = self.engine.reconfigure(setup, simulated).await?;
+        let opened = taken.simulated.iter().map(|(source, ehr)| (*source, ehr.clone()));
+        self.simulated.write().unwrap_or_else(PoisonError::into_inner).extend(opened);
+        self.directory.set_up(&self.engine.setup());
+        self.page_cache.clear();
+        Ok(taken)
     }
 
     /// How long a new bearer token of a key is valid, in milliseconds.

@@ -43,78 +43,86 @@ pub struct StatusChange {
     pub taken: bool,
 }
 
+/// As they are now.
+pub struct Directory(RwLock<Arc<Locations>>);
+
+/// The locations with what they belong to, for as long as one call takes.
 #[derive(Default)]
-pub struct Directory {
+pub struct Locations {
     by_subdomain: HashMap<String, Arc<Institution>>,
     /// The adapter of each data source.
     adapters: HashMap<u32, String>,
-    /// As they are now.
-    locations: RwLock<Arc<Locations>>,
-}
-
-/// The locations, for as long as one call takes.
-#[derive(Default)]
-pub struct Locations {
     by_id: HashMap<LocationId, Arc<LocationSetup>>,
     by_institution: HashMap<InstitutionId, Vec<Arc<LocationSetup>>>,
 }
 
 impl Directory {
     pub(crate) fn new(setup: &Setup) -> Directory {
-        let mut directory = Directory::default();
+        Directory(RwLock::new(Arc::new(Locations::of(setup, setup.locations.values().cloned()))))
+    }
+
+    pub(crate) fn institution(&self, subdomain: &str) -> Option<Arc<Institution>> {
+        self.locations().institution(subdomain).cloned()
+    }
+
+    pub fn locations(&self) -> Arc<Locations> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Another setup is in force. What was closed beside the one before is as this one says.
+    pub(crate) fn set_up(&self, setup: &Setup) {
+        self.replace(Locations::of(setup, setup.locations.values().cloned()));
+    }
+
+    fn replace(&self, locations: Locations) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(locations);
+    }
+
+    /// Opens and closes locations of `in_force`, what the engine serves, as `wanted` says. What is not active there is not read by the
+    /// engine: only another setup opens it.
+    pub(crate) fn take_over(&self, in_force: &Setup, wanted: &Statuses) -> Vec<StatusChange> {
+        let mut taken = Vec::new();
+        let before = self.locations();
+        let locations = in_force.locations.values().map(|served| {
+            let now = before.get(served.id).unwrap_or(served);
+            let Some(status) = wanted.wanted(now.id).filter(|it| *it != now.status) else { return now.clone() };
+            let possible = status != LocationStatus::Active || served.status == LocationStatus::Active;
+            let gone = !wanted.of.contains_key(&now.id);
+            taken.push(StatusChange { location: now.id, status, gone, taken: possible });
+            if possible { Arc::new(LocationSetup { status, ..(**now).clone() }) } else { now.clone() }
+        });
+        self.replace(Locations::of(in_force, locations));
+        taken
+    }
+}
+
+impl Locations {
+    fn of(setup: &Setup, locations: impl Iterator<Item = Arc<LocationSetup>>) -> Locations {
+        let mut all = Locations::default();
         for institution in setup.institutions.values() {
-            directory.by_subdomain.insert(institution.subdomain.clone(), institution.clone());
+            all.by_subdomain.insert(institution.subdomain.clone(), institution.clone());
         }
         for source in setup.sources.values() {
-            directory.adapters.insert(source.id, source.adapter.clone());
+            all.adapters.insert(source.id, source.adapter.clone());
         }
-        Directory { locations: RwLock::new(Arc::new(Locations::of(setup.locations.values().cloned()))), ..directory }
+        for location in locations {
+            all.by_institution.entry(location.institution).or_default().push(location.clone());
+            all.by_id.insert(location.id, location);
+        }
+        all
     }
 
     pub(crate) fn institution(&self, subdomain: &str) -> Option<&Arc<Institution>> {
         self.by_subdomain.get(subdomain)
     }
 
-    pub fn locations(&self) -> Arc<Locations> {
-        self.locations.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Opens and closes locations of `started`, what the engine was started with, as `wanted` says. What was not active at the start is
-    /// not read by the engine: only another start opens it.
-    pub(crate) fn take_over(&self, started: &Setup, wanted: &Statuses) -> Vec<StatusChange> {
-        let mut taken = Vec::new();
-        let before = self.locations();
-        let locations = started.locations.values().map(|at_start| {
-            let now = before.get(at_start.id).unwrap_or(at_start);
-            let Some(status) = wanted.wanted(now.id).filter(|it| *it != now.status) else { return now.clone() };
-            let possible = status != LocationStatus::Active || at_start.status == LocationStatus::Active;
-            let gone = !wanted.of.contains_key(&now.id);
-            taken.push(StatusChange { location: now.id, status, gone, taken: possible });
-            if possible { Arc::new(LocationSetup { status, ..(**now).clone() }) } else { now.clone() }
-        });
-        let locations = Arc::new(Locations::of(locations));
-        *self.locations.write().unwrap_or_else(PoisonError::into_inner) = locations;
-        taken
-    }
-
     /// The system a location's records come from, as `foreign_id_type` names it.
     pub(crate) fn adapter(&self, location: &LocationSetup) -> Option<&str> {
-        self.adapters.get(&location.source?).map(String::as_str)
+        self.adapter_of_source(location.source)
     }
 
     pub(crate) fn adapter_of_source(&self, source: Option<u32>) -> Option<&str> {
         self.adapters.get(&source?).map(String::as_str)
-    }
-}
-
-impl Locations {
-    fn of(locations: impl Iterator<Item = Arc<LocationSetup>>) -> Locations {
-        let mut all = Locations::default();
-        for location in locations {
-            all.by_institution.entry(location.institution).or_default().push(location.clone());
-            all.by_id.insert(location.id, location);
-        }
-        all
     }
 
     pub fn get(&self, id: LocationId) -> Option<&Arc<LocationSetup>> {

@@ -198,7 +198,8 @@ impl Call {
 
     /// All institutions of the key.
     pub(crate) fn tenants(&self) -> Vec<Tenant> {
-        let known = self.key.institutions.iter().filter_map(|id| self.api.engine.setup().institutions.get(id));
+        let setup = self.api.engine.setup();
+        let known = self.key.institutions.iter().filter_map(|id| setup.institutions.get(id));
         let own = known.filter(|institution| institution.environment == self.key.environment);
         own.map(|institution| Tenant { institution: institution.clone() }).collect()
     }
@@ -212,7 +213,7 @@ impl Call {
     /// One answer for all that is not the caller's, so that it tells nothing about others.
     fn tenant_named(&self, subdomain: Option<String>) -> Result<Option<Tenant>, ApiError> {
         let Some(subdomain) = subdomain.filter(|_| self.notes.is_none()) else { return Ok(None) };
-        let found = self.api.directory.institution(&subdomain);
+        let found = self.locations.institution(&subdomain);
         let own = found.filter(|it| self.key.institutions.contains(&it.id) && it.environment == self.key.environment);
         own.iter().for_each(|institution| self.shown.of(institution.id, None));
         let own = own.map(|institution| Some(Tenant { institution: institution.clone() }));

@@ -159,7 +159,7 @@ impl Call {
 
     /// The system a record comes from, as `foreign_id_type` names it.
     pub(crate) fn adapter_of<T: Body>(&self, entry: &Record<T>) -> Option<&str> {
-        self.api.directory.adapter_of_source(entry.source_id)
+        self.locations.adapter_of_source(entry.source_id)
     }
 
     /// It came from the EHR, or was made at a location that is open to the caller.

@@ -186,7 +186,7 @@ pub(crate) async fn show(
         .transpose()?;
     let procedures = related.asks_for("procedures").then(|| procedures_of(&call, &location, id)).transpose()?;
     let descriptors = related.asks_for("descriptors").then(|| descriptors_of(&call, &tenant, &record)).transpose()?;
-    let adapter = call.api.directory.adapter(&location.setup);
+    let adapter = call.locations.adapter(&location.setup);
     let detail = AppointmentDetail {
         appointment: view(&call, &location, &record, &mut Names::new(&call, &tenant))?,
         patient: shown(&patient, |it| PatientWithGuarantor {
@@ -252,7 +252,7 @@ pub(crate) fn view<'a>(
     names: &mut Names<'_>,
 ) -> Result<AppointmentView<'a>, ApiError> {
     let name = it.placement.provider.map(|id| names.of(id.0)).transpose()?.flatten();
-    Ok(AppointmentView::of(it, &location.setup, call.api.directory.adapter(&location.setup), name))
+    Ok(AppointmentView::of(it, &location.setup, call.locations.adapter(&location.setup), name))
 }
 
 fn procedures_of(call: &Call, location: &OpenLocation, id: u64) -> Result<Vec<Record<Procedure>>, ApiError> {

@@ -51,7 +51,7 @@ pub(crate) fn by_ids(
 }
 
 pub(crate) fn views<'a>(call: &'a Call, found: &'a [Descriptor]) -> Vec<AppointmentDescriptorView<'a>> {
-    let adapter = |it: &Descriptor| call.api.directory.adapter_of_source(it.source_id);
+    let adapter = |it: &Descriptor| call.locations.adapter_of_source(it.source_id);
     found.iter().map(|it| AppointmentDescriptorView::of(it, adapter(it))).collect()
 }
 

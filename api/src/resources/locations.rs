@@ -184,7 +184,7 @@ pub(crate) async fn list(
                 && foreign_ids.iter().all(|names| called(location, names));
             if wanted {
                 let facts = Facts::of(&call, location)?;
-                locations.push(LocationView::of(location, call.api.directory.adapter(location), facts));
+                locations.push(LocationView::of(location, call.locations.adapter(location), facts));
             }
         }
         let (name, subdomain) = (institution.name.as_str(), institution.subdomain.as_str());
@@ -201,6 +201,6 @@ pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -
         Some(_) => GateView::of(location.id, &engine.sync_state(location.id).await?, engine.now()),
         None => None,
     };
-    let location = LocationView::of(&location, call.api.directory.adapter(&location), facts);
+    let location = LocationView::of(&location, call.locations.adapter(&location), facts);
     Ok(call.show(LocationDetail { location, gate }))
 }

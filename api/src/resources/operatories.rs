@@ -58,7 +58,7 @@ pub(crate) async fn list(
     let named = |it: &Record<Operatory>| name.as_ref().is_none_or(|name| it.name.to_lowercase().contains(name));
     let sources: Vec<u32> = setup.source.into_iter().collect();
     let page = listing.page(&call, &[setup.id.0], &sources, named)?;
-    let adapter = call.api.directory.adapter(&setup);
+    let adapter = call.locations.adapter(&setup);
     Ok(call.page_of(&page, |it| OperatoryView::basic(it, adapter).with_types(it, &types)))
 }
 
@@ -80,7 +80,7 @@ pub(crate) async fn show(
     for location in call.open_locations(&tenant) {
         let found = call.api.engine.operatory(location.setup.id, id)?;
         if let Some(record) = found {
-            let adapter = call.api.directory.adapter(&location.setup);
+            let adapter = call.locations.adapter(&location.setup);
             return Ok(call.show(OperatoryView::basic(&record, adapter).with_types(&record, &types)));
         }
     }

@@ -369,7 +369,7 @@ fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Record<Provider>, 
     let all = asked("availabilities").is_some();
     let shown = |(_, hour): &(&OpenLocation, &Record<WorkingHour>)| all || !hour.appointment_type_ids.is_empty();
     let own = || working.locations.iter().filter(|(location, _)| working.works(it.id, location.setup.id));
-    let adapter = |location: &'a OpenLocation| call.api.directory.adapter(&location.setup);
+    let adapter = |location: &'a OpenLocation| call.locations.adapter(&location.setup);
     ProviderView {
         locations: own()
             .map(|(location, facts)| LocationView::of(&location.setup, adapter(location), *facts))
@@ -382,7 +382,7 @@ fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Record<Provider>, 
         }),
         appointment_types: asked("appointment_types")
             .map(|()| named.iter().filter_map(|id| types.as_ref()?.get(id)).cloned().collect()),
-        ..ProviderView::of(it, call.api.directory.adapter_of_source(it.source_id))
+        ..ProviderView::of(it, call.locations.adapter_of_source(it.source_id))
     }
 }
 

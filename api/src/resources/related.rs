@@ -111,14 +111,14 @@ impl Call {
     }
 
     pub(crate) fn patient_basic<'a>(&'a self, patient: &'a Record<Patient>) -> PatientBasic<'a> {
-        PatientBasic::of(patient, self.api.directory.adapter_of_source(patient.source_id))
+        PatientBasic::of(patient, self.locations.adapter_of_source(patient.source_id))
     }
 
     pub(crate) fn patient_user<'a>(&'a self, patient: &'a Record<Patient>) -> PersonView<'a> {
-        PersonView::patient(patient, self.api.directory.adapter_of_source(patient.source_id))
+        PersonView::patient(patient, self.locations.adapter_of_source(patient.source_id))
     }
 
     pub(crate) fn provider_basic<'a>(&'a self, provider: &'a Record<Provider>) -> ProviderBasic<'a> {
-        ProviderBasic::of(provider, self.api.directory.adapter_of_source(provider.source_id))
+        ProviderBasic::of(provider, self.locations.adapter_of_source(provider.source_id))
     }
 }

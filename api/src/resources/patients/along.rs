@@ -121,7 +121,7 @@ impl Related {
     }
 
     pub(super) fn shown<'a>(&'a self, call: &'a Call) -> ComesAlong<'a> {
-        let adapter = |source: Option<u32>| call.api.directory.adapter_of_source(source);
+        let adapter = |source: Option<u32>| call.locations.adapter_of_source(source);
         let user = |it: &'a Record<Patient>| PersonView::patient(it, adapter(it.source_id));
         let provider = |it: &'a Record<Provider>| PersonView::provider(it, adapter(it.source_id));
         ComesAlong {

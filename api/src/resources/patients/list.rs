@@ -58,7 +58,7 @@ pub(crate) async fn list(
 ) -> Answer<Paged<PatientListItemByVersion<'static>>> {
     let page = found(&call, &location, asked.listing, &asked.criteria)?;
     Ok(call.page_of(&page, |it| {
-        let adapter = call.api.directory.adapter_of_source(it.source_id);
+        let adapter = call.locations.adapter_of_source(it.source_id);
         match call.version {
             Version::V3_1_0 => PatientListItemByVersion::Detailed(Box::new(PatientProfile::of(it, adapter))),
             Version::V3_0_0 | Version::V2_2_2 => {
@@ -85,7 +85,7 @@ pub(crate) async fn list_v2(
     }
     let mut rows = Vec::with_capacity(page.rows.len());
     for (patient, related) in page.rows.iter().zip(&related) {
-        let adapter = call.api.directory.adapter_of_source(patient.source_id);
+        let adapter = call.locations.adapter_of_source(patient.source_id);
         let (along, address) = (related.shown(&call), related.address(patient));
         rows.push(PatientDetail::of(patient, adapter).with(along, address));
     }

@@ -32,7 +32,7 @@ pub(crate) async fn show(
 ) -> Answer<One<PatientByVersion<'static>>> {
     let patient = find(&call, &tenant, id)?;
     let related = Related::read(&mut call, &tenant, &patient, &include)?;
-    let adapter = call.api.directory.adapter_of_source(patient.source_id);
+    let adapter = call.locations.adapter_of_source(patient.source_id);
     let along = related.shown(&call);
     let view = match call.version {
         Version::V3_1_0 => PatientByVersion::Detailed(Box::new(PatientProfile::of(&patient, adapter).with(along))),

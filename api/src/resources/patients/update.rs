@@ -40,7 +40,7 @@ pub(crate) async fn update(
 ) -> Answer<One<PatientProfile<'static>>> {
     let saved = call.save(&location, ChangePatient { id, change }).await?;
     call.audit("update", "patient", id.into());
-    Ok(call.show(PatientProfile::of(&saved.record, call.api.directory.adapter(&location.setup))))
+    Ok(call.show(PatientProfile::of(&saved.record, call.locations.adapter(&location.setup))))
 }
 
 fn read(b: &mut Fields, today: Date) -> PatientChange {
