@@ -25,6 +25,7 @@ mod handover;
 mod here;
 mod open;
 mod reads;
+mod reconfigure;
 mod restore;
 mod resume;
 pub mod simulated;
@@ -57,5 +58,6 @@ pub use crate::{
     engine::{EVERYBODY, Engine, Parts, StartError},
     open::{OpenError, Opened, open},
     reads::Shown,
+    reconfigure::{NotReconfigurable, Reconfigured},
     restore::{check_backup, restore_data},
 };

@@ -15,7 +15,7 @@ use std::{
 };
 
 use actix_web::{rt::task::spawn_blocking, web::Data};
-use engine::setup::{LocationSetup, LocationStatus, Setup};
+use engine::{NotReconfigurable, simulated::OpenSimulated};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
@@ -46,17 +46,20 @@ pub struct Reload {
     /// The keys of the configuration as they were read last.
     watched: Watched,
     watched_keys: Watched,
+    /// Opens the EHRs of data sources that live in this process.
+    simulated: Arc<dyn OpenSimulated>,
 }
 
 impl Reload {
     /// `config` is what the server starts with, and was read from `path`.
-    pub fn new(path: &Path, config: &Config) -> Reload {
+    pub fn new(path: &Path, config: &Config, simulated: Arc<dyn OpenSimulated>) -> Reload {
         let (all, keys) = stamps(path, &config.keys_file);
         Reload {
             path: path.to_path_buf(),
             config: config.clone(),
             watched: Watched::new(all),
             watched_keys: Watched::new(keys),
+            simulated,
         }
     }
 
@@ -95,7 +98,7 @@ impl Reload {
     async fn asked(&mut self, api: &Data<Api>, asked: Option<AskedToReload>) {
         service_manager::reloading();
         let dry_run = asked.as_ref().is_some_and(|asked| asked.dry_run);
-        let reloaded = if dry_run { self.compare(api).await.1 } else { self.reload(api).await };
+        let reloaded = if dry_run { self.compare().await.1 } else { self.reload(api).await };
         service_manager::ready();
         if let Some(asked) = asked {
             // Whoever asked may have gone away.
@@ -116,7 +119,7 @@ impl Reload {
     }
 
     /// The configuration as it is in its files, and what tells it from the one in force.
-    async fn compare(&self, api: &Api) -> (Option<Config>, Reloaded) {
+    async fn compare(&self) -> (Option<Config>, Reloaded) {
         let path = self.path.clone();
         let loaded = spawn_blocking(move || Config::load(&path)).await;
         let loaded = loaded.unwrap_or_else(|error| {
@@ -126,7 +129,6 @@ impl Reload {
         match loaded {
             Ok(config) => {
                 let mut changes = self.config.values.changes(&config.values);
-                changes.at_start.extend(unopened(api.engine.setup(), &config.setup));
                 changes.lines.extend(access_changes(&self.config, &config.keys, &config.operators));
                 let reloaded =
                     Reloaded { changes: changes.lines, needs_restart: changes.at_start, ..Reloaded::default() };
@@ -143,46 +145,54 @@ impl Reload {
     pub async fn reload(&mut self, api: &Data<Api>) -> Reloaded {
         // Before they are read: what changes meanwhile is seen at the next look.
         let (all, keys) = stamps(&self.path, &self.config.keys_file);
-        let (config, mut reloaded) = self.compare(api).await;
+        let (config, mut reloaded) = self.compare().await;
         self.watched.is_read(all);
-        let possible = config.filter(|_| reloaded.needs_restart.is_empty());
-        match possible {
-            Some(config) => {
-                self.watched_keys.is_read(keys);
-                self.apply(api, config);
-                reloaded.applied = true;
-                reloaded.changes.iter().for_each(|change| tracing::info!(change, "the configuration has changed"));
-                let count = reloaded.changes.len();
-                tracing::info!(changes = count, "the configuration was reloaded");
-            }
-            None => {
-                for problem in &reloaded.problems {
-                    tracing::error!(problem, "the configuration is not taken over, and the next start would fail");
+        if let Some(config) = config.filter(|_| reloaded.needs_restart.is_empty()) {
+            match self.apply(api, config).await {
+                Ok(()) => {
+                    self.watched_keys.is_read(keys);
+                    reloaded.applied = true;
                 }
-                if !reloaded.needs_restart.is_empty() {
-                    let keys = reloaded.needs_restart.join(", ");
-                    tracing::error!(
-                        keys,
-                        "the configuration is not taken over: a change of these keys needs a restart"
-                    );
-                }
-                self.take_keys(api).await;
+                Err(NotReconfigurable::Restart(names)) => reloaded.needs_restart = names,
+                Err(NotReconfigurable::Unusable(problems)) => reloaded.problems = problems,
+                Err(NotReconfigurable::Store(error)) => reloaded.problems.push(error.to_string()),
             }
+        }
+        self.tell(&reloaded);
+        if !reloaded.applied {
+            self.take_keys(api).await;
         }
         reloaded
     }
 
-    fn apply(&mut self, api: &Data<Api>, mut config: Config) {
+    fn tell(&self, reloaded: &Reloaded) {
+        if reloaded.applied {
+            reloaded.changes.iter().for_each(|change| tracing::info!(change, "the configuration has changed"));
+            tracing::info!(changes = reloaded.changes.len(), "the configuration was reloaded");
+            return;
+        }
+        for problem in &reloaded.problems {
+            tracing::error!(problem, "the configuration is not taken over, and the next start may fail");
+        }
+        if !reloaded.needs_restart.is_empty() {
+            let keys = reloaded.needs_restart.join(", ");
+            tracing::error!(keys, "the configuration is not taken over: a change of these keys needs a restart");
+        }
+    }
+
+    /// What may fail is first; then all of it is in force.
+    async fn apply(&mut self, api: &Data<Api>, mut config: Config) -> Result<(), NotReconfigurable> {
         // Of the command line.
         config.setup.engine.accept_empty_store = self.config.setup.engine.accept_empty_store;
-        if let Err(problem) = logging::filter_by(&config.log) {
-            tracing::error!(%problem, "the log filter is unchanged");
-        }
-        api.replace_directory(&config.setup);
+        api.reconfigure(config.setup.clone(), &*self.simulated).await?;
         api.replace_keys(config.keys.clone());
         api.replace_operators(config.operators.clone());
         api.replace_rules(config.http.clone());
+        if let Err(problem) = logging::filter_by(&config.log) {
+            tracing::error!(%problem, "the log filter is unchanged");
+        }
         self.config = config;
+        Ok(())
     }
 
     /// What of the keys cannot be read gives nobody anything. Institutions and locations are those in force.
@@ -211,14 +221,6 @@ impl Reload {
             }
         }
     }
-}
-
-/// Locations that were not open at the start, and are to be: the engine does not read them.
-fn unopened(started: &Setup, wanted: &Setup) -> Vec<String> {
-    let is_open = |location: &&Arc<LocationSetup>| location.status == LocationStatus::Active;
-    let closed = |id| started.locations.get(id).is_some_and(|location| !is_open(&location));
-    let open = wanted.locations.values().filter(is_open).filter(|location| closed(&location.id));
-    open.map(|location| format!("location {} status", location.id)).collect()
 }
 
 /// Of all files of a configuration, and of its keys.

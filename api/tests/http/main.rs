@@ -57,6 +57,7 @@ mod providers;
 mod reach;
 mod reading;
 mod reasons;
+mod reconfigure;
 mod reload;
 mod server;
 mod simulated_ehr;

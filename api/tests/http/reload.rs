@@ -12,7 +12,7 @@ use api::{
     values::{secret::Secret, versions::Version},
     views::published::RecordViews,
 };
-use engine::{Engine, Parts, store::memory::MemoryStore};
+use engine::{Engine, Parts, simulated::NoSimulatedEhrs, store::memory::MemoryStore};
 use location::ids::LocationId;
 use tempfile::TempDir;
 
@@ -52,7 +52,7 @@ impl Served {
         let engine = Arc::new(Engine::start(config.setup.clone(), parts).await.unwrap());
         let secret = Secret::from_bytes([7; 32]);
         let api = Api::new(engine.clone(), config.keys.clone(), &secret, config.http.clone());
-        let reload = Reload::new(dir.path(), &config);
+        let reload = Reload::new(dir.path(), &config, Arc::new(NoSimulatedEhrs));
         let world = World { api: Data::new(api), engine, books: Arc::default() };
         Served { world, reload, dir }
     }
@@ -188,9 +188,35 @@ async fn a_change_that_needs_a_restart_is_named_and_nothing_is_applied() {
 }
 
 #[actix_web::test]
-async fn a_location_closes_and_opens_again() {
+async fn locations_and_institutions_come_and_go() {
     let mut served = Served::start().await;
     served.world.get(LIST).ok().await;
+    let third = "/patients?subdomain=acme&location_id=3";
+    served.world.get(third).fails(404).await;
+    let more = format!(
+        "{ACME}[[locations]]\nid = 3\nname = \"Harbour\"\nzone = \"UTC\"\n[locations.write]\nconcurrency = 4\n"
+    );
+    served.write("institutions/acme.toml", &more);
+    let other = ACME.replace("acme", "other").replace("id = 1\n", "id = 11\n").replace("id = 2\n", "id = 12\n");
+    served.write("institutions/other.toml", &other);
+    let wide = key(ACME_KEY, "").replace("[\"acme\"]", "[\"acme\", \"other\"]");
+    served.write("keys.toml", &wide);
+    let reloaded = served.reload().await;
+    assert!(reloaded.applied, "{reloaded:?}");
+    let changes =
+        ["+ institution 11 (Acme)", "+ location 3 (Harbour)", "+ location 11 (Main)", "+ location 12 (Second)"];
+    assert_eq!(reloaded.changes[..4], changes);
+    served.world.get(third).ok().await;
+    served.world.get("/patients?subdomain=other&location_id=11").ok().await;
+    // A location stays with its institution.
+    served.write("institutions/acme.toml", ACME);
+    served.write("institutions/other.toml", &(other + &more[ACME.len()..]));
+    assert_eq!(served.reload().await.needs_restart, ["location 3 institution"]);
+    served.world.get(third).ok().await;
+    fs::remove_file(served.dir.path().join("institutions/other.toml")).unwrap();
+    served.write("keys.toml", &key(ACME_KEY, ""));
+    assert!(served.reload().await.applied);
+    served.world.get(third).fails(404).await;
     served.write("institutions/acme.toml", &ACME.replacen("zone", "status = \"closed\"\nzone", 1));
     assert_eq!(served.reload().await.changes, ["~ location 1 status unset -> closed"]);
     assert_eq!(served.world.get(LIST).fails(404).await, ["Location with id 1 not found"]);
