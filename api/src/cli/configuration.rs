@@ -154,7 +154,7 @@ pub(super) fn wrong(error: &ConfigError) -> ExitCode {
 
 /// Adapters that `serve` would not take, each with the reason: judged by what judges there; and those that would not take what is set
 /// for a location of theirs.
-fn refused_adapters(config: &Config) -> Vec<(String, String)> {
+pub(super) fn refused_adapters(config: &Config) -> Vec<(String, String)> {
     let rules = &config.setup.engine;
     let judged = judge(rules.guests.host.clone(), rules.adapters.values().map(PathBuf::as_path));
     let mut refused = Vec::new();

@@ -6,6 +6,7 @@ mod audit;
 mod backup;
 mod check_client;
 mod configuration;
+mod doctor;
 mod key_file;
 mod keys;
 mod operate;
@@ -14,10 +15,12 @@ mod serve;
 mod server;
 mod store;
 mod table;
+mod workstations;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{io, path::PathBuf, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
 #[cfg(feature = "demo")]
 use crate::demo::{self, DemoArguments};
@@ -72,6 +75,13 @@ enum Command {
     Backup(server::Server),
     /// Make a new data directory of a backup, or check one.
     Restore(backup::Restore),
+    /// Show, add or remove workstations of a running server.
+    #[command(subcommand)]
+    Workstations(workstations::Command),
+    /// Look for what would hold a server up, or bring trouble later: exit code 0 nothing, 1 warnings, 2 faults.
+    Doctor(doctor::Doctor),
+    /// Print a script that completes commands in a shell.
+    Completions { shell: Shell },
     /// Verify the audit trail, or print entries of it.
     #[command(subcommand)]
     Audit(audit::Command),
@@ -107,6 +117,13 @@ pub fn main() -> ExitCode {
         Command::Sync(asked) => operate::sync(&asked),
         Command::Backup(server) => backup::run(&server),
         Command::Restore(restore) => backup::restore(&restore),
+        Command::Workstations(command) => workstations::run(command),
+        Command::Doctor(asked) => doctor::run(&asked),
+        Command::Completions { shell } => {
+            let (mut command, name) = (Arguments::command(), "practice-sync");
+            clap_complete::generate(shell, &mut command, name, &mut io::stdout());
+            ExitCode::SUCCESS
+        }
         Command::Openapi { version, audience } => {
             say(openapi::of(audience, Version::stored(&version)).text().trim_end());
             ExitCode::SUCCESS

@@ -62,6 +62,10 @@ impl Session {
         self.request(Method::POST, path)
     }
 
+    pub(super) fn delete(&self, path: &str) -> RequestBuilder {
+        self.request(Method::DELETE, path)
+    }
+
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self.client.request(method, format!("{}{path}", self.server));
         request.header("Svc-Api-Version", VERSION).bearer_auth(&self.token)

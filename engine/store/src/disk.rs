@@ -38,7 +38,7 @@ impl Disk for RealDisk {
     }
 
     fn free(&self) -> io::Result<u64> {
-        fs4::available_space(&self.dir)
+        free_bytes(&self.dir)
     }
 
     fn failed(&self, why: &str) {
@@ -49,6 +49,11 @@ impl Disk for RealDisk {
         );
         std::process::abort()
     }
+}
+
+/// What is free where a folder is.
+pub fn free_bytes(dir: &Path) -> io::Result<u64> {
+    fs4::available_space(dir)
 }
 
 /// Refuses writes while the disk is nearly full: an engine cannot go on after a write that found no room.

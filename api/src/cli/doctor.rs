@@ -1,0 +1,238 @@
+//! `doctor`: what would hold a server up, or bring trouble later, as far as it can be seen from this machine.
+
+use std::{
+    fmt::Display,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::{Duration, SystemTime},
+};
+
+use actix_web::rt::System;
+use clap::Args;
+use engine::setup::StoreEngine;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{configuration::refused_adapters, table::Table};
+use crate::{config::Config, terminal::say, values::role::Role};
+
+#[derive(Args)]
+pub(super) struct Doctor {
+    /// The configuration: a file, or a folder of files.
+    #[arg(long, value_name = "CONFIG")]
+    config: PathBuf,
+    /// One JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Standing {
+    Good,
+    /// It serves; somebody should look.
+    Warning,
+    /// It does not serve, or loses something.
+    Bad,
+}
+
+#[derive(Serialize)]
+struct Finding {
+    what: &'static str,
+    standing: Standing,
+    says: String,
+}
+
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn add(&mut self, what: &'static str, standing: Standing, says: impl Display) {
+        self.0.push(Finding { what, standing, says: says.to_string() });
+    }
+}
+
+/// Files a process has open besides its connections.
+const OTHER_FILES: usize = 500;
+/// How long a server that is asked how it does may take.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// Exit code 0: nothing to do; 1: warnings; 2: something is wrong.
+pub(super) fn run(asked: &Doctor) -> ExitCode {
+    let mut findings = Findings::default();
+    match Config::load(&asked.config) {
+        Ok(config) => {
+            let counts = (config.setup.institutions.len(), config.setup.locations.len(), config.keys.len());
+            let says = format!("{} institutions, {} locations, {} API keys", counts.0, counts.1, counts.2);
+            findings.add("configuration", Standing::Good, says);
+            adapters(&config, &mut findings);
+            operators(&config, &mut findings);
+            data(&config, &mut findings);
+            backups(&config, &mut findings);
+            files(&config, &mut findings);
+            edge(&config, &mut findings);
+            System::new().block_on(server(&config, &mut findings));
+        }
+        Err(error) => error.problems.iter().for_each(|problem| findings.add("configuration", Standing::Bad, problem)),
+    }
+    let mut table = Table::new(&["CHECK", "", "SAYS"]);
+    for Finding { what, standing, says } in &findings.0 {
+        let standing = match standing {
+            Standing::Good => "good",
+            Standing::Warning => "warning",
+            Standing::Bad => "BAD",
+        };
+        table.row(&[what, standing, says]);
+    }
+    findings.0.iter().filter(|_| asked.json).filter_map(|it| serde_json::to_string(it).ok()).for_each(say);
+    table.show(asked.json);
+    match findings.0.iter().map(|it| it.standing).max() {
+        Some(Standing::Bad) => ExitCode::from(2),
+        Some(Standing::Warning) => ExitCode::from(1),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+fn adapters(config: &Config, findings: &mut Findings) {
+    let refused = refused_adapters(config);
+    for (name, reason) in &refused {
+        findings.add("adapters", Standing::Bad, format_args!("{name}: {reason}"));
+    }
+    if refused.is_empty() {
+        findings.add("adapters", Standing::Good, format_args!("{} can be used", config.setup.engine.adapters.len()));
+    }
+}
+
+fn operators(config: &Config, findings: &mut Findings) {
+    let of = |role| config.operators.iter().filter(|operator| operator.role == role).count();
+    let says = Role::ALL.map(|role| format!("{} {}", of(role), role.name())).join(", ");
+    match config.operators.is_empty() {
+        true => findings.add(
+            "operators",
+            Standing::Warning,
+            "nobody has a token for the operators' listener: `practice-sync operators add`",
+        ),
+        false => findings.add("operators", Standing::Good, says),
+    }
+    of_owner_only("keys", &config.keys_file, findings);
+}
+
+/// Whoever reads it could act as the server.
+fn of_owner_only(what: &'static str, path: &Path, findings: &mut Findings) {
+    let Ok(meta) = fs::metadata(path) else { return };
+    if meta.permissions().mode() & 0o007 != 0 {
+        let says = format!("{} can be read by everybody on this machine: chmod o= it", path.display());
+        findings.add(what, Standing::Warning, says);
+    }
+}
+
+fn data(config: &Config, findings: &mut Findings) {
+    let dir = &config.data_dir;
+    if !dir.exists() {
+        findings.add("data", Standing::Good, format_args!("{} is made at the first start", dir.display()));
+        return;
+    }
+    let [made, store, key] = ["store.made", "store", "store.key"].map(|name| dir.join(name));
+    let embedded = config.setup.engine.store_engine != StoreEngine::Postgres;
+    if made.exists() && !key.exists() {
+        let says = format!("{} is missing: without it the store cannot be read; restore it", key.display());
+        findings.add("data", Standing::Bad, says);
+    }
+    if made.exists() && embedded && !store.exists() {
+        findings.add("data", Standing::Bad, format_args!("{} is gone: mount or restore it", store.display()));
+    }
+    let rules = &config.setup.engine;
+    if let Some(free) = engine::store::free_bytes(dir).ok().filter(|_| embedded) {
+        let mib = |bytes: u64| bytes >> 20;
+        let says = format!("{} MiB free at {}", mib(free), dir.display());
+        let standing = match free {
+            free if free < rules.store_floor_bytes => Standing::Bad,
+            free if free < rules.pull_floor_bytes => Standing::Warning,
+            _ => Standing::Good,
+        };
+        findings.add("disk", standing, says);
+    }
+    ["store.key", "token.secret", "audit.key"].iter().for_each(|name| of_owner_only("data", &dir.join(name), findings));
+}
+
+fn backups(config: &Config, findings: &mut Findings) {
+    let Some(rules) = &config.setup.engine.backup else {
+        if config.setup.engine.store_engine != StoreEngine::Postgres {
+            findings.add("backups", Standing::Warning, "none are made: [backup] names a folder");
+        }
+        return;
+    };
+    let entries = match fs::read_dir(&rules.folder) {
+        Ok(entries) => entries,
+        Err(error) => {
+            findings.add("backups", Standing::Bad, format_args!("{}: {error}", rules.folder.display()));
+            return;
+        }
+    };
+    let newest = entries.flatten().filter_map(|entry| entry.metadata().ok()?.modified().ok()).max();
+    let age = newest.and_then(|newest| SystemTime::now().duration_since(newest).ok());
+    match (age, rules.every) {
+        (None, _) => findings.add("backups", Standing::Warning, "there is none yet"),
+        (Some(age), Some(every)) if age > every * 2 => {
+            findings.add("backups", Standing::Warning, format_args!("the newest is {} hours old", age.as_secs() / 3600))
+        }
+        (Some(age), _) => {
+            findings.add("backups", Standing::Good, format_args!("the newest is {} hours old", age.as_secs() / 3600))
+        }
+    }
+}
+
+/// Of this shell, which a service may have more of: a systemd unit sets its own.
+fn files(config: &Config, findings: &mut Findings) {
+    let needed = config.http.max_connections + OTHER_FILES;
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let Some(may) = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok()) else { return };
+    if may < needed {
+        let says = format!(
+            "{may} may be open here, and `max_connections` takes {needed}: raise `ulimit -n` or LimitNOFILE, or lower it"
+        );
+        findings.add("open files", Standing::Warning, says);
+    } else {
+        findings.add("open files", Standing::Good, format_args!("{may} may be open"));
+    }
+}
+
+fn edge(config: &Config, findings: &mut Findings) {
+    let operators = config.http.operators.ip();
+    if !operators.is_loopback() {
+        let says = format!("operators' calls are served at {operators}: only their own network should reach it");
+        findings.add("operators", Standing::Warning, says);
+    }
+}
+
+/// How the server does that runs with this configuration, if one does.
+async fn server(config: &Config, findings: &mut Findings) {
+    engine::webhooks::egress::install_crypto();
+    let url = format!("http://{}/readyz", config.http.operators);
+    let client = reqwest::Client::builder().no_proxy().timeout(ANSWER).build();
+    let Ok(client) = client else { return };
+    let answer = match client.get(&url).send().await {
+        Ok(answer) => answer,
+        Err(_) => {
+            findings.add("server", Standing::Warning, format_args!("nothing answers at {url}"));
+            return;
+        }
+    };
+    let ready = answer.status().is_success();
+    let body: Value = answer.bytes().await.ok().and_then(|body| serde_json::from_slice(&body).ok()).unwrap_or_default();
+    if !ready {
+        findings.add("server", Standing::Bad, body["reason"].as_str().unwrap_or("not ready"));
+        return;
+    }
+    for (field, standing) in
+        [("alarm", Standing::Bad), ("adapters_refused", Standing::Bad), ("adapters_preparing", Standing::Warning)]
+    {
+        if let Some(said) = body.get(field) {
+            findings.add("server", standing, format_args!("{field}: {said}"));
+        }
+    }
+    findings.add("server", Standing::Good, "ready");
+}
