@@ -140,8 +140,10 @@ impl Api {
         let taken = self.engine.reconfigure(setup, simulated).await?;
         let opened = taken.simulated.iter().map(|(source, ehr)| (*source, ehr.clone()));
         self.simulated.write().unwrap_or_else(PoisonError::into_inner).extend(opened);
-        self.directory.replace(&self.engine.setup());
-        self.page_cache.clear();
+        if !taken.changes.is_empty() {
+            self.directory.replace(&self.engine.setup());
+            self.page_cache.clear();
+        }
         Ok(taken)
     }
 

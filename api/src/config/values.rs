@@ -105,7 +105,7 @@ pub(super) const AT_START: &[&str] = &[
     "keys_file",
     "log_format",
     "node",
-    "operators",
+    "operators.listen",
     "postgres",
     "token_secret",
 ];

@@ -185,14 +185,22 @@ impl Reload {
         // Of the command line.
         config.setup.engine.accept_empty_store = self.config.setup.engine.accept_empty_store;
         api.reconfigure(config.setup.clone(), &*self.simulated).await?;
-        api.replace_keys(config.keys.clone());
-        api.replace_operators(config.operators.clone());
+        self.replace_access(api, Access { keys: config.keys.clone(), operators: config.operators.clone() });
         api.replace_rules(config.http.clone());
         if let Err(problem) = logging::filter_by(&config.log) {
             tracing::error!(%problem, "the log filter is unchanged");
         }
         self.config = config;
         Ok(())
+    }
+
+    /// Calls under way are read again when keys change: not without need.
+    fn replace_access(&mut self, api: &Api, Access { keys, operators }: Access) {
+        if keys != self.config.keys {
+            api.replace_keys(keys.clone());
+        }
+        api.replace_operators(operators.clone());
+        (self.config.keys, self.config.operators) = (keys, operators);
     }
 
     /// What of the keys cannot be read gives nobody anything. Institutions and locations are those in force.
@@ -210,10 +218,7 @@ impl Reload {
                 for change in access_changes(&self.config, &access.keys, &access.operators) {
                     tracing::info!(change, "the keys have changed");
                 }
-                self.config.keys.clone_from(&access.keys);
-                self.config.operators.clone_from(&access.operators);
-                api.replace_keys(access.keys);
-                api.replace_operators(access.operators);
+                self.replace_access(api, access);
             }
             Err(error) => {
                 let file = self.config.keys_file.display();
