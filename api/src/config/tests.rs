@@ -1,3 +1,4 @@
+//! What files become, and what is told of those that are wrong.
 #![allow(clippy::unwrap_used)]
 mod files;
 mod key_file;
