@@ -96,10 +96,14 @@ impl Reload {
     }
 
     async fn asked(&mut self, api: &Data<Api>, asked: Option<AskedToReload>) {
-        service_manager::reloading();
-        let dry_run = asked.as_ref().is_some_and(|asked| asked.dry_run);
-        let reloaded = if dry_run { self.compare().await.1 } else { self.reload(api).await };
-        service_manager::ready();
+        let reloaded = if asked.as_ref().is_some_and(|asked| asked.dry_run) {
+            self.compare().await.1
+        } else {
+            service_manager::reloading();
+            let reloaded = self.reload(api).await;
+            service_manager::ready();
+            reloaded
+        };
         if let Some(asked) = asked {
             // Whoever asked may have gone away.
             let _ = asked.answer.send(reloaded);
@@ -127,6 +131,13 @@ impl Reload {
             Err(ConfigError { problems: Vec::new() })
         });
         match loaded {
+            // A start has no keys then. A running server takes it for a mishap.
+            Ok(config) if !config.keys_file.exists() && self.has_access() => {
+                let file = config.keys_file.display();
+                let problem =
+                    format!("{file}: is gone; keys and operators stay as they are, and an empty file revokes all");
+                (None, Reloaded { problems: vec![problem], ..Reloaded::default() })
+            }
             Ok(config) => {
                 let mut changes = self.config.values.changes(&config.values);
                 changes.lines.extend(access_changes(&self.config, &config.keys, &config.operators));
@@ -192,6 +203,10 @@ impl Reload {
         }
         self.config = config;
         Ok(())
+    }
+
+    fn has_access(&self) -> bool {
+        !self.config.keys.is_empty() || !self.config.operators.is_empty()
     }
 
     /// Calls under way are read again when keys change: not without need.

@@ -132,10 +132,16 @@ async fn what_cannot_be_read_of_a_key_gives_it_nothing() {
 #[actix_web::test]
 async fn keys_that_cannot_be_read_at_all_stay() {
     let mut served = Served::start().await;
-    served.write("practice-sync.toml", "this is not");
     fs::remove_file(served.dir.path().join("keys.toml")).unwrap();
+    assert!(served.refused().await[0].starts_with("keys.toml: is gone"));
+    served.world.get(LIST).ok().await;
+    served.write("practice-sync.toml", "this is not");
     served.refused().await;
     served.world.get(LIST).ok().await;
+    served.write("practice-sync.toml", SERVER);
+    served.write("keys.toml", "");
+    assert!(served.reload().await.applied);
+    served.world.get(LIST).fails(401).await;
 }
 
 #[actix_web::test]
