@@ -31,32 +31,32 @@ impl Engine {
 
     /// The name of a location's adapter, and what was rolled out to it; none where it has no adapter.
     pub fn rolled_out(&self, location: LocationId) -> Result<Option<(String, RolledOut)>, VersionError> {
-        let Some(setup) = self.setup().locations.get(&location) else { return Ok(None) };
-        let Some((name, _)) = self.connections().adapter(setup) else { return Ok(None) };
-        Ok(Some((name.to_owned(), self.connections().adapters().at(setup)?)))
+        let Some(setup) = self.location(location) else { return Ok(None) };
+        let Some((source, _)) = self.connections().adapter(&setup) else { return Ok(None) };
+        Ok(Some((source.adapter.clone(), self.connections().adapters().at(&setup)?)))
     }
 
     /// Tries a version of its adapter at a location, without one that of the configuration: nothing changes.
     pub async fn try_adapter(&self, location: LocationId, sha256: Option<&str>) -> Result<Vec<Tried>, VersionError> {
-        let setup = self.setup().locations.get(&location).ok_or(VersionError::NoneAtLocation)?;
-        let adapter = self.connections().adapters().loaded(setup, sha256).await?;
+        let setup = self.location(location).ok_or(VersionError::NoneAtLocation)?;
+        let adapter = self.connections().adapters().loaded(&setup, sha256).await?;
         let refused = |error: ConnectError| VersionError::Refused(error.to_string());
-        let ehr = self.connections().through(setup, &adapter).map_err(refused)?.ok_or(VersionError::NoneAtLocation)?;
+        let ehr = self.connections().through(&setup, &adapter).map_err(refused)?.ok_or(VersionError::NoneAtLocation)?;
         adapter_versions::try_dry(&*ehr).await
     }
 
     /// From its next call on the location runs the version. What the EHR can do through it is asked at once.
     pub async fn roll_out(&self, location: LocationId, sha256: Option<String>) -> Result<RolledOut, VersionError> {
-        let setup = self.setup().locations.get(&location).ok_or(VersionError::NoneAtLocation)?;
-        let rolled_out = self.connections().adapters().roll_out(setup, sha256).await?;
+        let setup = self.location(location).ok_or(VersionError::NoneAtLocation)?;
+        let rolled_out = self.connections().adapters().roll_out(&setup, sha256).await?;
         self.ask_anew(location).await;
         Ok(rolled_out)
     }
 
     /// Takes the last roll-out back.
     pub async fn roll_back(&self, location: LocationId) -> Result<RolledOut, VersionError> {
-        let setup = self.setup().locations.get(&location).ok_or(VersionError::NoneAtLocation)?;
-        let rolled_out = self.connections().adapters().roll_back(setup).await?;
+        let setup = self.location(location).ok_or(VersionError::NoneAtLocation)?;
+        let rolled_out = self.connections().adapters().roll_back(&setup).await?;
         self.ask_anew(location).await;
         Ok(rolled_out)
     }

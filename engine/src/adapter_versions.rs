@@ -3,14 +3,14 @@
 //! A version is there once its row is, which is written after all its parts. What a location runs is a row of its own, read when the
 //! location comes into memory: so a restart, and the node that takes the location over, go on with it.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use adapter_host::{Adapter, AdapterRegistry, Host, LoadError, Standing};
 use location::{pull::Resource, time::Timestamp};
 use records::ehr::{Ehr, Fault};
 use runtime::clock;
 use serde::{Deserialize, Serialize};
-use setup::{LocationSetup, Setup};
+use setup::{EngineRules, LocationSetup, current::Current};
 use sha2::{Digest, Sha256};
 use store::{
     Batch, CommitError, Direction, Store, StoreError,
@@ -88,7 +88,7 @@ impl From<StoreError> for VersionError {
 
 /// The versions in the store, and what of them is loaded.
 pub(crate) struct AdapterVersions {
-    setup: Arc<Setup>,
+    setup: Arc<Current>,
     store: Arc<dyn Store>,
     registry: AdapterRegistry,
     /// None: tests without adapters.
@@ -97,7 +97,7 @@ pub(crate) struct AdapterVersions {
 
 impl AdapterVersions {
     pub(crate) fn new(
-        setup: Arc<Setup>,
+        setup: Arc<Current>,
         store: Arc<dyn Store>,
         registry: AdapterRegistry,
         host: Option<Host>,
@@ -207,15 +207,62 @@ impl AdapterVersions {
         let name = self.name(location).unwrap_or_default();
         let key = keys::location_adapter(location.id.0);
         let rolled_out = self.store.get(&key)?.map(|value| choice(&key, &value)).transpose()?.unwrap_or_default();
-        Ok(if rolled_out.name == name {
-            rolled_out
-        } else {
-            RolledOut { name: name.to_owned(), ..RolledOut::default() }
-        })
+        Ok(if rolled_out.name == name { rolled_out } else { RolledOut { name, ..RolledOut::default() } })
     }
 
-    fn name(&self, location: &LocationSetup) -> Option<&str> {
-        Some(&self.setup.sources.get(&location.source?)?.adapter)
+    fn name(&self, location: &LocationSetup) -> Option<String> {
+        Some(self.setup.now().sources.get(&location.source?)?.adapter.clone())
+    }
+
+    /// Loads what the configuration names otherwise than before, or other files under the names it had. What was named before and cannot be
+    /// loaded now stays as it is.
+    pub(crate) async fn changed(
+        &self,
+        before: &EngineRules,
+        after: &EngineRules,
+    ) -> Result<BTreeMap<String, Arc<Adapter>>, Vec<String>> {
+        let (mut loaded, mut problems) = (BTreeMap::new(), Vec::new());
+        for (name, file) in &after.adapters {
+            let as_before = before.adapters.get(name) == Some(file);
+            let Some(host) = &self.host else {
+                if !as_before {
+                    problems.push(format!("adapters.{name}: this process has no host for adapters"));
+                }
+                continue;
+            };
+            let known = match self.registry.standing(name) {
+                Some(Standing::Preparing) if as_before => continue,
+                Some(Standing::Preparing) => {
+                    problems.push(format!(
+                        "adapters.{name}: its former file is still being prepared; try again when it is ready"
+                    ));
+                    continue;
+                }
+                Some(Standing::Ready(adapter)) => Some(adapter),
+                Some(Standing::Refused(_)) | None => None,
+            };
+            if let Some(known) = &known
+                && sha256_of(file).await.is_some_and(|sha256| sha256 == known.sha256())
+            {
+                continue;
+            }
+            match host.load(file).await {
+                Ok(adapter) => drop(loaded.insert(name.clone(), adapter)),
+                Err(failed) if as_before => {
+                    tracing::error!(name, file = %file.display(), reason = %failed.reason, "the file of an adapter cannot be used; it stays as it is");
+                }
+                Err(failed) => problems.push(format!("adapters.{name}: {failed}")),
+            }
+        }
+        if problems.is_empty() { Ok(loaded) } else { Err(problems) }
+    }
+
+    /// What was loaded stands under its name, and what the configuration names no longer does not stand at all.
+    pub(crate) fn set_up(&self, loaded: BTreeMap<String, Arc<Adapter>>, gone: &[String]) {
+        for (name, adapter) in loaded {
+            self.registry.swap(&name, adapter);
+        }
+        gone.iter().for_each(|name| self.registry.forget(name));
     }
 
     /// The location comes into memory: it runs what it was given.
@@ -223,9 +270,9 @@ impl AdapterVersions {
         let Some(name) = self.name(location) else { return Ok(()) };
         let now = self.at(location)?.now;
         if let Some(sha256) = &now {
-            self.prepare(name, sha256);
+            self.prepare(&name, sha256);
         }
-        self.registry.choose(name, &location.id.to_string(), now.as_deref());
+        self.registry.choose(&name, &location.id.to_string(), now.as_deref());
         Ok(())
     }
 
@@ -278,17 +325,17 @@ impl AdapterVersions {
         };
         let Some(sha256) = sha256 else {
             let closed = || VersionError::Refused("the adapter of the configuration is not ready".to_owned());
-            return self.registry.get(name).ok_or_else(closed);
+            return self.registry.get(&name).ok_or_else(closed);
         };
         let missing = || VersionError::NoVersion(sha256.to_owned());
         let digest = digest(sha256).ok_or_else(missing)?;
-        self.store.get(&keys::adapter_version(&digest, name))?.ok_or_else(missing)?;
-        if let Some(Standing::Ready(adapter)) = self.registry.version(name, sha256) {
+        self.store.get(&keys::adapter_version(&digest, &name))?.ok_or_else(missing)?;
+        if let Some(Standing::Ready(adapter)) = self.registry.version(&name, sha256) {
             return Ok(adapter);
         }
         let bytes = component(&*self.store, sha256)?;
         let adapter = host.load_bytes(bytes).await.map_err(|error| VersionError::Refused(error.to_string()))?;
-        self.registry.stand_version(name, sha256, Standing::Ready(adapter.clone()));
+        self.registry.stand_version(&name, sha256, Standing::Ready(adapter.clone()));
         Ok(adapter)
     }
 
@@ -319,7 +366,7 @@ impl AdapterVersions {
         location: &LocationSetup,
         next: impl Fn(RolledOut) -> Result<RolledOut, VersionError>,
     ) -> Result<RolledOut, VersionError> {
-        let name = self.name(location).ok_or(VersionError::NoneAtLocation)?.to_owned();
+        let name = self.name(location).ok_or(VersionError::NoneAtLocation)?;
         let key = keys::location_adapter(location.id.0);
         for _ in 0..TRIES {
             let stored = self.store.read(&key)?;
@@ -341,6 +388,13 @@ impl AdapterVersions {
         }
         Err(VersionError::Store(CommitError::Conflict { key }))
     }
+}
+
+/// None: it cannot be read.
+async fn sha256_of(file: &Path) -> Option<String> {
+    let file = file.to_owned();
+    let read = tokio::task::spawn_blocking(move || std::fs::read(file).map(|bytes| hex::encode(Sha256::digest(bytes))));
+    read.await.ok()?.ok()
 }
 
 /// Describes, and reads the first page of everything. Nothing is written, and no cursor of the location moves. What the adapter names as

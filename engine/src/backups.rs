@@ -15,7 +15,7 @@ use location::{
     zone::Date,
 };
 use runtime::clock;
-use setup::BackupRules;
+use setup::{BackupRules, current::Current};
 use store::{BackedUp, Store};
 
 /// How often it is looked whether one is due.
@@ -56,7 +56,7 @@ pub struct BackupsNow {
 }
 
 pub(crate) struct Backups {
-    rules: Option<BackupRules>,
+    setup: Arc<Current>,
     store: Arc<dyn Store>,
     state: Mutex<State>,
     failures: AtomicU64,
@@ -80,8 +80,12 @@ impl Drop for UnderWay {
 }
 
 impl Backups {
-    pub(crate) fn new(rules: Option<BackupRules>, store: Arc<dyn Store>) -> Arc<Self> {
-        Arc::new(Self { rules, store, state: Mutex::default(), failures: AtomicU64::new(0) })
+    pub(crate) fn new(setup: Arc<Current>, store: Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self { setup, store, state: Mutex::default(), failures: AtomicU64::new(0) })
+    }
+
+    fn rules(&self) -> Option<BackupRules> {
+        self.setup.now().engine.backup.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -90,7 +94,8 @@ impl Backups {
 
     /// Begins one on a thread of its own, and says how it is called. Why it comes to nothing is said by `now`.
     pub(crate) fn begin(self: &Arc<Self>, now: Timestamp) -> Result<String, BackupError> {
-        let rules = self.rules.clone().ok_or(BackupError::NotConfigured)?;
+        let rules = self.rules().ok_or(BackupError::NotConfigured)?;
+        let folder = rules.folder.clone();
         let (name, values) = (name_at(now), Arc::new(AtomicU64::new(0)));
         {
             let mut state = self.state();
@@ -107,10 +112,7 @@ impl Backups {
         let thread = std::thread::Builder::new().name("backup".into()).spawn(make);
         thread.map_err(|source| {
             self.failed(now, source.to_string());
-            BackupError::Folder {
-                folder: self.rules.as_ref().map_or_else(PathBuf::new, |it| it.folder.clone()),
-                source,
-            }
+            BackupError::Folder { folder, source }
         })?;
         Ok(name)
     }
@@ -147,7 +149,7 @@ impl Backups {
 
     /// Reads the folder, which may take as long as its disk does.
     pub(crate) fn now(&self) -> Result<BackupsNow, BackupError> {
-        let rules = self.rules.as_ref().ok_or(BackupError::NotConfigured)?;
+        let rules = self.rules().ok_or(BackupError::NotConfigured)?;
         let now = clock::now();
         let files = files(&rules.folder, now);
         let files = files.map_err(|source| BackupError::Folder { folder: rules.folder.clone(), source })?;
@@ -159,7 +161,7 @@ impl Backups {
 
     /// When the newest was made, as far as was looked; none at all where none are made here. Waits for no disk.
     pub(crate) fn newest(&self) -> Option<Option<Timestamp>> {
-        self.rules.as_ref().map(|_| self.state().newest)
+        self.rules().map(|_| self.state().newest)
     }
 
     /// Backups that came to nothing since the start.
@@ -169,9 +171,6 @@ impl Backups {
 
     /// Makes one whenever it is due, as long as the process runs.
     pub(crate) async fn run(self: Arc<Self>) {
-        if self.rules.is_none() {
-            return;
-        }
         loop {
             let own = self.clone();
             if let Err(error) = tokio::task::spawn_blocking(move || own.look(clock::now())).await {
@@ -182,10 +181,11 @@ impl Backups {
     }
 
     fn look(self: &Arc<Self>, now: Timestamp) {
+        let Some(rules) = self.rules() else { return };
         // Of a folder that cannot be read: beginning one says why.
         let newest = self.now().ok().and_then(|_| self.state().newest);
         let failed = self.state().failed.as_ref().map(|(at, _)| *at);
-        let Some(every) = self.rules.as_ref().and_then(|rules| rules.every) else { return };
+        let Some(every) = rules.every else { return };
         if is_due(newest, failed, now, every)
             && let Err(error) = self.begin(now)
         {
@@ -251,12 +251,18 @@ fn forget_old(folder: &Path, keep: usize, made: &str, now: Timestamp) -> io::Res
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use setup::{EngineRules, Setup};
     use store::{Batch, EmbeddedStore, MemoryStore, StoreConfig, StoreKey, keys};
 
     use super::*;
 
+    fn with(backup: Option<BackupRules>, store: Arc<dyn Store>) -> Arc<Backups> {
+        let engine = EngineRules { backup, ..EngineRules::default() };
+        Backups::new(Current::new(Setup { engine, ..Setup::default() }), store)
+    }
+
     fn backups(folder: &Path, store: Arc<dyn Store>, keep: usize) -> Arc<Backups> {
-        Backups::new(Some(BackupRules { folder: folder.to_path_buf(), every: None, keep }), store)
+        with(Some(BackupRules { folder: folder.to_path_buf(), every: None, keep }), store)
     }
 
     async fn store(dir: &Path) -> Arc<EmbeddedStore> {
@@ -318,7 +324,7 @@ mod tests {
     #[test]
     fn one_that_fails_says_why() {
         let dir = tempfile::tempdir().unwrap();
-        let none = Backups::new(None, Arc::new(MemoryStore::new()));
+        let none = with(None, Arc::new(MemoryStore::new()));
         assert!(matches!(none.begin(Timestamp(0)), Err(BackupError::NotConfigured)));
         assert_eq!(none.newest(), None);
         let in_memory = backups(dir.path(), Arc::new(MemoryStore::new()), 2);

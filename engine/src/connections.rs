@@ -2,15 +2,24 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
 
-use adapter_host::{Adapter, AddressError, Authorized, Connection, Gate, HttpTransport, Standing, Transport};
+use adapter_host::{
+    Adapter, AddressError, Authorized, Connection, Gate, HttpTransport, Standing, Transport, check_address,
+};
 use location::ids::LocationId;
 use processor::error::EngineError;
 use records::ehr::Ehr;
-use setup::{DataSource, LocationSetup, Setup, guests::GuestLimits, secret::Secret, settings};
+use setup::{
+    DataSource, LocationSetup, Setup,
+    changes::{Changes, Touched},
+    current::Current,
+    guests::GuestLimits,
+    secret::Secret,
+    settings,
+};
 use store::StoreError;
 use workstations::{Gateway, GatewayLocation};
 
@@ -23,10 +32,10 @@ const IN_PROCESS_URL: &str = "http://sandbox.invalid";
 
 /// Where adapters come from and how they reach EHRs that live in this process.
 pub(crate) struct Connections {
-    setup: Arc<Setup>,
+    setup: Arc<Current>,
     adapters: AdapterVersions,
     network: Arc<HttpTransport>,
-    in_process: BTreeMap<u32, Arc<dyn Transport>>,
+    in_process: RwLock<BTreeMap<u32, Arc<dyn Transport>>>,
     /// The ways to data sources that take access tokens or sessions: their locations share the credentials.
     authorized: Mutex<HashMap<u32, Arc<Authorized>>>,
     /// Simulations and benchmarks bring their own EHR.
@@ -63,7 +72,7 @@ impl From<ConnectError> for EngineError {
 
 impl Connections {
     pub(crate) fn new(
-        setup: Arc<Setup>,
+        setup: Arc<Current>,
         adapters: AdapterVersions,
         network: Arc<HttpTransport>,
         in_process: BTreeMap<u32, Arc<dyn Transport>>,
@@ -71,7 +80,7 @@ impl Connections {
         gateway: Arc<Gateway>,
         cluster: Option<Arc<Cluster>>,
     ) -> Connections {
-        let (authorized, made) = (Mutex::default(), Mutex::default());
+        let (in_process, authorized, made) = (RwLock::new(in_process), Mutex::default(), Mutex::default());
         Connections { setup, adapters, network, in_process, authorized, own, gateway, cluster, made }
     }
 
@@ -88,13 +97,70 @@ impl Connections {
         &self.adapters
     }
 
-    /// How the location's adapter stands, where it has one.
-    pub(crate) fn adapter(&self, location: &LocationSetup) -> Option<(&str, Standing)> {
-        let source = self.setup.sources.get(&location.source?)?;
+    /// The location's data source, and how its adapter stands, where it has one.
+    pub(crate) fn adapter(&self, location: &LocationSetup) -> Option<(Arc<DataSource>, Standing)> {
+        let source = self.source(location)?;
         let own = self.own.contains_key(&location.id);
         let standing =
             self.adapters.registry().standing_at(&source.adapter, &location.id.to_string()).filter(|_| !own)?;
-        Some((&source.adapter, standing))
+        Some((source, standing))
+    }
+
+    fn source(&self, location: &LocationSetup) -> Option<Arc<DataSource>> {
+        self.setup.now().sources.get(&location.source?).cloned()
+    }
+
+    /// What of another setup cannot be connected: said in its terms, before it is in force.
+    pub(crate) fn check(&self, setup: &Setup, changes: &Changes, is_loaded: impl Fn(&str) -> bool) -> Vec<String> {
+        let mut problems = Vec::new();
+        let locations = changes.locations.added.iter().chain(changes.touched.keys());
+        for location in locations.filter_map(|id| setup.locations.get(id)) {
+            if !setup.institutions.contains_key(&location.institution) {
+                problems.push(format!("location {}: there is no institution {}", location.id, location.institution));
+            }
+            if let Some(id) = location.source.filter(|id| !setup.sources.contains_key(id)) {
+                problems.push(ConnectError::NoSource { location: location.id, id }.to_string());
+            }
+        }
+        for source in setup.sources.values() {
+            let new = [&changes.sources.added, &changes.sources.changed]
+                .iter()
+                .any(|ids| ids.binary_search(&source.id).is_ok());
+            let missing =
+                || !is_loaded(&source.adapter) && self.adapters.registry().standing(&source.adapter).is_none();
+            if changes.adapters.gone.contains(&source.adapter) || (new && missing()) {
+                problems.push(format!("source {}: no adapter called {} is configured", source.id, source.adapter));
+            }
+            if new && source.base_url != IN_PROCESS {
+                let checked = check_address(&source.base_url, headers(source), source.allowed_paths.clone());
+                problems.extend(checked.err().map(|error| format!("source {}: {error}", source.id)));
+            }
+        }
+        problems
+    }
+
+    /// An EHR that lives in this process, and is opened.
+    pub(crate) fn has_in_process(&self, source: u32) -> bool {
+        self.in_process.read().unwrap_or_else(PoisonError::into_inner).contains_key(&source)
+    }
+
+    /// More EHRs live in this process.
+    pub(crate) fn add_in_process(&self, opened: impl IntoIterator<Item = (u32, Arc<dyn Transport>)>) {
+        self.in_process.write().unwrap_or_else(PoisonError::into_inner).extend(opened);
+    }
+
+    /// Another setup is in force: what has changed is connected anew on its next use.
+    pub(crate) fn set_up(&self, changes: &Changes) {
+        let kept = |location: &LocationId| {
+            let anew = changes.touched.get(location).is_some_and(|touched| *touched != Touched::Settings);
+            !anew && changes.locations.gone.binary_search(location).is_err()
+        };
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).retain(|location, _| kept(location));
+        let sources = &changes.sources;
+        let kept =
+            |source: &u32| [&sources.changed, &sources.gone].iter().all(|ids| ids.binary_search(source).is_err());
+        let mut authorized = self.authorized.lock().unwrap_or_else(PoisonError::into_inner);
+        authorized.retain(|source, _| kept(source));
     }
 
     /// A location whose adapter is not ready is closed.
@@ -117,9 +183,8 @@ impl Connections {
         if let Some(made) = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(&location.id) {
             return Ok(Some(made.clone()));
         }
-        let source =
-            self.setup.sources.get(&source).ok_or(ConnectError::NoSource { location: location.id, id: source })?;
-        let ehr = self.fenced(location, self.connect(location, source)?);
+        let source = self.source(location).ok_or(ConnectError::NoSource { location: location.id, id: source })?;
+        let ehr = self.fenced(location, self.connect(location, &source)?);
         self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(location.id, ehr.clone());
         Ok(Some(ehr))
     }
@@ -164,9 +229,9 @@ impl Connections {
         location: &LocationSetup,
         adapter: &Arc<Adapter>,
     ) -> Result<Option<Arc<dyn Ehr>>, ConnectError> {
-        let source = location.source.and_then(|id| self.setup.sources.get(&id));
-        let Some(source) = source.filter(|_| !self.own.contains_key(&location.id)) else { return Ok(None) };
-        let connected = adapter.connect(self.connection(location, source)?);
+        let source = self.source(location).filter(|_| !self.own.contains_key(&location.id));
+        let Some(source) = source else { return Ok(None) };
+        let connected = adapter.connect(self.connection(location, &source)?);
         let connected = connected.map_err(|source| ConnectError::Address { location: location.id, source })?;
         Ok(Some(self.fenced(location, connected)))
     }
@@ -174,16 +239,15 @@ impl Connections {
     fn connection(&self, location: &LocationSetup, source: &DataSource) -> Result<Connection, ConnectError> {
         let id = location.id;
         let (transport, base_url): (Arc<dyn Transport>, &str) = if source.base_url == IN_PROCESS {
-            let served = self.in_process.get(&source.id);
-            (served.ok_or(ConnectError::NotServed { location: id, id: source.id })?.clone(), IN_PROCESS_URL)
+            let served = self.in_process.read().unwrap_or_else(PoisonError::into_inner).get(&source.id).cloned();
+            (served.ok_or(ConnectError::NotServed { location: id, id: source.id })?, IN_PROCESS_URL)
         } else {
             (self.network(location, source), &source.base_url)
         };
         let name = id.to_string();
         let foreign_id = location.foreign_id.as_deref().unwrap_or_default();
         let mut connection = Connection::new(&name, foreign_id, base_url, location.zone, transport);
-        connection.headers =
-            source.headers.iter().map(|(name, value)| (name.clone(), Secret::new(value.clone()))).collect();
+        connection.headers = headers(source);
         if !source.allowed_paths.is_empty() {
             connection.allowed_paths.clone_from(&source.allowed_paths);
         }
@@ -193,12 +257,13 @@ impl Connections {
         connection.host = alone.then(|| format!("data source {}", source.id));
         let adapter_config = location.adapter_config.iter();
         connection.settings = adapter_config.map(|(name, value)| (name.clone(), Secret::new(value.clone()))).collect();
-        let guests = &self.setup.engine.guests;
+        let setup = self.setup.now();
+        let guests = &setup.engine.guests;
         let longest = location.write.call_deadline.max(location.pull.call_deadline);
         connection.limits = GuestLimits {
             memory: source.guest_memory_mib as usize * 1_024 * 1_024,
             call: Duration::from_millis(longest.unsigned_abs()),
-            wait: Duration::from_millis(settings::place_wait(&self.setup, location).unsigned_abs()),
+            wait: Duration::from_millis(settings::place_wait(&setup, location).unsigned_abs()),
             processor: guests.processor,
             pull_processor: guests.pull_processor,
             requests: source.guest_requests_per_call,
@@ -207,6 +272,10 @@ impl Connections {
         connection.gate = self.gateway_location(id).map(|gated| gated as Arc<dyn Gate>);
         Ok(connection)
     }
+}
+
+fn headers(source: &DataSource) -> Vec<(String, Secret)> {
+    source.headers.iter().map(|(name, value)| (name.clone(), Secret::new(value.clone()))).collect()
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use location::{
 };
 use membership::Place;
 use processor::{
-    actor::{Ask, Asked, LocationActor, QueueWatcher, Reply},
+    actor::{Ask, Asked, LocationActor, Means, QueueWatcher, Reply},
     disk_share::DiskShare,
     error::EngineError,
     processor::Deps,
@@ -26,6 +26,10 @@ use runtime::{
     clock::{self, Watch},
     metrics::Metrics,
     origin,
+};
+use setup::{
+    LocationSetup, Setup,
+    changes::{Changes, Touched},
 };
 use store::{StoreError, due, keys};
 use tokio::{sync::oneshot, task::JoinSet};
@@ -44,6 +48,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 const WAKE_AT_ONCE: usize = 64;
 /// What callers are told when a mailbox is full.
 const RETRY_AFTER_SECONDS: u32 = 1;
+/// How long it is waited for locations that are set up so that they have to leave memory.
+const LEAVING: Duration = Duration::from_secs(10);
 /// Times a request that was not begun is offered to a location that had to be brought in again.
 const OFFERS: u32 = 3;
 
@@ -70,7 +76,7 @@ impl Directory {
         metrics: Arc<Metrics>,
         cluster: Option<Arc<Cluster>>,
     ) -> Arc<Directory> {
-        let threads = deps.setup.engine.actor_threads.max(1);
+        let threads = deps.setup.now().engine.actor_threads.max(1);
         Arc::new(Directory {
             deps,
             connections,
@@ -92,25 +98,29 @@ impl Directory {
         if let Some(address) = locations.get(&id).filter(|address| address.connected()) {
             return Ok(address.clone());
         }
-        let setup = self.deps.setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?;
-        // With the locations locked: what is let go of cannot come in again meanwhile.
+        // With the locations locked: what is let go of cannot come in again meanwhile, and no other setup comes into force.
+        let setup = self.deps.setup.now();
+        let location = setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?;
         if !self.is_here(id) {
             return Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS });
         }
-        let ehr = self.connections.of(setup)?;
+        let means = self.means(&setup, location)?;
         let arbiter = self.arbiter().ok_or(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })?;
-        let rules = &self.deps.setup.engine;
-        let (mailbox, idle) = (rules.mailbox, Duration::from_secs(rules.idle_seconds.max(1)));
         let share = self.shares.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default().clone();
-        let gated = self.connections.gateway_location(id);
-        let watcher = gated.map(|gated| Arc::new(move |news| gated.queue(news)) as QueueWatcher);
-        let actor = LocationActor::new(id, self.deps.clone(), ehr, watcher, self.metrics.clone(), idle, share);
-        let address = LocationActor::start_in_arbiter(&arbiter, move |ctx| {
-            ctx.set_mailbox_capacity(mailbox);
-            actor
-        });
+        let actor = LocationActor::new(id, self.deps.clone(), means, self.metrics.clone(), share);
+        let address = LocationActor::start_in_arbiter(&arbiter, move |_| actor);
         locations.insert(id, address.clone());
         Ok(address)
+    }
+
+    fn means(&self, setup: &Setup, location: &LocationSetup) -> Result<Means, EngineError> {
+        let gated = self.connections.gateway_location(location.id);
+        Ok(Means {
+            ehr: self.connections.of(location)?,
+            watcher: gated.map(|gated| Arc::new(move |news| gated.queue(news)) as QueueWatcher),
+            idle: Duration::from_secs(setup.engine.idle_seconds.max(1)),
+            mailbox: setup.engine.mailbox,
+        })
     }
 
     /// A thread for one more actor, in turn; none when the engine has stopped.
@@ -138,7 +148,8 @@ impl Directory {
 
     /// Refuses what clients ask of a location whose adapter is not ready. What it has to do by itself goes on.
     pub(crate) fn open(&self, id: LocationId) -> Result<(), EngineError> {
-        self.connections.open(self.deps.setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?)
+        let setup = self.deps.setup.now();
+        self.connections.open(setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?)
     }
 
     /// Asks a location to do something. A request that a leaving or dying actor did not begin is offered again; one that it began
@@ -189,23 +200,24 @@ impl Directory {
 
     /// Brings in who is due, and then who has to be after a start or since the clock was set back. Answers whether there may be more.
     fn wake(&self, resume: &mut Resume) -> Result<bool, StoreError> {
-        let (now, setup) = (clock::now(), &self.deps.setup);
+        let (now, setup) = (clock::now(), self.deps.setup.now());
         // One in memory has a timer of its own, and one that was taken out of the configuration stays asleep.
-        let wanted = |id| self.is_here(LocationId(id)) && !self.is_in_memory(LocationId(id));
-        let due = due::due(&*self.deps.store, now.0, WAKE_AT_ONCE, wanted)?;
+        let wanted = |id| self.is_here(id) && !self.is_in_memory(id);
+        let due = due::due(&*self.deps.store, now.0, WAKE_AT_ONCE, |id| wanted(LocationId(id)))?;
         due.iter().for_each(|(_, id)| self.attend(LocationId(*id)));
         let room = WAKE_AT_ONCE - due.len();
         if room > 0 {
-            let found = resume.step(&*self.deps.store, setup, now, room)?.into_iter();
-            found.filter(|id| self.is_here(*id)).for_each(|id| self.attend(id));
+            let found = resume.step(&*self.deps.store, &setup, now, room)?.into_iter();
+            found.filter(|id| wanted(*id)).for_each(|id| self.attend(id));
         }
         Ok(room == 0 || !resume.is_done())
     }
 
     /// Its institution lives on this node.
     pub(crate) fn is_here(&self, id: LocationId) -> bool {
-        let Some(setup) = self.deps.setup.locations.get(&id) else { return false };
-        self.cluster.as_ref().is_none_or(|cluster| cluster.place(setup.institution) == Place::Mine)
+        let setup = self.deps.setup.now();
+        let Some(location) = setup.locations.get(&id) else { return false };
+        self.cluster.as_ref().is_none_or(|cluster| cluster.place(location.institution) == Place::Mine)
     }
 
     /// Institutions have come here: their locations may have work that was under way elsewhere.
@@ -213,6 +225,52 @@ impl Directory {
         self.gained.store(true, Ordering::SeqCst);
         self.note_institutions();
         self.connections.gateway().tell_all();
+    }
+
+    /// Another setup takes the place of this one, once `put_in_force` has been called. Whose settings or connections are other than before
+    /// goes on under them from its next message on; whose EHR is another one, or who is gone, leaves memory. Nobody else hears of it.
+    pub(crate) async fn set_up(&self, changes: &Changes, put_in_force: impl FnOnce()) {
+        let (gone, touched) = {
+            let mut locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
+            put_in_force();
+            let gone: Vec<_> = changes.locations.gone.iter().filter_map(|id| locations.remove(id)).collect();
+            let touched = changes.touched.iter();
+            let touched: Vec<_> =
+                touched.filter_map(|(id, how)| Some((*id, *how, locations.get(id)?.clone()))).collect();
+            (gone, touched)
+        };
+        let setup = self.deps.setup.now();
+        let (mut leaving, mut coming) = (gone, Vec::new());
+        for (id, how, address) in touched {
+            let Some(location) = setup.locations.get(&id) else { continue };
+            let means = (how != Touched::Source).then(|| self.means(&setup, location));
+            match means {
+                // Behind what it was asked before, whether its mailbox is full or not.
+                Some(Ok(means)) => address.do_send(Ask::SetUp(means)),
+                // It stays among the locations until it has left, so that it is not in memory twice.
+                Some(Err(_)) | None => {
+                    leaving.push(address.clone());
+                    coming.push((id, address));
+                }
+            }
+        }
+        let left = async {
+            leave(leaving).await;
+            for (_, address) in &coming {
+                while address.connected() {
+                    tokio::time::sleep(LEAVING / 1_000).await;
+                }
+            }
+        };
+        if tokio::time::timeout(LEAVING, left).await.is_err() {
+            tracing::warn!(
+                "some locations did not leave memory in time after they were set up anew; they leave when they can"
+            );
+        }
+        coming.into_iter().for_each(|(id, _)| self.attend(id));
+        self.metrics.locations.retain(|id| setup.locations.contains_key(&id));
+        self.note_institutions();
+        self.gained.store(true, Ordering::SeqCst);
     }
 
     /// Lets the locations leave whose institutions live elsewhere, with all that was kept in memory of them.
@@ -231,7 +289,8 @@ impl Directory {
 
     fn note_institutions(&self) {
         let Some(cluster) = &self.cluster else { return };
-        let here = self.deps.setup.institutions.keys().copied().filter(|id| cluster.place(*id) == Place::Mine);
+        let setup = self.deps.setup.now();
+        let here = setup.institutions.keys().copied().filter(|id| cluster.place(*id) == Place::Mine);
         let Moved { here, came, left } = self.here.note(here, clock::now());
         self.metrics.institutions_here.set(here);
         self.metrics.institutions_came.add(came);

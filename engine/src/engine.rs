@@ -53,7 +53,7 @@ use crate::{
     directory::Directory,
     gate_news, handover,
 };
-use setup::{Setup, zones};
+use setup::{LocationSetup, Setup, current::Current, zones};
 use store::{CommitError, Store, StoreError, counters::Ids, secrets::Secrets};
 use webhooks::{
     attempt::Sender,
@@ -147,6 +147,8 @@ pub struct Engine {
     gateway: Arc<Gateway>,
     dispatcher: tokio::sync::Mutex<Option<Dispatcher>>,
     backups: Arc<Backups>,
+    /// Held while another setup takes the place of the one in force.
+    pub(crate) reconfiguring: tokio::sync::Mutex<()>,
     /// Run until the engine stops.
     tasks: Vec<JoinHandle<()>>,
 }
@@ -154,7 +156,8 @@ pub struct Engine {
 impl Engine {
     /// Starts serving. Must be called within an actix system.
     pub async fn start(setup: Setup, parts: Parts) -> Result<Engine, StartError> {
-        let (setup, store) = (Arc::new(setup), parts.store);
+        let (current, store) = (Current::new(setup), parts.store);
+        let setup = current.now();
         let ids = Arc::new(Ids::new(store.clone()));
         let secrets = Secrets::load(&store).await?;
         config_history::note(&*store, &setup, clock::now()).await?;
@@ -169,10 +172,10 @@ impl Engine {
         let outbox = Outbox::new(webhooks.subscriptions().clone(), doorbell.clone());
         let webhook_log = DeliveryLog { store: store.clone(), registry: webhooks.clone(), outbox: outbox.clone() };
         let network = Arc::new(HttpTransport::new().map_err(|error| StartError::Http(error.to_string()))?);
-        let (gateway, gates) = Gateway::new(setup.clone(), store.clone(), secrets.clone(), &parts.adapters);
-        let adapters = AdapterVersions::new(setup.clone(), store.clone(), parts.adapters, parts.host);
+        let (gateway, gates) = Gateway::new(current.clone(), store.clone(), secrets.clone(), &parts.adapters);
+        let adapters = AdapterVersions::new(current.clone(), store.clone(), parts.adapters, parts.host);
         let connections = Arc::new(Connections::new(
-            setup.clone(),
+            current.clone(),
             adapters,
             network,
             parts.in_process,
@@ -181,14 +184,14 @@ impl Engine {
             cluster.clone(),
         ));
         let change_counter = ChangeCounter::new(&setup);
-        let (views, pool, history_days) = (parts.views, Pool::default(), setup.engine.history_days);
+        let (views, pool) = (parts.views, Pool::default());
         let (index, long_work) = (Arc::new(Index::default()), LongWork::on(&*store));
         let shared = (store.clone(), index.clone());
         let lives_here =
             cluster.clone().map(|cluster| Arc::new(move |id| cluster.place(id) == Place::Mine) as LivesHere);
         let deps = Arc::new(Deps {
             change_counter,
-            setup,
+            setup: current.clone(),
             store,
             ids,
             pool,
@@ -200,14 +203,14 @@ impl Engine {
             lives_here,
         });
         let (store, index) = shared;
-        let backups = Backups::new(deps.setup.engine.backup.clone(), store.clone());
+        let backups = Backups::new(current.clone(), store.clone());
         let metrics = Arc::new(Metrics::default());
         let directory = Directory::new(deps.clone(), connections.clone(), metrics.clone(), cluster.clone());
         let mut tasks = vec![
             tokio::spawn(directory.clone().watch()),
             tokio::spawn(index::run(index.clone(), store.clone())),
             tokio::spawn(retention::run(index, store.clone(), upkeep(&cluster))),
-            tokio::spawn(history::run(store.clone(), history_days, upkeep(&cluster))),
+            tokio::spawn(history::run(store.clone(), move || current.now().engine.history_days, upkeep(&cluster))),
             tokio::spawn(gateway.clone().beat()),
             tokio::spawn(backups.clone().run()),
             tokio::spawn(gate_news::tell(directory.clone(), gateway.clone(), gates)),
@@ -230,6 +233,7 @@ impl Engine {
             gateway,
             dispatcher,
             backups,
+            reconfiguring: tokio::sync::Mutex::default(),
             tasks,
         })
     }
@@ -320,8 +324,13 @@ impl Engine {
         self.cluster.as_ref().map(|cluster| cluster.said())
     }
 
-    pub fn setup(&self) -> &Setup {
-        &self.deps.setup
+    /// What is in force now; `reconfigure` puts another one in its place.
+    pub fn setup(&self) -> Arc<Setup> {
+        self.deps.setup.now()
+    }
+
+    pub(crate) fn location(&self, id: LocationId) -> Option<Arc<LocationSetup>> {
+        self.setup().locations.get(&id).cloned()
     }
 
     pub fn now(&self) -> Timestamp {
@@ -329,7 +338,7 @@ impl Engine {
     }
 
     pub fn zone(&self, location: LocationId) -> Option<Arc<Zone>> {
-        self.deps.setup.locations.get(&location).map(|location| zones::zone(location.zone))
+        self.location(location).map(|location| zones::zone(location.zone))
     }
 
     /// A key of the engine's own for a purpose, such as sealing slot tokens. The same after a restart.
@@ -477,8 +486,8 @@ impl Engine {
 
     pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {
         let state = self.directory.ask(location, |reply| Ask::SyncState { reply }).await?;
-        let adapter = self.deps.setup.locations.get(&location).and_then(|setup| self.connections.adapter(setup));
-        let adapter = adapter.map(|(name, standing)| adapter_state(name, standing));
+        let adapter = self.location(location).and_then(|setup| self.connections.adapter(&setup));
+        let adapter = adapter.map(|(source, standing)| adapter_state(&source.adapter, standing));
         Ok(state.at_gate(self.gateway.status(location)).through(adapter))
     }
 

@@ -21,7 +21,7 @@ impl Engine {
 
     /// How the adapter of a location stands; none where it has none.
     pub fn adapter_at(&self, location: LocationId) -> Option<AdapterState> {
-        let (name, standing) = self.connections().adapter(self.setup().locations.get(&location)?)?;
-        Some(adapter_state(name, standing))
+        let (source, standing) = self.connections().adapter(self.setup().locations.get(&location)?)?;
+        Some(adapter_state(&source.adapter, standing))
     }
 }

@@ -27,6 +27,7 @@ mod here;
 mod open;
 mod pausing;
 mod reads;
+mod reconfigure;
 mod restore;
 mod resume;
 pub mod simulated;
@@ -59,5 +60,6 @@ pub use crate::{
     engine::{EVERYBODY, Engine, Parts, StartError},
     open::{OpenError, Opened, open},
     reads::Shown,
+    reconfigure::{NotReconfigurable, Reconfigured},
     restore::{check_backup, restore_data},
 };

@@ -75,7 +75,7 @@ impl Engine {
         resources: &[Resource],
         limit: usize,
     ) -> Result<Changes, EngineError> {
-        let setup = self.setup().locations.get(&location).ok_or(EngineError::UnknownLocation)?;
+        let setup = self.location(location).ok_or(EngineError::UnknownLocation)?;
         let reader = Reader { institution: setup.institution.0, source: setup.source, location: location.0 };
         let store = &*self.deps().store;
         match since {
@@ -194,11 +194,12 @@ impl Engine {
         amounts: bool,
     ) -> Result<Option<Shown>, EngineError> {
         let (deps, store) = (self.deps(), &*self.deps().store);
-        let place = deps.setup.locations.get(&location).ok_or(EngineError::UnknownLocation)?;
+        let setup = self.setup();
+        let place = setup.locations.get(&location).ok_or(EngineError::UnknownLocation)?;
         let scope = scope_of(resource, place.institution.0, place.source, location.0);
         let Some(stored) = store.stored(resource, scope, id)? else { return Ok(None) };
         let frame: Frame = parsed(Kind::Of(resource), &stored)?;
-        let context = ViewContext { setup: &deps.setup, location: place, version, amounts, now: self.now() };
+        let context = ViewContext { setup: &setup, location: place, version, amounts, now: self.now() };
         let record = deps.views.record(&context, resource, &stored, &store).map_err(|error| match error {
             ViewError::Store(error) => error.into(),
             ViewError::Damaged => EngineError::Damaged,

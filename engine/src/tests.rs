@@ -40,7 +40,7 @@ use records::{
 };
 use runtime::clock;
 use serde_json::{Value, json};
-use setup::{EngineRules, NodeRules, Setup, testing};
+use setup::{EngineRules, NodeRules, Setup, current::Current, testing};
 use store::{
     Batch, CommitFuture, Direction, EmbeddedStore, Health, Key, KeyRange, MemoryStore, Store, StoreConfig, StoreError,
     Versioned,
@@ -190,7 +190,7 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
     let deps = Arc::new(Deps {
         lives_here: None,
         change_counter: ChangeCounter::new(&setup),
-        setup,
+        setup: Current::new(setup),
         store: store.clone(),
         ids: Arc::new(Ids::new(store.clone())),
         pool: Pool::default(),

@@ -28,25 +28,48 @@ pub enum OpenError {
 pub struct Hosted {
     store: Arc<dyn Store>,
     source: u32,
-    profile: Profile,
     /// Locked over the commit: what was not kept was not done.
     ehr: Mutex<Kept>,
 }
 
-/// The EHR, and the number of its next change.
-type Kept = (SandboxEhr, u64);
+struct Kept {
+    profile: Profile,
+    ehr: SandboxEhr,
+    /// The number of its next change.
+    next: u64,
+}
 
 impl Hosted {
     /// The EHR of a data source as it stood when the process ended.
     pub fn open(store: Arc<dyn Store>, source: u32, profile: Profile) -> Result<Arc<Hosted>, OpenError> {
-        let ehr = Mutex::new(read(&*store, source, &profile)?);
-        Ok(Arc::new(Hosted { store, source, profile, ehr }))
+        let ehr = Mutex::new(read(&*store, source, profile)?);
+        Ok(Arc::new(Hosted { store, source, ehr }))
+    }
+
+    pub(crate) fn is_kept_in(&self, store: &Arc<dyn Store>) -> bool {
+        Arc::ptr_eq(&self.store, store)
+    }
+
+    /// It has other locations from now on, as it would have after a restart. Its switches stay.
+    pub(crate) async fn become_practice(&self, profile: Profile) -> Result<(), OpenError> {
+        let mut guard = self.ehr.lock().await;
+        if guard.profile != profile {
+            self.read_again(&mut guard, profile)?;
+        }
+        Ok(())
+    }
+
+    fn read_again(&self, kept: &mut Kept, profile: Profile) -> Result<(), OpenError> {
+        let switches = kept.ehr.behaviours().clone();
+        *kept = read(&*self.store, self.source, profile)?;
+        kept.ehr.control(Control::Behave(switches)).expect("switches can always be set");
+        Ok(())
     }
 
     /// Answers a request once its changes are kept.
     pub async fn handle(&self, request: &SandboxRequest) -> Result<SandboxReply, CommitError> {
         let mut guard = self.ehr.lock().await;
-        let reply = guard.0.handle(clock::now().0, request);
+        let reply = guard.ehr.handle(clock::now().0, request);
         self.keep(&mut guard, &reply.changes).await?;
         Ok(reply)
     }
@@ -54,37 +77,30 @@ impl Hosted {
     /// Does what staff or an operator want of it, behind the adapter's back.
     pub async fn apply(&self, control: Control) -> Result<Vec<Change>, ControlError> {
         let mut guard = self.ehr.lock().await;
-        let changes = guard.0.control(control).map_err(refused)?;
+        let changes = guard.ehr.control(control).map_err(refused)?;
         self.keep(&mut guard, &changes).await?;
         Ok(changes)
     }
 
     pub async fn behaviours(&self) -> Behaviours {
-        self.ehr.lock().await.0.behaviours().clone()
+        self.ehr.lock().await.ehr.behaviours().clone()
     }
 
     /// What cannot be kept is taken back.
-    async fn keep(&self, ehr: &mut Kept, changes: &[Change]) -> Result<(), CommitError> {
+    async fn keep(&self, kept: &mut Kept, changes: &[Change]) -> Result<(), CommitError> {
         if changes.is_empty() {
             return Ok(());
         }
         let mut batch = Batch::new();
-        for (number, change) in (ehr.1..).zip(changes) {
+        for (number, change) in (kept.next..).zip(changes) {
             let value = serde_json::to_vec(change).expect("changes have string keys and serialise");
             batch.put(keys::sandbox_change(self.source, number), value);
         }
         let committed = self.store.commit(batch).await;
         if committed.is_ok() {
-            ehr.1 += changes.len() as u64;
-        } else {
-            match read(&*self.store, self.source, &self.profile) {
-                Ok(kept) => {
-                    let switches = ehr.0.behaviours().clone();
-                    *ehr = kept;
-                    ehr.0.control(Control::Behave(switches)).expect("switches can always be set");
-                }
-                Err(error) => tracing::error!(%error, "the simulated EHR shows what it could not keep"),
-            }
+            kept.next += changes.len() as u64;
+        } else if let Err(error) = self.read_again(kept, kept.profile.clone()) {
+            tracing::error!(%error, "the simulated EHR shows what it could not keep");
         }
         committed
     }
@@ -92,12 +108,12 @@ impl Hosted {
     /// The EHR's own view of a record, as JSON.
     pub async fn view(&self, resource: Resource, id: &str) -> Option<String> {
         let guard = self.ehr.lock().await;
-        guard.0.record(resource, id).and_then(|record| serde_json::to_string(record).ok())
+        guard.ehr.record(resource, id).and_then(|record| serde_json::to_string(record).ok())
     }
 }
 
 /// The EHR of a data source as its changes left it.
-fn read(store: &dyn Store, source: u32, profile: &Profile) -> Result<Kept, OpenError> {
+fn read(store: &dyn Store, source: u32, profile: Profile) -> Result<Kept, OpenError> {
     let mut changes: Vec<Change> = Vec::new();
     let mut range = keys::sandbox_changes(source);
     loop {
@@ -111,7 +127,7 @@ fn read(store: &dyn Store, source: u32, profile: &Profile) -> Result<Kept, OpenE
         }
     }
     let next = changes.len() as u64;
-    Ok((SandboxEhr::replay(profile.clone(), changes), next))
+    Ok(Kept { ehr: SandboxEhr::replay(profile.clone(), changes), next, profile })
 }
 
 impl SimulatedEhr for Hosted {

@@ -45,7 +45,11 @@ impl OpenSimulated for Sandboxes {
             for source in simulated_sources(setup) {
                 let failed = |error: String| format!("data source {source}: {error}");
                 let profile = profile(setup, store, source).await.map_err(|error| failed(error.to_string()))?;
-                let hosted = Hosted::open(store.clone(), source, profile).map_err(|error| failed(error.to_string()))?;
+                let hosted = match self.get(source).filter(|hosted| hosted.is_kept_in(store)) {
+                    Some(hosted) => hosted.become_practice(profile).await.map(|()| hosted),
+                    None => Hosted::open(store.clone(), source, profile),
+                };
+                let hosted = hosted.map_err(|error| failed(error.to_string()))?;
                 self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(source, hosted.clone());
                 opened.insert(source, hosted);
             }

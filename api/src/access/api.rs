@@ -2,15 +2,15 @@
 
 use std::{
     net::IpAddr,
-    sync::{Arc, OnceLock, atomic::AtomicBool},
+    sync::{Arc, OnceLock, PoisonError, RwLock, atomic::AtomicBool},
 };
 
 use actix_web::HttpRequest;
 use audit::Trail;
 use engine::{
-    Engine,
+    Engine, NotReconfigurable, Reconfigured,
     setup::{Environment, Setup},
-    simulated::SimulatedEhrs,
+    simulated::{OpenSimulated, SimulatedEhr, SimulatedEhrs},
 };
 use location::time::Millis;
 use tokio::sync::Semaphore;
@@ -33,7 +33,7 @@ use crate::{
 pub struct Api {
     pub engine: Arc<Engine>,
     /// Simulated EHRs, which operators may make misbehave, by data source.
-    pub simulated: SimulatedEhrs,
+    simulated: RwLock<SimulatedEhrs>,
     pub tokens: Tokens,
     pub(crate) sessions: Sessions,
     pub cursors: Cursors,
@@ -74,17 +74,21 @@ impl Api {
             certificates: Certificates::default(),
             audit: None,
             reloads: OnceLock::new(),
-            directory: DirectoryNow::new(engine.setup()),
+            directory: DirectoryNow::new(&engine.setup()),
             keys: keys.into(),
             edge: EdgeNow::new(rules),
             operators: OperatorRing::default(),
-            simulated: SimulatedEhrs::new(),
+            simulated: RwLock::default(),
             engine,
         }
     }
 
     pub(crate) fn with_simulated(self, simulated: SimulatedEhrs) -> Api {
-        Api { simulated, ..self }
+        Api { simulated: RwLock::new(simulated), ..self }
+    }
+
+    pub(crate) fn simulated(&self, source: u32) -> Option<Arc<dyn SimulatedEhr>> {
+        self.simulated.read().unwrap_or_else(PoisonError::into_inner).get(&source).cloned()
     }
 
     pub fn with_audit(self, trail: Trail) -> Api {
@@ -139,10 +143,20 @@ impl Api {
         self.directory.directory()
     }
 
-    /// Takes effect on the next call.
-    pub fn replace_directory(&self, setup: &Setup) {
-        self.directory.replace(setup);
-        self.page_cache.clear();
+    /// Serves another setup from the next call on, or refuses all of it. Calls under way end as they began.
+    pub async fn reconfigure(
+        &self,
+        setup: Setup,
+        simulated: &dyn OpenSimulated,
+    ) -> Result<Reconfigured, NotReconfigurable> {
+        let taken = self.engine.reconfigure(setup, simulated).await?;
+        let opened = taken.simulated.iter().map(|(source, ehr)| (*source, ehr.clone()));
+        self.simulated.write().unwrap_or_else(PoisonError::into_inner).extend(opened);
+        if !taken.changes.is_empty() {
+            self.directory.replace(&self.engine.setup());
+            self.page_cache.clear();
+        }
+        Ok(taken)
     }
 
     /// How long a new bearer token of a key is valid, in milliseconds.

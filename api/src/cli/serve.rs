@@ -1,6 +1,6 @@
 //! `serve`
 
-use std::{path::Path, process::ExitCode};
+use std::{path::Path, process::ExitCode, sync::Arc};
 
 use super::configuration::wrong;
 use crate::{config::Config, logging, reload::Reload, service, terminal::fail};
@@ -28,11 +28,11 @@ pub(super) fn run(file: &Path, accept_empty_store: bool) -> ExitCode {
 
 async fn serve(config: Config, file: &Path) -> Result<(), String> {
     #[cfg(feature = "demo")]
-    let simulated = sandbox_host::Sandboxes::default();
+    let simulated = Arc::new(sandbox_host::Sandboxes::default());
     #[cfg(not(feature = "demo"))]
-    let simulated = engine::simulated::NoSimulatedEhrs;
-    let reload = Reload::new(file, &config);
-    let running = service::start(config, &simulated).await?;
+    let simulated = Arc::new(engine::simulated::NoSimulatedEhrs);
+    let reload = Reload::new(file, &config, simulated.clone());
+    let running = service::start(config, &*simulated).await?;
     running.reload_from(reload);
     running.wait().await
 }

@@ -137,7 +137,8 @@ impl<'a, 't> Section<'a, 't> {
 
     /// The `id` by which the table is known: its keys, and those of tables below, belong to that.
     pub(super) fn identified(&mut self, subject: fn(i64) -> Subject) -> Option<Placed<i64>> {
-        self.note_key("id", || (None, "a number that stays".to_owned()));
+        self.about("The number it is known by, in its records, too.")
+            .note_key("id", || (None, "a number that stays".to_owned()));
         let id = self.required("id", self.read_unseen("id", |value| within(value, &INT32)));
         (self.subject, self.prefix) = (subject(id.map_or(0, |id| id.value)), String::new());
         id

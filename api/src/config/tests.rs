@@ -1,3 +1,4 @@
+//! What files become, and what is told of those that are wrong.
 #![allow(clippy::unwrap_used)]
 mod files;
 mod key_file;
@@ -621,7 +622,8 @@ fn the_reference_tells_every_key_there_is() {
         notes(&all);
         assert_eq!(all.without_meaning(), [] as [&str; 0]);
     }
-    for name in values::AT_START {
+    let noted = |name: &&&str| !name.ends_with(".institution");
+    for name in values::AT_START.iter().filter(noted) {
         let key = name.rsplit('.').next().unwrap();
         assert!(page.contains(&format!("| `{key}` |")) || page.contains(&format!("[{name}")), "{name}");
     }

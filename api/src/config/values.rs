@@ -77,13 +77,21 @@ pub struct Changes {
 
 /// Keys, and tables with all their keys, that only a start reads.
 pub(super) const AT_START: &[&str] = &[
-    "adapters",
     "audit",
-    "backup",
     "data_dir",
-    "defaults",
-    "engine",
-    "guests",
+    "engine.actor_threads",
+    "engine.adapter_cache",
+    "engine.store_cache_mib",
+    "engine.store_compact_ratio",
+    "engine.store_engine",
+    "engine.store_floor_mib",
+    "engine.store_verify",
+    "engine.webhook_development",
+    "guests.calls",
+    "guests.calls_per_host",
+    "guests.calls_per_source",
+    "guests.compile",
+    "guests.signers",
     "http.header_timeout",
     "http.keep_alive",
     "http.listen",
@@ -93,23 +101,21 @@ pub(super) const AT_START: &[&str] = &[
     "http.tls_certificate",
     "http.tls_key",
     "http.workers",
-    "institutions",
+    // Records are kept under their institution.
+    "institutions.locations.institution",
+    "institutions.sources.institution",
     "keys_file",
     "log_format",
     "node",
-    "operators",
+    "operators.listen",
     "postgres",
     "token_secret",
-    "webhooks",
 ];
-
-/// But for these.
-const WHILE_RUNNING: &[&str] = &["institutions.locations.status"];
 
 /// Whether only a start reads it.
 pub(super) fn at_start(key: &str) -> bool {
     let of = |name: &&str| key.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    AT_START.iter().any(|name| of(&name)) && !WHILE_RUNNING.contains(&key)
+    AT_START.iter().any(|name| of(&name))
 }
 
 impl Values {
@@ -123,8 +129,12 @@ impl Values {
         let subjects: BTreeSet<&Subject> = self.0.keys().chain(to.0.keys()).collect();
         for subject in subjects {
             match (self.0.get(subject), to.0.get(subject)) {
-                (None, Some(new)) if *subject != Subject::Server => changes.whole('+', subject, new),
-                (Some(old), None) if *subject != Subject::Server => changes.whole('-', subject, old),
+                (None, Some(new)) if *subject != Subject::Server => {
+                    changes.lines.push(format!("+ {subject}{}", named(new)));
+                }
+                (Some(old), None) if *subject != Subject::Server => {
+                    changes.lines.push(format!("- {subject}{}", named(old)));
+                }
                 (old, new) => keys(subject, old, new, &mut changes),
             }
         }
@@ -132,15 +142,8 @@ impl Values {
     }
 }
 
-impl Changes {
-    /// One that is new or gone.
-    fn whole(&mut self, sign: char, subject: &Subject, values: &BTreeMap<String, Value>) {
-        let name = values.get("name").map_or_else(String::new, |name| format!(" ({name:?})"));
-        self.lines.push(format!("{sign} {subject}{name}"));
-        if at_start(subject.table().trim_end_matches('.')) {
-            self.at_start.push(subject.to_string());
-        }
-    }
+fn named(values: &BTreeMap<String, Value>) -> String {
+    values.get("name").map_or_else(String::new, |name| format!(" ({name:?})"))
 }
 
 fn keys(

@@ -137,8 +137,8 @@ impl Visit {
     pub(super) fn location(&self, id: LocationId) -> Result<(Arc<LocationSetup>, Arc<Institution>), Failure> {
         let missing = || Failure::from(ApiError::location_not_found(id));
         let location = self.api.directory().location(id).cloned().ok_or_else(missing)?;
-        let institution = self.api.engine.setup().institutions.get(&location.institution);
-        Ok((location.clone(), institution.cloned().ok_or_else(missing)?))
+        let institution = self.api.engine.setup().institutions.get(&location.institution).cloned();
+        Ok((location.clone(), institution.ok_or_else(missing)?))
     }
 
     /// The same; it has to be served by this process.

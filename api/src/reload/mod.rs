@@ -15,7 +15,7 @@ use std::{
 };
 
 use actix_web::{rt::task::spawn_blocking, web::Data};
-use engine::setup::{LocationSetup, LocationStatus, Setup};
+use engine::{NotReconfigurable, simulated::OpenSimulated};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
@@ -46,17 +46,20 @@ pub struct Reload {
     /// The keys of the configuration as they were read last.
     watched: Watched,
     watched_keys: Watched,
+    /// Opens the EHRs of data sources that live in this process.
+    simulated: Arc<dyn OpenSimulated>,
 }
 
 impl Reload {
     /// `config` is what the server starts with, and was read from `path`.
-    pub fn new(path: &Path, config: &Config) -> Reload {
+    pub fn new(path: &Path, config: &Config, simulated: Arc<dyn OpenSimulated>) -> Reload {
         let (all, keys) = stamps(path, &config.keys_file);
         Reload {
             path: path.to_path_buf(),
             config: config.clone(),
             watched: Watched::new(all),
             watched_keys: Watched::new(keys),
+            simulated,
         }
     }
 
@@ -93,11 +96,15 @@ impl Reload {
     }
 
     async fn asked(&mut self, api: &Data<Api>, asked: Option<AskedToReload>) {
-        service_manager::reloading();
         api.certificates().refresh(api.engine.now());
-        let dry_run = asked.as_ref().is_some_and(|asked| asked.dry_run);
-        let reloaded = if dry_run { self.compare(api).await.1 } else { self.reload(api).await };
-        service_manager::ready();
+        let reloaded = if asked.as_ref().is_some_and(|asked| asked.dry_run) {
+            self.compare().await.1
+        } else {
+            service_manager::reloading();
+            let reloaded = self.reload(api).await;
+            service_manager::ready();
+            reloaded
+        };
         if let Some(asked) = asked {
             // Whoever asked may have gone away.
             let _ = asked.answer.send(reloaded);
@@ -117,7 +124,7 @@ impl Reload {
     }
 
     /// The configuration as it is in its files, and what tells it from the one in force.
-    async fn compare(&self, api: &Api) -> (Option<Config>, Reloaded) {
+    async fn compare(&self) -> (Option<Config>, Reloaded) {
         let path = self.path.clone();
         let loaded = spawn_blocking(move || Config::load(&path)).await;
         let loaded = loaded.unwrap_or_else(|error| {
@@ -125,9 +132,15 @@ impl Reload {
             Err(ConfigError { problems: Vec::new() })
         });
         match loaded {
+            // A start has no keys then. A running server takes it for a mishap.
+            Ok(config) if !config.keys_file.exists() && self.has_access() => {
+                let file = config.keys_file.display();
+                let problem =
+                    format!("{file}: is gone; keys and operators stay as they are, and an empty file revokes all");
+                (None, Reloaded { problems: vec![problem], ..Reloaded::default() })
+            }
             Ok(config) => {
                 let mut changes = self.config.values.changes(&config.values);
-                changes.at_start.extend(unopened(api.engine.setup(), &config.setup));
                 changes.lines.extend(access_changes(&self.config, &config.keys, &config.operators));
                 let reloaded =
                     Reloaded { changes: changes.lines, needs_restart: changes.at_start, ..Reloaded::default() };
@@ -144,46 +157,66 @@ impl Reload {
     pub async fn reload(&mut self, api: &Data<Api>) -> Reloaded {
         // Before they are read: what changes meanwhile is seen at the next look.
         let (all, keys) = stamps(&self.path, &self.config.keys_file);
-        let (config, mut reloaded) = self.compare(api).await;
+        let (config, mut reloaded) = self.compare().await;
         self.watched.is_read(all);
-        let possible = config.filter(|_| reloaded.needs_restart.is_empty());
-        match possible {
-            Some(config) => {
-                self.watched_keys.is_read(keys);
-                self.apply(api, config);
-                reloaded.applied = true;
-                reloaded.changes.iter().for_each(|change| tracing::info!(change, "the configuration has changed"));
-                let count = reloaded.changes.len();
-                tracing::info!(changes = count, "the configuration was reloaded");
-            }
-            None => {
-                for problem in &reloaded.problems {
-                    tracing::error!(problem, "the configuration is not taken over, and the next start would fail");
+        if let Some(config) = config.filter(|_| reloaded.needs_restart.is_empty()) {
+            match self.apply(api, config).await {
+                Ok(()) => {
+                    self.watched_keys.is_read(keys);
+                    reloaded.applied = true;
                 }
-                if !reloaded.needs_restart.is_empty() {
-                    let keys = reloaded.needs_restart.join(", ");
-                    tracing::error!(
-                        keys,
-                        "the configuration is not taken over: a change of these keys needs a restart"
-                    );
-                }
-                self.take_keys(api).await;
+                Err(NotReconfigurable::Restart(names)) => reloaded.needs_restart = names,
+                Err(NotReconfigurable::Unusable(problems)) => reloaded.problems = problems,
+                Err(NotReconfigurable::Store(error)) => reloaded.problems.push(error.to_string()),
             }
+        }
+        self.tell(&reloaded);
+        if !reloaded.applied {
+            self.take_keys(api).await;
         }
         reloaded
     }
 
-    fn apply(&mut self, api: &Data<Api>, mut config: Config) {
+    fn tell(&self, reloaded: &Reloaded) {
+        if reloaded.applied {
+            reloaded.changes.iter().for_each(|change| tracing::info!(change, "the configuration has changed"));
+            tracing::info!(changes = reloaded.changes.len(), "the configuration was reloaded");
+            return;
+        }
+        for problem in &reloaded.problems {
+            tracing::error!(problem, "the configuration is not taken over, and the next start may fail");
+        }
+        if !reloaded.needs_restart.is_empty() {
+            let keys = reloaded.needs_restart.join(", ");
+            tracing::error!(keys, "the configuration is not taken over: a change of these keys needs a restart");
+        }
+    }
+
+    /// What may fail is first; then all of it is in force.
+    async fn apply(&mut self, api: &Data<Api>, mut config: Config) -> Result<(), NotReconfigurable> {
         // Of the command line.
         config.setup.engine.accept_empty_store = self.config.setup.engine.accept_empty_store;
+        api.reconfigure(config.setup.clone(), &*self.simulated).await?;
+        self.replace_access(api, Access { keys: config.keys.clone(), operators: config.operators.clone() });
+        api.replace_rules(config.http.clone());
         if let Err(problem) = logging::filter_by(&config.log) {
             tracing::error!(%problem, "the log filter is unchanged");
         }
-        api.replace_directory(&config.setup);
-        api.replace_keys(config.keys.clone());
-        api.replace_operators(config.operators.clone());
-        api.replace_rules(config.http.clone());
         self.config = config;
+        Ok(())
+    }
+
+    fn has_access(&self) -> bool {
+        !self.config.keys.is_empty() || !self.config.operators.is_empty()
+    }
+
+    /// Calls under way are read again when keys change: not without need.
+    fn replace_access(&mut self, api: &Api, Access { keys, operators }: Access) {
+        if keys != self.config.keys {
+            api.replace_keys(keys.clone());
+        }
+        api.replace_operators(operators.clone());
+        (self.config.keys, self.config.operators) = (keys, operators);
     }
 
     /// What of the keys cannot be read gives nobody anything. Institutions and locations are those in force.
@@ -201,10 +234,7 @@ impl Reload {
                 for change in access_changes(&self.config, &access.keys, &access.operators) {
                     tracing::info!(change, "the keys have changed");
                 }
-                self.config.keys.clone_from(&access.keys);
-                self.config.operators.clone_from(&access.operators);
-                api.replace_keys(access.keys);
-                api.replace_operators(access.operators);
+                self.replace_access(api, access);
             }
             Err(error) => {
                 let file = self.config.keys_file.display();
@@ -212,14 +242,6 @@ impl Reload {
             }
         }
     }
-}
-
-/// Locations that were not open at the start, and are to be: the engine does not read them.
-fn unopened(started: &Setup, wanted: &Setup) -> Vec<String> {
-    let is_open = |location: &&Arc<LocationSetup>| location.status == LocationStatus::Active;
-    let closed = |id| started.locations.get(id).is_some_and(|location| !is_open(&location));
-    let open = wanted.locations.values().filter(is_open).filter(|location| closed(&location.id));
-    open.map(|location| format!("location {} status", location.id)).collect()
 }
 
 /// Of all files of a configuration, and of its keys.

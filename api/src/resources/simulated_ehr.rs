@@ -96,8 +96,9 @@ pub(crate) async fn control(
     let ehr = simulated(&call, &location)?;
     let changes = ehr.control(json!({ name: what })).await?;
     call.audit("control simulated ehr", "location", location.setup.id.0.into());
-    let all = call.api.engine.setup().locations.values();
-    let beside = all.filter(|it| it.source == location.setup.source && it.status == LocationStatus::Active);
+    let setup = call.api.engine.setup();
+    let beside =
+        setup.locations.values().filter(|it| it.source == location.setup.source && it.status == LocationStatus::Active);
     for location in beside {
         if let Err(refused) = call.api.engine.sync_now(location.id).await {
             tracing::info!(location = %location.id, ?refused, "the read cycle did not start at once");
@@ -113,7 +114,7 @@ fn simulated(call: &Call, location: &OpenLocation) -> Result<Arc<dyn SimulatedEh
         return Err(refused("Only practices of the sandbox have simulated health record systems."));
     }
     let source = location.setup.source.ok_or_else(|| refused("The location has no health record system."))?;
-    let hosted = call.api.simulated.get(&source).cloned();
+    let hosted = call.api.simulated(source);
     hosted.ok_or_else(|| {
         refused("The location's health record system is not a simulated one: its behaviour cannot be controlled.")
     })

@@ -79,7 +79,8 @@ pub(crate) async fn list(
     let shared = gather(&call, here).await?;
     let wanted = |asked: Option<&str>, standing: &Health| asked.is_none_or(|color| color == standing.color());
     let shared = shared.values().filter(|it| wanted(read, &it.read) && wanted(write, &it.write));
-    let mut rows: Vec<_> = shared.map(|it| Row::Here(view(call.api.engine.setup(), it))).collect();
+    let setup = call.api.engine.setup();
+    let mut rows: Vec<_> = shared.map(|it| Row::Here(view(&setup, it))).collect();
     for (node, locations) in elsewhere {
         rows.extend(ask(&call, &node, &locations, read, write).await?.into_iter().map(Row::Elsewhere));
     }
@@ -142,8 +143,10 @@ struct NodeAnswer {
 
 /// A location of one of the institutions.
 fn named(call: &Call, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation, ApiError> {
-    let all = &call.api.engine.setup().locations;
-    let here = |tenant: &&Tenant| all.get(&id).is_some_and(|location| location.institution == tenant.institution.id);
+    let setup = call.api.engine.setup();
+    let here = |tenant: &&Tenant| {
+        setup.locations.get(&id).is_some_and(|location| location.institution == tenant.institution.id)
+    };
     let tenant = tenants.iter().find(here).ok_or_else(|| ApiError::location_not_found(id))?;
     call.location(tenant, id)
 }

@@ -2,7 +2,7 @@
 
 use actix_web::http::Method;
 use api::access::keys::ApiKey;
-use engine::setup::LocationStatus;
+use engine::{setup::LocationStatus, simulated::NoSimulatedEhrs};
 use location::{
     ids::LocationId,
     time::{HOUR, Timestamp},
@@ -174,10 +174,11 @@ async fn closing_a_location_takes_effect_on_the_next_call() {
         }
         setup
     };
-    world.api.replace_directory(&with(&[(MAIN, LocationStatus::Closed)]));
+    let taken = world.api.reconfigure(with(&[(MAIN, LocationStatus::Closed)]), &NoSimulatedEhrs).await;
+    assert!(taken.is_ok());
     assert_eq!(asked().fails(404).await, [format!("Location with id {MAIN} not found")]);
     assert_eq!(closed().await, [true, false, true, false]);
-    world.api.replace_directory(&setup());
+    assert!(world.api.reconfigure(setup(), &NoSimulatedEhrs).await.is_ok());
     assert_eq!(asked().ok().await["data"], known);
     assert_eq!(closed().await, [false, false, true, false]);
 }

@@ -58,6 +58,7 @@ mod providers;
 mod reach;
 mod reading;
 mod reasons;
+mod reconfigure;
 mod reload;
 mod request_ids;
 mod server;

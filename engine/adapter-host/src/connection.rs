@@ -91,6 +91,15 @@ impl Connection {
     }
 }
 
+/// Whether an EHR can be reached so.
+pub fn check_address(
+    base_url: &str,
+    headers: Vec<(String, Secret)>,
+    allowed_paths: Vec<String>,
+) -> Result<(), AddressError> {
+    Address::new(base_url, headers, allowed_paths).map(drop)
+}
+
 impl Adapter {
     /// A location's EHR through exactly this version.
     pub fn connect(self: &Arc<Self>, connection: Connection) -> Result<Arc<dyn Ehr>, AddressError> {

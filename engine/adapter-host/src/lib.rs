@@ -52,7 +52,7 @@ mod words;
 
 pub use adapter::Adapter;
 pub use adapter_component::{COMPONENT_BYTES, Unfit};
-pub use connection::Connection;
+pub use connection::{Connection, check_address};
 pub use costs::{CallCosts, CostsByCall};
 pub use credentials::Authorized;
 pub use error::{HostError, JudgeError, LoadError, LoadFailed};

@@ -51,6 +51,11 @@ impl AdapterRegistry {
         self.stand(name, Standing::Refused(reason.into()));
     }
 
+    /// The operator names it no longer. Calls under way end on it.
+    pub fn forget(&self, name: &str) {
+        self.write().configured.remove(name);
+    }
+
     fn stand(&self, name: &str, standing: Standing) -> Option<Standing> {
         let mut named = self.write();
         match named.configured.get(name) {

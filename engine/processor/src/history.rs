@@ -38,14 +38,14 @@ struct Dated {
     at: Timestamp,
 }
 
-/// While `is_ours` says so: of several processes on one store one does it.
-pub async fn run(store: Arc<dyn Store>, days: u32, is_ours: impl Fn() -> bool) {
+/// While `is_ours` says so: of several processes on one store one does it. `days` may be another number each time.
+pub async fn run(store: Arc<dyn Store>, days: impl Fn() -> u32, is_ours: impl Fn() -> bool) {
     loop {
         tokio::time::sleep(EVERY).await;
         if !is_ours() {
             continue;
         }
-        if let Err(error) = all(&store, clock::now(), days, PAUSE).await {
+        if let Err(error) = all(&store, clock::now(), days(), PAUSE).await {
             tracing::warn!(%error, "the history was pruned in part; the rest follows in an hour");
         }
     }

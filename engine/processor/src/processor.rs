@@ -23,7 +23,7 @@ use records::{
     record::{Body, Record},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use setup::{Institution, LocationSetup, Setup, settings};
+use setup::{Institution, LocationSetup, Setup, current::Current, settings};
 use store::{Batch, Store, counters::Ids, due, journal, keys, secrets::Secrets};
 use webhooks::{outbox::Outbox, views::Views};
 
@@ -41,7 +41,7 @@ const SNAPSHOT_AFTER: u64 = 500;
 
 /// What the locations of an engine share.
 pub struct Deps {
-    pub setup: Arc<Setup>,
+    pub setup: Arc<Current>,
     pub store: Arc<dyn Store>,
     pub ids: Arc<Ids>,
     pub pool: Pool,
@@ -91,8 +91,9 @@ pub struct Processor {
 
 impl Processor {
     pub fn load(deps: Arc<Deps>, location: LocationId) -> Result<Processor, LoadError> {
-        let setup = deps.setup.locations.get(&location).ok_or(LoadError::Unknown)?.clone();
-        let institution = deps.setup.institutions.get(&setup.institution).ok_or(LoadError::Unknown)?.clone();
+        let all = deps.setup.now();
+        let setup = all.locations.get(&location).ok_or(LoadError::Unknown)?.clone();
+        let institution = all.institutions.get(&setup.institution).ok_or(LoadError::Unknown)?.clone();
         let damaged = |why: serde_json::Error| LoadError::Record { location, why: why.to_string() };
         let description = deps.store.get(&description_key(location))?;
         let description = description.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(damaged)?;
@@ -102,7 +103,7 @@ impl Processor {
         let restored = deps.store.get(&keys::restored(location.0))?.is_some();
 
         let loaded = journal::load(&*deps.store, location.0)?;
-        let settings = Arc::new(settings::of(&deps.setup, &setup, description.as_ref()));
+        let settings = Arc::new(settings::of(&all, &setup, description.as_ref()));
         let state = match &loaded.snapshot {
             Some((_, bytes)) => serde_json::from_slice(bytes).map_err(damaged)?,
             None => State::default(),
@@ -187,7 +188,22 @@ impl Processor {
     /// They are durable: what the machine may do follows from them.
     pub fn described(&mut self, description: Description) {
         self.description = Some(description);
-        self.machine.settings = Arc::new(settings::of(&self.deps.setup, &self.setup, self.description.as_ref()));
+        self.settle(&self.deps.setup.now());
+    }
+
+    /// It goes on under what is in force now. One that is not there any more goes on as it was, until it is told to leave.
+    pub(crate) fn set_up_anew(&mut self) {
+        let all = self.deps.setup.now();
+        if let Some(setup) = all.locations.get(&self.setup.id)
+            && let Some(institution) = all.institutions.get(&setup.institution)
+        {
+            (self.setup, self.institution) = (setup.clone(), institution.clone());
+        }
+        self.settle(&all);
+    }
+
+    fn settle(&mut self, all: &Setup) {
+        self.machine.settings = Arc::new(settings::of(all, &self.setup, self.description.as_ref()));
     }
 
     /// The state as of the last record, when it is time to keep it.

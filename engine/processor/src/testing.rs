@@ -6,7 +6,7 @@ use std::sync::Arc;
 use location::pull::Resource;
 use records::sync_state::SyncState;
 use serde_json::Value;
-use setup::Setup;
+use setup::{Setup, current::Current};
 use store::{Store, counters::Ids, secrets::Secrets};
 use webhooks::{
     egress::{Egress, Reach},
@@ -44,7 +44,7 @@ pub(crate) fn deps(
     let deps = Deps {
         lives_here: None,
         change_counter: ChangeCounter::new(&setup),
-        setup,
+        setup: Current::new(setup),
         store,
         ids,
         pool: Pool::default(),

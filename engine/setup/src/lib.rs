@@ -4,6 +4,8 @@
 
 #![warn(unreachable_pub)]
 
+pub mod changes;
+pub mod current;
 pub mod database;
 pub mod guests;
 pub mod login;
@@ -42,7 +44,7 @@ pub enum Environment {
     Production,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Institution {
     pub id: InstitutionId,
     /// Lower case; the tenant's name in queries.
@@ -61,7 +63,7 @@ pub enum LocationStatus {
     Closed,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LocationSetup {
     pub id: LocationId,
     pub institution: InstitutionId,
@@ -115,7 +117,7 @@ impl Default for WorkstationRules {
 const PATIENCE_SECONDS: u32 = 20;
 
 /// One EHR database that one or several locations of an institution share.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct DataSource {
     pub id: u32,
     pub institution: InstitutionId,
@@ -224,7 +226,7 @@ pub enum StoreEngine {
 }
 
 /// What the calls of adapters may take.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestRules {
     /// What they share.
     pub host: HostLimits,
@@ -249,7 +251,7 @@ impl Default for EngineRules {
             adapter_cache: None,
             mailbox: 256,
             idle_seconds: 300,
-            actor_threads: 2,
+            actor_threads: std::thread::available_parallelism().map_or(2, |cores| cores.get().min(256)),
             webhook_development: false,
             webhooks: WebhookRules::default(),
             store_engine: StoreEngine::default(),

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use ring::{
     rand::SystemRandom,
-    signature::{ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, RSA_PKCS1_SHA384, RsaKeyPair},
+    signature::{ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, KeyPair, RSA_PKCS1_SHA384, RsaKeyPair},
 };
 use rustls::pki_types::{PrivatePkcs8KeyDer, pem::PemObject};
 use url::Url;
@@ -15,7 +15,7 @@ use crate::secret::Secret;
 const RSA_BYTES: usize = 256;
 
 /// How a data source's credentials are obtained.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Login {
     OAuth(OAuth),
     Tryton(TrytonSession),
@@ -34,7 +34,7 @@ impl From<TrytonSession> for Login {
 }
 
 /// How a data source's access tokens are obtained.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OAuth {
     /// https, or http on this machine.
     pub token_url: Url,
@@ -45,7 +45,7 @@ pub struct OAuth {
 }
 
 /// How the client proves who it is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proof {
     /// In the `Authorization` header of the request for a token.
     Basic(Secret),
@@ -116,6 +116,19 @@ impl SigningKey {
     }
 }
 
+/// The same key, by its public part.
+impl PartialEq for SigningKey {
+    fn eq(&self, other: &SigningKey) -> bool {
+        match (self, other) {
+            (SigningKey::Rs384(one), SigningKey::Rs384(two)) => one.public_key().as_ref() == two.public_key().as_ref(),
+            (SigningKey::Es384(one), SigningKey::Es384(two)) => one.public_key().as_ref() == two.public_key().as_ref(),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for SigningKey {}
+
 impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SigningKey({}, redacted)", self.algorithm())
@@ -123,7 +136,7 @@ impl fmt::Debug for SigningKey {
 }
 
 /// Who logs in where. A session lasts as long as the server says, a month unless it is configured otherwise; we open one a day.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrytonSession {
     /// The database: its JSON-RPC is posted here.
     pub url: Url,

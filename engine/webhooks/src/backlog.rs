@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -56,7 +56,7 @@ impl Backlog {
 }
 
 pub struct Backlogs {
-    limit: usize,
+    limit: AtomicUsize,
     of: Mutex<HashMap<EndpointId, Backlog>>,
     counts: Arc<Counts>,
     /// In this process's life.
@@ -67,7 +67,7 @@ pub struct Backlogs {
 impl Default for Backlogs {
     fn default() -> Backlogs {
         let (of, counts, overflowed) = (Mutex::default(), Arc::default(), AtomicU64::new(0));
-        Backlogs { limit: WebhookRules::default().queue, of, counts, overflowed }
+        Backlogs { limit: WebhookRules::default().queue.into(), of, counts, overflowed }
     }
 }
 
@@ -81,7 +81,11 @@ impl Backlogs {
         for (endpoint, overflow) in overflows(store)? {
             of.entry(endpoint).or_default().overflow = Some(overflow);
         }
-        Ok(Backlogs { limit, of: Mutex::new(of), counts: Arc::new(counts), ..Backlogs::default() })
+        Ok(Backlogs { limit: limit.into(), of: Mutex::new(of), counts: Arc::new(counts), ..Backlogs::default() })
+    }
+
+    pub(super) fn set_limit(&self, limit: usize) {
+        self.limit.store(limit, Ordering::Relaxed);
     }
 
     /// Claims what this node counts in, where other nodes count too.
@@ -130,7 +134,7 @@ impl Backlogs {
 
     /// Whether one more may wait.
     pub(super) fn admits(&self, endpoint: EndpointId) -> bool {
-        self.of(endpoint).waiting() < self.limit as u64
+        self.of(endpoint).waiting() < self.limit.load(Ordering::Relaxed) as u64
     }
 
     /// Says in a batch what an endpoint is not told of the events it commits. `dropped` is all of that batch.
@@ -150,7 +154,9 @@ impl Backlogs {
 
     /// How many more may wait.
     pub(super) fn room(&self, endpoint: EndpointId) -> usize {
-        self.limit.saturating_sub(usize::try_from(self.of(endpoint).waiting()).unwrap_or(usize::MAX))
+        self.limit
+            .load(Ordering::Relaxed)
+            .saturating_sub(usize::try_from(self.of(endpoint).waiting()).unwrap_or(usize::MAX))
     }
 
     /// Its owner has seen it, or the endpoint is gone.

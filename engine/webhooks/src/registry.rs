@@ -1,7 +1,10 @@
 //! Registration of endpoints and subscriptions. The only writer of both: one change at a time, in the store first, then in memory. Where
 //! another node was faster, what it changed is taken in and the change is decided anew.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use location::{
     ids::{InstitutionId, LocationId},
@@ -112,7 +115,7 @@ pub struct EndpointRegistry {
     egress: Arc<Egress>,
     ids: Arc<Ids>,
     subscriptions: Arc<Subscriptions>,
-    rules: WebhookRules,
+    rules: RwLock<WebhookRules>,
     turn: Arc<Mutex<()>>,
 }
 
@@ -143,6 +146,7 @@ impl EndpointRegistry {
         let shared = placement.map(|placement| Shared::new(store.clone(), placement));
         let subscriptions = Arc::new(Subscriptions::new(backlogs, delivery_ids, audience, shared));
         subscriptions.load(&*store)?;
+        let rules = RwLock::new(rules);
         Ok(Arc::new(EndpointRegistry { store, egress, ids, subscriptions, rules, turn: Arc::default() }))
     }
 
@@ -168,8 +172,15 @@ impl EndpointRegistry {
         })
     }
 
-    pub fn rules(&self) -> &WebhookRules {
-        &self.rules
+    /// As they are now.
+    pub fn rules(&self) -> WebhookRules {
+        *self.rules.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts from the next event, secret and pruning on.
+    pub fn set_rules(&self, rules: WebhookRules) {
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
+        self.subscriptions.backlogs.set_limit(rules.queue);
     }
 
     pub fn subscriptions(&self) -> &Arc<Subscriptions> {

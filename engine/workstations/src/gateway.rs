@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
     sync::{
-        Arc,
+        Arc, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -17,7 +17,7 @@ use uuid::Uuid;
 use adapter_host::{AdapterRegistry, Standing, Url};
 use records::sync_state::{GateState, GateStatus};
 use runtime::{clock, doorbell::Doorbell, metrics::Counter};
-use setup::{DataSource, LocationSetup, Setup, WorkstationAccess};
+use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, current::Current};
 use store::{Store, secrets::Secrets};
 
 use super::{
@@ -29,15 +29,17 @@ use super::{
 };
 
 pub struct Gateway {
-    setup: Arc<Setup>,
+    setup: Arc<Current>,
     devices: Arc<Devices>,
     shared: Arc<Shared>,
     /// One per location whose EHR is reached through workstations.
-    locations: BTreeMap<LocationId, Arc<GatewayLocation>>,
+    locations: RwLock<Arc<GatewayLocations>>,
     adapters: AdapterRegistry,
     connections: AtomicU64,
     stopping: AtomicBool,
 }
+
+type GatewayLocations = BTreeMap<LocationId, Arc<GatewayLocation>>;
 
 /// A newly paired workstation.
 pub struct Paired {
@@ -60,7 +62,7 @@ pub struct Count {
 impl Gateway {
     /// With the locations whose gates are to be looked at, as they come. Must be called within a runtime.
     pub fn new(
-        setup: Arc<Setup>,
+        setup: Arc<Current>,
         store: Arc<dyn Store>,
         secrets: Secrets,
         adapters: &AdapterRegistry,
@@ -70,14 +72,37 @@ impl Gateway {
         let runtime = Handle::current();
         let shared =
             Arc::new(Shared { devices: devices.clone(), news: news.clone(), refused: Counter::default(), runtime });
-        let now = Instant::now();
-        let gated = setup.locations.values().filter(|location| setup.gated(location).is_some());
-        let locations = gated
-            .map(|location| (location.id, GatewayLocation::new(location.id, rules(location), shared.clone(), now)))
-            .collect();
-        let adapters = adapters.clone();
+        let (locations, adapters) = (RwLock::default(), adapters.clone());
         let (connections, stopping) = (AtomicU64::new(1), AtomicBool::new(false));
-        (Arc::new(Gateway { setup, devices, shared, locations, adapters, connections, stopping }), news)
+        let gateway = Gateway { setup, devices, shared, locations, adapters, connections, stopping };
+        gateway.set_up(&Setup::default());
+        (Arc::new(gateway), news)
+    }
+
+    /// Another setup is in force than `before`. Where workstations are not wanted any more, or have to be told something else than when
+    /// they came, their connections end; those that are wanted come back.
+    pub fn set_up(&self, before: &Setup) {
+        let (setup, known, now) = (self.setup.now(), self.locations(), Instant::now());
+        let gated = setup.locations.values().filter(|location| setup.gated(location).is_some());
+        let locations: GatewayLocations = gated
+            .map(|location| {
+                let new = || GatewayLocation::new(location.id, rules(location), self.shared.clone(), now);
+                let gated = known.get(&location.id).cloned().unwrap_or_else(new);
+                gated.set_rules(rules(location));
+                (location.id, gated)
+            })
+            .collect();
+        *self.locations.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(locations);
+        let told = |setup: &Setup, id| {
+            let (location, ehr) = self.lent(setup, id)?;
+            Some((location.name.clone(), location.workstation.approval, ehr))
+        };
+        let otherwise = known.iter().filter(|(id, _)| told(before, **id) != told(&setup, **id));
+        otherwise.for_each(|(_, gated)| gated.end_all(ByeReason::Shutdown));
+    }
+
+    fn locations(&self) -> Arc<GatewayLocations> {
+        self.locations.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// A code with which an operator has workstations paired with a location. It is shown once.
@@ -90,10 +115,11 @@ impl Gateway {
     /// with another token.
     pub async fn pair(&self, peer: IpAddr, code: &str, name: &str, install: Uuid) -> Result<Paired, WorkstationError> {
         let made = self.devices.pair(peer, code, name, install, clock::now()).await?;
-        if let Some(gated) = made.before.and_then(|before| self.locations.get(&before)) {
+        if let Some(gated) = made.before.and_then(|before| self.location_gateway(before)) {
             gated.end(made.id, ByeReason::Replaced);
         }
-        let (location, ehr) = self.lent(made.location).ok_or(WorkstationError::NotGated)?;
+        let lent = self.lent(&self.setup.now(), made.location);
+        let (location, ehr) = lent.ok_or(WorkstationError::NotGated)?;
         tracing::info!(target: "audit", location = %made.location, workstation = %made.id, %peer, "workstation paired");
         Ok(Paired {
             token: made.token,
@@ -144,10 +170,11 @@ impl Gateway {
         let FromWorkstation::Hello(hello) = FromWorkstation::parse(hello)? else { return Err(ByeReason::Protocol) };
         let (workstation, device) = self.known(&hello.token)?;
         // Taken out of the configuration, for now: it may keep its token.
-        let found = self.locations.get(&device.location).zip(self.lent(device.location));
+        let setup = self.setup.now();
+        let found = self.location_gateway(device.location).zip(self.lent(&setup, device.location));
         let (gated, (location, ehr)) = found.ok_or(ByeReason::Shutdown)?;
         // What it may request of the EHR is not known yet: it comes back.
-        if self.preparing(location) {
+        if self.preparing(&setup, &location) {
             return Err(ByeReason::Shutdown);
         }
         let id = ConnectionId(self.connections.fetch_add(1, Ordering::Relaxed));
@@ -161,12 +188,12 @@ impl Gateway {
             heartbeat_seconds: HEARTBEAT.as_secs(),
         });
         gated.enter(id, workstation, device.name, out, welcome);
-        let session =
-            Session { gateway: self.clone(), gated: gated.clone(), id, workstation, version: hello.extension.clone() };
+        let session = Session { gateway: self.clone(), gated, id, workstation, version: hello.extension.clone() };
         session.note();
-        // Revoked, or stopped, while it came in: whoever did that did not see it here.
-        if let Err(reason) = self.known(&hello.token) {
-            gated.end_one(id, reason);
+        // Revoked, stopped, or set up otherwise while it came in: whoever did that did not see it here.
+        let known = self.known(&hello.token).map(|_| Arc::ptr_eq(&setup, &self.setup.now()));
+        if let Some(reason) = known.map_or_else(Some, |same| (!same).then_some(ByeReason::Shutdown)) {
+            session.end(reason);
             return Err(reason);
         }
         Ok((session, messages))
@@ -185,13 +212,13 @@ impl Gateway {
 
     /// How a location's gate stands; none where its EHR needs no workstation.
     pub fn status(&self, location: LocationId) -> Option<GateStatus> {
-        Some(self.locations.get(&location)?.status(Instant::now(), clock::now()))
+        Some(self.location_gateway(location)?.status(Instant::now(), clock::now()))
     }
 
     pub fn count(&self) -> Count {
         let (now, wall) = (Instant::now(), clock::now());
         let mut count = Count { refused: self.shared.refused.get(), ..Count::default() };
-        for status in self.locations.values().map(|gated| gated.status(now, wall)) {
+        for status in self.locations().values().map(|gated| gated.status(now, wall)) {
             count.connected += u64::from(status.connected);
             count.open += u64::from(matches!(status.state, GateState::Connected | GateState::WaitingForApproval));
         }
@@ -202,7 +229,7 @@ impl Gateway {
     pub async fn beat(self: Arc<Self>) {
         let mut seconds = tokio::time::interval(Duration::from_secs(1));
         seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let shared = self.setup.engine.node.is_some();
+        let shared = self.setup.now().engine.node.is_some();
         for second in 0.. {
             seconds.tick().await;
             if shared && second % HEARTBEAT.as_secs() == 0 {
@@ -210,13 +237,13 @@ impl Gateway {
                 drop(self.shared.runtime.spawn_blocking(move || this.end_void()));
             }
             let (now, wall) = (Instant::now(), clock::now());
-            self.locations.values().for_each(|gated| gated.beat(second, now, wall));
+            self.locations().values().for_each(|gated| gated.beat(second, now, wall));
         }
     }
 
     /// Ends the connections of workstations that were paired anew with another location, which another process may have done.
     pub(super) fn end_void(&self) {
-        for gated in self.locations.values() {
+        for gated in self.locations().values() {
             let connected = gated.connected();
             if connected.is_empty() {
                 continue;
@@ -236,13 +263,14 @@ impl Gateway {
 
     /// Ends the connections of locations that are served elsewhere from now on: their workstations come back, and are led there.
     pub fn let_go(&self, is_here: impl Fn(LocationId) -> bool) {
-        let gone = self.locations.values().filter(|gated| !is_here(gated.location));
+        let locations = self.locations();
+        let gone = locations.values().filter(|gated| !is_here(gated.location));
         gone.for_each(|gated| gated.end_all(ByeReason::Shutdown));
     }
 
     /// Every location is told how its gate stands: some may not know, as another process had them.
     pub fn tell_all(&self) {
-        self.locations.values().for_each(|gated| gated.tell_location());
+        self.locations().values().for_each(|gated| gated.tell_location());
     }
 
     /// Which location a workstation is of, by the first frame it sends.
@@ -254,28 +282,28 @@ impl Gateway {
     /// Ends every connection, and lets nobody in any more.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
-        self.locations.values().for_each(|gated| gated.end_all(ByeReason::Shutdown));
+        self.locations().values().for_each(|gated| gated.end_all(ByeReason::Shutdown));
     }
 
     /// A location's workstations, and the way through them.
     pub fn location_gateway(&self, location: LocationId) -> Option<Arc<GatewayLocation>> {
-        self.locations.get(&location).cloned()
+        self.locations().get(&location).cloned()
     }
 
-    fn gateway_location(&self, location: LocationId) -> Result<&Arc<GatewayLocation>, WorkstationError> {
-        self.locations.get(&location).ok_or(WorkstationError::NotGated)
+    fn gateway_location(&self, location: LocationId) -> Result<Arc<GatewayLocation>, WorkstationError> {
+        self.location_gateway(location).ok_or(WorkstationError::NotGated)
     }
 
-    fn preparing(&self, location: &LocationSetup) -> bool {
-        let source = self.setup.gated(location).map(|(source, _)| source);
+    fn preparing(&self, setup: &Setup, location: &LocationSetup) -> bool {
+        let source = setup.gated(location).map(|(source, _)| source);
         let standing = |source: &DataSource| self.adapters.standing_at(&source.adapter, &location.id.to_string());
         matches!(source.and_then(standing), Some(Standing::Preparing))
     }
 
-    fn lent(&self, location: LocationId) -> Option<(&Arc<LocationSetup>, EhrAccess)> {
-        let location = self.setup.locations.get(&location)?;
-        let (source, workstation) = self.setup.gated(location)?;
-        Some((location, access(location, source, workstation, &self.adapters)))
+    fn lent(&self, setup: &Setup, location: LocationId) -> Option<(Arc<LocationSetup>, EhrAccess)> {
+        let location = setup.locations.get(&location)?;
+        let (source, workstation) = setup.gated(location)?;
+        Some((location.clone(), access(location, source, workstation, &self.adapters)))
     }
 }
 

@@ -91,6 +91,10 @@ impl GatewayLocation {
         })
     }
 
+    pub(super) fn set_rules(&self, rules: Rules) {
+        self.lock().lease.set_rules(rules);
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }

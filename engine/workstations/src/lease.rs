@@ -147,6 +147,11 @@ impl Lease {
         }
     }
 
+    /// Counts from the next request, and the next look at the clock, on.
+    pub(crate) fn set_rules(&mut self, rules: Rules) {
+        self.rules = rules;
+    }
+
     pub(crate) fn connected(&mut self, now: Instant, id: ConnectionId) -> Vec<Effect> {
         self.sessions.insert(id, None);
         self.settle(now, Vec::new())

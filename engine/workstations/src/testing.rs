@@ -6,7 +6,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use adapter_host::{AdapterRegistry, Gate, GateError, GateRequest, HttpResponse, WriteTag};
 use location::ids::LocationId;
 use serde_json::{Value, json};
-use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, WorkstationRules, testing};
+use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, WorkstationRules, current::Current, testing};
 use store::{MemoryStore, secrets::Secrets};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -40,7 +40,7 @@ pub(crate) fn setup() -> Setup {
 
 pub(crate) fn gateway(store: &Arc<MemoryStore>) -> Arc<Gateway> {
     let secrets = Secrets::from_seed([7; 32]);
-    Gateway::new(Arc::new(setup()), store.clone(), secrets, &AdapterRegistry::new()).0
+    Gateway::new(Current::new(setup()), store.clone(), secrets, &AdapterRegistry::new()).0
 }
 
 /// The token of an installation that has just been paired.

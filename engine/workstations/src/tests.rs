@@ -7,10 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapter_host::{Gate, GateError};
+use adapter_host::{AdapterRegistry, Gate, GateError};
 use location::time::{HOUR, MINUTE, Timestamp};
 use records::sync_state::{GateState, QueueNews};
 use serde_json::json;
+use setup::{LocationSetup, Setup, current::Current};
 use store::{Direction, MemoryStore, Store, keys::Space, secrets::Secrets};
 use uuid::Uuid;
 
@@ -20,7 +21,7 @@ use super::{
     lease::Rejection,
     limits::{CODES, FRAME_BYTES, FRAMES, GUESSES_OF_ONE, SILENCE},
     protocol::{ByeReason, RequestRef, ToWorkstation},
-    testing::{Fake, HERE, PEER, THERE, UNGATED, ask, gateway, paired},
+    testing::{self, Fake, HERE, PEER, THERE, UNGATED, ask, gateway, paired},
 };
 
 const LONG: Duration = Duration::from_secs(30);
@@ -468,4 +469,42 @@ async fn a_location_without_gate_has_no_workstations() {
     assert!(matches!(gateway.workstations(UNGATED), Err(WorkstationError::NotGated)));
     assert!(gateway.status(UNGATED).is_none());
     assert_eq!(Rejection::OtherLocation.to_string(), "it is for another location");
+}
+
+#[tokio::test]
+async fn another_setup_ends_the_connections_that_have_to_be_told_something_else() {
+    let (setup, store) = (Current::new(testing::setup()), store());
+    let secrets = Secrets::from_seed([7; 32]);
+    let gateway = Gateway::new(setup.clone(), store.clone(), secrets, &AdapterRegistry::new()).0;
+    let (here, there) = (paired(&gateway, HERE, 1).await, paired(&gateway, THERE, 2).await);
+    let mut fakes = [Fake::connect(&gateway, &here).unwrap(), Fake::connect(&gateway, &there).unwrap()];
+    for fake in &mut fakes {
+        assert!(matches!(fake.next().await, Some(ToWorkstation::Welcome(_))));
+    }
+    let change = |change: &dyn Fn(&mut Setup)| {
+        let before = setup.now();
+        let mut next = before.as_ref().clone();
+        change(&mut next);
+        setup.replace(Arc::new(next));
+        gateway.set_up(&before);
+    };
+    let location = |setup: &mut Setup, id, change: &dyn Fn(&mut LocationSetup)| {
+        change(setup.locations.get_mut(&id).map(Arc::make_mut).unwrap());
+    };
+    change(&|setup| location(setup, HERE, &|it| it.workstation.in_flight += 1));
+    assert_eq!(gateway.count().connected, 2, "nobody has to be told how many requests are under way");
+    change(&|setup| location(setup, HERE, &|it| it.workstation.approval = true));
+    assert_eq!(fakes[0].bye().await, ByeReason::Shutdown);
+    let mut again = Fake::connect(&gateway, &here).unwrap();
+    let Some(ToWorkstation::Welcome(welcome)) = again.next().await else { panic!("a welcome first") };
+    assert!(welcome.approval);
+    assert_eq!(gateway.count().connected, 2);
+
+    change(&|setup| location(setup, UNGATED, &|it| it.source = Some(1)));
+    gateway.new_code(UNGATED, CodeKind::Single).await.unwrap();
+    change(&|setup| drop(setup.locations.remove(&THERE)));
+    assert_eq!(fakes[1].bye().await, ByeReason::Shutdown);
+    assert!(gateway.location_gateway(THERE).is_none());
+    assert_eq!(Fake::connect(&gateway, &there).err(), Some(ByeReason::Shutdown), "it keeps its token");
+    assert_eq!(gateway.count().connected, 1);
 }

@@ -24,7 +24,7 @@ use processor::{
 };
 use records::ehr::Ehr;
 use runtime::clock;
-use setup::{Setup, WebhookRules};
+use setup::{Setup, WebhookRules, current::Current};
 use store::{Store, counters::Ids, secrets::Secrets};
 use webhooks::{
     egress::{Egress, Reach},
@@ -112,7 +112,7 @@ async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Deps>, Box<dyn E
     let change_counter = ChangeCounter::new(&setup);
     Ok(Arc::new(Deps {
         lives_here: None,
-        setup: Arc::new(setup),
+        setup: Current::new(setup),
         store,
         ids,
         pool: Pool::default(),

@@ -23,7 +23,7 @@ use processor::{
     id_pool::Pool,
     processor::{Deps, Processor},
 };
-use setup::Setup;
+use setup::{Setup, current::Current};
 use store::{CommitError, Store, StoreError, counters::Ids, journal, keys, secrets::Secrets};
 use webhooks::{
     outbox::{Doorbell, Outbox},
@@ -86,7 +86,7 @@ pub fn environment(setup: Arc<Setup>, store: Arc<Disk>) -> Arc<Deps> {
     Arc::new(Deps {
         lives_here: None,
         change_counter: stamps,
-        setup,
+        setup: Current::new(setup),
         store,
         ids,
         pool: Pool::default(),

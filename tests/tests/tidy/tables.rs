@@ -195,9 +195,15 @@ pub const CIRCLES: &[Circle] = &[
 pub const FOLDERS_WITHOUT_DOCUMENT: &[(&str, &str)] =
     &[("api/src/resources/documentation/snippets", "files as they are shown to readers")];
 
+const KEYS_FILE: &str = "an operator makes it with `practice-sync keys add`";
+
 /// Paths in documents that lead nowhere: document, path, reason.
 pub const PATHS_THAT_DO_NOT_EXIST: &[(&str, &str, &str)] = &[
     ("README.md", "DIR/demo.toml", "DIR is what the reader chooses"),
+    ("adapters/README.md", "keys.toml", KEYS_FILE),
+    ("api/deploy/README.md", "keys.toml", KEYS_FILE),
+    ("api/docs/operations.md", "keys.toml", KEYS_FILE),
+    ("api/docs/operations/configuration.md", "keys.toml", KEYS_FILE),
     ("README.md", "adapters/extension/dist", "made by `npm run build`"),
     ("adapters/extension/README.md", "adapters/extension/dist", "made by `npm run build`"),
 ];

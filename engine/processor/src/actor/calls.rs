@@ -1,6 +1,6 @@
 //! Calls to the EHR: made when the machine says so, their answers sent to the actor itself as requests.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture, fut::LocalBoxActorFuture};
 use location::{
@@ -12,7 +12,7 @@ use location::{
     settings::Settings,
     time::{Millis, Timestamp},
 };
-use records::ehr::{Description, Fault, Page};
+use records::ehr::{Description, Ehr, Fault, Page};
 use runtime::{clock, metrics::Metrics, origin::Origin};
 use tokio::task::JoinHandle;
 use tracing::Instrument;
@@ -31,6 +31,7 @@ const DESCRIBE_DEADLINE: Duration = Duration::from_secs(30);
 
 /// A page on its way. Dropped, nobody waits for it any more.
 pub(super) struct Pulling {
+    ehr: Arc<dyn Ehr>,
     resource: Resource,
     call: u64,
     page: JoinHandle<Result<Page, Fault>>,
@@ -46,28 +47,30 @@ impl LocationActor {
     /// Asks the EHR for the page a turn is to read next, while the turn is still being committed: asking changes nothing there, and
     /// the answer is not heard before the turn is durable. A cycle takes the longer of both times instead of their sum.
     pub(super) fn begin_pull(&mut self, turn: &PendingCommit) -> Option<Pulling> {
-        let (Some(processor), Some(ehr)) = (&self.processor, self.ehr.clone()) else { return None };
+        let (Some(processor), Some(ehr)) = (&self.processor, self.means.ehr.clone()) else { return None };
         let (resource, call, cursor, until) = turn.pull()?;
         let (cursor, limit, deadline) =
             (cursor.clone(), processor.settings().pull.page, call_time(processor.settings(), until));
-        let (rules, health) = (&self.deps.setup.engine, self.deps.store.health());
+        let (setup, health) = (self.deps.setup.now(), self.deps.store.health());
         // The longer part of the time is the EHR's.
         let patience = i64::try_from(deadline.as_millis() / 2).unwrap_or(0);
-        let may_read = disk_share::may_read(&self.share, rules, &health, clock::now(), patience);
+        let may_read = disk_share::may_read(&self.share, &setup.engine, &health, clock::now(), patience);
+        let asked = ehr.clone();
         let page = actix_rt::spawn(async move {
             let wait = Duration::from_millis(may_read?.unsigned_abs());
             tokio::time::sleep(wait).await;
-            ehr.pull(resource, cursor, limit, deadline.saturating_sub(wait)).await
+            asked.pull(resource, cursor, limit, deadline.saturating_sub(wait)).await
         });
-        Some(Pulling { resource, call, page })
+        Some(Pulling { ehr, resource, call, page })
     }
 
     /// The turn is durable: the page comes back as a request of its own.
     pub(super) fn hear(&mut self, mut pulling: Pulling, ctx: &mut Context<Self>) {
         let metrics = self.metrics.clone();
-        let pulled = async move { ((&mut pulling.page).await, pulling.resource, pulling.call) };
-        ctx.spawn(pulled.into_actor(self).map(move |(page, resource, call), act, ctx| {
-            act.charge(ctx);
+        let pulled = async move { ((&mut pulling.page).await, pulling) };
+        ctx.spawn(pulled.into_actor(self).map(move |(page, pulling), act, ctx| {
+            let (resource, call) = (pulling.resource, pulling.call);
+            charge(&pulling.ehr, ctx);
             let page = page.unwrap_or_else(|ended| Err(Fault::Unknown(format!("the call ended: {ended}"))));
             let outcome = page.map(Box::new).map_err(|fault| act.fault(&metrics, "pull", fault));
             tell(ctx, Own::Do(Asked::own(IngestPage { resource, call, outcome })));
@@ -76,7 +79,7 @@ impl LocationActor {
 
     /// Makes a call to the EHR; its answer comes back as a request of its own.
     pub(super) fn call(&mut self, call: Call, ctx: &mut Context<Self>) {
-        let (Some(processor), Some(ehr)) = (&self.processor, self.ehr.clone()) else { return };
+        let (Some(processor), Some(ehr)) = (&self.processor, self.means.ehr.clone()) else { return };
         self.metrics.adapter_calls.add(1);
         let metrics = self.metrics.clone();
         match call {
@@ -113,9 +116,10 @@ impl LocationActor {
                 };
                 match kind {
                     CallKind::Push => {
-                        let pushed = async move { ehr.push(key, outgoing, deadline).await }.instrument(span.clone());
+                        let asked = ehr.clone();
+                        let pushed = async move { asked.push(key, outgoing, deadline).await }.instrument(span.clone());
                         ctx.spawn(pushed.into_actor(self).map(move |receipt, act, ctx| {
-                            act.charge(ctx);
+                            charge(&ehr, ctx);
                             let outcome = receipt.map(push_payload::written);
                             let outcome = span.in_scope(|| act.outcome(&metrics, what, outcome));
                             let command = Command::Pushed { write, attempt, outcome };
@@ -123,9 +127,10 @@ impl LocationActor {
                         }));
                     }
                     CallKind::Find => {
-                        let found = async move { ehr.find(key, outgoing, deadline).await }.instrument(span.clone());
+                        let asked = ehr.clone();
+                        let found = async move { asked.find(key, outgoing, deadline).await }.instrument(span.clone());
                         ctx.spawn(found.into_actor(self).map(move |receipt, act, ctx| {
-                            act.charge(ctx);
+                            charge(&ehr, ctx);
                             let outcome = receipt.map(|found| found.map(push_payload::written));
                             let outcome = span.in_scope(|| act.outcome(&metrics, what, outcome));
                             let command = Command::Found { write, attempt, outcome };
@@ -134,14 +139,6 @@ impl LocationActor {
                     }
                 }
             }
-        }
-    }
-
-    /// Before what the call answered is heard, so that the next call waits for what this one took of the quota.
-    fn charge(&self, ctx: &mut Context<Self>) {
-        let requests = self.ehr.as_ref().map_or(0, |ehr| ehr.take_requests_beyond());
-        if requests > 0 {
-            tell(ctx, Own::Do(Asked::own(Command::RequestsSent { requests })));
         }
     }
 
@@ -163,10 +160,14 @@ impl LocationActor {
     }
 
     pub(super) fn describe(&mut self, ctx: &mut Context<Self>) {
-        let Some(ehr) = self.ehr.clone() else { return };
+        let Some(ehr) = self.means.ehr.clone() else { return };
         self.metrics.adapter_calls.add(1);
-        let asked = async move { ehr.describe(DESCRIBE_DEADLINE).await };
-        ctx.spawn(asked.into_actor(self).map(|described, act, ctx| {
+        let asked = async move { (ehr.describe(DESCRIBE_DEADLINE).await, ehr) };
+        ctx.spawn(asked.into_actor(self).map(|(described, ehr), act, ctx| {
+            // It was set up anew meanwhile, and the EHR it has now is asked too: that answer counts.
+            if !act.means.ehr.as_ref().is_some_and(|now| Arc::ptr_eq(now, &ehr)) {
+                return;
+            }
             match described.as_ref().map(drop).map_err(|fault| push_payload::failure(fault.clone())) {
                 // It was not asked.
                 Err(Failure::NotBegun(_)) => {}
@@ -232,6 +233,14 @@ impl LocationActor {
         if let Some(before) = self.describe.replace(next) {
             ctx.cancel_future(before);
         }
+    }
+}
+
+/// Before what the call answered is heard, so that the next call waits for what this one took of the quota.
+fn charge(ehr: &Arc<dyn Ehr>, ctx: &mut Context<LocationActor>) {
+    let requests = ehr.take_requests_beyond();
+    if requests > 0 {
+        tell(ctx, Own::Do(Asked::own(Command::RequestsSent { requests })));
     }
 }
 

@@ -24,6 +24,7 @@ use actix::{
 use location::{
     command::Command,
     event::Event,
+    gate::Gate,
     ids::LocationId,
     slots::{self, SlotQuery, next_available},
     time::{DAY, Millis, SECOND, Timestamp},
@@ -92,7 +93,9 @@ pub enum Ask {
     },
     /// It is due, or was in memory when the process ended: be in memory.
     Attend,
-    /// The process ends: leave memory in order.
+    /// Another setup is in force: go on under it, with these means. Calls under way end on the connection they began with.
+    SetUp(Means),
+    /// The process ends, or the location goes elsewhere: leave memory in order.
     Leave {
         done: oneshot::Sender<()>,
     },
@@ -108,14 +111,22 @@ pub(crate) enum Own {
     Idle,
 }
 
+/// What a location works with, as it is set up.
+pub struct Means {
+    pub ehr: Option<Arc<dyn Ehr>>,
+    /// Who is shown its queue of writes: its workstations, where the EHR is reached through such.
+    pub watcher: Option<QueueWatcher>,
+    /// How long it stays in memory without work.
+    pub idle: Duration,
+    /// Messages its mailbox holds before callers are refused.
+    pub mailbox: usize,
+}
+
 pub struct LocationActor {
     id: LocationId,
     deps: Arc<Deps>,
-    ehr: Option<Arc<dyn Ehr>>,
-    /// Who is shown its queue of writes: its workstations, where the EHR is reached through such.
-    watcher: Option<QueueWatcher>,
+    means: Means,
     metrics: Arc<Metrics>,
-    idle: Duration,
     share: Arc<DiskShare>,
     /// None while its records cannot be read: then every request is refused, and nothing is written.
     processor: Option<Processor>,
@@ -136,19 +147,15 @@ impl LocationActor {
     pub fn new(
         id: LocationId,
         deps: Arc<Deps>,
-        ehr: Option<Arc<dyn Ehr>>,
-        watcher: Option<QueueWatcher>,
+        means: Means,
         metrics: Arc<Metrics>,
-        idle: Duration,
         share: Arc<DiskShare>,
     ) -> LocationActor {
         LocationActor {
             id,
             deps,
-            ehr,
-            watcher,
+            means,
             metrics,
-            idle,
             share,
             processor: None,
             unreadable: None,
@@ -212,7 +219,7 @@ impl LocationActor {
                 let (records, took) = (processor.machine.state.appointments.len(), started.elapsed());
                 tracing::debug!(location = %self.id, appointments = records, ?took, "location in memory");
                 self.metrics.locations.note(self.id, standing::of(&processor.machine, clock::now()));
-                if let Some(show) = &self.watcher {
+                if let Some(show) = &self.means.watcher {
                     show(processor.queue_news(Vec::new()));
                 }
                 // The last thing that happened lies in the future: since then the clock was set back.
@@ -370,7 +377,7 @@ impl LocationActor {
                     act.metrics.commits.add(1);
                     act.metrics.commit_waits.note(began.elapsed());
                     if let Some(bytes) = pulled {
-                        act.share.take(&act.deps.setup.engine, bytes, clock::now());
+                        act.share.take(&act.deps.setup.now().engine, bytes, clock::now());
                     }
                     act.finish(turn, ctx);
                     if let Some(pulling) = pulling {
@@ -419,14 +426,14 @@ impl LocationActor {
         let Some(processor) = &mut self.processor else { return };
         let failed = turn.events().iter().filter(|event| matches!(event, Event::WriteFailed { .. })).count();
         self.metrics.writes_failed.add(failed as u64);
-        let ended = self.watcher.as_ref().map(|_| processor.ended_writes(turn.events(), clock::now()));
+        let ended = self.means.watcher.as_ref().map(|_| processor.ended_writes(turn.events(), clock::now()));
         let unread = processor.machine.state.pulls.last_success.is_none();
         let calls = processor.finish(turn);
         if unread && processor.machine.state.pulls.last_success.is_some() {
             let records: u64 = processor.machine.state.pulls.progress.values().map(|progress| progress.records).sum();
             tracing::info!(location = %self.id, records, "the EHR was read to its end for the first time");
         }
-        if let Some((show, ended)) = self.watcher.as_ref().zip(ended) {
+        if let Some((show, ended)) = self.means.watcher.as_ref().zip(ended) {
             show(processor.queue_news(ended));
         }
         self.metrics.locations.note(self.id, standing::of(&processor.machine, clock::now()));
@@ -504,10 +511,39 @@ impl LocationActor {
     fn sync_state(&self) -> Result<SyncState, EngineError> {
         let processor = self.in_memory()?;
         let mut state = SyncState::of(&processor.machine, processor.description.as_ref(), clock::now());
-        if state.reading.is_some() && self.share.wait(&self.deps.setup.engine, clock::now()) > 0 {
+        if state.reading.is_some() && self.share.wait(&self.deps.setup.now().engine, clock::now()) > 0 {
             state.read_reason.get_or_insert_with(|| disk_share::SLOWED.to_owned());
         }
         Ok(state)
+    }
+
+    fn set_up(&mut self, means: Means, ctx: &mut Context<Self>) {
+        let same = match (&self.means.ehr, &means.ehr) {
+            (Some(before), Some(now)) => Arc::ptr_eq(before, now),
+            (None, None) => true,
+            _ => false,
+        };
+        ctx.set_mailbox_capacity(means.mailbox);
+        self.means = means;
+        if let Some(processor) = &mut self.processor {
+            processor.set_up_anew();
+            if let Some(show) = &self.means.watcher {
+                show(processor.queue_news(Vec::new()));
+            }
+        }
+        if !same {
+            self.describe(ctx);
+        }
+        self.open_former_gate(ctx);
+        self.set_timer(ctx);
+    }
+
+    /// Its EHR was reached through workstations before, and the gate was shut: nobody else would ever open it.
+    fn open_former_gate(&self, ctx: &mut Context<Self>) {
+        let shut = self.processor.as_ref().is_some_and(|processor| processor.machine.state.shut().is_some());
+        if shut && self.means.watcher.is_none() {
+            tell(ctx, Own::Do(Asked::own(Command::Gate(Gate::Open))));
+        }
     }
 
     fn leave(&mut self) -> LocalBoxActorFuture<Self, ()> {
@@ -533,10 +569,10 @@ impl LocationActor {
     /// Nothing to do for a while: out of memory.
     fn idle(&mut self, ctx: &mut Context<Self>) -> LocalBoxActorFuture<Self, ()> {
         let wake = self.processor.as_ref().and_then(Processor::wake_at);
-        let soon = clock::now().plus(i64::try_from(self.idle.as_millis()).unwrap_or(i64::MAX));
-        let busy = self.last_used.elapsed() < self.idle || wake.is_some_and(|at| at <= soon);
+        let soon = clock::now().plus(i64::try_from(self.means.idle.as_millis()).unwrap_or(i64::MAX));
+        let busy = self.last_used.elapsed() < self.means.idle || wake.is_some_and(|at| at <= soon);
         if busy {
-            tell_later(ctx, Own::Idle, self.idle);
+            tell_later(ctx, Own::Idle, self.means.idle);
             return self.done();
         }
         Box::pin(self.leave().map(|(), act, ctx| {
@@ -584,14 +620,16 @@ impl Actor for LocationActor {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         self.metrics.locations_active.add(1);
+        ctx.set_mailbox_capacity(self.means.mailbox);
         let loaded = self.load().map(|(), act, ctx| {
             act.describe(ctx);
             act.set_timer(ctx);
+            act.open_former_gate(ctx);
             if act.set_back() > 0 {
                 // Its timer is set by a clock that is gone.
                 tell(ctx, Own::Do(Asked::own(Command::Wake)));
             }
-            tell_later(ctx, Own::Idle, act.idle);
+            tell_later(ctx, Own::Idle, act.means.idle);
         });
         ctx.wait(loaded);
     }
@@ -627,6 +665,10 @@ impl Handler<Ask> for LocationActor {
                 act.done()
             }),
             Ask::Attend => self.done(),
+            Ask::SetUp(means) => {
+                self.set_up(means, ctx);
+                self.done()
+            }
             Ask::Leave { done } => Box::pin(self.leave().map(move |(), act, ctx| {
                 act.processor = None;
                 let _ = done.send(());

@@ -54,8 +54,8 @@ fn start(store: &Arc<Leaving>) -> Addr<LocationActor> {
 }
 
 fn actor(deps: Arc<Deps>) -> Addr<LocationActor> {
-    let idle = Duration::from_secs(3_600);
-    LocationActor::new(LocationId(1), deps, None, None, Arc::default(), idle, Arc::default()).start()
+    let means = Means { ehr: None, watcher: None, idle: Duration::from_secs(3_600), mailbox: 16 };
+    LocationActor::new(LocationId(1), deps, means, Arc::default(), Arc::default()).start()
 }
 
 async fn ask<T>(actor: &Addr<LocationActor>, make: impl FnOnce(Reply<T>) -> Ask) -> Result<T, EngineError> {

@@ -162,16 +162,11 @@ impl<'t, 'd> Publisher<'t, 'd> {
         render: impl Fn(&ViewContext<'_>, &Hears<'_>) -> Result<Vec<Message>, Reject>,
     ) -> Result<(), Reject> {
         let (deps, institution, time) = (&self.processor.deps, &self.processor.institution, self.cx.now);
+        let setup = deps.setup.now();
         for Recipients { version, amounts, locations, subscriptions } in &deps.outbox.recipients(institution.id, name) {
-            let context = ViewContext {
-                setup: &deps.setup,
-                location: &self.processor.setup,
-                version,
-                amounts: *amounts,
-                now: time,
-            };
-            for Message { data, location } in
-                render(&context, &Hears { locations: locations.as_ref(), setup: &deps.setup })?
+            let context =
+                ViewContext { setup: &setup, location: &self.processor.setup, version, amounts: *amounts, now: time };
+            for Message { data, location } in render(&context, &Hears { locations: locations.as_ref(), setup: &setup })?
             {
                 let size = serde_json::to_string(&data).map_or(0, |text| text.len());
                 if !self.room.take(subscriptions.len(), size) {

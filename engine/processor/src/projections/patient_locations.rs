@@ -41,7 +41,8 @@ impl Processor {
             return Ok(visited);
         }
         let lists = Lists { store: &*self.deps.store, index: &self.deps.index };
-        let all = self.deps.setup.locations.values();
+        let setup = self.deps.setup.now();
+        let all = setup.locations.values();
         for other in all.filter(|other| other.source == self.source() && other.id != self.setup.id) {
             let theirs = ListQuery::new([other.id.0], Order::Id).filtered([Filter::Patient(patient)]);
             if !lists.scan::<Record<Appointment>>(&theirs, Range::first(1))?.is_empty() {

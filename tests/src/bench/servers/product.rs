@@ -89,7 +89,8 @@ pub async fn serve(
         actix_rt::spawn(server::start_internal(api.clone(), internal)?);
     }
     settle(&engine).await;
-    for (id, location) in &engine.setup().locations {
+    let setup = engine.setup();
+    for (id, location) in &setup.locations {
         if engine.place(location.institution) == Place::Mine {
             first_sync(&engine, *id).await?;
         }

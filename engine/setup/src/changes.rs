@@ -1,0 +1,292 @@
+//! How one setup differs from another that takes its place: what takes effect while the engine runs, and what only a start can do.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Display,
+};
+
+use location::ids::{InstitutionId, LocationId};
+
+use crate::{EngineRules, GuestRules, LocationStatus, Setup, guests::HostLimits};
+
+/// What is other than before, by name, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference<K> {
+    pub added: Vec<K>,
+    pub changed: Vec<K>,
+    pub gone: Vec<K>,
+}
+
+impl<K: Clone + Ord> Difference<K> {
+    fn of<V: PartialEq>(before: &BTreeMap<K, V>, after: &BTreeMap<K, V>) -> Difference<K> {
+        let added = after.keys().filter(|id| !before.contains_key(id)).cloned().collect();
+        let gone = before.keys().filter(|id| !after.contains_key(id)).cloned().collect();
+        let other = |(id, value): (&K, &V)| before.get(id).is_some_and(|before| before != value).then(|| id.clone());
+        Difference { added, changed: after.iter().filter_map(other).collect(), gone }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.changed.is_empty() && self.gone.is_empty()
+    }
+}
+
+/// What takes effect while the engine runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changes {
+    pub institutions: Difference<InstitutionId>,
+    pub sources: Difference<u32>,
+    pub locations: Difference<LocationId>,
+    /// Names of `[adapters]` that have another file.
+    pub adapters: Difference<String>,
+    /// Locations that were not active, or not there, and are now.
+    pub opened: Vec<LocationId>,
+    /// Locations that were active and still are there.
+    pub closed: Vec<LocationId>,
+    /// Settings of the engine as a whole, as the configuration calls them.
+    pub engine: Vec<&'static str>,
+    /// Locations for which something is other than before, be it theirs or that of their source, their institution or the engine.
+    /// None of them was added or is gone.
+    pub touched: BTreeMap<LocationId, Touched>,
+}
+
+/// What has to be done with a location that may be in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touched {
+    /// It goes on under other settings.
+    Settings,
+    /// It is connected to its EHR anew.
+    Connection,
+    /// It belongs to another EHR, or to one at all now: what is under way at the one before is not its matter any more.
+    Source,
+}
+
+impl Changes {
+    pub fn between(before: &Setup, after: &Setup) -> Changes {
+        let (old, new) = (&before.engine, &after.engine);
+        let engine = engine(old, new);
+        let active = |setup: &Setup, id: &LocationId| {
+            setup.locations.get(id).is_some_and(|location| location.status == LocationStatus::Active)
+        };
+        let turned = |from: &Setup, to: &Setup| {
+            let turned = after.locations.keys().filter(|id| !active(from, id) && active(to, id));
+            turned.copied().collect()
+        };
+        Changes {
+            institutions: Difference::of(&before.institutions, &after.institutions),
+            sources: Difference::of(&before.sources, &after.sources),
+            locations: Difference::of(&before.locations, &after.locations),
+            adapters: Difference::of(&old.adapters, &new.adapters),
+            opened: turned(before, after),
+            closed: turned(after, before),
+            engine,
+            touched: touched(before, after),
+        }
+    }
+
+    /// There is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.institutions.is_empty()
+            && self.sources.is_empty()
+            && self.locations.is_empty()
+            && self.adapters.is_empty()
+            && self.engine.is_empty()
+    }
+}
+
+fn touched(before: &Setup, after: &Setup) -> BTreeMap<LocationId, Touched> {
+    let (old, new) = (&before.engine, &after.engine);
+    let calls = |guests: &GuestRules| (guests.wait, guests.processor, guests.pull_processor);
+    let all_connect = calls(&old.guests) != calls(&new.guests);
+    let all_settle = old.mailbox != new.mailbox || old.idle_seconds != new.idle_seconds;
+    let (led, leads) = (leads(before), leads(after));
+    let of = |(id, now): (&LocationId, &std::sync::Arc<crate::LocationSetup>)| {
+        let was = before.locations.get(id)?;
+        let source = |setup: &Setup| setup.sources.get(&now.source?).cloned();
+        let institution = |setup: &Setup| setup.institutions.get(&now.institution).cloned();
+        let touched = if was.source != now.source {
+            Touched::Source
+        } else if was != now || source(before) != source(after) || (all_connect && now.source.is_some()) {
+            Touched::Connection
+        } else if all_settle || institution(before) != institution(after) || led.contains(id) != leads.contains(id) {
+            Touched::Settings
+        } else {
+            return None;
+        };
+        Some((*id, touched))
+    };
+    after.locations.iter().filter_map(of).collect()
+}
+
+/// The locations that pull what those of their data source share, see `Setup::lead`.
+fn leads(setup: &Setup) -> BTreeSet<LocationId> {
+    let mut first = BTreeMap::new();
+    for location in setup.locations.values().filter(|location| location.status == LocationStatus::Active) {
+        location.source.map(|source| first.entry(source).or_insert(location.id));
+    }
+    first.into_values().collect()
+}
+
+/// Settings of the engine that are other than before, of those that may be.
+fn engine(old: &EngineRules, new: &EngineRules) -> Vec<&'static str> {
+    let found = [
+        ("engine.mailbox", old.mailbox != new.mailbox),
+        ("engine.idle", old.idle_seconds != new.idle_seconds),
+        ("engine.pull_floor_mib", old.pull_floor_bytes != new.pull_floor_bytes),
+        ("engine.pull_burst_mib", old.pull_burst_bytes != new.pull_burst_bytes),
+        ("engine.pull_mib_per_minute", old.pull_bytes_per_minute != new.pull_bytes_per_minute),
+        ("engine.history_days", old.history_days != new.history_days),
+        ("guests.wait", old.guests.wait != new.guests.wait),
+        ("guests.processor", old.guests.processor != new.guests.processor),
+        ("guests.pull_processor", old.guests.pull_processor != new.guests.pull_processor),
+        ("webhooks", old.webhooks != new.webhooks),
+        ("backup", old.backup != new.backup),
+    ];
+    found.into_iter().filter(|(_, other)| *other).map(|(name, _)| name).collect()
+}
+
+/// What only a start can do, as the configuration calls it. Records are kept under their institution and their data source: one that gave
+/// its name to another would show it what it must not see.
+pub fn needs_restart(before: &Setup, after: &Setup) -> Vec<String> {
+    // With every field by name: one that is added has to be thought of here.
+    let EngineRules {
+        adapters: _,
+        adapter_cache,
+        mailbox: _,
+        idle_seconds: _,
+        actor_threads,
+        webhook_development,
+        webhooks: _,
+        store_engine,
+        database,
+        store_floor_bytes,
+        guests,
+        pull_floor_bytes: _,
+        pull_burst_bytes: _,
+        pull_bytes_per_minute: _,
+        history_days: _,
+        store_cache_bytes,
+        // What a start does, and no other time would notice.
+        store_verify: _,
+        store_compact_ratio: _,
+        accept_empty_store: _,
+        node,
+        backup: _,
+    } = &before.engine;
+    let now = &after.engine;
+    let HostLimits { calls, calls_per_source, calls_per_host, compile, threads, memory, signers } = &guests.host;
+    let host = &now.guests.host;
+    let of_engine = [
+        ("engine.adapter_cache", *adapter_cache != now.adapter_cache),
+        ("engine.actor_threads", *actor_threads != now.actor_threads),
+        ("engine.webhook_development", *webhook_development != now.webhook_development),
+        ("engine.store_engine", *store_engine != now.store_engine),
+        ("engine.store_floor_mib", *store_floor_bytes != now.store_floor_bytes),
+        ("engine.store_cache_mib", *store_cache_bytes != now.store_cache_bytes),
+        ("guests.calls", *calls != host.calls),
+        ("guests.calls_per_source", *calls_per_source != host.calls_per_source),
+        ("guests.calls_per_host", *calls_per_host != host.calls_per_host),
+        ("guests.compile", *compile != host.compile),
+        ("guests.threads", *threads != host.threads),
+        ("guests.memory", *memory != host.memory),
+        ("guests.signers", *signers != host.signers),
+        ("postgres", *database != now.database),
+        ("node", *node != now.node),
+    ];
+    let mut found: Vec<String> =
+        of_engine.into_iter().filter(|(_, other)| *other).map(|(name, _)| name.to_owned()).collect();
+    found.extend(moved("source", &before.sources, &after.sources, |it| it.institution));
+    found.extend(moved("location", &before.locations, &after.locations, |it| it.institution));
+    found
+}
+
+fn moved<'a, K: Ord + Display, V>(
+    what: &'a str,
+    before: &'a BTreeMap<K, V>,
+    after: &'a BTreeMap<K, V>,
+    institution: impl Fn(&V) -> InstitutionId + 'a,
+) -> impl Iterator<Item = String> + 'a {
+    let moved =
+        after.iter().filter(move |(id, now)| before.get(id).is_some_and(|was| institution(was) != institution(now)));
+    moved.map(move |(id, _)| format!("the institution of {what} {id}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{LocationSetup, WorkstationAccess, testing};
+
+    const IDS: [LocationId; 4] = [LocationId(1), LocationId(2), LocationId(3), LocationId(4)];
+
+    /// Two locations on each of two sources.
+    fn setup() -> Setup {
+        let locations =
+            [(1, 1), (2, 1), (3, 2), (4, 2)].map(|(id, source)| testing::location(LocationId(id), 1, source));
+        testing::setup([testing::institution(1)], locations, [testing::source(1, 1), testing::source(2, 1)])
+    }
+
+    fn changed(setup: &mut Setup, id: LocationId, change: impl FnOnce(&mut LocationSetup)) {
+        change(setup.locations.get_mut(&id).map(Arc::make_mut).expect("it is there"));
+    }
+
+    #[test]
+    fn who_is_touched_by_what() {
+        let before = setup();
+        let touched = |change: &dyn Fn(&mut Setup)| {
+            let mut after = setup();
+            change(&mut after);
+            assert_eq!(needs_restart(&before, &after), <[String; 0]>::default());
+            Changes::between(&before, &after).touched.into_iter().collect::<Vec<_>>()
+        };
+        use Touched::{Connection, Settings, Source};
+        let [one, two, three, four] = IDS;
+        assert_eq!(touched(&|_| {}), []);
+        assert_eq!(touched(&|it| changed(it, two, |it| it.quota.burst += 1)), [(two, Connection)]);
+        let gated = |it: &mut Setup| {
+            let source = it.sources.get_mut(&2).map(Arc::make_mut).expect("it is there");
+            source.workstation = Some(WorkstationAccess { probe: "/".into() });
+        };
+        assert_eq!(touched(&gated), [(three, Connection), (four, Connection)]);
+        let closed = |it: &mut Setup| changed(it, one, |it| it.status = LocationStatus::Closed);
+        assert_eq!(touched(&closed), [(one, Connection), (two, Settings)], "the second one pulls for both now");
+        assert_eq!(touched(&|it| changed(it, four, |it| it.source = Some(1))), [(four, Source)]);
+        assert_eq!(touched(&|it| it.engine.idle_seconds += 1), IDS.map(|id| (id, Settings)));
+        assert_eq!(touched(&|it| it.engine.guests.wait *= 2), IDS.map(|id| (id, Connection)));
+        assert_eq!(touched(&|it| it.engine.history_days += 1), []);
+        let renamed = |it: &mut Setup| {
+            it.institutions.values_mut().for_each(|it| Arc::make_mut(it).name = "Other".into());
+        };
+        assert_eq!(touched(&renamed), IDS.map(|id| (id, Settings)));
+    }
+
+    #[test]
+    fn what_came_and_went_is_named() {
+        let (before, mut after) = (setup(), setup());
+        after.locations.remove(&IDS[0]);
+        after.locations.insert(LocationId(9), testing::location(LocationId(9), 1, 2).into());
+        changed(&mut after, IDS[1], |it| it.status = LocationStatus::Pending);
+        after.engine.adapters.insert("new".into(), "new.wasm".into());
+        after.engine.history_days += 1;
+        let changes = Changes::between(&before, &after);
+        let locations = Difference { added: vec![LocationId(9)], changed: vec![IDS[1]], gone: vec![IDS[0]] };
+        assert_eq!(changes.locations, locations);
+        assert_eq!(
+            (changes.opened.as_slice(), changes.closed.as_slice()),
+            ([LocationId(9)].as_slice(), [IDS[1]].as_slice())
+        );
+        assert_eq!((changes.adapters.added, changes.engine), (vec!["new".to_owned()], vec!["engine.history_days"]));
+        assert!(Changes::between(&after, &after).is_empty());
+    }
+
+    #[test]
+    fn what_a_start_alone_can_do_is_named() {
+        let (before, mut after) = (setup(), setup());
+        after.engine.actor_threads += 1;
+        after.engine.guests.host.calls += 1;
+        after.engine.store_verify = !after.engine.store_verify;
+        changed(&mut after, IDS[2], |it| it.institution = InstitutionId(2));
+        let named = ["engine.actor_threads", "guests.calls", "the institution of location 3"];
+        assert_eq!(needs_restart(&before, &after), named);
+    }
+}

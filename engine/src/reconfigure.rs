@@ -1,0 +1,126 @@
+//! Another setup takes the place of the one that is served: whole, or not at all. What may fail is done first; then it comes into force at
+//! once, and whoever it concerns goes on under it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use adapter_host::{Adapter, Transport};
+use runtime::clock;
+use setup::{
+    Setup,
+    changes::{Changes, Touched, needs_restart},
+};
+use store::CommitError;
+
+use crate::{
+    Engine, config_history,
+    connections::IN_PROCESS,
+    simulated::{OpenSimulated, SimulatedEhrs},
+};
+
+/// What has been taken over.
+pub struct Reconfigured {
+    pub changes: Changes,
+    /// Simulated EHRs that were opened for it. Those that are not wanted any more stay until the next start.
+    pub simulated: SimulatedEhrs,
+}
+
+/// Why nothing has changed.
+#[derive(Debug, thiserror::Error)]
+pub enum NotReconfigurable {
+    /// Names of what only a start can change.
+    #[error("these take effect with a restart only: {}", .0.join(", "))]
+    Restart(Vec<String>),
+    /// What of it cannot be served.
+    #[error("{}", .0.join("; "))]
+    Unusable(Vec<String>),
+    #[error(transparent)]
+    Store(#[from] CommitError),
+}
+
+impl Engine {
+    /// Serves `setup` from now on. One at a time; who is not concerned notices nothing of it.
+    pub async fn reconfigure(
+        &self,
+        setup: Setup,
+        simulated: &dyn OpenSimulated,
+    ) -> Result<Reconfigured, NotReconfigurable> {
+        let _one_at_a_time = self.reconfiguring.lock().await;
+        let before = self.setup();
+        let fixed = needs_restart(&before, &setup);
+        if !fixed.is_empty() {
+            return Err(NotReconfigurable::Restart(fixed));
+        }
+        let mut changes = Changes::between(&before, &setup);
+        let connections = self.connections();
+        let adapters = connections.adapters().changed(&before.engine, &setup.engine).await;
+        let adapters = adapters.map_err(NotReconfigurable::Unusable)?;
+        take_in(&mut changes, &setup, &adapters);
+        let problems = connections.check(&setup, &changes, |name| adapters.contains_key(name));
+        if !problems.is_empty() {
+            return Err(NotReconfigurable::Unusable(problems));
+        }
+        let opened = self.open_simulated(&setup, &changes, simulated).await?;
+        config_history::note(&*self.deps().store, &setup, clock::now()).await?;
+
+        // From here on nothing fails.
+        let transports = opened.iter().map(|(id, ehr)| (*id, ehr.clone() as Arc<dyn Transport>));
+        connections.add_in_process(transports);
+        let put_in_force = || {
+            connections.adapters().set_up(adapters, &changes.adapters.gone);
+            self.deps().setup.replace(Arc::new(setup));
+            self.gateway().set_up(&before);
+            connections.set_up(&changes);
+            self.webhooks().set_rules(self.setup().engine.webhooks);
+            self.deps().change_counter.set_up(&self.setup());
+        };
+        self.directory().set_up(&changes, put_in_force).await;
+        Ok(Reconfigured { changes, simulated: opened })
+    }
+
+    /// Those that live in this process and are new to it, or are to have other locations.
+    async fn open_simulated(
+        &self,
+        setup: &Setup,
+        changes: &Changes,
+        simulated: &dyn OpenSimulated,
+    ) -> Result<SimulatedEhrs, NotReconfigurable> {
+        let locations = changes.locations.added.iter().chain(&changes.locations.changed);
+        let of_changed: BTreeSet<u32> = locations.filter_map(|id| setup.locations.get(id)?.source).collect();
+        let wanted = setup.sources.iter().filter(|(id, source)| {
+            source.base_url == IN_PROCESS && (!self.connections().has_in_process(**id) || of_changed.contains(id))
+        });
+        let sources: BTreeMap<_, _> = wanted.map(|(id, source)| (*id, source.clone())).collect();
+        if sources.is_empty() {
+            return Ok(SimulatedEhrs::new());
+        }
+        let wanted = Setup { sources, ..setup.clone() };
+        let opened = simulated.open(&wanted, &self.deps().store).await;
+        opened.map_err(|problem| NotReconfigurable::Unusable(vec![problem]))
+    }
+}
+
+/// Files of adapters that were loaded, perhaps under names that stand for the same path as before: their locations ask anew what they can do.
+fn take_in(changes: &mut Changes, setup: &Setup, loaded: &BTreeMap<String, Arc<Adapter>>) {
+    let known = |changes: &Changes, name: &String| {
+        changes.adapters.added.contains(name) || changes.adapters.changed.contains(name)
+    };
+    for name in loaded.keys() {
+        if !known(changes, name) {
+            changes.adapters.changed.push(name.clone());
+        }
+    }
+    changes.adapters.changed.sort();
+    let runs = |source: Option<u32>| {
+        source.and_then(|id| setup.sources.get(&id)).is_some_and(|source| loaded.contains_key(&source.adapter))
+    };
+    let concerned = setup.locations.values().filter(|location| runs(location.source));
+    for location in concerned.filter(|location| changes.locations.added.binary_search(&location.id).is_err()) {
+        let touched = changes.touched.entry(location.id).or_insert(Touched::Connection);
+        if *touched == Touched::Settings {
+            *touched = Touched::Connection;
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Another setup takes the place of the one that is served: who is concerned, and who is not.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use engine::{Engine, EngineError, NotReconfigurable, Parts, Place, Reconfigured, simulated::NoSimulatedEhrs};
+use location::{
+    command::Command,
+    ids::{InstitutionId, LocationId},
+    pull::Resource,
+};
+use processor::commands::CreateRecord;
+use query::lists::{ListQuery, Order, PageRequest};
+use records::{
+    InsurancePlan,
+    ehr::{Description, Ehr, EhrFuture, Fault, Page, PullAbility, Receipt, Write},
+    record::Record,
+    schema,
+    sync_state::SyncState,
+};
+use serde_json::{Value, json};
+use setup::{BackupRules, DataSource, EngineRules, LocationSetup, LocationStatus, NodeRules, Setup, testing};
+use store::MemoryStore;
+use tokio::sync::watch;
+use webhooks::views::{RelatedRecords, ViewContext, ViewError, Views};
+
+const PLACE: LocationId = LocationId(1);
+const OTHER: LocationId = LocationId(2);
+
+/// Nobody listens.
+struct Mute;
+
+impl Views for Mute {
+    fn record(&self, _: &ViewContext<'_>, _: Resource, _: &[u8], _: &dyn RelatedRecords) -> Result<Value, ViewError> {
+        Err(ViewError::Damaged)
+    }
+
+    fn sync_status(&self, _: &ViewContext<'_>, _: &SyncState) -> Result<Value, ViewError> {
+        Err(ViewError::Damaged)
+    }
+}
+
+fn description() -> Description {
+    Description {
+        pulls: vec![PullAbility { resource: Resource::Patients, delta: true, deletions_by_absence: false }],
+        writes: vec!["create-insurance-plan".to_owned()],
+        ..Description::default()
+    }
+}
+
+/// Takes every write unless it is shut, and shows nobody.
+#[derive(Default)]
+struct Practice {
+    described: AtomicUsize,
+    pulled: AtomicUsize,
+    pushed: AtomicUsize,
+    shut: AtomicBool,
+}
+
+impl Ehr for Practice {
+    fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
+        self.described.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async { Ok(description()) })
+    }
+
+    fn pull(&self, _: Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
+        self.pulled.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async { Ok(Page { last: true, ..Page::default() }) })
+    }
+
+    fn push(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Receipt> {
+        if self.shut.load(Ordering::SeqCst) {
+            return Box::pin(async { Err(Fault::RetryLater { reason: "shut".into(), after: None }) });
+        }
+        let id = format!("written {}", self.pushed.fetch_add(1, Ordering::SeqCst));
+        Box::pin(async { Ok(Receipt { id, version: None }) })
+    }
+
+    fn find(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Option<Receipt>> {
+        Box::pin(async { Ok(None) })
+    }
+}
+
+fn setup(engine: EngineRules) -> Setup {
+    let location = testing::location(PLACE, 1, 1);
+    Setup { engine, ..testing::setup([testing::institution(1)], [location], [testing::source(1, 1)]) }
+}
+
+fn parts(store: &Arc<MemoryStore>) -> Parts {
+    Parts::new(store.clone(), Arc::new(Mute))
+}
+
+async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
+    for _ in 0..2_000 {
+        if done().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{what} did not happen within 20 s");
+}
+
+fn plan() -> CreateRecord<InsurancePlan> {
+    let body = schema::read(json!({"name": "Family Plan"})).unwrap();
+    CreateRecord { body, patient: None, number: None }
+}
+
+/// With EHRs for both locations, of which the setup has the first.
+async fn serving(store: &Arc<MemoryStore>, here: &Arc<Practice>, other: &Arc<Practice>, setup: Setup) -> Engine {
+    let own = [(PLACE, here), (OTHER, other)].map(|(id, ehr)| (id, ehr.clone() as Arc<dyn Ehr>));
+    let parts = Parts { own: own.into_iter().collect(), ..parts(store) };
+    parts.adapters.announce("practice");
+    let engine = Engine::start(setup, parts).await.unwrap();
+    until("what the EHR can do", async || engine.description(PLACE).unwrap().is_some()).await;
+    engine
+}
+
+fn one() -> Setup {
+    setup(EngineRules::default())
+}
+
+/// The other location beside the first, on a data source of its own.
+fn both() -> Setup {
+    let mut both = one();
+    both.locations.insert(OTHER, testing::location(OTHER, 1, 2).into());
+    both.sources.insert(2, testing::source(2, 1).into());
+    both
+}
+
+fn with(mut setup: Setup, id: LocationId, change: impl FnOnce(&mut LocationSetup)) -> Setup {
+    change(setup.locations.get_mut(&id).map(Arc::make_mut).unwrap());
+    setup
+}
+
+async fn reconfigured(engine: &Engine, setup: Setup) -> Reconfigured {
+    engine.reconfigure(setup, &NoSimulatedEhrs).await.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn pushed(ehr: &Practice) -> usize {
+    ehr.pushed.load(Ordering::SeqCst)
+}
+
+#[actix::test]
+async fn a_location_comes_and_goes_and_what_it_had_queued_stays() {
+    let (store, here, other) = (Arc::default(), Arc::default(), Arc::new(Practice::default()));
+    let engine = serving(&store, &here, &other, one()).await;
+    assert_eq!(engine.send(OTHER, plan()).await.err(), Some(EngineError::UnknownLocation));
+    let taken = reconfigured(&engine, both()).await;
+    assert_eq!((taken.changes.locations.added, taken.changes.sources.added), (vec![OTHER], vec![2]));
+    until("its first reading", async || engine.last_sync(OTHER).unwrap().is_some()).await;
+    assert!(engine.location_set_up(OTHER).unwrap().is_some());
+    engine.send(OTHER, plan()).await.unwrap();
+    until("the write", async || pushed(&other) == 1).await;
+
+    other.shut.store(true, Ordering::SeqCst);
+    engine.send(OTHER, plan()).await.unwrap();
+    assert_eq!(reconfigured(&engine, one()).await.changes.locations.gone, [OTHER]);
+    assert_eq!(engine.send(OTHER, plan()).await.err(), Some(EngineError::UnknownLocation));
+    assert_eq!(engine.sync_state(OTHER).await.err(), Some(EngineError::UnknownLocation));
+    other.shut.store(false, Ordering::SeqCst);
+
+    reconfigured(&engine, both()).await;
+    assert_eq!(engine.unfinished_writes(OTHER).await.unwrap().len(), 1, "it waited in the store");
+    engine.sync_now(OTHER).await.unwrap();
+    until("the write that waited", async || pushed(&other) == 2).await;
+    engine.stop().await;
+}
+
+#[actix::test]
+async fn a_knob_counts_from_the_next_command_on() {
+    let (store, here) = (Arc::default(), Arc::new(Practice::default()));
+    let engine = serving(&store, &here, &Arc::default(), one()).await;
+    here.shut.store(true, Ordering::SeqCst);
+    let full = |most| with(one(), PLACE, |place| place.write.max_queue = most);
+    for most in [1, 2] {
+        reconfigured(&engine, full(most)).await;
+        engine.send(PLACE, plan()).await.unwrap();
+        assert!(engine.send(PLACE, plan()).await.is_err(), "{most} wait");
+    }
+    assert_eq!(here.described.load(Ordering::SeqCst), 1, "its connection is the same");
+    let mut renamed = with(one(), PLACE, |place| place.name = "Elsewhere".into());
+    renamed.engine.mailbox = 1;
+    reconfigured(&engine, renamed).await;
+    engine.send(PLACE, plan()).await.unwrap();
+    assert_eq!(engine.setup().locations[&PLACE].name, "Elsewhere");
+    engine.stop().await;
+}
+
+#[actix::test]
+async fn who_is_not_concerned_notices_nothing() {
+    let (store, here, other) = (Arc::default(), Arc::new(Practice::default()), Arc::new(Practice::default()));
+    let engine = Arc::new(serving(&store, &here, &other, both()).await);
+    let done = Arc::new(AtomicBool::new(false));
+    let calling = |place| {
+        let (engine, done) = (engine.clone(), done.clone());
+        actix::spawn(async move {
+            let mut calls = 0;
+            while !done.load(Ordering::SeqCst) {
+                engine.sync_state(place).await.unwrap();
+                engine.send(place, Command::SyncNow).await.unwrap();
+                calls += 1;
+                tokio::task::yield_now().await;
+            }
+            calls
+        })
+    };
+    // The one that is changed all the time loses no call either.
+    let calls = [calling(PLACE), calling(OTHER)];
+    for n in 0..200 {
+        let next = with(both(), OTHER, |place| (place.quota.burst, place.name) = (500 + n, format!("{n}")));
+        reconfigured(&engine, next).await;
+    }
+    done.store(true, Ordering::SeqCst);
+    for calls in calls {
+        assert!(calls.await.unwrap() > 20);
+    }
+    assert_eq!(here.described.load(Ordering::SeqCst), 1, "it came into memory once");
+    engine.stop().await;
+}
+
+/// Takes one write, when it may.
+struct Lingering {
+    may_end: watch::Sender<bool>,
+    began: AtomicUsize,
+    pushed: AtomicUsize,
+    looked_up: AtomicUsize,
+}
+
+impl Ehr for Lingering {
+    fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
+        Box::pin(async { Ok(description()) })
+    }
+
+    fn pull(&self, _: Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
+        Box::pin(async { Ok(Page { last: true, ..Page::default() }) })
+    }
+
+    fn push(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Receipt> {
+        self.began.fetch_add(1, Ordering::SeqCst);
+        let mut may_end = self.may_end.subscribe();
+        Box::pin(async move {
+            may_end.wait_for(|may| *may).await.unwrap();
+            let id = format!("written {}", self.pushed.fetch_add(1, Ordering::SeqCst));
+            Ok(Receipt { id, version: None })
+        })
+    }
+
+    fn find(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Option<Receipt>> {
+        self.looked_up.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async { Ok(None) })
+    }
+}
+
+#[actix::test]
+async fn a_write_that_is_under_way_is_written_once() {
+    let (may_end, zero) = (watch::Sender::new(false), AtomicUsize::default);
+    let ehr = Arc::new(Lingering { may_end, began: zero(), pushed: zero(), looked_up: zero() });
+    let own = HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]);
+    let parts = Parts { own, ..parts(&Arc::default()) };
+    let engine = Engine::start(one(), parts).await.unwrap();
+    until("what the EHR can do", async || engine.description(PLACE).unwrap().is_some()).await;
+    engine.send(PLACE, plan()).await.unwrap();
+    until("the call", async || ehr.began.load(Ordering::SeqCst) == 1).await;
+    for n in 0..20 {
+        let next = with(one(), PLACE, |place| place.write.concurrency = 2 + n);
+        reconfigured(&engine, next).await;
+    }
+    ehr.may_end.send_replace(true);
+    until("its end", async || engine.unfinished_writes(PLACE).await.unwrap().is_empty()).await;
+    let counts = [&ehr.began, &ehr.pushed, &ehr.looked_up].map(|count| count.load(Ordering::SeqCst));
+    assert_eq!(counts, [1, 1, 0]);
+    engine.stop().await;
+}
+
+#[actix::test]
+async fn a_location_that_opens_is_read_and_one_that_closes_is_not() {
+    let (store, here) = (Arc::default(), Arc::new(Practice::default()));
+    let pending = || with(one(), PLACE, |place| place.status = LocationStatus::Pending);
+    let engine = serving(&store, &here, &Arc::default(), pending()).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(here.pulled.load(Ordering::SeqCst), 0);
+    assert_eq!(reconfigured(&engine, one()).await.changes.opened, [PLACE]);
+    until("its first reading", async || engine.last_sync(PLACE).unwrap().is_some()).await;
+    let read = here.pulled.load(Ordering::SeqCst);
+    assert_eq!(reconfigured(&engine, pending()).await.changes.closed, [PLACE]);
+    engine.sync_now(PLACE).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(here.pulled.load(Ordering::SeqCst), read);
+    engine.stop().await;
+}
+
+#[actix::test]
+async fn a_location_that_gets_another_ehr_is_connected_to_it() {
+    let (store, here) = (Arc::default(), Arc::new(Practice::default()));
+    let engine = serving(&store, &here, &Arc::default(), both()).await;
+    until("its first reading", async || engine.last_sync(PLACE).unwrap().is_some()).await;
+    let before = here.described.load(Ordering::SeqCst);
+    reconfigured(&engine, with(both(), PLACE, |place| place.source = Some(2))).await;
+    until("the other EHR", async || here.described.load(Ordering::SeqCst) > before).await;
+    engine.send(PLACE, plan()).await.unwrap();
+    until("the write", async || pushed(&here) == 1).await;
+    let query = ListQuery::new([2], Order::UpdatedAt);
+    let plans = engine.list(&query, &PageRequest::whole(10), |_: &Record<InsurancePlan>| true).unwrap().rows;
+    assert_eq!(plans.len(), 1, "it is kept where the other data source's are");
+    engine.stop().await;
+}
+
+#[actix::test]
+async fn what_cannot_be_taken_over_is_named_and_nothing_changes() {
+    let engine = serving(&Arc::default(), &Arc::default(), &Arc::default(), one()).await;
+    let before = engine.setup();
+    let renamed = || with(one(), PLACE, |place| place.name = "Other".into());
+    let mut fixed = renamed();
+    (fixed.engine.actor_threads, fixed.engine.webhook_development) = (7, true);
+    let refused = engine.reconfigure(fixed, &NoSimulatedEhrs).await.err().unwrap();
+    let NotReconfigurable::Restart(names) = refused else { panic!("{refused}") };
+    assert_eq!(names, ["engine.actor_threads", "engine.webhook_development"]);
+
+    let unusable = |setup: Setup| async {
+        let Err(NotReconfigurable::Unusable(problems)) = engine.reconfigure(setup, &NoSimulatedEhrs).await else {
+            panic!("it was taken")
+        };
+        problems.join("; ")
+    };
+    let mut elsewhere = renamed();
+    elsewhere
+        .sources
+        .insert(2, DataSource { adapter: "none".into(), base_url: "ftp://ehr".into(), ..testing::source(2, 1) }.into());
+    let why = unusable(elsewhere).await;
+    assert!(why.contains("source 2: no adapter called none is configured; source 2: "), "{why}");
+    let why = unusable(with(renamed(), PLACE, |place| place.source = Some(9))).await;
+    assert!(why.contains("data source 9 is not configured"), "{why}");
+    let mut simulated = renamed();
+    simulated.sources.insert(1, DataSource { base_url: "sandbox:".into(), ..testing::source(1, 1) }.into());
+    let why = unusable(simulated).await;
+    assert!(why.contains("data source 1"), "{why}");
+    assert!(Arc::ptr_eq(&before, &engine.setup()));
+    engine.stop().await;
+}
+
+#[actix::test]
+async fn a_node_takes_over_what_is_here() {
+    let (ehr, period) = (Arc::new(Practice::default()), Duration::from_millis(400));
+    let node = Some(NodeRules { name: "north".into(), address: "north:7001".into(), period });
+    let parts = Parts { own: HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]), ..parts(&Arc::default()) };
+    let engine = Engine::start(setup(EngineRules { node, ..EngineRules::default() }), parts).await.unwrap();
+    until("its place", async || engine.place(InstitutionId(1)) == Place::Mine).await;
+    until("its first reading", async || engine.last_sync(PLACE).unwrap().is_some()).await;
+    let mut more = engine.setup().as_ref().clone();
+    more.institutions.insert(InstitutionId(2), testing::institution(2).into());
+    let bare = LocationSetup { source: None, ..testing::location(OTHER, 2, 1) };
+    more.locations.insert(OTHER, bare.into());
+    let more = with(more, PLACE, |place| place.write.concurrency += 1);
+    reconfigured(&engine, more.clone()).await;
+    assert!(engine.here_since(InstitutionId(2)).is_some() && engine.stamp(InstitutionId(2)).is_some());
+    engine.sync_state(OTHER).await.unwrap();
+    engine.send(PLACE, plan()).await.unwrap();
+    until("the write", async || pushed(&ehr) == 1).await;
+    more.engine.node = None;
+    let refused = engine.reconfigure(more, &NoSimulatedEhrs).await.err().unwrap();
+    assert!(matches!(refused, NotReconfigurable::Restart(names) if names == ["node"]));
+    engine.stop().await;
+}
+
+#[actix::test]
+async fn rules_of_webhooks_and_backups_are_those_of_now() {
+    let engine = serving(&Arc::default(), &Arc::default(), &Arc::default(), one()).await;
+    assert_eq!(engine.backup_numbers(), None);
+    let mut next = one();
+    (next.engine.webhooks.queue, next.engine.history_days) = (123, 7);
+    let folder = std::env::temp_dir();
+    next.engine.backup = Some(BackupRules { folder, every: None, keep: 3 });
+    let taken = reconfigured(&engine, next).await;
+    assert_eq!(taken.changes.engine, ["engine.history_days", "webhooks", "backup"]);
+    assert_eq!(engine.webhooks().rules().queue, 123);
+    assert_eq!(engine.backup_numbers(), Some((None, 0)));
+    engine.stop().await;
+}
