@@ -44,10 +44,10 @@ pub trait FromPath: Sized {
 pub struct Id<T>(pub T);
 
 macro_rules! parts {
-    ($($part:ty: $name:literal $kind:expr, $as:path;)*) => {$(
+    ($($part:ty: $name:literal $about:literal $kind:expr, $as:path;)*) => {$(
         impl FromPath for $part {
             fn from_path(call: &Call) -> Result<Self, ApiError> {
-                call.path($name, $kind).map($as)
+                call.path($name, $kind.about($about)).map($as)
             }
         }
     )*};
@@ -60,14 +60,14 @@ pub struct FormId(pub Uuid);
 pub struct WorkstationId(pub Uuid);
 
 parts! {
-    Id<u32>: "id" id(), Id;
-    Id<u64>: "id" long_id(), Id;
-    Id<Uuid>: "id" uuid(), Id;
-    AdapterName: "adapter" text(MAX_NAME), AdapterName;
-    AlertId: "alert_id" long_id(), AlertId;
-    DeliveryId: "delivery_id" uuid(), DeliveryId;
-    FormId: "uuid" uuid(), FormId;
-    WorkstationId: "workstation" uuid(), WorkstationId;
+    Id<u32>: "id" "The id of the record." id(), Id;
+    Id<u64>: "id" "The id of the record." long_id(), Id;
+    Id<Uuid>: "id" "The id of the record." uuid(), Id;
+    AdapterName: "adapter" "The name of an adapter in the configuration." text(MAX_NAME), AdapterName;
+    AlertId: "alert_id" "The alert." long_id(), AlertId;
+    DeliveryId: "delivery_id" "The delivery." uuid(), DeliveryId;
+    FormId: "uuid" "The form schema." uuid(), FormId;
+    WorkstationId: "workstation" "The workstation." uuid(), WorkstationId;
 }
 
 impl<A: FromPath, B: FromPath> FromPath for (A, B) {

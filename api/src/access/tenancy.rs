@@ -13,8 +13,7 @@ use super::{call::Call, input::Input};
 use crate::{
     http::errors::ApiError,
     values::{
-        kinds::{id, text},
-        limits::MAX_TEXT,
+        kinds::shared::{location, subdomain},
         reasons::Reason,
         times,
     },
@@ -39,7 +38,7 @@ impl Call {
         &mut self,
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(Vec<Tenant>, T), ApiError> {
-        let named = self.input.query.optional("subdomain", text(MAX_TEXT));
+        let named = self.input.query.optional("subdomain", subdomain());
         let named = self.tenant_named(named)?;
         let value = read(&mut self.input);
         let value = self.finish(value)?;
@@ -64,7 +63,7 @@ impl Call {
         if tenant.is_none() && self.notes.is_none() {
             return Err(ApiError::Forbidden.because(Reason::SubdomainMissing));
         }
-        let id = self.input.query.optional("location_id", id());
+        let id = self.input.query.optional("location_id", location());
         let location = self.named_location(tenant.as_ref(), id)?;
         self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
@@ -86,7 +85,7 @@ impl Call {
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(OpenLocation, T), ApiError> {
         let tenant = self.tenant()?;
-        let id = self.input.query.required("location_id", id());
+        let id = self.input.query.required("location_id", location());
         let location = self.named_location(tenant.as_ref(), id)?;
         let value = read(&mut self.input);
         self.finish(location.zip(value))
@@ -98,8 +97,8 @@ impl Call {
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(OpenLocation, T), ApiError> {
         let tenant = self.tenant()?;
-        let in_query = self.input.query.optional("location_id", id());
-        let in_body = self.input.body.optional("location_id", id());
+        let in_query = self.input.query.optional("location_id", location());
+        let in_body = self.input.body.optional("location_id", location());
         match (in_query, in_body) {
             (None, None) => self.input.query.problem("location_id is missing."),
             (Some(query), Some(body)) if query != body => {
@@ -118,7 +117,7 @@ impl Call {
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(Tenant, Option<OpenLocation>, T), ApiError> {
         let tenant = self.tenant()?;
-        let id = self.input.query.optional("location_id", id());
+        let id = self.input.query.optional("location_id", location());
         let location = self.named_location(tenant.as_ref(), id)?;
         self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
@@ -205,7 +204,7 @@ impl Call {
 
     /// None is among the problems.
     fn tenant(&mut self) -> Result<Option<Tenant>, ApiError> {
-        let subdomain = self.input.query.required("subdomain", text(MAX_TEXT));
+        let subdomain = self.input.query.required("subdomain", subdomain());
         self.tenant_named(subdomain)
     }
 

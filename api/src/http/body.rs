@@ -345,9 +345,14 @@ impl Fields {
     }
 
     /// A list of objects, each read by `read` with paths of its own. None of `read` leaves one out; its problems are told.
-    pub(crate) fn objects<T>(&mut self, path: &str, mut read: impl FnMut(&mut Fields) -> Option<T>) -> Vec<T> {
+    pub(crate) fn objects<T>(
+        &mut self,
+        path: &str,
+        about: &'static str,
+        mut read: impl FnMut(&mut Fields) -> Option<T>,
+    ) -> Vec<T> {
         self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::objects(path)) {
+        if self.expects.note(|| Expected::objects(path, about)) {
             let mut one = Fields::describing();
             let value = read(&mut one);
             self.expects.add(one.expected().into_iter().map(|it| it.below(&format!("{path}[]"))));
@@ -367,6 +372,11 @@ impl Fields {
             self.ignored_inside.extend(one.ignored().into_iter().take(room));
         }
         values
+    }
+
+    /// Says what an object is of which only the fields are read.
+    pub(crate) fn implied(&mut self, path: &str, about: &'static str) {
+        self.expects.note(|| Expected::implied(path, about));
     }
 
     /// Another name some clients give the object `name`.
@@ -513,7 +523,7 @@ mod tests {
     fn an_object_that_is_missing_says_it_all() {
         let mut fields = Fields::new(json!({"name": "x"}));
         fields.may_be_called("working_hour", "availability");
-        fields.required("working_hour", object());
+        fields.required("working_hour", object(""));
         fields.required("working_hour.days", id());
         assert_eq!(fields.take_problems(), ["working_hour is missing."]);
         assert_eq!(fields.ignored(), ["name"]);
@@ -550,7 +560,7 @@ mod tests {
             "flag": 1, "operatory_ids": 3
         });
         let mut fields = Fields::new(body);
-        assert_eq!(fields.required("patient", object()), Some(()));
+        assert_eq!(fields.required("patient", object("")), Some(()));
         assert_eq!(fields.optional("patient.last_name", filled(text(10))), Some("Lee".into()));
         assert_eq!(fields.optional("note", text(10)), None);
         fields.optional("patient.first_name", text(10));
@@ -586,11 +596,11 @@ mod tests {
             "patient": {"first_name": "Pat", "frist_name": "x", "bio": {"gendr": 1}, "more": {"deep": 1}},
             "free": {"any": {"thing": 1}}, "items": [{"id": 1, "nte": "x"}, {"id": 2}], "foo": null,
         }));
-        fields.required("patient", object());
+        fields.required("patient", object(""));
         fields.optional("patient.first_name", text(10));
         fields.optional("patient.bio.gender", text(10));
         fields.optional("free", crate::values::kinds::json_object());
-        fields.objects("items", |one| one.required("id", id()));
+        fields.objects("items", "", |one| one.required("id", id()));
         assert!(fields.take_problems().is_empty());
         assert_eq!(
             fields.ignored(),

@@ -29,9 +29,9 @@ pub(crate) struct ListAdjustments(Listing);
 
 impl FromInput for ListAdjustments {
     fn from_input(input: &mut Input) -> Option<ListAdjustments> {
-        let listing = input.listing().sort().foreign_ids().patient().id("provider_id", Filter::Provider);
-        let listing = listing.id("guarantor_id", Filter::Guarantor).id("claim_id", Filter::Claim);
-        Some(ListAdjustments(listing.id("charge_id", Filter::Charge).since().include_deleted().done()))
+        let listing = input.listing().sort().foreign_ids().patient().provider();
+        let listing = listing.guarantor().id("claim_id", "The claim.", Filter::Claim);
+        Some(ListAdjustments(listing.id("charge_id", "The charge.", Filter::Charge).since().include_deleted().done()))
     }
 }
 
@@ -83,7 +83,9 @@ pub(crate) struct NewAdjustment(LedgerEntryInput);
 
 impl FromInput for NewAdjustment {
     fn from_input(input: &mut Input) -> Option<NewAdjustment> {
-        LedgerEntryInput::read(input, "adjustment", "adjusted_at", "adjustment_type_id").map(NewAdjustment)
+        let on = ("adjusted_at", "When the adjustment was made.");
+        let kind = ("adjustment_type_id", "The adjustment type, of the same location.");
+        LedgerEntryInput::read(input, ("adjustment", "The adjustment."), on, kind).map(NewAdjustment)
     }
 }
 

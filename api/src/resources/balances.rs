@@ -18,7 +18,7 @@ use crate::{
     },
     http::errors::ApiError,
     records::listing::Listing,
-    values::kinds::{boolean, id, includes},
+    values::kinds::{boolean, includes, shared::patient},
     views::ledger::{GuarantorBalanceView, InsuranceBalanceView},
 };
 
@@ -30,9 +30,13 @@ pub(crate) struct ListGuarantorBalances {
 
 impl FromInput for ListGuarantorBalances {
     fn from_input(input: &mut Input) -> Option<ListGuarantorBalances> {
-        let zero_too = input.query.defaulted("show_zero_balances", boolean(), false);
-        let patient = input.query.optional("patient_id", id());
-        let listing = input.listing().sort().foreign_ids().id("guarantor_id", Filter::Guarantor);
+        let zero_too = input.query.defaulted(
+            "show_zero_balances",
+            boolean().about("Whether balances of zero are included."),
+            false,
+        );
+        let patient = input.query.optional("patient_id", patient());
+        let listing = input.listing().sort().foreign_ids().guarantor();
         Some(ListGuarantorBalances { zero_too, patient, listing: listing.since().without_deleted().done() })
     }
 }
@@ -91,7 +95,7 @@ pub(crate) struct ListInsuranceBalances(Listing);
 
 impl FromInput for ListInsuranceBalances {
     fn from_input(input: &mut Input) -> Option<ListInsuranceBalances> {
-        let listing = input.listing().sort().patient().id("guarantor_id", Filter::Guarantor).since();
+        let listing = input.listing().sort().patient().guarantor().since();
         Some(ListInsuranceBalances(listing.without_deleted().done()))
     }
 }

@@ -27,8 +27,8 @@ pub(crate) struct ListCharges {
 impl FromInput for ListCharges {
     fn from_input(input: &mut Input) -> Option<ListCharges> {
         let include = input.query.list("include", includes(&["claim_payouts"]));
-        let listing = input.listing().sort().foreign_ids().patient().id("provider_id", Filter::Provider);
-        let listing = listing.id("procedure_id", Filter::Procedure).id("guarantor_id", Filter::Guarantor);
+        let listing = input.listing().sort().foreign_ids().patient().provider();
+        let listing = listing.procedure().guarantor();
         Some(ListCharges { include, listing: listing.since().include_deleted().done() })
     }
 }

@@ -22,9 +22,9 @@ pub(crate) struct ListClaims(Listing);
 
 impl FromInput for ListClaims {
     fn from_input(input: &mut Input) -> Option<ListClaims> {
-        let listing = input.listing().sort().foreign_ids().patient().id("guarantor_id", Filter::Guarantor);
-        let listing = listing.id("provider_id", Filter::Provider).since();
-        let listing = listing.by("date_of_service", date(), Filter::DateOfService);
+        let listing = input.listing().sort().foreign_ids().patient().guarantor();
+        let listing = listing.provider().since();
+        let listing = listing.by("date_of_service", date().about("The date of service."), Filter::DateOfService);
         Some(ListClaims(listing.include_deleted().done()))
     }
 }

@@ -24,6 +24,7 @@ use crate::{
     values::{
         kinds::{
             one_of,
+            shared::updated_since,
             times::{date, instant},
         },
         reasons::Reason,
@@ -87,10 +88,16 @@ pub(crate) struct ListProcedures {
 impl FromInput for ListProcedures {
     fn from_input(input: &mut Input) -> Option<ListProcedures> {
         let q = &mut input.query;
-        let started = (q.optional("started_after", date()), q.optional("started_before", date()));
-        let ended = (q.optional("ended_after", date()), q.optional("ended_before", date()));
-        let listing = input.listing().sort().since().patient().id("provider_id", Filter::Provider);
-        let listing = listing.id("appointment_id", Filter::Appointment).done();
+        let started = (
+            q.optional("started_after", date().about("Only records that started later.")),
+            q.optional("started_before", date().about("Only records that started earlier.")),
+        );
+        let ended = (
+            q.optional("ended_after", date().about("Only records that ended later.")),
+            q.optional("ended_before", date().about("Only records that ended earlier.")),
+        );
+        let listing = input.listing().sort().since().patient().provider();
+        let listing = listing.id("appointment_id", "The appointment.", Filter::Appointment).done();
         Some(ListProcedures { listing, started, ended })
     }
 }
@@ -128,7 +135,7 @@ impl FromInput for ListTreatmentPlans {
             ("rejected", PlanStatus::Rejected),
             ("completed", PlanStatus::Completed),
         ];
-        let status = input.query.optional("status", one_of(STATUSES));
+        let status = input.query.optional("status", one_of(STATUSES).about("Only records with this status."));
         Some(ListTreatmentPlans { listing: input.listing().since().patient().without_deleted().done(), status })
     }
 }
@@ -172,8 +179,11 @@ pub(crate) struct ListClinicalNotes {
 impl FromInput for ListClinicalNotes {
     fn from_input(input: &mut Input) -> Option<ListClinicalNotes> {
         let (q, clock) = (&mut input.query, &input.clock);
-        let entered = (q.optional("entered_after", instant(clock)), q.optional("entered_before", instant(clock)));
-        let notes = input.listing().since().patient().id("procedure_id", Filter::Procedure);
+        let entered = (
+            q.optional("entered_after", instant(clock).about("Only records entered later.")),
+            q.optional("entered_before", instant(clock).about("Only records entered earlier.")),
+        );
+        let notes = input.listing().since().patient().procedure();
         Some(ListClinicalNotes { listing: notes.without_deleted().done(), entered })
     }
 }
@@ -195,7 +205,10 @@ pub(crate) struct ListRecallTypes {
 impl FromInput for ListRecallTypes {
     fn from_input(input: &mut Input) -> Option<ListRecallTypes> {
         let q = &mut input.query;
-        Some(ListRecallTypes { foreign_ids: foreign_ids(q), since: q.optional("updated_since", instant(&input.clock)) })
+        Some(ListRecallTypes {
+            foreign_ids: foreign_ids(q),
+            since: q.optional("updated_since", updated_since(&input.clock)),
+        })
     }
 }
 
@@ -225,8 +238,12 @@ pub(crate) struct ListPatientRecalls {
 
 impl FromInput for ListPatientRecalls {
     fn from_input(input: &mut Input) -> Option<ListPatientRecalls> {
-        let due = input.query.optional("due_after", instant(&input.clock));
-        let recalls = input.listing().sort().since().foreign_ids().patient().id("recall_id", Filter::RecallType);
+        let due = input.query.optional("due_after", instant(&input.clock).about("Only recalls that are due later."));
+        let recalls = input.listing().sort().since().foreign_ids().patient().id(
+            "recall_id",
+            "The recall type.",
+            Filter::RecallType,
+        );
         Some(ListPatientRecalls { listing: recalls.without_deleted().done(), due })
     }
 }

@@ -24,8 +24,12 @@ use crate::{
     http::errors::ApiError,
     records::listing::Listing,
     values::{
-        kinds::{filled, id, one_of, sorts, text, times::instant},
-        limits::MAX_NOTE,
+        kinds::{
+            filled, one_of,
+            shared::{note, patient},
+            sorts,
+            times::instant,
+        },
         reasons::Reason,
         record_uuid,
     },
@@ -59,8 +63,10 @@ pub(crate) struct ListCommunicationLogs {
 impl FromInput for ListCommunicationLogs {
     /// Ids rise with the time a request was made, so their order is the one by `created_at`.
     fn from_input(input: &mut Input) -> Option<ListCommunicationLogs> {
-        let status = input.query.optional("status", one_of(STATUSES));
-        let since = input.query.optional("created_since", instant(&input.clock));
+        let status = input.query.optional("status", one_of(STATUSES).about("Only records with this status."));
+        let since = input
+            .query
+            .optional("created_since", instant(&input.clock).about("Only records created at or after this time."));
         if since.is_some_and(|since| since < input.now.minus(MOST_DAYS * DAY)) {
             input.query.problem(format!("created_since must not be more than {MOST_DAYS} days ago."));
         }
@@ -106,12 +112,21 @@ pub(crate) struct NewCommunicationLog(CommunicationLog);
 impl FromInput for NewCommunicationLog {
     fn from_input(input: &mut Input) -> Option<NewCommunicationLog> {
         let b = &mut input.body;
-        let patient_id = b.required("communication_log.patient_id", id());
-        let note = b.required("communication_log.note", filled(text(MAX_NOTE)));
-        let mode = b.defaulted("communication_log.mode", one_of(MODES), "none");
-        let direction = b.defaulted("communication_log.direction", one_of(DIRECTIONS), "sent");
-        let occurred_at =
-            b.optional("communication_log.occurred_at", instant(&input.clock).example_of("2026-06-01T14:30:00Z"));
+        b.implied("communication_log", "The entry.");
+        let patient_id = b.required("communication_log.patient_id", patient());
+        let note = b.required("communication_log.note", filled(note()));
+        let mode = b.defaulted("communication_log.mode", one_of(MODES).about("The means of communication."), "none");
+        let direction = b.defaulted(
+            "communication_log.direction",
+            one_of(DIRECTIONS).about("The direction of the communication."),
+            "sent",
+        );
+        let occurred_at = b.optional(
+            "communication_log.occurred_at",
+            instant(&input.clock)
+                .example_of("2026-06-01T14:30:00Z")
+                .about("When it happened; not in the future. Default: now."),
+        );
         let occurred_at = occurred_at.unwrap_or(input.now);
         if occurred_at > input.now.plus(CLOCKS_APART) {
             b.problem("communication_log.occurred_at must not be in the future.");

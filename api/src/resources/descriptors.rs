@@ -29,7 +29,9 @@ pub(crate) struct ListDescriptors {
 
 impl FromInput for ListDescriptors {
     fn from_input(input: &mut Input) -> Option<ListDescriptors> {
-        Some(ListDescriptors { kind: input.query.optional("descriptor_type", text(MAX_NAME)) })
+        Some(ListDescriptors {
+            kind: input.query.optional("descriptor_type", text(MAX_NAME).about("Only descriptors of this type.")),
+        })
     }
 }
 

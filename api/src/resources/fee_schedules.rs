@@ -14,7 +14,7 @@ use crate::{
     },
     records::listing::Listing,
     values::{
-        kinds::{boolean, includes},
+        kinds::{includes, shared::active},
         limits::MAX_WHOLE_LIST,
     },
     views::catalogue::{FeeScheduleView, FeeView, ProcedureFee},
@@ -27,7 +27,7 @@ pub(crate) struct ListFeeSchedules {
 
 impl FromInput for ListFeeSchedules {
     fn from_input(input: &mut Input) -> Option<ListFeeSchedules> {
-        let active = input.query.defaulted("active", boolean(), true);
+        let active = input.query.defaulted("active", active(), true);
         Some(ListFeeSchedules { active, listing: input.listing().since().done() })
     }
 }
@@ -75,7 +75,7 @@ pub(crate) struct ListFees(Listing);
 
 impl FromInput for ListFees {
     fn from_input(input: &mut Input) -> Option<ListFees> {
-        let listing = input.listing().id("fee_schedule_id", Filter::FeeSchedule).since();
+        let listing = input.listing().id("fee_schedule_id", "The fee schedule.", Filter::FeeSchedule).since();
         Some(ListFees(listing.without_deleted().done()))
     }
 }

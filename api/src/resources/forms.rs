@@ -22,7 +22,7 @@ use crate::{
     http::errors::ApiError,
     records::listing::Listing,
     values::{
-        kinds::{Kind, id, json_object, uuid},
+        kinds::{Kind, json_object, shared::patient, uuid},
         limits::MAX_ANSWERS,
         record_uuid,
     },
@@ -66,7 +66,7 @@ pub(crate) struct ListFormResponses {
 
 impl FromInput for ListFormResponses {
     fn from_input(input: &mut Input) -> Option<ListFormResponses> {
-        let patient = input.query.required("patient_id", id());
+        let patient = input.query.required("patient_id", patient());
         let listing = input.listing().foreign_ids().without_deleted().done();
         Some(ListFormResponses { listing, patient: patient? })
     }
@@ -100,9 +100,13 @@ pub(crate) struct NewFormResponse {
 impl FromInput for NewFormResponse {
     fn from_input(input: &mut Input) -> Option<NewFormResponse> {
         let b = &mut input.body;
-        let patient_id = b.required("form_response.patient_id", id());
-        let schema = b.required("form_response.form_schema_id", uuid());
-        let answers = b.required("form_response.patient_submitted_data", answers());
+        b.implied("form_response", "The patient's answers.");
+        let patient_id = b.required("form_response.patient_id", patient());
+        let schema = b.required("form_response.form_schema_id", uuid().about("The form."));
+        let answers = b.required(
+            "form_response.patient_submitted_data",
+            answers().about("The answers, by the keys of the form's components."),
+        );
         Some(NewFormResponse { patient_id: patient_id?, schema: schema?, answers: answers? })
     }
 }

@@ -22,7 +22,9 @@ use crate::{
     records::{listing::Listing, visible::is_live},
     values::{
         kinds::{
-            Kind, Raw, boolean, id, integer, long_id, object, one_of, person_name, text,
+            Kind, Raw, id, integer, long_id, object, one_of, person_name,
+            shared::{active, patient},
+            text,
             times::{birth_date, date},
         },
         limits::{MAX_NAME, MAX_TEXT},
@@ -50,7 +52,7 @@ pub(crate) struct ListCoverages {
 
 impl FromInput for ListCoverages {
     fn from_input(input: &mut Input) -> Option<ListCoverages> {
-        let active = input.query.defaulted("active", boolean(), true);
+        let active = input.query.defaulted("active", active(), true);
         Some(ListCoverages { listing: input.listing().since().patient().done(), active })
     }
 }
@@ -82,19 +84,30 @@ impl FromInput for NewCoverage {
     fn from_input(input: &mut Input) -> Option<NewCoverage> {
         let b = &mut input.body;
         b.may_be_unwrapped("insurance_coverage");
+        b.implied("insurance_coverage", "The coverage.");
         let field = |name: &str| format!("insurance_coverage.{name}");
-        let plan_id = b.required(&field("plan_id"), long_id());
-        let patient_id = b.required(&field("patient_id"), id());
-        let relation = b.defaulted(&field("subscription_relation"), one_of(RELATIONS), "self");
-        let priority = b.optional(&field("priority"), priority());
-        let number = b.unless_empty(&field("subscriber_num"), text(MAX_TEXT));
-        let effective_date = b.optional(&field("effective_date"), date()).map(Day);
-        let expiration_date = b.optional(&field("expiration_date"), date()).map(Day);
-        let subscriber_id = b.optional(&field("subscriber_id"), id());
-        let subscription = b.optional(&field("insurance_subscription"), object().apart());
-        let name = b.optional(&field("insurance_subscription.name"), person_name(2 * MAX_NAME));
+        let plan_id = b.required(&field("plan_id"), long_id().about("The plan."));
+        let patient_id = b.required(&field("patient_id"), patient());
+        let relation = b.defaulted(
+            &field("subscription_relation"),
+            one_of(RELATIONS).about("The patient's relation to the subscriber."),
+            "self",
+        );
+        let priority =
+            b.optional(&field("priority"), priority().about("The order of payment: the lowest priority pays first."));
+        let number = b.unless_empty(&field("subscriber_num"), text(MAX_TEXT).about("The subscriber number."));
+        let effective_date =
+            b.optional(&field("effective_date"), date().about("The first day of the coverage.")).map(Day);
+        let expiration_date =
+            b.optional(&field("expiration_date"), date().about("The last day of the coverage.")).map(Day);
+        let subscriber_id = b.optional(&field("subscriber_id"), id().about("The subscriber."));
+        let subscription = b.optional(&field("insurance_subscription"), object("A new subscriber.").apart());
+        let name = b.optional(&field("insurance_subscription.name"), person_name(2 * MAX_NAME).about("Name."));
         let born = b.optional(&field("insurance_subscription.date_of_birth"), birth_date(input.today)).map(Day);
-        let theirs = b.unless_empty(&field("insurance_subscription.subscriber_num"), text(MAX_TEXT));
+        let theirs = b.unless_empty(
+            &field("insurance_subscription.subscriber_num"),
+            text(MAX_TEXT).about("The subscriber number."),
+        );
         if subscriber_id.is_some() == subscription.is_some() {
             b.problem("insurance_coverage must hold exactly one of subscriber_id and insurance_subscription.");
         }

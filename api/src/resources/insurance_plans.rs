@@ -30,7 +30,11 @@ pub(crate) struct ListPlans(Listing);
 impl FromInput for ListPlans {
     fn from_input(input: &mut Input) -> Option<ListPlans> {
         let plans = input.listing().sort().foreign_ids().since().include_deleted();
-        let plans = plans.text("payer_id", Filter::PayerId).text("group_num", Filter::GroupNumber);
+        let plans = plans.text("payer_id", "The payer id for electronic claims.", Filter::PayerId).text(
+            "group_num",
+            "The group number.",
+            Filter::GroupNumber,
+        );
         Some(ListPlans(plans.done()))
     }
 }
@@ -113,14 +117,21 @@ pub(crate) struct NewPlan(InsurancePlan);
 impl FromInput for NewPlan {
     fn from_input(input: &mut Input) -> Option<NewPlan> {
         let b = &mut input.body;
-        let plan = b.required("insurance_plan", object());
-        let name = b.required("insurance_plan.name", person_name(MAX_TEXT));
-        let employer_name = b.required("insurance_plan.employer_name", person_name(MAX_TEXT));
-        let names = ["payer_id", "address", "address2", "city", "zip_code", "group_num"];
+        let plan = b.required("insurance_plan", object("The plan."));
+        let name = b.required("insurance_plan.name", person_name(MAX_TEXT).about("Name."));
+        let employer_name = b.required("insurance_plan.employer_name", person_name(MAX_TEXT).about("The employer."));
+        let texts = [
+            ("payer_id", "The payer id for electronic claims."),
+            ("address", "The address."),
+            ("address2", "Second line of the street address, such as a suite."),
+            ("city", "City."),
+            ("zip_code", "Postal code."),
+            ("group_num", "The group number."),
+        ];
         let [payer_id, line1, line2, city, postal_code, group_number] =
-            names.map(|name| b.unless_empty(&format!("insurance_plan.{name}"), text(MAX_TEXT)));
-        let [region, country] =
-            ["state", "country_code"].map(|name| b.unless_empty(&format!("insurance_plan.{name}"), two_letters()));
+            texts.map(|(name, about)| b.unless_empty(&format!("insurance_plan.{name}"), text(MAX_TEXT).about(about)));
+        let region = b.unless_empty("insurance_plan.state", two_letters().about("State, two letters."));
+        let country = b.unless_empty("insurance_plan.country_code", two_letters().about("Country, two letters."));
         let address = Address { line1, line2, city, region, postal_code, country };
         plan?;
         Some(NewPlan(InsurancePlan {

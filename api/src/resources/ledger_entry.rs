@@ -22,10 +22,12 @@ use crate::{
     http::errors::{ApiError, name_of},
     values::{
         kinds::{
-            Kind, Parsed, Raw, filled, id, long_id, money, nonzero_money, text,
+            Kind, Parsed, Raw, filled, long_id, money, nonzero_money,
+            shared::{note, patient},
+            text,
             times::{Clock, date, instant},
         },
-        limits::{MAX_NOTE, MAX_TEXT, MAX_VALUES},
+        limits::{MAX_TEXT, MAX_VALUES},
         reasons::Reason,
         times,
     },
@@ -51,19 +53,28 @@ enum On {
 }
 
 impl LedgerEntryInput {
-    /// `name` is the object that holds the fields; `on` and `type_id` are the names that differ.
-    pub(super) fn read(input: &mut Input, name: &str, on: &str, type_id: &str) -> Option<LedgerEntryInput> {
+    /// The object that holds the fields and what it is; the names of the two fields that differ, and what they are.
+    pub(super) fn read(
+        input: &mut Input,
+        (name, about): (&str, &'static str),
+        (on, about_on): (&str, &'static str),
+        (type_id, about_type): (&str, &'static str),
+    ) -> Option<LedgerEntryInput> {
         let b = &mut input.body;
+        b.implied(name, about);
         let path = |field: &str| format!("{name}.{field}");
-        let patient_id = b.required(&path("patient_id"), id());
-        let amount = b.required(&path("amount"), nonzero_money());
-        let currency = b.defaulted(&path("currency"), currency(), "USD");
-        let type_id = b.optional(&path(type_id), long_id());
-        let transaction_id = b.required(&path("transaction_id"), filled(text(MAX_TEXT)));
-        let on = b.optional(&path(on), date_or_moment(&input.clock));
-        let charges = b.optional(&path("charge_splits"), splits()).unwrap_or_default();
-        let providers = b.optional(&path("provider_splits"), splits()).unwrap_or_default();
-        let notes = b.unless_empty(&path("notes"), text(MAX_NOTE));
+        let patient_id = b.required(&path("patient_id"), patient());
+        let amount = b.required(&path("amount"), nonzero_money().about("The amount, in whole units of the currency."));
+        let currency = b.defaulted(&path("currency"), currency().about("ISO currency code."), "USD");
+        let type_id = b.optional(&path(type_id), long_id().about(about_type));
+        let transaction_id =
+            b.required(&path("transaction_id"), filled(text(MAX_TEXT)).about("The caller's own transaction id."));
+        let on = b.optional(&path(on), date_or_moment(&input.clock).about(about_on));
+        let charges =
+            b.optional(&path("charge_splits"), splits().about("The amount split by charge.")).unwrap_or_default();
+        let providers =
+            b.optional(&path("provider_splits"), splits().about("The amount split by provider.")).unwrap_or_default();
+        let notes = b.unless_empty(&path("notes"), note());
         for (field, parts) in [("charge_splits", &charges), ("provider_splits", &providers)] {
             let problem = amount.and_then(|amount| wrong_splits(amount, parts, &path("amount")));
             problem.into_iter().for_each(|problem| b.problem(format!("{}{problem}.", path(field))));

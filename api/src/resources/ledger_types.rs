@@ -10,7 +10,7 @@ use crate::{
         respond::{Answer, One, Paged},
     },
     records::listing::Listing,
-    values::kinds::boolean,
+    values::kinds::shared::active,
     views::catalogue::{AdjustmentTypeView, PaymentTypeView},
 };
 
@@ -21,7 +21,7 @@ pub(crate) struct ListTypes {
 
 impl FromInput for ListTypes {
     fn from_input(input: &mut Input) -> Option<ListTypes> {
-        let active = input.query.defaulted("active", boolean(), true);
+        let active = input.query.defaulted("active", active(), true);
         Some(ListTypes { active, listing: input.listing().since().done() })
     }
 }

@@ -21,7 +21,7 @@ use crate::{
     },
     http::errors::ApiError,
     records::listing::foreign_ids,
-    values::{kinds::boolean, times::At},
+    values::{kinds::shared::inactive, times::At},
     views::{gate::GateView, parts::foreign_id_type},
 };
 
@@ -163,7 +163,7 @@ pub(crate) struct ListLocations {
 
 impl FromInput for ListLocations {
     fn from_input(input: &mut Input) -> Option<ListLocations> {
-        let inactive = input.query.optional("inactive", boolean());
+        let inactive = input.query.optional("inactive", inactive());
         Some(ListLocations { inactive, foreign_ids: foreign_ids(&mut input.query) })
     }
 }

@@ -21,9 +21,9 @@ use crate::{
     },
     http::errors::{ApiError, name_of},
     records::listing::Listing,
-    values::{
-        kinds::{Kind, boolean, id, long_id, one_of, text},
-        limits::{MAX_NAME, MAX_NOTE},
+    values::kinds::{
+        Kind, long_id, one_of,
+        shared::{active, note, part_of_name, patient},
     },
     views::history::{MedicalHistoryItemView, PatientMedicalHistoryItemView},
 };
@@ -35,7 +35,7 @@ const CATEGORIES: &[(&str, HistoryCategory)] = &[
 ];
 
 fn category() -> Kind<HistoryCategory> {
-    one_of(CATEGORIES)
+    one_of(CATEGORIES).about("The category.")
 }
 
 pub(crate) struct ListHistoryItems {
@@ -47,7 +47,7 @@ pub(crate) struct ListHistoryItems {
 impl FromInput for ListHistoryItems {
     fn from_input(input: &mut Input) -> Option<ListHistoryItems> {
         let category = input.query.required("category", category());
-        let term = input.query.optional("search_term", text(MAX_NAME)).map(|term| term.to_lowercase());
+        let term = input.query.optional("search_term", part_of_name()).map(|term| term.to_lowercase());
         let listing = input.listing().without_deleted().done();
         Some(ListHistoryItems { listing, category: category?, term })
     }
@@ -72,9 +72,9 @@ pub(crate) struct ListPatientItems {
 
 impl FromInput for ListPatientItems {
     fn from_input(input: &mut Input) -> Option<ListPatientItems> {
-        let patient = input.query.required("patient_id", id());
+        let patient = input.query.required("patient_id", patient());
         let category = input.query.required("category", category());
-        let active = input.query.defaulted("active", boolean(), true);
+        let active = input.query.defaulted("active", active(), true);
         Some(ListPatientItems { patient: patient?, category: category?, active })
     }
 }
@@ -111,13 +111,19 @@ pub(crate) struct HistoryUpdate {
 impl FromInput for HistoryUpdate {
     fn from_input(input: &mut Input) -> Option<HistoryUpdate> {
         let b = &mut input.body;
-        let patient_id = b.required("patient_id", id());
+        let patient_id = b.required("patient_id", patient());
         let mut all = Vec::new();
         for (example, (name, category)) in (1..).zip(CATEGORIES) {
-            let items = b.objects(name, |one| {
-                let item_id = one.required("item_id", long_id().example_of(example));
-                let note = one.optional("note", text(MAX_NOTE));
-                let active = one.defaulted("active", boolean(), true);
+            let about = match category {
+                HistoryCategory::Allergies => "Allergies.",
+                HistoryCategory::Conditions => "Conditions.",
+                HistoryCategory::Medications => "Medications.",
+            };
+            let items = b.objects(name, about, |one| {
+                let item_id =
+                    one.required("item_id", long_id().example_of(example).about("The item of the catalogue."));
+                let note = one.optional("note", note());
+                let active = one.defaulted("active", active(), true);
                 Some(SaveHistoryItem { patient_id: 0, category: *category, item_id: item_id?, note, active })
             });
             for item in items {

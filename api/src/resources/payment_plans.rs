@@ -1,6 +1,6 @@
 //! GET /payment_plans, GET /payment_plans/{id}
 
-use engine::{lists::Filter, records::PaymentPlan};
+use engine::records::PaymentPlan;
 
 use super::related::{Related, shown};
 use crate::{
@@ -19,7 +19,7 @@ pub(crate) struct ListPaymentPlans(Listing);
 
 impl FromInput for ListPaymentPlans {
     fn from_input(input: &mut Input) -> Option<ListPaymentPlans> {
-        let listing = input.listing().sort().patient().id("guarantor_id", Filter::Guarantor).since();
+        let listing = input.listing().sort().patient().guarantor().since();
         Some(ListPaymentPlans(listing.without_deleted().done()))
     }
 }

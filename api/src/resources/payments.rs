@@ -29,9 +29,13 @@ pub(crate) struct ListPayments(Listing);
 
 impl FromInput for ListPayments {
     fn from_input(input: &mut Input) -> Option<ListPayments> {
-        let listing = input.listing().sort().foreign_ids().patient().id("provider_id", Filter::Provider);
-        let listing = listing.id("guarantor_id", Filter::Guarantor).id("charge_id", Filter::Charge);
-        let listing = listing.id("claim_id", Filter::Claim).text("transaction_id", Filter::TransactionId);
+        let listing = input.listing().sort().foreign_ids().patient().provider();
+        let listing = listing.guarantor().id("charge_id", "The charge.", Filter::Charge);
+        let listing = listing.id("claim_id", "The claim.", Filter::Claim).text(
+            "transaction_id",
+            "The caller's own transaction id.",
+            Filter::TransactionId,
+        );
         Some(ListPayments(listing.since().include_deleted().done()))
     }
 }
@@ -87,7 +91,9 @@ pub(crate) struct NewPayment(LedgerEntryInput);
 
 impl FromInput for NewPayment {
     fn from_input(input: &mut Input) -> Option<NewPayment> {
-        LedgerEntryInput::read(input, "payment", "paid_at", "payment_type_id").map(NewPayment)
+        let on = ("paid_at", "When the payment was made.");
+        let kind = ("payment_type_id", "The payment type, of the same location.");
+        LedgerEntryInput::read(input, ("payment", "The payment."), on, kind).map(NewPayment)
     }
 }
 

@@ -44,9 +44,9 @@ impl FromInput for ListSyncStatus {
     fn from_input(input: &mut Input) -> Option<ListSyncStatus> {
         let status = || name_of(&["green", "red"]);
         Some(ListSyncStatus {
-            read: input.query.optional("read_status", status()),
-            write: input.query.optional("write_status", status()),
-            only: BTreeSet::from_iter(input.query.list("location_ids", id())),
+            read: input.query.optional("read_status", status().about("Only entries with this read status.")),
+            write: input.query.optional("write_status", status().about("Only entries with this write status.")),
+            only: BTreeSet::from_iter(input.query.list("location_ids", id().about("Only these locations."))),
         })
     }
 }

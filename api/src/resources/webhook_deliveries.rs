@@ -164,9 +164,12 @@ impl FromInput for ListWebhookDeliveries {
     fn from_input(input: &mut Input) -> Option<ListWebhookDeliveries> {
         let subscription = |id: u32| SubscriptionId(id as i32);
         let filter = Filter {
-            status: input.query.optional("status", one_of(STATUSES)),
-            event: input.query.optional("event_name", text(MAX_NAME)),
-            subscription: input.query.optional("webhook_subscription_id", id()).map(subscription),
+            status: input.query.optional("status", one_of(STATUSES).about("Only records with this status.")),
+            event: input.query.optional("event_name", text(MAX_NAME).about("Only messages of this event.")),
+            subscription: input
+                .query
+                .optional("webhook_subscription_id", id().about("Only messages of this subscription."))
+                .map(subscription),
         };
         Some(ListWebhookDeliveries { filter, paging: input.paging_by_cursor() })
     }
@@ -244,9 +247,11 @@ pub(crate) struct ReplayWebhooks(Replay);
 
 impl FromInput for ReplayWebhooks {
     fn from_input(input: &mut Input) -> Option<ReplayWebhooks> {
-        let since = input.body.required("since", instant(&input.clock));
-        let until = input.body.optional("until", instant(&input.clock)).unwrap_or(input.now);
-        let undelivered = input.body.defaulted("undelivered", boolean(), false);
+        let since = input.body.required("since", instant(&input.clock).about("Only from this time on."));
+        let until =
+            input.body.optional("until", instant(&input.clock).about("Only up to this time.")).unwrap_or(input.now);
+        let undelivered =
+            input.body.defaulted("undelivered", boolean().about("Only messages that were not delivered."), false);
         if since.is_some_and(|since| since >= until) {
             input.body.problem("since must be before until.");
         }

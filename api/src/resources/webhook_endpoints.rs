@@ -20,7 +20,7 @@ use crate::{
     },
     http::errors::ApiError,
     values::{
-        kinds::{Kind, boolean, filled, integer, text},
+        kinds::{Kind, filled, integer, shared::active, text},
         limits::MAX_URL,
         reasons::Reason,
         secret::random,
@@ -92,6 +92,7 @@ fn https_url() -> Kind<String> {
     let schema = || json!({"type": "string", "format": "uri", "maxLength": MAX_URL, "pattern": "^https://"});
     let plain = text(MAX_URL);
     Kind::of_text(schema, "https://hooks.example.com/practice", move |given| plain.text(given))
+        .about("The URL that receives messages: HTTPS, on the public internet.")
 }
 
 pub(crate) struct NewWebhookEndpoint {
@@ -102,7 +103,7 @@ pub(crate) struct NewWebhookEndpoint {
 impl FromInput for NewWebhookEndpoint {
     fn from_input(input: &mut Input) -> Option<NewWebhookEndpoint> {
         let target_url = input.body.required("target_url", filled(https_url()));
-        let active = input.body.defaulted("active", boolean(), true);
+        let active = input.body.defaulted("active", active(), true);
         Some(NewWebhookEndpoint { target_url: target_url?, active })
     }
 }
@@ -133,7 +134,13 @@ pub(crate) struct SecretRotation {
 
 impl FromInput for SecretRotation {
     fn from_input(input: &mut Input) -> Option<SecretRotation> {
-        Some(SecretRotation { overlap_hours: input.body.optional("overlap_hours", integer(0..=LONGEST_OVERLAP)) })
+        Some(SecretRotation {
+            overlap_hours: input.body.optional(
+                "overlap_hours",
+                integer(0..=LONGEST_OVERLAP)
+                    .about("How long the earlier secret keeps signing, in hours. Default: set by the operator."),
+            ),
+        })
     }
 }
 
@@ -161,7 +168,7 @@ impl FromInput for WebhookEndpointUpdate {
     fn from_input(input: &mut Input) -> Option<WebhookEndpointUpdate> {
         Some(WebhookEndpointUpdate {
             target_url: input.body.not_null("target_url", filled(https_url())),
-            active: input.body.not_null("active", boolean()),
+            active: input.body.not_null("active", active()),
         })
     }
 }
@@ -202,7 +209,7 @@ pub(crate) struct ListWebhookEndpoints {
 
 impl FromInput for ListWebhookEndpoints {
     fn from_input(input: &mut Input) -> Option<ListWebhookEndpoints> {
-        Some(ListWebhookEndpoints { active: input.query.optional("active", boolean()) })
+        Some(ListWebhookEndpoints { active: input.query.optional("active", active()) })
     }
 }
 

@@ -23,7 +23,7 @@ use crate::{
     },
     http::errors::ApiError,
     values::{
-        kinds::{Kind, boolean, filled, id, text},
+        kinds::{Kind, filled, id, shared::active, text},
         limits::MAX_NAME,
         reasons::Reason,
         times::At,
@@ -75,7 +75,7 @@ impl WebhookSubscriptionView {
 
 impl FromPath for SubscriptionId {
     fn from_path(call: &Call) -> Result<SubscriptionId, ApiError> {
-        call.path("subscription_id", id()).map(|id| SubscriptionId(id as i32))
+        call.path("subscription_id", id().about("The subscription.")).map(|id| SubscriptionId(id as i32))
     }
 }
 
@@ -87,9 +87,10 @@ pub(crate) struct NewWebhookSubscription {
 
 impl FromInput for NewWebhookSubscription {
     fn from_input(input: &mut Input) -> Option<NewWebhookSubscription> {
-        let resource_type = input.body.required("resource_type", filled(text(MAX_NAME)));
-        let event = input.body.required("event", filled(text(MAX_NAME)));
-        let active = input.body.defaulted("active", boolean(), true);
+        let resource_type =
+            input.body.required("resource_type", filled(text(MAX_NAME)).about("The resource type of the event."));
+        let event = input.body.required("event", filled(text(MAX_NAME)).about("The event."));
+        let active = input.body.defaulted("active", active(), true);
         Some(NewWebhookSubscription { resource_type: resource_type?, event: event?, active })
     }
 }
@@ -137,8 +138,10 @@ pub(crate) struct WebhookSubscriptionUpdate {
 impl FromInput for WebhookSubscriptionUpdate {
     fn from_input(input: &mut Input) -> Option<WebhookSubscriptionUpdate> {
         Some(WebhookSubscriptionUpdate {
-            new_endpoint: input.body.not_null("new_endpoint_id", id()),
-            active: input.body.not_null("active", boolean()),
+            new_endpoint: input
+                .body
+                .not_null("new_endpoint_id", id().about("The endpoint to move the subscription to.")),
+            active: input.body.not_null("active", active()),
         })
     }
 }
@@ -202,8 +205,10 @@ pub(crate) struct ListWebhookSubscriptions {
 impl FromInput for ListWebhookSubscriptions {
     fn from_input(input: &mut Input) -> Option<ListWebhookSubscriptions> {
         Some(ListWebhookSubscriptions {
-            resource_type: input.query.optional("resource_type", resource_type()),
-            event: input.query.optional("event", text(MAX_NAME)),
+            resource_type: input
+                .query
+                .optional("resource_type", resource_type().about("The resource type of the event.")),
+            event: input.query.optional("event", text(MAX_NAME).about("The event.")),
         })
     }
 }

@@ -15,10 +15,7 @@ use crate::{
         respond::{Answer, Paged},
     },
     http::paging::{Page, Paging},
-    values::{
-        kinds::{boolean, text},
-        limits::MAX_NAME,
-    },
+    values::kinds::shared::{active, part_of_name},
     views::hours::{WorkingHourLabelView, label_id},
 };
 
@@ -30,8 +27,8 @@ pub(crate) struct ListLabels {
 
 impl FromInput for ListLabels {
     fn from_input(input: &mut Input) -> Option<ListLabels> {
-        let name = input.query.optional("search_name", text(MAX_NAME)).map(|name| name.to_lowercase());
-        Some(ListLabels { name, active: input.query.optional("active", boolean()), paging: input.paging() })
+        let name = input.query.optional("search_name", part_of_name()).map(|name| name.to_lowercase());
+        Some(ListLabels { name, active: input.query.optional("active", active()), paging: input.paging() })
     }
 }
 

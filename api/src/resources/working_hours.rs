@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use engine::{
     EngineError, Request, Saved, Unmet,
     commands::{ChangeWorkingHour, CreateWorkingHour, RemoveWorkingHour, WorkingHourChange, WorkingHourDetails},
-    lists::Filter,
     records::WorkingHour,
 };
 use location::{
@@ -27,7 +26,8 @@ use crate::{
     records::listing::Listing,
     values::{
         kinds::{
-            boolean, id, includes, integer, long_id, object, one_of,
+            Kind, boolean, id, includes, integer, long_id, object, one_of,
+            shared::{active, operatory, provider},
             times::{date, time_of_day},
         },
         times,
@@ -50,13 +50,17 @@ impl FromInput for ListWorkingHours {
     fn from_input(input: &mut Input) -> Option<ListWorkingHours> {
         let include = input.query.list("include", includes(&["appointment_types"]));
         let criteria = Criteria {
-            operatory: input.query.optional("operatory_id", long_id()),
-            label: input.query.optional("label_id", long_id()),
-            source: input.query.optional("source", one_of(SOURCES)),
-            active: input.query.defaulted("active", boolean(), true),
-            not_past: input.query.defaulted("ignore_past_dates", boolean(), false),
+            operatory: input.query.optional("operatory_id", operatory()),
+            label: input.query.optional("label_id", long_id().about("The label.")),
+            source: input.query.optional("source", one_of(SOURCES).about("The data source.")),
+            active: input.query.defaulted("active", active(), true),
+            not_past: input.query.defaulted(
+                "ignore_past_dates",
+                boolean().about("Whether working hours for past dates are left out."),
+                false,
+            ),
         };
-        let listing = input.listing().id("provider_id", Filter::Provider).done();
+        let listing = input.listing().provider().done();
         Some(ListWorkingHours { listing, criteria, include })
     }
 }
@@ -126,17 +130,17 @@ impl FromInput for NewWorkingHour {
         let b = &mut input.body;
         // As it was called in v2.2.2.
         b.may_be_called("working_hour", "availability");
-        b.required("working_hour", object());
-        let provider_id = b.required("working_hour.provider_id", id());
-        let begin = b.required("working_hour.begin_time", time_of_day());
-        let end = b.required("working_hour.end_time", time_of_day());
-        let operatory_id = b.optional("working_hour.operatory_id", long_id());
-        let appointment_type_ids = b.list("working_hour.appointment_type_ids", id());
+        b.required("working_hour", object("The working hour."));
+        let provider_id = b.required("working_hour.provider_id", provider());
+        let begin = b.required("working_hour.begin_time", begin_time());
+        let end = b.required("working_hour.end_time", end_time());
+        let operatory_id = b.optional("working_hour.operatory_id", operatory());
+        let appointment_type_ids = b.list("working_hour.appointment_type_ids", types_of_hours());
         let recurrence = recurrence(b).unwrap_or_else(|| {
             b.problem(ONE_RECURRENCE);
             None
         });
-        let active = b.defaulted("working_hour.active", boolean(), true);
+        let active = b.defaulted("working_hour.active", active(), true);
         Some(NewWorkingHour(WorkingHourDetails {
             provider_id: provider_id?,
             operatory_id,
@@ -166,16 +170,16 @@ impl FromInput for WorkingHourUpdate {
         let b = &mut input.body;
         // As it was called in v2.2.2.
         b.may_be_called("working_hour", "availability");
-        b.required("working_hour", object());
+        b.required("working_hour", object("The working hour."));
         let minutes = |minutes: Option<i64>| minutes.map(|minutes| minutes as u16);
         Some(WorkingHourUpdate(WorkingHourChange {
-            provider_id: b.optional("working_hour.provider_id", id()),
-            operatory_id: b.clearable("working_hour.operatory_id", long_id()),
-            begin: minutes(b.optional("working_hour.begin_time", time_of_day())),
-            end: minutes(b.optional("working_hour.end_time", time_of_day())),
-            appointment_type_ids: b.optional_list("working_hour.appointment_type_ids", id()),
+            provider_id: b.optional("working_hour.provider_id", provider()),
+            operatory_id: b.clearable("working_hour.operatory_id", operatory()),
+            begin: minutes(b.optional("working_hour.begin_time", begin_time())),
+            end: minutes(b.optional("working_hour.end_time", end_time())),
+            appointment_type_ids: b.optional_list("working_hour.appointment_type_ids", types_of_hours()),
             recurrence: recurrence(b).flatten(),
-            active: b.optional("working_hour.active", boolean()),
+            active: b.optional("working_hour.active", active()),
         }))
     }
 }
@@ -232,6 +236,23 @@ fn unmet_of(unmet: Unmet) -> ApiError {
     }
 }
 
+fn begin_time() -> Kind<i64> {
+    time_of_day().about("Begin time in the location's time zone.")
+}
+
+fn end_time() -> Kind<i64> {
+    time_of_day()
+        .about("End time in the location's time zone; an end not after the begin means the next day.")
+        .example_of("17:00")
+}
+
+fn types_of_hours() -> Kind<u32> {
+    id().about(
+        "Only appointments of these types can be booked in these hours; empty: all types. The time is not reserved for \
+         them: other types can be booked if other hours cover the same time.",
+    )
+}
+
 const ONE_RECURRENCE: &str = "working_hour needs exactly one of days, specific_date and custom_recurrence.";
 
 /// When hours recur. None: nothing is said of it; the inner none: what is said is wrong, and told.
@@ -248,13 +269,26 @@ fn recurrence(b: &mut Fields) -> Option<Option<Recurrence>> {
     const UNITS: &[(&str, RecurrenceUnit)] =
         &[("day", RecurrenceUnit::Day), ("week", RecurrenceUnit::Week), ("month", RecurrenceUnit::Month)];
     let before = b.problem_count();
-    let days = b.optional_list("working_hour.days", one_of(DAYS));
-    let specific = b.optional("working_hour.specific_date", date().apart());
-    let custom = b.optional("working_hour.custom_recurrence", object().apart());
+    let days = b.optional_list("working_hour.days", one_of(DAYS).about("The days of the week on which it recurs."));
+    let specific = b.optional("working_hour.specific_date", date().apart().about("The single date it applies to."));
+    let custom =
+        b.optional("working_hour.custom_recurrence", object("The recurrence, where it is not weekly.").apart());
     let every = 1..=i64::from(Rules::MAX_INTERVAL);
-    let number = b.required_in("working_hour.custom_recurrence", "working_hour.custom_recurrence.num", integer(every));
-    let unit = b.required_in("working_hour.custom_recurrence", "working_hour.custom_recurrence.unit", one_of(UNITS));
-    let reference = b.required_in("working_hour.custom_recurrence", "working_hour.custom_recurrence.ref", date());
+    let number = b.required_in(
+        "working_hour.custom_recurrence",
+        "working_hour.custom_recurrence.num",
+        integer(every).about("The interval, in units."),
+    );
+    let unit = b.required_in(
+        "working_hour.custom_recurrence",
+        "working_hour.custom_recurrence.unit",
+        one_of(UNITS).about("The unit of the recurrence."),
+    );
+    let reference = b.required_in(
+        "working_hour.custom_recurrence",
+        "working_hour.custom_recurrence.ref",
+        date().about("The date the recurrence is counted from."),
+    );
     let wrong = b.problem_count() > before;
     match (days, specific, custom) {
         _ if wrong => Some(None),

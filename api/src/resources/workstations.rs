@@ -166,8 +166,15 @@ pub(crate) struct NewPairingCode(CodeKind);
 
 impl FromInput for NewPairingCode {
     fn from_input(input: &mut Input) -> Option<NewPairingCode> {
-        let uses = input.body.optional("uses", integer(1..=ENROLMENT_USES.into()));
-        let hours = input.body.optional("expires_in_hours", integer(1..=ENROLMENT_HOURS.into()));
+        let uses = input.body.optional(
+            "uses",
+            integer(1..=ENROLMENT_USES.into())
+                .about("How many workstations can be paired with the code. Default: one."),
+        );
+        let hours = input.body.optional(
+            "expires_in_hours",
+            integer(1..=ENROLMENT_HOURS.into()).about("How long the code is valid, in hours. Default: ten minutes."),
+        );
         match (uses, hours) {
             (None, None) => Some(NewPairingCode(CodeKind::Single)),
             (Some(uses), Some(hours)) => {
@@ -221,9 +228,10 @@ pub(crate) struct NewWorkstation {
 
 impl FromInput for NewWorkstation {
     fn from_input(input: &mut Input) -> Option<NewWorkstation> {
-        let code = input.body.required("code", filled(text(MAX_CODE)));
-        let name = input.body.required("name", person_name(MAX_NAME));
-        let install = input.body.required("install", uuid());
+        let code = input.body.required("code", filled(text(MAX_CODE)).about("The pairing code, as it was shown."));
+        let name = input.body.required("name", person_name(MAX_NAME).about("Name."));
+        let install =
+            input.body.required("install", uuid().about("The id of the installation, created by the extension."));
         Some(NewWorkstation { code: code?, name: name?, install: install? })
     }
 }

@@ -22,7 +22,7 @@ use crate::{
     },
     http::{errors::ApiError, paging::Paging},
     values::{
-        kinds::{Kind, one_of, sort, text, times::instant},
+        kinds::{Kind, one_of, shared::updated_since, sort, text, times::instant},
         limits::MAX_NAME,
         record_uuid::uuid,
         times::At,
@@ -150,11 +150,11 @@ impl Filter {
     fn read(input: &mut Input) -> Filter {
         let (q, clock) = (&mut input.query, &input.clock);
         Filter {
-            status: q.optional("status", one_of(STATUSES)),
+            status: q.optional("status", one_of(STATUSES).about("Only records with this status.")),
             resource: q.optional("resource", resource()),
-            record: q.optional("record_id", text(MAX_NAME)),
-            since: q.optional("since", instant(clock)),
-            updated_since: q.optional("updated_since", instant(clock)),
+            record: q.optional("record_id", text(MAX_NAME).about("Only this record, by its id in the API.")),
+            since: q.optional("since", instant(clock).about("Only from this time on.")),
+            updated_since: q.optional("updated_since", updated_since(clock)),
         }
     }
 
@@ -208,7 +208,7 @@ pub(crate) struct OneWriteRequest {
 
 impl FromCall for OneWriteRequest {
     fn from_call(call: &mut Call) -> Result<OneWriteRequest, ApiError> {
-        let (location_id, id) = call.path("id", write_id())?;
+        let (location_id, id) = call.path("id", write_id().about("The id of the record."))?;
         let AtLocation(location, ()) = AtLocation::from_call(call)?;
         if location.setup.id.0 != location_id {
             return Err(not_found(location_id, id));

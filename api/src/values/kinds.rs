@@ -1,6 +1,7 @@
-//! Kinds of values: how each is read from a query parameter or a JSON field, and what the documentation says of it. One value does
-//! both, so that they cannot differ.
+//! Kinds of values: how each is read from a query parameter or a JSON field, and what the documentation says of it and of its meaning.
+//! One value does both, so that they cannot differ.
 
+pub(crate) mod shared;
 pub(crate) mod times;
 
 use std::{ops::RangeInclusive, str::FromStr};
@@ -26,9 +27,11 @@ pub(crate) enum Raw<'a> {
 pub(crate) struct Shape {
     pub schema: Value,
     pub example: Value,
+    /// What it means where it stands.
+    pub about: &'static str,
     /// Not shown in the example of a body: an alternative to other fields beside it, or an id that may not be there.
     pub apart: bool,
-    /// The example was chosen for this field: it stands before what the dictionary has for its name.
+    /// The example was chosen for this field: it stands before the usual one of its name.
     pub chosen: bool,
 }
 
@@ -44,7 +47,10 @@ impl<T: 'static> Kind<T> {
         example: impl Into<Value> + Clone + 'static,
         read: impl Fn(Raw<'_>) -> Parsed<T> + 'static,
     ) -> Kind<T> {
-        let shape = move || Shape { schema: schema(), example: example.clone().into(), apart: false, chosen: false };
+        let shape = move || {
+            let (schema, example) = (schema(), example.clone().into());
+            Shape { schema, example, about: "", apart: false, chosen: false }
+        };
         Kind { read: Box::new(read), shape: Box::new(shape) }
     }
 
@@ -86,6 +92,12 @@ impl<T: 'static> Kind<T> {
     pub(crate) fn and_then<U: 'static>(self, further: impl Fn(T) -> Parsed<U> + 'static) -> Kind<U> {
         let Kind { read, shape } = self;
         Kind { read: Box::new(move |raw| further(read(raw)?)), shape }
+    }
+
+    /// What it means where it stands, for the documentation.
+    pub(crate) fn about(self, about: &'static str) -> Kind<T> {
+        let shape = self.shape;
+        Kind { read: self.read, shape: Box::new(move || Shape { about, ..shape() }) }
     }
 
     /// Left out of the example. Of fields that exclude each other all but one are marked.
@@ -266,6 +278,7 @@ pub(crate) fn gender() -> Kind<&'static str> {
         });
         known.copied().ok_or_else(|| format!("must be one of {}", KNOWN.join(", ")))
     })
+    .about("Gender, in upper or lower case; `F` and `M` are accepted.")
 }
 
 /// In a body a text may be empty where it is not said otherwise.
@@ -324,7 +337,7 @@ pub(crate) fn name_of(names: &'static [&'static str]) -> Kind<&'static str> {
 
 /// For `include[]`: related records that may come along.
 pub(crate) fn includes(names: &'static [&'static str]) -> Kind<&'static str> {
-    name_of(names)
+    name_of(names).about("Related records to include.")
 }
 
 /// How a list is ordered.
@@ -341,11 +354,14 @@ fn sort_by(names: &'static [&'static str], given: &str) -> Parsed<Sort> {
     known.map(|by| Sort { by, descending }).ok_or_else(|| format!("must be one of {}", all()))
 }
 
+const SORT: &str = "The sort order; a leading `-` means descending.";
+
 /// `sort=id`, `sort=-id`.
 pub(crate) fn sort(names: &'static [&'static str]) -> Kind<Sort> {
     let example = names.first().copied().unwrap_or_default();
     let all = move || -> Vec<String> { names.iter().flat_map(|name| [name.to_string(), format!("-{name}")]).collect() };
     Kind::of_text(move || json!({"type": "string", "enum": all()}), example, move |given| sort_by(names, given))
+        .about(SORT)
 }
 
 /// `sort=created_at,-id`: the first counts most.
@@ -358,6 +374,7 @@ pub(crate) fn sorts(names: &'static [&'static str]) -> Kind<Vec<Sort>> {
         let given = text(MAX_NAME).text(given)?;
         given.split(',').map(|given| sort_by(names, given.trim())).collect()
     })
+    .about(SORT)
 }
 
 /// A local part without `@` or whitespace, then `@`, then a domain (specification 4.4).
@@ -372,6 +389,7 @@ pub(crate) fn email() -> Kind<String> {
         });
         if valid { Ok(given) } else { Err("must be an email address".into()) }
     })
+    .about("E-mail address.")
 }
 
 /// 7 to 20 digits among signs.
@@ -385,6 +403,7 @@ pub(crate) fn phone() -> Kind<String> {
         let allowed = given.chars().all(|c| c.is_ascii_digit() || " +-().x#*".contains(c));
         if allowed && (7..=20).contains(&digits) { Ok(given) } else { Err("must be a phone number".into()) }
     })
+    .about("Phone number.")
 }
 
 /// A social security number, with its dashes or without.
@@ -395,6 +414,7 @@ pub(crate) fn ssn() -> Kind<String> {
         let known = ["999-99-9999", "999999999", "99999-9999", "999-999999"].contains(&shape.as_str());
         if known { Ok(given.to_owned()) } else { Err("must have 9 digits, such as 000-00-0000".into()) }
     })
+    .about("Social security number.")
 }
 
 /// Of a country or a state: two letters, made capital.
@@ -422,12 +442,13 @@ pub(crate) fn zone() -> Kind<Tz> {
                 .map_err(|_| format!("must be an IANA time zone such as America/New_York, not {:?}", echo(text)))
         },
     )
+    .about("The IANA time zone in which times without an offset are read.")
 }
 
 // Objects, in bodies only. What is in them is read by path.
 
-pub(crate) fn object() -> Kind<()> {
-    of_objects(|_| ())
+pub(crate) fn object(about: &'static str) -> Kind<()> {
+    of_objects(|_| ()).about(about)
 }
 
 /// Whatever the client keeps in it.

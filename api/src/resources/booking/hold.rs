@@ -14,8 +14,7 @@ use crate::{
         input::Input,
     },
     values::{
-        kinds::{filled, text},
-        limits::MAX_TOKEN,
+        kinds::{filled, shared::slot_token},
         times::{self, At},
     },
 };
@@ -41,7 +40,7 @@ pub(crate) struct NewHold {
 
 impl FromInput for NewHold {
     fn from_input(input: &mut Input) -> Option<NewHold> {
-        Some(NewHold { slot_token: input.body.required("slot_token", filled(text(MAX_TOKEN)))? })
+        Some(NewHold { slot_token: input.body.required("slot_token", filled(slot_token()))? })
     }
 }
 
@@ -66,8 +65,8 @@ pub(crate) struct ReleaseHold {
 
 impl FromInput for ReleaseHold {
     fn from_input(input: &mut Input) -> Option<ReleaseHold> {
-        let in_query = input.query.optional("slot_token", text(MAX_TOKEN));
-        let in_body = input.body.optional("slot_token", filled(text(MAX_TOKEN)));
+        let in_query = input.query.optional("slot_token", slot_token());
+        let in_body = input.body.optional("slot_token", filled(slot_token()));
         if in_query.is_none() && in_body.is_none() {
             input.body.problem("slot_token is missing.");
         }

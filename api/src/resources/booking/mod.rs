@@ -175,5 +175,6 @@ fn find(
 }
 
 fn booking_ref() -> Kind<String> {
-    text(MAX_NAME).example_of("bkg_6f1c9a")
+    let about = "The reference of the booking, from POST /intent/booking/book.";
+    text(MAX_NAME).about(about).example_of("bkg_6f1c9a")
 }

@@ -18,8 +18,7 @@ use crate::{
     },
     http::errors::ApiError,
     values::{
-        kinds::{boolean, filled, object, text},
-        limits::MAX_NOTE,
+        kinds::{boolean, filled, object, shared::note},
         reasons::Reason,
     },
     views::talk::PatientAlertView,
@@ -31,7 +30,13 @@ pub(crate) struct ListAlerts {
 
 impl FromInput for ListAlerts {
     fn from_input(input: &mut Input) -> Option<ListAlerts> {
-        Some(ListAlerts { include_disabled: input.query.defaulted("include_disabled", boolean(), false) })
+        Some(ListAlerts {
+            include_disabled: input.query.defaulted(
+                "include_disabled",
+                boolean().about("Whether disabled records are included."),
+                false,
+            ),
+        })
     }
 }
 
@@ -62,7 +67,8 @@ pub(crate) struct NewAlert {
 
 impl FromInput for NewAlert {
     fn from_input(input: &mut Input) -> Option<NewAlert> {
-        Some(NewAlert { note: input.body.required("patient_alert.note", filled(text(MAX_NOTE)))? })
+        input.body.implied("patient_alert", "The alert.");
+        Some(NewAlert { note: input.body.required("patient_alert.note", filled(note()))? })
     }
 }
 
@@ -93,8 +99,10 @@ pub(crate) struct AlertUpdate {
 
 impl FromInput for AlertUpdate {
     fn from_input(input: &mut Input) -> Option<AlertUpdate> {
-        input.body.required("patient_alert", object());
-        Some(AlertUpdate { disabled: input.body.not_null("patient_alert.disabled", boolean()) })
+        input.body.required("patient_alert", object("The alert."));
+        Some(AlertUpdate {
+            disabled: input.body.not_null("patient_alert.disabled", boolean().about("Whether it is disabled.")),
+        })
     }
 }
 

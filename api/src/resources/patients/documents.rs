@@ -14,7 +14,7 @@ use crate::{
         respond::{Answer, Created, Listed, One},
     },
     http::errors::ApiError,
-    values::{kinds::boolean, reasons::Reason},
+    values::{kinds::shared::active, reasons::Reason},
     views::documents::{DocumentTypeView, PatientDocumentView},
 };
 
@@ -45,7 +45,7 @@ pub(crate) struct ListDocumentTypes {
 
 impl FromInput for ListDocumentTypes {
     fn from_input(input: &mut Input) -> Option<ListDocumentTypes> {
-        Some(ListDocumentTypes { active: input.query.defaulted("active", boolean(), true) })
+        Some(ListDocumentTypes { active: input.query.defaulted("active", active(), true) })
     }
 }
 
