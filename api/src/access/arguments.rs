@@ -24,15 +24,14 @@ use crate::{
 
 /// Parameters and fields of an endpoint.
 pub trait FromInput: Sized {
-    /// Reads each of them, whatever became of those before: all problems of a request are answered at once. What is asked for must not depend
-    /// on what was given, since the documentation is written by this function too, with a call that holds nothing.
-    fn from_input(input: &mut Input) -> Option<Self>;
+    /// Reads each of them. What is missing or wrong is told by its reading, and an example stands in for it, so that nothing is left unread:
+    /// all problems of a request are answered at once, and before anyone sees what was read. What is asked for must not depend on what was
+    /// given, since the documentation is written by this function too, with a call that holds nothing.
+    fn from_input(input: &mut Input) -> Self;
 }
 
 impl FromInput for () {
-    fn from_input(_: &mut Input) -> Option<()> {
-        Some(())
-    }
+    fn from_input(_: &mut Input) {}
 }
 
 /// Parts of the path.

@@ -28,10 +28,10 @@ use crate::{
 pub(crate) struct ListAdjustments(Listing);
 
 impl FromInput for ListAdjustments {
-    fn from_input(input: &mut Input) -> Option<ListAdjustments> {
+    fn from_input(input: &mut Input) -> ListAdjustments {
         let listing = input.listing().sort().foreign_ids().patient().provider();
         let listing = listing.guarantor().id("claim_id", "The claim.", Filter::Claim);
-        Some(ListAdjustments(listing.id("charge_id", "The charge.", Filter::Charge).since().include_deleted().done()))
+        ListAdjustments(listing.id("charge_id", "The charge.", Filter::Charge).since().include_deleted().done())
     }
 }
 
@@ -48,9 +48,9 @@ pub(crate) struct ShowAdjustment {
 }
 
 impl FromInput for ShowAdjustment {
-    fn from_input(input: &mut Input) -> Option<ShowAdjustment> {
+    fn from_input(input: &mut Input) -> ShowAdjustment {
         const INCLUDES: &[&str] = &["patient", "provider", "guarantor", "claim", "charge", "adjustment_type"];
-        Some(ShowAdjustment { include: input.query.list("include", includes(INCLUDES)) })
+        ShowAdjustment { include: input.query.list("include", includes(INCLUDES)) }
     }
 }
 
@@ -82,10 +82,10 @@ pub(crate) async fn show(
 pub(crate) struct NewAdjustment(LedgerEntryInput);
 
 impl FromInput for NewAdjustment {
-    fn from_input(input: &mut Input) -> Option<NewAdjustment> {
+    fn from_input(input: &mut Input) -> NewAdjustment {
         let on = ("adjusted_at", "When the adjustment was made.");
         let kind = ("adjustment_type_id", "The adjustment type, of the same location.");
-        LedgerEntryInput::read(input, ("adjustment", "The adjustment."), on, kind).map(NewAdjustment)
+        NewAdjustment(LedgerEntryInput::read(input, ("adjustment", "The adjustment."), on, kind))
     }
 }
 

@@ -62,8 +62,8 @@ pub(crate) struct ShowAppointmentTypes {
 }
 
 impl FromInput for ShowAppointmentTypes {
-    fn from_input(input: &mut Input) -> Option<ShowAppointmentTypes> {
-        Some(ShowAppointmentTypes { include: input.query.list("include", includes(&["descriptors"])) })
+    fn from_input(input: &mut Input) -> ShowAppointmentTypes {
+        ShowAppointmentTypes { include: input.query.list("include", includes(&["descriptors"])) }
     }
 }
 
@@ -116,7 +116,7 @@ pub(crate) struct NewAppointmentType {
 }
 
 impl FromInput for NewAppointmentType {
-    fn from_input(input: &mut Input) -> Option<NewAppointmentType> {
+    fn from_input(input: &mut Input) -> NewAppointmentType {
         let b = &mut input.body;
         b.required("appointment_type", object("The appointment type."));
         let parent = Parent::read(b);
@@ -131,9 +131,9 @@ impl FromInput for NewAppointmentType {
             "appointment_type.emr_appt_descriptor_ids",
             id().about("Descriptors of appointments in the health record system."),
         );
-        let (name, minutes, of_location) = (name?, minutes as u32, false);
+        let (minutes, of_location) = (minutes as u32, false);
         let new = CreateAppointmentType { name, minutes, bookable_online, descriptor_ids, of_location };
-        Some(NewAppointmentType { parent, new })
+        NewAppointmentType { parent, new }
     }
 }
 
@@ -152,7 +152,7 @@ pub(crate) struct AppointmentTypeUpdate {
 }
 
 impl FromInput for AppointmentTypeUpdate {
-    fn from_input(input: &mut Input) -> Option<AppointmentTypeUpdate> {
+    fn from_input(input: &mut Input) -> AppointmentTypeUpdate {
         let b = &mut input.body;
         b.required("appointment_type", object("The appointment type."));
         let parent = Parent::read(b);
@@ -167,7 +167,7 @@ impl FromInput for AppointmentTypeUpdate {
                 id().about("Descriptors of appointments in the health record system."),
             ),
         };
-        Some(AppointmentTypeUpdate { parent, change })
+        AppointmentTypeUpdate { parent, change }
     }
 }
 

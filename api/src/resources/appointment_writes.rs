@@ -73,7 +73,7 @@ pub(crate) struct NewAppointmentInput {
 }
 
 impl FromInput for NewAppointmentInput {
-    fn from_input(input: &mut Input) -> Option<NewAppointmentInput> {
+    fn from_input(input: &mut Input) -> NewAppointmentInput {
         if input.query.defaulted("notify_patient", boolean().about("Has no effect: patients are not notified."), false)
         {
             input.query.without_effect("notify_patient");
@@ -135,7 +135,7 @@ impl FromCall for AppointmentUpdate {
 }
 
 impl FromInput for AppointmentUpdateInput {
-    fn from_input(input: &mut Input) -> Option<AppointmentUpdateInput> {
+    fn from_input(input: &mut Input) -> AppointmentUpdateInput {
         let (b, clock) = (&mut input.body, &input.clock);
         b.required("appt", object("The appointment."));
         let change = AppointmentChange {
@@ -152,7 +152,7 @@ impl FromInput for AppointmentUpdateInput {
         if cancelled && change != AppointmentChange::default() {
             b.problem("appt.cancelled cannot be combined with other changes.");
         }
-        Some(AppointmentUpdateInput { cancelled, change })
+        AppointmentUpdateInput { cancelled, change }
     }
 }
 
@@ -197,14 +197,14 @@ fn shown<'a>(
 }
 
 impl NewAppointmentInput {
-    fn read(b: &mut Fields, clock: &Clock, today: Date) -> Option<NewAppointmentInput> {
+    fn read(b: &mut Fields, clock: &Clock, today: Date) -> NewAppointmentInput {
         b.implied("appt", "The appointment.");
         let per_timeslot = b.defaulted("appointments_per_timeslot", appointments_per_timeslot(), 1);
         let patient_id = b.required("appt.patient_id", patient());
         let provider_id = b.required("appt.provider_id", provider());
         let operatory_id = b.optional("appt.operatory_id", operatory());
         let (start, end) =
-            (b.required("appt.start_time", start_time(clock)), b.optional("appt.end_time", end_time(clock)));
+            (b.required_or_none("appt.start_time", start_time(clock)), b.optional("appt.end_time", end_time(clock)));
         let appointment_type_id = b.optional("appt.appointment_type_id", appointment_type());
         let note = b.unless_empty("appt.note", note());
         let unavailable = b
@@ -231,12 +231,12 @@ impl NewAppointmentInput {
             b.take_problems();
             b.problem("Missing parameter appt[patient_id] with unavailable: true");
         }
-        Some(NewAppointmentInput {
-            patient_id: patient_id?,
+        NewAppointmentInput {
+            patient_id,
             dependent,
-            provider_id: provider_id?,
+            provider_id,
             operatory_id,
-            start: start?,
+            start: start.unwrap_or(Timestamp::MIN),
             end,
             appointment_type_id,
             note,
@@ -245,21 +245,21 @@ impl NewAppointmentInput {
             referrer,
             descriptor_ids,
             per_timeslot,
-        })
+        }
     }
 
     /// Whom a guardian books for. Its fields are needed where it is there at all.
     fn dependent(b: &mut Fields, today: Date) -> Option<PatientDetails> {
-        b.optional("appt.patient", object("The patient."));
+        let given = b.optional("appt.patient", object("The patient."));
         b.implied("appt.patient.bio", "Contact and personal data.");
         let first_name = b.required_in("appt.patient", "appt.patient.first_name", given_name());
         let last_name = b.required_in("appt.patient", "appt.patient.last_name", family_name());
         let date_of_birth = b.required_in("appt.patient", "appt.patient.bio.date_of_birth", birth_date(today));
         let gender = b.optional("appt.patient.bio.gender", gender());
-        Some(PatientDetails {
-            first_name: first_name?,
-            last_name: last_name?,
-            date_of_birth: Some(date_of_birth?),
+        given.map(|()| PatientDetails {
+            first_name,
+            last_name,
+            date_of_birth: Some(date_of_birth),
             gender: gender.map(str::to_owned),
             ..PatientDetails::default()
         })

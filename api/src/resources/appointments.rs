@@ -99,14 +99,15 @@ pub(crate) struct ListAppointments {
 }
 
 impl FromInput for ListAppointments {
-    fn from_input(input: &mut Input) -> Option<ListAppointments> {
+    fn from_input(input: &mut Input) -> ListAppointments {
         let q = &mut input.query;
         let clock = input.clock.named(q.optional("timezone", zone()));
         let start = instant(&clock).about(
             "Start of the period. Without an offset it is read in `timezone`, else in the location's time zone.",
         );
         let end = end_of(&clock).about("End of the period, exclusive; a date alone includes that day.");
-        let (start, end) = (q.required("start", start), q.required("end", end.example_of("2026-12-02T00:00:00Z")));
+        let (start, end) =
+            (q.required_or_none("start", start), q.required_or_none("end", end.example_of("2026-12-02T00:00:00Z")));
         let range = start.zip(end).map(|(start, end)| Span::new(start, end));
         if range == Some(None) {
             q.problem("end must be after start.");
@@ -140,7 +141,7 @@ impl FromInput for ListAppointments {
             providers,
             operatories,
         };
-        Some(ListAppointments { listing: reading.starting(range, sort).done(), criteria })
+        ListAppointments { listing: reading.starting(range, sort).done(), criteria }
     }
 }
 
@@ -168,7 +169,7 @@ pub(crate) struct ShowAppointment {
 }
 
 impl FromInput for ShowAppointment {
-    fn from_input(input: &mut Input) -> Option<ShowAppointment> {
+    fn from_input(input: &mut Input) -> ShowAppointment {
         const INCLUDES: &[&str] =
             &["patient", "operatory", "appointment_type", "guarantor", "descriptors", "booking_details", "procedures"];
         let mut include = input.query.list("include", includes(INCLUDES));
@@ -176,7 +177,7 @@ impl FromInput for ShowAppointment {
             // The guarantor is part of the patient.
             include.push("patient");
         }
-        Some(ShowAppointment { include })
+        ShowAppointment { include }
     }
 }
 

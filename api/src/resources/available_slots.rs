@@ -92,11 +92,11 @@ pub(crate) struct SlotsInput {
 }
 
 impl FromInput for SlotsInput {
-    fn from_input(input: &mut Input) -> Option<SlotsInput> {
+    fn from_input(input: &mut Input) -> SlotsInput {
         const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];
         let q = &mut input.query;
         let start_date = q.required("start_date", first_day());
-        let days = q.required("days", integer(SLOT_DAYS).about("The number of days."));
+        let days = q.required_or_none("days", integer(SLOT_DAYS).about("The number of days."));
         let appointment_type = q.optional("appointment_type_id", appointment_type());
         let source = one_of(SOURCES).about(
             "Only working hours created through the API (`manual`), or only those of the health record system (`synced`).",
@@ -123,9 +123,9 @@ impl FromInput for SlotsInput {
             q.problem(format!("days times locations must not be more than {most}, and it is {asked_for}."));
         }
         let (providers, operatories) = (q.list("pids", providers()), q.list("operatory_ids", operatories()));
-        Some(SlotsInput {
-            start_date: start_date?,
-            days: days? as u16,
+        SlotsInput {
+            start_date,
+            days: days.unwrap_or_default() as u16,
             appointment_type,
             source,
             label,
@@ -136,7 +136,7 @@ impl FromInput for SlotsInput {
             locations,
             providers,
             operatories,
-        })
+        }
     }
 }
 

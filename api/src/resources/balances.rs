@@ -29,7 +29,7 @@ pub(crate) struct ListGuarantorBalances {
 }
 
 impl FromInput for ListGuarantorBalances {
-    fn from_input(input: &mut Input) -> Option<ListGuarantorBalances> {
+    fn from_input(input: &mut Input) -> ListGuarantorBalances {
         let zero_too = input.query.defaulted(
             "show_zero_balances",
             boolean().about("Whether balances of zero are included."),
@@ -37,7 +37,7 @@ impl FromInput for ListGuarantorBalances {
         );
         let patient = input.query.optional("patient_id", patient());
         let listing = input.listing().sort().foreign_ids().guarantor();
-        Some(ListGuarantorBalances { zero_too, patient, listing: listing.since().without_deleted().done() })
+        ListGuarantorBalances { zero_too, patient, listing: listing.since().without_deleted().done() }
     }
 }
 
@@ -72,8 +72,8 @@ pub(crate) struct ShowGuarantorBalance {
 }
 
 impl FromInput for ShowGuarantorBalance {
-    fn from_input(input: &mut Input) -> Option<ShowGuarantorBalance> {
-        Some(ShowGuarantorBalance { include: input.query.list("include", includes(&["guarantor"])) })
+    fn from_input(input: &mut Input) -> ShowGuarantorBalance {
+        ShowGuarantorBalance { include: input.query.list("include", includes(&["guarantor"])) }
     }
 }
 
@@ -94,9 +94,9 @@ pub(crate) async fn of_guarantor(
 pub(crate) struct ListInsuranceBalances(Listing);
 
 impl FromInput for ListInsuranceBalances {
-    fn from_input(input: &mut Input) -> Option<ListInsuranceBalances> {
+    fn from_input(input: &mut Input) -> ListInsuranceBalances {
         let listing = input.listing().sort().patient().guarantor().since();
-        Some(ListInsuranceBalances(listing.without_deleted().done()))
+        ListInsuranceBalances(listing.without_deleted().done())
     }
 }
 

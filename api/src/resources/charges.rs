@@ -25,11 +25,11 @@ pub(crate) struct ListCharges {
 }
 
 impl FromInput for ListCharges {
-    fn from_input(input: &mut Input) -> Option<ListCharges> {
+    fn from_input(input: &mut Input) -> ListCharges {
         let include = input.query.list("include", includes(&["claim_payouts"]));
         let listing = input.listing().sort().foreign_ids().patient().provider();
         let listing = listing.procedure().guarantor();
-        Some(ListCharges { include, listing: listing.since().include_deleted().done() })
+        ListCharges { include, listing: listing.since().include_deleted().done() }
     }
 }
 
@@ -52,10 +52,10 @@ pub(crate) struct ShowCharge {
 }
 
 impl FromInput for ShowCharge {
-    fn from_input(input: &mut Input) -> Option<ShowCharge> {
+    fn from_input(input: &mut Input) -> ShowCharge {
         const INCLUDES: &[&str] =
             &["patient", "provider", "procedure", "guarantor", "claims", "claim_payouts", "totals"];
-        Some(ShowCharge { include: input.query.list("include", includes(INCLUDES)) })
+        ShowCharge { include: input.query.list("include", includes(INCLUDES)) }
     }
 }
 

@@ -21,11 +21,11 @@ use crate::{
 pub(crate) struct ListClaims(Listing);
 
 impl FromInput for ListClaims {
-    fn from_input(input: &mut Input) -> Option<ListClaims> {
+    fn from_input(input: &mut Input) -> ListClaims {
         let listing = input.listing().sort().foreign_ids().patient().guarantor();
         let listing = listing.provider().since();
         let listing = listing.by("date_of_service", date().about("The date of service."), Filter::DateOfService);
-        Some(ListClaims(listing.include_deleted().done()))
+        ListClaims(listing.include_deleted().done())
     }
 }
 
@@ -42,9 +42,9 @@ pub(crate) struct ShowClaim {
 }
 
 impl FromInput for ShowClaim {
-    fn from_input(input: &mut Input) -> Option<ShowClaim> {
+    fn from_input(input: &mut Input) -> ShowClaim {
         const INCLUDES: &[&str] = &["patient", "provider", "guarantor", "charges", "charge_payouts"];
-        Some(ShowClaim { include: input.query.list("include", includes(INCLUDES)) })
+        ShowClaim { include: input.query.list("include", includes(INCLUDES)) }
     }
 }
 

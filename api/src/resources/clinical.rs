@@ -41,8 +41,8 @@ use crate::{
 pub(crate) struct ListProcedureCodeCategories(Listing);
 
 impl FromInput for ListProcedureCodeCategories {
-    fn from_input(input: &mut Input) -> Option<ListProcedureCodeCategories> {
-        Some(ListProcedureCodeCategories(input.listing().foreign_ids().without_deleted().done()))
+    fn from_input(input: &mut Input) -> ListProcedureCodeCategories {
+        ListProcedureCodeCategories(input.listing().foreign_ids().without_deleted().done())
     }
 }
 
@@ -65,8 +65,8 @@ pub(crate) async fn category(
 pub(crate) struct ListProcedureCodes(Listing);
 
 impl FromInput for ListProcedureCodes {
-    fn from_input(input: &mut Input) -> Option<ListProcedureCodes> {
-        Some(ListProcedureCodes(input.listing().foreign_ids().since().done()))
+    fn from_input(input: &mut Input) -> ListProcedureCodes {
+        ListProcedureCodes(input.listing().foreign_ids().since().done())
     }
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct ListProcedures {
 }
 
 impl FromInput for ListProcedures {
-    fn from_input(input: &mut Input) -> Option<ListProcedures> {
+    fn from_input(input: &mut Input) -> ListProcedures {
         let q = &mut input.query;
         let started = (
             q.optional("started_after", date().about("Only records that started later.")),
@@ -98,7 +98,7 @@ impl FromInput for ListProcedures {
         );
         let listing = input.listing().sort().since().patient().provider();
         let listing = listing.id("appointment_id", "The appointment.", Filter::Appointment).done();
-        Some(ListProcedures { listing, started, ended })
+        ListProcedures { listing, started, ended }
     }
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct ListTreatmentPlans {
 }
 
 impl FromInput for ListTreatmentPlans {
-    fn from_input(input: &mut Input) -> Option<ListTreatmentPlans> {
+    fn from_input(input: &mut Input) -> ListTreatmentPlans {
         const STATUSES: &[(&str, PlanStatus)] = &[
             ("not_applicable", PlanStatus::NotApplicable),
             ("proposed", PlanStatus::Proposed),
@@ -136,7 +136,7 @@ impl FromInput for ListTreatmentPlans {
             ("completed", PlanStatus::Completed),
         ];
         let status = input.query.optional("status", one_of(STATUSES).about("Only records with this status."));
-        Some(ListTreatmentPlans { listing: input.listing().since().patient().without_deleted().done(), status })
+        ListTreatmentPlans { listing: input.listing().since().patient().without_deleted().done(), status }
     }
 }
 
@@ -177,14 +177,14 @@ pub(crate) struct ListClinicalNotes {
 }
 
 impl FromInput for ListClinicalNotes {
-    fn from_input(input: &mut Input) -> Option<ListClinicalNotes> {
+    fn from_input(input: &mut Input) -> ListClinicalNotes {
         let (q, clock) = (&mut input.query, &input.clock);
         let entered = (
             q.optional("entered_after", instant(clock).about("Only records entered later.")),
             q.optional("entered_before", instant(clock).about("Only records entered earlier.")),
         );
         let notes = input.listing().since().patient().procedure();
-        Some(ListClinicalNotes { listing: notes.without_deleted().done(), entered })
+        ListClinicalNotes { listing: notes.without_deleted().done(), entered }
     }
 }
 
@@ -203,12 +203,9 @@ pub(crate) struct ListRecallTypes {
 }
 
 impl FromInput for ListRecallTypes {
-    fn from_input(input: &mut Input) -> Option<ListRecallTypes> {
+    fn from_input(input: &mut Input) -> ListRecallTypes {
         let q = &mut input.query;
-        Some(ListRecallTypes {
-            foreign_ids: foreign_ids(q),
-            since: q.optional("updated_since", updated_since(&input.clock)),
-        })
+        ListRecallTypes { foreign_ids: foreign_ids(q), since: q.optional("updated_since", updated_since(&input.clock)) }
     }
 }
 
@@ -237,14 +234,14 @@ pub(crate) struct ListPatientRecalls {
 }
 
 impl FromInput for ListPatientRecalls {
-    fn from_input(input: &mut Input) -> Option<ListPatientRecalls> {
+    fn from_input(input: &mut Input) -> ListPatientRecalls {
         let due = input.query.optional("due_after", instant(&input.clock).about("Only recalls that are due later."));
         let recalls = input.listing().sort().since().foreign_ids().patient().id(
             "recall_id",
             "The recall type.",
             Filter::RecallType,
         );
-        Some(ListPatientRecalls { listing: recalls.without_deleted().done(), due })
+        ListPatientRecalls { listing: recalls.without_deleted().done(), due }
     }
 }
 
@@ -279,8 +276,8 @@ fn kind_of(call: &Call, recall: &Record<PatientRecall>) -> Result<Option<Record<
 pub(crate) struct ListConversations(Listing);
 
 impl FromInput for ListConversations {
-    fn from_input(input: &mut Input) -> Option<ListConversations> {
-        Some(ListConversations(input.listing().foreign_ids().since().patient().include_deleted().done()))
+    fn from_input(input: &mut Input) -> ListConversations {
+        ListConversations(input.listing().foreign_ids().since().patient().include_deleted().done())
     }
 }
 

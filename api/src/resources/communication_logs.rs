@@ -62,7 +62,7 @@ pub(crate) struct ListCommunicationLogs {
 
 impl FromInput for ListCommunicationLogs {
     /// Ids rise with the time a request was made, so their order is the one by `created_at`.
-    fn from_input(input: &mut Input) -> Option<ListCommunicationLogs> {
+    fn from_input(input: &mut Input) -> ListCommunicationLogs {
         let status = input.query.optional("status", one_of(STATUSES).about("Only records with this status."));
         let since = input
             .query
@@ -75,7 +75,7 @@ impl FromInput for ListCommunicationLogs {
         let descending = sort.first().is_some_and(|sort| sort.descending);
         // What was created since was also changed since, which the index knows.
         let logs = input.listing().patient().descending(descending).filtered([Filter::UpdatedSince(since)]);
-        Some(ListCommunicationLogs { listing: logs.done(), status, since })
+        ListCommunicationLogs { listing: logs.done(), status, since }
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) async fn show(
 pub(crate) struct NewCommunicationLog(CommunicationLog);
 
 impl FromInput for NewCommunicationLog {
-    fn from_input(input: &mut Input) -> Option<NewCommunicationLog> {
+    fn from_input(input: &mut Input) -> NewCommunicationLog {
         let b = &mut input.body;
         b.implied("communication_log", "The entry.");
         let patient_id = b.required("communication_log.patient_id", patient());
@@ -132,9 +132,8 @@ impl FromInput for NewCommunicationLog {
             b.problem("communication_log.occurred_at must not be in the future.");
         }
         let occurred_at = occurred_at.into();
-        let (patient_id, note) = (patient_id?, note?);
         let log = CommunicationLog { patient_id, note, mode, direction, occurred_at, extra: Vec::new() };
-        Some(NewCommunicationLog(log))
+        NewCommunicationLog(log)
     }
 }
 

@@ -28,10 +28,10 @@ pub(crate) struct ListDescriptors {
 }
 
 impl FromInput for ListDescriptors {
-    fn from_input(input: &mut Input) -> Option<ListDescriptors> {
-        Some(ListDescriptors {
+    fn from_input(input: &mut Input) -> ListDescriptors {
+        ListDescriptors {
             kind: input.query.optional("descriptor_type", text(MAX_NAME).about("Only descriptors of this type.")),
-        })
+        }
     }
 }
 

@@ -26,9 +26,9 @@ pub(crate) struct ListFeeSchedules {
 }
 
 impl FromInput for ListFeeSchedules {
-    fn from_input(input: &mut Input) -> Option<ListFeeSchedules> {
+    fn from_input(input: &mut Input) -> ListFeeSchedules {
         let active = input.query.defaulted("active", active(), true);
-        Some(ListFeeSchedules { active, listing: input.listing().since().done() })
+        ListFeeSchedules { active, listing: input.listing().since().done() }
     }
 }
 
@@ -47,8 +47,8 @@ pub(crate) struct ShowFeeSchedule {
 }
 
 impl FromInput for ShowFeeSchedule {
-    fn from_input(input: &mut Input) -> Option<ShowFeeSchedule> {
-        Some(ShowFeeSchedule { include: input.query.list("include", includes(&["procedure_fees"])) })
+    fn from_input(input: &mut Input) -> ShowFeeSchedule {
+        ShowFeeSchedule { include: input.query.list("include", includes(&["procedure_fees"])) }
     }
 }
 
@@ -74,9 +74,9 @@ pub(crate) async fn show(
 pub(crate) struct ListFees(Listing);
 
 impl FromInput for ListFees {
-    fn from_input(input: &mut Input) -> Option<ListFees> {
+    fn from_input(input: &mut Input) -> ListFees {
         let listing = input.listing().id("fee_schedule_id", "The fee schedule.", Filter::FeeSchedule).since();
-        Some(ListFees(listing.without_deleted().done()))
+        ListFees(listing.without_deleted().done())
     }
 }
 

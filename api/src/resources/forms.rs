@@ -32,8 +32,8 @@ use crate::{
 pub(crate) struct ListFormSchemas(Listing);
 
 impl FromInput for ListFormSchemas {
-    fn from_input(input: &mut Input) -> Option<ListFormSchemas> {
-        Some(ListFormSchemas(input.listing().without_deleted().done()))
+    fn from_input(input: &mut Input) -> ListFormSchemas {
+        ListFormSchemas(input.listing().without_deleted().done())
     }
 }
 
@@ -65,10 +65,10 @@ pub(crate) struct ListFormResponses {
 }
 
 impl FromInput for ListFormResponses {
-    fn from_input(input: &mut Input) -> Option<ListFormResponses> {
+    fn from_input(input: &mut Input) -> ListFormResponses {
         let patient = input.query.required("patient_id", patient());
         let listing = input.listing().foreign_ids().without_deleted().done();
-        Some(ListFormResponses { listing, patient: patient? })
+        ListFormResponses { listing, patient }
     }
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct NewFormResponse {
 }
 
 impl FromInput for NewFormResponse {
-    fn from_input(input: &mut Input) -> Option<NewFormResponse> {
+    fn from_input(input: &mut Input) -> NewFormResponse {
         let b = &mut input.body;
         b.implied("form_response", "The patient's answers.");
         let patient_id = b.required("form_response.patient_id", patient());
@@ -107,7 +107,7 @@ impl FromInput for NewFormResponse {
             "form_response.patient_submitted_data",
             answers().about("The answers, by the keys of the form's components."),
         );
-        Some(NewFormResponse { patient_id: patient_id?, schema: schema?, answers: answers? })
+        NewFormResponse { patient_id, schema, answers }
     }
 }
 

@@ -51,9 +51,9 @@ pub(crate) struct ListCoverages {
 }
 
 impl FromInput for ListCoverages {
-    fn from_input(input: &mut Input) -> Option<ListCoverages> {
+    fn from_input(input: &mut Input) -> ListCoverages {
         let active = input.query.defaulted("active", active(), true);
-        Some(ListCoverages { listing: input.listing().since().patient().done(), active })
+        ListCoverages { listing: input.listing().since().patient().done(), active }
     }
 }
 
@@ -81,7 +81,7 @@ pub(crate) async fn show(
 pub(crate) struct NewCoverage(Coverage);
 
 impl FromInput for NewCoverage {
-    fn from_input(input: &mut Input) -> Option<NewCoverage> {
+    fn from_input(input: &mut Input) -> NewCoverage {
         let b = &mut input.body;
         b.may_be_unwrapped("insurance_coverage");
         b.implied("insurance_coverage", "The coverage.");
@@ -117,9 +117,9 @@ impl FromInput for NewCoverage {
         if effective_date.zip(expiration_date).is_some_and(|(from, until)| until < from) {
             b.problem("insurance_coverage.expiration_date must not be before effective_date.");
         }
-        Some(NewCoverage(Coverage {
-            patient_id: patient_id?,
-            plan_id: plan_id?,
+        NewCoverage(Coverage {
+            patient_id,
+            plan_id,
             relation,
             priority,
             subscriber_id,
@@ -131,7 +131,7 @@ impl FromInput for NewCoverage {
             insurance_type: None,
             active: true,
             extra: Vec::new(),
-        }))
+        })
     }
 }
 

@@ -28,14 +28,14 @@ use crate::{
 pub(crate) struct ListPlans(Listing);
 
 impl FromInput for ListPlans {
-    fn from_input(input: &mut Input) -> Option<ListPlans> {
+    fn from_input(input: &mut Input) -> ListPlans {
         let plans = input.listing().sort().foreign_ids().since().include_deleted();
         let plans = plans.text("payer_id", "The payer id for electronic claims.", Filter::PayerId).text(
             "group_num",
             "The group number.",
             Filter::GroupNumber,
         );
-        Some(ListPlans(plans.done()))
+        ListPlans(plans.done())
     }
 }
 
@@ -52,9 +52,9 @@ pub(crate) struct ShowPlan {
 }
 
 impl FromInput for ShowPlan {
-    fn from_input(input: &mut Input) -> Option<ShowPlan> {
+    fn from_input(input: &mut Input) -> ShowPlan {
         const INCLUDES: &[&str] = &["patient_coverages", "subscribers", "fee_schedule"];
-        Some(ShowPlan { include: input.query.list("include", includes(INCLUDES)) })
+        ShowPlan { include: input.query.list("include", includes(INCLUDES)) }
     }
 }
 
@@ -115,9 +115,9 @@ fn subscribers<'a>(
 pub(crate) struct NewPlan(InsurancePlan);
 
 impl FromInput for NewPlan {
-    fn from_input(input: &mut Input) -> Option<NewPlan> {
+    fn from_input(input: &mut Input) -> NewPlan {
         let b = &mut input.body;
-        let plan = b.required("insurance_plan", object("The plan."));
+        b.required("insurance_plan", object("The plan."));
         let name = b.required("insurance_plan.name", person_name(MAX_TEXT).about("Name."));
         let employer_name = b.required("insurance_plan.employer_name", person_name(MAX_TEXT).about("The employer."));
         let texts = [
@@ -133,18 +133,17 @@ impl FromInput for NewPlan {
         let region = b.unless_empty("insurance_plan.state", two_letters().about("State, two letters."));
         let country = b.unless_empty("insurance_plan.country_code", two_letters().about("Country, two letters."));
         let address = Address { line1, line2, city, region, postal_code, country };
-        plan?;
-        Some(NewPlan(InsurancePlan {
+        NewPlan(InsurancePlan {
             payer_id,
-            name: name?,
+            name,
             address: (address != Address::default()).then_some(address),
             group_number,
-            employer_name: Some(employer_name?),
+            employer_name: Some(employer_name),
             fee_schedule_id: None,
             annual_max_individual: None,
             benefit_year_renewal_month: None,
             extra: Vec::new(),
-        }))
+        })
     }
 }
 

@@ -59,12 +59,13 @@ impl LedgerEntryInput {
         (name, about): (&str, &'static str),
         (on, about_on): (&str, &'static str),
         (type_id, about_type): (&str, &'static str),
-    ) -> Option<LedgerEntryInput> {
+    ) -> LedgerEntryInput {
         let b = &mut input.body;
         b.implied(name, about);
         let path = |field: &str| format!("{name}.{field}");
         let patient_id = b.required(&path("patient_id"), patient());
-        let amount = b.required(&path("amount"), nonzero_money().about("The amount, in whole units of the currency."));
+        let amount =
+            b.required_or_none(&path("amount"), nonzero_money().about("The amount, in whole units of the currency."));
         let currency = b.defaulted(&path("currency"), currency().about("ISO currency code."), "USD");
         let type_id = b.optional(&path(type_id), long_id().about(about_type));
         let transaction_id =
@@ -86,22 +87,20 @@ impl LedgerEntryInput {
             b.problem(format!("{name} must have amounts with at most {decimals} decimals: {currency} has no more."));
         }
         let charge = |(charge_id, amount)| ChargeSplit { charge_id, amount: money(amount) };
-        let provider =
-            |(id, amount)| Some(ProviderSplit { provider_id: u32::try_from(id).ok()?, amount: money(amount) });
-        let provider_splits = providers.into_iter().map(provider).collect::<Option<Vec<_>>>();
-        if provider_splits.is_none() {
+        let provider = |(id, amount)| ProviderSplit { provider_id: id as u32, amount: money(amount) };
+        if providers.iter().any(|(id, _)| u32::try_from(*id).is_err()) {
             b.problem(format!("{} must hold the ids of providers.", path("provider_splits")));
         }
-        Some(LedgerEntryInput {
-            patient_id: patient_id?,
-            amount: money(amount?),
+        LedgerEntryInput {
+            patient_id,
+            amount: money(amount.unwrap_or_default()),
             type_id,
-            transaction_id: transaction_id?,
+            transaction_id,
             charge_splits: charges.into_iter().map(charge).collect(),
-            provider_splits: provider_splits?,
+            provider_splits: providers.into_iter().map(provider).collect(),
             notes,
             on,
-        })
+        }
     }
 
     /// A payment lowers the balance, whichever sign it was entered with: it is kept as a positive amount.

@@ -20,9 +20,9 @@ pub(crate) struct ListTypes {
 }
 
 impl FromInput for ListTypes {
-    fn from_input(input: &mut Input) -> Option<ListTypes> {
+    fn from_input(input: &mut Input) -> ListTypes {
         let active = input.query.defaulted("active", active(), true);
-        Some(ListTypes { active, listing: input.listing().since().done() })
+        ListTypes { active, listing: input.listing().since().done() }
     }
 }
 

@@ -162,9 +162,9 @@ pub(crate) struct ListLocations {
 }
 
 impl FromInput for ListLocations {
-    fn from_input(input: &mut Input) -> Option<ListLocations> {
+    fn from_input(input: &mut Input) -> ListLocations {
         let inactive = input.query.optional("inactive", inactive());
-        Some(ListLocations { inactive, foreign_ids: foreign_ids(&mut input.query) })
+        ListLocations { inactive, foreign_ids: foreign_ids(&mut input.query) }
     }
 }
 

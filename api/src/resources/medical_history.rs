@@ -45,11 +45,11 @@ pub(crate) struct ListHistoryItems {
 }
 
 impl FromInput for ListHistoryItems {
-    fn from_input(input: &mut Input) -> Option<ListHistoryItems> {
+    fn from_input(input: &mut Input) -> ListHistoryItems {
         let category = input.query.required("category", category());
         let term = input.query.optional("search_term", part_of_name()).map(|term| term.to_lowercase());
         let listing = input.listing().without_deleted().done();
-        Some(ListHistoryItems { listing, category: category?, term })
+        ListHistoryItems { listing, category, term }
     }
 }
 
@@ -71,11 +71,11 @@ pub(crate) struct ListPatientItems {
 }
 
 impl FromInput for ListPatientItems {
-    fn from_input(input: &mut Input) -> Option<ListPatientItems> {
+    fn from_input(input: &mut Input) -> ListPatientItems {
         let patient = input.query.required("patient_id", patient());
         let category = input.query.required("category", category());
         let active = input.query.defaulted("active", active(), true);
-        Some(ListPatientItems { patient: patient?, category: category?, active })
+        ListPatientItems { patient, category, active }
     }
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct HistoryUpdate {
 }
 
 impl FromInput for HistoryUpdate {
-    fn from_input(input: &mut Input) -> Option<HistoryUpdate> {
+    fn from_input(input: &mut Input) -> HistoryUpdate {
         let b = &mut input.body;
         let patient_id = b.required("patient_id", patient());
         let mut all = Vec::new();
@@ -124,7 +124,7 @@ impl FromInput for HistoryUpdate {
                     one.required("item_id", long_id().example_of(example).about("The item of the catalogue."));
                 let note = one.optional("note", note());
                 let active = one.defaulted("active", active(), true);
-                Some(SaveHistoryItem { patient_id: 0, category: *category, item_id: item_id?, note, active })
+                SaveHistoryItem { patient_id, category: *category, item_id, note, active }
             });
             for item in items {
                 if all.iter().any(|other: &SaveHistoryItem| other.item_id == item.item_id) {
@@ -133,9 +133,7 @@ impl FromInput for HistoryUpdate {
                 all.push(item);
             }
         }
-        let patient_id = patient_id?;
-        all.iter_mut().for_each(|item| item.patient_id = patient_id);
-        Some(HistoryUpdate { patient: patient_id, items: all })
+        HistoryUpdate { patient: patient_id, items: all }
     }
 }
 

@@ -18,9 +18,9 @@ use crate::{
 pub(crate) struct ListPaymentPlans(Listing);
 
 impl FromInput for ListPaymentPlans {
-    fn from_input(input: &mut Input) -> Option<ListPaymentPlans> {
+    fn from_input(input: &mut Input) -> ListPaymentPlans {
         let listing = input.listing().sort().patient().guarantor().since();
-        Some(ListPaymentPlans(listing.without_deleted().done()))
+        ListPaymentPlans(listing.without_deleted().done())
     }
 }
 
@@ -37,8 +37,8 @@ pub(crate) struct ShowPaymentPlan {
 }
 
 impl FromInput for ShowPaymentPlan {
-    fn from_input(input: &mut Input) -> Option<ShowPaymentPlan> {
-        Some(ShowPaymentPlan { include: input.query.list("include", includes(&["patient", "guarantor"])) })
+    fn from_input(input: &mut Input) -> ShowPaymentPlan {
+        ShowPaymentPlan { include: input.query.list("include", includes(&["patient", "guarantor"])) }
     }
 }
 

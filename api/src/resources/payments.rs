@@ -28,7 +28,7 @@ use crate::{
 pub(crate) struct ListPayments(Listing);
 
 impl FromInput for ListPayments {
-    fn from_input(input: &mut Input) -> Option<ListPayments> {
+    fn from_input(input: &mut Input) -> ListPayments {
         let listing = input.listing().sort().foreign_ids().patient().provider();
         let listing = listing.guarantor().id("charge_id", "The charge.", Filter::Charge);
         let listing = listing.id("claim_id", "The claim.", Filter::Claim).text(
@@ -36,7 +36,7 @@ impl FromInput for ListPayments {
             "The caller's own transaction id.",
             Filter::TransactionId,
         );
-        Some(ListPayments(listing.since().include_deleted().done()))
+        ListPayments(listing.since().include_deleted().done())
     }
 }
 
@@ -53,10 +53,10 @@ pub(crate) struct ShowPayment {
 }
 
 impl FromInput for ShowPayment {
-    fn from_input(input: &mut Input) -> Option<ShowPayment> {
+    fn from_input(input: &mut Input) -> ShowPayment {
         const INCLUDES: &[&str] =
             &["patient", "provider", "guarantor", "claim", "charge", "payment_plan", "payment_type"];
-        Some(ShowPayment { include: input.query.list("include", includes(INCLUDES)) })
+        ShowPayment { include: input.query.list("include", includes(INCLUDES)) }
     }
 }
 
@@ -90,10 +90,10 @@ pub(crate) async fn show(
 pub(crate) struct NewPayment(LedgerEntryInput);
 
 impl FromInput for NewPayment {
-    fn from_input(input: &mut Input) -> Option<NewPayment> {
+    fn from_input(input: &mut Input) -> NewPayment {
         let on = ("paid_at", "When the payment was made.");
         let kind = ("payment_type_id", "The payment type, of the same location.");
-        LedgerEntryInput::read(input, ("payment", "The payment."), on, kind).map(NewPayment)
+        NewPayment(LedgerEntryInput::read(input, ("payment", "The payment."), on, kind))
     }
 }
 

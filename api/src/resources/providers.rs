@@ -177,7 +177,7 @@ pub(crate) struct ListProviders {
 }
 
 impl FromInput for ListProviders {
-    fn from_input(input: &mut Input) -> Option<ListProviders> {
+    fn from_input(input: &mut Input) -> ListProviders {
         let include = input.query.list("include", includes(INCLUDES));
         let descending = input.query.defaulted("sort", sort(&["id"]), "id").descending;
         let filter = Filter {
@@ -189,7 +189,7 @@ impl FromInput for ListProviders {
             ids: input.query.list("ids", id().about("Only these records.")),
         };
         let listing = input.listing().descending(descending).foreign_ids().since().done();
-        Some(ListProviders { listing, filter, include })
+        ListProviders { listing, filter, include }
     }
 }
 
@@ -214,8 +214,8 @@ pub(crate) struct ShowProvider {
 }
 
 impl FromInput for ShowProvider {
-    fn from_input(input: &mut Input) -> Option<ShowProvider> {
-        Some(ShowProvider { include: input.query.list("include", includes(INCLUDES)) })
+    fn from_input(input: &mut Input) -> ShowProvider {
+        ShowProvider { include: input.query.list("include", includes(INCLUDES)) }
     }
 }
 
@@ -236,15 +236,15 @@ pub(crate) async fn show(
 pub(crate) struct NewProvider(Provider);
 
 impl FromInput for NewProvider {
-    fn from_input(input: &mut Input) -> Option<NewProvider> {
+    fn from_input(input: &mut Input) -> NewProvider {
         let b = &mut input.body;
         b.required("provider", object("The provider."));
         let first_name = b.required("provider.first_name", filled(text(MAX_NAME)).about("Given name."));
         let last_name = b.required("provider.last_name", filled(text(MAX_NAME)).about("Family name."));
         let details = ProviderDetails::read(b, |b, path, kind| b.unless_empty(path, kind).map(Some));
-        let mut provider = Provider { first_name: first_name?, last_name: last_name?, ..Provider::default() };
+        let mut provider = Provider { first_name, last_name, ..Provider::default() };
         details.onto(&mut provider);
-        Some(NewProvider(provider))
+        NewProvider(provider)
     }
 }
 
@@ -265,15 +265,15 @@ pub(crate) struct ProviderUpdate {
 }
 
 impl FromInput for ProviderUpdate {
-    fn from_input(input: &mut Input) -> Option<ProviderUpdate> {
+    fn from_input(input: &mut Input) -> ProviderUpdate {
         let b = &mut input.body;
         b.required("provider", object("The provider."));
-        Some(ProviderUpdate {
+        ProviderUpdate {
             first_name: b.not_null("provider.first_name", filled(text(MAX_NAME)).about("Given name.")),
             last_name: b.not_null("provider.last_name", filled(text(MAX_NAME)).about("Family name.")),
             inactive: b.not_null("provider.inactive", inactive()),
             details: ProviderDetails::read(b, |b, path, kind| b.clearable(path, kind)),
-        })
+        }
     }
 }
 impl ProviderUpdate {

@@ -85,13 +85,13 @@ pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -
 pub(crate) struct SimulatedEhrControl(Vec<(&'static str, Map<String, Value>)>);
 
 impl FromInput for SimulatedEhrControl {
-    fn from_input(input: &mut Input) -> Option<SimulatedEhrControl> {
+    fn from_input(input: &mut Input) -> SimulatedEhrControl {
         let all = CONTROLS.map(|(name, about)| {
             // Of what excludes each other the example shows what does no harm.
             let kind = if name == "behave" { json_object() } else { json_object().apart() };
             input.body.optional(name, kind.about(about)).map(|what| (name, what))
         });
-        Some(SimulatedEhrControl(all.into_iter().flatten().collect()))
+        SimulatedEhrControl(all.into_iter().flatten().collect())
     }
 }
 

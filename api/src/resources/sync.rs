@@ -196,8 +196,8 @@ pub(crate) async fn start(call: Call, OfLocation(location, ()): OfLocation<()>) 
 pub(crate) struct AcceptDeletions(Resource);
 
 impl FromInput for AcceptDeletions {
-    fn from_input(input: &mut Input) -> Option<AcceptDeletions> {
-        input.body.required("resource", resource()).map(AcceptDeletions)
+    fn from_input(input: &mut Input) -> AcceptDeletions {
+        AcceptDeletions(input.body.required("resource", resource()))
     }
 }
 

@@ -161,7 +161,7 @@ pub(crate) struct ListWebhookDeliveries {
 }
 
 impl FromInput for ListWebhookDeliveries {
-    fn from_input(input: &mut Input) -> Option<ListWebhookDeliveries> {
+    fn from_input(input: &mut Input) -> ListWebhookDeliveries {
         let subscription = |id: u32| SubscriptionId(id as i32);
         let filter = Filter {
             status: input.query.optional("status", one_of(STATUSES).about("Only records with this status.")),
@@ -171,7 +171,7 @@ impl FromInput for ListWebhookDeliveries {
                 .optional("webhook_subscription_id", id().about("Only messages of this subscription."))
                 .map(subscription),
         };
-        Some(ListWebhookDeliveries { filter, paging: input.paging_by_cursor() })
+        ListWebhookDeliveries { filter, paging: input.paging_by_cursor() }
     }
 }
 
@@ -246,8 +246,8 @@ fn audit(call: &Call, what: &'static str, delivery: &Delivery) {
 pub(crate) struct ReplayWebhooks(Replay);
 
 impl FromInput for ReplayWebhooks {
-    fn from_input(input: &mut Input) -> Option<ReplayWebhooks> {
-        let since = input.body.required("since", instant(&input.clock).about("Only from this time on."));
+    fn from_input(input: &mut Input) -> ReplayWebhooks {
+        let since = input.body.required_or_none("since", instant(&input.clock).about("Only from this time on."));
         let until =
             input.body.optional("until", instant(&input.clock).about("Only up to this time.")).unwrap_or(input.now);
         let undelivered =
@@ -255,7 +255,7 @@ impl FromInput for ReplayWebhooks {
         if since.is_some_and(|since| since >= until) {
             input.body.problem("since must be before until.");
         }
-        Some(ReplayWebhooks(Replay { since: since?, until, undelivered }))
+        ReplayWebhooks(Replay { since: since.unwrap_or(until), until, undelivered })
     }
 }
 

@@ -101,10 +101,10 @@ pub(crate) struct NewWebhookEndpoint {
 }
 
 impl FromInput for NewWebhookEndpoint {
-    fn from_input(input: &mut Input) -> Option<NewWebhookEndpoint> {
+    fn from_input(input: &mut Input) -> NewWebhookEndpoint {
         let target_url = input.body.required("target_url", filled(https_url()));
         let active = input.body.defaulted("active", active(), true);
-        Some(NewWebhookEndpoint { target_url: target_url?, active })
+        NewWebhookEndpoint { target_url, active }
     }
 }
 
@@ -133,14 +133,14 @@ pub(crate) struct SecretRotation {
 }
 
 impl FromInput for SecretRotation {
-    fn from_input(input: &mut Input) -> Option<SecretRotation> {
-        Some(SecretRotation {
+    fn from_input(input: &mut Input) -> SecretRotation {
+        SecretRotation {
             overlap_hours: input.body.optional(
                 "overlap_hours",
                 integer(0..=LONGEST_OVERLAP)
                     .about("How long the earlier secret keeps signing, in hours. Default: set by the operator."),
             ),
-        })
+        }
     }
 }
 
@@ -165,11 +165,11 @@ pub(crate) struct WebhookEndpointUpdate {
 }
 
 impl FromInput for WebhookEndpointUpdate {
-    fn from_input(input: &mut Input) -> Option<WebhookEndpointUpdate> {
-        Some(WebhookEndpointUpdate {
+    fn from_input(input: &mut Input) -> WebhookEndpointUpdate {
+        WebhookEndpointUpdate {
             target_url: input.body.not_null("target_url", filled(https_url())),
             active: input.body.not_null("active", active()),
-        })
+        }
     }
 }
 
@@ -208,8 +208,8 @@ pub(crate) struct ListWebhookEndpoints {
 }
 
 impl FromInput for ListWebhookEndpoints {
-    fn from_input(input: &mut Input) -> Option<ListWebhookEndpoints> {
-        Some(ListWebhookEndpoints { active: input.query.optional("active", active()) })
+    fn from_input(input: &mut Input) -> ListWebhookEndpoints {
+        ListWebhookEndpoints { active: input.query.optional("active", active()) }
     }
 }
 

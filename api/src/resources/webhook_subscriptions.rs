@@ -86,12 +86,12 @@ pub(crate) struct NewWebhookSubscription {
 }
 
 impl FromInput for NewWebhookSubscription {
-    fn from_input(input: &mut Input) -> Option<NewWebhookSubscription> {
+    fn from_input(input: &mut Input) -> NewWebhookSubscription {
         let resource_type =
             input.body.required("resource_type", filled(text(MAX_NAME)).about("The resource type of the event."));
         let event = input.body.required("event", filled(text(MAX_NAME)).about("The event."));
         let active = input.body.defaulted("active", active(), true);
-        Some(NewWebhookSubscription { resource_type: resource_type?, event: event?, active })
+        NewWebhookSubscription { resource_type, event, active }
     }
 }
 
@@ -136,13 +136,13 @@ pub(crate) struct WebhookSubscriptionUpdate {
 }
 
 impl FromInput for WebhookSubscriptionUpdate {
-    fn from_input(input: &mut Input) -> Option<WebhookSubscriptionUpdate> {
-        Some(WebhookSubscriptionUpdate {
+    fn from_input(input: &mut Input) -> WebhookSubscriptionUpdate {
+        WebhookSubscriptionUpdate {
             new_endpoint: input
                 .body
                 .not_null("new_endpoint_id", id().about("The endpoint to move the subscription to.")),
             active: input.body.not_null("active", active()),
-        })
+        }
     }
 }
 
@@ -203,13 +203,13 @@ pub(crate) struct ListWebhookSubscriptions {
 }
 
 impl FromInput for ListWebhookSubscriptions {
-    fn from_input(input: &mut Input) -> Option<ListWebhookSubscriptions> {
-        Some(ListWebhookSubscriptions {
+    fn from_input(input: &mut Input) -> ListWebhookSubscriptions {
+        ListWebhookSubscriptions {
             resource_type: input
                 .query
                 .optional("resource_type", resource_type().about("The resource type of the event.")),
             event: input.query.optional("event", text(MAX_NAME).about("The event.")),
-        })
+        }
     }
 }
 

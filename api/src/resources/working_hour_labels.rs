@@ -26,9 +26,9 @@ pub(crate) struct ListLabels {
 }
 
 impl FromInput for ListLabels {
-    fn from_input(input: &mut Input) -> Option<ListLabels> {
+    fn from_input(input: &mut Input) -> ListLabels {
         let name = input.query.optional("search_name", part_of_name()).map(|name| name.to_lowercase());
-        Some(ListLabels { name, active: input.query.optional("active", active()), paging: input.paging() })
+        ListLabels { name, active: input.query.optional("active", active()), paging: input.paging() }
     }
 }
 

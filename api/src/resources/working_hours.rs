@@ -47,7 +47,7 @@ pub(crate) struct ListWorkingHours {
 }
 
 impl FromInput for ListWorkingHours {
-    fn from_input(input: &mut Input) -> Option<ListWorkingHours> {
+    fn from_input(input: &mut Input) -> ListWorkingHours {
         let include = input.query.list("include", includes(&["appointment_types"]));
         let criteria = Criteria {
             operatory: input.query.optional("operatory_id", operatory()),
@@ -61,7 +61,7 @@ impl FromInput for ListWorkingHours {
             ),
         };
         let listing = input.listing().provider().done();
-        Some(ListWorkingHours { listing, criteria, include })
+        ListWorkingHours { listing, criteria, include }
     }
 }
 
@@ -108,8 +108,8 @@ pub(crate) struct ShowWorkingHour {
 }
 
 impl FromInput for ShowWorkingHour {
-    fn from_input(input: &mut Input) -> Option<ShowWorkingHour> {
-        Some(ShowWorkingHour { include: input.query.list("include", includes(&["appointment_types"])) })
+    fn from_input(input: &mut Input) -> ShowWorkingHour {
+        ShowWorkingHour { include: input.query.list("include", includes(&["appointment_types"])) }
     }
 }
 
@@ -126,7 +126,7 @@ pub(crate) async fn show(
 pub(crate) struct NewWorkingHour(WorkingHourDetails);
 
 impl FromInput for NewWorkingHour {
-    fn from_input(input: &mut Input) -> Option<NewWorkingHour> {
+    fn from_input(input: &mut Input) -> NewWorkingHour {
         let b = &mut input.body;
         // As it was called in v2.2.2.
         b.may_be_called("working_hour", "availability");
@@ -138,18 +138,18 @@ impl FromInput for NewWorkingHour {
         let appointment_type_ids = b.list("working_hour.appointment_type_ids", types_of_hours());
         let recurrence = recurrence(b).unwrap_or_else(|| {
             b.problem(ONE_RECURRENCE);
-            None
+            NEVER
         });
         let active = b.defaulted("working_hour.active", active(), true);
-        Some(NewWorkingHour(WorkingHourDetails {
-            provider_id: provider_id?,
+        NewWorkingHour(WorkingHourDetails {
+            provider_id,
             operatory_id,
-            begin: begin? as u16,
-            end: end? as u16,
-            recurrence: recurrence?,
+            begin: begin as u16,
+            end: end as u16,
+            recurrence,
             appointment_type_ids,
             active,
-        }))
+        })
     }
 }
 
@@ -166,21 +166,21 @@ pub(crate) async fn create(
 pub(crate) struct WorkingHourUpdate(WorkingHourChange);
 
 impl FromInput for WorkingHourUpdate {
-    fn from_input(input: &mut Input) -> Option<WorkingHourUpdate> {
+    fn from_input(input: &mut Input) -> WorkingHourUpdate {
         let b = &mut input.body;
         // As it was called in v2.2.2.
         b.may_be_called("working_hour", "availability");
         b.required("working_hour", object("The working hour."));
         let minutes = |minutes: Option<i64>| minutes.map(|minutes| minutes as u16);
-        Some(WorkingHourUpdate(WorkingHourChange {
+        WorkingHourUpdate(WorkingHourChange {
             provider_id: b.optional("working_hour.provider_id", provider()),
             operatory_id: b.clearable("working_hour.operatory_id", operatory()),
             begin: minutes(b.optional("working_hour.begin_time", begin_time())),
             end: minutes(b.optional("working_hour.end_time", end_time())),
             appointment_type_ids: b.optional_list("working_hour.appointment_type_ids", types_of_hours()),
-            recurrence: recurrence(b).flatten(),
+            recurrence: recurrence(b),
             active: b.optional("working_hour.active", active()),
-        }))
+        })
     }
 }
 
@@ -255,8 +255,11 @@ fn types_of_hours() -> Kind<u32> {
 
 const ONE_RECURRENCE: &str = "working_hour needs exactly one of days, specific_date and custom_recurrence.";
 
-/// When hours recur. None: nothing is said of it; the inner none: what is said is wrong, and told.
-fn recurrence(b: &mut Fields) -> Option<Option<Recurrence>> {
+/// Stands in for what is wrong.
+const NEVER: Recurrence = Recurrence::Weekly(Vec::new());
+
+/// When hours recur. None: nothing is said of it.
+fn recurrence(b: &mut Fields) -> Option<Recurrence> {
     const DAYS: &[(&str, Weekday)] = &[
         ("Sunday", Weekday::Sunday),
         ("Monday", Weekday::Monday),
@@ -291,17 +294,14 @@ fn recurrence(b: &mut Fields) -> Option<Option<Recurrence>> {
     );
     let wrong = b.problem_count() > before;
     match (days, specific, custom) {
-        _ if wrong => Some(None),
+        _ if wrong => Some(NEVER),
         (None, None, None) => None,
-        (Some(days), None, None) if !days.is_empty() => Some(Some(Recurrence::Weekly(days))),
-        (None, Some(date), None) => Some(Some(Recurrence::On(date))),
-        (None, None, Some(())) => {
-            let (number, unit, reference) = (number? as u32, unit?, reference?);
-            Some(Some(Recurrence::Every { number, unit, reference }))
-        }
+        (Some(days), None, None) if !days.is_empty() => Some(Recurrence::Weekly(days)),
+        (None, Some(date), None) => Some(Recurrence::On(date)),
+        (None, None, Some(())) => Some(Recurrence::Every { number: number as u32, unit, reference }),
         _ => {
             b.problem(ONE_RECURRENCE);
-            Some(None)
+            Some(NEVER)
         }
     }
 }

@@ -177,10 +177,10 @@ pub(crate) struct ListWriteRequests {
 }
 
 impl FromInput for ListWriteRequests {
-    fn from_input(input: &mut Input) -> Option<ListWriteRequests> {
+    fn from_input(input: &mut Input) -> ListWriteRequests {
         let filter = Filter::read(input);
         let descending = input.query.defaulted("sort", sort(&["queued_at"]), "-queued_at").descending;
-        Some(ListWriteRequests { filter, descending, paging: input.paging() })
+        ListWriteRequests { filter, descending, paging: input.paging() }
     }
 }
 

@@ -11,10 +11,10 @@
 //! pub struct ListPayments { listing: Listing, large: bool }
 //!
 //! impl FromInput for ListPayments {
-//!     fn from_input(input: &mut Input) -> Option<ListPayments> {   // read everything before the first `?`
+//!     fn from_input(input: &mut Input) -> ListPayments {
 //!         let large = input.query.defaulted("large", boolean().about("Only large ones."), false);
 //!         let listing = input.listing().sort().patient().id("claim_id", "The claim.", Filter::Claim).include_deleted();
-//!         Some(ListPayments { listing: listing.done(), large })
+//!         ListPayments { listing: listing.done(), large }
 //!     }
 //! }
 //!

@@ -84,6 +84,11 @@ impl<T: 'static> Kind<T> {
         self.json(&self.shape().example).ok()
     }
 
+    /// For a value that is missing or wrong, where that was told and the request will be refused.
+    pub(crate) fn stand_in(&self) -> T {
+        self.example().expect("a kind can read its own example; describing every route in a test shows it")
+    }
+
     pub(crate) fn map<U: 'static>(self, into: impl Fn(T) -> U + 'static) -> Kind<U> {
         self.and_then(move |value| Ok(into(value)))
     }

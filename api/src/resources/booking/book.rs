@@ -34,17 +34,17 @@ pub(crate) struct BookingInput {
 }
 
 impl FromInput for BookingInput {
-    fn from_input(input: &mut Input) -> Option<BookingInput> {
+    fn from_input(input: &mut Input) -> BookingInput {
         let b = &mut input.body;
         let slot_token = b.required("slot_token", filled(slot_token()));
         let idempotency_key = b.required(
             "idempotency_key",
             filled(text(MAX_IDEMPOTENCY_KEY)).about("Chosen by the caller, one per booking attempt."),
         );
-        let given = b.required("patient", object("The patient."));
-        let patient = given.map(|()| patient(b, input.today));
+        b.required("patient", object("The patient."));
+        let patient = patient(b, input.today);
         let note = b.unless_empty("note", note());
-        Some(BookingInput { slot_token: slot_token?, idempotency_key: idempotency_key?, patient: patient?, note })
+        BookingInput { slot_token, idempotency_key, patient, note }
     }
 }
 

@@ -23,10 +23,10 @@ pub(crate) struct NewCancellation {
 }
 
 impl FromInput for NewCancellation {
-    fn from_input(input: &mut Input) -> Option<NewCancellation> {
+    fn from_input(input: &mut Input) -> NewCancellation {
         let reference = input.body.required("booking_ref", filled(booking_ref()));
         let reason = input.body.unless_empty("reason", text(MAX_TEXT).about("The reason, shown to the practice."));
-        Some(NewCancellation { reference: reference?, reason })
+        NewCancellation { reference, reason }
     }
 }
 

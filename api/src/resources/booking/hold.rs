@@ -39,8 +39,8 @@ pub(crate) struct NewHold {
 }
 
 impl FromInput for NewHold {
-    fn from_input(input: &mut Input) -> Option<NewHold> {
-        Some(NewHold { slot_token: input.body.required("slot_token", filled(slot_token()))? })
+    fn from_input(input: &mut Input) -> NewHold {
+        NewHold { slot_token: input.body.required("slot_token", filled(slot_token())) }
     }
 }
 
@@ -64,13 +64,13 @@ pub(crate) struct ReleaseHold {
 }
 
 impl FromInput for ReleaseHold {
-    fn from_input(input: &mut Input) -> Option<ReleaseHold> {
+    fn from_input(input: &mut Input) -> ReleaseHold {
         let in_query = input.query.optional("slot_token", slot_token());
         let in_body = input.body.optional("slot_token", filled(slot_token()));
         if in_query.is_none() && in_body.is_none() {
             input.body.problem("slot_token is missing.");
         }
-        Some(ReleaseHold { slot_token: in_query.or(in_body)? })
+        ReleaseHold { slot_token: in_query.or(in_body).unwrap_or_default() }
     }
 }
 

@@ -74,9 +74,9 @@ pub(crate) struct SearchInput {
 }
 
 impl FromInput for SearchInput {
-    fn from_input(input: &mut Input) -> Option<SearchInput> {
+    fn from_input(input: &mut Input) -> SearchInput {
         let b = &mut input.body;
-        Some(SearchInput {
+        SearchInput {
             appointment_type: b.optional("appointment_type_id", appointment_type().apart()),
             providers: b.list("provider_ids", id().about("Only these providers.").apart()),
             operatories: b.list("operatory_ids", long_id().about("Only these operatories.").apart()),
@@ -94,7 +94,7 @@ impl FromInput for SearchInput {
             new_patient: b
                 .optional("new_patient", boolean().apart().about("Whether the patient is new to the practice."))
                 == Some(true),
-        })
+        }
     }
 }
 

@@ -12,8 +12,8 @@ pub(crate) struct ShowBooking {
 }
 
 impl FromInput for ShowBooking {
-    fn from_input(input: &mut Input) -> Option<ShowBooking> {
-        Some(ShowBooking { reference: input.query.required("booking_ref", booking_ref())? })
+    fn from_input(input: &mut Input) -> ShowBooking {
+        ShowBooking { reference: input.query.required("booking_ref", booking_ref()) }
     }
 }
 

@@ -29,14 +29,14 @@ pub(crate) struct ListAlerts {
 }
 
 impl FromInput for ListAlerts {
-    fn from_input(input: &mut Input) -> Option<ListAlerts> {
-        Some(ListAlerts {
+    fn from_input(input: &mut Input) -> ListAlerts {
+        ListAlerts {
             include_disabled: input.query.defaulted(
                 "include_disabled",
                 boolean().about("Whether disabled records are included."),
                 false,
             ),
-        })
+        }
     }
 }
 
@@ -66,9 +66,9 @@ pub(crate) struct NewAlert {
 }
 
 impl FromInput for NewAlert {
-    fn from_input(input: &mut Input) -> Option<NewAlert> {
+    fn from_input(input: &mut Input) -> NewAlert {
         input.body.implied("patient_alert", "The alert.");
-        Some(NewAlert { note: input.body.required("patient_alert.note", filled(note()))? })
+        NewAlert { note: input.body.required("patient_alert.note", filled(note())) }
     }
 }
 
@@ -98,11 +98,11 @@ pub(crate) struct AlertUpdate {
 }
 
 impl FromInput for AlertUpdate {
-    fn from_input(input: &mut Input) -> Option<AlertUpdate> {
+    fn from_input(input: &mut Input) -> AlertUpdate {
         input.body.required("patient_alert", object("The alert."));
-        Some(AlertUpdate {
+        AlertUpdate {
             disabled: input.body.not_null("patient_alert.disabled", boolean().about("Whether it is disabled.")),
-        })
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use crate::{
 pub(crate) struct NewPatient(CreatePatient);
 
 impl FromInput for NewPatient {
-    fn from_input(input: &mut Input) -> Option<NewPatient> {
+    fn from_input(input: &mut Input) -> NewPatient {
         let b = &mut input.body;
         b.implied("provider", "The provider.");
         b.implied("patient", "The patient.");
@@ -49,19 +49,18 @@ impl FromInput for NewPatient {
             false,
         );
         let details = PatientDetails {
-            first_name: first_name?,
+            first_name,
             middle_name: None,
-            last_name: last_name?,
-            date_of_birth: Some(date_of_birth?),
-            phone_number: Some(phone_number?),
-            email: Some(email?),
+            last_name,
+            date_of_birth: Some(date_of_birth),
+            phone_number: Some(phone_number),
+            email: Some(email),
             gender,
             address,
         };
-        let provider_id = provider_id?;
         let new =
             CreatePatient { provider_id, details, home_phone, cell_phone, work_phone, ssn, more, return_existing };
-        Some(NewPatient(new))
+        NewPatient(new)
     }
 }
 

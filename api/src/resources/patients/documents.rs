@@ -44,8 +44,8 @@ pub(crate) struct ListDocumentTypes {
 }
 
 impl FromInput for ListDocumentTypes {
-    fn from_input(input: &mut Input) -> Option<ListDocumentTypes> {
-        Some(ListDocumentTypes { active: input.query.defaulted("active", active(), true) })
+    fn from_input(input: &mut Input) -> ListDocumentTypes {
+        ListDocumentTypes { active: input.query.defaulted("active", active(), true) }
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct ListPatients {
 }
 
 impl FromInput for ListPatients {
-    fn from_input(input: &mut Input) -> Option<ListPatients> {
+    fn from_input(input: &mut Input) -> ListPatients {
         let include = if input.version.is_v2() { asked(input, INCLUDES_OF_LIST) } else { Vec::new() };
         let criteria = Criteria::read(&mut input.query);
         let people = input.listing().sort().name().since().foreign_ids();
@@ -57,7 +57,7 @@ impl FromInput for ListPatients {
             .flag("inactive", "Whether the record is no longer in use.", Filter::Inactive)
             .flag("new_patient", "Whether the patient is new to the practice.", Filter::NewPatient)
             .flag("non_patient", "Whether the person is not a patient, for example a guarantor.", Filter::NonPatient);
-        Some(ListPatients { listing: people.done(), criteria, include })
+        ListPatients { listing: people.done(), criteria, include }
     }
 }
 

@@ -31,10 +31,9 @@ const MAX_EXTENSION: usize = 20;
 pub(crate) struct PatientUpdate(PatientChange);
 
 impl FromInput for PatientUpdate {
-    fn from_input(input: &mut Input) -> Option<PatientUpdate> {
-        let patient = input.body.required("patient", object("The patient."));
-        let change = read(&mut input.body, input.today);
-        patient.map(|()| PatientUpdate(change))
+    fn from_input(input: &mut Input) -> PatientUpdate {
+        input.body.required("patient", object("The patient."));
+        PatientUpdate(read(&mut input.body, input.today))
     }
 }
 
