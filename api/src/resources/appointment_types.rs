@@ -21,13 +21,14 @@ use crate::{
     http::{body::Fields, errors::ApiError},
     values::{
         kinds::{
-            id, includes, integer, object, one_of, person_name,
+            id, includes, integer, object, person_name,
             shared::{self, bookable_online},
         },
         limits::{DEFAULT_MINUTES, MAX_NAME, SLOT_MINUTES},
         reasons::Reason,
+        words::word,
     },
-    views::catalogue::{AppointmentDescriptorView, AppointmentTypeDetail, AppointmentTypeView},
+    views::catalogue::{AppointmentDescriptorView, AppointmentTypeDetail, AppointmentTypeView, ParentType},
 };
 
 /// The types of an institution that were not deleted, by id.
@@ -229,13 +230,10 @@ struct Parent {
 
 impl Parent {
     fn read(b: &mut Fields) -> Parent {
-        const TYPES: &[(&str, bool)] = &[("Institution", false), ("Location", true)];
+        let belongs = word::<ParentType>().about("Whether the type belongs to the institution or to one location.");
         Parent {
             location: b.optional("location_id", shared::location()),
-            of_location: b.optional(
-                "appointment_type.parent_type",
-                one_of(TYPES).about("Whether the type belongs to the institution or to one location."),
-            ),
+            of_location: b.optional("appointment_type.parent_type", belongs).map(|it| it == ParentType::Location),
             id: b.optional("appointment_type.parent_id", id().about("The institution or location it belongs to.")),
         }
     }

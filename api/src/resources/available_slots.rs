@@ -28,11 +28,12 @@ use crate::{
     http::errors::ApiError,
     values::{
         kinds::{
-            boolean, id, integer, long_id, one_of,
+            boolean, id, integer, long_id,
             shared::{appointment_type, appointments_per_timeslot, first_day, operatories, providers},
         },
         limits::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_INTERVAL, SLOT_MINUTES},
         times,
+        words::word,
     },
     views::hours::label_id,
 };
@@ -93,12 +94,11 @@ pub(crate) struct SlotsInput {
 
 impl FromInput for SlotsInput {
     fn from_input(input: &mut Input) -> SlotsInput {
-        const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];
         let q = &mut input.query;
         let start_date = q.required("start_date", first_day());
         let days = q.required_or_none("days", integer(SLOT_DAYS).about("The number of days."));
         let appointment_type = q.optional("appointment_type_id", appointment_type());
-        let source = one_of(SOURCES).about(
+        let source = word().about(
             "Only working hours created through the API (`manual`), or only those of the health record system (`synced`).",
         );
         let source = q.optional("working_hour_source", source);

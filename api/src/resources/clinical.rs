@@ -23,11 +23,11 @@ use crate::{
     records::listing::{Listing, called, foreign_ids},
     values::{
         kinds::{
-            one_of,
             shared::updated_since,
             times::{date, instant},
         },
         reasons::Reason,
+        words::word,
     },
     views::{
         clinical::{
@@ -128,14 +128,7 @@ pub(crate) struct ListTreatmentPlans {
 
 impl FromInput for ListTreatmentPlans {
     fn from_input(input: &mut Input) -> ListTreatmentPlans {
-        const STATUSES: &[(&str, PlanStatus)] = &[
-            ("not_applicable", PlanStatus::NotApplicable),
-            ("proposed", PlanStatus::Proposed),
-            ("accepted", PlanStatus::Accepted),
-            ("rejected", PlanStatus::Rejected),
-            ("completed", PlanStatus::Completed),
-        ];
-        let status = input.query.optional("status", one_of(STATUSES).about("Only records with this status."));
+        let status = input.query.optional("status", word().about("Only records with this status."));
         ListTreatmentPlans { listing: input.listing().since().patient().without_deleted().done(), status }
     }
 }

@@ -25,13 +25,14 @@ use crate::{
     records::listing::Listing,
     values::{
         kinds::{
-            filled, one_of,
+            filled,
             shared::{note, patient},
             sorts,
             times::instant,
         },
         reasons::Reason,
         record_uuid,
+        words::word,
     },
     views::talk::CommunicationLogView,
 };
@@ -40,19 +41,8 @@ use crate::{
 const SINCE_DAYS: i64 = 30;
 const MOST_DAYS: i64 = 90;
 
-const STATUSES: &[(&str, WriteStatus)] =
-    &[("pending", WriteStatus::Pending), ("succeeded", WriteStatus::Succeeded), ("failed", WriteStatus::Failed)];
-const MODES: &[(&str, Mode)] = &[
-    ("none", Mode::None),
-    ("email", Mode::Email),
-    ("mail", Mode::Mail),
-    ("phone", Mode::Phone),
-    ("in_person", Mode::InPerson),
-    ("text", Mode::Text),
-];
 /// How far the clock of a client may be ahead of ours.
 const CLOCKS_APART: Millis = 5 * MINUTE;
-const DIRECTIONS: &[(&str, Direction)] = &[("sent", Direction::Sent), ("received", Direction::Received)];
 
 pub(crate) struct ListCommunicationLogs {
     listing: Listing,
@@ -63,7 +53,7 @@ pub(crate) struct ListCommunicationLogs {
 impl FromInput for ListCommunicationLogs {
     /// Ids rise with the time a request was made, so their order is the one by `created_at`.
     fn from_input(input: &mut Input) -> ListCommunicationLogs {
-        let status = input.query.optional("status", one_of(STATUSES).about("Only records with this status."));
+        let status = input.query.optional("status", word().about("Only records with this status."));
         let since = input
             .query
             .optional("created_since", instant(&input.clock).about("Only records created at or after this time."));
@@ -115,10 +105,10 @@ impl FromInput for NewCommunicationLog {
         b.implied("communication_log", "The entry.");
         let patient_id = b.required("communication_log.patient_id", patient());
         let note = b.required("communication_log.note", filled(note()));
-        let mode = b.defaulted("communication_log.mode", one_of(MODES).about("The means of communication."), "none");
+        let mode = b.defaulted("communication_log.mode", word::<Mode>().about("The means of communication."), "none");
         let direction = b.defaulted(
             "communication_log.direction",
-            one_of(DIRECTIONS).about("The direction of the communication."),
+            word::<Direction>().about("The direction of the communication."),
             "sent",
         );
         let occurred_at = b.optional(

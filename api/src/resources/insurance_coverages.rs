@@ -22,28 +22,16 @@ use crate::{
     records::{listing::Listing, visible::is_live},
     values::{
         kinds::{
-            Kind, Raw, id, integer, long_id, object, one_of, person_name,
+            Kind, Raw, id, integer, long_id, object, person_name,
             shared::{active, patient},
             text,
             times::{birth_date, date},
         },
         limits::{MAX_NAME, MAX_TEXT},
+        words::word,
     },
     views::insurance::{InsuranceCoverageView, InsuranceSubscriberView},
 };
-
-const RELATIONS: &[(&str, Relation)] = &[
-    ("self", Relation::Oneself),
-    ("spouse", Relation::Spouse),
-    ("child", Relation::Child),
-    ("employee", Relation::Employee),
-    ("handicap_dep", Relation::HandicapDep),
-    ("signif_other", Relation::SignifOther),
-    ("injured_plaintiff", Relation::InjuredPlaintiff),
-    ("life_partner", Relation::LifePartner),
-    ("dependent", Relation::Dependent),
-    ("other", Relation::Other),
-];
 
 pub(crate) struct ListCoverages {
     listing: Listing,
@@ -90,7 +78,7 @@ impl FromInput for NewCoverage {
         let patient_id = b.required(&field("patient_id"), patient());
         let relation = b.defaulted(
             &field("subscription_relation"),
-            one_of(RELATIONS).about("The patient's relation to the subscriber."),
+            word::<Relation>().about("The patient's relation to the subscriber."),
             "self",
         );
         let priority =

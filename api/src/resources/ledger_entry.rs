@@ -30,6 +30,7 @@ use crate::{
         limits::{MAX_TEXT, MAX_VALUES},
         reasons::Reason,
         times,
+        words::named,
     },
 };
 
@@ -178,7 +179,10 @@ fn refusal(refused: EngineError, location: u32) -> ApiError {
 }
 
 fn currency() -> Kind<Currency> {
-    let schema = || json!({"type": "string", "enum": CURRENCIES.iter().map(|(code, _)| *code).collect::<Vec<_>>()});
+    let schema = || {
+        let codes: Vec<&str> = CURRENCIES.iter().map(|(code, _)| *code).collect();
+        named("Currency", "A currency, by its ISO 4217 code.", &codes).to_value()
+    };
     Kind::of_text(schema, "USD", |given| {
         Currency::known(&given.to_ascii_uppercase())
             .ok_or_else(|| "must be an ISO currency code such as USD".to_owned())

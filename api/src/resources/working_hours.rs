@@ -9,7 +9,7 @@ use engine::{
     records::WorkingHour,
 };
 use location::{
-    hours::{HourSource, Recurrence, RecurrenceUnit, Weekday, WorkingHour as Rules},
+    hours::{HourSource, Recurrence, WorkingHour as Rules},
     pull::Resource,
 };
 
@@ -26,19 +26,18 @@ use crate::{
     records::listing::Listing,
     values::{
         kinds::{
-            Kind, boolean, id, includes, integer, long_id, object, one_of,
+            Kind, boolean, id, includes, integer, long_id, object,
             shared::{active, operatory, provider},
             times::{date, time_of_day},
         },
         times,
+        words::word,
     },
     views::{
         catalogue::AppointmentTypeView,
         hours::{WorkingHourView, label_id},
     },
 };
-
-const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];
 
 pub(crate) struct ListWorkingHours {
     listing: Listing,
@@ -52,7 +51,7 @@ impl FromInput for ListWorkingHours {
         let criteria = Criteria {
             operatory: input.query.optional("operatory_id", operatory()),
             label: input.query.optional("label_id", long_id().about("The label.")),
-            source: input.query.optional("source", one_of(SOURCES).about("The data source.")),
+            source: input.query.optional("source", word().about("The data source.")),
             active: input.query.defaulted("active", active(), true),
             not_past: input.query.defaulted(
                 "ignore_past_dates",
@@ -260,19 +259,8 @@ const NEVER: Recurrence = Recurrence::Weekly(Vec::new());
 
 /// When hours recur. None: nothing is said of it.
 fn recurrence(b: &mut Fields) -> Option<Recurrence> {
-    const DAYS: &[(&str, Weekday)] = &[
-        ("Sunday", Weekday::Sunday),
-        ("Monday", Weekday::Monday),
-        ("Tuesday", Weekday::Tuesday),
-        ("Wednesday", Weekday::Wednesday),
-        ("Thursday", Weekday::Thursday),
-        ("Friday", Weekday::Friday),
-        ("Saturday", Weekday::Saturday),
-    ];
-    const UNITS: &[(&str, RecurrenceUnit)] =
-        &[("day", RecurrenceUnit::Day), ("week", RecurrenceUnit::Week), ("month", RecurrenceUnit::Month)];
     let before = b.problem_count();
-    let days = b.optional_list("working_hour.days", one_of(DAYS).about("The days of the week on which it recurs."));
+    let days = b.optional_list("working_hour.days", word().about("The days of the week on which it recurs."));
     let specific = b.optional("working_hour.specific_date", date().apart().about("The single date it applies to."));
     let custom =
         b.optional("working_hour.custom_recurrence", object("The recurrence, where it is not weekly.").apart());
@@ -285,7 +273,7 @@ fn recurrence(b: &mut Fields) -> Option<Recurrence> {
     let unit = b.required_in(
         "working_hour.custom_recurrence",
         "working_hour.custom_recurrence.unit",
-        one_of(UNITS).about("The unit of the recurrence."),
+        word().about("The unit of the recurrence."),
     );
     let reference = b.required_in(
         "working_hour.custom_recurrence",

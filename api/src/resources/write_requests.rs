@@ -22,10 +22,11 @@ use crate::{
     },
     http::{errors::ApiError, paging::Paging},
     values::{
-        kinds::{Kind, one_of, shared::updated_since, sort, text, times::instant},
+        kinds::{Kind, shared::updated_since, sort, text, times::instant},
         limits::MAX_NAME,
         record_uuid::uuid,
         times::At,
+        words::{Word, closed, word},
     },
 };
 
@@ -38,8 +39,7 @@ pub(crate) struct WriteRequestView {
     location_id: u32,
     /// `queued`: waits for its turn. `sending`: an attempt is under way. `parked`: nothing is sent for now, as a gate is closed, a circuit
     /// breaker is open or credentials were refused. `done`, `failed`, `timed_out`: it has ended.
-    #[schemars(extend("enum" = ["queued", "sending", "parked", "done", "failed", "timed_out"]))]
-    status: &'static str,
+    status: Word<Status>,
     /// The resource, as in the path of its list.
     resource: &'static str,
     /// As the record's own endpoints show it.
@@ -89,23 +89,19 @@ impl RecordId {
     }
 }
 
-const STATUSES: &[(&str, Status)] = &[
-    ("queued", Status::Queued),
-    ("sending", Status::Sending),
-    ("parked", Status::Parked),
-    ("done", Status::Done),
-    ("failed", Status::Failed),
-    ("timed_out", Status::TimedOut),
-];
+closed! {
+    Status: "WriteStatus" "How far a write request is." {
+        Queued = "queued", Sending = "sending", Parked = "parked", Done = "done", Failed = "failed", TimedOut = "timed_out",
+    }
+}
 
 impl WriteRequestView {
     fn of(it: &WriteRequest, source: Option<u32>) -> WriteRequestView {
         let (resource, record_id, operation) = subject(it.work);
-        let status = STATUSES.iter().find(|(_, status)| *status == it.status).map_or("", |(name, _)| name);
         WriteRequestView {
             id: shown(it.location_id, it.id),
             location_id: it.location_id,
-            status,
+            status: Word(it.status),
             resource: name(resource),
             record_id: RecordId::of(resource, source, record_id),
             operation,
@@ -150,7 +146,7 @@ impl Filter {
     fn read(input: &mut Input) -> Filter {
         let (q, clock) = (&mut input.query, &input.clock);
         Filter {
-            status: q.optional("status", one_of(STATUSES).about("Only records with this status.")),
+            status: q.optional("status", word().about("Only records with this status.")),
             resource: q.optional("resource", resource()),
             record: q.optional("record_id", text(MAX_NAME).about("Only this record, by its id in the API.")),
             since: q.optional("since", instant(clock).about("Only from this time on.")),

@@ -10,7 +10,10 @@ use chrono_tz::Tz;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 
-use crate::values::limits::{INT32, INT64, MAX_AMOUNT_DIGITS, MAX_ECHO, MAX_EMAIL, MAX_NAME, MAX_PHONE};
+use crate::values::{
+    limits::{INT32, INT64, MAX_AMOUNT_DIGITS, MAX_ECHO, MAX_EMAIL, MAX_NAME, MAX_PHONE},
+    words::named,
+};
 
 /// What was read; the error completes the sentence "<name> ...".
 pub(crate) type Parsed<T> = Result<T, String>;
@@ -275,7 +278,7 @@ fn invisible(c: char) -> bool {
 
 pub(crate) fn gender() -> Kind<&'static str> {
     const KNOWN: &[&str] = &["Male", "Female", "Other"];
-    let schema = || json!({"type": "string", "enum": KNOWN});
+    let schema = || named("Gender", "Gender, as the health record systems know it.", KNOWN).to_value();
     Kind::of_text(schema, "Female", |given| {
         let known = KNOWN.iter().find(|known| {
             let letter = known[..1].eq_ignore_ascii_case(given) && **known != "Other";
