@@ -34,6 +34,23 @@ impl FromInput for () {
     fn from_input(_: &mut Input) {}
 }
 
+/// An endpoint that asks for nothing but `include[]`: its type, and what may be named.
+macro_rules! included {
+    ($name:ident: $known:expr) => {
+        pub(crate) struct $name {
+            include: Vec<&'static str>,
+        }
+
+        impl $crate::access::arguments::FromInput for $name {
+            fn from_input(input: &mut $crate::access::input::Input) -> $name {
+                $name { include: input.query.list("include", $crate::values::kinds::includes($known)) }
+            }
+        }
+    };
+}
+
+pub(crate) use included;
+
 /// Parts of the path.
 pub trait FromPath: Sized {
     fn from_path(call: &Call) -> Result<Self, ApiError>;

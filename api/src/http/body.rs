@@ -272,13 +272,14 @@ impl Fields {
         self.read(path, kind)
     }
 
-    /// Required where the object `parent` is there; an example where it is not.
-    pub(crate) fn required_in<T: 'static>(&mut self, parent: &str, path: &str, kind: Kind<T>) -> T {
-        self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::of(path, &kind).required()) || self.at(parent).is_none() {
+    /// A field of the object `parent`, required where that is there; an example where it is not.
+    pub(crate) fn required_in<T: 'static>(&mut self, parent: &str, name: &str, kind: Kind<T>) -> T {
+        let path = format!("{parent}.{name}");
+        self.known.insert(path.clone());
+        if self.expects.note(|| Expected::of(&path, &kind).required()) || self.at(parent).is_none() {
             return kind.stand_in();
         }
-        self.required(path, kind)
+        self.required(&path, kind)
     }
 
     /// The default stands for a missing field or null.

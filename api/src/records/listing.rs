@@ -35,6 +35,22 @@ pub(crate) struct Reading<'a> {
     listing: Listing,
 }
 
+/// A list that asks for nothing else: its type, and how it is read.
+macro_rules! listing {
+    ($name:ident: |$list:ident| $reading:expr) => {
+        pub(crate) struct $name($crate::records::listing::Listing);
+
+        impl $crate::access::arguments::FromInput for $name {
+            fn from_input(input: &mut $crate::access::input::Input) -> $name {
+                let $list = input.listing();
+                $name($reading.done())
+            }
+        }
+    };
+}
+
+pub(crate) use listing;
+
 impl Input {
     pub(crate) fn listing(&mut self) -> Reading<'_> {
         let paging = self.paging();

@@ -12,28 +12,20 @@ use super::{
 };
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, FromInput, Id, InTenant, included},
         call::Call,
         input::Input,
         respond::{Accepted, Answer, One, Paged},
     },
-    records::{listing::Listing, visible::is_live},
-    values::kinds::includes,
+    records::{listing::listing, visible::is_live},
     views::{
         catalogue::AdjustmentTypeView,
         ledger::{AdjustmentView, ClaimView, PatientLedgerCharge},
     },
 };
 
-pub(crate) struct ListAdjustments(Listing);
-
-impl FromInput for ListAdjustments {
-    fn from_input(input: &mut Input) -> ListAdjustments {
-        let listing = input.listing().sort().foreign_ids().patient().provider();
-        let listing = listing.guarantor().id("claim_id", "The claim.", Filter::Claim);
-        ListAdjustments(listing.id("charge_id", "The charge.", Filter::Charge).since().include_deleted().done())
-    }
-}
+listing!(ListAdjustments: |it| it.sort().foreign_ids().patient().provider().guarantor().id("claim_id", "The claim.", Filter::Claim)
+        .id("charge_id", "The charge.", Filter::Charge).since().include_deleted());
 
 pub(crate) async fn list(
     call: Call,
@@ -43,16 +35,7 @@ pub(crate) async fn list(
     Ok(call.page(&page.views(|it| call.adjustment(it))))
 }
 
-pub(crate) struct ShowAdjustment {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowAdjustment {
-    fn from_input(input: &mut Input) -> ShowAdjustment {
-        const INCLUDES: &[&str] = &["patient", "provider", "guarantor", "claim", "charge", "adjustment_type"];
-        ShowAdjustment { include: input.query.list("include", includes(INCLUDES)) }
-    }
-}
+included!(ShowAdjustment: &["patient", "provider", "guarantor", "claim", "charge", "adjustment_type"]);
 
 pub(crate) async fn show(
     call: Call,

@@ -12,7 +12,7 @@ use location::ids::LocationId;
 use super::descriptors::{self, ListDescriptors};
 use crate::{
     access::{
-        arguments::{FromInput, Id, InLocations, InTenant},
+        arguments::{FromInput, Id, InLocations, InTenant, included},
         call::Call,
         input::Input,
         respond::{Answer, Created, Listed, One},
@@ -21,7 +21,7 @@ use crate::{
     http::{body::Fields, errors::ApiError},
     values::{
         kinds::{
-            id, includes, integer, object, person_name,
+            id, integer, object, person_name,
             shared::{self, bookable_online},
         },
         limits::{DEFAULT_MINUTES, MAX_NAME, SLOT_MINUTES},
@@ -58,15 +58,7 @@ pub(crate) fn find(
     found.ok_or_else(|| ApiError::NotFound(format!("Appointment Type with id {id}")))
 }
 
-pub(crate) struct ShowAppointmentTypes {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowAppointmentTypes {
-    fn from_input(input: &mut Input) -> ShowAppointmentTypes {
-        ShowAppointmentTypes { include: input.query.list("include", includes(&["descriptors"])) }
-    }
-}
+included!(ShowAppointmentTypes: &["descriptors"]);
 
 pub(crate) async fn list(
     call: Call,

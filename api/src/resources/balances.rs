@@ -10,15 +10,15 @@ use engine::{
 use super::related::{Related, shown};
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant, InTenants},
+        arguments::{AtLocation, FromInput, Id, InTenant, InTenants, included},
         call::Call,
         input::Input,
         respond::{Answer, One, Paged},
         tenancy::OpenLocation,
     },
     http::errors::ApiError,
-    records::listing::Listing,
-    values::kinds::{boolean, includes, shared::patient},
+    records::listing::{Listing, listing},
+    values::kinds::{boolean, shared::patient},
     views::ledger::{GuarantorBalanceView, InsuranceBalanceView},
 };
 
@@ -67,15 +67,7 @@ fn owed_for(call: &Call, location: &OpenLocation, patient: u32) -> Result<Filter
     })
 }
 
-pub(crate) struct ShowGuarantorBalance {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowGuarantorBalance {
-    fn from_input(input: &mut Input) -> ShowGuarantorBalance {
-        ShowGuarantorBalance { include: input.query.list("include", includes(&["guarantor"])) }
-    }
-}
+included!(ShowGuarantorBalance: &["guarantor"]);
 
 pub(crate) async fn of_guarantor(
     call: Call,
@@ -91,14 +83,7 @@ pub(crate) async fn of_guarantor(
     Ok(call.show(view))
 }
 
-pub(crate) struct ListInsuranceBalances(Listing);
-
-impl FromInput for ListInsuranceBalances {
-    fn from_input(input: &mut Input) -> ListInsuranceBalances {
-        let listing = input.listing().sort().patient().guarantor().since();
-        ListInsuranceBalances(listing.without_deleted().done())
-    }
-}
+listing!(ListInsuranceBalances: |it| it.sort().patient().guarantor().since().without_deleted());
 
 pub(crate) async fn of_insurance(
     call: Call,

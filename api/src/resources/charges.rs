@@ -8,7 +8,7 @@ use engine::{
 use super::related::{Related, shown};
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, FromInput, Id, InTenant, included},
         call::Call,
         input::Input,
         respond::{Answer, One, Paged},
@@ -47,17 +47,7 @@ pub(crate) async fn list(
     Ok(call.page(&views))
 }
 
-pub(crate) struct ShowCharge {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowCharge {
-    fn from_input(input: &mut Input) -> ShowCharge {
-        const INCLUDES: &[&str] =
-            &["patient", "provider", "procedure", "guarantor", "claims", "claim_payouts", "totals"];
-        ShowCharge { include: input.query.list("include", includes(INCLUDES)) }
-    }
-}
+included!(ShowCharge: &["patient", "provider", "procedure", "guarantor", "claims", "claim_payouts", "totals"]);
 
 pub(crate) async fn show(
     call: Call,

@@ -20,7 +20,7 @@ use crate::{
         respond::{Answer, Empty, Listed, One, Paged},
     },
     http::errors::ApiError,
-    records::listing::{Listing, called, foreign_ids},
+    records::listing::{Listing, called, foreign_ids, listing},
     values::{
         kinds::{
             shared::updated_since,
@@ -38,13 +38,7 @@ use crate::{
     },
 };
 
-pub(crate) struct ListProcedureCodeCategories(Listing);
-
-impl FromInput for ListProcedureCodeCategories {
-    fn from_input(input: &mut Input) -> ListProcedureCodeCategories {
-        ListProcedureCodeCategories(input.listing().foreign_ids().without_deleted().done())
-    }
-}
+listing!(ListProcedureCodeCategories: |it| it.foreign_ids().without_deleted());
 
 pub(crate) async fn categories(
     call: Call,
@@ -62,13 +56,7 @@ pub(crate) async fn category(
     Ok(call.show(ProcedureCodeCategoryView::of(&call.entry_at::<ProcedureCodeCategory>(&location, id)?)))
 }
 
-pub(crate) struct ListProcedureCodes(Listing);
-
-impl FromInput for ListProcedureCodes {
-    fn from_input(input: &mut Input) -> ListProcedureCodes {
-        ListProcedureCodes(input.listing().foreign_ids().since().done())
-    }
-}
+listing!(ListProcedureCodes: |it| it.foreign_ids().since());
 
 /// Deleted ones are not active any more.
 pub(crate) async fn codes(
@@ -266,13 +254,7 @@ fn kind_of(call: &Call, recall: &Record<PatientRecall>) -> Result<Option<Record<
     Ok(call.api.engine.entry(recall.source(), id)?)
 }
 
-pub(crate) struct ListConversations(Listing);
-
-impl FromInput for ListConversations {
-    fn from_input(input: &mut Input) -> ListConversations {
-        ListConversations(input.listing().foreign_ids().since().patient().include_deleted().done())
-    }
-}
+listing!(ListConversations: |it| it.foreign_ids().since().patient().include_deleted());
 
 pub(crate) async fn conversations(
     call: Call,

@@ -7,16 +7,13 @@ use engine::{
 
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, FromInput, Id, InTenant, included},
         call::Call,
         input::Input,
         respond::{Answer, One, Paged},
     },
-    records::listing::Listing,
-    values::{
-        kinds::{includes, shared::active},
-        limits::MAX_WHOLE_LIST,
-    },
+    records::listing::{Listing, listing},
+    values::{kinds::shared::active, limits::MAX_WHOLE_LIST},
     views::catalogue::{FeeScheduleView, FeeView, ProcedureFee},
 };
 
@@ -42,15 +39,7 @@ pub(crate) async fn list(
     Ok(call.page(&page.views(FeeScheduleView::of)))
 }
 
-pub(crate) struct ShowFeeSchedule {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowFeeSchedule {
-    fn from_input(input: &mut Input) -> ShowFeeSchedule {
-        ShowFeeSchedule { include: input.query.list("include", includes(&["procedure_fees"])) }
-    }
-}
+included!(ShowFeeSchedule: &["procedure_fees"]);
 
 pub(crate) async fn show(
     mut call: Call,
@@ -71,14 +60,7 @@ pub(crate) async fn show(
     Ok(call.show(view))
 }
 
-pub(crate) struct ListFees(Listing);
-
-impl FromInput for ListFees {
-    fn from_input(input: &mut Input) -> ListFees {
-        let listing = input.listing().id("fee_schedule_id", "The fee schedule.", Filter::FeeSchedule).since();
-        ListFees(listing.without_deleted().done())
-    }
-}
+listing!(ListFees: |it| it.id("fee_schedule_id", "The fee schedule.", Filter::FeeSchedule).since().without_deleted());
 
 pub(crate) async fn fees(
     call: Call,

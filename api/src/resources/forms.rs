@@ -20,7 +20,7 @@ use crate::{
         tenancy::OpenLocation,
     },
     http::errors::ApiError,
-    records::listing::Listing,
+    records::listing::{Listing, listing},
     values::{
         kinds::{Kind, json_object, shared::patient, uuid},
         limits::MAX_ANSWERS,
@@ -29,13 +29,7 @@ use crate::{
     views::forms::{FormResponseView, FormSchemaDetail, FormSchemaView},
 };
 
-pub(crate) struct ListFormSchemas(Listing);
-
-impl FromInput for ListFormSchemas {
-    fn from_input(input: &mut Input) -> ListFormSchemas {
-        ListFormSchemas(input.listing().without_deleted().done())
-    }
-}
+listing!(ListFormSchemas: |it| it.without_deleted());
 
 pub(crate) async fn schemas(
     call: Call,

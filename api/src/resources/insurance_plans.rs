@@ -7,16 +7,16 @@ use engine::{
 
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, FromInput, Id, InTenant, included},
         call::Call,
         input::Input,
         respond::{Answer, Created, One, Paged},
         tenancy::Tenant,
     },
     http::errors::ApiError,
-    records::{listing::Listing, visible::is_live},
+    records::{listing::listing, visible::is_live},
     values::{
-        kinds::{includes, object, person_name, text, two_letters},
+        kinds::{object, person_name, text, two_letters},
         limits::MAX_TEXT,
     },
     views::{
@@ -25,19 +25,9 @@ use crate::{
     },
 };
 
-pub(crate) struct ListPlans(Listing);
-
-impl FromInput for ListPlans {
-    fn from_input(input: &mut Input) -> ListPlans {
-        let plans = input.listing().sort().foreign_ids().since().include_deleted();
-        let plans = plans.text("payer_id", "The payer id for electronic claims.", Filter::PayerId).text(
-            "group_num",
-            "The group number.",
-            Filter::GroupNumber,
-        );
-        ListPlans(plans.done())
-    }
-}
+listing!(ListPlans: |it| it.sort().foreign_ids().since().include_deleted()
+        .text("payer_id", "The payer id for electronic claims.", Filter::PayerId)
+        .text("group_num", "The group number.", Filter::GroupNumber));
 
 pub(crate) async fn list(
     call: Call,
@@ -47,16 +37,7 @@ pub(crate) async fn list(
     Ok(call.page_of(&page, InsurancePlanView::of))
 }
 
-pub(crate) struct ShowPlan {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowPlan {
-    fn from_input(input: &mut Input) -> ShowPlan {
-        const INCLUDES: &[&str] = &["patient_coverages", "subscribers", "fee_schedule"];
-        ShowPlan { include: input.query.list("include", includes(INCLUDES)) }
-    }
-}
+included!(ShowPlan: &["patient_coverages", "subscribers", "fee_schedule"]);
 
 pub(crate) async fn show(
     mut call: Call,

@@ -12,33 +12,22 @@ use super::{
 };
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, FromInput, Id, InTenant, included},
         call::Call,
         input::Input,
         respond::{Accepted, Answer, One, Paged},
     },
-    records::{listing::Listing, visible::is_live},
-    values::kinds::includes,
+    records::{listing::listing, visible::is_live},
     views::{
         catalogue::PaymentTypeView,
         ledger::{ClaimView, PatientLedgerCharge, PaymentPlanView, PaymentView},
     },
 };
 
-pub(crate) struct ListPayments(Listing);
-
-impl FromInput for ListPayments {
-    fn from_input(input: &mut Input) -> ListPayments {
-        let listing = input.listing().sort().foreign_ids().patient().provider();
-        let listing = listing.guarantor().id("charge_id", "The charge.", Filter::Charge);
-        let listing = listing.id("claim_id", "The claim.", Filter::Claim).text(
-            "transaction_id",
-            "The caller's own transaction id.",
-            Filter::TransactionId,
-        );
-        ListPayments(listing.since().include_deleted().done())
-    }
-}
+listing!(ListPayments: |it| it.sort().foreign_ids().patient().provider().guarantor()
+        .id("charge_id", "The charge.", Filter::Charge).id("claim_id", "The claim.", Filter::Claim)
+        .text("transaction_id", "The caller's own transaction id.", Filter::TransactionId).since()
+        .include_deleted());
 
 pub(crate) async fn list(
     call: Call,
@@ -48,17 +37,7 @@ pub(crate) async fn list(
     Ok(call.page(&page.views(|it| call.payment(it))))
 }
 
-pub(crate) struct ShowPayment {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowPayment {
-    fn from_input(input: &mut Input) -> ShowPayment {
-        const INCLUDES: &[&str] =
-            &["patient", "provider", "guarantor", "claim", "charge", "payment_plan", "payment_type"];
-        ShowPayment { include: input.query.list("include", includes(INCLUDES)) }
-    }
-}
+included!(ShowPayment: &["patient", "provider", "guarantor", "claim", "charge", "payment_plan", "payment_type"]);
 
 pub(crate) async fn show(
     call: Call,

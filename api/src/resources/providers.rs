@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InLocations, InTenant},
+        arguments::{AtLocation, FromInput, Id, InLocations, InTenant, included},
         call::Call,
         input::Input,
         respond::{Answer, Created, One, Paged},
@@ -209,15 +209,7 @@ pub(crate) async fn list(
     Ok(call.page(&page.views(|it| view(&call, &working, it, &include))))
 }
 
-pub(crate) struct ShowProvider {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowProvider {
-    fn from_input(input: &mut Input) -> ShowProvider {
-        ShowProvider { include: input.query.list("include", includes(INCLUDES)) }
-    }
-}
+included!(ShowProvider: INCLUDES);
 
 pub(crate) async fn show(
     call: Call,

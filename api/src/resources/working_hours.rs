@@ -16,7 +16,7 @@ use location::{
 use super::appointment_types;
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, FromInput, Id, InTenant, included},
         call::Call,
         input::Input,
         respond::{Answer, Created, Empty, One, Paged},
@@ -102,15 +102,7 @@ fn is_shown(it: &Record<WorkingHour>) -> bool {
     it.deleted_at.is_none() || it.source == HourSource::Synced
 }
 
-pub(crate) struct ShowWorkingHour {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowWorkingHour {
-    fn from_input(input: &mut Input) -> ShowWorkingHour {
-        ShowWorkingHour { include: input.query.list("include", includes(&["appointment_types"])) }
-    }
-}
+included!(ShowWorkingHour: &["appointment_types"]);
 
 pub(crate) async fn show(
     call: Call,
@@ -265,19 +257,12 @@ fn recurrence(b: &mut Fields) -> Option<Recurrence> {
     let custom =
         b.optional("working_hour.custom_recurrence", object("The recurrence, where it is not weekly.").apart());
     let every = 1..=i64::from(Rules::MAX_INTERVAL);
-    let number = b.required_in(
-        "working_hour.custom_recurrence",
-        "working_hour.custom_recurrence.num",
-        integer(every).about("The interval, in units."),
-    );
-    let unit = b.required_in(
-        "working_hour.custom_recurrence",
-        "working_hour.custom_recurrence.unit",
-        word().about("The unit of the recurrence."),
-    );
+    let number =
+        b.required_in("working_hour.custom_recurrence", "num", integer(every).about("The interval, in units."));
+    let unit = b.required_in("working_hour.custom_recurrence", "unit", word().about("The unit of the recurrence."));
     let reference = b.required_in(
         "working_hour.custom_recurrence",
-        "working_hour.custom_recurrence.ref",
+        "ref",
         date().about("The date the recurrence is counted from."),
     );
     let wrong = b.problem_count() > before;

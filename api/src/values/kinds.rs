@@ -249,7 +249,7 @@ pub(crate) fn text(max: usize) -> Kind<String> {
 
 /// Of a person or a thing: one line that can be seen, and reads in the order it is written.
 pub(crate) fn person_name(max: usize) -> Kind<String> {
-    filled(text(max)).and_then(|name| {
+    let read = filled(text(max)).and_then(|name| {
         if name.chars().any(|c| c.is_control() || turns(c)) {
             return Err("must not contain line ends, control characters or marks of writing direction".into());
         }
@@ -259,8 +259,21 @@ pub(crate) fn person_name(max: usize) -> Kind<String> {
             return Err("must not contain characters that cannot be seen".into());
         }
         Ok(name)
-    })
+    });
+    let schema = move || {
+        let seen = format!("^[^{REFUSED}]*[^{REFUSED}{BLANK}][^{REFUSED}]*$");
+        json!({"type": "string", "minLength": 1, "maxLength": max, "pattern": seen})
+    };
+    Kind::of_text(schema, "text", move |given| read.text(given))
 }
+
+/// In names: what ends a line, turns the direction of what follows, or cannot be seen.
+const REFUSED: &str = concat!(
+    r"\u0000-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180E\u200B\u200E\u200F\u2028-\u202E",
+    r"\u2060-\u2069\u3164\uFEFF\uFFA0"
+);
+/// Spaces, and what joins letters.
+const BLANK: &str = r"\u0020\u00A0\u1680\u2000-\u200A\u200C\u200D\u202F\u205F\u3000";
 
 /// Ends a line, or turns the direction of what follows.
 fn turns(c: char) -> bool {
