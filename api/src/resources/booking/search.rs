@@ -86,7 +86,9 @@ impl FromInput for SearchInput {
                 .optional("earliest", time_of_day().about("Earliest start of a slot, in the location's time zone.")),
             latest: b.optional(
                 "latest",
-                time_of_day().about("Latest start of a slot; a time before `earliest` means the next day."),
+                time_of_day().about(
+                    "Latest start of a slot, in the location's time zone; a time before `earliest` means the next day.",
+                ),
             ),
             days_of_week: b.list("days_of_week", weekday().apart().about("Only on these days.")),
             limit: b.defaulted("limit", integer(SEARCH_LIMIT).about("Maximum number of results."), SEARCH_LIMIT_DEFAULT)
