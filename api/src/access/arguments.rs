@@ -34,6 +34,23 @@ impl FromInput for () {
     fn from_input(_: &mut Input) {}
 }
 
+/// Parameters and fields of an endpoint where each is read for itself: their type, and how they are read.
+macro_rules! reads {
+    ($name:ident |$input:ident| { $($field:ident: $type:ty = $reading:expr,)+ }) => {
+        pub(crate) struct $name {
+            $($field: $type,)+
+        }
+
+        impl $crate::access::arguments::FromInput for $name {
+            fn from_input($input: &mut $crate::access::input::Input) -> $name {
+                $name { $($field: $reading,)+ }
+            }
+        }
+    };
+}
+
+pub(crate) use reads;
+
 /// An endpoint that asks for nothing but `include[]`: its type, and what may be named.
 macro_rules! included {
     ($name:ident: $known:expr) => {

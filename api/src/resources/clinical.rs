@@ -14,7 +14,7 @@ use location::{
 
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InLocations, InTenant},
+        arguments::{AtLocation, FromInput, Id, InLocations, InTenant, reads},
         call::Call,
         input::Input,
         respond::{Answer, Empty, Listed, One, Paged},
@@ -109,17 +109,10 @@ pub(crate) async fn procedure(
     Ok(call.show(call.procedure(&call.entry(&tenant, id)?)))
 }
 
-pub(crate) struct ListTreatmentPlans {
-    listing: Listing,
-    status: Option<PlanStatus>,
-}
-
-impl FromInput for ListTreatmentPlans {
-    fn from_input(input: &mut Input) -> ListTreatmentPlans {
-        let status = input.query.optional("status", word().about("Only records with this status."));
-        ListTreatmentPlans { listing: input.listing().since().patient().without_deleted().done(), status }
-    }
-}
+reads!(ListTreatmentPlans |input| {
+    status: Option<PlanStatus> = input.query.optional("status", word().about("Only records with this status.")),
+    listing: Listing = input.listing().since().patient().without_deleted().done(),
+});
 
 pub(crate) async fn plans(
     call: Call,

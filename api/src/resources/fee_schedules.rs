@@ -7,9 +7,8 @@ use engine::{
 
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant, included},
+        arguments::{AtLocation, Id, InTenant, included, reads},
         call::Call,
-        input::Input,
         respond::{Answer, One, Paged},
     },
     records::listing::{Listing, listing},
@@ -17,17 +16,10 @@ use crate::{
     views::catalogue::{FeeScheduleView, FeeView, ProcedureFee},
 };
 
-pub(crate) struct ListFeeSchedules {
-    active: bool,
-    listing: Listing,
-}
-
-impl FromInput for ListFeeSchedules {
-    fn from_input(input: &mut Input) -> ListFeeSchedules {
-        let active = input.query.defaulted("active", active(), true);
-        ListFeeSchedules { active, listing: input.listing().since().done() }
-    }
-}
+reads!(ListFeeSchedules |input| {
+    active: bool = input.query.defaulted("active", active(), true),
+    listing: Listing = input.listing().since().done(),
+});
 
 pub(crate) async fn list(
     call: Call,

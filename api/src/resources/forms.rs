@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::patients::find_at;
 use crate::{
     access::{
-        arguments::{AtLocation, FormId, FromInput, Id},
+        arguments::{AtLocation, FormId, FromInput, Id, reads},
         call::Call,
         input::Input,
         respond::{Answer, Created, One, Paged},
@@ -53,18 +53,10 @@ fn schema_id(location: &OpenLocation, id: &Uuid) -> Result<u64, ApiError> {
     found.map(|(_, id)| id).ok_or_else(|| ApiError::NotFound(format!("Form Schema with id {id}")))
 }
 
-pub(crate) struct ListFormResponses {
-    listing: Listing,
-    patient: u32,
-}
-
-impl FromInput for ListFormResponses {
-    fn from_input(input: &mut Input) -> ListFormResponses {
-        let patient = input.query.required("patient_id", patient());
-        let listing = input.listing().foreign_ids().without_deleted().done();
-        ListFormResponses { listing, patient }
-    }
-}
+reads!(ListFormResponses |input| {
+    patient: u32 = input.query.required("patient_id", patient()),
+    listing: Listing = input.listing().foreign_ids().without_deleted().done(),
+});
 
 pub(crate) async fn responses(
     call: Call,

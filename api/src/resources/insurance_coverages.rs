@@ -13,7 +13,7 @@ use serde_json::json;
 use super::insurance_plans::subscriber;
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, FromInput, Id, InTenant, reads},
         call::Call,
         input::Input,
         respond::{Answer, Created, Empty, One, Paged},
@@ -33,17 +33,10 @@ use crate::{
     views::insurance::{InsuranceCoverageView, InsuranceSubscriberView},
 };
 
-pub(crate) struct ListCoverages {
-    listing: Listing,
-    active: bool,
-}
-
-impl FromInput for ListCoverages {
-    fn from_input(input: &mut Input) -> ListCoverages {
-        let active = input.query.defaulted("active", active(), true);
-        ListCoverages { listing: input.listing().since().patient().done(), active }
-    }
-}
+reads!(ListCoverages |input| {
+    active: bool = input.query.defaulted("active", active(), true),
+    listing: Listing = input.listing().since().patient().done(),
+});
 
 pub(crate) async fn list(
     call: Call,

@@ -4,9 +4,8 @@ use engine::records::{AdjustmentType, PaymentType};
 
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, Id, InTenant, reads},
         call::Call,
-        input::Input,
         respond::{Answer, One, Paged},
     },
     records::listing::Listing,
@@ -14,17 +13,10 @@ use crate::{
     views::catalogue::{AdjustmentTypeView, PaymentTypeView},
 };
 
-pub(crate) struct ListTypes {
-    active: bool,
-    listing: Listing,
-}
-
-impl FromInput for ListTypes {
-    fn from_input(input: &mut Input) -> ListTypes {
-        let active = input.query.defaulted("active", active(), true);
-        ListTypes { active, listing: input.listing().since().done() }
-    }
-}
+reads!(ListTypes |input| {
+    active: bool = input.query.defaulted("active", active(), true),
+    listing: Listing = input.listing().since().done(),
+});
 
 pub(crate) async fn payment_types(
     call: Call,

@@ -12,7 +12,7 @@ use engine::{
 use super::patients::find_at;
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput},
+        arguments::{AtLocation, FromInput, reads},
         call::Call,
         idempotency,
         input::Input,
@@ -38,20 +38,11 @@ fn category() -> Kind<HistoryCategory> {
     one_of(CATEGORIES).about("The category.")
 }
 
-pub(crate) struct ListHistoryItems {
-    listing: Listing,
-    category: HistoryCategory,
-    term: Option<String>,
-}
-
-impl FromInput for ListHistoryItems {
-    fn from_input(input: &mut Input) -> ListHistoryItems {
-        let category = input.query.required("category", category());
-        let term = input.query.optional("search_term", part_of_name()).map(|term| term.to_lowercase());
-        let listing = input.listing().without_deleted().done();
-        ListHistoryItems { listing, category, term }
-    }
-}
+reads!(ListHistoryItems |input| {
+    category: HistoryCategory = input.query.required("category", category()),
+    term: Option<String> = input.query.optional("search_term", part_of_name()).map(|term| term.to_lowercase()),
+    listing: Listing = input.listing().without_deleted().done(),
+});
 
 pub(crate) async fn items(
     call: Call,
@@ -64,20 +55,11 @@ pub(crate) async fn items(
     Ok(call.page_of(&page, MedicalHistoryItemView::of))
 }
 
-pub(crate) struct ListPatientItems {
-    patient: u32,
-    category: HistoryCategory,
-    active: bool,
-}
-
-impl FromInput for ListPatientItems {
-    fn from_input(input: &mut Input) -> ListPatientItems {
-        let patient = input.query.required("patient_id", patient());
-        let category = input.query.required("category", category());
-        let active = input.query.defaulted("active", active(), true);
-        ListPatientItems { patient, category, active }
-    }
-}
+reads!(ListPatientItems |input| {
+    patient: u32 = input.query.required("patient_id", patient()),
+    category: HistoryCategory = input.query.required("category", category()),
+    active: bool = input.query.defaulted("active", active(), true),
+});
 
 pub(crate) async fn patient_items(
     mut call: Call,

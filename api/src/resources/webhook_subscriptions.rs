@@ -15,7 +15,7 @@ use serde_json::json;
 use super::webhook_ownership::{hears, might_make, named, owner};
 use crate::{
     access::{
-        arguments::{FromInput, FromPath, InLocationsOfQuery, InTenantOfQuery, InTenants},
+        arguments::{FromInput, FromPath, InLocationsOfQuery, InTenantOfQuery, InTenants, reads},
         call::Call,
         input::Input,
         respond::{Answer, Created, Empty, Listed, One},
@@ -130,21 +130,12 @@ pub(crate) async fn show(
     Ok(call.show(WebhookSubscriptionView::of(&here)))
 }
 
-pub(crate) struct WebhookSubscriptionUpdate {
-    new_endpoint: Option<u32>,
-    active: Option<bool>,
-}
-
-impl FromInput for WebhookSubscriptionUpdate {
-    fn from_input(input: &mut Input) -> WebhookSubscriptionUpdate {
-        WebhookSubscriptionUpdate {
-            new_endpoint: input
-                .body
-                .not_null("new_endpoint_id", id().about("The endpoint to move the subscription to.")),
-            active: input.body.not_null("active", active()),
-        }
-    }
-}
+reads!(WebhookSubscriptionUpdate |input| {
+    new_endpoint: Option<u32> = input.body.not_null(
+        "new_endpoint_id", id().about("The endpoint to move the subscription to.")
+    ),
+    active: Option<bool> = input.body.not_null("active", active()),
+});
 
 pub(crate) async fn update(
     call: Call,

@@ -9,9 +9,8 @@ use engine::{
 
 use crate::{
     access::{
-        arguments::{FromInput, InLocations},
+        arguments::{InLocations, reads},
         call::Call,
-        input::Input,
         respond::{Answer, Paged},
     },
     http::paging::{Page, Paging},
@@ -19,18 +18,11 @@ use crate::{
     views::hours::{WorkingHourLabelView, label_id},
 };
 
-pub(crate) struct ListLabels {
-    name: Option<String>,
-    active: Option<bool>,
-    paging: Paging,
-}
-
-impl FromInput for ListLabels {
-    fn from_input(input: &mut Input) -> ListLabels {
-        let name = input.query.optional("search_name", part_of_name()).map(|name| name.to_lowercase());
-        ListLabels { name, active: input.query.optional("active", active()), paging: input.paging() }
-    }
-}
+reads!(ListLabels |input| {
+    name: Option<String> = input.query.optional("search_name", part_of_name()).map(|name| name.to_lowercase()),
+    active: Option<bool> = input.query.optional("active", active()),
+    paging: Paging = input.paging(),
+});
 
 pub(crate) async fn list(
     call: Call,

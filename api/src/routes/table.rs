@@ -8,15 +8,10 @@
 //! #[derive(Serialize, JsonSchema)]
 //! pub struct PaymentView<'a> { id: u64, note: Option<&'a str>, created_at: At }
 //!
-//! pub struct ListPayments { listing: Listing, large: bool }
-//!
-//! impl FromInput for ListPayments {
-//!     fn from_input(input: &mut Input) -> ListPayments {
-//!         let large = input.query.defaulted("large", boolean().about("Only large ones."), false);
-//!         let listing = input.listing().sort().patient().id("claim_id", "The claim.", Filter::Claim).include_deleted();
-//!         ListPayments { listing: listing.done(), large }
-//!     }
-//! }
+//! reads!(ListPayments |input| {
+//!     large: bool = input.query.defaulted("large", boolean().about("Only large ones."), false),
+//!     listing: Listing = input.listing().sort().patient().id("claim_id", "The claim.", Filter::Claim).done(),
+//! });
 //!
 //! pub async fn list(
 //!     call: Call,
@@ -32,7 +27,7 @@
 //!
 //! pub async fn create(
 //!     call: Call,
-//!     AtLocation(location, new): AtLocation<NewPayment>,          // `input.body.required("payment.amount", nonzero_money())`
+//!     AtLocation(location, new): AtLocation<NewPayment>,          // read in the same way: `input.body.required(...)`
 //! ) -> Answer<Accepted<PaymentView<'static>>> {
 //!     let made = engine_call(call.idempotency_key()).await?;      // Idempotency-Key, where the client sent one
 //!     Ok(call.made(made.replay, view))
@@ -44,7 +39,7 @@
 //! ```
 //!
 //! Scopes and parts of the path are in `access::arguments`, answers in `access::respond`, kinds of values in `values::kinds`; objects in lists
-//! are read with `Fields::objects`. What a `from_input` asks for must not depend on what it was given: it is also run to write the
+//! are read with `Fields::objects`. Where one field is judged by another, the type implements `FromInput`. What a `from_input` asks for must not depend on what it was given: it is also run to write the
 //! documentation. The tests of `openapi` say what a new endpoint lacks.
 
 use std::sync::LazyLock;

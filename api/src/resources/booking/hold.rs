@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     access::{
-        arguments::{FromInput, InLocations},
+        arguments::{FromInput, InLocations, reads},
         call::Call,
         input::Input,
     },
@@ -34,15 +34,9 @@ pub(crate) struct SlotHold<'a> {
     description: Option<&'a str>,
 }
 
-pub(crate) struct NewHold {
-    slot_token: String,
-}
-
-impl FromInput for NewHold {
-    fn from_input(input: &mut Input) -> NewHold {
-        NewHold { slot_token: input.body.required("slot_token", filled(slot_token())) }
-    }
-}
+reads!(NewHold |input| {
+    slot_token: String = input.body.required("slot_token", filled(slot_token())),
+});
 
 pub(crate) async fn create(
     call: Call,

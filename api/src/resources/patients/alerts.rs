@@ -10,7 +10,7 @@ use engine::{
 use super::find;
 use crate::{
     access::{
-        arguments::{AlertId, FromInput, Id, InTenant},
+        arguments::{AlertId, FromInput, Id, InTenant, reads},
         call::Call,
         input::Input,
         respond::{Answer, Created, Listed, One},
@@ -24,21 +24,11 @@ use crate::{
     views::talk::PatientAlertView,
 };
 
-pub(crate) struct ListAlerts {
-    include_disabled: bool,
-}
-
-impl FromInput for ListAlerts {
-    fn from_input(input: &mut Input) -> ListAlerts {
-        ListAlerts {
-            include_disabled: input.query.defaulted(
-                "include_disabled",
-                boolean().about("Whether disabled records are included."),
-                false,
-            ),
-        }
-    }
-}
+reads!(ListAlerts |input| {
+    include_disabled: bool = input.query.defaulted(
+        "include_disabled", boolean().about("Whether disabled records are included."), false
+    ),
+});
 
 pub(crate) async fn list(
     mut call: Call,
