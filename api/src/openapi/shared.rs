@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::values::{versions::Version, words::NAMED};
+use crate::values::{kinds::NAMED, versions::Version};
 
 const METHODS: [&str; 5] = ["get", "post", "patch", "put", "delete"];
 

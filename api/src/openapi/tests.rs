@@ -191,7 +191,7 @@ fn what_every_operation_takes_and_answers_is_said_once() {
 #[test]
 fn references_lead_somewhere_and_stand_alone() {
     for (file, document) in all() {
-        assert!(!document.to_string().contains(crate::values::words::NAMED), "{file}: a list of words has no place");
+        assert!(!document.to_string().contains(kinds::NAMED), "{file}: a list of words has no place");
         references(&document, &document);
     }
 }

@@ -22,7 +22,7 @@ use crate::{
     http::errors::{ApiError, name_of},
     values::{
         kinds::{
-            Kind, Parsed, Raw, filled, long_id, money, nonzero_money,
+            Kind, Parsed, Raw, filled, long_id, money, named, nonzero_money,
             shared::{note, patient},
             text,
             times::{Clock, date, instant},
@@ -30,7 +30,6 @@ use crate::{
         limits::{MAX_TEXT, MAX_VALUES},
         reasons::Reason,
         times,
-        words::named,
     },
 };
 

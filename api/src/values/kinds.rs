@@ -8,12 +8,10 @@ use std::{ops::RangeInclusive, str::FromStr};
 
 use chrono_tz::Tz;
 use rust_decimal::Decimal;
+use schemars::{Schema, json_schema};
 use serde_json::{Map, Value, json};
 
-use crate::values::{
-    limits::{INT32, INT64, MAX_AMOUNT_DIGITS, MAX_ECHO, MAX_EMAIL, MAX_NAME, MAX_PHONE},
-    words::named,
-};
+use crate::values::limits::{INT32, INT64, MAX_AMOUNT_DIGITS, MAX_ECHO, MAX_EMAIL, MAX_NAME, MAX_PHONE};
 
 /// What was read; the error completes the sentence "<name> ...".
 pub(crate) type Parsed<T> = Result<T, String>;
@@ -333,6 +331,14 @@ pub(crate) fn say_filled(schema: &mut Value) {
             schema["pattern"] = json!(FILLED);
         }
     }
+}
+
+/// The keyword of a schema whose words have a place of their own in a document, with their name and what they are.
+pub(crate) const NAMED: &str = "x-words";
+
+/// Closed words that have a name in the documents: see `values::words`.
+pub(crate) fn named(name: &str, about: &str, words: &[&str]) -> Schema {
+    json_schema!({"type": "string", "enum": words, (NAMED): {"name": name, "about": about}})
 }
 
 /// One of a closed list of names.

@@ -8,10 +8,10 @@ use engine::records::{
     words::Word as Spelled,
 };
 use location::hours::{HourSource, RecurrenceUnit, Weekday};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
-use super::kinds::Kind;
+use super::kinds::{Kind, named};
 
 /// A type whose values are the words of a closed list.
 pub(crate) trait Words: Copy + Send + 'static {
@@ -124,11 +124,4 @@ pub(crate) fn word<T: Words>() -> Kind<T> {
 
 fn all<T: Words>() -> Vec<&'static str> {
     T::ALL.iter().map(|value| value.word()).collect()
-}
-
-/// The keyword of a schema whose words have a place of their own in a document, with their name and what they are.
-pub(crate) const NAMED: &str = "x-words";
-
-pub(crate) fn named(name: &str, about: &str, words: &[&str]) -> Schema {
-    json_schema!({"type": "string", "enum": words, (NAMED): {"name": name, "about": about}})
 }
