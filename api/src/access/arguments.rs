@@ -24,16 +24,49 @@ use crate::{
 
 /// Parameters and fields of an endpoint.
 pub trait FromInput: Sized {
-    /// Reads each of them, whatever became of those before: all problems of a request are answered at once. What is asked for must not depend
-    /// on what was given, since the documentation is written by this function too, with a call that holds nothing.
-    fn from_input(input: &mut Input) -> Option<Self>;
+    /// Reads each of them. What is missing or wrong is told by its reading, and an example stands in for it, so that nothing is left unread:
+    /// all problems of a request are answered at once, and before anyone sees what was read. What is asked for must not depend on what was
+    /// given, since the documentation is written by this function too, with a call that holds nothing.
+    fn from_input(input: &mut Input) -> Self;
 }
 
 impl FromInput for () {
-    fn from_input(_: &mut Input) -> Option<()> {
-        Some(())
-    }
+    fn from_input(_: &mut Input) {}
 }
+
+/// Parameters and fields of an endpoint where each is read for itself: their type, and how they are read.
+macro_rules! reads {
+    ($name:ident |$input:ident| { $($field:ident: $type:ty = $reading:expr,)+ }) => {
+        pub(crate) struct $name {
+            $($field: $type,)+
+        }
+
+        impl $crate::access::arguments::FromInput for $name {
+            fn from_input($input: &mut $crate::access::input::Input) -> $name {
+                $name { $($field: $reading,)+ }
+            }
+        }
+    };
+}
+
+pub(crate) use reads;
+
+/// An endpoint that asks for nothing but `include[]`: its type, and what may be named.
+macro_rules! included {
+    ($name:ident: $known:expr) => {
+        pub(crate) struct $name {
+            include: Vec<&'static str>,
+        }
+
+        impl $crate::access::arguments::FromInput for $name {
+            fn from_input(input: &mut $crate::access::input::Input) -> $name {
+                $name { include: input.query.list("include", $crate::values::kinds::includes($known)) }
+            }
+        }
+    };
+}
+
+pub(crate) use included;
 
 /// Parts of the path.
 pub trait FromPath: Sized {
@@ -44,10 +77,10 @@ pub trait FromPath: Sized {
 pub struct Id<T>(pub T);
 
 macro_rules! parts {
-    ($($part:ty: $name:literal $kind:expr, $as:path;)*) => {$(
+    ($($part:ty: $name:literal $about:literal $kind:expr, $as:path;)*) => {$(
         impl FromPath for $part {
             fn from_path(call: &Call) -> Result<Self, ApiError> {
-                call.path($name, $kind).map($as)
+                call.path($name, $kind.about($about)).map($as)
             }
         }
     )*};
@@ -60,14 +93,14 @@ pub struct FormId(pub Uuid);
 pub struct WorkstationId(pub Uuid);
 
 parts! {
-    Id<u32>: "id" id(), Id;
-    Id<u64>: "id" long_id(), Id;
-    Id<Uuid>: "id" uuid(), Id;
-    AdapterName: "adapter" text(MAX_NAME), AdapterName;
-    AlertId: "alert_id" long_id(), AlertId;
-    DeliveryId: "delivery_id" uuid(), DeliveryId;
-    FormId: "uuid" uuid(), FormId;
-    WorkstationId: "workstation" uuid(), WorkstationId;
+    Id<u32>: "id" "The id of the record." id(), Id;
+    Id<u64>: "id" "The id of the record." long_id(), Id;
+    Id<Uuid>: "id" "The id of the record." uuid(), Id;
+    AdapterName: "adapter" "The name of an adapter in the configuration." text(MAX_NAME), AdapterName;
+    AlertId: "alert_id" "The alert." long_id(), AlertId;
+    DeliveryId: "delivery_id" "The delivery." uuid(), DeliveryId;
+    FormId: "uuid" "The form schema." uuid(), FormId;
+    WorkstationId: "workstation" "The workstation." uuid(), WorkstationId;
 }
 
 impl<A: FromPath, B: FromPath> FromPath for (A, B) {

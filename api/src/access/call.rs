@@ -204,9 +204,10 @@ impl Call {
     }
 
     /// For endpoints without institution: reads parameters and fields, and answers all problems at once.
-    pub(super) fn anywhere<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<T, ApiError> {
+    pub(super) fn anywhere<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<T, ApiError> {
         let value = read(&mut self.input);
-        self.finish(value)
+        self.finish()?;
+        Ok(value)
     }
 
     /// A part of the path: `{id}`, `{alert_id}`.
@@ -230,7 +231,7 @@ impl Call {
     }
 
     /// A describing call has told everything here.
-    pub(super) fn finish<T>(&mut self, value: Option<T>) -> Result<T, ApiError> {
+    pub(super) fn finish(&mut self) -> Result<(), ApiError> {
         if let Some(notes) = &self.notes {
             let Input { query, body, .. } = &mut self.input;
             notes.add(|notes| {
@@ -246,11 +247,7 @@ impl Call {
         ignored.extend(self.input.body.ignored());
         self.notices.write(self.input.clock.take_read(), ignored, &self.input.query.take_withheld());
         self.warning = self.notices.sentence();
-        match value {
-            Some(value) if problems.is_empty() => Ok(value),
-            None if problems.is_empty() => Err(ApiError::Internal),
-            _ => Err(ApiError::BadRequest(problems)),
-        }
+        if problems.is_empty() { Ok(()) } else { Err(ApiError::BadRequest(problems)) }
     }
 
     /// The warning of a successful answer.

@@ -13,8 +13,7 @@ use super::{call::Call, input::Input};
 use crate::{
     http::errors::ApiError,
     values::{
-        kinds::{id, text},
-        limits::MAX_TEXT,
+        kinds::shared::{location, subdomain},
         reasons::Reason,
         times,
     },
@@ -35,14 +34,11 @@ pub struct OpenLocation {
 
 impl Call {
     /// For endpoints where `subdomain` narrows: one institution, or all of the key.
-    pub(super) fn in_tenants<T>(
-        &mut self,
-        read: impl FnOnce(&mut Input) -> Option<T>,
-    ) -> Result<(Vec<Tenant>, T), ApiError> {
-        let named = self.input.query.optional("subdomain", text(MAX_TEXT));
+    pub(super) fn in_tenants<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(Vec<Tenant>, T), ApiError> {
+        let named = self.input.query.optional("subdomain", subdomain());
         let named = self.tenant_named(named)?;
         let value = read(&mut self.input);
-        let value = self.finish(value)?;
+        self.finish()?;
         Ok((named.map_or_else(|| self.tenants(), |tenant| vec![tenant]), value))
     }
 
@@ -50,7 +46,7 @@ impl Call {
     /// (specification 5.7).
     pub(super) fn in_tenant_of_query<T>(
         &mut self,
-        read: impl FnOnce(&mut Input) -> Option<T>,
+        read: impl FnOnce(&mut Input) -> T,
     ) -> Result<(Tenant, T), ApiError> {
         self.in_locations_of_query(read).map(|(tenant, _, value)| (tenant, value))
     }
@@ -58,48 +54,47 @@ impl Call {
     /// The same where `location_id` narrows.
     pub(super) fn in_locations_of_query<T>(
         &mut self,
-        read: impl FnOnce(&mut Input) -> Option<T>,
+        read: impl FnOnce(&mut Input) -> T,
     ) -> Result<(Tenant, Option<OpenLocation>, T), ApiError> {
         let tenant = self.tenant()?;
         if tenant.is_none() && self.notes.is_none() {
             return Err(ApiError::Forbidden.because(Reason::SubdomainMissing));
         }
-        let id = self.input.query.optional("location_id", id());
+        let id = self.input.query.optional("location_id", location());
         let location = self.named_location(tenant.as_ref(), id)?;
         self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
-        let (tenant, value) = self.finish(tenant.zip(value))?;
-        Ok((tenant, location, value))
+        self.finish()?;
+        Ok((tenant.ok_or(ApiError::Internal)?, location, value))
     }
 
     /// For endpoints of an institution, named by `subdomain`.
-    pub(super) fn in_tenant<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Tenant, T), ApiError> {
+    pub(super) fn in_tenant<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(Tenant, T), ApiError> {
         let tenant = self.tenant()?;
         self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
-        self.finish(tenant.zip(value))
+        self.finish()?;
+        Ok((tenant.ok_or(ApiError::Internal)?, value))
     }
 
     /// For endpoints of a location, named by `subdomain` and `location_id`.
-    pub(super) fn at_location<T>(
-        &mut self,
-        read: impl FnOnce(&mut Input) -> Option<T>,
-    ) -> Result<(OpenLocation, T), ApiError> {
+    pub(super) fn at_location<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(OpenLocation, T), ApiError> {
         let tenant = self.tenant()?;
-        let id = self.input.query.required("location_id", id());
+        let id = self.input.query.required_or_none("location_id", location());
         let location = self.named_location(tenant.as_ref(), id)?;
         let value = read(&mut self.input);
-        self.finish(location.zip(value))
+        self.finish()?;
+        Ok((location.ok_or(ApiError::Internal)?, value))
     }
 
     /// The same; the location may also be named in the body.
     pub(super) fn at_location_of_body<T>(
         &mut self,
-        read: impl FnOnce(&mut Input) -> Option<T>,
+        read: impl FnOnce(&mut Input) -> T,
     ) -> Result<(OpenLocation, T), ApiError> {
         let tenant = self.tenant()?;
-        let in_query = self.input.query.optional("location_id", id());
-        let in_body = self.input.body.optional("location_id", id());
+        let in_query = self.input.query.optional("location_id", location());
+        let in_body = self.input.body.optional("location_id", location());
         match (in_query, in_body) {
             (None, None) => self.input.query.problem("location_id is missing."),
             (Some(query), Some(body)) if query != body => {
@@ -109,21 +104,22 @@ impl Call {
         }
         let location = self.named_location(tenant.as_ref(), in_query.or(in_body))?;
         let value = read(&mut self.input);
-        self.finish(location.zip(value))
+        self.finish()?;
+        Ok((location.ok_or(ApiError::Internal)?, value))
     }
 
     /// For endpoints where `location_id` narrows: one location, or all of the institution the caller may reach.
     pub(super) fn in_locations<T>(
         &mut self,
-        read: impl FnOnce(&mut Input) -> Option<T>,
+        read: impl FnOnce(&mut Input) -> T,
     ) -> Result<(Tenant, Option<OpenLocation>, T), ApiError> {
         let tenant = self.tenant()?;
-        let id = self.input.query.optional("location_id", id());
+        let id = self.input.query.optional("location_id", location());
         let location = self.named_location(tenant.as_ref(), id)?;
         self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
-        let (tenant, value) = self.finish(tenant.zip(value))?;
-        Ok((tenant, location, value))
+        self.finish()?;
+        Ok((tenant.ok_or(ApiError::Internal)?, location, value))
     }
 
     /// A location of the institution that is open to the caller (specification 5.9 and 7.3).
@@ -204,7 +200,7 @@ impl Call {
 
     /// None is among the problems.
     fn tenant(&mut self) -> Result<Option<Tenant>, ApiError> {
-        let subdomain = self.input.query.required("subdomain", text(MAX_TEXT));
+        let subdomain = self.input.query.required_or_none("subdomain", subdomain());
         self.tenant_named(subdomain)
     }
 

@@ -248,10 +248,19 @@ impl Fields {
         read.map_err(|problem| self.told(path, &problem)).ok()
     }
 
-    /// None is always among the problems.
-    pub(crate) fn required<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+    /// What is missing or wrong is among the problems; an example stands in for it.
+    pub(crate) fn required<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> T {
+        self.needed(path, &kind).unwrap_or_else(|| kind.stand_in())
+    }
+
+    /// For what is compared with other fields.
+    pub(crate) fn required_or_none<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+        self.needed(path, &kind)
+    }
+
+    fn needed<T: 'static>(&mut self, path: &str, kind: &Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::of(path, &kind).required()) {
+        if self.expects.note(|| Expected::of(path, kind).required()) {
             return kind.example();
         }
         if self.at(path).is_none() {
@@ -260,17 +269,17 @@ impl Fields {
             }
             return None;
         }
-        self.read(path, &kind)
+        self.read(path, kind)
     }
 
-    /// Required where the object `parent` is there.
-    pub(crate) fn required_in<T: 'static>(&mut self, parent: &str, path: &str, kind: Kind<T>) -> Option<T> {
-        self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::of(path, &kind).required()) {
-            return kind.example();
+    /// A field of the object `parent`, required where that is there; an example where it is not.
+    pub(crate) fn required_in<T: 'static>(&mut self, parent: &str, name: &str, kind: Kind<T>) -> T {
+        let path = format!("{parent}.{name}");
+        self.known.insert(path.clone());
+        if self.expects.note(|| Expected::of(&path, &kind).required()) || self.at(parent).is_none() {
+            return kind.stand_in();
         }
-        self.at(parent)?;
-        self.required(path, kind)
+        self.required(&path, kind)
     }
 
     /// The default stands for a missing field or null.
@@ -344,14 +353,19 @@ impl Fields {
         Some(self.list(path, kind)).filter(|_| there)
     }
 
-    /// A list of objects, each read by `read` with paths of its own. None of `read` leaves one out; its problems are told.
-    pub(crate) fn objects<T>(&mut self, path: &str, mut read: impl FnMut(&mut Fields) -> Option<T>) -> Vec<T> {
+    /// A list of objects, each read by `read` with paths of its own. One with problems is left out; they are told.
+    pub(crate) fn objects<T>(
+        &mut self,
+        path: &str,
+        about: &'static str,
+        mut read: impl FnMut(&mut Fields) -> T,
+    ) -> Vec<T> {
         self.known.insert(path.to_owned());
-        if self.expects.note(|| Expected::objects(path)) {
+        if self.expects.note(|| Expected::objects(path, about)) {
             let mut one = Fields::describing();
             let value = read(&mut one);
             self.expects.add(one.expected().into_iter().map(|it| it.below(&format!("{path}[]"))));
-            return value.into_iter().collect();
+            return vec![value];
         }
         let mut values = Vec::new();
         for (index, element) in self.elements(path).into_iter().enumerate() {
@@ -361,12 +375,19 @@ impl Fields {
             }
             let prefix = format!("{}{path}[{index}].", self.prefix);
             let mut one = Fields { body: element, prefix, ..Fields::default() };
-            values.extend(read(&mut one));
-            self.problems.extend(one.take_problems());
+            let value = read(&mut one);
+            let problems = one.take_problems();
+            values.extend(problems.is_empty().then_some(value));
+            self.problems.extend(problems);
             let room = MAX_ECHOED_NAMES.saturating_sub(self.ignored_inside.len());
             self.ignored_inside.extend(one.ignored().into_iter().take(room));
         }
         values
+    }
+
+    /// Says what an object is of which only the fields are read.
+    pub(crate) fn implied(&mut self, path: &str, about: &'static str) {
+        self.expects.note(|| Expected::implied(path, about));
     }
 
     /// Another name some clients give the object `name`.
@@ -513,14 +534,25 @@ mod tests {
     fn an_object_that_is_missing_says_it_all() {
         let mut fields = Fields::new(json!({"name": "x"}));
         fields.may_be_called("working_hour", "availability");
-        fields.required("working_hour", object());
+        fields.required("working_hour", object(""));
         fields.required("working_hour.days", id());
         assert_eq!(fields.take_problems(), ["working_hour is missing."]);
         assert_eq!(fields.ignored(), ["name"]);
         let mut fields = Fields::new(json!({"availability": {"days": 1}}));
         fields.may_be_called("working_hour", "availability");
-        assert_eq!(fields.required("working_hour.days", id()), Some(1));
+        assert_eq!(fields.required("working_hour.days", id()), 1);
         assert!(fields.ignored().is_empty());
+    }
+
+    #[test]
+    fn an_example_stands_in_for_what_is_wrong_and_the_rest_is_read() {
+        let mut fields = Fields::new(json!({"days": 99, "items": [{"id": "x"}, {"id": 2}]}));
+        assert_eq!(fields.required("days", integer(1..=60)), 1);
+        assert_eq!(fields.required_or_none("name", text(10)), None);
+        assert_eq!(fields.objects("items", "", |one| one.required("id", id())), [2]);
+        assert_eq!(fields.required_in("parent", "name", text(10)), "text");
+        let expected = ["days must be between 1 and 60.", "name is missing.", "items[0].id must be an integer."];
+        assert_eq!(fields.take_problems(), expected);
     }
 
     #[test]
@@ -550,7 +582,7 @@ mod tests {
             "flag": 1, "operatory_ids": 3
         });
         let mut fields = Fields::new(body);
-        assert_eq!(fields.required("patient", object()), Some(()));
+        fields.required("patient", object(""));
         assert_eq!(fields.optional("patient.last_name", filled(text(10))), Some("Lee".into()));
         assert_eq!(fields.optional("note", text(10)), None);
         fields.optional("patient.first_name", text(10));
@@ -586,11 +618,11 @@ mod tests {
             "patient": {"first_name": "Pat", "frist_name": "x", "bio": {"gendr": 1}, "more": {"deep": 1}},
             "free": {"any": {"thing": 1}}, "items": [{"id": 1, "nte": "x"}, {"id": 2}], "foo": null,
         }));
-        fields.required("patient", object());
+        fields.required("patient", object(""));
         fields.optional("patient.first_name", text(10));
         fields.optional("patient.bio.gender", text(10));
         fields.optional("free", crate::values::kinds::json_object());
-        fields.objects("items", |one| one.required("id", id()));
+        fields.objects("items", "", |one| one.required("id", id()));
         assert!(fields.take_problems().is_empty());
         assert_eq!(
             fields.ignored(),

@@ -19,7 +19,7 @@ pub struct Endpoint {
     /// Of the specification.
     pub section: &'static str,
     /// Under which the documentation groups it.
-    pub group: &'static str,
+    pub group: Group,
     pub access: Access,
     pub financial: bool,
     /// What an operator's token has to have at least; None: the endpoint is for clients.
@@ -45,6 +45,13 @@ pub struct Endpoint {
     pub notes: &'static str,
     /// Instead of the name that method and path give the operation.
     pub operation: Option<&'static str>,
+}
+
+/// Endpoints that the documentation shows together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    pub name: &'static str,
+    pub about: &'static str,
 }
 
 /// Who may call.
@@ -99,7 +106,7 @@ impl Endpoint {
             path,
             summary: "",
             section: "",
-            group: "",
+            group: Group { name: "", about: "" },
             access,
             financial: false,
             role: None,

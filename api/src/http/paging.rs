@@ -70,7 +70,7 @@ pub(crate) enum ListInfo {
 impl Paging {
     pub(crate) fn read(q: &mut Params, version: Version, cursors: QueryCursors, now: Timestamp) -> Paging {
         let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
-        let per_page = q.defaulted("per_page", integer(range), PER_PAGE_DEFAULT) as usize;
+        let per_page = q.defaulted("per_page", integer(range).about("Records per page."), PER_PAGE_DEFAULT) as usize;
         let (at, first_asked) =
             if version.is_v2() { (numbered(q, per_page), None) } else { between(q, &cursors, per_page) };
         Paging { per_page, at, cursors, first_asked: first_asked.unwrap_or(now) }
@@ -116,8 +116,7 @@ impl Paging {
 
 fn between(q: &mut Params, cursors: &QueryCursors, per_page: usize) -> (PageAt, Option<Timestamp>) {
     let (at, first_asked) = cursor_of(q, cursors);
-    let range = *PAGE_NUMBER.start() as i64..=*PAGE_NUMBER.end() as i64;
-    let skip = (q.defaulted("page", integer(range), 1) as usize - 1) * per_page;
+    let skip = (q.defaulted("page", page_number(), 1) as usize - 1) * per_page;
     if skip > MAX_SKIPPED {
         q.problem(format!("page is beyond the first {MAX_SKIPPED} records: continue with page_info.end_cursor."));
     } else if skip > 0 && at == PageAt::Start {
@@ -130,7 +129,11 @@ fn between(q: &mut Params, cursors: &QueryCursors, per_page: usize) -> (PageAt, 
 }
 
 fn cursor_of(q: &mut Params, cursors: &QueryCursors) -> (PageAt, Option<Timestamp>) {
-    match (q.optional("end_cursor", cursor(cursors)), q.optional("start_cursor", cursor(cursors))) {
+    let next = "Cursor of the next page: the `page_info.end_cursor` of the current page. Empty: the first page.";
+    let previous =
+        "Cursor of the previous page: the `page_info.start_cursor` of the current page. Empty: the first page.";
+    let (end, start) = (cursor(cursors).about(next), cursor(cursors).about(previous));
+    match (q.optional("end_cursor", end), q.optional("start_cursor", start)) {
         (Some(_), Some(_)) => {
             q.problem(
                 "end_cursor asks for the next page and start_cursor for the previous one: send only one of them.",
@@ -156,9 +159,13 @@ fn cursor(cursors: &QueryCursors) -> Kind<(Position, Timestamp)> {
     )
 }
 
-fn numbered(q: &mut Params, per_page: usize) -> PageAt {
+fn page_number() -> Kind<i64> {
     let range = *PAGE_NUMBER.start() as i64..=*PAGE_NUMBER.end() as i64;
-    let page = q.defaulted("page", integer(range), 1);
+    integer(range).about("The page number. From v3.0.0 on prefer cursors: they neither skip nor repeat records.")
+}
+
+fn numbered(q: &mut Params, per_page: usize) -> PageAt {
+    let page = q.defaulted("page", page_number(), 1);
     PageAt::Counted((page as usize - 1) * per_page)
 }
 

@@ -106,13 +106,22 @@ impl Params {
         kind.text(value).map_err(|problem| self.problems.push(format!("{name} {problem}."))).ok()
     }
 
-    /// None is always among the problems.
-    pub(crate) fn required<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Option<T> {
-        if self.expects.note(|| Expected::of(name, &kind).required()) {
+    /// What is missing or wrong is among the problems; an example stands in for it.
+    pub(crate) fn required<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> T {
+        self.needed(name, &kind).unwrap_or_else(|| kind.stand_in())
+    }
+
+    /// For what is looked up or compared with other parameters at once.
+    pub(crate) fn required_or_none<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Option<T> {
+        self.needed(name, &kind)
+    }
+
+    fn needed<T: 'static>(&mut self, name: &str, kind: &Kind<T>) -> Option<T> {
+        if self.expects.note(|| Expected::of(name, kind).required()) {
             return kind.example();
         }
         let problems = self.problems.len();
-        let value = self.read(name, &kind);
+        let value = self.read(name, kind);
         if value.is_none() && self.problems.len() == problems {
             self.problems.push(format!("{name} is missing."));
         }
@@ -240,8 +249,8 @@ mod tests {
     fn values_are_read_by_kind() {
         let mut q =
             Params::parse("days=7&subdomain=a%20b&lids[]=1&lids%5B%5D=2&lids[3]=3&inactive=true&empty=").unwrap();
-        assert_eq!(q.required("days", integer(1..=60)), Some(7));
-        assert_eq!(q.required("subdomain", text(10)), Some("a b".into()));
+        assert_eq!(q.required("days", integer(1..=60)), 7);
+        assert_eq!(q.required("subdomain", text(10)), "a b");
         assert_eq!(q.list("lids", id()), vec![1, 2, 3]);
         assert_eq!(q.optional("inactive", boolean()), Some(true));
         assert_eq!(q.optional("empty", integer(1..=2)), None);

@@ -2,10 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    dictionary::{describe_name, example},
-    schemas::Schemas,
-};
+use super::{examples::example, schemas::Schemas};
 use crate::values::expected::Expected;
 
 pub(super) fn request(fields: &[Expected], operation: &str, schemas: &mut Schemas) -> Option<Value> {
@@ -19,7 +16,7 @@ pub(super) fn request(fields: &[Expected], operation: &str, schemas: &mut Schema
     let name: String = operation.split('_').map(capital).chain(["Body".to_owned()]).collect();
     let required = body.children.iter().any(|(_, child)| child.is_required());
     let example = body.example();
-    let schema = schemas.named(&name, body.schema(""));
+    let schema = schemas.named(&name, body.object());
     Some(json!({"required": required, "content": {"application/json": {"schema": schema, "example": example}}}))
 }
 
@@ -31,6 +28,7 @@ fn capital(word: &str) -> String {
 /// One field and what is in it, in the order of reading.
 #[derive(Default)]
 struct Node {
+    about: &'static str,
     field: Option<Expected>,
     children: Vec<(String, Node)>,
 }
@@ -45,7 +43,10 @@ impl Node {
         let Some((_, child)) = self.children.iter_mut().find(|(known, _)| known == name) else { return };
         match rest {
             Some(rest) => child.place(rest, field),
-            None => child.field = Some(field.clone()),
+            None => {
+                child.about = field.shape.about;
+                child.field = (!field.implied).then(|| field.clone());
+            }
         }
     }
 
@@ -55,15 +56,13 @@ impl Node {
         self.field.as_ref().map_or_else(inside, |field| field.required)
     }
 
-    fn schema(&self, path: &str) -> Value {
+    fn schema(&self) -> Value {
         let Some(field) = &self.field else {
-            let mut schema = self.object(path);
-            if !path.is_empty() {
-                schema["description"] = json!(describe_name(path));
-            }
+            let mut schema = self.object();
+            schema["description"] = json!(self.about);
             return schema;
         };
-        let mut schema = if self.children.is_empty() { field.shape.schema.clone() } else { self.object(path) };
+        let mut schema = if self.children.is_empty() { field.shape.schema.clone() } else { self.object() };
         if let Some(most) = field.list {
             schema = json!({"type": "array", "items": schema, "maxItems": most});
         }
@@ -75,14 +74,13 @@ impl Node {
             .default
             .as_ref()
             .map(|it| format!(" Default: {}.", it.as_str().map_or_else(|| it.to_string(), str::to_owned)));
-        schema["description"] = json!(describe_name(&field.name).to_owned() + &default.unwrap_or_default());
+        schema["description"] = json!(self.about.to_owned() + &default.unwrap_or_default());
         schema
     }
 
-    fn object(&self, path: &str) -> Value {
-        let of = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    fn object(&self) -> Value {
         let properties: serde_json::Map<String, Value> =
-            self.children.iter().map(|(name, child)| (name.clone(), child.schema(&of(name)))).collect();
+            self.children.iter().map(|(name, child)| (name.clone(), child.schema())).collect();
         let required: Vec<&String> =
             self.children.iter().filter(|(_, child)| child.is_required()).map(|(name, _)| name).collect();
         let mut schema = json!({"type": "object", "properties": properties});

@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::{dictionary::describe_name, schemas::Schemas};
+use super::schemas::Schemas;
 use crate::{
     http::{
         endpoint::Access,
@@ -200,13 +200,17 @@ pub(super) fn rate_headers(headers: &mut Value) {
     }
 }
 
+pub(super) const REQUEST_ID: &str = "Id of the request, for support. The value sent by the caller if it has up to 128 letters, digits and `-_.:`; \
+otherwise a new one.";
+
 /// Of every answer, as the next one.
 pub(super) fn request_id() -> Value {
-    json!({"description": describe_name("X-Request-Id"), "schema": {"type": "string"}})
+    json!({"description": REQUEST_ID, "schema": {"type": "string"}})
 }
 
 pub(super) fn ignored() -> Value {
-    json!({"description": describe_name("X-Ignored-Parameters"), "schema": {"type": "string"}})
+    let about = "Parameters and fields that were ignored, separated by commas; characters other than ASCII are percent-encoded.";
+    json!({"description": about, "schema": {"type": "string"}})
 }
 
 fn envelope() -> Value {

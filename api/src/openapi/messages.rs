@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::schemas::Schemas;
 use crate::{
+    http::endpoint::Group,
     values::versions::Version,
     views::{
         appointments::AppointmentEvent,
@@ -29,7 +30,8 @@ use crate::{
 };
 
 /// The group of what is posted to endpoints.
-pub(super) const GROUP: &str = "Webhook messages";
+pub(super) const GROUP: Group =
+    Group { name: "Webhook messages", about: "What is posted to an endpoint for each event." };
 
 pub(crate) fn all(versions: &[Version], schemas: &mut Schemas) -> Map<String, Value> {
     let events = ResourceType::ALL.iter().flat_map(|kind| kind.events());
@@ -42,7 +44,7 @@ fn message(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
     let schema = schemas.named(&format!("{name}Message"), schema);
     json!({
         "operationId": format!("on{name}"),
-        "tags": [GROUP],
+        "tags": [GROUP.name],
         "summary": summary(event),
         "description": description(event),
         "security": [],

@@ -4,13 +4,13 @@
 //!
 //! ```text
 //!  describe                     runs each handler as far as it reads its input
-//!  dictionary ◄── schemas ◄── bodies, failures, messages ◄── this file
+//!  examples ◄── schemas ◄── bodies, failures, messages ◄── this file
 //!  shared                       moves what operations have in common to `components`
 //! ```
 
 mod bodies;
 mod describe;
-mod dictionary;
+mod examples;
 mod failures;
 pub(crate) mod messages;
 mod schemas;
@@ -22,11 +22,11 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 
-use self::{dictionary::describe_name, schemas::Schemas};
+use self::schemas::Schemas;
 use crate::{
     http::{
         describe::Described,
-        endpoint::{ALL_VERSIONS, Access},
+        endpoint::{ALL_VERSIONS, Access, Group},
     },
     openapi::describe::describe,
     routes::{route::Route, table::TABLE},
@@ -110,7 +110,7 @@ fn about(audience: Audience) -> (&'static str, &'static str) {
 fn document(audience: Audience, versions: &[Version]) -> Value {
     let mut schemas = Schemas::new();
     let mut paths: Map<String, Value> = Map::new();
-    let mut groups: Vec<&str> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
     for route in TABLE.iter().filter(|route| route.access != Access::Anyone && route.audience() == audience) {
         let known: Vec<Version> = versions.iter().copied().filter(|it| route.versions.contains(it)).collect();
         let Some(version) = known.first() else { continue };
@@ -127,7 +127,7 @@ fn document(audience: Audience, versions: &[Version]) -> Value {
         groups.push(messages::GROUP);
     }
     let tags: Vec<Value> =
-        groups.iter().map(|name| json!({"name": name, "description": describe_name(name)})).collect();
+        groups.iter().map(|Group { name, about }| json!({"name": name, "description": about})).collect();
     let mut document = json!({
         "openapi": "3.1.0",
         "info": {
@@ -179,7 +179,7 @@ fn operation(
     };
     let mut operation = json!({
         "operationId": id,
-        "tags": [route.group],
+        "tags": [route.group.name],
         "summary": route.summary,
         "description": description(route, versions),
         "security": security,
@@ -223,7 +223,7 @@ fn parameters(
     if route.access != Access::Code {
         let (name, schema) = shared::version_schema(versions, document);
         all.push(json!({
-            "name": "Svc-Api-Version", "in": "header", "required": true, "description": describe_name("Svc-Api-Version"),
+            "name": "Svc-Api-Version", "in": "header", "required": true, "description": "The API version.",
             "schema": schemas.named(name, schema), "example": versions.first().map(|version| version.name()),
         }));
     }
@@ -231,19 +231,19 @@ fn parameters(
     all.extend(told.query.iter().map(|it| parameter(it, "query")));
     if route.takes_key() {
         all.push(json!({
-            "name": "Idempotency-Key", "in": "header", "required": false, "description": describe_name("Idempotency-Key"),
+            "name": "Idempotency-Key", "in": "header", "required": false, "description": IDEMPOTENCY_KEY,
             "schema": {"type": "string", "minLength": 1, "maxLength": MAX_IDEMPOTENCY_KEY, "pattern": "^[!-~]+$"},
             "example": "b9b1c7f2-2f3c-4a5e-8f0e-1f4f5a7c9d10",
         }));
     }
     if route.is_conditional() {
         all.push(json!({
-            "name": "If-None-Match", "in": "header", "required": false, "description": describe_name("If-None-Match"),
+            "name": "If-None-Match", "in": "header", "required": false, "description": IF_NONE_MATCH,
             "schema": {"type": "string"}, "example": "\"2f1c0a7be4d95f6c83a1b0d7e6f5c4a3\"",
         }));
     }
     all.push(json!({
-        "name": "X-Request-Id", "in": "header", "required": false, "description": describe_name("X-Request-Id"),
+        "name": "X-Request-Id", "in": "header", "required": false, "description": failures::REQUEST_ID,
         "schema": {"type": "string"}, "example": "call-7",
     }));
     all
@@ -259,7 +259,7 @@ fn parameter(expected: &Expected, place: &str) -> Value {
         schema["default"] = default.clone();
     }
     let usual = expected.default.clone();
-    let example = usual.unwrap_or_else(|| dictionary::example(&expected.name, &expected.shape));
+    let example = usual.unwrap_or_else(|| examples::example(&expected.name, &expected.shape));
     let (mut name, mut example) = (expected.name.clone(), example);
     if let Some(most) = expected.list {
         (name, example) = (format!("{name}[]"), json!([example]));
@@ -269,7 +269,7 @@ fn parameter(expected: &Expected, place: &str) -> Value {
         }
     }
     let mut parameter = json!({
-        "name": name, "in": place, "required": expected.required, "description": describe_name(&expected.name),
+        "name": name, "in": place, "required": expected.required, "description": expected.shape.about,
         "schema": schema,
     });
     // A cursor has no example: only the server makes them.
@@ -279,10 +279,20 @@ fn parameter(expected: &Expected, place: &str) -> Value {
     parameter
 }
 
+const IDEMPOTENCY_KEY: &str = "Chosen by the caller. For a day, the same key with the same request returns the first answer; with another \
+request it is refused with 409.";
+
+const IF_NONE_MATCH: &str = "The `ETag` of an earlier answer to the same request. If the answer is still the same, the status is 304, without a \
+body. Rate limits count the call.";
+
+fn etag() -> Value {
+    let about = "Names this answer; for `If-None-Match`. Strong: it changes with every byte of the body, with the API key and with the version.";
+    json!({"description": about, "schema": {"type": "string"}})
+}
+
 /// The client has the answer already.
 fn not_modified() -> Value {
-    let mut headers = json!({"X-Request-Id": {"description": describe_name("X-Request-Id"), "schema": {"type": "string"}},
-            "ETag": {"description": describe_name("ETag"), "schema": {"type": "string"}}});
+    let mut headers = json!({"X-Request-Id": failures::request_id(), "ETag": etag()});
     failures::rate_headers(&mut headers);
     json!({"description": "The answer is still the one that `If-None-Match` names. No body.", "headers": headers})
 }
@@ -293,7 +303,7 @@ fn success(route: &'static Route, status: u16, told: &Described, schemas: &mut S
         failures::rate_headers(&mut headers);
     }
     if route.is_conditional() {
-        headers["ETag"] = json!({"description": describe_name("ETag"), "schema": {"type": "string"}});
+        headers["ETag"] = etag();
     }
     if route.takes_key() {
         headers["Idempotent-Replay"] = json!({

@@ -3,7 +3,7 @@
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::dictionary;
+use super::examples;
 use crate::http::{
     endpoint::{SchemaOf, Success},
     paging::PageInfo,
@@ -87,7 +87,7 @@ impl Schemas {
         view.map(|(_, view)| plain(view.clone())).or_else(|| self.own.get(name).cloned()).unwrap_or_default()
     }
 
-    /// A value the schema admits, made of the words of the dictionary.
+    /// A value the schema admits, made of the usual examples.
     fn example(&self, schema: &Value, name: &str, depth: usize) -> Value {
         if let Some(path) = schema["$ref"].as_str() {
             // What is always there has no end of its own only by mistake.
@@ -113,14 +113,14 @@ impl Schemas {
                 let properties = schema["properties"].as_object().into_iter().flatten();
                 let properties = properties.filter(|(name, _)| depth <= 4 || always(name));
                 let shown = |name: &str, schema: &Value| {
-                    let null = dictionary::MOSTLY_NULL.contains(&name) && may_be_null(schema);
+                    let null = examples::MOSTLY_NULL.contains(&name) && may_be_null(schema);
                     if null { Value::Null } else { self.example(schema, name, depth + 1) }
                 };
                 properties.map(|(name, schema)| (name.clone(), shown(name, schema))).collect()
             }
             "array" if schema["maxItems"] == 0 || depth > 8 => json!([]),
             "array" => json!([self.example(&schema["items"], name, depth + 1)]),
-            _ => dictionary::value(name, kind, schema["format"].as_str()),
+            _ => examples::value(name, kind, schema["format"].as_str()),
         }
     }
 

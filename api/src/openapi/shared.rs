@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::values::versions::Version;
+use crate::values::{kinds::NAMED, versions::Version};
 
 const METHODS: [&str; 5] = ["get", "post", "patch", "put", "delete"];
 
@@ -19,41 +19,6 @@ pub(super) fn version_schema(known: &[Version], document: &[Version]) -> (&'stat
         ("BetaApiVersion", "A version of the API that has the endpoints under the grant `beta`.")
     };
     (name, json!({"type": "string", "enum": names, "description": description}))
-}
-
-/// Closed words that several places take or show, by the words they begin with and how many they are: a generator makes one type of each.
-const CLOSED: [(&[&str], usize, &str, &str); 16] = [
-    (&["pending", "confirmed", "failed"], 3, "WritebackState", "How far a write to the health record system is."),
-    (
-        &["pending", "succeeded", "failed"],
-        3,
-        "FilingStatus",
-        "Whether the health record system took what was sent for filing.",
-    ),
-    (&["pending", "delivered", "failed", "stopped"], 4, "DeliveryStatus", "What became of a message."),
-    (&["queued", "sending", "parked"], 6, "WriteStatus", "How far a write request is."),
-    (&["Institution", "Location"], 2, "ParentType", "Whom a record belongs to."),
-    (&["Male", "Female", "Other"], 3, "Gender", "Gender, as the health record systems know it."),
-    (&["self", "spouse", "child"], 10, "SubscriptionRelation", "A patient's relation to the subscriber."),
-    (&["dental", "medical", "vision"], 3, "InsuranceType", "What an insurance is for."),
-    (&["day", "week", "month", "year"], 4, "IntervalUnit", "The unit of an interval."),
-    (&["day", "week", "month"], 3, "RecurrenceUnit", "The unit of a recurrence."),
-    (&["Sunday", "Monday"], 7, "Weekday", "A day of the week."),
-    (
-        &["manual", "synced"],
-        2,
-        "WorkingHourSource",
-        "Where working hours come from: this API, or the health record system.",
-    ),
-    (&["sent", "received"], 2, "CommunicationDirection", "The direction of a communication."),
-    (&["none", "email", "mail"], 6, "CommunicationMode", "The means of a communication."),
-    (&["not_applicable", "proposed"], 5, "TreatmentPlanStatus", "How far a treatment plan is."),
-    (&["AED", "AFN"], 157, "Currency", "A currency, by its ISO 4217 code."),
-];
-
-#[cfg(test)]
-pub(super) fn names_of_closed() -> impl Iterator<Item = &'static str> {
-    CLOSED.iter().map(|(.., name, _)| *name)
 }
 
 /// Moves what is said twice or more to `components`.
@@ -89,12 +54,12 @@ fn name_closed(value: &mut Value, found: &mut Map<String, Value>) {
     match value {
         Value::Object(schema) => {
             match closed(schema) {
-                Some((name, about, words)) => {
+                Some((name, words)) => {
                     let nullable = schema["enum"].as_array().is_some_and(|all| all.contains(&Value::Null));
-                    found.insert(name.to_owned(), json!({"type": "string", "enum": words, "description": about}));
                     schema.remove("type");
                     schema.remove("enum");
                     let refers = json!({"$ref": format!("#/components/schemas/{name}")});
+                    found.insert(name, words);
                     match nullable {
                         true => drop(schema.insert("anyOf".to_owned(), json!([refers, {"type": "null"}]))),
                         // Alone it stands for itself: words beside a reference are none.
@@ -110,18 +75,18 @@ fn name_closed(value: &mut Value, found: &mut Map<String, Value>) {
     }
 }
 
-type Closed = (&'static str, &'static str, Vec<Value>);
+type Closed = (String, Value);
 
-/// The name of a schema's words, what they are, and the words without null.
-fn closed(schema: &Map<String, Value>) -> Option<Closed> {
+/// The schema of a list of words, and its name.
+fn closed(schema: &mut Map<String, Value>) -> Option<Closed> {
+    let list = schema.remove(NAMED)?;
     // A default stands beside its words.
     if schema.contains_key("default") {
         return None;
     }
-    let words: Vec<Value> = schema.get("enum")?.as_array()?.iter().filter(|word| !word.is_null()).cloned().collect();
-    let is = |first: &[&str], count: usize| words.len() == count && first.iter().zip(&words).all(|(a, b)| b == a);
-    let (.., name, about) = CLOSED.iter().find(|(first, count, ..)| is(first, *count))?;
-    Some((name, about, words))
+    let words: Vec<&Value> = schema.get("enum")?.as_array()?.iter().filter(|word| !word.is_null()).collect();
+    let words = json!({"type": "string", "enum": words, "description": list["about"]});
+    Some((list["name"].as_str()?.to_owned(), words))
 }
 
 fn parameters(document: &mut Value) -> Map<String, Value> {
@@ -254,20 +219,22 @@ mod tests {
 
     #[test]
     fn closed_words_are_said_once() {
-        let unit = json!({"type": "string", "enum": ["day", "week", "month"]});
-        let of_body =
-            json!({"type": ["string", "null"], "enum": ["day", "week", "month", null], "description": "The unit."});
-        let longer = json!({"type": "string", "enum": ["manual", "synced", "other"]});
+        let list = json!({"name": "Unit", "about": "A unit."});
+        let unit = json!({"type": "string", "enum": ["day", "week"], "x-words": list});
+        let of_body = json!({"type": ["string", "null"], "enum": ["day", "week", null], "x-words": list, "description": "The unit."});
+        let usual = json!({"type": "string", "enum": ["day", "week"], "x-words": list, "default": "day"});
+        let other = json!({"type": "string", "enum": ["manual", "synced"]});
         let mut document = json!({"paths": {}, "webhooks": {}, "components": {"responses": {}, "schemas": {
-            "A": {"properties": {"unit": unit, "own": of_body, "source": {"enum": ["manual", "synced"]}, "longer": longer}}}}});
+            "A": {"properties": {"unit": unit, "own": of_body, "usual": usual, "other": other}}}}});
         extract(&mut document);
         let schemas = &document["components"]["schemas"];
-        assert_eq!(schemas["A"]["properties"]["unit"], json!({"$ref": "#/components/schemas/RecurrenceUnit"}));
-        let anyof = json!([{"$ref": "#/components/schemas/RecurrenceUnit"}, {"type": "null"}]);
-        assert_eq!(schemas["A"]["properties"]["own"], json!({"anyOf": anyof, "description": "The unit."}));
-        assert_eq!(schemas["RecurrenceUnit"]["enum"], json!(["day", "week", "month"]));
-        assert_eq!(schemas["A"]["properties"]["source"], json!({"$ref": "#/components/schemas/WorkingHourSource"}));
-        assert_eq!(schemas["A"]["properties"]["longer"], longer);
+        let properties = &schemas["A"]["properties"];
+        assert_eq!(properties["unit"], json!({"$ref": "#/components/schemas/Unit"}));
+        let anyof = json!([{"$ref": "#/components/schemas/Unit"}, {"type": "null"}]);
+        assert_eq!(properties["own"], json!({"anyOf": anyof, "description": "The unit."}));
+        assert_eq!(properties["usual"], json!({"type": "string", "enum": ["day", "week"], "default": "day"}));
+        assert_eq!(properties["other"], other);
+        assert_eq!(schemas["Unit"], json!({"type": "string", "enum": ["day", "week"], "description": "A unit."}));
     }
 
     #[test]

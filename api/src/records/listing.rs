@@ -14,7 +14,7 @@ use crate::{
         query::Params,
     },
     values::{
-        kinds::{Kind, Sort, boolean, long_id, sort, text, times::instant},
+        kinds::{Kind, Sort, boolean, long_id, shared::updated_since, sort, text},
         limits::{MAX_FOREIGN_ID, MAX_FOREIGN_IDS, MAX_NAME, MAX_TEXT},
     },
 };
@@ -35,6 +35,22 @@ pub(crate) struct Reading<'a> {
     listing: Listing,
 }
 
+/// A list that asks for nothing else: its type, and how it is read.
+macro_rules! listing {
+    ($name:ident: |$list:ident| $reading:expr) => {
+        pub(crate) struct $name($crate::records::listing::Listing);
+
+        impl $crate::access::arguments::FromInput for $name {
+            fn from_input(input: &mut $crate::access::input::Input) -> $name {
+                let $list = input.listing();
+                $name($reading.done())
+            }
+        }
+    };
+}
+
+pub(crate) use listing;
+
 impl Input {
     pub(crate) fn listing(&mut self) -> Reading<'_> {
         let paging = self.paging();
@@ -44,8 +60,13 @@ impl Input {
 
 /// `foreign_id` and `foreign_ids[]`, as far as they were sent: a record has one name of each list.
 pub(crate) fn foreign_ids(q: &mut Params) -> Vec<Vec<String>> {
-    let one = q.optional("foreign_id", text(MAX_TEXT)).map(|foreign_id| vec![foreign_id]);
-    let many = q.list_of("foreign_ids", text(MAX_FOREIGN_ID), MAX_FOREIGN_IDS);
+    let foreign_id = text(MAX_TEXT).about("The identifier in the practice's health record system; opaque.");
+    let one = q.optional("foreign_id", foreign_id).map(|foreign_id| vec![foreign_id]);
+    let foreign_id = text(MAX_FOREIGN_ID).about(
+        "Only records with one of these identifiers in the practice's health record system. Identifiers that no record \
+         has are left out of the answer.",
+    );
+    let many = q.list_of("foreign_ids", foreign_id, MAX_FOREIGN_IDS);
     one.into_iter().chain((!many.is_empty()).then_some(many)).collect()
 }
 
@@ -83,30 +104,42 @@ impl<'a> Reading<'a> {
     }
 
     /// A filter by the id of a record it refers to.
-    pub(crate) fn id(self, name: &str, filter: fn(u64) -> Filter) -> Self {
-        self.by(name, long_id(), filter)
+    pub(crate) fn id(self, name: &str, about: &'static str, filter: fn(u64) -> Filter) -> Self {
+        self.by(name, long_id().about(about), filter)
     }
 
-    pub(crate) fn text(self, name: &str, filter: fn(String) -> Filter) -> Self {
-        self.by(name, text(MAX_TEXT), filter)
+    pub(crate) fn text(self, name: &str, about: &'static str, filter: fn(String) -> Filter) -> Self {
+        self.by(name, text(MAX_TEXT).about(about), filter)
     }
 
     pub(crate) fn patient(self) -> Self {
-        self.id("patient_id", Filter::Patient)
+        self.id("patient_id", "The patient.", Filter::Patient)
+    }
+
+    pub(crate) fn provider(self) -> Self {
+        self.id("provider_id", "The provider.", Filter::Provider)
+    }
+
+    pub(crate) fn guarantor(self) -> Self {
+        self.id("guarantor_id", "The person responsible for the account.", Filter::Guarantor)
+    }
+
+    pub(crate) fn procedure(self) -> Self {
+        self.id("procedure_id", "The procedure.", Filter::Procedure)
     }
 
     pub(crate) fn name(self) -> Self {
-        self.by("name", text(MAX_NAME), Filter::Name)
+        self.by("name", text(MAX_NAME).about("Each word must be the beginning of a word of the name."), Filter::Name)
     }
 
     /// A filter by something that is so or is not.
-    pub(crate) fn flag(self, name: &str, filter: fn(bool) -> Filter) -> Self {
-        self.by(name, boolean(), filter)
+    pub(crate) fn flag(self, name: &str, about: &'static str, filter: fn(bool) -> Filter) -> Self {
+        self.by(name, boolean().about(about), filter)
     }
 
     pub(crate) fn since(self) -> Self {
-        let updated_since = instant(&self.input.clock);
-        self.by("updated_since", updated_since, Filter::UpdatedSince)
+        let kind = updated_since(&self.input.clock);
+        self.by("updated_since", kind, Filter::UpdatedSince)
     }
 
     /// `foreign_id` and `foreign_ids[]`.
@@ -117,7 +150,11 @@ impl<'a> Reading<'a> {
 
     /// Records deleted in the EHR are shown only when `include_deleted` asks for them.
     pub(crate) fn include_deleted(self) -> Self {
-        match self.input.query.defaulted("include_deleted", boolean(), false) {
+        match self.input.query.defaulted(
+            "include_deleted",
+            boolean().about("Whether deleted records are included."),
+            false,
+        ) {
             true => self,
             false => self.without_deleted(),
         }

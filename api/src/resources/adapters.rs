@@ -168,10 +168,14 @@ pub(crate) struct AdapterRollOut {
 }
 
 impl FromInput for AdapterRollOut {
-    fn from_input(input: &mut Input) -> Option<AdapterRollOut> {
-        let version = input.body.required("version", text(MAX_NAME));
-        let dry_run = input.body.optional("dry_run", boolean()).unwrap_or(false);
-        Some(AdapterRollOut { version: version?, dry_run })
+    fn from_input(input: &mut Input) -> AdapterRollOut {
+        let version = input.body.required(
+            "version",
+            text(MAX_NAME).about("The SHA-256 of an uploaded version, or `configured` for that of the configuration."),
+        );
+        let dry_run =
+            input.body.optional("dry_run", boolean().about("Whether the version is only tried.")).unwrap_or(false);
+        AdapterRollOut { version, dry_run }
     }
 }
 

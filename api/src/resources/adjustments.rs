@@ -12,28 +12,20 @@ use super::{
 };
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, FromInput, Id, InTenant, included},
         call::Call,
         input::Input,
         respond::{Accepted, Answer, One, Paged},
     },
-    records::{listing::Listing, visible::is_live},
-    values::kinds::includes,
+    records::{listing::listing, visible::is_live},
     views::{
         catalogue::AdjustmentTypeView,
         ledger::{AdjustmentView, ClaimView, PatientLedgerCharge},
     },
 };
 
-pub(crate) struct ListAdjustments(Listing);
-
-impl FromInput for ListAdjustments {
-    fn from_input(input: &mut Input) -> Option<ListAdjustments> {
-        let listing = input.listing().sort().foreign_ids().patient().id("provider_id", Filter::Provider);
-        let listing = listing.id("guarantor_id", Filter::Guarantor).id("claim_id", Filter::Claim);
-        Some(ListAdjustments(listing.id("charge_id", Filter::Charge).since().include_deleted().done()))
-    }
-}
+listing!(ListAdjustments: |it| it.sort().foreign_ids().patient().provider().guarantor().id("claim_id", "The claim.", Filter::Claim)
+        .id("charge_id", "The charge.", Filter::Charge).since().include_deleted());
 
 pub(crate) async fn list(
     call: Call,
@@ -43,16 +35,7 @@ pub(crate) async fn list(
     Ok(call.page(&page.views(|it| call.adjustment(it))))
 }
 
-pub(crate) struct ShowAdjustment {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowAdjustment {
-    fn from_input(input: &mut Input) -> Option<ShowAdjustment> {
-        const INCLUDES: &[&str] = &["patient", "provider", "guarantor", "claim", "charge", "adjustment_type"];
-        Some(ShowAdjustment { include: input.query.list("include", includes(INCLUDES)) })
-    }
-}
+included!(ShowAdjustment: &["patient", "provider", "guarantor", "claim", "charge", "adjustment_type"]);
 
 pub(crate) async fn show(
     call: Call,
@@ -82,8 +65,10 @@ pub(crate) async fn show(
 pub(crate) struct NewAdjustment(LedgerEntryInput);
 
 impl FromInput for NewAdjustment {
-    fn from_input(input: &mut Input) -> Option<NewAdjustment> {
-        LedgerEntryInput::read(input, "adjustment", "adjusted_at", "adjustment_type_id").map(NewAdjustment)
+    fn from_input(input: &mut Input) -> NewAdjustment {
+        let on = ("adjusted_at", "When the adjustment was made.");
+        let kind = ("adjustment_type_id", "The adjustment type, of the same location.");
+        NewAdjustment(LedgerEntryInput::read(input, ("adjustment", "The adjustment."), on, kind))
     }
 }
 

@@ -12,7 +12,7 @@ use location::ids::LocationId;
 use super::descriptors::{self, ListDescriptors};
 use crate::{
     access::{
-        arguments::{FromInput, Id, InLocations, InTenant},
+        arguments::{FromInput, Id, InLocations, InTenant, included},
         call::Call,
         input::Input,
         respond::{Answer, Created, Listed, One},
@@ -20,11 +20,15 @@ use crate::{
     },
     http::{body::Fields, errors::ApiError},
     values::{
-        kinds::{boolean, id, includes, integer, object, one_of, person_name},
+        kinds::{
+            id, integer, object, person_name,
+            shared::{self, bookable_online},
+        },
         limits::{DEFAULT_MINUTES, MAX_NAME, SLOT_MINUTES},
         reasons::Reason,
+        words::word,
     },
-    views::catalogue::{AppointmentDescriptorView, AppointmentTypeDetail, AppointmentTypeView},
+    views::catalogue::{AppointmentDescriptorView, AppointmentTypeDetail, AppointmentTypeView, ParentType},
 };
 
 /// The types of an institution that were not deleted, by id.
@@ -54,15 +58,7 @@ pub(crate) fn find(
     found.ok_or_else(|| ApiError::NotFound(format!("Appointment Type with id {id}")))
 }
 
-pub(crate) struct ShowAppointmentTypes {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowAppointmentTypes {
-    fn from_input(input: &mut Input) -> Option<ShowAppointmentTypes> {
-        Some(ShowAppointmentTypes { include: input.query.list("include", includes(&["descriptors"])) })
-    }
-}
+included!(ShowAppointmentTypes: &["descriptors"]);
 
 pub(crate) async fn list(
     call: Call,
@@ -113,17 +109,24 @@ pub(crate) struct NewAppointmentType {
 }
 
 impl FromInput for NewAppointmentType {
-    fn from_input(input: &mut Input) -> Option<NewAppointmentType> {
+    fn from_input(input: &mut Input) -> NewAppointmentType {
         let b = &mut input.body;
-        b.required("appointment_type", object());
+        b.required("appointment_type", object("The appointment type."));
         let parent = Parent::read(b);
-        let name = b.required("appointment_type.name", person_name(MAX_NAME));
-        let minutes = b.defaulted("appointment_type.minutes", integer(SLOT_MINUTES), DEFAULT_MINUTES);
-        let bookable_online = b.defaulted("appointment_type.bookable_online", boolean(), true);
-        let descriptor_ids = b.list("appointment_type.emr_appt_descriptor_ids", id());
-        let (name, minutes, of_location) = (name?, minutes as u32, false);
+        let name = b.required("appointment_type.name", person_name(MAX_NAME).about("Name."));
+        let minutes = b.defaulted(
+            "appointment_type.minutes",
+            integer(SLOT_MINUTES).about("Duration in minutes."),
+            DEFAULT_MINUTES,
+        );
+        let bookable_online = b.defaulted("appointment_type.bookable_online", bookable_online(), true);
+        let descriptor_ids = b.list(
+            "appointment_type.emr_appt_descriptor_ids",
+            id().about("Descriptors of appointments in the health record system."),
+        );
+        let (minutes, of_location) = (minutes as u32, false);
         let new = CreateAppointmentType { name, minutes, bookable_online, descriptor_ids, of_location };
-        Some(NewAppointmentType { parent, new })
+        NewAppointmentType { parent, new }
     }
 }
 
@@ -142,19 +145,22 @@ pub(crate) struct AppointmentTypeUpdate {
 }
 
 impl FromInput for AppointmentTypeUpdate {
-    fn from_input(input: &mut Input) -> Option<AppointmentTypeUpdate> {
+    fn from_input(input: &mut Input) -> AppointmentTypeUpdate {
         let b = &mut input.body;
-        b.required("appointment_type", object());
+        b.required("appointment_type", object("The appointment type."));
         let parent = Parent::read(b);
-        let minutes = b.not_null("appointment_type.minutes", integer(SLOT_MINUTES));
+        let minutes = b.not_null("appointment_type.minutes", integer(SLOT_MINUTES).about("Duration in minutes."));
         let change = AppointmentTypeChange {
             of_location: None,
-            name: b.not_null("appointment_type.name", person_name(MAX_NAME)),
+            name: b.not_null("appointment_type.name", person_name(MAX_NAME).about("Name.")),
             minutes: minutes.map(|minutes| minutes as u32),
-            bookable_online: b.not_null("appointment_type.bookable_online", boolean()),
-            descriptor_ids: b.optional_list("appointment_type.emr_appt_descriptor_ids", id()),
+            bookable_online: b.not_null("appointment_type.bookable_online", bookable_online()),
+            descriptor_ids: b.optional_list(
+                "appointment_type.emr_appt_descriptor_ids",
+                id().about("Descriptors of appointments in the health record system."),
+            ),
         };
-        Some(AppointmentTypeUpdate { parent, change })
+        AppointmentTypeUpdate { parent, change }
     }
 }
 
@@ -216,11 +222,11 @@ struct Parent {
 
 impl Parent {
     fn read(b: &mut Fields) -> Parent {
-        const TYPES: &[(&str, bool)] = &[("Institution", false), ("Location", true)];
+        let belongs = word::<ParentType>().about("Whether the type belongs to the institution or to one location.");
         Parent {
-            location: b.optional("location_id", id()),
-            of_location: b.optional("appointment_type.parent_type", one_of(TYPES)),
-            id: b.optional("appointment_type.parent_id", id()),
+            location: b.optional("location_id", shared::location()),
+            of_location: b.optional("appointment_type.parent_type", belongs).map(|it| it == ParentType::Location),
+            id: b.optional("appointment_type.parent_id", id().about("The institution or location it belongs to.")),
         }
     }
 

@@ -9,7 +9,7 @@ use location::{
     decision::{Over, Refusal},
     ids::{AppointmentId, LocationId},
     pull::Resource,
-    slots::{Fit, SlotQuery},
+    slots::Fit,
     time::{DAY, MINUTE, Span, Timestamp},
     zone::Date,
 };
@@ -32,10 +32,15 @@ use crate::{
     http::{body::Fields, errors::ApiError},
     values::{
         kinds::{
-            boolean, gender, id, integer, long_id, object, person_name, text,
+            Kind, boolean, gender, id, object,
+            shared::{
+                appointment_type, appointments_per_timeslot, family_name, given_name, note, operatory, patient,
+                provider,
+            },
+            text,
             times::{Clock, birth_date, instant},
         },
-        limits::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD, MAX_NAME, MAX_NOTE},
+        limits::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD, MAX_NAME},
         reasons::Reason,
     },
     views::appointments::AppointmentView,
@@ -68,8 +73,9 @@ pub(crate) struct NewAppointmentInput {
 }
 
 impl FromInput for NewAppointmentInput {
-    fn from_input(input: &mut Input) -> Option<NewAppointmentInput> {
-        if input.query.defaulted("notify_patient", boolean(), false) {
+    fn from_input(input: &mut Input) -> NewAppointmentInput {
+        if input.query.defaulted("notify_patient", boolean().about("Has no effect: patients are not notified."), false)
+        {
             input.query.without_effect("notify_patient");
         }
         NewAppointmentInput::read(&mut input.body, &input.clock, input.today)
@@ -129,23 +135,24 @@ impl FromCall for AppointmentUpdate {
 }
 
 impl FromInput for AppointmentUpdateInput {
-    fn from_input(input: &mut Input) -> Option<AppointmentUpdateInput> {
+    fn from_input(input: &mut Input) -> AppointmentUpdateInput {
         let (b, clock) = (&mut input.body, &input.clock);
-        b.required("appt", object());
+        b.required("appt", object("The appointment."));
         let change = AppointmentChange {
-            confirmed: b.optional("appt.confirmed", boolean()),
-            checkin_at: b.optional("appt.checkin_at", instant(clock)),
-            start: b.optional("appt.start_time", instant(clock)),
-            end: b.optional("appt.end_time", instant(clock)),
-            operatory_id: b.optional("appt.operatory_id", long_id()),
-            note: b.optional("appt.note", text(MAX_NOTE)),
+            confirmed: b.optional("appt.confirmed", boolean().about("Whether the practice confirmed it.")),
+            checkin_at: b.optional("appt.checkin_at", instant(clock).about("When the patient checked in.")),
+            start: b.optional("appt.start_time", start_time(clock)),
+            end: b.optional("appt.end_time", end_time(clock)),
+            operatory_id: b.optional("appt.operatory_id", operatory()),
+            note: b.optional("appt.note", note()),
             join_blocks: false,
         };
-        let cancelled = b.optional("appt.cancelled", boolean().apart()).unwrap_or(false);
+        let cancelled =
+            b.optional("appt.cancelled", boolean().apart().about("Whether it is cancelled.")).unwrap_or(false);
         if cancelled && change != AppointmentChange::default() {
             b.problem("appt.cancelled cannot be combined with other changes.");
         }
-        Some(AppointmentUpdateInput { cancelled, change })
+        AppointmentUpdateInput { cancelled, change }
     }
 }
 
@@ -190,21 +197,32 @@ fn shown<'a>(
 }
 
 impl NewAppointmentInput {
-    fn read(b: &mut Fields, clock: &Clock, today: Date) -> Option<NewAppointmentInput> {
-        let most = i64::from(SlotQuery::MAX_APPOINTMENTS_PER_TIMESLOT);
-        let per_timeslot = b.defaulted("appointments_per_timeslot", integer(1..=most), 1);
-        let patient_id = b.required("appt.patient_id", id());
-        let provider_id = b.required("appt.provider_id", id());
-        let operatory_id = b.optional("appt.operatory_id", long_id());
-        let (start, end) = (b.required("appt.start_time", instant(clock)), b.optional("appt.end_time", instant(clock)));
-        let appointment_type_id = b.optional("appt.appointment_type_id", id());
-        let note = b.unless_empty("appt.note", text(MAX_NOTE));
-        let unavailable = b.optional("appt.unavailable", boolean().example_of(false)).unwrap_or(false);
-        let is_guardian = b.optional("appt.is_guardian", boolean()).unwrap_or(false);
-        let is_new_clients_patient = b.optional("appt.is_new_clients_patient", boolean()).unwrap_or(false);
-        let referrer = b.unless_empty("appt.referrer", text(MAX_NAME));
+    fn read(b: &mut Fields, clock: &Clock, today: Date) -> NewAppointmentInput {
+        b.implied("appt", "The appointment.");
+        let per_timeslot = b.defaulted("appointments_per_timeslot", appointments_per_timeslot(), 1);
+        let patient_id = b.required("appt.patient_id", patient());
+        let provider_id = b.required("appt.provider_id", provider());
+        let operatory_id = b.optional("appt.operatory_id", operatory());
+        let (start, end) =
+            (b.required_or_none("appt.start_time", start_time(clock)), b.optional("appt.end_time", end_time(clock)));
+        let appointment_type_id = b.optional("appt.appointment_type_id", appointment_type());
+        let note = b.unless_empty("appt.note", note());
+        let unavailable = b
+            .optional(
+                "appt.unavailable",
+                boolean().example_of(false).about("Whether it is a block of unavailable time."),
+            )
+            .unwrap_or(false);
+        let is_guardian = b
+            .optional("appt.is_guardian", boolean().about("Whether the booking person is the patient's guardian."))
+            .unwrap_or(false);
+        let is_new_clients_patient = b
+            .optional("appt.is_new_clients_patient", boolean().about("Whether the patient is new to the practice."))
+            .unwrap_or(false);
+        let referrer = b.unless_empty("appt.referrer", text(MAX_NAME).about("Who referred the patient."));
         let dependent = NewAppointmentInput::dependent(b, today);
-        let descriptor_ids = b.list("appt.descriptor_ids", id());
+        let descriptor_ids =
+            b.list("appt.descriptor_ids", id().about("Descriptors of appointments in the health record system."));
         if start.zip(end).is_some_and(|(start, end)| end <= start) {
             b.problem("appt.end_time must be after start_time.");
         }
@@ -213,12 +231,12 @@ impl NewAppointmentInput {
             b.take_problems();
             b.problem("Missing parameter appt[patient_id] with unavailable: true");
         }
-        Some(NewAppointmentInput {
-            patient_id: patient_id?,
+        NewAppointmentInput {
+            patient_id,
             dependent,
-            provider_id: provider_id?,
+            provider_id,
             operatory_id,
-            start: start?,
+            start: start.unwrap_or(Timestamp::MIN),
             end,
             appointment_type_id,
             note,
@@ -227,20 +245,21 @@ impl NewAppointmentInput {
             referrer,
             descriptor_ids,
             per_timeslot,
-        })
+        }
     }
 
     /// Whom a guardian books for. Its fields are needed where it is there at all.
     fn dependent(b: &mut Fields, today: Date) -> Option<PatientDetails> {
-        b.optional("appt.patient", object());
-        let first_name = b.required_in("appt.patient", "appt.patient.first_name", person_name(MAX_NAME));
-        let last_name = b.required_in("appt.patient", "appt.patient.last_name", person_name(MAX_NAME));
-        let date_of_birth = b.required_in("appt.patient", "appt.patient.bio.date_of_birth", birth_date(today));
+        let given = b.optional("appt.patient", object("The patient."));
+        b.implied("appt.patient.bio", "Contact and personal data.");
+        let first_name = b.required_in("appt.patient", "first_name", given_name());
+        let last_name = b.required_in("appt.patient", "last_name", family_name());
+        let date_of_birth = b.required_in("appt.patient", "bio.date_of_birth", birth_date(today));
         let gender = b.optional("appt.patient.bio.gender", gender());
-        Some(PatientDetails {
-            first_name: first_name?,
-            last_name: last_name?,
-            date_of_birth: Some(date_of_birth?),
+        given.map(|()| PatientDetails {
+            first_name,
+            last_name,
+            date_of_birth: Some(date_of_birth),
             gender: gender.map(str::to_owned),
             ..PatientDetails::default()
         })
@@ -262,6 +281,16 @@ impl NewAppointmentInput {
         }
         Ok(span)
     }
+}
+
+fn start_time(clock: &Clock) -> Kind<Timestamp> {
+    instant(clock).about(
+        "Start time. Without an offset it is read in the location's time zone, and `description` says how it was read.",
+    )
+}
+
+fn end_time(clock: &Clock) -> Kind<Timestamp> {
+    instant(clock).about("End time.")
 }
 
 /// What is wrong with a time for an appointment, of which the start, the end or both were given.

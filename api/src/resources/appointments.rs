@@ -28,7 +28,9 @@ use crate::{
     records::listing::Listing,
     values::{
         kinds::{
-            boolean, id, includes, long_id, sort,
+            boolean, id, includes,
+            shared::{appointment_type, operatories, providers, updated_since},
+            sort,
             times::{end_of, instant},
             zone,
         },
@@ -97,21 +99,34 @@ pub(crate) struct ListAppointments {
 }
 
 impl FromInput for ListAppointments {
-    fn from_input(input: &mut Input) -> Option<ListAppointments> {
+    fn from_input(input: &mut Input) -> ListAppointments {
         let q = &mut input.query;
         let clock = input.clock.named(q.optional("timezone", zone()));
-        let (start, end) = (q.required("start", instant(&clock)), q.required("end", end_of(&clock)));
+        let start = instant(&clock).about(
+            "Start of the period. Without an offset it is read in `timezone`, else in the location's time zone.",
+        );
+        let end = end_of(&clock).about("End of the period, exclusive; a date alone includes that day.");
+        let (start, end) =
+            (q.required_or_none("start", start), q.required_or_none("end", end.example_of("2026-12-02T00:00:00Z")));
         let range = start.zip(end).map(|(start, end)| Span::new(start, end));
         if range == Some(None) {
             q.problem("end must be after start.");
         }
         let sort = q.defaulted("sort", sort(&["start_time", "id", "updated_at"]), "start_time");
-        let (cancelled, unavailable) = (q.optional("cancelled", boolean()), q.optional("unavailable", boolean()));
-        let nex_only = q.defaulted("nex_only", boolean(), false);
-        let since = q.optional("updated_since", instant(&clock));
-        let (appointment_type, created_by) = (q.optional("appointment_type_id", id()), q.optional("created_by", id()));
-        let (patients, providers) = (q.list("patient_ids", id()), q.list("provider_ids", id()));
-        let operatories = q.list("operatory_ids", long_id());
+        let cancelled = q.optional("cancelled", boolean().about("Whether it is cancelled."));
+        let unavailable = q.optional("unavailable", boolean().about("Whether it is a block of unavailable time."));
+        let nex_only = q.defaulted(
+            "nex_only",
+            boolean().about("Only records that are not in the health record system yet."),
+            false,
+        );
+        let since = q.optional("updated_since", updated_since(&clock));
+        let appointment_type = q.optional("appointment_type_id", appointment_type());
+        let user = id().about("Only records created by this user. Users are not recorded, so the list is empty.");
+        let created_by = q.optional("created_by", user);
+        let patients = q.list("patient_ids", id().about("Only these patients; one alone also as `patient_id`."));
+        let providers = q.list("provider_ids", providers());
+        let operatories = q.list("operatory_ids", operatories());
         let one_patient = (patients.len() == 1).then(|| Filter::Patient(patients[0].into()));
         let filters = since.map(Filter::UpdatedSince).into_iter().chain(one_patient);
         let reading = input.listing().foreign_ids().filtered(filters);
@@ -126,7 +141,7 @@ impl FromInput for ListAppointments {
             providers,
             operatories,
         };
-        Some(ListAppointments { listing: reading.starting(range, sort).done(), criteria })
+        ListAppointments { listing: reading.starting(range, sort).done(), criteria }
     }
 }
 
@@ -154,7 +169,7 @@ pub(crate) struct ShowAppointment {
 }
 
 impl FromInput for ShowAppointment {
-    fn from_input(input: &mut Input) -> Option<ShowAppointment> {
+    fn from_input(input: &mut Input) -> ShowAppointment {
         const INCLUDES: &[&str] =
             &["patient", "operatory", "appointment_type", "guarantor", "descriptors", "booking_details", "procedures"];
         let mut include = input.query.list("include", includes(INCLUDES));
@@ -162,7 +177,7 @@ impl FromInput for ShowAppointment {
             // The guarantor is part of the patient.
             include.push("patient");
         }
-        Some(ShowAppointment { include })
+        ShowAppointment { include }
     }
 }
 

@@ -27,9 +27,13 @@ use crate::{
     },
     http::errors::ApiError,
     values::{
-        kinds::{boolean, id, integer, long_id, one_of, times::date},
+        kinds::{
+            boolean, id, integer, long_id,
+            shared::{appointment_type, appointments_per_timeslot, first_day, operatories, providers},
+        },
         limits::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_INTERVAL, SLOT_MINUTES},
         times,
+        words::word,
     },
     views::hours::label_id,
 };
@@ -89,29 +93,39 @@ pub(crate) struct SlotsInput {
 }
 
 impl FromInput for SlotsInput {
-    fn from_input(input: &mut Input) -> Option<SlotsInput> {
-        const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];
+    fn from_input(input: &mut Input) -> SlotsInput {
         let q = &mut input.query;
-        let (start_date, days) = (q.required("start_date", date()), q.required("days", integer(SLOT_DAYS)));
-        let appointment_type = q.optional("appointment_type_id", id());
-        let source = q.optional("working_hour_source", one_of(SOURCES));
-        let label = q.optional("working_hour_label_id", long_id());
-        let (length, interval) =
-            (q.optional("slot_length", integer(SLOT_MINUTES)), q.optional("slot_interval", integer(SLOT_INTERVAL)));
-        let overlapping = q.defaulted("overlapping_operatory_slots", boolean(), false);
-        let most = i64::from(SlotQuery::MAX_APPOINTMENTS_PER_TIMESLOT);
-        let per_timeslot = q.defaulted("appointments_per_timeslot", integer(1..=most), 1) as u8;
-        let mut locations = q.required_list("lids", id());
+        let start_date = q.required("start_date", first_day());
+        let days = q.required_or_none("days", integer(SLOT_DAYS).about("The number of days."));
+        let appointment_type = q.optional("appointment_type_id", appointment_type());
+        let source = word().about(
+            "Only working hours created through the API (`manual`), or only those of the health record system (`synced`).",
+        );
+        let source = q.optional("working_hour_source", source);
+        let label = q.optional("working_hour_label_id", long_id().about("Only working hours with this label."));
+        let length = integer(SLOT_MINUTES)
+            .about("Length of a slot in minutes. Default: the length of the appointment type, or 30 without a type.");
+        let length = q.optional("slot_length", length);
+        let interval = integer(SLOT_INTERVAL)
+            .about("Minutes from the start of one slot to the next. Default: the length of a slot.");
+        let interval = q.optional("slot_interval", interval);
+        let overlapping = q.defaulted(
+            "overlapping_operatory_slots",
+            boolean().about("Whether slots of several operatories may overlap for one provider."),
+            false,
+        );
+        let per_timeslot = q.defaulted("appointments_per_timeslot", appointments_per_timeslot(), 1) as u8;
+        let mut locations = q.required_list("lids", id().about("The locations to search."));
         locations.sort_unstable();
         locations.dedup();
         let (most, asked_for) = (SLOT_DAYS.end(), days.unwrap_or_default() * locations.len() as i64);
         if asked_for > *most {
             q.problem(format!("days times locations must not be more than {most}, and it is {asked_for}."));
         }
-        let (providers, operatories) = (q.list("pids", id()), q.list("operatory_ids", long_id()));
-        Some(SlotsInput {
-            start_date: start_date?,
-            days: days? as u16,
+        let (providers, operatories) = (q.list("pids", providers()), q.list("operatory_ids", operatories()));
+        SlotsInput {
+            start_date,
+            days: days.unwrap_or_default() as u16,
             appointment_type,
             source,
             label,
@@ -122,7 +136,7 @@ impl FromInput for SlotsInput {
             locations,
             providers,
             operatories,
-        })
+        }
     }
 }
 

@@ -10,15 +10,15 @@ use engine::{
 use super::related::{Related, shown};
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant, InTenants},
+        arguments::{AtLocation, FromInput, Id, InTenant, InTenants, included},
         call::Call,
         input::Input,
         respond::{Answer, One, Paged},
         tenancy::OpenLocation,
     },
     http::errors::ApiError,
-    records::listing::Listing,
-    values::kinds::{boolean, id, includes},
+    records::listing::{Listing, listing},
+    values::kinds::{boolean, shared::patient},
     views::ledger::{GuarantorBalanceView, InsuranceBalanceView},
 };
 
@@ -29,11 +29,15 @@ pub(crate) struct ListGuarantorBalances {
 }
 
 impl FromInput for ListGuarantorBalances {
-    fn from_input(input: &mut Input) -> Option<ListGuarantorBalances> {
-        let zero_too = input.query.defaulted("show_zero_balances", boolean(), false);
-        let patient = input.query.optional("patient_id", id());
-        let listing = input.listing().sort().foreign_ids().id("guarantor_id", Filter::Guarantor);
-        Some(ListGuarantorBalances { zero_too, patient, listing: listing.since().without_deleted().done() })
+    fn from_input(input: &mut Input) -> ListGuarantorBalances {
+        let zero_too = input.query.defaulted(
+            "show_zero_balances",
+            boolean().about("Whether balances of zero are included."),
+            false,
+        );
+        let patient = input.query.optional("patient_id", patient());
+        let listing = input.listing().sort().foreign_ids().guarantor();
+        ListGuarantorBalances { zero_too, patient, listing: listing.since().without_deleted().done() }
     }
 }
 
@@ -63,15 +67,7 @@ fn owed_for(call: &Call, location: &OpenLocation, patient: u32) -> Result<Filter
     })
 }
 
-pub(crate) struct ShowGuarantorBalance {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowGuarantorBalance {
-    fn from_input(input: &mut Input) -> Option<ShowGuarantorBalance> {
-        Some(ShowGuarantorBalance { include: input.query.list("include", includes(&["guarantor"])) })
-    }
-}
+included!(ShowGuarantorBalance: &["guarantor"]);
 
 pub(crate) async fn of_guarantor(
     call: Call,
@@ -87,14 +83,7 @@ pub(crate) async fn of_guarantor(
     Ok(call.show(view))
 }
 
-pub(crate) struct ListInsuranceBalances(Listing);
-
-impl FromInput for ListInsuranceBalances {
-    fn from_input(input: &mut Input) -> Option<ListInsuranceBalances> {
-        let listing = input.listing().sort().patient().id("guarantor_id", Filter::Guarantor).since();
-        Some(ListInsuranceBalances(listing.without_deleted().done()))
-    }
-}
+listing!(ListInsuranceBalances: |it| it.sort().patient().guarantor().since().without_deleted());
 
 pub(crate) async fn of_insurance(
     call: Call,

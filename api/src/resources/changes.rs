@@ -57,12 +57,14 @@ pub(crate) struct ListChanges {
 }
 
 impl FromInput for ListChanges {
-    fn from_input(input: &mut Input) -> Option<ListChanges> {
-        let since = input.query.optional("since", text(MAX_TEXT).apart());
+    fn from_input(input: &mut Input) -> ListChanges {
+        let since =
+            input.query.optional("since", text(MAX_TEXT).about("The `end_cursor` of the previous page.").apart());
         let asked = input.query.list("resource", resource());
         let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
-        let per_page = input.query.defaulted("per_page", integer(range), CHANGES_DEFAULT) as usize;
-        Some(ListChanges { since, asked, per_page })
+        let per_page =
+            input.query.defaulted("per_page", integer(range).about("Records per page."), CHANGES_DEFAULT) as usize;
+        ListChanges { since, asked, per_page }
     }
 }
 

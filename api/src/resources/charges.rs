@@ -8,7 +8,7 @@ use engine::{
 use super::related::{Related, shown};
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, FromInput, Id, InTenant, included},
         call::Call,
         input::Input,
         respond::{Answer, One, Paged},
@@ -25,11 +25,11 @@ pub(crate) struct ListCharges {
 }
 
 impl FromInput for ListCharges {
-    fn from_input(input: &mut Input) -> Option<ListCharges> {
+    fn from_input(input: &mut Input) -> ListCharges {
         let include = input.query.list("include", includes(&["claim_payouts"]));
-        let listing = input.listing().sort().foreign_ids().patient().id("provider_id", Filter::Provider);
-        let listing = listing.id("procedure_id", Filter::Procedure).id("guarantor_id", Filter::Guarantor);
-        Some(ListCharges { include, listing: listing.since().include_deleted().done() })
+        let listing = input.listing().sort().foreign_ids().patient().provider();
+        let listing = listing.procedure().guarantor();
+        ListCharges { include, listing: listing.since().include_deleted().done() }
     }
 }
 
@@ -47,17 +47,7 @@ pub(crate) async fn list(
     Ok(call.page(&views))
 }
 
-pub(crate) struct ShowCharge {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowCharge {
-    fn from_input(input: &mut Input) -> Option<ShowCharge> {
-        const INCLUDES: &[&str] =
-            &["patient", "provider", "procedure", "guarantor", "claims", "claim_payouts", "totals"];
-        Some(ShowCharge { include: input.query.list("include", includes(INCLUDES)) })
-    }
-}
+included!(ShowCharge: &["patient", "provider", "procedure", "guarantor", "claims", "claim_payouts", "totals"]);
 
 pub(crate) async fn show(
     call: Call,

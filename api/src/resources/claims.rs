@@ -8,26 +8,17 @@ use engine::{
 use super::related::{Related, shown};
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, Id, InTenant, included},
         call::Call,
-        input::Input,
         respond::{Answer, One, Paged},
     },
-    records::listing::Listing,
-    values::kinds::{includes, times::date},
+    records::listing::listing,
+    values::kinds::times::date,
     views::ledger::{ChargePayoutView, ChargeView, ClaimView},
 };
 
-pub(crate) struct ListClaims(Listing);
-
-impl FromInput for ListClaims {
-    fn from_input(input: &mut Input) -> Option<ListClaims> {
-        let listing = input.listing().sort().foreign_ids().patient().id("guarantor_id", Filter::Guarantor);
-        let listing = listing.id("provider_id", Filter::Provider).since();
-        let listing = listing.by("date_of_service", date(), Filter::DateOfService);
-        Some(ListClaims(listing.include_deleted().done()))
-    }
-}
+listing!(ListClaims: |it| it.sort().foreign_ids().patient().guarantor().provider().since()
+        .by("date_of_service", date().about("The date of service."), Filter::DateOfService).include_deleted());
 
 pub(crate) async fn list(
     call: Call,
@@ -37,16 +28,7 @@ pub(crate) async fn list(
     Ok(call.page(&page.views(ClaimView::of)))
 }
 
-pub(crate) struct ShowClaim {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowClaim {
-    fn from_input(input: &mut Input) -> Option<ShowClaim> {
-        const INCLUDES: &[&str] = &["patient", "provider", "guarantor", "charges", "charge_payouts"];
-        Some(ShowClaim { include: input.query.list("include", includes(INCLUDES)) })
-    }
-}
+included!(ShowClaim: &["patient", "provider", "guarantor", "charges", "charge_payouts"]);
 
 pub(crate) async fn show(
     call: Call,

@@ -14,19 +14,20 @@ use location::{
 
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InLocations, InTenant},
+        arguments::{AtLocation, FromInput, Id, InLocations, InTenant, reads},
         call::Call,
         input::Input,
         respond::{Answer, Empty, Listed, One, Paged},
     },
     http::errors::ApiError,
-    records::listing::{Listing, called, foreign_ids},
+    records::listing::{Listing, called, foreign_ids, listing},
     values::{
         kinds::{
-            one_of,
+            shared::updated_since,
             times::{date, instant},
         },
         reasons::Reason,
+        words::word,
     },
     views::{
         clinical::{
@@ -37,13 +38,7 @@ use crate::{
     },
 };
 
-pub(crate) struct ListProcedureCodeCategories(Listing);
-
-impl FromInput for ListProcedureCodeCategories {
-    fn from_input(input: &mut Input) -> Option<ListProcedureCodeCategories> {
-        Some(ListProcedureCodeCategories(input.listing().foreign_ids().without_deleted().done()))
-    }
-}
+listing!(ListProcedureCodeCategories: |it| it.foreign_ids().without_deleted());
 
 pub(crate) async fn categories(
     call: Call,
@@ -61,13 +56,7 @@ pub(crate) async fn category(
     Ok(call.show(ProcedureCodeCategoryView::of(&call.entry_at::<ProcedureCodeCategory>(&location, id)?)))
 }
 
-pub(crate) struct ListProcedureCodes(Listing);
-
-impl FromInput for ListProcedureCodes {
-    fn from_input(input: &mut Input) -> Option<ListProcedureCodes> {
-        Some(ListProcedureCodes(input.listing().foreign_ids().since().done()))
-    }
-}
+listing!(ListProcedureCodes: |it| it.foreign_ids().since());
 
 /// Deleted ones are not active any more.
 pub(crate) async fn codes(
@@ -85,13 +74,19 @@ pub(crate) struct ListProcedures {
 }
 
 impl FromInput for ListProcedures {
-    fn from_input(input: &mut Input) -> Option<ListProcedures> {
+    fn from_input(input: &mut Input) -> ListProcedures {
         let q = &mut input.query;
-        let started = (q.optional("started_after", date()), q.optional("started_before", date()));
-        let ended = (q.optional("ended_after", date()), q.optional("ended_before", date()));
-        let listing = input.listing().sort().since().patient().id("provider_id", Filter::Provider);
-        let listing = listing.id("appointment_id", Filter::Appointment).done();
-        Some(ListProcedures { listing, started, ended })
+        let started = (
+            q.optional("started_after", date().about("Only records that started later.")),
+            q.optional("started_before", date().about("Only records that started earlier.")),
+        );
+        let ended = (
+            q.optional("ended_after", date().about("Only records that ended later.")),
+            q.optional("ended_before", date().about("Only records that ended earlier.")),
+        );
+        let listing = input.listing().sort().since().patient().provider();
+        let listing = listing.id("appointment_id", "The appointment.", Filter::Appointment).done();
+        ListProcedures { listing, started, ended }
     }
 }
 
@@ -114,24 +109,10 @@ pub(crate) async fn procedure(
     Ok(call.show(call.procedure(&call.entry(&tenant, id)?)))
 }
 
-pub(crate) struct ListTreatmentPlans {
-    listing: Listing,
-    status: Option<PlanStatus>,
-}
-
-impl FromInput for ListTreatmentPlans {
-    fn from_input(input: &mut Input) -> Option<ListTreatmentPlans> {
-        const STATUSES: &[(&str, PlanStatus)] = &[
-            ("not_applicable", PlanStatus::NotApplicable),
-            ("proposed", PlanStatus::Proposed),
-            ("accepted", PlanStatus::Accepted),
-            ("rejected", PlanStatus::Rejected),
-            ("completed", PlanStatus::Completed),
-        ];
-        let status = input.query.optional("status", one_of(STATUSES));
-        Some(ListTreatmentPlans { listing: input.listing().since().patient().without_deleted().done(), status })
-    }
-}
+reads!(ListTreatmentPlans |input| {
+    status: Option<PlanStatus> = input.query.optional("status", word().about("Only records with this status.")),
+    listing: Listing = input.listing().since().patient().without_deleted().done(),
+});
 
 pub(crate) async fn plans(
     call: Call,
@@ -170,11 +151,14 @@ pub(crate) struct ListClinicalNotes {
 }
 
 impl FromInput for ListClinicalNotes {
-    fn from_input(input: &mut Input) -> Option<ListClinicalNotes> {
+    fn from_input(input: &mut Input) -> ListClinicalNotes {
         let (q, clock) = (&mut input.query, &input.clock);
-        let entered = (q.optional("entered_after", instant(clock)), q.optional("entered_before", instant(clock)));
-        let notes = input.listing().since().patient().id("procedure_id", Filter::Procedure);
-        Some(ListClinicalNotes { listing: notes.without_deleted().done(), entered })
+        let entered = (
+            q.optional("entered_after", instant(clock).about("Only records entered later.")),
+            q.optional("entered_before", instant(clock).about("Only records entered earlier.")),
+        );
+        let notes = input.listing().since().patient().procedure();
+        ListClinicalNotes { listing: notes.without_deleted().done(), entered }
     }
 }
 
@@ -193,9 +177,9 @@ pub(crate) struct ListRecallTypes {
 }
 
 impl FromInput for ListRecallTypes {
-    fn from_input(input: &mut Input) -> Option<ListRecallTypes> {
+    fn from_input(input: &mut Input) -> ListRecallTypes {
         let q = &mut input.query;
-        Some(ListRecallTypes { foreign_ids: foreign_ids(q), since: q.optional("updated_since", instant(&input.clock)) })
+        ListRecallTypes { foreign_ids: foreign_ids(q), since: q.optional("updated_since", updated_since(&input.clock)) }
     }
 }
 
@@ -224,10 +208,14 @@ pub(crate) struct ListPatientRecalls {
 }
 
 impl FromInput for ListPatientRecalls {
-    fn from_input(input: &mut Input) -> Option<ListPatientRecalls> {
-        let due = input.query.optional("due_after", instant(&input.clock));
-        let recalls = input.listing().sort().since().foreign_ids().patient().id("recall_id", Filter::RecallType);
-        Some(ListPatientRecalls { listing: recalls.without_deleted().done(), due })
+    fn from_input(input: &mut Input) -> ListPatientRecalls {
+        let due = input.query.optional("due_after", instant(&input.clock).about("Only recalls that are due later."));
+        let recalls = input.listing().sort().since().foreign_ids().patient().id(
+            "recall_id",
+            "The recall type.",
+            Filter::RecallType,
+        );
+        ListPatientRecalls { listing: recalls.without_deleted().done(), due }
     }
 }
 
@@ -259,13 +247,7 @@ fn kind_of(call: &Call, recall: &Record<PatientRecall>) -> Result<Option<Record<
     Ok(call.api.engine.entry(recall.source(), id)?)
 }
 
-pub(crate) struct ListConversations(Listing);
-
-impl FromInput for ListConversations {
-    fn from_input(input: &mut Input) -> Option<ListConversations> {
-        Some(ListConversations(input.listing().foreign_ids().since().patient().include_deleted().done()))
-    }
-}
+listing!(ListConversations: |it| it.foreign_ids().since().patient().include_deleted());
 
 pub(crate) async fn conversations(
     call: Call,

@@ -24,10 +24,15 @@ use crate::{
     http::errors::ApiError,
     records::listing::Listing,
     values::{
-        kinds::{filled, id, one_of, sorts, text, times::instant},
-        limits::MAX_NOTE,
+        kinds::{
+            filled,
+            shared::{note, patient},
+            sorts,
+            times::instant,
+        },
         reasons::Reason,
         record_uuid,
+        words::word,
     },
     views::talk::CommunicationLogView,
 };
@@ -36,19 +41,8 @@ use crate::{
 const SINCE_DAYS: i64 = 30;
 const MOST_DAYS: i64 = 90;
 
-const STATUSES: &[(&str, WriteStatus)] =
-    &[("pending", WriteStatus::Pending), ("succeeded", WriteStatus::Succeeded), ("failed", WriteStatus::Failed)];
-const MODES: &[(&str, Mode)] = &[
-    ("none", Mode::None),
-    ("email", Mode::Email),
-    ("mail", Mode::Mail),
-    ("phone", Mode::Phone),
-    ("in_person", Mode::InPerson),
-    ("text", Mode::Text),
-];
 /// How far the clock of a client may be ahead of ours.
 const CLOCKS_APART: Millis = 5 * MINUTE;
-const DIRECTIONS: &[(&str, Direction)] = &[("sent", Direction::Sent), ("received", Direction::Received)];
 
 pub(crate) struct ListCommunicationLogs {
     listing: Listing,
@@ -58,9 +52,11 @@ pub(crate) struct ListCommunicationLogs {
 
 impl FromInput for ListCommunicationLogs {
     /// Ids rise with the time a request was made, so their order is the one by `created_at`.
-    fn from_input(input: &mut Input) -> Option<ListCommunicationLogs> {
-        let status = input.query.optional("status", one_of(STATUSES));
-        let since = input.query.optional("created_since", instant(&input.clock));
+    fn from_input(input: &mut Input) -> ListCommunicationLogs {
+        let status = input.query.optional("status", word().about("Only records with this status."));
+        let since = input
+            .query
+            .optional("created_since", instant(&input.clock).about("Only records created at or after this time."));
         if since.is_some_and(|since| since < input.now.minus(MOST_DAYS * DAY)) {
             input.query.problem(format!("created_since must not be more than {MOST_DAYS} days ago."));
         }
@@ -69,7 +65,7 @@ impl FromInput for ListCommunicationLogs {
         let descending = sort.first().is_some_and(|sort| sort.descending);
         // What was created since was also changed since, which the index knows.
         let logs = input.listing().patient().descending(descending).filtered([Filter::UpdatedSince(since)]);
-        Some(ListCommunicationLogs { listing: logs.done(), status, since })
+        ListCommunicationLogs { listing: logs.done(), status, since }
     }
 }
 
@@ -104,22 +100,30 @@ pub(crate) async fn show(
 pub(crate) struct NewCommunicationLog(CommunicationLog);
 
 impl FromInput for NewCommunicationLog {
-    fn from_input(input: &mut Input) -> Option<NewCommunicationLog> {
+    fn from_input(input: &mut Input) -> NewCommunicationLog {
         let b = &mut input.body;
-        let patient_id = b.required("communication_log.patient_id", id());
-        let note = b.required("communication_log.note", filled(text(MAX_NOTE)));
-        let mode = b.defaulted("communication_log.mode", one_of(MODES), "none");
-        let direction = b.defaulted("communication_log.direction", one_of(DIRECTIONS), "sent");
-        let occurred_at =
-            b.optional("communication_log.occurred_at", instant(&input.clock).example_of("2026-06-01T14:30:00Z"));
+        b.implied("communication_log", "The entry.");
+        let patient_id = b.required("communication_log.patient_id", patient());
+        let note = b.required("communication_log.note", filled(note()));
+        let mode = b.defaulted("communication_log.mode", word::<Mode>().about("The means of communication."), "none");
+        let direction = b.defaulted(
+            "communication_log.direction",
+            word::<Direction>().about("The direction of the communication."),
+            "sent",
+        );
+        let occurred_at = b.optional(
+            "communication_log.occurred_at",
+            instant(&input.clock)
+                .example_of("2026-06-01T14:30:00Z")
+                .about("When it happened; not in the future. Default: now."),
+        );
         let occurred_at = occurred_at.unwrap_or(input.now);
         if occurred_at > input.now.plus(CLOCKS_APART) {
             b.problem("communication_log.occurred_at must not be in the future.");
         }
         let occurred_at = occurred_at.into();
-        let (patient_id, note) = (patient_id?, note?);
         let log = CommunicationLog { patient_id, note, mode, direction, occurred_at, extra: Vec::new() };
-        Some(NewCommunicationLog(log))
+        NewCommunicationLog(log)
     }
 }
 

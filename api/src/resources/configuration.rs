@@ -6,9 +6,8 @@ use tokio::sync::oneshot;
 
 use crate::{
     access::{
-        arguments::{Anywhere, FromInput},
+        arguments::{Anywhere, reads},
         call::Call,
-        input::Input,
         reloads::{AskedToReload, Reloaded},
         respond::{Answer, One},
     },
@@ -31,14 +30,10 @@ pub(crate) struct ReloadView {
     problems: Vec<String>,
 }
 
-/// Whether it is only to be compared.
-pub(crate) struct ConfigurationReload {
-    dry_run: bool,
-}
-
-impl FromInput for ConfigurationReload {
-    fn from_input(input: &mut Input) -> Option<ConfigurationReload> {
-        Some(ConfigurationReload { dry_run: input.body.optional("dry_run", boolean()).unwrap_or(false) })
+reads! {
+    ConfigurationReload |input| {
+        dry_run: bool =
+            input.body.optional("dry_run", boolean().about("Whether it is only compared with the one in force.")).unwrap_or(false),
     }
 }
 

@@ -7,9 +7,8 @@ use engine::{
 
 use crate::{
     access::{
-        arguments::{FromInput, OfLocation},
+        arguments::{OfLocation, reads},
         call::Call,
-        input::Input,
         respond::{Answer, Listed},
         tenancy::Tenant,
     },
@@ -23,15 +22,11 @@ use crate::{
 
 type Descriptor = Record<AppointmentDescriptor>;
 
-pub(crate) struct ListDescriptors {
-    kind: Option<String>,
-}
-
-impl FromInput for ListDescriptors {
-    fn from_input(input: &mut Input) -> Option<ListDescriptors> {
-        Some(ListDescriptors { kind: input.query.optional("descriptor_type", text(MAX_NAME)) })
-    }
-}
+reads!(ListDescriptors |input| {
+    kind: Option<String> = input.query.optional(
+        "descriptor_type", text(MAX_NAME).about("Only descriptors of this type.")
+    ),
+});
 
 /// Those of these ids that are still there, each once.
 pub(crate) fn by_ids(

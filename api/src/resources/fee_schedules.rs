@@ -7,30 +7,19 @@ use engine::{
 
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, Id, InTenant, included, reads},
         call::Call,
-        input::Input,
         respond::{Answer, One, Paged},
     },
-    records::listing::Listing,
-    values::{
-        kinds::{boolean, includes},
-        limits::MAX_WHOLE_LIST,
-    },
+    records::listing::{Listing, listing},
+    values::{kinds::shared::active, limits::MAX_WHOLE_LIST},
     views::catalogue::{FeeScheduleView, FeeView, ProcedureFee},
 };
 
-pub(crate) struct ListFeeSchedules {
-    active: bool,
-    listing: Listing,
-}
-
-impl FromInput for ListFeeSchedules {
-    fn from_input(input: &mut Input) -> Option<ListFeeSchedules> {
-        let active = input.query.defaulted("active", boolean(), true);
-        Some(ListFeeSchedules { active, listing: input.listing().since().done() })
-    }
-}
+reads!(ListFeeSchedules |input| {
+    active: bool = input.query.defaulted("active", active(), true),
+    listing: Listing = input.listing().since().done(),
+});
 
 pub(crate) async fn list(
     call: Call,
@@ -42,15 +31,7 @@ pub(crate) async fn list(
     Ok(call.page(&page.views(FeeScheduleView::of)))
 }
 
-pub(crate) struct ShowFeeSchedule {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowFeeSchedule {
-    fn from_input(input: &mut Input) -> Option<ShowFeeSchedule> {
-        Some(ShowFeeSchedule { include: input.query.list("include", includes(&["procedure_fees"])) })
-    }
-}
+included!(ShowFeeSchedule: &["procedure_fees"]);
 
 pub(crate) async fn show(
     mut call: Call,
@@ -71,14 +52,7 @@ pub(crate) async fn show(
     Ok(call.show(view))
 }
 
-pub(crate) struct ListFees(Listing);
-
-impl FromInput for ListFees {
-    fn from_input(input: &mut Input) -> Option<ListFees> {
-        let listing = input.listing().id("fee_schedule_id", Filter::FeeSchedule).since();
-        Some(ListFees(listing.without_deleted().done()))
-    }
-}
+listing!(ListFees: |it| it.id("fee_schedule_id", "The fee schedule.", Filter::FeeSchedule).since().without_deleted());
 
 pub(crate) async fn fees(
     call: Call,

@@ -13,29 +13,23 @@ use uuid::Uuid;
 use super::patients::find_at;
 use crate::{
     access::{
-        arguments::{AtLocation, FormId, FromInput, Id},
+        arguments::{AtLocation, FormId, FromInput, Id, reads},
         call::Call,
         input::Input,
         respond::{Answer, Created, One, Paged},
         tenancy::OpenLocation,
     },
     http::errors::ApiError,
-    records::listing::Listing,
+    records::listing::{Listing, listing},
     values::{
-        kinds::{Kind, id, json_object, uuid},
+        kinds::{Kind, json_object, shared::patient, uuid},
         limits::MAX_ANSWERS,
         record_uuid,
     },
     views::forms::{FormResponseView, FormSchemaDetail, FormSchemaView},
 };
 
-pub(crate) struct ListFormSchemas(Listing);
-
-impl FromInput for ListFormSchemas {
-    fn from_input(input: &mut Input) -> Option<ListFormSchemas> {
-        Some(ListFormSchemas(input.listing().without_deleted().done()))
-    }
-}
+listing!(ListFormSchemas: |it| it.without_deleted());
 
 pub(crate) async fn schemas(
     call: Call,
@@ -59,18 +53,10 @@ fn schema_id(location: &OpenLocation, id: &Uuid) -> Result<u64, ApiError> {
     found.map(|(_, id)| id).ok_or_else(|| ApiError::NotFound(format!("Form Schema with id {id}")))
 }
 
-pub(crate) struct ListFormResponses {
-    listing: Listing,
-    patient: u32,
-}
-
-impl FromInput for ListFormResponses {
-    fn from_input(input: &mut Input) -> Option<ListFormResponses> {
-        let patient = input.query.required("patient_id", id());
-        let listing = input.listing().foreign_ids().without_deleted().done();
-        Some(ListFormResponses { listing, patient: patient? })
-    }
-}
+reads!(ListFormResponses |input| {
+    patient: u32 = input.query.required("patient_id", patient()),
+    listing: Listing = input.listing().foreign_ids().without_deleted().done(),
+});
 
 pub(crate) async fn responses(
     call: Call,
@@ -98,12 +84,16 @@ pub(crate) struct NewFormResponse {
 }
 
 impl FromInput for NewFormResponse {
-    fn from_input(input: &mut Input) -> Option<NewFormResponse> {
+    fn from_input(input: &mut Input) -> NewFormResponse {
         let b = &mut input.body;
-        let patient_id = b.required("form_response.patient_id", id());
-        let schema = b.required("form_response.form_schema_id", uuid());
-        let answers = b.required("form_response.patient_submitted_data", answers());
-        Some(NewFormResponse { patient_id: patient_id?, schema: schema?, answers: answers? })
+        b.implied("form_response", "The patient's answers.");
+        let patient_id = b.required("form_response.patient_id", patient());
+        let schema = b.required("form_response.form_schema_id", uuid().about("The form."));
+        let answers = b.required(
+            "form_response.patient_submitted_data",
+            answers().about("The answers, by the keys of the form's components."),
+        );
+        NewFormResponse { patient_id, schema, answers }
     }
 }
 

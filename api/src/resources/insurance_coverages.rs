@@ -13,7 +13,7 @@ use serde_json::json;
 use super::insurance_plans::subscriber;
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, FromInput, Id, InTenant, reads},
         call::Call,
         input::Input,
         respond::{Answer, Created, Empty, One, Paged},
@@ -22,38 +22,21 @@ use crate::{
     records::{listing::Listing, visible::is_live},
     values::{
         kinds::{
-            Kind, Raw, boolean, id, integer, long_id, object, one_of, person_name, text,
+            Kind, Raw, id, integer, long_id, object, person_name,
+            shared::{active, patient},
+            text,
             times::{birth_date, date},
         },
         limits::{MAX_NAME, MAX_TEXT},
+        words::word,
     },
     views::insurance::{InsuranceCoverageView, InsuranceSubscriberView},
 };
 
-const RELATIONS: &[(&str, Relation)] = &[
-    ("self", Relation::Oneself),
-    ("spouse", Relation::Spouse),
-    ("child", Relation::Child),
-    ("employee", Relation::Employee),
-    ("handicap_dep", Relation::HandicapDep),
-    ("signif_other", Relation::SignifOther),
-    ("injured_plaintiff", Relation::InjuredPlaintiff),
-    ("life_partner", Relation::LifePartner),
-    ("dependent", Relation::Dependent),
-    ("other", Relation::Other),
-];
-
-pub(crate) struct ListCoverages {
-    listing: Listing,
-    active: bool,
-}
-
-impl FromInput for ListCoverages {
-    fn from_input(input: &mut Input) -> Option<ListCoverages> {
-        let active = input.query.defaulted("active", boolean(), true);
-        Some(ListCoverages { listing: input.listing().since().patient().done(), active })
-    }
-}
+reads!(ListCoverages |input| {
+    active: bool = input.query.defaulted("active", active(), true),
+    listing: Listing = input.listing().since().patient().done(),
+});
 
 pub(crate) async fn list(
     call: Call,
@@ -79,22 +62,33 @@ pub(crate) async fn show(
 pub(crate) struct NewCoverage(Coverage);
 
 impl FromInput for NewCoverage {
-    fn from_input(input: &mut Input) -> Option<NewCoverage> {
+    fn from_input(input: &mut Input) -> NewCoverage {
         let b = &mut input.body;
         b.may_be_unwrapped("insurance_coverage");
+        b.implied("insurance_coverage", "The coverage.");
         let field = |name: &str| format!("insurance_coverage.{name}");
-        let plan_id = b.required(&field("plan_id"), long_id());
-        let patient_id = b.required(&field("patient_id"), id());
-        let relation = b.defaulted(&field("subscription_relation"), one_of(RELATIONS), "self");
-        let priority = b.optional(&field("priority"), priority());
-        let number = b.unless_empty(&field("subscriber_num"), text(MAX_TEXT));
-        let effective_date = b.optional(&field("effective_date"), date()).map(Day);
-        let expiration_date = b.optional(&field("expiration_date"), date()).map(Day);
-        let subscriber_id = b.optional(&field("subscriber_id"), id());
-        let subscription = b.optional(&field("insurance_subscription"), object().apart());
-        let name = b.optional(&field("insurance_subscription.name"), person_name(2 * MAX_NAME));
+        let plan_id = b.required(&field("plan_id"), long_id().about("The plan."));
+        let patient_id = b.required(&field("patient_id"), patient());
+        let relation = b.defaulted(
+            &field("subscription_relation"),
+            word::<Relation>().about("The patient's relation to the subscriber."),
+            "self",
+        );
+        let priority =
+            b.optional(&field("priority"), priority().about("The order of payment: the lowest priority pays first."));
+        let number = b.unless_empty(&field("subscriber_num"), text(MAX_TEXT).about("The subscriber number."));
+        let effective_date =
+            b.optional(&field("effective_date"), date().about("The first day of the coverage.")).map(Day);
+        let expiration_date =
+            b.optional(&field("expiration_date"), date().about("The last day of the coverage.")).map(Day);
+        let subscriber_id = b.optional(&field("subscriber_id"), id().about("The subscriber."));
+        let subscription = b.optional(&field("insurance_subscription"), object("A new subscriber.").apart());
+        let name = b.optional(&field("insurance_subscription.name"), person_name(2 * MAX_NAME).about("Name."));
         let born = b.optional(&field("insurance_subscription.date_of_birth"), birth_date(input.today)).map(Day);
-        let theirs = b.unless_empty(&field("insurance_subscription.subscriber_num"), text(MAX_TEXT));
+        let theirs = b.unless_empty(
+            &field("insurance_subscription.subscriber_num"),
+            text(MAX_TEXT).about("The subscriber number."),
+        );
         if subscriber_id.is_some() == subscription.is_some() {
             b.problem("insurance_coverage must hold exactly one of subscriber_id and insurance_subscription.");
         }
@@ -104,9 +98,9 @@ impl FromInput for NewCoverage {
         if effective_date.zip(expiration_date).is_some_and(|(from, until)| until < from) {
             b.problem("insurance_coverage.expiration_date must not be before effective_date.");
         }
-        Some(NewCoverage(Coverage {
-            patient_id: patient_id?,
-            plan_id: plan_id?,
+        NewCoverage(Coverage {
+            patient_id,
+            plan_id,
             relation,
             priority,
             subscriber_id,
@@ -118,7 +112,7 @@ impl FromInput for NewCoverage {
             insurance_type: None,
             active: true,
             extra: Vec::new(),
-        }))
+        })
     }
 }
 

@@ -7,16 +7,16 @@ use engine::{
 
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, FromInput, Id, InTenant, included},
         call::Call,
         input::Input,
         respond::{Answer, Created, One, Paged},
         tenancy::Tenant,
     },
     http::errors::ApiError,
-    records::{listing::Listing, visible::is_live},
+    records::{listing::listing, visible::is_live},
     values::{
-        kinds::{includes, object, person_name, text, two_letters},
+        kinds::{object, person_name, text, two_letters},
         limits::MAX_TEXT,
     },
     views::{
@@ -25,15 +25,9 @@ use crate::{
     },
 };
 
-pub(crate) struct ListPlans(Listing);
-
-impl FromInput for ListPlans {
-    fn from_input(input: &mut Input) -> Option<ListPlans> {
-        let plans = input.listing().sort().foreign_ids().since().include_deleted();
-        let plans = plans.text("payer_id", Filter::PayerId).text("group_num", Filter::GroupNumber);
-        Some(ListPlans(plans.done()))
-    }
-}
+listing!(ListPlans: |it| it.sort().foreign_ids().since().include_deleted()
+        .text("payer_id", "The payer id for electronic claims.", Filter::PayerId)
+        .text("group_num", "The group number.", Filter::GroupNumber));
 
 pub(crate) async fn list(
     call: Call,
@@ -43,16 +37,7 @@ pub(crate) async fn list(
     Ok(call.page_of(&page, InsurancePlanView::of))
 }
 
-pub(crate) struct ShowPlan {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowPlan {
-    fn from_input(input: &mut Input) -> Option<ShowPlan> {
-        const INCLUDES: &[&str] = &["patient_coverages", "subscribers", "fee_schedule"];
-        Some(ShowPlan { include: input.query.list("include", includes(INCLUDES)) })
-    }
-}
+included!(ShowPlan: &["patient_coverages", "subscribers", "fee_schedule"]);
 
 pub(crate) async fn show(
     mut call: Call,
@@ -111,29 +96,35 @@ fn subscribers<'a>(
 pub(crate) struct NewPlan(InsurancePlan);
 
 impl FromInput for NewPlan {
-    fn from_input(input: &mut Input) -> Option<NewPlan> {
+    fn from_input(input: &mut Input) -> NewPlan {
         let b = &mut input.body;
-        let plan = b.required("insurance_plan", object());
-        let name = b.required("insurance_plan.name", person_name(MAX_TEXT));
-        let employer_name = b.required("insurance_plan.employer_name", person_name(MAX_TEXT));
-        let names = ["payer_id", "address", "address2", "city", "zip_code", "group_num"];
+        b.required("insurance_plan", object("The plan."));
+        let name = b.required("insurance_plan.name", person_name(MAX_TEXT).about("Name."));
+        let employer_name = b.required("insurance_plan.employer_name", person_name(MAX_TEXT).about("The employer."));
+        let texts = [
+            ("payer_id", "The payer id for electronic claims."),
+            ("address", "The address."),
+            ("address2", "Second line of the street address, such as a suite."),
+            ("city", "City."),
+            ("zip_code", "Postal code."),
+            ("group_num", "The group number."),
+        ];
         let [payer_id, line1, line2, city, postal_code, group_number] =
-            names.map(|name| b.unless_empty(&format!("insurance_plan.{name}"), text(MAX_TEXT)));
-        let [region, country] =
-            ["state", "country_code"].map(|name| b.unless_empty(&format!("insurance_plan.{name}"), two_letters()));
+            texts.map(|(name, about)| b.unless_empty(&format!("insurance_plan.{name}"), text(MAX_TEXT).about(about)));
+        let region = b.unless_empty("insurance_plan.state", two_letters().about("State, two letters."));
+        let country = b.unless_empty("insurance_plan.country_code", two_letters().about("Country, two letters."));
         let address = Address { line1, line2, city, region, postal_code, country };
-        plan?;
-        Some(NewPlan(InsurancePlan {
+        NewPlan(InsurancePlan {
             payer_id,
-            name: name?,
+            name,
             address: (address != Address::default()).then_some(address),
             group_number,
-            employer_name: Some(employer_name?),
+            employer_name: Some(employer_name),
             fee_schedule_id: None,
             annual_max_individual: None,
             benefit_year_renewal_month: None,
             extra: Vec::new(),
-        }))
+        })
     }
 }
 

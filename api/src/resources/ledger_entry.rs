@@ -22,10 +22,12 @@ use crate::{
     http::errors::{ApiError, name_of},
     values::{
         kinds::{
-            Kind, Parsed, Raw, filled, id, long_id, money, nonzero_money, text,
+            Kind, Parsed, Raw, filled, long_id, money, named, nonzero_money,
+            shared::{note, patient},
+            text,
             times::{Clock, date, instant},
         },
-        limits::{MAX_NOTE, MAX_TEXT, MAX_VALUES},
+        limits::{MAX_TEXT, MAX_VALUES},
         reasons::Reason,
         times,
     },
@@ -51,19 +53,29 @@ enum On {
 }
 
 impl LedgerEntryInput {
-    /// `name` is the object that holds the fields; `on` and `type_id` are the names that differ.
-    pub(super) fn read(input: &mut Input, name: &str, on: &str, type_id: &str) -> Option<LedgerEntryInput> {
+    /// The object that holds the fields and what it is; the names of the two fields that differ, and what they are.
+    pub(super) fn read(
+        input: &mut Input,
+        (name, about): (&str, &'static str),
+        (on, about_on): (&str, &'static str),
+        (type_id, about_type): (&str, &'static str),
+    ) -> LedgerEntryInput {
         let b = &mut input.body;
+        b.implied(name, about);
         let path = |field: &str| format!("{name}.{field}");
-        let patient_id = b.required(&path("patient_id"), id());
-        let amount = b.required(&path("amount"), nonzero_money());
-        let currency = b.defaulted(&path("currency"), currency(), "USD");
-        let type_id = b.optional(&path(type_id), long_id());
-        let transaction_id = b.required(&path("transaction_id"), filled(text(MAX_TEXT)));
-        let on = b.optional(&path(on), date_or_moment(&input.clock));
-        let charges = b.optional(&path("charge_splits"), splits()).unwrap_or_default();
-        let providers = b.optional(&path("provider_splits"), splits()).unwrap_or_default();
-        let notes = b.unless_empty(&path("notes"), text(MAX_NOTE));
+        let patient_id = b.required(&path("patient_id"), patient());
+        let amount =
+            b.required_or_none(&path("amount"), nonzero_money().about("The amount, in whole units of the currency."));
+        let currency = b.defaulted(&path("currency"), currency().about("ISO currency code."), "USD");
+        let type_id = b.optional(&path(type_id), long_id().about(about_type));
+        let transaction_id =
+            b.required(&path("transaction_id"), filled(text(MAX_TEXT)).about("The caller's own transaction id."));
+        let on = b.optional(&path(on), date_or_moment(&input.clock).about(about_on));
+        let charges =
+            b.optional(&path("charge_splits"), splits().about("The amount split by charge.")).unwrap_or_default();
+        let providers =
+            b.optional(&path("provider_splits"), splits().about("The amount split by provider.")).unwrap_or_default();
+        let notes = b.unless_empty(&path("notes"), note());
         for (field, parts) in [("charge_splits", &charges), ("provider_splits", &providers)] {
             let problem = amount.and_then(|amount| wrong_splits(amount, parts, &path("amount")));
             problem.into_iter().for_each(|problem| b.problem(format!("{}{problem}.", path(field))));
@@ -75,22 +87,20 @@ impl LedgerEntryInput {
             b.problem(format!("{name} must have amounts with at most {decimals} decimals: {currency} has no more."));
         }
         let charge = |(charge_id, amount)| ChargeSplit { charge_id, amount: money(amount) };
-        let provider =
-            |(id, amount)| Some(ProviderSplit { provider_id: u32::try_from(id).ok()?, amount: money(amount) });
-        let provider_splits = providers.into_iter().map(provider).collect::<Option<Vec<_>>>();
-        if provider_splits.is_none() {
+        let provider = |(id, amount)| ProviderSplit { provider_id: id as u32, amount: money(amount) };
+        if providers.iter().any(|(id, _)| u32::try_from(*id).is_err()) {
             b.problem(format!("{} must hold the ids of providers.", path("provider_splits")));
         }
-        Some(LedgerEntryInput {
-            patient_id: patient_id?,
-            amount: money(amount?),
+        LedgerEntryInput {
+            patient_id,
+            amount: money(amount.unwrap_or_default()),
             type_id,
-            transaction_id: transaction_id?,
+            transaction_id,
             charge_splits: charges.into_iter().map(charge).collect(),
-            provider_splits: provider_splits?,
+            provider_splits: providers.into_iter().map(provider).collect(),
             notes,
             on,
-        })
+        }
     }
 
     /// A payment lowers the balance, whichever sign it was entered with: it is kept as a positive amount.
@@ -168,7 +178,10 @@ fn refusal(refused: EngineError, location: u32) -> ApiError {
 }
 
 fn currency() -> Kind<Currency> {
-    let schema = || json!({"type": "string", "enum": CURRENCIES.iter().map(|(code, _)| *code).collect::<Vec<_>>()});
+    let schema = || {
+        let codes: Vec<&str> = CURRENCIES.iter().map(|(code, _)| *code).collect();
+        named("Currency", "A currency, by its ISO 4217 code.", &codes).to_value()
+    };
     Kind::of_text(schema, "USD", |given| {
         Currency::known(&given.to_ascii_uppercase())
             .ok_or_else(|| "must be an ISO currency code such as USD".to_owned())

@@ -4,27 +4,19 @@ use engine::records::{AdjustmentType, PaymentType};
 
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, Id, InTenant, reads},
         call::Call,
-        input::Input,
         respond::{Answer, One, Paged},
     },
     records::listing::Listing,
-    values::kinds::boolean,
+    values::kinds::shared::active,
     views::catalogue::{AdjustmentTypeView, PaymentTypeView},
 };
 
-pub(crate) struct ListTypes {
-    active: bool,
-    listing: Listing,
-}
-
-impl FromInput for ListTypes {
-    fn from_input(input: &mut Input) -> Option<ListTypes> {
-        let active = input.query.defaulted("active", boolean(), true);
-        Some(ListTypes { active, listing: input.listing().since().done() })
-    }
-}
+reads!(ListTypes |input| {
+    active: bool = input.query.defaulted("active", active(), true),
+    listing: Listing = input.listing().since().done(),
+});
 
 pub(crate) async fn payment_types(
     call: Call,

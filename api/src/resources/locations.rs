@@ -21,7 +21,7 @@ use crate::{
     },
     http::errors::ApiError,
     records::listing::foreign_ids,
-    values::{kinds::boolean, times::At},
+    values::{kinds::shared::inactive, times::At},
     views::{gate::GateView, parts::foreign_id_type},
 };
 
@@ -162,9 +162,9 @@ pub(crate) struct ListLocations {
 }
 
 impl FromInput for ListLocations {
-    fn from_input(input: &mut Input) -> Option<ListLocations> {
-        let inactive = input.query.optional("inactive", boolean());
-        Some(ListLocations { inactive, foreign_ids: foreign_ids(&mut input.query) })
+    fn from_input(input: &mut Input) -> ListLocations {
+        let inactive = input.query.optional("inactive", inactive());
+        ListLocations { inactive, foreign_ids: foreign_ids(&mut input.query) }
     }
 }
 

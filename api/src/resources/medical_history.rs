@@ -12,7 +12,7 @@ use engine::{
 use super::patients::find_at;
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput},
+        arguments::{AtLocation, FromInput, reads},
         call::Call,
         idempotency,
         input::Input,
@@ -21,9 +21,9 @@ use crate::{
     },
     http::errors::{ApiError, name_of},
     records::listing::Listing,
-    values::{
-        kinds::{Kind, boolean, id, long_id, one_of, text},
-        limits::{MAX_NAME, MAX_NOTE},
+    values::kinds::{
+        Kind, long_id, one_of,
+        shared::{active, note, part_of_name, patient},
     },
     views::history::{MedicalHistoryItemView, PatientMedicalHistoryItemView},
 };
@@ -35,23 +35,14 @@ const CATEGORIES: &[(&str, HistoryCategory)] = &[
 ];
 
 fn category() -> Kind<HistoryCategory> {
-    one_of(CATEGORIES)
+    one_of(CATEGORIES).about("The category.")
 }
 
-pub(crate) struct ListHistoryItems {
-    listing: Listing,
-    category: HistoryCategory,
-    term: Option<String>,
-}
-
-impl FromInput for ListHistoryItems {
-    fn from_input(input: &mut Input) -> Option<ListHistoryItems> {
-        let category = input.query.required("category", category());
-        let term = input.query.optional("search_term", text(MAX_NAME)).map(|term| term.to_lowercase());
-        let listing = input.listing().without_deleted().done();
-        Some(ListHistoryItems { listing, category: category?, term })
-    }
-}
+reads!(ListHistoryItems |input| {
+    category: HistoryCategory = input.query.required("category", category()),
+    term: Option<String> = input.query.optional("search_term", part_of_name()).map(|term| term.to_lowercase()),
+    listing: Listing = input.listing().without_deleted().done(),
+});
 
 pub(crate) async fn items(
     call: Call,
@@ -64,20 +55,11 @@ pub(crate) async fn items(
     Ok(call.page_of(&page, MedicalHistoryItemView::of))
 }
 
-pub(crate) struct ListPatientItems {
-    patient: u32,
-    category: HistoryCategory,
-    active: bool,
-}
-
-impl FromInput for ListPatientItems {
-    fn from_input(input: &mut Input) -> Option<ListPatientItems> {
-        let patient = input.query.required("patient_id", id());
-        let category = input.query.required("category", category());
-        let active = input.query.defaulted("active", boolean(), true);
-        Some(ListPatientItems { patient: patient?, category: category?, active })
-    }
-}
+reads!(ListPatientItems |input| {
+    patient: u32 = input.query.required("patient_id", patient()),
+    category: HistoryCategory = input.query.required("category", category()),
+    active: bool = input.query.defaulted("active", active(), true),
+});
 
 pub(crate) async fn patient_items(
     mut call: Call,
@@ -109,16 +91,22 @@ pub(crate) struct HistoryUpdate {
 }
 
 impl FromInput for HistoryUpdate {
-    fn from_input(input: &mut Input) -> Option<HistoryUpdate> {
+    fn from_input(input: &mut Input) -> HistoryUpdate {
         let b = &mut input.body;
-        let patient_id = b.required("patient_id", id());
+        let patient_id = b.required("patient_id", patient());
         let mut all = Vec::new();
         for (example, (name, category)) in (1..).zip(CATEGORIES) {
-            let items = b.objects(name, |one| {
-                let item_id = one.required("item_id", long_id().example_of(example));
-                let note = one.optional("note", text(MAX_NOTE));
-                let active = one.defaulted("active", boolean(), true);
-                Some(SaveHistoryItem { patient_id: 0, category: *category, item_id: item_id?, note, active })
+            let about = match category {
+                HistoryCategory::Allergies => "Allergies.",
+                HistoryCategory::Conditions => "Conditions.",
+                HistoryCategory::Medications => "Medications.",
+            };
+            let items = b.objects(name, about, |one| {
+                let item_id =
+                    one.required("item_id", long_id().example_of(example).about("The item of the catalogue."));
+                let note = one.optional("note", note());
+                let active = one.defaulted("active", active(), true);
+                SaveHistoryItem { patient_id, category: *category, item_id, note, active }
             });
             for item in items {
                 if all.iter().any(|other: &SaveHistoryItem| other.item_id == item.item_id) {
@@ -127,9 +115,7 @@ impl FromInput for HistoryUpdate {
                 all.push(item);
             }
         }
-        let patient_id = patient_id?;
-        all.iter_mut().for_each(|item| item.patient_id = patient_id);
-        Some(HistoryUpdate { patient: patient_id, items: all })
+        HistoryUpdate { patient: patient_id, items: all }
     }
 }
 

@@ -21,7 +21,11 @@ use crate::{
     http::errors::ApiError,
     records::listing::Listing,
     values::{
-        kinds::{boolean, filled, id, includes, object, text},
+        kinds::{
+            filled, id, includes, object,
+            shared::{active, bookable_online, part_of_name},
+            text,
+        },
         limits::MAX_NAME,
     },
     views::operatories::OperatoryView,
@@ -42,10 +46,10 @@ pub(crate) struct ListOperatories {
 }
 
 impl FromInput for ListOperatories {
-    fn from_input(input: &mut Input) -> Option<ListOperatories> {
+    fn from_input(input: &mut Input) -> ListOperatories {
         input.query.list("include", includes(INCLUDES));
-        let name = input.query.optional("search_name", text(MAX_NAME)).map(|name| name.to_lowercase());
-        Some(ListOperatories { listing: input.listing().foreign_ids().since().done(), name })
+        let name = input.query.optional("search_name", part_of_name()).map(|name| name.to_lowercase());
+        ListOperatories { listing: input.listing().foreign_ids().since().done(), name }
     }
 }
 
@@ -65,9 +69,9 @@ pub(crate) async fn list(
 pub(crate) struct ShowOperatory;
 
 impl FromInput for ShowOperatory {
-    fn from_input(input: &mut Input) -> Option<ShowOperatory> {
+    fn from_input(input: &mut Input) -> ShowOperatory {
         input.query.list("include", includes(INCLUDES));
-        Some(ShowOperatory)
+        ShowOperatory
     }
 }
 
@@ -90,22 +94,22 @@ pub(crate) async fn show(
 pub(crate) struct NewOperatory(Operatory);
 
 impl FromInput for NewOperatory {
-    fn from_input(input: &mut Input) -> Option<NewOperatory> {
+    fn from_input(input: &mut Input) -> NewOperatory {
         let b = &mut input.body;
-        b.required("operatory", object());
-        let name = b.required("operatory.name", filled(text(MAX_NAME)));
-        let display_name = b.unless_empty("operatory.display_name", text(MAX_NAME));
-        let active = b.defaulted("operatory.active", boolean(), true);
-        let bookable_online = b.defaulted("operatory.bookable_online", boolean(), true);
-        let appointment_type_ids = b.list("operatory.appointment_type_ids", id());
-        Some(NewOperatory(Operatory {
-            name: name?,
+        b.required("operatory", object("The operatory."));
+        let name = b.required("operatory.name", filled(text(MAX_NAME)).about("Name."));
+        let display_name = b.unless_empty("operatory.display_name", text(MAX_NAME).about("The name to show instead."));
+        let active = b.defaulted("operatory.active", active(), true);
+        let bookable_online = b.defaulted("operatory.bookable_online", bookable_online(), true);
+        let appointment_type_ids = b.list("operatory.appointment_type_ids", id().about("The appointment types."));
+        NewOperatory(Operatory {
+            name,
             display_name,
             active,
             bookable_online,
             appointment_type_ids,
             ..Operatory::default()
-        }))
+        })
     }
 }
 
@@ -127,16 +131,17 @@ pub(crate) struct OperatoryUpdate {
 }
 
 impl FromInput for OperatoryUpdate {
-    fn from_input(input: &mut Input) -> Option<OperatoryUpdate> {
+    fn from_input(input: &mut Input) -> OperatoryUpdate {
         let b = &mut input.body;
-        b.required("operatory", object());
-        Some(OperatoryUpdate {
-            name: b.not_null("operatory.name", filled(text(MAX_NAME))),
-            display_name: b.clearable("operatory.display_name", text(MAX_NAME)),
-            active: b.not_null("operatory.active", boolean()),
-            bookable_online: b.not_null("operatory.bookable_online", boolean()),
-            appointment_type_ids: b.optional_list("operatory.appointment_type_ids", id()),
-        })
+        b.required("operatory", object("The operatory."));
+        OperatoryUpdate {
+            name: b.not_null("operatory.name", filled(text(MAX_NAME)).about("Name.")),
+            display_name: b.clearable("operatory.display_name", text(MAX_NAME).about("The name to show instead.")),
+            active: b.not_null("operatory.active", active()),
+            bookable_online: b.not_null("operatory.bookable_online", bookable_online()),
+            appointment_type_ids: b
+                .optional_list("operatory.appointment_type_ids", id().about("The appointment types.")),
+        }
     }
 }
 

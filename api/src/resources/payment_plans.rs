@@ -1,28 +1,19 @@
 //! GET /payment_plans, GET /payment_plans/{id}
 
-use engine::{lists::Filter, records::PaymentPlan};
+use engine::records::PaymentPlan;
 
 use super::related::{Related, shown};
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenants},
+        arguments::{AtLocation, Id, InTenants, included},
         call::Call,
-        input::Input,
         respond::{Answer, One, Paged},
     },
-    records::listing::Listing,
-    values::kinds::includes,
+    records::listing::listing,
     views::ledger::PaymentPlanView,
 };
 
-pub(crate) struct ListPaymentPlans(Listing);
-
-impl FromInput for ListPaymentPlans {
-    fn from_input(input: &mut Input) -> Option<ListPaymentPlans> {
-        let listing = input.listing().sort().patient().id("guarantor_id", Filter::Guarantor).since();
-        Some(ListPaymentPlans(listing.without_deleted().done()))
-    }
-}
+listing!(ListPaymentPlans: |it| it.sort().patient().guarantor().since().without_deleted());
 
 pub(crate) async fn list(
     call: Call,
@@ -32,15 +23,7 @@ pub(crate) async fn list(
     Ok(call.page(&page.views(PaymentPlanView::of)))
 }
 
-pub(crate) struct ShowPaymentPlan {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowPaymentPlan {
-    fn from_input(input: &mut Input) -> Option<ShowPaymentPlan> {
-        Some(ShowPaymentPlan { include: input.query.list("include", includes(&["patient", "guarantor"])) })
-    }
-}
+included!(ShowPaymentPlan: &["patient", "guarantor"]);
 
 pub(crate) async fn show(
     call: Call,

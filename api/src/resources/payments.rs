@@ -12,29 +12,22 @@ use super::{
 };
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, FromInput, Id, InTenant, included},
         call::Call,
         input::Input,
         respond::{Accepted, Answer, One, Paged},
     },
-    records::{listing::Listing, visible::is_live},
-    values::kinds::includes,
+    records::{listing::listing, visible::is_live},
     views::{
         catalogue::PaymentTypeView,
         ledger::{ClaimView, PatientLedgerCharge, PaymentPlanView, PaymentView},
     },
 };
 
-pub(crate) struct ListPayments(Listing);
-
-impl FromInput for ListPayments {
-    fn from_input(input: &mut Input) -> Option<ListPayments> {
-        let listing = input.listing().sort().foreign_ids().patient().id("provider_id", Filter::Provider);
-        let listing = listing.id("guarantor_id", Filter::Guarantor).id("charge_id", Filter::Charge);
-        let listing = listing.id("claim_id", Filter::Claim).text("transaction_id", Filter::TransactionId);
-        Some(ListPayments(listing.since().include_deleted().done()))
-    }
-}
+listing!(ListPayments: |it| it.sort().foreign_ids().patient().provider().guarantor()
+        .id("charge_id", "The charge.", Filter::Charge).id("claim_id", "The claim.", Filter::Claim)
+        .text("transaction_id", "The caller's own transaction id.", Filter::TransactionId).since()
+        .include_deleted());
 
 pub(crate) async fn list(
     call: Call,
@@ -44,17 +37,7 @@ pub(crate) async fn list(
     Ok(call.page(&page.views(|it| call.payment(it))))
 }
 
-pub(crate) struct ShowPayment {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowPayment {
-    fn from_input(input: &mut Input) -> Option<ShowPayment> {
-        const INCLUDES: &[&str] =
-            &["patient", "provider", "guarantor", "claim", "charge", "payment_plan", "payment_type"];
-        Some(ShowPayment { include: input.query.list("include", includes(INCLUDES)) })
-    }
-}
+included!(ShowPayment: &["patient", "provider", "guarantor", "claim", "charge", "payment_plan", "payment_type"]);
 
 pub(crate) async fn show(
     call: Call,
@@ -86,8 +69,10 @@ pub(crate) async fn show(
 pub(crate) struct NewPayment(LedgerEntryInput);
 
 impl FromInput for NewPayment {
-    fn from_input(input: &mut Input) -> Option<NewPayment> {
-        LedgerEntryInput::read(input, "payment", "paid_at", "payment_type_id").map(NewPayment)
+    fn from_input(input: &mut Input) -> NewPayment {
+        let on = ("paid_at", "When the payment was made.");
+        let kind = ("payment_type_id", "The payment type, of the same location.");
+        NewPayment(LedgerEntryInput::read(input, ("payment", "The payment."), on, kind))
     }
 }
 

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InLocations, InTenant},
+        arguments::{AtLocation, FromInput, Id, InLocations, InTenant, included},
         call::Call,
         input::Input,
         respond::{Answer, Created, One, Paged},
@@ -30,7 +30,7 @@ use crate::{
     http::{body::Fields, errors::ApiError},
     records::listing::Listing,
     values::{
-        kinds::{Kind, boolean, email, filled, id, includes, object, sort, text},
+        kinds::{Kind, boolean, email, filled, id, includes, object, shared::inactive, sort, text},
         limits::MAX_NAME,
         times::At,
     },
@@ -177,16 +177,19 @@ pub(crate) struct ListProviders {
 }
 
 impl FromInput for ListProviders {
-    fn from_input(input: &mut Input) -> Option<ListProviders> {
+    fn from_input(input: &mut Input) -> ListProviders {
         let include = input.query.list("include", includes(INCLUDES));
         let descending = input.query.defaulted("sort", sort(&["id"]), "id").descending;
         let filter = Filter {
-            requestable: input.query.optional("requestable", boolean()),
-            inactive: input.query.defaulted("inactive", boolean(), false),
-            ids: input.query.list("ids", id()),
+            requestable: input.query.optional(
+                "requestable",
+                boolean().about("If true, only providers with working hours; if false, only providers without."),
+            ),
+            inactive: input.query.defaulted("inactive", inactive(), false),
+            ids: input.query.list("ids", id().about("Only these records.")),
         };
         let listing = input.listing().descending(descending).foreign_ids().since().done();
-        Some(ListProviders { listing, filter, include })
+        ListProviders { listing, filter, include }
     }
 }
 
@@ -206,15 +209,7 @@ pub(crate) async fn list(
     Ok(call.page(&page.views(|it| view(&call, &working, it, &include))))
 }
 
-pub(crate) struct ShowProvider {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowProvider {
-    fn from_input(input: &mut Input) -> Option<ShowProvider> {
-        Some(ShowProvider { include: input.query.list("include", includes(INCLUDES)) })
-    }
-}
+included!(ShowProvider: INCLUDES);
 
 pub(crate) async fn show(
     call: Call,
@@ -233,15 +228,15 @@ pub(crate) async fn show(
 pub(crate) struct NewProvider(Provider);
 
 impl FromInput for NewProvider {
-    fn from_input(input: &mut Input) -> Option<NewProvider> {
+    fn from_input(input: &mut Input) -> NewProvider {
         let b = &mut input.body;
-        b.required("provider", object());
-        let first_name = b.required("provider.first_name", filled(text(MAX_NAME)));
-        let last_name = b.required("provider.last_name", filled(text(MAX_NAME)));
+        b.required("provider", object("The provider."));
+        let first_name = b.required("provider.first_name", filled(text(MAX_NAME)).about("Given name."));
+        let last_name = b.required("provider.last_name", filled(text(MAX_NAME)).about("Family name."));
         let details = ProviderDetails::read(b, |b, path, kind| b.unless_empty(path, kind).map(Some));
-        let mut provider = Provider { first_name: first_name?, last_name: last_name?, ..Provider::default() };
+        let mut provider = Provider { first_name, last_name, ..Provider::default() };
         details.onto(&mut provider);
-        Some(NewProvider(provider))
+        NewProvider(provider)
     }
 }
 
@@ -262,15 +257,15 @@ pub(crate) struct ProviderUpdate {
 }
 
 impl FromInput for ProviderUpdate {
-    fn from_input(input: &mut Input) -> Option<ProviderUpdate> {
+    fn from_input(input: &mut Input) -> ProviderUpdate {
         let b = &mut input.body;
-        b.required("provider", object());
-        Some(ProviderUpdate {
-            first_name: b.not_null("provider.first_name", filled(text(MAX_NAME))),
-            last_name: b.not_null("provider.last_name", filled(text(MAX_NAME))),
-            inactive: b.not_null("provider.inactive", boolean()),
+        b.required("provider", object("The provider."));
+        ProviderUpdate {
+            first_name: b.not_null("provider.first_name", filled(text(MAX_NAME)).about("Given name.")),
+            last_name: b.not_null("provider.last_name", filled(text(MAX_NAME)).about("Family name.")),
+            inactive: b.not_null("provider.inactive", inactive()),
             details: ProviderDetails::read(b, |b, path, kind| b.clearable(path, kind)),
-        })
+        }
     }
 }
 impl ProviderUpdate {
@@ -291,13 +286,17 @@ type Field = fn(&mut Provider) -> &mut Option<String>;
 impl ProviderDetails {
     fn read(b: &mut Fields, read: fn(&mut Fields, &str, Kind<String>) -> Option<Option<String>>) -> ProviderDetails {
         let fields: [(Field, &str, Kind<String>); 7] = [
-            (|it| &mut it.middle_name, "provider.middle_name", text(MAX_NAME)),
-            (|it| &mut it.display_name, "provider.display_name", text(MAX_NAME)),
+            (|it| &mut it.middle_name, "provider.middle_name", text(MAX_NAME).about("Middle name.")),
+            (|it| &mut it.display_name, "provider.display_name", text(MAX_NAME).about("The name to show instead.")),
             (|it| &mut it.email, "provider.email", email()),
-            (|it| &mut it.npi, "provider.npi", text(MAX_NAME)),
-            (|it| &mut it.tin, "provider.tin", text(MAX_NAME)),
-            (|it| &mut it.state_license, "provider.state_license", text(MAX_NAME)),
-            (|it| &mut it.specialty_code, "provider.specialty_code", text(MAX_NAME)),
+            (|it| &mut it.npi, "provider.npi", text(MAX_NAME).about("National Provider Identifier.")),
+            (|it| &mut it.tin, "provider.tin", text(MAX_NAME).about("Taxpayer identification number.")),
+            (
+                |it| &mut it.state_license,
+                "provider.state_license",
+                text(MAX_NAME).about("Number of the state licence."),
+            ),
+            (|it| &mut it.specialty_code, "provider.specialty_code", text(MAX_NAME).about("Code of the specialty.")),
         ];
         ProviderDetails(fields.map(|(field, path, kind)| (field, read(b, path, kind))))
     }

@@ -67,7 +67,7 @@ pub(crate) fn named(text: &str) -> Option<Resource> {
 }
 
 pub(super) fn resource() -> Kind<Resource> {
-    one_of(ALL)
+    one_of(ALL).about("Only these resources.")
 }
 
 /// Whether a key may see records of this sort: those of endpoints that need a grant need it here too.

@@ -27,7 +27,22 @@ use crate::{
 };
 
 /// What can be done to it, as `Control` names it. Of one call exactly one.
-const CONTROLS: [&str; 6] = ["behave", "switch", "staff_books", "staff_edits", "delete", "mass_delete"];
+const CONTROLS: [(&str, &str); 6] = [
+    ("behave", "Sets all switches; those not named are reset. `{}` resets all."),
+    ("switch", "Sets only the named switches."),
+    (
+        "staff_books",
+        "Simulates that staff book an `appointment`, or a block with `blocked: true`; with `force` also on top of another \
+         one. Ids are those of the simulated system: the `foreign_id` of the API's records.",
+    ),
+    (
+        "staff_edits",
+        "Simulates that staff change `fields` of the record with this `id` of a `resource`. Field names are those of the \
+         simulated system.",
+    ),
+    ("delete", "Simulates that staff delete the records of a `resource` with these `ids`."),
+    ("mass_delete", "Deletes the first `percent` per cent of the records of a `resource`, as a failed import would."),
+];
 const RETRY_LATER: u64 = 30;
 
 /// The state of a location's simulated health record system.
@@ -71,13 +86,13 @@ pub(crate) async fn show(call: Call, OfLocation(location, ()): OfLocation<()>) -
 pub(crate) struct SimulatedEhrControl(Vec<(&'static str, Map<String, Value>)>);
 
 impl FromInput for SimulatedEhrControl {
-    fn from_input(input: &mut Input) -> Option<SimulatedEhrControl> {
-        let all = CONTROLS.map(|name| {
+    fn from_input(input: &mut Input) -> SimulatedEhrControl {
+        let all = CONTROLS.map(|(name, about)| {
             // Of what excludes each other the example shows what does no harm.
             let kind = if name == "behave" { json_object() } else { json_object().apart() };
-            input.body.optional(name, kind).map(|what| (name, what))
+            input.body.optional(name, kind.about(about)).map(|what| (name, what))
         });
-        Some(SimulatedEhrControl(all.into_iter().flatten().collect()))
+        SimulatedEhrControl(all.into_iter().flatten().collect())
     }
 }
 
@@ -87,7 +102,7 @@ pub(crate) async fn control(
     OfLocation(location, SimulatedEhrControl(mut asked)): OfLocation<SimulatedEhrControl>,
 ) -> Answer<One<SimulatedEhrView>> {
     let (Some((name, what)), true) = (asked.pop(), asked.is_empty()) else {
-        let problem = format!("The body must hold exactly one of {}.", CONTROLS.join(", "));
+        let problem = format!("The body must hold exactly one of {}.", CONTROLS.map(|(name, _)| name).join(", "));
         return Err(ApiError::Refused(problem));
     };
     if !SWITCHES.contains(&name) {

@@ -203,8 +203,8 @@ pub(crate) async fn start(call: Call, OfLocation(location, ()): OfLocation<()>) 
 pub(crate) struct AcceptDeletions(Resource);
 
 impl FromInput for AcceptDeletions {
-    fn from_input(input: &mut Input) -> Option<AcceptDeletions> {
-        input.body.required("resource", resource()).map(AcceptDeletions)
+    fn from_input(input: &mut Input) -> AcceptDeletions {
+        AcceptDeletions(input.body.required("resource", resource()))
     }
 }
 
@@ -222,15 +222,19 @@ pub(crate) async fn accept_deletions(
 pub(crate) struct WhichDirections(Directions);
 
 impl FromInput for WhichDirections {
-    fn from_input(input: &mut Input) -> Option<WhichDirections> {
-        let reading = input.body.optional("reading", boolean());
-        let writing = input.body.optional("writing", boolean());
+    fn from_input(input: &mut Input) -> WhichDirections {
+        let reading = input
+            .body
+            .optional("reading", boolean().about("Whether it concerns reading. Without both fields it concerns both."));
+        let writing = input
+            .body
+            .optional("writing", boolean().about("Whether it concerns writing. Without both fields it concerns both."));
         let both = reading.is_none() && writing.is_none();
         let which = Directions { reading: both || reading == Some(true), writing: both || writing == Some(true) };
         if !which.reading && !which.writing {
             input.body.problem("reading or writing must be true, or both must be left out.");
         }
-        Some(WhichDirections(which))
+        WhichDirections(which)
     }
 }
 

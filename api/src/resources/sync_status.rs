@@ -41,13 +41,13 @@ pub(crate) struct ListSyncStatus {
 }
 
 impl FromInput for ListSyncStatus {
-    fn from_input(input: &mut Input) -> Option<ListSyncStatus> {
+    fn from_input(input: &mut Input) -> ListSyncStatus {
         let status = || name_of(&["green", "red"]);
-        Some(ListSyncStatus {
-            read: input.query.optional("read_status", status()),
-            write: input.query.optional("write_status", status()),
-            only: BTreeSet::from_iter(input.query.list("location_ids", id())),
-        })
+        ListSyncStatus {
+            read: input.query.optional("read_status", status().about("Only entries with this read status.")),
+            write: input.query.optional("write_status", status().about("Only entries with this write status.")),
+            only: BTreeSet::from_iter(input.query.list("location_ids", id().about("Only these locations."))),
+        }
     }
 }
 

@@ -27,10 +27,11 @@ use crate::{
     },
     http::{errors::ApiError, paging::Paging},
     values::{
-        kinds::{boolean, id, one_of, text, times::instant},
+        kinds::{boolean, id, text, times::instant},
         limits::MAX_NAME,
         secret::random,
         times::At,
+        words::{Word, closed, word},
     },
 };
 
@@ -57,8 +58,7 @@ pub(crate) struct WebhookDeliveryView {
     event_time: At,
     /// `stopped`: its endpoint or subscription is no longer active, or no key of its owner has the grants for the subscription any
     /// more.
-    #[schemars(extend("enum" = ["pending", "delivered", "failed", "stopped"]))]
-    status: &'static str,
+    status: Word<Status>,
     /// Number of attempts made so far.
     attempts: u32,
     /// The status the endpoint answered the last attempt with; null when it did not answer.
@@ -102,12 +102,11 @@ enum Status {
     Stopped,
 }
 
-const STATUSES: &[(&str, Status)] = &[
-    ("pending", Status::Pending),
-    ("delivered", Status::Delivered),
-    ("failed", Status::Failed),
-    ("stopped", Status::Stopped),
-];
+closed! {
+    Status: "DeliveryStatus" "What became of a message." {
+        Pending = "pending", Delivered = "delivered", Failed = "failed", Stopped = "stopped",
+    }
+}
 
 fn status(delivery: &Delivery) -> Status {
     match delivery.state {
@@ -120,7 +119,6 @@ fn status(delivery: &Delivery) -> Status {
 
 impl WebhookDeliveryView {
     fn of(it: &Delivery) -> WebhookDeliveryView {
-        let status = status(it);
         let (next, finished) = match it.state {
             State::Pending { next_attempt_at } => (Some(next_attempt_at), None),
             State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => (None, Some(at)),
@@ -133,7 +131,7 @@ impl WebhookDeliveryView {
             resource_type: it.resource(),
             event_name: it.event_name.clone(),
             event_time: At(it.event_time),
-            status: STATUSES.iter().find(|(_, known)| *known == status).map_or("", |(name, _)| name),
+            status: Word(status(it)),
             attempts: it.attempts(),
             response_code: it.last_status(),
             failure_reason: it.last_error().map(|error| error.message.clone()),
@@ -161,14 +159,17 @@ pub(crate) struct ListWebhookDeliveries {
 }
 
 impl FromInput for ListWebhookDeliveries {
-    fn from_input(input: &mut Input) -> Option<ListWebhookDeliveries> {
+    fn from_input(input: &mut Input) -> ListWebhookDeliveries {
         let subscription = |id: u32| SubscriptionId(id as i32);
         let filter = Filter {
-            status: input.query.optional("status", one_of(STATUSES)),
-            event: input.query.optional("event_name", text(MAX_NAME)),
-            subscription: input.query.optional("webhook_subscription_id", id()).map(subscription),
+            status: input.query.optional("status", word().about("Only records with this status.")),
+            event: input.query.optional("event_name", text(MAX_NAME).about("Only messages of this event.")),
+            subscription: input
+                .query
+                .optional("webhook_subscription_id", id().about("Only messages of this subscription."))
+                .map(subscription),
         };
-        Some(ListWebhookDeliveries { filter, paging: input.paging_by_cursor() })
+        ListWebhookDeliveries { filter, paging: input.paging_by_cursor() }
     }
 }
 
@@ -247,14 +248,16 @@ pub(crate) fn record_of(delivery: &Delivery) -> u64 {
 pub(crate) struct ReplayWebhooks(Replay);
 
 impl FromInput for ReplayWebhooks {
-    fn from_input(input: &mut Input) -> Option<ReplayWebhooks> {
-        let since = input.body.required("since", instant(&input.clock));
-        let until = input.body.optional("until", instant(&input.clock)).unwrap_or(input.now);
-        let undelivered = input.body.defaulted("undelivered", boolean(), false);
+    fn from_input(input: &mut Input) -> ReplayWebhooks {
+        let since = input.body.required_or_none("since", instant(&input.clock).about("Only from this time on."));
+        let until =
+            input.body.optional("until", instant(&input.clock).about("Only up to this time.")).unwrap_or(input.now);
+        let undelivered =
+            input.body.defaulted("undelivered", boolean().about("Only messages that were not delivered."), false);
         if since.is_some_and(|since| since >= until) {
             input.body.problem("since must be before until.");
         }
-        Some(ReplayWebhooks(Replay { since: since?, until, undelivered }))
+        ReplayWebhooks(Replay { since: since.unwrap_or(until), until, undelivered })
     }
 }
 

@@ -13,14 +13,13 @@ use serde_json::json;
 use super::webhook_ownership::{might_make, named, own_endpoint, owner};
 use crate::{
     access::{
-        arguments::{Anywhere, FromInput},
+        arguments::{Anywhere, reads},
         call::Call,
-        input::Input,
         respond::{Answer, Created, Empty, Listed, One},
     },
     http::errors::ApiError,
     values::{
-        kinds::{Kind, boolean, filled, integer, text},
+        kinds::{Kind, filled, integer, shared::active, text},
         limits::MAX_URL,
         reasons::Reason,
         secret::random,
@@ -92,20 +91,13 @@ fn https_url() -> Kind<String> {
     let schema = || json!({"type": "string", "format": "uri", "maxLength": MAX_URL, "pattern": "^https://"});
     let plain = text(MAX_URL);
     Kind::of_text(schema, "https://hooks.example.com/practice", move |given| plain.text(given))
+        .about("The URL that receives messages: HTTPS, on the public internet.")
 }
 
-pub(crate) struct NewWebhookEndpoint {
-    target_url: String,
-    active: bool,
-}
-
-impl FromInput for NewWebhookEndpoint {
-    fn from_input(input: &mut Input) -> Option<NewWebhookEndpoint> {
-        let target_url = input.body.required("target_url", filled(https_url()));
-        let active = input.body.defaulted("active", boolean(), true);
-        Some(NewWebhookEndpoint { target_url: target_url?, active })
-    }
-}
+reads!(NewWebhookEndpoint |input| {
+    target_url: String = input.body.required("target_url", filled(https_url())),
+    active: bool = input.body.defaulted("active", active(), true),
+});
 
 pub(crate) async fn create(
     call: Call,
@@ -127,15 +119,12 @@ pub(crate) async fn show(
     Ok(call.show(WebhookEndpointView::of(&call, &*own_endpoint(&call, id)?)))
 }
 
-pub(crate) struct SecretRotation {
-    overlap_hours: Option<i64>,
-}
-
-impl FromInput for SecretRotation {
-    fn from_input(input: &mut Input) -> Option<SecretRotation> {
-        Some(SecretRotation { overlap_hours: input.body.optional("overlap_hours", integer(0..=LONGEST_OVERLAP)) })
-    }
-}
+reads!(SecretRotation |input| {
+    overlap_hours: Option<i64> = input.body.optional(
+        "overlap_hours",
+        integer(0..=LONGEST_OVERLAP).about("How long the earlier secret keeps signing, in hours. Default: set by the operator."),
+    ),
+});
 
 pub(crate) async fn rotate_secret(
     call: Call,
@@ -152,19 +141,10 @@ pub(crate) async fn rotate_secret(
     Ok(call.made(made.replay, WebhookEndpointView::with_secret(&call, &made.record)))
 }
 
-pub(crate) struct WebhookEndpointUpdate {
-    target_url: Option<String>,
-    active: Option<bool>,
-}
-
-impl FromInput for WebhookEndpointUpdate {
-    fn from_input(input: &mut Input) -> Option<WebhookEndpointUpdate> {
-        Some(WebhookEndpointUpdate {
-            target_url: input.body.not_null("target_url", filled(https_url())),
-            active: input.body.not_null("active", boolean()),
-        })
-    }
-}
+reads!(WebhookEndpointUpdate |input| {
+    target_url: Option<String> = input.body.not_null("target_url", filled(https_url())),
+    active: Option<bool> = input.body.not_null("active", active()),
+});
 
 pub(crate) async fn update(
     call: Call,
@@ -196,15 +176,9 @@ fn governs(call: &Call, id: EndpointId) -> Result<(), ApiError> {
     if heard.all(|it| might_make(call, it)) { Ok(()) } else { Err(ApiError::Forbidden.because(Reason::OutOfReach)) }
 }
 
-pub(crate) struct ListWebhookEndpoints {
-    active: Option<bool>,
-}
-
-impl FromInput for ListWebhookEndpoints {
-    fn from_input(input: &mut Input) -> Option<ListWebhookEndpoints> {
-        Some(ListWebhookEndpoints { active: input.query.optional("active", boolean()) })
-    }
-}
+reads!(ListWebhookEndpoints |input| {
+    active: Option<bool> = input.query.optional("active", active()),
+});
 
 pub(crate) async fn list(
     call: Call,

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::webhook_ownership::{hears, might_make, named, owner};
 use crate::{
     access::{
-        arguments::{FromInput, FromPath, InLocationsOfQuery, InTenantOfQuery, InTenants},
+        arguments::{FromInput, FromPath, InLocationsOfQuery, InTenantOfQuery, InTenants, reads},
         call::Call,
         input::Input,
         respond::{Answer, Created, Empty, Listed, One},
@@ -23,7 +23,7 @@ use crate::{
     },
     http::errors::ApiError,
     values::{
-        kinds::{Kind, boolean, filled, id, text},
+        kinds::{Kind, filled, id, shared::active, text},
         limits::MAX_NAME,
         reasons::Reason,
         times::At,
@@ -75,7 +75,7 @@ impl WebhookSubscriptionView {
 
 impl FromPath for SubscriptionId {
     fn from_path(call: &Call) -> Result<SubscriptionId, ApiError> {
-        call.path("subscription_id", id()).map(|id| SubscriptionId(id as i32))
+        call.path("subscription_id", id().about("The subscription.")).map(|id| SubscriptionId(id as i32))
     }
 }
 
@@ -86,11 +86,12 @@ pub(crate) struct NewWebhookSubscription {
 }
 
 impl FromInput for NewWebhookSubscription {
-    fn from_input(input: &mut Input) -> Option<NewWebhookSubscription> {
-        let resource_type = input.body.required("resource_type", filled(text(MAX_NAME)));
-        let event = input.body.required("event", filled(text(MAX_NAME)));
-        let active = input.body.defaulted("active", boolean(), true);
-        Some(NewWebhookSubscription { resource_type: resource_type?, event: event?, active })
+    fn from_input(input: &mut Input) -> NewWebhookSubscription {
+        let resource_type =
+            input.body.required("resource_type", filled(text(MAX_NAME)).about("The resource type of the event."));
+        let event = input.body.required("event", filled(text(MAX_NAME)).about("The event."));
+        let active = input.body.defaulted("active", active(), true);
+        NewWebhookSubscription { resource_type, event, active }
     }
 }
 
@@ -129,19 +130,12 @@ pub(crate) async fn show(
     Ok(call.show(WebhookSubscriptionView::of(&here)))
 }
 
-pub(crate) struct WebhookSubscriptionUpdate {
-    new_endpoint: Option<u32>,
-    active: Option<bool>,
-}
-
-impl FromInput for WebhookSubscriptionUpdate {
-    fn from_input(input: &mut Input) -> Option<WebhookSubscriptionUpdate> {
-        Some(WebhookSubscriptionUpdate {
-            new_endpoint: input.body.not_null("new_endpoint_id", id()),
-            active: input.body.not_null("active", boolean()),
-        })
-    }
-}
+reads!(WebhookSubscriptionUpdate |input| {
+    new_endpoint: Option<u32> = input.body.not_null(
+        "new_endpoint_id", id().about("The endpoint to move the subscription to.")
+    ),
+    active: Option<bool> = input.body.not_null("active", active()),
+});
 
 pub(crate) async fn update(
     call: Call,
@@ -200,11 +194,13 @@ pub(crate) struct ListWebhookSubscriptions {
 }
 
 impl FromInput for ListWebhookSubscriptions {
-    fn from_input(input: &mut Input) -> Option<ListWebhookSubscriptions> {
-        Some(ListWebhookSubscriptions {
-            resource_type: input.query.optional("resource_type", resource_type()),
-            event: input.query.optional("event", text(MAX_NAME)),
-        })
+    fn from_input(input: &mut Input) -> ListWebhookSubscriptions {
+        ListWebhookSubscriptions {
+            resource_type: input
+                .query
+                .optional("resource_type", resource_type().about("The resource type of the event.")),
+            event: input.query.optional("event", text(MAX_NAME).about("The event.")),
+        }
     }
 }
 

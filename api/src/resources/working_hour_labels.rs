@@ -9,31 +9,20 @@ use engine::{
 
 use crate::{
     access::{
-        arguments::{FromInput, InLocations},
+        arguments::{InLocations, reads},
         call::Call,
-        input::Input,
         respond::{Answer, Paged},
     },
     http::paging::{Page, Paging},
-    values::{
-        kinds::{boolean, text},
-        limits::MAX_NAME,
-    },
+    values::kinds::shared::{active, part_of_name},
     views::hours::{WorkingHourLabelView, label_id},
 };
 
-pub(crate) struct ListLabels {
-    name: Option<String>,
-    active: Option<bool>,
-    paging: Paging,
-}
-
-impl FromInput for ListLabels {
-    fn from_input(input: &mut Input) -> Option<ListLabels> {
-        let name = input.query.optional("search_name", text(MAX_NAME)).map(|name| name.to_lowercase());
-        Some(ListLabels { name, active: input.query.optional("active", boolean()), paging: input.paging() })
-    }
-}
+reads!(ListLabels |input| {
+    name: Option<String> = input.query.optional("search_name", part_of_name()).map(|name| name.to_lowercase()),
+    active: Option<bool> = input.query.optional("active", active()),
+    paging: Paging = input.paging(),
+});
 
 pub(crate) async fn list(
     call: Call,

@@ -6,18 +6,17 @@ use std::collections::HashMap;
 use engine::{
     EngineError, Request, Saved, Unmet,
     commands::{ChangeWorkingHour, CreateWorkingHour, RemoveWorkingHour, WorkingHourChange, WorkingHourDetails},
-    lists::Filter,
     records::WorkingHour,
 };
 use location::{
-    hours::{HourSource, Recurrence, RecurrenceUnit, Weekday, WorkingHour as Rules},
+    hours::{HourSource, Recurrence, WorkingHour as Rules},
     pull::Resource,
 };
 
 use super::appointment_types;
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, FromInput, Id, InTenant, included},
         call::Call,
         input::Input,
         respond::{Answer, Created, Empty, One, Paged},
@@ -27,18 +26,18 @@ use crate::{
     records::listing::Listing,
     values::{
         kinds::{
-            boolean, id, includes, integer, long_id, object, one_of,
+            Kind, boolean, id, includes, integer, long_id, object,
+            shared::{active, operatory, provider},
             times::{date, time_of_day},
         },
         times,
+        words::word,
     },
     views::{
         catalogue::AppointmentTypeView,
         hours::{WorkingHourView, label_id},
     },
 };
-
-const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];
 
 pub(crate) struct ListWorkingHours {
     listing: Listing,
@@ -47,17 +46,21 @@ pub(crate) struct ListWorkingHours {
 }
 
 impl FromInput for ListWorkingHours {
-    fn from_input(input: &mut Input) -> Option<ListWorkingHours> {
+    fn from_input(input: &mut Input) -> ListWorkingHours {
         let include = input.query.list("include", includes(&["appointment_types"]));
         let criteria = Criteria {
-            operatory: input.query.optional("operatory_id", long_id()),
-            label: input.query.optional("label_id", long_id()),
-            source: input.query.optional("source", one_of(SOURCES)),
-            active: input.query.defaulted("active", boolean(), true),
-            not_past: input.query.defaulted("ignore_past_dates", boolean(), false),
+            operatory: input.query.optional("operatory_id", operatory()),
+            label: input.query.optional("label_id", long_id().about("The label.")),
+            source: input.query.optional("source", word().about("The data source.")),
+            active: input.query.defaulted("active", active(), true),
+            not_past: input.query.defaulted(
+                "ignore_past_dates",
+                boolean().about("Whether working hours for past dates are left out."),
+                false,
+            ),
         };
-        let listing = input.listing().id("provider_id", Filter::Provider).done();
-        Some(ListWorkingHours { listing, criteria, include })
+        let listing = input.listing().provider().done();
+        ListWorkingHours { listing, criteria, include }
     }
 }
 
@@ -99,15 +102,7 @@ fn is_shown(it: &Record<WorkingHour>) -> bool {
     it.deleted_at.is_none() || it.source == HourSource::Synced
 }
 
-pub(crate) struct ShowWorkingHour {
-    include: Vec<&'static str>,
-}
-
-impl FromInput for ShowWorkingHour {
-    fn from_input(input: &mut Input) -> Option<ShowWorkingHour> {
-        Some(ShowWorkingHour { include: input.query.list("include", includes(&["appointment_types"])) })
-    }
-}
+included!(ShowWorkingHour: &["appointment_types"]);
 
 pub(crate) async fn show(
     call: Call,
@@ -122,30 +117,30 @@ pub(crate) async fn show(
 pub(crate) struct NewWorkingHour(WorkingHourDetails);
 
 impl FromInput for NewWorkingHour {
-    fn from_input(input: &mut Input) -> Option<NewWorkingHour> {
+    fn from_input(input: &mut Input) -> NewWorkingHour {
         let b = &mut input.body;
         // As it was called in v2.2.2.
         b.may_be_called("working_hour", "availability");
-        b.required("working_hour", object());
-        let provider_id = b.required("working_hour.provider_id", id());
-        let begin = b.required("working_hour.begin_time", time_of_day());
-        let end = b.required("working_hour.end_time", time_of_day());
-        let operatory_id = b.optional("working_hour.operatory_id", long_id());
-        let appointment_type_ids = b.list("working_hour.appointment_type_ids", id());
+        b.required("working_hour", object("The working hour."));
+        let provider_id = b.required("working_hour.provider_id", provider());
+        let begin = b.required("working_hour.begin_time", begin_time());
+        let end = b.required("working_hour.end_time", end_time());
+        let operatory_id = b.optional("working_hour.operatory_id", operatory());
+        let appointment_type_ids = b.list("working_hour.appointment_type_ids", types_of_hours());
         let recurrence = recurrence(b).unwrap_or_else(|| {
             b.problem(ONE_RECURRENCE);
-            None
+            NEVER
         });
-        let active = b.defaulted("working_hour.active", boolean(), true);
-        Some(NewWorkingHour(WorkingHourDetails {
-            provider_id: provider_id?,
+        let active = b.defaulted("working_hour.active", active(), true);
+        NewWorkingHour(WorkingHourDetails {
+            provider_id,
             operatory_id,
-            begin: begin? as u16,
-            end: end? as u16,
-            recurrence: recurrence?,
+            begin: begin as u16,
+            end: end as u16,
+            recurrence,
             appointment_type_ids,
             active,
-        }))
+        })
     }
 }
 
@@ -162,21 +157,21 @@ pub(crate) async fn create(
 pub(crate) struct WorkingHourUpdate(WorkingHourChange);
 
 impl FromInput for WorkingHourUpdate {
-    fn from_input(input: &mut Input) -> Option<WorkingHourUpdate> {
+    fn from_input(input: &mut Input) -> WorkingHourUpdate {
         let b = &mut input.body;
         // As it was called in v2.2.2.
         b.may_be_called("working_hour", "availability");
-        b.required("working_hour", object());
+        b.required("working_hour", object("The working hour."));
         let minutes = |minutes: Option<i64>| minutes.map(|minutes| minutes as u16);
-        Some(WorkingHourUpdate(WorkingHourChange {
-            provider_id: b.optional("working_hour.provider_id", id()),
-            operatory_id: b.clearable("working_hour.operatory_id", long_id()),
-            begin: minutes(b.optional("working_hour.begin_time", time_of_day())),
-            end: minutes(b.optional("working_hour.end_time", time_of_day())),
-            appointment_type_ids: b.optional_list("working_hour.appointment_type_ids", id()),
-            recurrence: recurrence(b).flatten(),
-            active: b.optional("working_hour.active", boolean()),
-        }))
+        WorkingHourUpdate(WorkingHourChange {
+            provider_id: b.optional("working_hour.provider_id", provider()),
+            operatory_id: b.clearable("working_hour.operatory_id", operatory()),
+            begin: minutes(b.optional("working_hour.begin_time", begin_time())),
+            end: minutes(b.optional("working_hour.end_time", end_time())),
+            appointment_type_ids: b.optional_list("working_hour.appointment_type_ids", types_of_hours()),
+            recurrence: recurrence(b),
+            active: b.optional("working_hour.active", active()),
+        })
     }
 }
 
@@ -232,42 +227,54 @@ fn unmet_of(unmet: Unmet) -> ApiError {
     }
 }
 
+fn begin_time() -> Kind<i64> {
+    time_of_day().about("Begin time in the location's time zone.")
+}
+
+fn end_time() -> Kind<i64> {
+    time_of_day()
+        .about("End time in the location's time zone; an end not after the begin means the next day.")
+        .example_of("17:00")
+}
+
+fn types_of_hours() -> Kind<u32> {
+    id().about(
+        "Only appointments of these types can be booked in these hours; empty: all types. The time is not reserved for \
+         them: other types can be booked if other hours cover the same time.",
+    )
+}
+
 const ONE_RECURRENCE: &str = "working_hour needs exactly one of days, specific_date and custom_recurrence.";
 
-/// When hours recur. None: nothing is said of it; the inner none: what is said is wrong, and told.
-fn recurrence(b: &mut Fields) -> Option<Option<Recurrence>> {
-    const DAYS: &[(&str, Weekday)] = &[
-        ("Sunday", Weekday::Sunday),
-        ("Monday", Weekday::Monday),
-        ("Tuesday", Weekday::Tuesday),
-        ("Wednesday", Weekday::Wednesday),
-        ("Thursday", Weekday::Thursday),
-        ("Friday", Weekday::Friday),
-        ("Saturday", Weekday::Saturday),
-    ];
-    const UNITS: &[(&str, RecurrenceUnit)] =
-        &[("day", RecurrenceUnit::Day), ("week", RecurrenceUnit::Week), ("month", RecurrenceUnit::Month)];
+/// Stands in for what is wrong.
+const NEVER: Recurrence = Recurrence::Weekly(Vec::new());
+
+/// When hours recur. None: nothing is said of it.
+fn recurrence(b: &mut Fields) -> Option<Recurrence> {
     let before = b.problem_count();
-    let days = b.optional_list("working_hour.days", one_of(DAYS));
-    let specific = b.optional("working_hour.specific_date", date().apart());
-    let custom = b.optional("working_hour.custom_recurrence", object().apart());
+    let days = b.optional_list("working_hour.days", word().about("The days of the week on which it recurs."));
+    let specific = b.optional("working_hour.specific_date", date().apart().about("The single date it applies to."));
+    let custom =
+        b.optional("working_hour.custom_recurrence", object("The recurrence, where it is not weekly.").apart());
     let every = 1..=i64::from(Rules::MAX_INTERVAL);
-    let number = b.required_in("working_hour.custom_recurrence", "working_hour.custom_recurrence.num", integer(every));
-    let unit = b.required_in("working_hour.custom_recurrence", "working_hour.custom_recurrence.unit", one_of(UNITS));
-    let reference = b.required_in("working_hour.custom_recurrence", "working_hour.custom_recurrence.ref", date());
+    let number =
+        b.required_in("working_hour.custom_recurrence", "num", integer(every).about("The interval, in units."));
+    let unit = b.required_in("working_hour.custom_recurrence", "unit", word().about("The unit of the recurrence."));
+    let reference = b.required_in(
+        "working_hour.custom_recurrence",
+        "ref",
+        date().about("The date the recurrence is counted from."),
+    );
     let wrong = b.problem_count() > before;
     match (days, specific, custom) {
-        _ if wrong => Some(None),
+        _ if wrong => Some(NEVER),
         (None, None, None) => None,
-        (Some(days), None, None) if !days.is_empty() => Some(Some(Recurrence::Weekly(days))),
-        (None, Some(date), None) => Some(Some(Recurrence::On(date))),
-        (None, None, Some(())) => {
-            let (number, unit, reference) = (number? as u32, unit?, reference?);
-            Some(Some(Recurrence::Every { number, unit, reference }))
-        }
+        (Some(days), None, None) if !days.is_empty() => Some(Recurrence::Weekly(days)),
+        (None, Some(date), None) => Some(Recurrence::On(date)),
+        (None, None, Some(())) => Some(Recurrence::Every { number: number as u32, unit, reference }),
         _ => {
             b.problem(ONE_RECURRENCE);
-            Some(None)
+            Some(NEVER)
         }
     }
 }

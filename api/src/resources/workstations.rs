@@ -165,20 +165,24 @@ impl From<WorkstationError> for ApiError {
 pub(crate) struct NewPairingCode(CodeKind);
 
 impl FromInput for NewPairingCode {
-    fn from_input(input: &mut Input) -> Option<NewPairingCode> {
-        let uses = input.body.optional("uses", integer(1..=ENROLMENT_USES.into()));
-        let hours = input.body.optional("expires_in_hours", integer(1..=ENROLMENT_HOURS.into()));
-        match (uses, hours) {
-            (None, None) => Some(NewPairingCode(CodeKind::Single)),
-            (Some(uses), Some(hours)) => {
-                let (uses, hours) = (u32::try_from(uses).ok()?, u32::try_from(hours).ok()?);
-                Some(NewPairingCode(CodeKind::Enrolment { uses, hours }))
-            }
+    fn from_input(input: &mut Input) -> NewPairingCode {
+        let uses = input.body.optional(
+            "uses",
+            integer(1..=ENROLMENT_USES.into())
+                .about("How many workstations can be paired with the code. Default: one."),
+        );
+        let hours = input.body.optional(
+            "expires_in_hours",
+            integer(1..=ENROLMENT_HOURS.into()).about("How long the code is valid, in hours. Default: ten minutes."),
+        );
+        NewPairingCode(match (uses, hours) {
+            (None, None) => CodeKind::Single,
+            (Some(uses), Some(hours)) => CodeKind::Enrolment { uses: uses as u32, hours: hours as u32 },
             _ => {
                 input.body.problem("uses and expires_in_hours must be sent together or not at all.");
-                None
+                CodeKind::Single
             }
-        }
+        })
     }
 }
 
@@ -220,11 +224,12 @@ pub(crate) struct NewWorkstation {
 }
 
 impl FromInput for NewWorkstation {
-    fn from_input(input: &mut Input) -> Option<NewWorkstation> {
-        let code = input.body.required("code", filled(text(MAX_CODE)));
-        let name = input.body.required("name", person_name(MAX_NAME));
-        let install = input.body.required("install", uuid());
-        Some(NewWorkstation { code: code?, name: name?, install: install? })
+    fn from_input(input: &mut Input) -> NewWorkstation {
+        let code = input.body.required("code", filled(text(MAX_CODE)).about("The pairing code, as it was shown."));
+        let name = input.body.required("name", person_name(MAX_NAME).about("Name."));
+        let install =
+            input.body.required("install", uuid().about("The id of the installation, created by the extension."));
+        NewWorkstation { code, name, install }
     }
 }
 

@@ -22,10 +22,11 @@ use crate::{
     },
     http::{errors::ApiError, paging::Paging},
     values::{
-        kinds::{Kind, one_of, sort, text, times::instant},
+        kinds::{Kind, shared::updated_since, sort, text, times::instant},
         limits::MAX_NAME,
         record_uuid::uuid,
         times::At,
+        words::{Word, closed, word},
     },
 };
 
@@ -38,8 +39,7 @@ pub(crate) struct WriteRequestView {
     location_id: u32,
     /// `queued`: waits for its turn. `sending`: an attempt is under way. `parked`: nothing is sent for now, as a gate is closed, a circuit
     /// breaker is open, credentials were refused or an operator paused writing. `done`, `failed`, `timed_out`: it has ended.
-    #[schemars(extend("enum" = ["queued", "sending", "parked", "done", "failed", "timed_out"]))]
-    status: &'static str,
+    status: Word<Status>,
     /// The resource, as in the path of its list.
     resource: &'static str,
     /// As the record's own endpoints show it.
@@ -89,23 +89,19 @@ impl RecordId {
     }
 }
 
-const STATUSES: &[(&str, Status)] = &[
-    ("queued", Status::Queued),
-    ("sending", Status::Sending),
-    ("parked", Status::Parked),
-    ("done", Status::Done),
-    ("failed", Status::Failed),
-    ("timed_out", Status::TimedOut),
-];
+closed! {
+    Status: "WriteStatus" "How far a write request is." {
+        Queued = "queued", Sending = "sending", Parked = "parked", Done = "done", Failed = "failed", TimedOut = "timed_out",
+    }
+}
 
 impl WriteRequestView {
     fn of(it: &WriteRequest, source: Option<u32>) -> WriteRequestView {
         let (resource, record_id, operation) = subject(it.work);
-        let status = STATUSES.iter().find(|(_, status)| *status == it.status).map_or("", |(name, _)| name);
         WriteRequestView {
             id: public_id(it.location_id, it.id),
             location_id: it.location_id,
-            status,
+            status: Word(it.status),
             resource: name(resource),
             record_id: RecordId::of(resource, source, record_id),
             operation,
@@ -150,11 +146,11 @@ impl Filter {
     fn read(input: &mut Input) -> Filter {
         let (q, clock) = (&mut input.query, &input.clock);
         Filter {
-            status: q.optional("status", one_of(STATUSES)),
+            status: q.optional("status", word().about("Only records with this status.")),
             resource: q.optional("resource", resource()),
-            record: q.optional("record_id", text(MAX_NAME)),
-            since: q.optional("since", instant(clock)),
-            updated_since: q.optional("updated_since", instant(clock)),
+            record: q.optional("record_id", text(MAX_NAME).about("Only this record, by its id in the API.")),
+            since: q.optional("since", instant(clock).about("Only from this time on.")),
+            updated_since: q.optional("updated_since", updated_since(clock)),
         }
     }
 
@@ -177,10 +173,10 @@ pub(crate) struct ListWriteRequests {
 }
 
 impl FromInput for ListWriteRequests {
-    fn from_input(input: &mut Input) -> Option<ListWriteRequests> {
+    fn from_input(input: &mut Input) -> ListWriteRequests {
         let filter = Filter::read(input);
         let descending = input.query.defaulted("sort", sort(&["queued_at"]), "-queued_at").descending;
-        Some(ListWriteRequests { filter, descending, paging: input.paging() })
+        ListWriteRequests { filter, descending, paging: input.paging() }
     }
 }
 
@@ -208,7 +204,7 @@ pub(crate) struct OneWriteRequest {
 
 impl FromCall for OneWriteRequest {
     fn from_call(call: &mut Call) -> Result<OneWriteRequest, ApiError> {
-        let (location_id, id) = call.path("id", write_id())?;
+        let (location_id, id) = call.path("id", write_id().about("The id of the record."))?;
         let AtLocation(location, ()) = AtLocation::from_call(call)?;
         if location.setup.id.0 != location_id {
             return Err(not_found(location_id, id));

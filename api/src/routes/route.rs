@@ -12,7 +12,7 @@ use crate::{
         respond::{Answers, schema_of},
     },
     http::{
-        endpoint::{Access, Endpoint, SchemaOf},
+        endpoint::{Access, Endpoint, Group, SchemaOf},
         errors::{ApiError, Fails},
     },
     values::{audience::Audience, role::Role, versions::Version},
@@ -247,7 +247,7 @@ impl Route {
         self.with(|it| it.access = Access::Code)
     }
 
-    pub(crate) fn in_group(self, group: &'static str) -> Route {
+    pub(crate) fn in_group(self, group: Group) -> Route {
         self.with(|it| it.group = group)
     }
 

@@ -8,15 +8,10 @@
 //! #[derive(Serialize, JsonSchema)]
 //! pub struct PaymentView<'a> { id: u64, note: Option<&'a str>, created_at: At }
 //!
-//! pub struct ListPayments { listing: Listing, large: bool }
-//!
-//! impl FromInput for ListPayments {
-//!     fn from_input(input: &mut Input) -> Option<ListPayments> {   // read everything before the first `?`
-//!         let large = input.query.defaulted("large", boolean(), false);
-//!         let listing = input.listing().sort().patient().id("claim_id", Filter::Claim).include_deleted();
-//!         Some(ListPayments { listing: listing.done(), large })
-//!     }
-//! }
+//! reads!(ListPayments |input| {
+//!     large: bool = input.query.defaulted("large", boolean().about("Only large ones."), false),
+//!     listing: Listing = input.listing().sort().patient().id("claim_id", "The claim.", Filter::Claim).done(),
+//! });
 //!
 //! pub async fn list(
 //!     call: Call,
@@ -32,7 +27,7 @@
 //!
 //! pub async fn create(
 //!     call: Call,
-//!     AtLocation(location, new): AtLocation<NewPayment>,          // `input.body.required("payment.amount", nonzero_money())`
+//!     AtLocation(location, new): AtLocation<NewPayment>,          // read in the same way: `input.body.required(...)`
 //! ) -> Answer<Accepted<PaymentView<'static>>> {
 //!     let made = engine_call(call.idempotency_key()).await?;      // Idempotency-Key, where the client sent one
 //!     Ok(call.made(made.replay, view))
@@ -44,7 +39,7 @@
 //! ```
 //!
 //! Scopes and parts of the path are in `access::arguments`, answers in `access::respond`, kinds of values in `values::kinds`; objects in lists
-//! are read with `Fields::objects`. What a `from_input` asks for must not depend on what it was given: it is also run to write the
+//! are read with `Fields::objects`. Where one field is judged by another, the type implements `FromInput`. What a `from_input` asks for must not depend on what it was given: it is also run to write the
 //! documentation. The tests of `openapi` say what a new endpoint lacks.
 
 use std::sync::LazyLock;
@@ -52,7 +47,10 @@ use std::sync::LazyLock;
 use actix_web::{HttpRequest, HttpResponse, web::ServiceConfig};
 
 use crate::{
-    http::{endpoint::Access, errors::ApiError},
+    http::{
+        endpoint::{Access, Group},
+        errors::ApiError,
+    },
     resources::{
         adapters, adjustments, appointment_types, appointment_writes, appointments, authenticates, available_slots,
         backups, balances,
@@ -73,19 +71,19 @@ use crate::{
 pub static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {
     [
         operation(),
-        group("Access", access()),
-        group("Practice", practice()),
-        group("Workstations", workstations_of_staff()),
-        group("Sandbox", sandbox()),
-        group("Schedule", schedule()),
-        group("Booking intent", booking_intent()),
-        group("Patients", patients_and_documents()),
-        group("Insurance", insurance()),
-        group("Intake", intake()),
-        group("Care", care()),
-        group("Communication", communication()),
-        group("Ledger", ledger()),
-        group("Webhooks", webhooks()),
+        group("Access", "Bearer tokens, and what a key may do.", access()),
+        group("Practice", "Institutions, locations, providers and operatories, how they are read and written, and what changed.", practice()),
+        group("Workstations", "Workstations with the browser extension, for health record systems that open only in a staff member's session.", workstations_of_staff()),
+        group("Sandbox", "For rehearsals: the simulated health record system of a sandbox, which can be told to be down, slow or wrong.", sandbox()),
+        group("Schedule", "Free slots, appointments, their types, and working hours.", schedule()),
+        group("Booking intent", "Searching, holding, booking and cancelling a slot without knowing the practice's records.", booking_intent()),
+        group("Patients", "Patients, their alerts, documents and recalls.", patients_and_documents()),
+        group("Insurance", "Plans, and patients' coverages.", insurance()),
+        group("Intake", "Forms and what patients answer in them.", intake()),
+        group("Care", "Medical history, procedures, treatment plans and clinical notes.", care()),
+        group("Communication", "Conversations and the communication log.", communication()),
+        group("Ledger", "Charges, claims, payments, adjustments and balances. The API key needs the grant `financial`.", ledger()),
+        group("Webhooks", "Endpoints that receive messages, what they are subscribed to, and what was sent to them.", webhooks()),
     ]
     .into_iter()
     .flatten()
@@ -753,8 +751,8 @@ fn webhook_deliveries() -> Vec<Route> {
     ]
 }
 
-fn group(name: &'static str, routes: Vec<Route>) -> Vec<Route> {
-    routes.into_iter().map(|route| route.in_group(name)).collect()
+fn group(name: &'static str, about: &'static str, routes: Vec<Route>) -> Vec<Route> {
+    routes.into_iter().map(|route| route.in_group(Group { name, about })).collect()
 }
 
 pub(crate) fn serve(app: &mut ServiceConfig) {

@@ -1,9 +1,9 @@
 //! One parameter or field as an endpoint expects it of its callers. Whoever reads it can note it instead, for the documentation.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
-    kinds::{Kind, Shape},
+    kinds::{Kind, Shape, object},
     limits::MAX_VALUES,
 };
 
@@ -21,6 +21,8 @@ pub(crate) struct Expected {
     pub shape: Shape,
     /// Whether the kind can read its own example; cursors cannot.
     pub example_reads: bool,
+    /// An object that is not read itself: what it is follows from the fields in it.
+    pub implied: bool,
 }
 
 impl Expected {
@@ -34,23 +36,17 @@ impl Expected {
             default: None,
             shape: kind.shape(),
             example_reads,
+            implied: false,
         }
     }
 
     /// A list whose elements are told one by one.
-    pub(crate) fn objects(name: &str) -> Expected {
-        let shape = Shape { schema: json!({"type": "object"}), example: json!({}), apart: false, chosen: false };
-        let name = name.to_owned();
-        let example_reads = true;
-        Expected {
-            name,
-            required: false,
-            never_null: false,
-            list: Some(MAX_VALUES),
-            default: None,
-            shape,
-            example_reads,
-        }
+    pub(crate) fn objects(name: &str, about: &'static str) -> Expected {
+        Expected::of(name, &object(about)).list(MAX_VALUES)
+    }
+
+    pub(crate) fn implied(name: &str, about: &'static str) -> Expected {
+        Expected { implied: true, ..Expected::of(name, &object(about)) }
     }
 
     pub(crate) fn required(self) -> Expected {

@@ -1,12 +1,14 @@
-//! Kinds of values: how each is read from a query parameter or a JSON field, and what the documentation says of it. One value does
-//! both, so that they cannot differ.
+//! Kinds of values: how each is read from a query parameter or a JSON field, and what the documentation says of it and of its meaning.
+//! One value does both, so that they cannot differ.
 
+pub(crate) mod shared;
 pub(crate) mod times;
 
 use std::{ops::RangeInclusive, str::FromStr};
 
 use chrono_tz::Tz;
 use rust_decimal::Decimal;
+use schemars::{Schema, json_schema};
 use serde_json::{Map, Value, json};
 
 use crate::values::limits::{INT32, INT64, MAX_AMOUNT_DIGITS, MAX_ECHO, MAX_EMAIL, MAX_NAME, MAX_PHONE};
@@ -26,9 +28,11 @@ pub(crate) enum Raw<'a> {
 pub(crate) struct Shape {
     pub schema: Value,
     pub example: Value,
+    /// What it means where it stands.
+    pub about: &'static str,
     /// Not shown in the example of a body: an alternative to other fields beside it, or an id that may not be there.
     pub apart: bool,
-    /// The example was chosen for this field: it stands before what the dictionary has for its name.
+    /// The example was chosen for this field: it stands before the usual one of its name.
     pub chosen: bool,
 }
 
@@ -44,7 +48,10 @@ impl<T: 'static> Kind<T> {
         example: impl Into<Value> + Clone + 'static,
         read: impl Fn(Raw<'_>) -> Parsed<T> + 'static,
     ) -> Kind<T> {
-        let shape = move || Shape { schema: schema(), example: example.clone().into(), apart: false, chosen: false };
+        let shape = move || {
+            let (schema, example) = (schema(), example.clone().into());
+            Shape { schema, example, about: "", apart: false, chosen: false }
+        };
         Kind { read: Box::new(read), shape: Box::new(shape) }
     }
 
@@ -78,6 +85,11 @@ impl<T: 'static> Kind<T> {
         self.json(&self.shape().example).ok()
     }
 
+    /// For a value that is missing or wrong, where that was told and the request will be refused.
+    pub(crate) fn stand_in(&self) -> T {
+        self.example().expect("a kind can read its own example; describing every route in a test shows it")
+    }
+
     pub(crate) fn map<U: 'static>(self, into: impl Fn(T) -> U + 'static) -> Kind<U> {
         self.and_then(move |value| Ok(into(value)))
     }
@@ -86,6 +98,12 @@ impl<T: 'static> Kind<T> {
     pub(crate) fn and_then<U: 'static>(self, further: impl Fn(T) -> Parsed<U> + 'static) -> Kind<U> {
         let Kind { read, shape } = self;
         Kind { read: Box::new(move |raw| further(read(raw)?)), shape }
+    }
+
+    /// What it means where it stands, for the documentation.
+    pub(crate) fn about(self, about: &'static str) -> Kind<T> {
+        let shape = self.shape;
+        Kind { read: self.read, shape: Box::new(move || Shape { about, ..shape() }) }
     }
 
     /// Left out of the example. Of fields that exclude each other all but one are marked.
@@ -229,7 +247,7 @@ pub(crate) fn text(max: usize) -> Kind<String> {
 
 /// Of a person or a thing: one line that can be seen, and reads in the order it is written.
 pub(crate) fn person_name(max: usize) -> Kind<String> {
-    filled(text(max)).and_then(|name| {
+    let read = filled(text(max)).and_then(|name| {
         if name.chars().any(|c| c.is_control() || turns(c)) {
             return Err("must not contain line ends, control characters or marks of writing direction".into());
         }
@@ -239,8 +257,21 @@ pub(crate) fn person_name(max: usize) -> Kind<String> {
             return Err("must not contain characters that cannot be seen".into());
         }
         Ok(name)
-    })
+    });
+    let schema = move || {
+        let seen = format!("^[^{REFUSED}]*[^{REFUSED}{BLANK}][^{REFUSED}]*$");
+        json!({"type": "string", "minLength": 1, "maxLength": max, "pattern": seen})
+    };
+    Kind::of_text(schema, "text", move |given| read.text(given))
 }
+
+/// In names: what ends a line, turns the direction of what follows, or cannot be seen.
+const REFUSED: &str = concat!(
+    r"\u0000-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180E\u200B\u200E\u200F\u2028-\u202E",
+    r"\u2060-\u2069\u3164\uFEFF\uFFA0"
+);
+/// Spaces, and what joins letters.
+const BLANK: &str = r"\u0020\u00A0\u1680\u2000-\u200A\u200C\u200D\u202F\u205F\u3000";
 
 /// Ends a line, or turns the direction of what follows.
 fn turns(c: char) -> bool {
@@ -258,7 +289,7 @@ fn invisible(c: char) -> bool {
 
 pub(crate) fn gender() -> Kind<&'static str> {
     const KNOWN: &[&str] = &["Male", "Female", "Other"];
-    let schema = || json!({"type": "string", "enum": KNOWN});
+    let schema = || named("Gender", "Gender, as the health record systems know it.", KNOWN).to_value();
     Kind::of_text(schema, "Female", |given| {
         let known = KNOWN.iter().find(|known| {
             let letter = known[..1].eq_ignore_ascii_case(given) && **known != "Other";
@@ -266,6 +297,7 @@ pub(crate) fn gender() -> Kind<&'static str> {
         });
         known.copied().ok_or_else(|| format!("must be one of {}", KNOWN.join(", ")))
     })
+    .about("Gender, in upper or lower case; `F` and `M` are accepted.")
 }
 
 /// In a body a text may be empty where it is not said otherwise.
@@ -301,6 +333,14 @@ pub(crate) fn say_filled(schema: &mut Value) {
     }
 }
 
+/// The keyword of a schema whose words have a place of their own in a document, with their name and what they are.
+pub(crate) const NAMED: &str = "x-words";
+
+/// Closed words that have a name in the documents: see `values::words`.
+pub(crate) fn named(name: &str, about: &str, words: &[&str]) -> Schema {
+    json_schema!({"type": "string", "enum": words, (NAMED): {"name": name, "about": about}})
+}
+
 /// One of a closed list of names.
 pub(crate) fn one_of<T: Copy + Send + 'static>(names: &'static [(&'static str, T)]) -> Kind<T> {
     let all = || names.iter().map(|(name, _)| *name);
@@ -324,7 +364,7 @@ pub(crate) fn name_of(names: &'static [&'static str]) -> Kind<&'static str> {
 
 /// For `include[]`: related records that may come along.
 pub(crate) fn includes(names: &'static [&'static str]) -> Kind<&'static str> {
-    name_of(names)
+    name_of(names).about("Related records to include.")
 }
 
 /// How a list is ordered.
@@ -341,11 +381,14 @@ fn sort_by(names: &'static [&'static str], given: &str) -> Parsed<Sort> {
     known.map(|by| Sort { by, descending }).ok_or_else(|| format!("must be one of {}", all()))
 }
 
+const SORT: &str = "The sort order; a leading `-` means descending.";
+
 /// `sort=id`, `sort=-id`.
 pub(crate) fn sort(names: &'static [&'static str]) -> Kind<Sort> {
     let example = names.first().copied().unwrap_or_default();
     let all = move || -> Vec<String> { names.iter().flat_map(|name| [name.to_string(), format!("-{name}")]).collect() };
     Kind::of_text(move || json!({"type": "string", "enum": all()}), example, move |given| sort_by(names, given))
+        .about(SORT)
 }
 
 /// `sort=created_at,-id`: the first counts most.
@@ -358,6 +401,7 @@ pub(crate) fn sorts(names: &'static [&'static str]) -> Kind<Vec<Sort>> {
         let given = text(MAX_NAME).text(given)?;
         given.split(',').map(|given| sort_by(names, given.trim())).collect()
     })
+    .about(SORT)
 }
 
 /// A local part without `@` or whitespace, then `@`, then a domain (specification 4.4).
@@ -372,6 +416,7 @@ pub(crate) fn email() -> Kind<String> {
         });
         if valid { Ok(given) } else { Err("must be an email address".into()) }
     })
+    .about("E-mail address.")
 }
 
 /// 7 to 20 digits among signs.
@@ -385,6 +430,7 @@ pub(crate) fn phone() -> Kind<String> {
         let allowed = given.chars().all(|c| c.is_ascii_digit() || " +-().x#*".contains(c));
         if allowed && (7..=20).contains(&digits) { Ok(given) } else { Err("must be a phone number".into()) }
     })
+    .about("Phone number.")
 }
 
 /// A social security number, with its dashes or without.
@@ -395,6 +441,7 @@ pub(crate) fn ssn() -> Kind<String> {
         let known = ["999-99-9999", "999999999", "99999-9999", "999-999999"].contains(&shape.as_str());
         if known { Ok(given.to_owned()) } else { Err("must have 9 digits, such as 000-00-0000".into()) }
     })
+    .about("Social security number.")
 }
 
 /// Of a country or a state: two letters, made capital.
@@ -422,12 +469,13 @@ pub(crate) fn zone() -> Kind<Tz> {
                 .map_err(|_| format!("must be an IANA time zone such as America/New_York, not {:?}", echo(text)))
         },
     )
+    .about("The IANA time zone in which times without an offset are read.")
 }
 
 // Objects, in bodies only. What is in them is read by path.
 
-pub(crate) fn object() -> Kind<()> {
-    of_objects(|_| ())
+pub(crate) fn object(about: &'static str) -> Kind<()> {
+    of_objects(|_| ()).about(about)
 }
 
 /// Whatever the client keeps in it.

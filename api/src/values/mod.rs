@@ -4,6 +4,7 @@
 //! ```text
 //!  kinds ◄── expected          what a parameter or field must be, and how the documentation describes it
 //!  limits                      every fixed limit, with its reason
+//!  words                       closed lists of words: as code, wire and documents have them
 //!  times, versions, reasons, role    closed lists and formats that appear in JSON
 //!  record_uuid                 ids of records as UUIDs
 //!  secret ◄── token ◄── sessions, cursor, slot_token      what is handed to clients and comes back, signed
@@ -23,3 +24,4 @@ pub(crate) mod slot_token;
 pub mod times;
 pub(crate) mod token;
 pub mod versions;
+pub(crate) mod words;

@@ -8,8 +8,11 @@ use engine::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::parts::{WritebackState, foreign_id_type};
-use crate::values::times::{self, At};
+use super::parts::foreign_id_type;
+use crate::values::{
+    times::{self, At},
+    words::Word,
+};
 
 /// An appointment, or a block of unavailable time.
 #[derive(Serialize, JsonSchema)]
@@ -96,8 +99,7 @@ pub(crate) struct AppointmentView<'a> {
     created_at_with_tz: String,
     /// State of writing the appointment to the health record system; only for appointments created through the API.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<WritebackState>")]
-    ehr_writeback: Option<Writeback>,
+    ehr_writeback: Option<Word<Writeback>>,
     /// Why the health record system refused the appointment; absent unless it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure_reason: Option<&'a str>,
@@ -152,7 +154,7 @@ impl<'a> AppointmentView<'a> {
             start_time_with_tz: times::with_zone(span.start, zone),
             end_time_with_tz: times::with_zone(span.end, zone),
             created_at_with_tz: times::with_zone(record.created_at, zone),
-            ehr_writeback: booking.map(|it| it.writeback),
+            ehr_writeback: booking.map(|it| Word(it.writeback)),
             failure_reason: booking.and_then(|it| it.failure_reason.as_deref()),
         }
     }

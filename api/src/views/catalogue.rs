@@ -12,9 +12,23 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::{
-    values::{record_uuid::uuid, times::At},
+    values::{
+        record_uuid::uuid,
+        times::At,
+        words::{Word, closed},
+    },
     views::parts::{Price, foreign_id_type},
 };
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ParentType {
+    Institution,
+    Location,
+}
+
+closed! {
+    ParentType: "ParentType" "Whom a record belongs to." { Institution = "Institution", Location = "Location" }
+}
 
 /// An appointment type.
 #[derive(Clone, Serialize, JsonSchema)]
@@ -26,8 +40,7 @@ pub(crate) struct AppointmentTypeView {
     /// Always null: no health record system provides it.
     category: Option<()>,
     /// Whether the type belongs to the institution or to one location.
-    #[schemars(extend("enum" = ["Institution", "Location"]))]
-    parent_type: &'static str,
+    parent_type: Word<ParentType>,
     /// Id of the institution or location it belongs to.
     parent_id: u32,
     /// Length of an appointment in minutes, 1 to 1440.
@@ -45,7 +58,11 @@ impl AppointmentTypeView {
             id: record.id,
             name: record.name.clone(),
             category: None,
-            parent_type: if record.location_id.is_some() { "Location" } else { "Institution" },
+            parent_type: Word(if record.location_id.is_some() {
+                ParentType::Location
+            } else {
+                ParentType::Institution
+            }),
             parent_id: record.location_id.unwrap_or(record.institution_id),
             minutes: record.minutes,
             position: None,

@@ -10,7 +10,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::{
-    values::{record_uuid::uuid, times::At},
+    values::{record_uuid::uuid, times::At, words::Word},
     views::parts::{Price, day, foreign_id_type},
 };
 
@@ -164,10 +164,7 @@ pub(crate) struct TreatmentPlanView<'a> {
     updated_at: At,
     /// How the treatment plan stands: `not_applicable` if the health record system has no status for it. Null if the status is unknown or
     /// none of these.
-    #[schemars(with = "Option<String>", extend("enum" = [
-        "not_applicable", "proposed", "accepted", "rejected", "completed", null
-    ]))]
-    status: Option<PlanStatus>,
+    status: Option<Word<PlanStatus>>,
     /// The procedures of the treatment plan.
     procedures: Vec<ProcedureView<'a>>,
 }
@@ -183,7 +180,7 @@ impl<'a> TreatmentPlanView<'a> {
             name: entry.body.name.as_deref(),
             patient_id: entry.body.patient_id,
             updated_at: At(entry.updated_at),
-            status: entry.body.status,
+            status: entry.body.status.map(Word),
             procedures: procedures.into_iter().map(ProcedureView::of).collect(),
         }
     }
@@ -248,8 +245,7 @@ pub(crate) struct RecallTypeView<'a> {
     /// Number of units between two visits, 1 to 1000.
     interval_num: u32,
     /// Unit of the time between two visits.
-    #[schemars(with = "String", extend("enum" = ["day", "week", "month", "year"]))]
-    interval_unit: IntervalUnit,
+    interval_unit: Word<IntervalUnit>,
     /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,
     /// When this service first stored the record, in UTC.
@@ -267,7 +263,7 @@ impl<'a> RecallTypeView<'a> {
             foreign_id: entry.foreign_id.as_deref(),
             foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
             interval_num: entry.body.interval_number,
-            interval_unit: entry.body.interval_unit,
+            interval_unit: Word(entry.body.interval_unit),
             location_id: entry.location_id,
             created_at: At(entry.created_at),
             updated_at: At(entry.updated_at),
@@ -313,8 +309,7 @@ pub(crate) struct RecallTypeBasic<'a> {
     /// Number of units between two visits, 1 to 1000.
     interval_num: u32,
     /// Unit of the time between two visits.
-    #[schemars(with = "String", extend("enum" = ["day", "week", "month", "year"]))]
-    interval_unit: IntervalUnit,
+    interval_unit: Word<IntervalUnit>,
 }
 
 impl<'a> PatientRecallView<'a> {
@@ -345,7 +340,7 @@ impl<'a> RecallTypeBasic<'a> {
             name: &entry.body.name,
             description: entry.body.description.as_deref(),
             interval_num: entry.body.interval_number,
-            interval_unit: entry.body.interval_unit,
+            interval_unit: Word(entry.body.interval_unit),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use engine::records::{
     FormResponse, FormSchema,
-    record::{Record, Schema},
+    record::{Record, Schema, WriteStatus},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use serde_json::{Value, json, value::RawValue};
 use uuid::Uuid;
 
 use crate::{
-    values::{record_uuid::uuid, times::At},
+    values::{record_uuid::uuid, times::At, words::Word},
     views::parts::{WriteState, foreign_id_type, second, status},
 };
 
@@ -91,8 +91,7 @@ pub(crate) struct FormResponseView<'a> {
     /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
     /// The state of the write to the health record system.
-    #[schemars(extend("enum" = ["pending", "succeeded", "failed"]))]
-    status: &'static str,
+    status: Word<WriteStatus>,
     #[serde(flatten)]
     write: WriteState<'a>,
 }

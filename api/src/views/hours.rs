@@ -11,7 +11,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    values::times,
+    values::{times, words::Word},
     views::{catalogue::AppointmentTypeView, parts::WriteState},
 };
 
@@ -43,8 +43,7 @@ pub(crate) struct WorkingHourView<'a> {
     /// Whether these hours offer slots; false once they were deleted in the health record system, or if it refused them.
     active: bool,
     /// `manual`: created through the API. `synced`: read from the health record system.
-    #[schemars(with = "String", extend("enum" = ["manual", "synced"]))]
-    source: HourSource,
+    source: Word<HourSource>,
     /// The label of the hours; null if they have none.
     label: Option<WorkingHourLabelView<'a>>,
     /// Hours the health record system would not have at all are not active.
@@ -62,8 +61,7 @@ pub(crate) struct CustomRecurrence {
     /// The interval, in units.
     num: u32,
     /// The unit of the recurrence.
-    #[schemars(with = "String", extend("enum" = ["day", "week", "month"]))]
-    unit: RecurrenceUnit,
+    unit: Word<RecurrenceUnit>,
     /// A date on which the hours apply, `YYYY-MM-DD`; the recurrence is counted from it.
     #[serde(rename = "ref")]
     #[schemars(extend("format" = "date"))]
@@ -87,7 +85,7 @@ impl<'a> WorkingHourView<'a> {
             Recurrence::Weekly(days) => (days.as_slice(), None, None),
             Recurrence::On(date) => (&[][..], Some(date.to_string()), None),
             Recurrence::Every { number, unit, reference } => {
-                let custom = CustomRecurrence { num: *number, unit: *unit, reference: reference.to_string() };
+                let custom = CustomRecurrence { num: *number, unit: Word(*unit), reference: reference.to_string() };
                 (&[][..], None, Some(custom))
             }
         };
@@ -103,7 +101,7 @@ impl<'a> WorkingHourView<'a> {
             custom_recurrence,
             tz_offset: times::offset(now, zone),
             active: record.in_force(),
-            source: record.source,
+            source: Word(record.source),
             label: record.label.as_deref().map(|name| WorkingHourLabelView::of(record.location(), name)),
             write: WriteState::of(record.write.as_ref()),
             appointment_types: None,

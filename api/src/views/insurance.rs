@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::catalogue::FeeScheduleView;
 use crate::{
-    values::times::At,
+    values::{times::At, words::Word},
     views::parts::{Included, Price, WriteState, day},
 };
 
@@ -101,11 +101,7 @@ pub(crate) struct InsuranceCoverageView<'a> {
     /// Id of the coverage.
     id: u64,
     /// The patient's relation to the subscriber.
-    #[schemars(with = "String", extend("enum" = [
-        "self", "spouse", "child", "employee", "handicap_dep", "signif_other", "injured_plaintiff", "life_partner",
-        "dependent", "other"
-    ]))]
-    subscription_relation: Relation,
+    subscription_relation: Word<Relation>,
     /// Id of the patient who is covered.
     patient_id: Option<u32>,
     /// The order of payment: the lowest is the primary insurance; null if unknown.
@@ -121,8 +117,7 @@ pub(crate) struct InsuranceCoverageView<'a> {
     #[schemars(extend("format" = "date"))]
     expiration_date: Option<String>,
     /// What the plan insures; null if unknown or none of these.
-    #[schemars(with = "Option<String>", extend("enum" = ["dental", "medical", "vision", null]))]
-    insurance_type: Option<InsuranceType>,
+    insurance_type: Option<Word<InsuranceType>>,
     /// When the record last changed in this service, in UTC.
     updated_at: At,
     /// Whether the coverage is in force; false once it was deleted in the health record system.
@@ -139,14 +134,14 @@ impl<'a> InsuranceCoverageView<'a> {
         let coverage = &entry.body;
         InsuranceCoverageView {
             id: entry.id,
-            subscription_relation: coverage.relation,
+            subscription_relation: Word(coverage.relation),
             patient_id: Some(coverage.patient_id),
             priority: coverage.priority,
             plan_id: Some(coverage.plan_id),
             subscriber_num: coverage.subscriber_number.as_deref(),
             effective_date: day(&coverage.effective_date),
             expiration_date: day(&coverage.expiration_date),
-            insurance_type: coverage.insurance_type,
+            insurance_type: coverage.insurance_type.map(Word),
             updated_at: At(entry.updated_at),
             active: Some(coverage.active && entry.deleted_at.is_none()),
             write: WriteState::of(entry.write.as_ref()),

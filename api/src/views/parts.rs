@@ -10,7 +10,7 @@ use location::time::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::values::times::At;
+use crate::values::{times::At, words::Word};
 
 /// A record that may come along: absent unless asked for, null where there is none.
 pub(crate) type Included<T> = Option<Option<T>>;
@@ -40,8 +40,7 @@ impl Price {
 pub(crate) struct WriteState<'a> {
     /// State of the last write to the health record system; only for records that a client created or changed through the API.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<WritebackState>")]
-    ehr_writeback: Option<Writeback>,
+    ehr_writeback: Option<Word<Writeback>>,
     /// Why the health record system refused the record or its last change; absent unless it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure_reason: Option<&'a str>,
@@ -50,10 +49,12 @@ pub(crate) struct WriteState<'a> {
 impl<'a> WriteState<'a> {
     pub(crate) fn of(write: Option<&'a RecordWrite>) -> WriteState<'a> {
         WriteState {
-            ehr_writeback: write.map(|write| match write.status {
-                WriteStatus::Pending => Writeback::Pending,
-                WriteStatus::Succeeded => Writeback::Confirmed,
-                WriteStatus::Failed => Writeback::Failed,
+            ehr_writeback: write.map(|write| {
+                Word(match write.status {
+                    WriteStatus::Pending => Writeback::Pending,
+                    WriteStatus::Succeeded => Writeback::Confirmed,
+                    WriteStatus::Failed => Writeback::Failed,
+                })
             }),
             failure_reason: write.and_then(refusal),
         }
@@ -61,12 +62,8 @@ impl<'a> WriteState<'a> {
 }
 
 /// The write-back of a record made here; what came from the EHR is written by nature.
-pub(crate) fn status<T: Body>(entry: &Record<T>) -> &'static str {
-    match entry.write.as_ref().map(|write| write.status) {
-        Some(WriteStatus::Pending) => "pending",
-        Some(WriteStatus::Failed) => "failed",
-        Some(WriteStatus::Succeeded) | None => "succeeded",
-    }
+pub(crate) fn status<T: Body>(entry: &Record<T>) -> Word<WriteStatus> {
+    Word(entry.write.as_ref().map_or(WriteStatus::Succeeded, |write| write.status))
 }
 
 pub(crate) fn failure_reason<T: Body>(entry: &Record<T>) -> Option<&str> {
@@ -85,16 +82,6 @@ pub(crate) fn second(at: Seconds, created_at: Timestamp) -> At {
 /// A date on the wire.
 pub(crate) fn day(day: &Option<engine::records::values::Day>) -> Option<String> {
     day.map(|day| day.to_string())
-}
-
-/// The write-back state of a booking.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "snake_case", inline)]
-#[expect(dead_code, reason = "only its schema is used: the engine writes the words")]
-pub(crate) enum WritebackState {
-    Pending,
-    Confirmed,
-    Failed,
 }
 
 /// Shared by every record that names its origin: `nex` exists only here.

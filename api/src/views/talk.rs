@@ -2,7 +2,7 @@
 
 use engine::records::{
     CommunicationLog, Conversation, Direction, Mode, PatientAlert,
-    record::{Record, Schema},
+    record::{Record, Schema, WriteStatus},
     values::{Json, Seconds},
 };
 use schemars::JsonSchema;
@@ -15,6 +15,7 @@ use crate::{
         kinds::times::{Clock, instant},
         record_uuid::uuid,
         times::At,
+        words::Word,
     },
     views::parts::{WriteState, failure_reason, foreign_id_type, second, status},
 };
@@ -59,18 +60,15 @@ pub(crate) struct CommunicationLogView<'a> {
     #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
     /// The state of the write to the health record system.
-    #[schemars(extend("enum" = ["pending", "succeeded", "failed"]))]
-    status: &'static str,
+    status: Word<WriteStatus>,
     /// Id of the patient.
     patient_id: u32,
     /// What was said or written.
     note: &'a str,
     /// The means of communication; `none` if none was named.
-    #[schemars(with = "String", extend("enum" = ["none", "email", "mail", "phone", "in_person", "text"]))]
-    mode: Mode,
+    mode: Word<Mode>,
     /// `sent` by the practice, or `received` by it.
-    #[schemars(with = "String", extend("enum" = ["sent", "received"]))]
-    direction: Direction,
+    direction: Word<Direction>,
     /// When the communication took place, in UTC.
     occurred_at: At,
     /// When this service first stored the record, in UTC.
@@ -88,8 +86,8 @@ impl<'a> CommunicationLogView<'a> {
             status: status(entry),
             patient_id: entry.body.patient_id,
             note: &entry.body.note,
-            mode: entry.body.mode,
-            direction: entry.body.direction,
+            mode: Word(entry.body.mode),
+            direction: Word(entry.body.direction),
             occurred_at: second(entry.body.occurred_at, entry.created_at),
             created_at: At(entry.created_at),
             updated_at: At(entry.updated_at),

@@ -16,8 +16,13 @@ use crate::{
     },
     http::{body::Fields, errors::ApiError},
     values::{
-        kinds::{email, filled, gender, object, person_name, phone, text, times::birth_date},
-        limits::{MAX_IDEMPOTENCY_KEY, MAX_NAME, MAX_NOTE, MAX_TEXT, MAX_TOKEN},
+        kinds::{
+            email, filled, gender, object, person_name, phone,
+            shared::{family_name, given_name, note, slot_token},
+            text,
+            times::birth_date,
+        },
+        limits::{MAX_IDEMPOTENCY_KEY, MAX_NAME, MAX_TEXT},
     },
 };
 
@@ -29,14 +34,17 @@ pub(crate) struct BookingInput {
 }
 
 impl FromInput for BookingInput {
-    fn from_input(input: &mut Input) -> Option<BookingInput> {
+    fn from_input(input: &mut Input) -> BookingInput {
         let b = &mut input.body;
-        let slot_token = b.required("slot_token", filled(text(MAX_TOKEN)));
-        let idempotency_key = b.required("idempotency_key", filled(text(MAX_IDEMPOTENCY_KEY)));
-        let given = b.required("patient", object());
-        let patient = given.map(|()| patient(b, input.today));
-        let note = filled_text(b, "note", MAX_NOTE);
-        Some(BookingInput { slot_token: slot_token?, idempotency_key: idempotency_key?, patient: patient?, note })
+        let slot_token = b.required("slot_token", filled(slot_token()));
+        let idempotency_key = b.required(
+            "idempotency_key",
+            filled(text(MAX_IDEMPOTENCY_KEY)).about("Chosen by the caller, one per booking attempt."),
+        );
+        b.required("patient", object("The patient."));
+        let patient = patient(b, input.today);
+        let note = b.unless_empty("note", note());
+        BookingInput { slot_token, idempotency_key, patient, note }
     }
 }
 
@@ -72,29 +80,27 @@ pub(crate) async fn create(
 /// Which of these are needed depends on the practice; what is missing is the engine's to say (`patient_fields_required`).
 fn patient(b: &mut Fields, today: Date) -> PatientDetails {
     PatientDetails {
-        first_name: b.unless_empty("patient.first_name", person_name(MAX_NAME)).unwrap_or_default(),
-        middle_name: b.unless_empty("patient.middle_name", person_name(MAX_NAME)),
-        last_name: b.unless_empty("patient.last_name", person_name(MAX_NAME)).unwrap_or_default(),
+        first_name: b.unless_empty("patient.first_name", given_name()).unwrap_or_default(),
+        middle_name: b.unless_empty("patient.middle_name", person_name(MAX_NAME).about("Middle name.")),
+        last_name: b.unless_empty("patient.last_name", family_name()).unwrap_or_default(),
         date_of_birth: b.unless_empty("patient.date_of_birth", birth_date(today)),
         phone_number: b.unless_empty("patient.phone_number", phone()),
         email: b.unless_empty("patient.email", email()),
         gender: b.unless_empty("patient.gender", gender()).map(str::to_owned),
-        address: b.optional("patient.address", object()).map(|()| address(b)),
+        address: b.optional("patient.address", object("The address.")).map(|()| address(b)),
     }
 }
 
 fn address(b: &mut Fields) -> Address {
-    let mut line = |name: &str| filled_text(b, &format!("patient.address.{name}"), MAX_TEXT);
+    let mut line = |name: &str, about: &'static str| {
+        b.unless_empty(&format!("patient.address.{name}"), text(MAX_TEXT).about(about))
+    };
     Address {
-        line1: line("line_1"),
-        line2: line("line_2"),
-        city: line("city"),
-        region: line("region"),
-        postal_code: line("postal_code"),
-        country: line("country"),
+        line1: line("line_1", "Street and number."),
+        line2: line("line_2", "Second line of the street address."),
+        city: line("city", "City."),
+        region: line("region", "State or region."),
+        postal_code: line("postal_code", "Postal code."),
+        country: line("country", "Country."),
     }
-}
-
-fn filled_text(b: &mut Fields, path: &str, max: usize) -> Option<String> {
-    b.unless_empty(path, text(max))
 }

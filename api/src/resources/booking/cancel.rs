@@ -6,9 +6,8 @@ use location::{ids::AppointmentId, intent::WriteIntent};
 use super::{BookingAnswer, BookingResponse, booking_answer, booking_ref, failure::Failure, find};
 use crate::{
     access::{
-        arguments::{FromInput, InTenant},
+        arguments::{InTenant, reads},
         call::Call,
-        input::Input,
     },
     http::errors::ApiError,
     values::{
@@ -17,18 +16,12 @@ use crate::{
     },
 };
 
-pub(crate) struct NewCancellation {
-    reference: String,
-    reason: Option<String>,
-}
-
-impl FromInput for NewCancellation {
-    fn from_input(input: &mut Input) -> Option<NewCancellation> {
-        let reference = input.body.required("booking_ref", filled(booking_ref()));
-        let reason = input.body.unless_empty("reason", text(MAX_TEXT));
-        Some(NewCancellation { reference: reference?, reason })
-    }
-}
+reads!(NewCancellation |input| {
+    reference: String = input.body.required("booking_ref", filled(booking_ref())),
+    reason: Option<String> = input.body.unless_empty(
+        "reason", text(MAX_TEXT).about("The reason, shown to the practice.")
+    ),
+});
 
 pub(crate) async fn create(
     call: Call,

@@ -9,13 +9,12 @@ use super::{
 };
 use crate::{
     access::{
-        arguments::{FromInput, InLocations},
+        arguments::{FromInput, InLocations, reads},
         call::Call,
         input::Input,
     },
     values::{
-        kinds::{filled, text},
-        limits::MAX_TOKEN,
+        kinds::{filled, shared::slot_token},
         times::{self, At},
     },
 };
@@ -35,15 +34,9 @@ pub(crate) struct SlotHold<'a> {
     description: Option<&'a str>,
 }
 
-pub(crate) struct NewHold {
-    slot_token: String,
-}
-
-impl FromInput for NewHold {
-    fn from_input(input: &mut Input) -> Option<NewHold> {
-        Some(NewHold { slot_token: input.body.required("slot_token", filled(text(MAX_TOKEN)))? })
-    }
-}
+reads!(NewHold |input| {
+    slot_token: String = input.body.required("slot_token", filled(slot_token())),
+});
 
 pub(crate) async fn create(
     call: Call,
@@ -65,13 +58,13 @@ pub(crate) struct ReleaseHold {
 }
 
 impl FromInput for ReleaseHold {
-    fn from_input(input: &mut Input) -> Option<ReleaseHold> {
-        let in_query = input.query.optional("slot_token", text(MAX_TOKEN));
-        let in_body = input.body.optional("slot_token", filled(text(MAX_TOKEN)));
+    fn from_input(input: &mut Input) -> ReleaseHold {
+        let in_query = input.query.optional("slot_token", slot_token());
+        let in_body = input.body.optional("slot_token", filled(slot_token()));
         if in_query.is_none() && in_body.is_none() {
             input.body.problem("slot_token is missing.");
         }
-        Some(ReleaseHold { slot_token: in_query.or(in_body)? })
+        ReleaseHold { slot_token: in_query.or(in_body).unwrap_or_default() }
     }
 }
 

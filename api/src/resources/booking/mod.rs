@@ -29,11 +29,9 @@ use crate::{
         kinds::{Kind, text},
         limits::MAX_NAME,
         times,
+        words::Word,
     },
-    views::{
-        locations::{BookingLocation, booking_location},
-        parts::WritebackState,
-    },
+    views::locations::{BookingLocation, booking_location},
 };
 
 /// A booking and the state of its write-back to the practice's system.
@@ -44,8 +42,7 @@ struct BookingView<'a> {
     /// `confirmed` or `cancelled`, as this service has it.
     booking_status: &'static str,
     /// State of writing the appointment to the health record system. It stays `pending` if the location has no health record system.
-    #[schemars(with = "WritebackState")]
-    ehr_writeback: Writeback,
+    ehr_writeback: Word<Writeback>,
     /// Id of the appointment that was booked.
     appointment_id: u64,
     /// Start in the location's time zone, for people: `Tue, Dec 1 2026, 9:30 AM EST`.
@@ -120,7 +117,7 @@ fn booking_answer(
     let booking = BookingView {
         booking_ref: &booking.booking_ref,
         booking_status: if it.cancelled { "cancelled" } else { "confirmed" },
-        ehr_writeback: booking.writeback,
+        ehr_writeback: Word(booking.writeback),
         appointment_id: it.id,
         start_local: times::for_people(start, location.setup.zone),
         start_iso: times::utc(start),
@@ -141,7 +138,7 @@ fn booking_answer(
 fn message(booking: &BookingView<'_>, integrated: bool, freeing: bool) -> String {
     let with = booking.provider.as_ref().map_or_else(String::new, |name| format!(" with {name}"));
     let visit = format!("The appointment{with} on {} at {}", booking.start_local, booking.location.name);
-    match (booking.booking_status, booking.ehr_writeback) {
+    match (booking.booking_status, booking.ehr_writeback.0) {
         ("cancelled", _) if freeing => {
             format!("{visit} is cancelled; its time stays booked until the practice's system has cancelled it.")
         }
@@ -175,5 +172,6 @@ fn find(
 }
 
 fn booking_ref() -> Kind<String> {
-    text(MAX_NAME).example_of("bkg_6f1c9a")
+    let about = "The reference of the booking, from POST /intent/booking/book.";
+    text(MAX_NAME).about(about).example_of("bkg_6f1c9a")
 }

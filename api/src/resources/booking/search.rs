@@ -34,7 +34,8 @@ use crate::{
     values::{
         kinds::{
             Kind, boolean, id, integer, long_id,
-            times::{date, time_of_day},
+            shared::{appointment_type, first_day},
+            times::time_of_day,
         },
         limits::{
             DAYS_LOOKED_AHEAD, MAX_SLOTS_SIFTED, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT, SEARCH_LIMIT_DEFAULT,
@@ -73,20 +74,29 @@ pub(crate) struct SearchInput {
 }
 
 impl FromInput for SearchInput {
-    fn from_input(input: &mut Input) -> Option<SearchInput> {
+    fn from_input(input: &mut Input) -> SearchInput {
         let b = &mut input.body;
-        Some(SearchInput {
-            appointment_type: b.optional("appointment_type_id", id().apart()),
-            providers: b.list("provider_ids", id().apart()),
-            operatories: b.list("operatory_ids", long_id().apart()),
-            start_date: b.optional("start_date", date().apart()),
-            days: b.defaulted("days", integer(SEARCH_DAYS), SEARCH_DAYS_DEFAULT),
-            earliest: b.optional("earliest", time_of_day()),
-            latest: b.optional("latest", time_of_day()),
-            days_of_week: b.list("days_of_week", weekday().apart()),
-            limit: b.defaulted("limit", integer(SEARCH_LIMIT), SEARCH_LIMIT_DEFAULT) as usize,
-            new_patient: b.optional("new_patient", boolean().apart()) == Some(true),
-        })
+        SearchInput {
+            appointment_type: b.optional("appointment_type_id", appointment_type().apart()),
+            providers: b.list("provider_ids", id().about("Only these providers.").apart()),
+            operatories: b.list("operatory_ids", long_id().about("Only these operatories.").apart()),
+            start_date: b.optional("start_date", first_day().apart()),
+            days: b.defaulted("days", integer(SEARCH_DAYS).about("The number of days."), SEARCH_DAYS_DEFAULT),
+            earliest: b
+                .optional("earliest", time_of_day().about("Earliest start of a slot, in the location's time zone.")),
+            latest: b.optional(
+                "latest",
+                time_of_day().about(
+                    "Latest start of a slot, in the location's time zone; a time before `earliest` means the next day.",
+                ),
+            ),
+            days_of_week: b.list("days_of_week", weekday().apart().about("Only on these days.")),
+            limit: b.defaulted("limit", integer(SEARCH_LIMIT).about("Maximum number of results."), SEARCH_LIMIT_DEFAULT)
+                as usize,
+            new_patient: b
+                .optional("new_patient", boolean().apart().about("Whether the patient is new to the practice."))
+                == Some(true),
+        }
     }
 }
 

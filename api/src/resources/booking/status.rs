@@ -2,20 +2,13 @@
 
 use super::{BookingAnswer, BookingResponse, booked, booking_ref, find};
 use crate::access::{
-    arguments::{FromInput, InTenant},
+    arguments::{InTenant, reads},
     call::Call,
-    input::Input,
 };
 
-pub(crate) struct ShowBooking {
-    reference: String,
-}
-
-impl FromInput for ShowBooking {
-    fn from_input(input: &mut Input) -> Option<ShowBooking> {
-        Some(ShowBooking { reference: input.query.required("booking_ref", booking_ref())? })
-    }
-}
+reads!(ShowBooking |input| {
+    reference: String = input.query.required("booking_ref", booking_ref()),
+});
 
 pub(crate) async fn show(
     call: Call,

@@ -10,7 +10,7 @@ use engine::{
 use super::find;
 use crate::{
     access::{
-        arguments::{AlertId, FromInput, Id, InTenant},
+        arguments::{AlertId, FromInput, Id, InTenant, reads},
         call::Call,
         input::Input,
         respond::{Answer, Created, Listed, One},
@@ -18,22 +18,17 @@ use crate::{
     },
     http::errors::ApiError,
     values::{
-        kinds::{boolean, filled, object, text},
-        limits::MAX_NOTE,
+        kinds::{boolean, filled, object, shared::note},
         reasons::Reason,
     },
     views::talk::PatientAlertView,
 };
 
-pub(crate) struct ListAlerts {
-    include_disabled: bool,
-}
-
-impl FromInput for ListAlerts {
-    fn from_input(input: &mut Input) -> Option<ListAlerts> {
-        Some(ListAlerts { include_disabled: input.query.defaulted("include_disabled", boolean(), false) })
-    }
-}
+reads!(ListAlerts |input| {
+    include_disabled: bool = input.query.defaulted(
+        "include_disabled", boolean().about("Whether disabled records are included."), false
+    ),
+});
 
 pub(crate) async fn list(
     mut call: Call,
@@ -61,8 +56,9 @@ pub(crate) struct NewAlert {
 }
 
 impl FromInput for NewAlert {
-    fn from_input(input: &mut Input) -> Option<NewAlert> {
-        Some(NewAlert { note: input.body.required("patient_alert.note", filled(text(MAX_NOTE)))? })
+    fn from_input(input: &mut Input) -> NewAlert {
+        input.body.implied("patient_alert", "The alert.");
+        NewAlert { note: input.body.required("patient_alert.note", filled(note())) }
     }
 }
 
@@ -92,9 +88,11 @@ pub(crate) struct AlertUpdate {
 }
 
 impl FromInput for AlertUpdate {
-    fn from_input(input: &mut Input) -> Option<AlertUpdate> {
-        input.body.required("patient_alert", object());
-        Some(AlertUpdate { disabled: input.body.not_null("patient_alert.disabled", boolean()) })
+    fn from_input(input: &mut Input) -> AlertUpdate {
+        input.body.required("patient_alert", object("The alert."));
+        AlertUpdate {
+            disabled: input.body.not_null("patient_alert.disabled", boolean().about("Whether it is disabled.")),
+        }
     }
 }
 

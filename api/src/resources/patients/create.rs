@@ -11,8 +11,13 @@ use crate::{
     },
     http::body::Fields,
     values::{
-        kinds::{boolean, email, gender, id, integer, person_name, phone, ssn, text, times::birth_date},
-        limits::{MAX_NAME, MAX_TEXT},
+        kinds::{
+            boolean, email, gender, integer, phone,
+            shared::{family_name, given_name, provider},
+            ssn, text,
+            times::birth_date,
+        },
+        limits::MAX_TEXT,
     },
     views::{patients::PatientCreated, people::PatientBasic},
 };
@@ -20,35 +25,42 @@ use crate::{
 pub(crate) struct NewPatient(CreatePatient);
 
 impl FromInput for NewPatient {
-    fn from_input(input: &mut Input) -> Option<NewPatient> {
+    fn from_input(input: &mut Input) -> NewPatient {
         let b = &mut input.body;
-        let provider_id = b.required("provider.provider_id", id());
-        let first_name = b.required("patient.first_name", person_name(MAX_NAME));
-        let last_name = b.required("patient.last_name", person_name(MAX_NAME));
+        b.implied("provider", "The provider.");
+        b.implied("patient", "The patient.");
+        b.implied("patient.bio", "Contact and personal data.");
+        let provider_id = b.required("provider.provider_id", provider());
+        let first_name = b.required("patient.first_name", given_name());
+        let last_name = b.required("patient.last_name", family_name());
         let email = b.required("patient.email", email());
         let date_of_birth = b.required("patient.bio.date_of_birth", birth_date(input.today));
         let phone_number = b.required("patient.bio.phone_number", phone());
-        let [home_phone, cell_phone, work_phone] = ["home_phone_number", "cell_phone_number", "work_phone_number"]
-            .map(|name| b.unless_empty(&format!("patient.bio.{name}"), phone()));
+        let home_phone = b.unless_empty("patient.bio.home_phone_number", phone().about("Home phone number."));
+        let cell_phone = b.unless_empty("patient.bio.cell_phone_number", phone().about("Cell phone number."));
+        let work_phone = b.unless_empty("patient.bio.work_phone_number", phone().about("Work phone number."));
         let gender = b.unless_empty("patient.bio.gender", gender()).map(str::to_owned);
         let ssn = b.unless_empty("patient.bio.ssn", ssn());
         let address = address(b);
         let more = more(b);
-        let return_existing = b.defaulted("return_existing_if_match", boolean(), false);
+        let return_existing = b.defaulted(
+            "return_existing_if_match",
+            boolean().about("Whether to return the existing patient if one matches."),
+            false,
+        );
         let details = PatientDetails {
-            first_name: first_name?,
+            first_name,
             middle_name: None,
-            last_name: last_name?,
-            date_of_birth: Some(date_of_birth?),
-            phone_number: Some(phone_number?),
-            email: Some(email?),
+            last_name,
+            date_of_birth: Some(date_of_birth),
+            phone_number: Some(phone_number),
+            email: Some(email),
             gender,
             address,
         };
-        let provider_id = provider_id?;
         let new =
             CreatePatient { provider_id, details, home_phone, cell_phone, work_phone, ssn, more, return_existing };
-        Some(NewPatient(new))
+        NewPatient(new)
     }
 }
 
@@ -64,19 +76,31 @@ pub(crate) async fn create(
 }
 
 fn address(b: &mut Fields) -> Option<Address> {
-    let names = ["address_line_1", "street_address", "address_line_2", "city", "state", "zip_code"];
+    let parts = [
+        ("address_line_1", "Street and number."),
+        ("street_address", "Street and number."),
+        ("address_line_2", "Second line of the street address."),
+        ("city", "City."),
+        ("state", "State, two letters."),
+        ("zip_code", "Postal code."),
+    ];
     let [line_1, street, line_2, city, region, postal_code] =
-        names.map(|name| b.unless_empty(&format!("patient.bio.{name}"), text(MAX_TEXT)));
+        parts.map(|(name, about)| b.unless_empty(&format!("patient.bio.{name}"), text(MAX_TEXT).about(about)));
     let address = Address { line1: line_1.or(street), line2: line_2, city, region, postal_code, country: None };
     (address != Address::default()).then_some(address)
 }
 
 /// What the record of a patient has no field for: the EHR is told of it.
 fn more(b: &mut Fields) -> Vec<(String, String)> {
-    let texts = ["custom_contact_number", "insurance_name", "race"];
-    let texts = texts.map(|name| (name, b.unless_empty(&format!("patient.bio.{name}"), text(MAX_TEXT))));
-    let numbers = ["weight", "height"].map(|name| {
-        let number = b.optional(&format!("patient.bio.{name}"), integer(0..=10_000));
+    let texts = [
+        ("custom_contact_number", "Another phone number."),
+        ("insurance_name", "The insurance, as named by the patient."),
+        ("race", "Race, as the patient states it."),
+    ];
+    let texts =
+        texts.map(|(name, about)| (name, b.unless_empty(&format!("patient.bio.{name}"), text(MAX_TEXT).about(about))));
+    let numbers = [("weight", "Weight."), ("height", "Height.")].map(|(name, about)| {
+        let number = b.optional(&format!("patient.bio.{name}"), integer(0..=10_000).about(about));
         (name, number.map(|number| number.to_string()))
     });
     let given = texts.into_iter().chain(numbers);

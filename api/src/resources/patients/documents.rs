@@ -8,13 +8,12 @@ use engine::{
 use super::find;
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, Id, InTenant, reads},
         call::Call,
-        input::Input,
         respond::{Answer, Created, Listed, One},
     },
     http::errors::ApiError,
-    values::{kinds::boolean, reasons::Reason},
+    values::{kinds::shared::active, reasons::Reason},
     views::documents::{DocumentTypeView, PatientDocumentView},
 };
 
@@ -39,15 +38,9 @@ pub(crate) async fn create(
     Err(ApiError::bad("EMR does not support uploading documents.").because(Reason::UploadNotSupported))
 }
 
-pub(crate) struct ListDocumentTypes {
-    active: bool,
-}
-
-impl FromInput for ListDocumentTypes {
-    fn from_input(input: &mut Input) -> Option<ListDocumentTypes> {
-        Some(ListDocumentTypes { active: input.query.defaulted("active", boolean(), true) })
-    }
-}
+reads!(ListDocumentTypes |input| {
+    active: bool = input.query.defaulted("active", active(), true),
+});
 
 pub(crate) async fn types(
     mut call: Call,

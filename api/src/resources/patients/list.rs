@@ -21,7 +21,12 @@ use crate::{
     http::{errors::ApiError, paging::Page, query::Params},
     records::listing::Listing,
     values::{
-        kinds::{boolean, id, phone, text, times::birth_date},
+        kinds::{
+            Kind, boolean, phone,
+            shared::{patient, provider},
+            text,
+            times::birth_date,
+        },
         limits::{MAX_EMAIL, MAX_NAME, MAX_PAGE_WITH_RELATED},
         versions::Version,
     },
@@ -36,19 +41,23 @@ pub(crate) struct ListPatients {
 }
 
 impl FromInput for ListPatients {
-    fn from_input(input: &mut Input) -> Option<ListPatients> {
+    fn from_input(input: &mut Input) -> ListPatients {
         let include = if input.version.is_v2() { asked(input, INCLUDES_OF_LIST) } else { Vec::new() };
         let criteria = Criteria::read(&mut input.query);
         let people = input.listing().sort().name().since().foreign_ids();
         let people = people
-            .by("email", text(MAX_EMAIL), Filter::Email)
-            .by("phone_number", phone(), Filter::Phone)
+            .by("email", text(MAX_EMAIL).about("E-mail address."), Filter::Email)
+            .by(
+                "phone_number",
+                phone().about("Phone number; also accepted as `phone`. Only digits are compared."),
+                Filter::Phone,
+            )
             // In the future nobody was born: nobody is found.
             .by("date_of_birth", birth_date(Date::MAX), Filter::DateOfBirth)
-            .flag("inactive", Filter::Inactive)
-            .flag("new_patient", Filter::NewPatient)
-            .flag("non_patient", Filter::NonPatient);
-        Some(ListPatients { listing: people.done(), criteria, include })
+            .flag("inactive", "Whether the record is no longer in use.", Filter::Inactive)
+            .flag("new_patient", "Whether the patient is new to the practice.", Filter::NewPatient)
+            .flag("non_patient", "Whether the person is not a patient, for example a guarantor.", Filter::NonPatient);
+        ListPatients { listing: people.done(), criteria, include }
     }
 }
 
@@ -124,12 +133,18 @@ struct Criteria {
 impl Criteria {
     fn read(q: &mut Params) -> Criteria {
         Criteria {
-            strict: q.defaulted("location_strict", boolean(), false),
-            id: q.optional("patient_id", id()),
-            provider: q.optional("provider_id", id()),
-            first_name: q.optional("first_name", text(MAX_NAME)),
-            last_name: q.optional("last_name", text(MAX_NAME)),
-            forms_syncable: q.optional("forms_syncable", boolean()),
+            strict: q.defaulted("location_strict", here_only(), false),
+            id: q.optional("patient_id", patient()),
+            provider: q.optional("provider_id", provider()),
+            first_name: q.optional(
+                "first_name",
+                text(MAX_NAME).about("Each word must be the beginning of a word of the given name."),
+            ),
+            last_name: q.optional(
+                "last_name",
+                text(MAX_NAME).about("Each word must be the beginning of a word of the family name."),
+            ),
+            forms_syncable: q.optional("forms_syncable", takes_answers()),
         }
     }
 
@@ -149,6 +164,16 @@ impl Criteria {
             && self.provider.is_none_or(|id| it.provider_id == Some(id))
             && self.forms_syncable.is_none_or(|wanted| wanted == syncable)
     }
+}
+
+fn here_only() -> Kind<bool> {
+    boolean().about("Only records of this location, not of the other locations that share its health record system.")
+}
+
+fn takes_answers() -> Kind<bool> {
+    boolean().about(
+        "If true, only patients whose form responses can be written to the health record system; if false, only the others.",
+    )
 }
 
 /// Whether answers to forms can be written to the location's health record system.

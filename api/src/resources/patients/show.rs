@@ -20,8 +20,8 @@ pub(crate) struct ShowPatient {
 }
 
 impl FromInput for ShowPatient {
-    fn from_input(input: &mut Input) -> Option<ShowPatient> {
-        Some(ShowPatient { include: asked(input, INCLUDES) })
+    fn from_input(input: &mut Input) -> ShowPatient {
+        ShowPatient { include: asked(input, INCLUDES) }
     }
 }
 

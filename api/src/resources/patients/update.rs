@@ -15,7 +15,12 @@ use crate::{
     },
     http::body::Fields,
     values::{
-        kinds::{email, filled, gender, object, person_name, phone, ssn, text, times::birth_date},
+        kinds::{
+            email, filled, gender, object, phone,
+            shared::{family_name, given_name},
+            ssn, text,
+            times::birth_date,
+        },
         limits::{MAX_NAME, MAX_TEXT},
     },
     views::patients::PatientProfile,
@@ -26,10 +31,9 @@ const MAX_EXTENSION: usize = 20;
 pub(crate) struct PatientUpdate(PatientChange);
 
 impl FromInput for PatientUpdate {
-    fn from_input(input: &mut Input) -> Option<PatientUpdate> {
-        let patient = input.body.required("patient", object());
-        let change = read(&mut input.body, input.today);
-        patient.map(|()| PatientUpdate(change))
+    fn from_input(input: &mut Input) -> PatientUpdate {
+        input.body.required("patient", object("The patient."));
+        PatientUpdate(read(&mut input.body, input.today))
     }
 }
 
@@ -45,31 +49,40 @@ pub(crate) async fn update(
 
 fn read(b: &mut Fields, today: Date) -> PatientChange {
     PatientChange {
-        first_name: b.not_null("patient.first_name", person_name(MAX_NAME)),
-        middle_name: b.emptied("patient.middle_name", text(MAX_NAME)),
-        last_name: b.not_null("patient.last_name", person_name(MAX_NAME)),
+        first_name: b.not_null("patient.first_name", given_name()),
+        middle_name: b.emptied("patient.middle_name", text(MAX_NAME).about("Middle name.")),
+        last_name: b.not_null("patient.last_name", family_name()),
         email: b.emptied("patient.email", filled(email())),
         date_of_birth: b.not_null("patient.date_of_birth", birth_date(today)).map(|day| day.to_string()),
         gender: b.not_null("patient.gender", gender()).map(str::to_owned),
         // Fields of phone numbers cannot be blanked, by null neither.
-        cell_phone: b.not_null("patient.cell_phone_number", filled(phone())),
-        home_phone: b.not_null("patient.home_phone_number", filled(phone())),
-        work_phone: b.not_null("patient.work_phone_number", filled(phone())),
-        work_phone_extension: b.not_null("patient.work_phone_extension", filled(text(MAX_EXTENSION))),
+        cell_phone: b.not_null("patient.cell_phone_number", filled(phone()).about("Cell phone number.")),
+        home_phone: b.not_null("patient.home_phone_number", filled(phone()).about("Home phone number.")),
+        work_phone: b.not_null("patient.work_phone_number", filled(phone()).about("Work phone number.")),
+        work_phone_extension: b.not_null(
+            "patient.work_phone_extension",
+            filled(text(MAX_EXTENSION)).about("Extension of the work phone number."),
+        ),
         ssn: b.not_null("patient.ssn", filled(ssn())),
         address: address(b),
     }
 }
 
 fn address(b: &mut Fields) -> Option<Address> {
-    let names = ["line_1", "line_2", "city", "region", "postal_code"];
+    let parts = [
+        ("line_1", "Street and number."),
+        ("line_2", "Second line of the street address."),
+        ("city", "City."),
+        ("region", "State or region."),
+        ("postal_code", "Postal code."),
+    ];
     // Without an address none of its parts is left.
-    let without = b.clearable("patient.address", object()) == Some(None);
-    let mut part = |name: &str| {
-        let part = b.emptied(&format!("patient.address.{name}"), text(MAX_TEXT));
+    let without = b.clearable("patient.address", object("The address.")) == Some(None);
+    let mut part = |(name, about): (&str, &'static str)| {
+        let part = b.emptied(&format!("patient.address.{name}"), text(MAX_TEXT).about(about));
         if without { Some(String::new()) } else { part }
     };
-    let [line_1, line_2, city, region, postal_code] = names.map(&mut part);
+    let [line_1, line_2, city, region, postal_code] = parts.map(&mut part);
     let address = Address { line1: line_1, line2: line_2, city, region, postal_code, country: None };
     (address != Address::default()).then_some(address)
 }

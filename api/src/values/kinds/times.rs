@@ -111,6 +111,7 @@ pub(crate) fn birth_date(today: Date) -> Kind<Date> {
         let born = known(any_date(text)?)?;
         if born <= today { Ok(born) } else { Err(format!("must not be in the future: today is {today}")) }
     })
+    .about("Date of birth: YYYY-MM-DD, or any other unambiguous date (`March 1 1985`, `08/22/1938`).")
 }
 
 /// With the month as a word, or the year first, the order is clear.

@@ -1,0 +1,49 @@
+//! Values that several endpoints take in the same meaning.
+
+use std::ops::RangeInclusive;
+
+use location::{slots::SlotQuery, time::Timestamp, zone::Date};
+
+use super::{
+    Kind, boolean, id, integer, long_id, person_name, text,
+    times::{Clock, date, instant},
+};
+use crate::values::limits::{MAX_NAME, MAX_NOTE, MAX_TEXT, MAX_TOKEN};
+
+macro_rules! shared {
+    ($($(#[$doc:meta])* $name:ident($($clock:ident)?): $value:ty = $kind:expr, $about:expr;)*) => {$(
+        $(#[$doc])*
+        pub(crate) fn $name($($clock: &Clock)?) -> Kind<$value> {
+            $kind.about($about)
+        }
+    )*};
+}
+
+shared! {
+    subdomain(): String = text(MAX_TEXT), "The institution, in lower case.";
+    location(): u32 = id(), "The practice location.";
+    patient(): u32 = id(), "The patient.";
+    provider(): u32 = id(), "The provider.";
+    /// In lists: see `http::query` for their other names.
+    providers(): u32 = id(), "Only these providers; one alone also as `provider_id`.";
+    operatory(): u64 = long_id(), "The operatory: a chair, column or room.";
+    operatories(): u64 = long_id(), "Only these operatories; one alone also as `operatory_id`.";
+    appointment_type(): u32 = id(), "The appointment type; its length becomes the length of slots.";
+    appointments_per_timeslot(): i64 = integer(PER_TIMESLOT), "How many appointments may share a slot.";
+    first_day(): Date = date(), "The first day, in the location's time zone.";
+    slot_token(): String = text(MAX_TOKEN), "The token of a slot from POST /intent/booking/search.";
+    bookable_online(): bool = boolean(), BOOKABLE_ONLINE;
+    active(): bool = boolean(), "Whether it is in use.";
+    inactive(): bool = boolean(), "Whether the record is no longer in use.";
+    updated_since(clock): Timestamp = instant(clock), UPDATED_SINCE;
+    part_of_name(): String = text(MAX_NAME), "Only names that contain this.";
+    given_name(): String = person_name(MAX_NAME), "Given name.";
+    family_name(): String = person_name(MAX_NAME), "Family name.";
+    note(): String = text(MAX_NOTE), "Free text.";
+}
+
+const PER_TIMESLOT: RangeInclusive<i64> = 1..=SlotQuery::MAX_APPOINTMENTS_PER_TIMESLOT as i64;
+
+const BOOKABLE_ONLINE: &str = "Whether patients may book it themselves. If false, slot searches and bookings by slot token leave it out; \
+                               `POST /appointments` may use it.";
+const UPDATED_SINCE: &str = "Only records changed at or after this time; also accepted as `updated_after` or `since`.";

@@ -1,0 +1,127 @@
+//! Closed lists of words. Each is declared once: how the wire spells the values of a type, which are all, and the name under which the
+//! documents, and the clients generated from them, have the list.
+
+use std::borrow::Cow;
+
+use engine::records::{
+    Direction, InsuranceType, IntervalUnit, Mode, PlanStatus, Relation, Writeback, record::WriteStatus,
+    words::Word as Spelled,
+};
+use location::hours::{HourSource, RecurrenceUnit, Weekday};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
+
+use super::kinds::{Kind, named};
+
+/// A type whose values are the words of a closed list.
+pub(crate) trait Words: Copy + Send + 'static {
+    const NAME: &'static str;
+    const ABOUT: &'static str;
+    const ALL: &'static [Self];
+
+    fn word(self) -> &'static str;
+}
+
+/// Gives the values of a type their words.
+macro_rules! closed {
+    ($($value:ident: $name:literal $about:literal { $($variant:ident = $word:literal),+ $(,)? })*) => {$(
+        impl $crate::values::words::Words for $value {
+            const NAME: &'static str = $name;
+            const ABOUT: &'static str = $about;
+            const ALL: &'static [Self] = &[$($value::$variant),+];
+
+            fn word(self) -> &'static str {
+                match self {
+                    $($value::$variant => $word,)+
+                }
+            }
+        }
+    )*};
+}
+
+pub(crate) use closed;
+
+closed! {
+    Writeback: "WritebackState" "How far a write to the health record system is." {
+        Pending = "pending", Confirmed = "confirmed", Failed = "failed",
+    }
+    WriteStatus: "FilingStatus" "Whether the health record system took what was sent for filing." {
+        Pending = "pending", Succeeded = "succeeded", Failed = "failed",
+    }
+    HourSource: "WorkingHourSource" "Where working hours come from: this API, or the health record system." {
+        Manual = "manual", Synced = "synced",
+    }
+    RecurrenceUnit: "RecurrenceUnit" "The unit of a recurrence." {
+        Day = "day", Week = "week", Month = "month",
+    }
+    Weekday: "Weekday" "A day of the week." {
+        Sunday = "Sunday", Monday = "Monday", Tuesday = "Tuesday", Wednesday = "Wednesday", Thursday = "Thursday", Friday = "Friday",
+        Saturday = "Saturday",
+    }
+}
+
+/// The same where the contract of adapters has the words already.
+macro_rules! closed_in_records {
+    ($($value:ty: $name:literal $about:literal;)*) => {$(
+        impl Words for $value {
+            const NAME: &'static str = $name;
+            const ABOUT: &'static str = $about;
+            const ALL: &'static [Self] = <$value as Spelled>::ALL;
+
+            fn word(self) -> &'static str {
+                Spelled::word(self)
+            }
+        }
+    )*};
+}
+
+closed_in_records! {
+    Relation: "SubscriptionRelation" "A patient's relation to the subscriber.";
+    InsuranceType: "InsuranceType" "What an insurance is for.";
+    IntervalUnit: "IntervalUnit" "The unit of an interval.";
+    Direction: "CommunicationDirection" "The direction of a communication.";
+    Mode: "CommunicationMode" "The means of a communication.";
+    PlanStatus: "TreatmentPlanStatus" "How far a treatment plan is.";
+}
+
+/// A value as answers show it.
+#[derive(Clone, Copy)]
+pub(crate) struct Word<T>(pub T);
+
+impl<T: Words> Serialize for Word<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.word())
+    }
+}
+
+impl<T: Words> JsonSchema for Word<T> {
+    // The description of the field stands beside the words until they get their place.
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::NAME.into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        named(T::NAME, T::ABOUT, &all::<T>())
+    }
+}
+
+/// As requests have it.
+pub(crate) fn word<T: Words>() -> Kind<T> {
+    let example = all::<T>().first().copied().unwrap_or_default();
+    Kind::of_text(
+        || named(T::NAME, T::ABOUT, &all::<T>()).to_value(),
+        example,
+        |text| {
+            let known = T::ALL.iter().find(|value| value.word() == text);
+            known.copied().ok_or_else(|| format!("must be one of {}", all::<T>().join(", ")))
+        },
+    )
+}
+
+fn all<T: Words>() -> Vec<&'static str> {
+    T::ALL.iter().map(|value| value.word()).collect()
+}
