@@ -162,6 +162,15 @@ impl Backups {
         self.rules.as_ref().map(|_| self.state().newest)
     }
 
+    /// The name of the one that is being made.
+    pub(crate) fn under_way(&self) -> Option<String> {
+        self.state().under_way.as_ref().map(|(name, _)| name.clone())
+    }
+
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.rules.as_ref().map(|rules| rules.folder.as_path())
+    }
+
     /// Backups that came to nothing since the start.
     pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
@@ -214,7 +223,7 @@ fn name_at(now: Timestamp) -> String {
 }
 
 /// Backups of a folder, the newest first, and behind them those of the future. What has another name is not ours.
-fn files(folder: &Path, now: Timestamp) -> io::Result<Vec<BackupFile>> {
+pub(crate) fn files(folder: &Path, now: Timestamp) -> io::Result<Vec<BackupFile>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -52,6 +53,7 @@ use crate::{
     connections::Connections,
     directory::Directory,
     gate_news, handover,
+    rotation::Rotation,
 };
 use setup::{Setup, zones};
 use store::{CommitError, Store, StoreError, counters::Ids, secrets::Secrets};
@@ -110,13 +112,15 @@ pub struct Parts {
     pub audience: Arc<dyn Audience>,
     /// Loads versions of adapters that come while the engine runs; none where there are no adapters.
     pub host: Option<Host>,
+    /// Where the keys of the store are; none where it has none, and where they stay as they are.
+    pub key_file: Option<PathBuf>,
 }
 
 impl Parts {
     pub fn new(store: Arc<dyn Store>, views: Arc<dyn Views>) -> Parts {
         let (adapters, in_process, own, audience) =
             (Adapters::new(), BTreeMap::new(), HashMap::new(), Arc::new(Everyone));
-        Parts { store, views, adapters, in_process, own, audience, host: None }
+        Parts { store, views, adapters, in_process, own, audience, host: None, key_file: None }
     }
 }
 
@@ -147,6 +151,7 @@ pub struct Engine {
     gateway: Arc<Gateway>,
     dispatcher: tokio::sync::Mutex<Option<Dispatcher>>,
     backups: Arc<Backups>,
+    pub(crate) rotation: Arc<Rotation>,
     /// Run until the engine stops.
     tasks: Vec<JoinHandle<()>>,
 }
@@ -201,6 +206,8 @@ impl Engine {
         });
         let (store, index) = shared;
         let backups = Backups::new(deps.setup.engine.backup.clone(), store.clone());
+        let rotation = Rotation::new(store.clone(), parts.key_file, cluster.is_some(), backups.clone());
+        rotation.resume()?;
         let metrics = Arc::new(Metrics::default());
         let directory = Directory::new(deps.clone(), connections.clone(), metrics.clone(), cluster.clone());
         let mut tasks = vec![
@@ -230,6 +237,7 @@ impl Engine {
             gateway,
             dispatcher,
             backups,
+            rotation,
             tasks,
         })
     }
@@ -250,6 +258,7 @@ impl Engine {
     pub async fn stop_within(&self, grace: Duration) {
         self.hand_over(grace).await;
         self.tasks.iter().for_each(JoinHandle::abort);
+        self.rotation.stop();
         self.gateway.stop();
         let dispatcher = self.dispatcher.lock().await.take();
         let deliveries = async {

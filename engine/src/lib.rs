@@ -27,7 +27,10 @@ mod open;
 mod reads;
 mod restore;
 mod resume;
+mod rotation;
 pub mod simulated;
+mod store_key_calls;
+mod store_keys;
 #[cfg(test)]
 mod tests;
 mod write_request_calls;
@@ -58,4 +61,6 @@ pub use crate::{
     open::{OpenError, Opened, open},
     reads::Shown,
     restore::{check_backup, restore_data},
+    rotation::KeysNow,
+    store_keys::{KeyError, drop_key, rotate_key},
 };

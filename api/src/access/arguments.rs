@@ -57,6 +57,7 @@ pub struct AdapterName(pub String);
 pub struct AlertId(pub u64);
 pub struct DeliveryId(pub Uuid);
 pub struct FormId(pub Uuid);
+pub struct StoreKeyName(pub String);
 pub struct WorkstationId(pub Uuid);
 
 parts! {
@@ -67,6 +68,7 @@ parts! {
     AlertId: "alert_id" long_id(), AlertId;
     DeliveryId: "delivery_id" uuid(), DeliveryId;
     FormId: "uuid" uuid(), FormId;
+    StoreKeyName: "store_key" text(MAX_NAME), StoreKeyName;
     WorkstationId: "workstation" uuid(), WorkstationId;
 }
 

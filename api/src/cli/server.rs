@@ -56,6 +56,10 @@ impl Session {
         self.request(Method::GET, path)
     }
 
+    pub(super) fn delete(&self, path: &str) -> RequestBuilder {
+        self.request(Method::DELETE, path)
+    }
+
     pub(super) fn post(&self, path: &str) -> RequestBuilder {
         self.request(Method::POST, path)
     }

@@ -46,6 +46,7 @@ mod related;
 mod resource_names;
 pub(crate) mod simulated_ehr;
 mod slot_weeks;
+pub(crate) mod store_keys;
 pub(crate) mod sync;
 pub(crate) mod sync_status;
 pub(crate) mod webhook_deliveries;

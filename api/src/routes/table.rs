@@ -59,9 +59,9 @@ use crate::{
         booking::{self, BookingRefusal},
         capabilities, changes, charges, claims, clinical, communication_logs, descriptors, documentation,
         fee_schedules, forms, institutions, insurance_coverages, insurance_plans, ledger_types, locations, me,
-        medical_history, operations, operatories, patients, payment_plans, payments, providers, simulated_ehr, sync,
-        sync_status, webhook_deliveries, webhook_endpoints, webhook_subscriptions, working_hour_labels, working_hours,
-        workstation_socket, workstations, write_requests,
+        medical_history, operations, operatories, patients, payment_plans, payments, providers, simulated_ehr,
+        store_keys, sync, sync_status, webhook_deliveries, webhook_endpoints, webhook_subscriptions,
+        working_hour_labels, working_hours, workstation_socket, workstations, write_requests,
     },
     routes::{
         dispatch,
@@ -238,6 +238,27 @@ fn institutions_and_locations() -> Vec<Route> {
             .noting(
                 "The backup is one state of the whole store, of all institutions, and is made while the server goes on. It is written to the \
                  folder of the configuration; `GET /backups` tells when it is whole. Only one is made at a time.",
+            )
+            .operator(),
+        get("/store/keys", store_keys::list)
+            .about("Keys that seal the server's store", "6")
+            .named("list_store_keys")
+            .fails(&[422])
+            .operator(),
+        post("/store/keys", store_keys::rotate)
+            .about("Seal the server's store with a new key", "6")
+            .named("rotate_store_key")
+            .fails(&[409, 422])
+            .noting(
+                "The new key is added to `store.key` of the server's data directory and seals what is written from now on. What was written                  before is sealed with it while the server goes on; `values_left` of `GET /store/keys` falls to 0. Keep a copy of `store.key`:                  later backups cannot be read without it.",
+            )
+            .operator(),
+        delete("/store/keys/{store_key}", store_keys::forget)
+            .about("Drop an old key of the server's store", "6")
+            .named("drop_store_key")
+            .fails(&[409, 422])
+            .noting(
+                "The key is removed from `store.key`. Refused with 409 while a value of the store or a backup in the folder of the configuration                  needs it; all of them are read for that. Backups that are kept elsewhere still need it: keep a copy of the file as it was with                  them.",
             )
             .operator(),
         get("/institutions", institutions::list).about("Institutions of the key", "4.10"),

@@ -60,6 +60,7 @@ mod reasons;
 mod reload;
 mod server;
 mod simulated_ehr;
+mod store_keys;
 mod support;
 mod sync;
 mod sync_status;

@@ -171,6 +171,7 @@ impl From<StoreError> for EngineError {
             | StoreError::Unknown { .. }
             | StoreError::Locked { .. }
             | StoreError::WrongKey { .. }
+            | StoreError::NoKey { .. }
             | StoreError::LostCommits { .. }
             | StoreError::Database { .. }
             | StoreError::Layout { .. }

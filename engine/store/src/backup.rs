@@ -22,12 +22,13 @@ use super::{
     contract::{BackedUp, Store},
     copy,
     counters::Counter,
-    envelope::{Envelope, StoreKey},
+    envelope::{Envelope, sealed_with},
     error::StoreError,
     files,
     keys::{self, Space},
     range::{Direction, Key, KeyRange},
     shared::Shared,
+    store_keys::{KeyId, StoreKeys},
     version::Version,
     watermark::{WATERMARK_KEY, WatermarkRecord},
 };
@@ -127,23 +128,35 @@ fn put(file: &mut impl std::io::Write, key: &[u8], sealed: &[u8]) -> std::io::Re
 }
 
 /// Reads all of a backup and believes nothing before that. Tells how many values each step read.
-pub fn check(file: &Path, key: &StoreKey, mut read: impl FnMut(u64)) -> Result<BackedUp, StoreError> {
-    let mut backup = Backup::open(file, key)?;
+pub fn check(file: &Path, keys: &StoreKeys, mut read: impl FnMut(u64)) -> Result<BackedUp, StoreError> {
+    let mut backup = Backup::open(file, keys)?;
     while backup.next()?.is_some() {
         read(1);
     }
-    Ok(BackedUp { values: backup.found.values(), bytes: backup.bytes })
+    Ok(BackedUp { values: backup.found.values(), bytes: backup.records.bytes })
+}
+
+/// The keys that a backup cannot be read without. Nothing is opened for it, and damage is not looked for.
+pub fn keys_of(file: &Path) -> Result<BTreeSet<KeyId>, StoreError> {
+    let (mut records, mut needed) = (Records::open(file)?, BTreeSet::new());
+    loop {
+        let (key, sealed) = records.next()?;
+        needed.insert(sealed_with(&sealed));
+        if key == WATERMARK_KEY {
+            return Ok(needed);
+        }
+    }
 }
 
 /// A backup that was checked, into a new store, and what follows from going back. `ids` are the counters there may be. Tells how many values each step wrote.
 pub async fn restore(
     file: &Path,
-    key: &StoreKey,
+    keys: &StoreKeys,
     ids: &[Counter<'_>],
     to: &dyn Store,
     mut written: impl FnMut(u64),
 ) -> Result<(), StoreError> {
-    let mut backup = Backup::open(file, key)?;
+    let mut backup = Backup::open(file, keys)?;
     let (mut batch, mut bytes, mut back) = (Batch::new(), 0, Back::default());
     while let Some((key, value)) = backup.next()? {
         bytes += value.len();
@@ -204,44 +217,70 @@ fn skipped(number: u64, last: u64) -> Vec<u8> {
 
 /// A backup as it is read.
 struct Backup {
-    name: String,
-    file: BufReader<File>,
+    records: Records,
     envelope: Envelope,
     found: WatermarkRecord,
-    bytes: u64,
 }
 
 impl Backup {
-    fn open(path: &Path, key: &StoreKey) -> Result<Self, StoreError> {
-        let name = path.display().to_string();
-        let file = File::open(path).map_err(StoreError::io(format!("the backup {name}")))?;
-        let (envelope, found) = (Envelope::new(key), WatermarkRecord::default());
-        let mut backup = Backup { name, file: BufReader::new(file), envelope, found, bytes: 0 };
-        if backup.bytes(MAGIC.len())? != MAGIC {
-            return Err(backup.is("not a backup of practice-sync, or of a later version"));
-        }
-        Ok(backup)
+    fn open(path: &Path, keys: &StoreKeys) -> Result<Self, StoreError> {
+        let (envelope, found) = (Envelope::new(keys), WatermarkRecord::default());
+        Ok(Backup { records: Records::open(path)?, envelope, found })
     }
 
     /// The next value, opened; none once all of them were there.
     fn next(&mut self) -> Result<Option<(Key, Vec<u8>)>, StoreError> {
-        let lengths = [self.length(MAX_KEY_BYTES)?, self.length(MAX_VALUE_BYTES + SEAL_BYTES)?];
-        let (key, sealed) = (self.bytes(lengths[0])?, self.bytes(lengths[1])?);
-        let version = Version::of(&sealed);
+        let (key, sealed) = self.records.next()?;
+        let (version, id) = (Version::of(&sealed), sealed_with(&sealed));
         let first = self.found == WatermarkRecord::default();
-        let value = self.envelope.open(&key, sealed).map_err(|_| match first {
-            true => self.is("sealed with another key than the one given, or damaged"),
-            false => self.is("damaged"),
+        let value = self.envelope.open(&key, sealed).map_err(|error| match error {
+            StoreError::NoKey { .. } => {
+                let held = self.envelope.held();
+                self.records.is(format!(
+                    "sealed with the key {id}, which the key file does not hold (it holds {held}), or damaged"
+                ))
+            }
+            _ if first => self.records.is(format!("sealed with another key {id} than the one given, or damaged")),
+            _ => self.records.is("damaged"),
         })?;
         if key != WATERMARK_KEY {
             self.found.replace(None, Some(version));
             return Ok(Some((key, value)));
         }
-        let last = WatermarkRecord::parse(&value).ok_or_else(|| self.is("of a later version"))?;
-        self.found.is_all_of(last).map_err(|_| self.is("not whole: values are missing"))?;
+        let last = WatermarkRecord::parse(&value).ok_or_else(|| self.records.is("of a later version"))?;
+        self.found.is_all_of(last).map_err(|_| self.records.is("not whole: values are missing"))?;
+        self.records.end().map(|()| None)
+    }
+}
+
+/// What lies in the file of a backup, sealed.
+struct Records {
+    name: String,
+    file: BufReader<File>,
+    bytes: u64,
+}
+
+impl Records {
+    fn open(path: &Path) -> Result<Self, StoreError> {
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(StoreError::io(format!("the backup {name}")))?;
+        let mut records = Records { name, file: BufReader::new(file), bytes: 0 };
+        if records.bytes(MAGIC.len())? != MAGIC {
+            return Err(records.is("not a backup of practice-sync, or of a later version"));
+        }
+        Ok(records)
+    }
+
+    fn end(&mut self) -> Result<(), StoreError> {
         let mut more = [0];
         let more = self.file.read(&mut more).map_err(StoreError::io(format!("the backup {}", self.name)))?;
-        if more > 0 { Err(self.is("longer than it was made")) } else { Ok(None) }
+        if more > 0 { Err(self.is("longer than it was made")) } else { Ok(()) }
+    }
+
+    /// A key, and what lies under it.
+    fn next(&mut self) -> Result<(Key, Vec<u8>), StoreError> {
+        let lengths = [self.length(MAX_KEY_BYTES)?, self.length(MAX_VALUE_BYTES + SEAL_BYTES)?];
+        Ok((self.bytes(lengths[0])?, self.bytes(lengths[1])?))
     }
 
     fn length(&mut self, most: usize) -> Result<usize, StoreError> {
@@ -260,8 +299,8 @@ impl Backup {
         Ok(bytes)
     }
 
-    fn is(&self, what: &'static str) -> StoreError {
-        StoreError::Backup { file: self.name.clone(), what }
+    fn is(&self, what: impl Into<String>) -> StoreError {
+        StoreError::Backup { file: self.name.clone(), what: what.into() }
     }
 }
 
@@ -269,10 +308,10 @@ impl Backup {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::{EmbeddedStore, EngineKind, MemoryStore, StoreConfig, copy::contents, testing};
+    use crate::{EmbeddedStore, EngineKind, MemoryStore, StoreConfig, StoreKey, copy::contents, testing};
 
-    fn key() -> StoreKey {
-        testing::config(EngineKind::Sled, Path::new("")).key
+    fn key() -> StoreKeys {
+        testing::config(EngineKind::Sled, Path::new("")).keys
     }
 
     async fn filled(engine: EngineKind, dir: &Path) -> EmbeddedStore {
@@ -396,11 +435,11 @@ mod tests {
         let file = dir.path().join("one.backup");
         store.back_up(&file, &mut |_| {}).unwrap();
         let whole = fs::read(&file).unwrap();
-        let told = |bytes: &[u8], key: &StoreKey| {
+        let told = |bytes: &[u8], key: &StoreKeys| {
             fs::write(&file, bytes).unwrap();
             check(&file, key, |_| {}).unwrap_err().to_string()
         };
-        assert!(told(&whole, &StoreKey::new([9; 32])).contains("another key"));
+        assert!(told(&whole, &StoreKey::new([9; 32]).into()).contains("another key 00000000"));
         assert!(told(&whole[..whole.len() - 1], &key()).contains("cut short"));
         assert!(told(&whole[..whole.len() / 2], &key()).contains("cut short"));
         assert!(told(&[&whole[..], &[0]].concat(), &key()).contains("longer"));

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use super::{engine_kind::EngineKind, envelope::StoreKey};
+use super::{engine_kind::EngineKind, store_keys::StoreKeys};
 
 #[derive(Clone, Debug)]
 pub struct StoreConfig {
     pub engine: EngineKind,
     pub dir: PathBuf,
-    pub key: StoreKey,
+    pub keys: StoreKeys,
     /// What the engine keeps of its pages in memory.
     pub cache_bytes: u64,
     /// Commits are refused while less than this is free on the disk.
@@ -29,11 +29,11 @@ pub struct StoreConfig {
 
 impl StoreConfig {
     /// On sled.
-    pub fn new(dir: impl Into<PathBuf>, key: StoreKey) -> Self {
+    pub fn new(dir: impl Into<PathBuf>, keys: impl Into<StoreKeys>) -> Self {
         Self {
             engine: EngineKind::default(),
             dir: dir.into(),
-            key,
+            keys: keys.into(),
             cache_bytes: 256 << 20,
             floor_bytes: 512 << 20,
             queue: 16_384,

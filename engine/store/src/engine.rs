@@ -9,6 +9,7 @@ use std::{io, sync::Arc};
 use super::{
     error::StoreError,
     range::{Direction, Key, KeyRange},
+    store_keys::KeyId,
     version::Version,
 };
 
@@ -25,6 +26,7 @@ pub(super) trait Reads {
 pub(super) struct Outline {
     pub key: Key,
     pub version: Version,
+    pub sealed_with: KeyId,
     /// Of the key and the sealed value, about.
     pub bytes: u64,
 }
