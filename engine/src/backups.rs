@@ -25,6 +25,8 @@ const AGAIN: Millis = 15 * MINUTE;
 const BEGINS: &str = "practice-sync-";
 const ENDS: &str = ".backup";
 const DRAFT: &str = ".part";
+/// In the folder: whose backups these are.
+const OWNER: &str = "practice-sync.owner";
 
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
@@ -58,6 +60,8 @@ pub struct BackupsNow {
 pub(crate) struct Backups {
     rules: Option<BackupRules>,
     store: Arc<dyn Store>,
+    /// Tells the server from all others; what is made of its backup is the same one.
+    owner: String,
     state: Mutex<State>,
     failures: AtomicU64,
 }
@@ -80,8 +84,8 @@ impl Drop for UnderWay {
 }
 
 impl Backups {
-    pub(crate) fn new(rules: Option<BackupRules>, store: Arc<dyn Store>) -> Arc<Self> {
-        Arc::new(Self { rules, store, state: Mutex::default(), failures: AtomicU64::new(0) })
+    pub(crate) fn new(rules: Option<BackupRules>, store: Arc<dyn Store>, owner: String) -> Arc<Self> {
+        Arc::new(Self { rules, store, owner, state: Mutex::default(), failures: AtomicU64::new(0) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -122,6 +126,9 @@ impl Backups {
             let why = format!("the folder {} is not there: create it, or mount its disk", rules.folder.display());
             return self.failed(now, why);
         }
+        if let Err(why) = self.own(&rules.folder) {
+            return self.failed(now, why);
+        }
         let made = self.store.back_up(&file, &mut |more| {
             values.fetch_add(more, Ordering::Relaxed);
         });
@@ -136,6 +143,25 @@ impl Backups {
         }
         if let Err(error) = forget_old(&rules.folder, rules.keep, name, clock::now()) {
             tracing::error!(folder = %rules.folder.display(), %error, "old backups were not deleted");
+        }
+    }
+
+    /// Two that share a folder would delete each other's backups.
+    fn own(&self, folder: &Path) -> Result<(), String> {
+        let file = folder.join(OWNER);
+        let unreadable = |error: io::Error| format!("{}: {error}", file.display());
+        match fs::read_to_string(&file) {
+            Ok(text) if text == self.owner => Ok(()),
+            // One whose making was broken off is empty.
+            Ok(text) if text.is_empty() => fs::write(&file, &self.owner).map_err(unreadable),
+            Ok(_) => Err(format!(
+                "the folder {} has the backups of another server: name a folder of its own for each, or delete {} if the other one is gone",
+                folder.display(),
+                file.display()
+            )),
+            // Not every disk that backups are written to can do more than write a file.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::write(&file, &self.owner).map_err(unreadable),
+            Err(error) => Err(unreadable(error)),
         }
     }
 
@@ -265,7 +291,7 @@ mod tests {
     use super::*;
 
     fn backups(folder: &Path, store: Arc<dyn Store>, keep: usize) -> Arc<Backups> {
-        Backups::new(Some(BackupRules { folder: folder.to_path_buf(), every: None, keep }), store)
+        Backups::new(Some(BackupRules { folder: folder.to_path_buf(), every: None, keep }), store, "one".into())
     }
 
     async fn store(dir: &Path) -> Arc<EmbeddedStore> {
@@ -300,7 +326,18 @@ mod tests {
         fs::write(folder.join("notes.txt"), "mine").unwrap();
         let names: Vec<String> = backups.now().unwrap().files.into_iter().map(|file| file.name).collect();
         assert_eq!(names, ["practice-sync-20261125T184702Z.backup", "practice-sync-20261125T184701Z.backup"]);
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 3);
+        let notes_and_owner = 2;
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2 + notes_and_owner);
+        // Its backups stay, whatever another server wants to keep.
+        let rules = BackupRules { folder: folder.clone(), every: None, keep: 1 };
+        let other = Backups::new(Some(rules), backups.store.clone(), "other".into());
+        other.begin(Timestamp(1_795_632_430_000)).unwrap();
+        let refused = ended(&other).failed.unwrap();
+        assert!(refused.contains("another server") && refused.contains(OWNER), "{refused}");
+        assert_eq!(backups.now().unwrap().files.len(), 2);
+        fs::remove_file(folder.join(OWNER)).unwrap();
+        other.begin(Timestamp(1_795_632_440_000)).unwrap();
+        assert_eq!(ended(&other).failed, None);
     }
 
     /// A clock that was wrong must not cost the backups that are right.
@@ -327,7 +364,7 @@ mod tests {
     #[test]
     fn one_that_fails_says_why() {
         let dir = tempfile::tempdir().unwrap();
-        let none = Backups::new(None, Arc::new(MemoryStore::new()));
+        let none = Backups::new(None, Arc::new(MemoryStore::new()), String::new());
         assert!(matches!(none.begin(Timestamp(0)), Err(BackupError::NotConfigured)));
         assert_eq!(none.newest(), None);
         let in_memory = backups(dir.path(), Arc::new(MemoryStore::new()), 2);

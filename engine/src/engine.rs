@@ -162,6 +162,7 @@ impl Engine {
         let (setup, store) = (Arc::new(setup), parts.store);
         let ids = Arc::new(Ids::new(store.clone()));
         let secrets = Secrets::load(&store).await?;
+        let owner = hex::encode(&secrets.derive("folder of backups")[..16]);
         config_history::note(&*store, &setup, clock::now()).await?;
         let reach = if setup.engine.webhook_development { Reach::PublicAndLoopback } else { Reach::Public };
         let egress = Arc::new(Egress::new(reach)?);
@@ -205,7 +206,7 @@ impl Engine {
             lives_here,
         });
         let (store, index) = shared;
-        let backups = Backups::new(deps.setup.engine.backup.clone(), store.clone());
+        let backups = Backups::new(deps.setup.engine.backup.clone(), store.clone(), owner);
         let rotation = Rotation::new(store.clone(), parts.key_file, cluster.is_some(), backups.clone());
         rotation.resume()?;
         let metrics = Arc::new(Metrics::default());

@@ -93,7 +93,7 @@ impl Rotation {
         if keys.ids().count() > 1 && !self.nodes {
             return self.begin(keys.newest());
         }
-        self.state().left = Some(0);
+        self.state().left = (keys.ids().count() == 1).then_some(0);
         Ok(())
     }
 

@@ -260,6 +260,7 @@ pub(super) const WORDS: &[(&str, &str, &str)] = &[
     ("record_id", "Only this record, by its id in the API.", "42"),
     ("until", "Only up to this time.", "2026-12-02T00:00:00Z"),
     // Workstations
+    ("store_key", "The id of a key of the store.", "00000000"),
     ("workstation", "The workstation.", ""),
     ("uses", "How many workstations can be paired with the code. Default: one.", ""),
     ("expires_in_hours", "How long the code is valid, in hours. Default: ten minutes.", ""),

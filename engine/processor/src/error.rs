@@ -178,6 +178,7 @@ impl From<StoreError> for EngineError {
             | StoreError::KeyFile { .. }
             | StoreError::Backup { .. }
             | StoreError::BackupDisk { .. }
+            | StoreError::BackupKept { .. }
             | StoreError::NoBackup => EngineError::StoreFull,
         }
     }

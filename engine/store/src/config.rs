@@ -21,6 +21,8 @@ pub struct StoreConfig {
     pub verify: bool,
     /// The same beside the work, after the start: what is not there is reported by `Health::damage`, in the log too.
     pub audit: bool,
+    /// A backup ends when more of what is replaced meanwhile would have to be kept in memory for it.
+    pub backup_kept_bytes: u64,
     /// A start makes sled's files anew when they are so many times as large as what is live in them. 0: never.
     pub compact_ratio: u32,
     /// Smaller files are left alone.
@@ -39,6 +41,7 @@ impl StoreConfig {
             queue: 16_384,
             verify: false,
             audit: false,
+            backup_kept_bytes: 512 << 20,
             compact_ratio: 3,
             compact_above_bytes: 64 << 20,
         }

@@ -19,11 +19,12 @@ use super::{
     error::StoreError,
     integrity,
     jobs::{Job, Outcome, Queue},
+    key_id::KeyId,
     keys, layout,
     range::{Direction, Key, KeyRange},
     rotation::{Resealed, Sealed, commit_nothing, reseal_on},
     shared::Shared,
-    store_keys::{KeyId, StoreKeys},
+    store_keys::StoreKeys,
     version::{Version, Versioned},
     watermark::{WATERMARK_KEY, WatermarkFile, WatermarkRecord},
 };
@@ -33,6 +34,7 @@ pub struct EmbeddedStore {
     queue: Arc<Queue>,
     floor: Arc<Floor>,
     disk: Arc<dyn Disk>,
+    backup_kept: u64,
     /// As it was opened.
     found: WatermarkRecord,
     committer: Option<JoinHandle<()>>,
@@ -77,10 +79,10 @@ impl EmbeddedStore {
             last: found,
             feed_end: shared.feed_end()?,
         };
-        let committer = Some(committer.start()?);
+        let (committer, backup_kept) = (Some(committer.start()?), config.backup_kept_bytes);
         let whole = move |values, bytes| compact::note(&config, values, bytes);
         let audit = audited.then(|| integrity::start_audit(shared.clone(), whole)).transpose()?;
-        Ok(Self { shared, queue, floor, disk, found, committer, audit, _directory: directory })
+        Ok(Self { shared, queue, floor, disk, backup_kept, found, committer, audit, _directory: directory })
     }
 
     /// How many values there were when it was opened, without the number its feed has reached.
@@ -154,7 +156,8 @@ impl Store for EmbeddedStore {
     }
 
     fn back_up(&self, to: &Path, written: &mut dyn FnMut(u64)) -> Result<BackedUp, StoreError> {
-        backup::write(&self.shared, to, self.floor.bytes(), written)
+        let limits = backup::Limits { floor: self.floor.bytes(), kept: self.backup_kept };
+        backup::write(&self.shared, to, limits, written)
     }
 
     fn health(&self) -> Health {

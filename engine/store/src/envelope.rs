@@ -14,12 +14,7 @@ use chacha20poly1305::{
     aead::{AeadInOut, inout::InOutBuf},
 };
 
-use super::{
-    error::StoreError,
-    keys,
-    store_keys::{KeyId, StoreKeys},
-    version::Version,
-};
+use super::{error::StoreError, key_id::KeyId, keys, store_keys::StoreKeys, version::Version};
 
 const FORMAT: u8 = 1;
 const NONCE: usize = 24;
@@ -138,7 +133,7 @@ impl Sealer {
         nonce[..16].copy_from_slice(&self.prefix);
         nonce[16..20].copy_from_slice(&id.0.to_be_bytes());
         nonce[20..].copy_from_slice(&self.index.to_be_bytes());
-        self.index = self.index.checked_add(1).ok_or(too_large(value))?;
+        self.index = self.index.checked_add(1).ok_or_else(|| too_large(value))?;
         seal(cipher, nonce, key, value)
     }
 }

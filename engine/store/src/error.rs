@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc};
 
-use super::{engine_kind::EngineKind, keys, range::Key, store_keys::KeyId};
+use super::{engine_kind::EngineKind, key_id::KeyId, keys, range::Key};
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
@@ -51,6 +51,11 @@ pub enum StoreError {
         "{file}: its disk has {free} MiB left, and a backup is written above {floor} MiB only (`store_floor_mib`): make room"
     )]
     BackupDisk { file: String, free: u64, floor: u64 },
+    #[error(
+        "{file}: what was replaced while the backup was written, {kept} MiB, is more than may be kept in memory for it: make it when less is \
+         written, on a faster disk, or with the store on fjall, which keeps nothing"
+    )]
+    BackupKept { file: String, kept: u64 },
     #[error(
         "the store lies in a database or in memory: back it up with what that database has for it (`pg_dump`, a base backup)"
     )]

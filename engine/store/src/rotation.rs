@@ -13,8 +13,9 @@ use super::{
     envelope::Envelope,
     error::{CommitError, StoreError},
     jobs::{Job, Outcome, Queue},
+    key_id::KeyId,
     range::{Key, KeyRange},
-    store_keys::{KeyId, StoreKeys},
+    store_keys::StoreKeys,
 };
 
 /// Values looked at between two pauses, and values of one group of commits.

@@ -3,50 +3,10 @@
 //! A file of one key is its 64 hex digits, and that is the first key of a store. Once there is another one, each line names its key:
 //! `ID KEY`, the newest last. An id follows from its key, but for the first one, whose values were sealed before there were ids.
 
-use std::{fmt, fs, path::Path, str::FromStr};
+use std::{fmt, fs, path::Path};
 
-use sha2::{Digest, Sha256};
-
-use super::error::StoreError;
+use super::{error::StoreError, key_id::KeyId};
 use crate::files;
-
-/// Names a key. Nobody learns from it what the key is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct KeyId(pub(crate) u32);
-
-impl KeyId {
-    /// Of the key that a store was made with.
-    pub const FIRST: KeyId = KeyId(0);
-
-    fn of(key: &[u8; 32]) -> Self {
-        let mut hash = Sha256::new();
-        hash.update(b"practice-sync store key");
-        hash.update(key);
-        let digest: [u8; 32] = hash.finalize().into();
-        Self(u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]))
-    }
-}
-
-impl fmt::Display for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:08x}", self.0)
-    }
-}
-
-impl fmt::Debug for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeyId({self})")
-    }
-}
-
-impl FromStr for KeyId {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let id = u32::from_str_radix(text, 16).ok().filter(|_| text.len() == 8);
-        id.map(Self).ok_or("the id of a key has 8 hex digits")
-    }
-}
 
 /// One key. Whoever loses it loses what is sealed with it.
 #[derive(Clone)]

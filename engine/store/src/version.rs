@@ -1,6 +1,6 @@
 //! Which writing of a value one is.
 
-use super::store_keys::KeyId;
+use super::key_id::KeyId;
 
 /// Differs for any two values a store was ever given, those of one key and content included: a precondition names it instead of the value.
 /// It means something to the store it came from only, and says nothing of what is older or newer.

@@ -140,6 +140,11 @@ impl Reads for View<'_> {
         self.walk(range, direction, limit, |found| found.key().map(|key| key.to_vec()))
     }
 
+    /// They are on the disk.
+    fn kept_bytes(&self) -> u64 {
+        0
+    }
+
     fn outlines(&self, range: KeyRange, limit: usize) -> Result<Vec<Outline>, StoreError> {
         self.walk(range, Direction::Forward, limit, |found| {
             let (key, sealed) = found.into_inner()?;

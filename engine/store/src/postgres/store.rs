@@ -35,10 +35,11 @@ use crate::{
     error::StoreError,
     home,
     jobs::{Job, Outcome, Queue},
+    key_id::KeyId,
     keys,
     range::{Direction, Key, KeyRange},
     rotation::{Resealed, Sealed, commit_nothing, reseal_on},
-    store_keys::{KeyId, StoreKeys},
+    store_keys::StoreKeys,
     version::{Version, Versioned},
 };
 

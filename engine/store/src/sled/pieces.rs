@@ -5,7 +5,7 @@
 
 use sled::IVec;
 
-use crate::{envelope, range::Key, store_keys::KeyId, version::Version};
+use crate::{envelope, key_id::KeyId, range::Key, version::Version};
 
 const WHOLE: u8 = 1;
 const CUT: u8 = 2;

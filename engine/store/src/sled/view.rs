@@ -150,6 +150,10 @@ impl Reads for View<'_> {
         self.walk(range, direction, limit, |key, _| Ok(key))
     }
 
+    fn kept_bytes(&self) -> u64 {
+        self.log.past.shown().kept_since(&self.state)
+    }
+
     fn outlines(&self, range: KeyRange, limit: usize) -> Result<Vec<Outline>, StoreError> {
         self.walk(range, Direction::Forward, limit, |key, head| {
             let bytes = (key.len() + head.len()) as u64 + u64::from(further_pieces(&head)) * PIECE_BYTES as u64;
