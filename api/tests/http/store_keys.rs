@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use engine::{
     setup::BackupRules,
-    store::{EmbeddedStore, Store, StoreConfig, StoreKeys},
+    store::{EmbeddedStore, StoreConfig, StoreKeys},
 };
 use serde_json::json;
 
@@ -120,7 +120,7 @@ async fn a_key_comes_while_bookings_go_on_and_goes_when_nothing_needs_it() {
 async fn what_was_begun_goes_on_after_a_start() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("store.key");
-    drop(world_in(dir.path()).await.engine.stop().await);
+    world_in(dir.path()).await.engine.stop().await;
     let two = StoreKeys::load(&file).unwrap().and_a_new_one().unwrap();
     two.save(&file).unwrap();
     let world = world_in(dir.path()).await;
