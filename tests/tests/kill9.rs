@@ -256,7 +256,7 @@ async fn kill_under_load(
 /// The store gets a new key, unless the one before is still on its way, which it may be for several lives.
 async fn change_the_key(installation: &Installation, round: usize) {
     let mut operator = installation.sign_in_operator().await.unwrap();
-    let (status, answer) = operator.post("/store/keys", &Value::Null).await.unwrap();
+    let (status, answer) = operator.post("/store/keys", &json!({})).await.unwrap();
     assert!(status == 200 || status == 409, "round {round}: {answer}");
 }
 

@@ -57,7 +57,7 @@ async fn all_are_sealed_anew(world: &World) {
 }
 
 async fn backed_up(world: &World) -> String {
-    let name = world.post("/backups", json!(null)).ok().await["data"]["name"].as_str().unwrap().to_owned();
+    let name = world.post("/backups", json!({})).ok().await["data"]["name"].as_str().unwrap().to_owned();
     loop {
         let now = world.get("/backups").ok().await;
         if now["data"]["under_way"].is_null() {
@@ -83,7 +83,7 @@ async fn a_key_comes_while_bookings_go_on_and_goes_when_nothing_needs_it() {
         world.delete(&format!("/store/keys/{unknown}")).fails(404).await;
     }
 
-    let answer = world.post("/store/keys", json!(null)).ok().await;
+    let answer = world.post("/store/keys", json!({})).ok().await;
     let newest = answer["data"]["keys"][0]["id"].as_str().unwrap().to_owned();
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.lines().last().unwrap().starts_with(&newest) && text.lines().count() == 2);
@@ -128,7 +128,7 @@ async fn what_was_begun_goes_on_after_a_start() {
     let newest = two.newest().to_string();
     assert_eq!(keys(&world).await.0, [newest.clone(), "00000000".to_owned()]);
     world.delete("/store/keys/00000000").ok().await;
-    let again = world.post("/store/keys", json!(null)).ok().await;
+    let again = world.post("/store/keys", json!({})).ok().await;
     assert_eq!(again["data"]["keys"][1]["id"], newest.as_str());
 }
 
@@ -137,13 +137,13 @@ async fn only_whoever_runs_the_server_is_let_in_and_a_store_in_memory_has_no_key
     let world = world().await;
     for refused in [
         world.get("/store/keys").key(MAIN_KEY).fails(403).await,
-        world.post("/store/keys", json!(null)).key(MAIN_KEY).fails(403).await,
+        world.post("/store/keys", json!({})).key(MAIN_KEY).fails(403).await,
         world.delete("/store/keys/00000000").key(MAIN_KEY).fails(403).await,
     ] {
         assert_eq!(refused.len(), 1);
     }
     let told: BTreeSet<String> =
-        [world.get("/store/keys").fails(422).await, world.post("/store/keys", json!(null)).fails(422).await]
+        [world.get("/store/keys").fails(422).await, world.post("/store/keys", json!({})).fails(422).await]
             .concat()
             .into_iter()
             .collect();
