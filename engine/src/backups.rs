@@ -25,6 +25,8 @@ const AGAIN: Millis = 15 * MINUTE;
 const BEGINS: &str = "practice-sync-";
 const ENDS: &str = ".backup";
 const DRAFT: &str = ".part";
+/// In the folder: whose backups these are.
+const OWNER: &str = "practice-sync.owner";
 
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
@@ -58,6 +60,8 @@ pub struct BackupsNow {
 pub(crate) struct Backups {
     setup: Arc<Current>,
     store: Arc<dyn Store>,
+    /// Tells the server from all others; what is made of its backup is the same one.
+    owner: String,
     state: Mutex<State>,
     failures: AtomicU64,
 }
@@ -80,8 +84,8 @@ impl Drop for UnderWay {
 }
 
 impl Backups {
-    pub(crate) fn new(setup: Arc<Current>, store: Arc<dyn Store>) -> Arc<Self> {
-        Arc::new(Self { setup, store, state: Mutex::default(), failures: AtomicU64::new(0) })
+    pub(crate) fn new(setup: Arc<Current>, store: Arc<dyn Store>, owner: String) -> Arc<Self> {
+        Arc::new(Self { setup, store, owner, state: Mutex::default(), failures: AtomicU64::new(0) })
     }
 
     fn rules(&self) -> Option<BackupRules> {
@@ -124,6 +128,9 @@ impl Backups {
             let why = format!("the folder {} is not there: create it, or mount its disk", rules.folder.display());
             return self.failed(now, why);
         }
+        if let Err(why) = self.own(&rules.folder) {
+            return self.failed(now, why);
+        }
         let made = self.store.back_up(&file, &mut |more| {
             values.fetch_add(more, Ordering::Relaxed);
         });
@@ -138,6 +145,25 @@ impl Backups {
         }
         if let Err(error) = forget_old(&rules.folder, rules.keep, name, clock::now()) {
             tracing::error!(folder = %rules.folder.display(), %error, "old backups were not deleted");
+        }
+    }
+
+    /// Two that share a folder would delete each other's backups.
+    fn own(&self, folder: &Path) -> Result<(), String> {
+        let file = folder.join(OWNER);
+        let unreadable = |error: io::Error| format!("{}: {error}", file.display());
+        match fs::read_to_string(&file) {
+            Ok(text) if text == self.owner => Ok(()),
+            // One whose making was broken off is empty.
+            Ok(text) if text.is_empty() => fs::write(&file, &self.owner).map_err(unreadable),
+            Ok(_) => Err(format!(
+                "the folder {} has the backups of another server: name a folder of its own for each, or delete {} if the other one is gone",
+                folder.display(),
+                file.display()
+            )),
+            // Not every disk that backups are written to can do more than write a file.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::write(&file, &self.owner).map_err(unreadable),
+            Err(error) => Err(unreadable(error)),
         }
     }
 
@@ -162,6 +188,15 @@ impl Backups {
     /// When the newest was made, as far as was looked; none at all where none are made here. Waits for no disk.
     pub(crate) fn newest(&self) -> Option<Option<Timestamp>> {
         self.rules().map(|_| self.state().newest)
+    }
+
+    /// The name of the one that is being made.
+    pub(crate) fn under_way(&self) -> Option<String> {
+        self.state().under_way.as_ref().map(|(name, _)| name.clone())
+    }
+
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        self.rules().map(|rules| rules.folder)
     }
 
     /// Backups that came to nothing since the start.
@@ -214,7 +249,7 @@ fn name_at(now: Timestamp) -> String {
 }
 
 /// Backups of a folder, the newest first, and behind them those of the future. What has another name is not ours.
-fn files(folder: &Path, now: Timestamp) -> io::Result<Vec<BackupFile>> {
+pub(crate) fn files(folder: &Path, now: Timestamp) -> io::Result<Vec<BackupFile>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -258,7 +293,7 @@ mod tests {
 
     fn with(backup: Option<BackupRules>, store: Arc<dyn Store>) -> Arc<Backups> {
         let engine = EngineRules { backup, ..EngineRules::default() };
-        Backups::new(Current::new(Setup { engine, ..Setup::default() }), store)
+        Backups::new(Current::new(Setup { engine, ..Setup::default() }), store, "one".into())
     }
 
     fn backups(folder: &Path, store: Arc<dyn Store>, keep: usize) -> Arc<Backups> {
@@ -297,7 +332,20 @@ mod tests {
         fs::write(folder.join("notes.txt"), "mine").unwrap();
         let names: Vec<String> = backups.now().unwrap().files.into_iter().map(|file| file.name).collect();
         assert_eq!(names, ["practice-sync-20261125T184702Z.backup", "practice-sync-20261125T184701Z.backup"]);
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 3);
+        let notes_and_owner = 2;
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2 + notes_and_owner);
+        // Its backups stay, whatever another server wants to keep.
+        let rules = BackupRules { folder: folder.clone(), every: None, keep: 1 };
+        let engine = EngineRules { backup: Some(rules), ..EngineRules::default() };
+        let setup = Current::new(Setup { engine, ..Setup::default() });
+        let other = Backups::new(setup, backups.store.clone(), "other".into());
+        other.begin(Timestamp(1_795_632_430_000)).unwrap();
+        let refused = ended(&other).failed.unwrap();
+        assert!(refused.contains("another server") && refused.contains(OWNER), "{refused}");
+        assert_eq!(backups.now().unwrap().files.len(), 2);
+        fs::remove_file(folder.join(OWNER)).unwrap();
+        other.begin(Timestamp(1_795_632_440_000)).unwrap();
+        assert_eq!(ended(&other).failed, None);
     }
 
     /// A clock that was wrong must not cost the backups that are right.

@@ -5,7 +5,7 @@ use std::{fs, io, path::Path};
 
 use setup::Setup;
 use store::{
-    EmbeddedStore, EngineKind, Store, StoreConfig, StoreKey,
+    EmbeddedStore, EngineKind, Store, StoreConfig, StoreKeys,
     copy::{self, Contents},
     files,
     postgres::{
@@ -121,22 +121,22 @@ struct Source {
     state: String,
 }
 
-fn embedded_source(old: &DataDir) -> Result<(StoreKey, Source), Incomplete> {
+fn embedded_source(old: &DataDir) -> Result<(StoreKeys, Source), Incomplete> {
     old.is_whole()?;
     let Some(of) = store::engine_of(&old.store)? else {
-        return Err(Incomplete::NothingToCopy(old.store.clone()));
+        return Err(Incomplete::NoStoreYet(old.store.clone()));
     };
-    let key = StoreKey::load(&old.key)?;
+    let key = StoreKeys::load(&old.key)?;
     let store = EmbeddedStore::open(embedded(of, &old.store, &key))?;
     let (values, state) = (store.values()?, format!("of {of} at group {}", store.groups()));
     Ok((key, Source { store: Box::new(store), values, state }))
 }
 
-fn embedded_target(engine: EngineKind, new: &DataDir, key: &StoreKey) -> Result<EmbeddedStore, Incomplete> {
+fn embedded_target(engine: EngineKind, new: &DataDir, key: &StoreKeys) -> Result<EmbeddedStore, Incomplete> {
     Ok(EmbeddedStore::open(embedded(engine, &new.store, key))?)
 }
 
-fn embedded(engine: EngineKind, dir: &Path, key: &StoreKey) -> StoreConfig {
+fn embedded(engine: EngineKind, dir: &Path, key: &StoreKeys) -> StoreConfig {
     StoreConfig { engine, floor_bytes: ROOM_LEFT, ..StoreConfig::new(dir, key.clone()) }
 }
 
@@ -236,7 +236,7 @@ mod tests {
         World { _dir: dir, from, to }
     }
 
-    fn open(data: &DataDir, engine: EngineKind, key: StoreKey) -> EmbeddedStore {
+    fn open(data: &DataDir, engine: EngineKind, key: StoreKeys) -> EmbeddedStore {
         EmbeddedStore::open(StoreConfig { engine, floor_bytes: 0, ..StoreConfig::new(&data.store, key) }).unwrap()
     }
 

@@ -12,7 +12,7 @@ use std::{
 use query::index;
 use runtime::clock;
 use store::{
-    CommitError, Compacted, EmbeddedStore, Store, StoreConfig, StoreError, StoreKey, files,
+    CommitError, Compacted, EmbeddedStore, Store, StoreConfig, StoreError, StoreKeys, files,
     salvage::{self, Report},
 };
 
@@ -61,7 +61,7 @@ pub enum Incomplete {
     )]
     OccupiedDatabase,
     #[error("there is no store in {0}")]
-    NothingToCopy(PathBuf),
+    NoStoreYet(PathBuf),
     #[error(
         "the copy in {dir} differs from what was copied ({is} values of {was}, or other ones), or what was copied was served meanwhile: \
          stop all that serves from it, delete that directory and copy again; should it happen twice, the disk or the memory of this machine \
@@ -93,14 +93,14 @@ impl DataDir {
         if present(&self.copying)? { Err(Incomplete::HalfCopied(self.dir.clone())) } else { Ok(()) }
     }
 
-    /// The key of the store, made at the first start. Nothing is written where something is missing.
-    pub(crate) fn key(&self, accept_empty: bool) -> Result<StoreKey, Incomplete> {
+    /// The keys of the store, the first made at the first start. Nothing is written where something is missing.
+    pub(crate) fn key(&self, accept_empty: bool) -> Result<StoreKeys, Incomplete> {
         self.is_whole()?;
         // Whatever else lies in its folder, without its log there is no store.
         let folder = present(&self.store)?;
         if store::is_made(&self.store)? {
             return match present(&self.key)? {
-                true => Ok(StoreKey::load(&self.key)?),
+                true => Ok(StoreKeys::load(&self.key)?),
                 false => Err(Incomplete::NoKey { key: self.key.clone(), store: self.store.clone() }),
             };
         }
@@ -110,25 +110,25 @@ impl DataDir {
         if present(&self.note)? {
             tracing::warn!(store = %self.store.display(), folder, "starting with an empty store, as requested");
         }
-        Ok(StoreKey::load_or_create(&self.key)?)
+        Ok(StoreKeys::load_or_create(&self.key)?)
     }
 
-    /// The key of a store in a database: made with it, and the same for every process that serves from it.
-    pub(crate) fn database_key(&self, made: bool, accept_empty: bool) -> Result<StoreKey, Incomplete> {
+    /// The keys of a store in a database: made with it, and the same for every process that serves from it.
+    pub(crate) fn database_key(&self, made: bool, accept_empty: bool) -> Result<StoreKeys, Incomplete> {
         self.is_whole()?;
         if store::is_made(&self.store)? {
             return Err(Incomplete::EmbeddedStore { store: self.store.clone() });
         }
         if made {
             return match present(&self.key)? {
-                true => Ok(StoreKey::load(&self.key)?),
+                true => Ok(StoreKeys::load(&self.key)?),
                 false => Err(Incomplete::NoDatabaseKey { key: self.key.clone() }),
             };
         }
         if present(&self.note)? && !accept_empty {
             return Err(Incomplete::NoDatabase { note: self.note.clone() });
         }
-        Ok(StoreKey::load_or_create(&self.key)?)
+        Ok(StoreKeys::load_or_create(&self.key)?)
     }
 
     pub(crate) fn make(&self) -> Result<(), Incomplete> {
@@ -173,16 +173,16 @@ pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> 
     if present(to)? {
         return Err(Incomplete::Occupied(to.to_path_buf()));
     }
-    let key = StoreKey::load(&old.key)?;
+    let keys = StoreKeys::load(&old.key)?;
     let of = |path: &Path| {
         let path = path.to_path_buf();
         move |source| Incomplete::Unreadable { path, source }
     };
     fs::create_dir_all(to).map_err(of(to))?;
     copy_beside(from, to, None)?;
-    let report = salvage::salvage(&old.store, &key, &new.store, &to.join("salvage")).await?;
+    let report = salvage::salvage(&old.store, &keys, &new.store, &to.join("salvage")).await?;
     // A block of the index that is lost would close the lists of its owner, and a lost change would hide a record.
-    let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(StoreConfig::new(&new.store, key))?);
+    let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(StoreConfig::new(&new.store, keys))?);
     index::rebuild(&store, clock::now()).await.map_err(|error| match error {
         CommitError::Store(error) => error,
         other => StoreError::Unknown { why: other.to_string() },
@@ -194,8 +194,8 @@ pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> 
 pub fn compact_data(dir: &Path, progress: impl FnMut(u64, u64)) -> Result<Compacted, Incomplete> {
     let data = DataDir::new(dir);
     data.is_whole()?;
-    let key = StoreKey::load(&data.key)?;
-    Ok(store::compact(&StoreConfig::new(&data.store, key), progress)?)
+    let keys = StoreKeys::load(&data.key)?;
+    Ok(store::compact(&StoreConfig::new(&data.store, keys), progress)?)
 }
 
 pub(crate) fn present(path: &Path) -> Result<bool, Incomplete> {

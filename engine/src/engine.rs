@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -52,6 +53,7 @@ use crate::{
     connections::Connections,
     directory::Directory,
     gate_news, handover,
+    rotation::Rotation,
 };
 use setup::{LocationSetup, Setup, current::Current, zones};
 use store::{CommitError, Store, StoreError, counters::Ids, secrets::Secrets};
@@ -110,13 +112,15 @@ pub struct Parts {
     pub audience: Arc<dyn Audience>,
     /// Loads versions of adapters that come while the engine runs; none where there are no adapters.
     pub host: Option<Host>,
+    /// Where the keys of the store are; none where it has none, and where they stay as they are.
+    pub key_file: Option<PathBuf>,
 }
 
 impl Parts {
     pub fn new(store: Arc<dyn Store>, views: Arc<dyn Views>) -> Parts {
         let (adapters, in_process, own, audience) =
             (Adapters::new(), BTreeMap::new(), HashMap::new(), Arc::new(Everyone));
-        Parts { store, views, adapters, in_process, own, audience, host: None }
+        Parts { store, views, adapters, in_process, own, audience, host: None, key_file: None }
     }
 }
 
@@ -149,6 +153,7 @@ pub struct Engine {
     backups: Arc<Backups>,
     /// Held while another setup takes the place of the one in force.
     pub(crate) reconfiguring: tokio::sync::Mutex<()>,
+    pub(crate) rotation: Arc<Rotation>,
     /// Run until the engine stops.
     tasks: Vec<JoinHandle<()>>,
 }
@@ -160,6 +165,7 @@ impl Engine {
         let setup = current.now();
         let ids = Arc::new(Ids::new(store.clone()));
         let secrets = Secrets::load(&store).await?;
+        let owner = hex::encode(&secrets.derive("folder of backups")[..16]);
         config_history::note(&*store, &setup, clock::now()).await?;
         let reach = if setup.engine.webhook_development { Reach::PublicAndLoopback } else { Reach::Public };
         let egress = Arc::new(Egress::new(reach)?);
@@ -203,7 +209,9 @@ impl Engine {
             lives_here,
         });
         let (store, index) = shared;
-        let backups = Backups::new(current.clone(), store.clone());
+        let backups = Backups::new(current.clone(), store.clone(), owner);
+        let rotation = Rotation::new(store.clone(), parts.key_file, cluster.is_some(), backups.clone());
+        rotation.resume()?;
         let metrics = Arc::new(Metrics::default());
         let directory = Directory::new(deps.clone(), connections.clone(), metrics.clone(), cluster.clone());
         let mut tasks = vec![
@@ -234,6 +242,7 @@ impl Engine {
             dispatcher,
             backups,
             reconfiguring: tokio::sync::Mutex::default(),
+            rotation,
             tasks,
         })
     }
@@ -254,6 +263,7 @@ impl Engine {
     pub async fn stop_within(&self, grace: Duration) {
         self.hand_over(grace).await;
         self.tasks.iter().for_each(JoinHandle::abort);
+        self.rotation.stop();
         self.gateway.stop();
         let dispatcher = self.dispatcher.lock().await.take();
         let deliveries = async {

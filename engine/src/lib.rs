@@ -30,7 +30,10 @@ mod reads;
 mod reconfigure;
 mod restore;
 mod resume;
+mod rotation;
 pub mod simulated;
+mod store_key_calls;
+mod store_keys;
 #[cfg(test)]
 mod tests;
 mod write_request_calls;
@@ -62,4 +65,6 @@ pub use crate::{
     reads::Shown,
     reconfigure::{NotReconfigurable, Reconfigured},
     restore::{check_backup, restore_data},
+    rotation::KeysNow,
+    store_keys::{KeyError, drop_key, rotate_key},
 };

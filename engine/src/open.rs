@@ -84,6 +84,7 @@ pub async fn open(
     let loading = host.load_all(setup.engine.adapters.clone(), &parts.adapters);
     // What is compiled already is there at once. The others are prepared while everybody else is served.
     drop(tokio::time::timeout(STARTING, loading).await);
+    parts.key_file = Some(data.key);
     parts.host = Some(host);
     let simulated = simulated.open(&setup, &store).await.map_err(OpenError::Simulated)?;
     parts.in_process = simulated.iter().map(|(id, ehr)| (*id, ehr.clone() as Arc<dyn Transport>)).collect();

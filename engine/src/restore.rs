@@ -6,7 +6,7 @@ use std::{
 };
 
 use processor::id_pool;
-use store::{BackedUp, EmbeddedStore, EngineKind, StoreConfig, StoreKey, backup, counters::Counter, files};
+use store::{BackedUp, EmbeddedStore, EngineKind, StoreConfig, StoreKeys, backup, counters::Counter, files};
 use webhooks::registry;
 
 use crate::{
@@ -20,7 +20,7 @@ const SAYS: &str = "of a backup: it is not whole. Delete this directory and run 
 
 /// Reads all of a backup: whether it is whole, and sealed with the key in a folder.
 pub fn check_backup(file: &Path, keys: &Path, mut read: impl FnMut(u64)) -> Result<BackedUp, Incomplete> {
-    let key = StoreKey::load(&DataDir::new(keys).key)?;
+    let key = StoreKeys::load(&DataDir::new(keys).key)?;
     Ok(backup::check(file, &key, &mut read)?)
 }
 
@@ -37,7 +37,7 @@ pub async fn restore_data(
     if present(to)? && taken()? {
         return Err(Incomplete::Occupied(to.to_path_buf()));
     }
-    let key = StoreKey::load(&kept.key)?;
+    let key = StoreKeys::load(&kept.key)?;
     let mut done = 0;
     let whole = backup::check(file, &key, |values| {
         done += values;

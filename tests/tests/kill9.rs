@@ -1,7 +1,8 @@
 //! Real processes on a real store: the server is killed at random moments while bookings arrive and are written back to an EHR that
 //! loses replies and never recognises a write it has seen. In the end every booking that was acknowledged exists, its key still
 //! answers with it, the EHR has exactly one appointment for each, and the subscriber was told of each, by messages with one delivery id
-//! however often they came. `KILL9_ROUNDS` says how often it is killed.
+//! however often they came. In each life the store gets another key while it is served, and at last everything is sealed with the newest.
+//! `KILL9_ROUNDS` says how often it is killed.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -196,6 +197,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(
         assert_kept(&mut caller, it).await;
     }
     drained(&mut caller, &accepted).await;
+    all_is_sealed_with_the_newest_key(&installation, rounds).await;
     assert_written_once(&ehr, &accepted);
     let repeated = assert_told(&receiver, &accepted).await;
     assert_eq!(installation.panics().unwrap(), [""; 0]);
@@ -226,6 +228,7 @@ async fn kill_under_load(
         let caller = caller.another(installation.address).await.unwrap();
         clients.push(tokio::spawn(client(caller, ledger.clone(), round)));
     }
+    change_the_key(installation, round).await;
     let (least, most) = LIFE_MS;
     let life = || Duration::from_millis(least + random_u64() % (most - least));
     tokio::time::sleep(life()).await;
@@ -250,6 +253,13 @@ async fn kill_under_load(
     assert!(!ledger.lock().unwrap().slots.is_empty(), "no slots left: fewer rounds, or a larger practice");
 }
 
+/// The store gets a new key, unless the one before is still on its way, which it may be for several lives.
+async fn change_the_key(installation: &Installation, round: usize) {
+    let mut operator = installation.sign_in_operator().await.unwrap();
+    let (status, answer) = operator.post("/store/keys", &json!({})).await.unwrap();
+    assert!(status == 200 || status == 409, "round {round}: {answer}");
+}
+
 /// What a client does that never got an answer: the same again.
 async fn finish_open_attempts(caller: &mut Caller, ledger: &Mutex<Ledger>, round: usize) {
     let open = std::mem::take(&mut ledger.lock().unwrap().open);
@@ -258,6 +268,25 @@ async fn finish_open_attempts(caller: &mut Caller, ledger: &Mutex<Ledger>, round
             caller.post(&path("/intent/booking/book", attempt.location), &attempt.body).await.unwrap();
         assert_eq!(status, 200, "{}: {answer}", attempt.key);
         ledger.lock().unwrap().accept(attempt, &answer, round);
+    }
+}
+
+async fn all_is_sealed_with_the_newest_key(installation: &Installation, rounds: usize) {
+    let mut operator = installation.sign_in_operator().await.unwrap();
+    let since = Instant::now();
+    let keys = loop {
+        let (_, answer) = operator.get("/store/keys").await.unwrap();
+        if answer["data"]["values_left"] == 0 {
+            break answer["data"]["keys"].as_array().unwrap().clone();
+        }
+        assert!(answer["data"]["failed"].is_null() && since.elapsed() < Duration::from_secs(60), "{answer}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    assert!(keys.len() > 1 && keys.len() <= rounds + 1, "{keys:?}");
+    for old in &keys[1..] {
+        let path = format!("/store/keys/{}", old["id"].as_str().unwrap());
+        let (status, answer) = operator.delete(&path).await.unwrap();
+        assert_eq!(status, 200, "{answer}");
     }
 }
 

@@ -17,7 +17,7 @@ use setup::{
     secret::Secret,
 };
 use store::{
-    Batch, Direction, EmbeddedStore, Store, StoreConfig, StoreKey, keys,
+    Batch, Direction, EmbeddedStore, Store, StoreConfig, StoreKey, StoreKeys, keys,
     postgres::{
         PostgresConfig, PostgresStore, Tls,
         filling::{self, Begun},
@@ -258,9 +258,9 @@ async fn a_database_that_is_not_the_stores_is_refused_with_what_to_do() {
 }
 
 /// Two and a half thousand values on an embedded engine.
-async fn embedded(dir: &Path) -> StoreKey {
+async fn embedded(dir: &Path) -> StoreKeys {
     std::fs::create_dir(dir).unwrap();
-    let key = StoreKey::load_or_create(&dir.join("store.key")).unwrap();
+    let key = StoreKeys::load_or_create(&dir.join("store.key")).unwrap();
     let mut batch = Batch::new();
     for n in 0..2_500u64 {
         batch.put(keys::journal((n % 7) as u32, n), vec![n as u8; (n % 300) as usize]);
@@ -270,7 +270,7 @@ async fn embedded(dir: &Path) -> StoreKey {
     key
 }
 
-async fn write(dir: &Path, key: &StoreKey, batch: Batch) {
+async fn write(dir: &Path, key: &StoreKeys, batch: Batch) {
     let config = StoreConfig { floor_bytes: 0, ..StoreConfig::new(dir.join("store"), key.clone()) };
     EmbeddedStore::open(config).unwrap().commit(batch).await.unwrap();
 }
@@ -331,7 +331,7 @@ async fn the_beginning_of_another_copy_is_removed() {
     }
     let cluster = Cluster::temporary(Durability::Written).unwrap();
     let config = PostgresConfig { tls: Tls::Off, ..PostgresConfig::new(cluster.database().unwrap()) };
-    let key = StoreKey::new([5; 32]);
+    let key = StoreKey::new([5; 32]).into();
     let owners = || engine::owners_of(&Setup::default());
     assert_eq!(filling::begin(&config, &key, "first").await.unwrap(), Begun::Anew);
     let store = PostgresStore::open_to_fill(&config, &key, owners()).unwrap();

@@ -90,6 +90,7 @@ pub struct AdapterName(pub String);
 pub struct AlertId(pub u64);
 pub struct DeliveryId(pub Uuid);
 pub struct FormId(pub Uuid);
+pub struct StoreKeyName(pub String);
 pub struct WorkstationId(pub Uuid);
 
 parts! {
@@ -100,6 +101,7 @@ parts! {
     AlertId: "alert_id" "The alert." long_id(), AlertId;
     DeliveryId: "delivery_id" "The delivery." uuid(), DeliveryId;
     FormId: "uuid" "The form schema." uuid(), FormId;
+    StoreKeyName: "store_key" "The id of a key of the store." text(MAX_NAME), StoreKeyName;
     WorkstationId: "workstation" "The workstation." uuid(), WorkstationId;
 }
 

@@ -14,6 +14,7 @@ mod operators;
 mod serve;
 mod server;
 mod store;
+mod store_keys;
 mod table;
 mod workstations;
 
@@ -61,7 +62,7 @@ enum Command {
     #[cfg(feature = "demo")]
     #[command(subcommand)]
     Adapter(adapter::Command),
-    /// Repair a damaged store, copy one to another engine, or prepare the database of one.
+    /// Repair a damaged store, copy one to another engine, change its key, or prepare the database of one.
     #[command(subcommand)]
     Store(store::Command),
     /// Show the locations of a running server, and how reading and writing stand.

@@ -1,4 +1,4 @@
-//! `store salvage`, `store copy`, `store migrate`, `store check`, `store compact`
+//! `store salvage`, `store copy`, `store migrate`, `store check`, `store compact`; of the keys: `store_keys`
 
 use std::{
     path::{Path, PathBuf},
@@ -9,7 +9,7 @@ use clap::Subcommand;
 use engine::{
     CopyStep, Incomplete,
     store::{
-        Compacted, EngineKind,
+        Compacted, EngineKind, KeyId,
         copy::Contents,
         keys,
         salvage::{Report, Salvaged},
@@ -17,6 +17,7 @@ use engine::{
 };
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
+use super::{server::Server, store_keys};
 use crate::{
     config::Config,
     terminal::{fail, say},
@@ -70,6 +71,26 @@ pub(super) enum Command {
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
+    /// Show the keys that seal the store of a running server.
+    Keys(Server),
+    /// Seal the store with a new key, while the server runs, and wait until all values are sealed with it.
+    RotateKey {
+        /// Instead of a running server: the configuration whose store is in use by nobody. What was interrupted is finished.
+        #[arg(long, value_name = "FILE", conflicts_with = "server")]
+        config: Option<PathBuf>,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Drop an old key that neither a value nor a backup in the folder of the configuration needs.
+    DropKey {
+        /// The id of the key, as `store keys` shows it.
+        key: KeyId,
+        /// Instead of a running server: the configuration whose store is in use by nobody.
+        #[arg(long, value_name = "FILE", conflicts_with = "server")]
+        config: Option<PathBuf>,
+        #[command(flatten)]
+        server: Server,
+    },
     /// Make the files of a store on sled anew, without the room of what was replaced and deleted. The server must be stopped.
     Compact {
         /// The configuration whose data directory holds the store.
@@ -105,6 +126,13 @@ pub(super) fn run(command: Command) -> ExitCode {
         Command::Migrate { config } => with(&config, |config| migrate(&config)),
         Command::Check { config } => with(&config, |config| check(&config)),
         Command::Compact { config, data } => compact(config, data),
+        Command::Keys(server) => store_keys::show(&server),
+        Command::RotateKey { config: Some(file), .. } => with(&file, |config| store_keys::rotate_at_rest(&config)),
+        Command::RotateKey { config: None, server } => store_keys::rotate(&server),
+        Command::DropKey { key, config: Some(file), .. } => {
+            with(&file, |config| store_keys::drop_at_rest(&config, key))
+        }
+        Command::DropKey { key, config: None, server } => store_keys::drop(&server, key),
     }
 }
 

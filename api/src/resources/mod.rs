@@ -49,6 +49,7 @@ mod related;
 pub(crate) mod resource_names;
 pub(crate) mod simulated_ehr;
 mod slot_weeks;
+pub(crate) mod store_keys;
 pub(crate) mod sync;
 pub(crate) mod sync_status;
 pub(crate) mod webhook_deliveries;

@@ -66,6 +66,15 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
     answers(&mut text, &api.metrics);
     backups(&mut text, &api.engine);
     certificates(&mut text, &api.certificates);
+    if let Some(left) = api.engine.values_to_reseal() {
+        family(
+            &mut text,
+            "store_values_to_reseal",
+            "gauge",
+            "Values that are not sealed with the newest key of the store yet.",
+        );
+        sample(&mut text, "store_values_to_reseal", left);
+    }
     if let Some((nodes, peers)) = api.engine.nodes().zip(api.peers.as_ref()) {
         let (forwarded, failed) = peers.counts();
         let of_node = [

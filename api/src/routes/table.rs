@@ -58,8 +58,8 @@ use crate::{
         capabilities, changes, charges, claims, clinical, communication_logs, configuration, descriptors,
         documentation, fee_schedules, forms, institutions, insurance_coverages, insurance_plans, ledger_types,
         locations, me, medical_history, operations, operatories, operators, patients, payment_plans, payments,
-        providers, simulated_ehr, sync, sync_status, webhook_deliveries, webhook_endpoints, webhook_subscriptions,
-        working_hour_labels, working_hours, workstation_socket, workstations, write_requests,
+        providers, simulated_ehr, store_keys, sync, sync_status, webhook_deliveries, webhook_endpoints,
+        webhook_subscriptions, working_hour_labels, working_hours, workstation_socket, workstations, write_requests,
     },
     routes::{
         dispatch,
@@ -266,6 +266,31 @@ fn institutions_and_locations() -> Vec<Route> {
                 "The files of the configuration are read and compared with what is in force. It is applied whole, or refused whole if anything \
                  is wrong with it or if a change needs a restart: `applied` tells. API keys are taken whatever is wrong elsewhere. With \
                  `dry_run` it is only compared.",
+            )
+            .operator(Role::Admin),
+        get("/store/keys", store_keys::list)
+            .about("Keys that seal the server's store", "6")
+            .named("list_store_keys")
+            .fails(&[422])
+            .operator(Role::Admin),
+        post("/store/keys", store_keys::rotate)
+            .about("Seal the server's store with a new key", "6")
+            .named("rotate_store_key")
+            .fails(&[409, 422])
+            .noting(
+                "The new key is added to `store.key` of the server's data directory and seals what is written from now on. What was written \
+                 before is sealed with it while the server goes on; `values_left` of `GET /store/keys` falls to 0. Keep a copy of `store.key`: \
+                 later backups cannot be read without it.",
+            )
+            .operator(Role::Admin),
+        delete("/store/keys/{store_key}", store_keys::forget)
+            .about("Drop an old key of the server's store", "6")
+            .named("drop_store_key")
+            .fails(&[409, 422])
+            .noting(
+                "The key is removed from `store.key`. Refused with 409 while a value of the store or a backup in the folder of the configuration \
+                 needs it; all of them are read for that. Backups that are kept elsewhere still need it: keep a copy of the file as it was with \
+                 them.",
             )
             .operator(Role::Admin),
         get("/institutions", institutions::list).about("Institutions of the key", "4.10"),

@@ -63,6 +63,7 @@ mod reload;
 mod request_ids;
 mod server;
 mod simulated_ehr;
+mod store_keys;
 mod support;
 mod sync;
 mod sync_status;

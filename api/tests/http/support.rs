@@ -2,6 +2,7 @@
 
 use std::{
     net::IpAddr,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -32,7 +33,7 @@ use engine::{
     setup::{
         DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess,
     },
-    store::memory::MemoryStore,
+    store::{MemoryStore, Store},
 };
 use location::{
     hours::Weekday,
@@ -160,11 +161,20 @@ pub async fn world_set_up(setup: Setup, rules: HttpRules) -> World {
 }
 
 async fn world_of(setup: Setup, rules: HttpRules, books: Books) -> World {
+    world_over(setup, rules, books, Parts::new(Arc::new(MemoryStore::new()), RecordViews::shared())).await
+}
+
+/// On a store that is kept, with its keys in a file.
+pub async fn world_kept_in(setup: Setup, store: Arc<dyn Store>, key_file: PathBuf) -> World {
+    let parts = Parts { key_file: Some(key_file), ..Parts::new(store, RecordViews::shared()) };
+    world_over(setup, free_rates(), Books::default(), parts).await
+}
+
+async fn world_over(setup: Setup, rules: HttpRules, books: Books, mut parts: Parts) -> World {
     let turn = Arc::new(AtomicUsize::new(0));
     let readable = !books.unreadable.load(Ordering::SeqCst);
     let books = Arc::new(books);
     let ring = KeyRing::from(keys());
-    let mut parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shared());
     parts.audience = Arc::new(ring.clone());
     for (order, location) in PULLED.into_iter().enumerate() {
         let ehr = Practice::new(location, order, turn.clone(), books.clone());

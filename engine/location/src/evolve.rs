@@ -319,6 +319,7 @@ impl State {
             }
             Event::Restored { skipped_writes } => {
                 self.queue.skip_ids(*skipped_writes);
+                self.restored = Some(self.queue.next_id(0));
                 self.pulls.forget(at);
                 self.try_at_once(at);
             }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     decision::Over,
     gate::{GateSince, Shut},
-    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId},
+    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId, WriteId},
     pause::Paused,
     quota::Bucket,
     schedule::{
@@ -62,6 +62,9 @@ pub struct State {
     pub pulls: Pulls,
     /// Bookings of ours that share a slot with an appointment of the EHR, until resolved.
     pub conflicts: BTreeSet<AppointmentId>,
+    /// The first number of a write since the store was restored from a backup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<WriteId>,
     /// Nothing that ended before this is remembered.
     pub pruned: Option<Timestamp>,
     /// No appointment ends, and no key expires, before these: when there may be something to trim.

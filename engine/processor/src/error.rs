@@ -171,12 +171,14 @@ impl From<StoreError> for EngineError {
             | StoreError::Unknown { .. }
             | StoreError::Locked { .. }
             | StoreError::WrongKey { .. }
+            | StoreError::NoKey { .. }
             | StoreError::LostCommits { .. }
             | StoreError::Database { .. }
             | StoreError::Layout { .. }
             | StoreError::KeyFile { .. }
             | StoreError::Backup { .. }
             | StoreError::BackupDisk { .. }
+            | StoreError::BackupKept { .. }
             | StoreError::NoBackup => EngineError::StoreFull,
         }
     }

@@ -72,7 +72,7 @@ fn is_due(config: &StoreConfig, directory: &Directory, opened: &Opened) -> Resul
     let Some(weight) = Weight::read(&directory.path).filter(|_| files > config.compact_above_bytes) else {
         return Ok(false);
     };
-    let shared = Shared::new(opened.medium.clone(), Envelope::new(&config.key));
+    let shared = Shared::new(opened.medium.clone(), Envelope::new(&config.keys));
     let Some(last) = integrity::read_record(&shared, &directory.name())? else { return Ok(false) };
     if !weight.is_too_little(last.values(), files, config.compact_ratio) {
         return Ok(false);

@@ -7,6 +7,7 @@ use super::{
     error::{CommitError, StoreError},
     keys,
     range::{Direction, Key, KeyRange},
+    rotation::Sealed,
     version::Versioned,
 };
 
@@ -39,6 +40,10 @@ pub trait Store: Send + Sync + 'static {
     /// Whether each read waits for another machine: whoever reads much is better on a thread that may wait.
     fn is_remote(&self) -> bool {
         false
+    }
+    /// Where values are sealed: which keys they are sealed with.
+    fn sealed(&self) -> Option<&dyn Sealed> {
+        None
     }
     /// All values of one state into a file, while others read and commit. Takes as long as the file has to be written. Tells how many
     /// values each step wrote.

@@ -14,16 +14,19 @@ use super::{
     contract::{BackedUp, CommitFuture, Health, Store},
     directory::Directory,
     disk::{Disk, Floor, RealDisk},
-    engine::Opened,
-    envelope::Envelope,
+    engine::{Opened, Outline},
+    envelope::{Envelope, sealed_with},
     error::StoreError,
     integrity,
     jobs::{Job, Outcome, Queue},
+    key_id::KeyId,
     keys, layout,
     range::{Direction, Key, KeyRange},
+    rotation::{Resealed, Sealed, commit_nothing, reseal_on},
     shared::Shared,
+    store_keys::StoreKeys,
     version::{Version, Versioned},
-    watermark::{WatermarkFile, WatermarkRecord},
+    watermark::{WATERMARK_KEY, WatermarkFile, WatermarkRecord},
 };
 
 pub struct EmbeddedStore {
@@ -31,6 +34,7 @@ pub struct EmbeddedStore {
     queue: Arc<Queue>,
     floor: Arc<Floor>,
     disk: Arc<dyn Disk>,
+    backup_kept: u64,
     /// As it was opened.
     found: WatermarkRecord,
     committer: Option<JoinHandle<()>>,
@@ -51,7 +55,7 @@ impl EmbeddedStore {
         let Opened { medium, mut writer, sync } = compact::open(&config, &directory)?;
         directory.sync_names()?;
         let disk = disk(RealDisk::new(sync, &directory.path));
-        let shared = Arc::new(Shared::new(medium, Envelope::new(&config.key)));
+        let shared = Arc::new(Shared::new(medium, Envelope::new(&config.keys)));
         let (watermark, mark) =
             WatermarkFile::open(&directory.path).map_err(StoreError::io("opening the watermark"))?;
         let found = integrity::last_group(&shared, &mut *writer, &directory, || disk.sync(), mark)?;
@@ -75,10 +79,10 @@ impl EmbeddedStore {
             last: found,
             feed_end: shared.feed_end()?,
         };
-        let committer = Some(committer.start()?);
+        let (committer, backup_kept) = (Some(committer.start()?), config.backup_kept_bytes);
         let whole = move |values, bytes| compact::note(&config, values, bytes);
         let audit = audited.then(|| integrity::start_audit(shared.clone(), whole)).transpose()?;
-        Ok(Self { shared, queue, floor, disk, found, committer, audit, _directory: directory })
+        Ok(Self { shared, queue, floor, disk, backup_kept, found, committer, audit, _directory: directory })
     }
 
     /// How many values there were when it was opened, without the number its feed has reached.
@@ -118,6 +122,7 @@ impl EmbeddedStore {
     fn submit(&self, batch: Batch) -> Result<oneshot::Receiver<Outcome>, StoreError> {
         self.shared.refusing()?;
         let (reply, outcome) = oneshot::channel();
+        let _sealing = self.shared.envelope.sealing();
         self.queue.push(Job::seal(&self.shared.envelope, batch, reply)?)?;
         Ok(outcome)
     }
@@ -146,8 +151,13 @@ impl Store for EmbeddedStore {
         })
     }
 
+    fn sealed(&self) -> Option<&dyn Sealed> {
+        Some(self)
+    }
+
     fn back_up(&self, to: &Path, written: &mut dyn FnMut(u64)) -> Result<BackedUp, StoreError> {
-        backup::write(&self.shared, to, self.floor.bytes(), written)
+        let limits = backup::Limits { floor: self.floor.bytes(), kept: self.backup_kept };
+        backup::write(&self.shared, to, limits, written)
     }
 
     fn health(&self) -> Health {
@@ -159,6 +169,36 @@ impl Store for EmbeddedStore {
             waiting: self.queue.len(),
             last_commit: self.shared.last_commit(),
         }
+    }
+}
+
+impl Sealed for EmbeddedStore {
+    fn use_keys(&self, keys: &StoreKeys) {
+        self.shared.envelope.use_keys(keys);
+    }
+
+    fn seals(&self, range: KeyRange, limit: usize) -> Result<Vec<(Key, KeyId)>, StoreError> {
+        let outlines = self.shared.medium.view().outlines(range, limit)?;
+        Ok(outlines.into_iter().map(|Outline { key, sealed_with, .. }| (key, sealed_with)).collect())
+    }
+
+    fn own_seals(&self) -> Result<Vec<KeyId>, StoreError> {
+        let record = self.shared.medium.view().sealed(WATERMARK_KEY)?;
+        Ok(record.iter().map(|sealed| sealed_with(sealed)).collect())
+    }
+
+    fn reseal(&self, keys: &[Key]) -> Result<Resealed, StoreError> {
+        self.shared.refusing()?;
+        let view = self.shared.medium.view();
+        let values =
+            keys.iter().filter_map(|key| Some(view.sealed(key).transpose()?.map(|sealed| (key.clone(), sealed))));
+        reseal_on(&self.shared.envelope, &self.queue, values)
+    }
+
+    /// The watermark record goes with every group, one of nothing too.
+    fn reseal_own(&self) -> Result<(), StoreError> {
+        self.shared.refusing()?;
+        commit_nothing(&self.queue)
     }
 }
 

@@ -8,6 +8,7 @@ use std::{io, sync::Arc};
 
 use super::{
     error::StoreError,
+    key_id::KeyId,
     range::{Direction, Key, KeyRange},
     version::Version,
 };
@@ -17,6 +18,8 @@ pub(super) trait Reads {
     fn sealed(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError>;
     fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError>;
+    /// Bytes that are kept in memory for it, about: what was replaced since.
+    fn kept_bytes(&self) -> u64;
     /// Forward, without what need not be read for it.
     fn outlines(&self, range: KeyRange, limit: usize) -> Result<Vec<Outline>, StoreError>;
 }
@@ -25,6 +28,7 @@ pub(super) trait Reads {
 pub(super) struct Outline {
     pub key: Key,
     pub version: Version,
+    pub sealed_with: KeyId,
     /// Of the key and the sealed value, about.
     pub bytes: u64,
 }

@@ -1,155 +1,171 @@
 //! How a value lies on the disk: encrypted and authenticated together with its key, so that it can be neither read, altered nor moved:
 //! `[1][nonce 24][ciphertext][tag 16]`. An engine may cut it into pieces of its own.
+//!
+//! The nonce: 16 random bytes of a batch, the id of the key it is sealed with (4), a counter (4). The counter once had all 8, and never
+//! came near what the id has of them now: so values from before there were ids name the key 0.
 
-use std::{fs, io, path::Path};
+use std::{
+    io,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+};
 
 use chacha20poly1305::{
     Key as CipherKey, KeyInit, Tag, XChaCha20Poly1305, XNonce,
     aead::{AeadInOut, inout::InOutBuf},
 };
 
-use super::error::StoreError;
-use crate::files;
+use super::{error::StoreError, key_id::KeyId, keys, store_keys::StoreKeys, version::Version};
 
 const FORMAT: u8 = 1;
 const NONCE: usize = 24;
 const TAG: usize = 16;
 
 pub(super) struct Envelope {
-    cipher: XChaCha20Poly1305,
+    ring: RwLock<Arc<Ring>>,
+    /// Read by whoever seals, until what was sealed waits for its commit.
+    sealing: RwLock<()>,
+}
+
+struct Ring {
+    ciphers: Vec<(KeyId, XChaCha20Poly1305)>,
+    newest: (KeyId, XChaCha20Poly1305),
+}
+
+impl Ring {
+    fn of(keys: &StoreKeys) -> Arc<Self> {
+        let cipher = |key: [u8; 32]| XChaCha20Poly1305::new(&CipherKey::from(key));
+        let ciphers: Vec<_> = keys.all().map(|(id, key)| (*id, cipher(key.0))).collect();
+        let newest = ciphers.last().cloned().expect("there is one key at least");
+        Arc::new(Self { ciphers, newest })
+    }
+
+    fn cipher(&self, id: KeyId) -> Option<&XChaCha20Poly1305> {
+        self.ciphers.iter().find(|(known, _)| *known == id).map(|(_, cipher)| cipher)
+    }
 }
 
 impl Envelope {
-    pub(crate) fn new(key: &StoreKey) -> Self {
-        Self { cipher: XChaCha20Poly1305::new(&CipherKey::from(key.0)) }
+    pub(crate) fn new(keys: &StoreKeys) -> Self {
+        Self { ring: RwLock::new(Ring::of(keys)), sealing: RwLock::new(()) }
+    }
+
+    fn ring(&self) -> Arc<Ring> {
+        self.ring.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Held from the sealing of a batch until it is in the queue.
+    pub(crate) fn sealing(&self) -> RwLockReadGuard<'_, ()> {
+        self.sealing.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest of them seals from now on. What was sealed with another one before is in the queue when this returns.
+    pub(crate) fn use_keys(&self, keys: &StoreKeys) {
+        let _nobody_seals = self.sealing.write().unwrap_or_else(PoisonError::into_inner);
+        *self.ring.write().unwrap_or_else(PoisonError::into_inner) = Ring::of(keys);
     }
 
     /// For the values of one batch: random numbers are drawn once, each value gets its own nonce from them.
-    pub(crate) fn sealer(&self) -> Result<Sealer<'_>, StoreError> {
+    pub(crate) fn sealer(&self) -> Result<Sealer, StoreError> {
         let mut prefix = [0; 16];
         getrandom::fill(&mut prefix)
             .map_err(io::Error::other)
             .map_err(StoreError::io("the system's random numbers"))?;
-        Ok(Sealer { envelope: self, prefix, index: 0 })
+        Ok(Sealer { ring: self.ring(), prefix, index: 0 })
     }
 
     /// What was sealed comes back in the same memory.
     pub(crate) fn open(&self, key: &[u8], mut sealed: Vec<u8>) -> Result<Vec<u8>, StoreError> {
         let damaged = |what| StoreError::damaged(key, what);
+        let id = sealed_with(&sealed);
         let Some((&mut FORMAT, body)) = sealed.split_first_mut() else {
             return Err(damaged("a record of an unknown format"));
         };
         let (nonce, rest) = body.split_first_chunk_mut::<NONCE>().ok_or_else(|| damaged("a record is cut short"))?;
         let (text, tag) = rest.split_last_chunk_mut::<TAG>().ok_or_else(|| damaged("a record is cut short"))?;
         let length = text.len();
-        self.cipher
+        let ring = self.ring();
+        let cipher = ring.cipher(id).ok_or_else(|| StoreError::NoKey { space: keys::space_name(key), id })?;
+        cipher
             .decrypt_inout_detached(&XNonce::from(*nonce), key, InOutBuf::from(text), &Tag::from(*tag))
             .map_err(|_| damaged("a record does not match its checksum"))?;
         sealed.copy_within(1 + NONCE..1 + NONCE + length, 0);
         sealed.truncate(length);
         Ok(sealed)
     }
+
+    /// The same value, sealed with the newest key; none where it is already. It is the same writing of it: its version stays, and with it
+    /// what others have read, and the sum of the watermark. Never sealed twice with other contents, since a version never is.
+    pub(crate) fn reseal(&self, key: &[u8], sealed: Vec<u8>) -> Result<Option<Vec<u8>>, StoreError> {
+        let ring = self.ring();
+        let (id, cipher) = &ring.newest;
+        if sealed_with(&sealed) == *id {
+            return Ok(None);
+        }
+        let version = Version::of(&sealed);
+        let value = self.open(key, sealed)?;
+        seal(cipher, version.nonce(*id), key, &value).map(Some)
+    }
+
+    /// Ids of all keys, as a sentence has them.
+    pub(crate) fn held(&self) -> String {
+        self.ring().ciphers.iter().map(|(id, _)| id.to_string()).collect::<Vec<_>>().join(", ")
+    }
 }
 
-pub(super) struct Sealer<'a> {
-    envelope: &'a Envelope,
+/// The key that a value names.
+pub(super) fn sealed_with(sealed: &[u8]) -> KeyId {
+    let id = sealed.get(17..21).and_then(|id| id.try_into().ok());
+    KeyId(id.map_or(0, u32::from_be_bytes))
+}
+
+/// What is sealed with it names the key that was the newest when it was made.
+pub(super) struct Sealer {
+    ring: Arc<Ring>,
     prefix: [u8; 16],
-    index: u64,
+    /// A group of commits has fewer values.
+    index: u32,
 }
 
-impl Sealer<'_> {
+impl Sealer {
     pub(crate) fn seal(&mut self, key: &[u8], value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let (id, cipher) = &self.ring.newest;
         let mut nonce = [0; NONCE];
         nonce[..16].copy_from_slice(&self.prefix);
-        nonce[16..].copy_from_slice(&self.index.to_be_bytes());
-        self.index += 1;
-        let mut sealed = Vec::with_capacity(1 + NONCE + value.len() + TAG);
-        sealed.push(FORMAT);
-        sealed.extend_from_slice(&nonce);
-        sealed.extend_from_slice(value);
-        let tag = self
-            .envelope
-            .cipher
-            .encrypt_inout_detached(&XNonce::from(nonce), key, InOutBuf::from(&mut sealed[1 + NONCE..]))
-            .map_err(|_| StoreError::TooLarge {
-                what: "bytes in a value",
-                size: value.len(),
-                limit: super::batch::MAX_VALUE_BYTES,
-            })?;
-        sealed.extend_from_slice(&tag);
-        Ok(sealed)
+        nonce[16..20].copy_from_slice(&id.0.to_be_bytes());
+        nonce[20..].copy_from_slice(&self.index.to_be_bytes());
+        self.index = self.index.checked_add(1).ok_or_else(|| too_large(value))?;
+        seal(cipher, nonce, key, value)
     }
 }
 
-/// The key of all values of a store. Whoever loses it loses the store.
-#[derive(Clone)]
-pub struct StoreKey([u8; 32]);
-
-impl StoreKey {
-    pub fn new(key: [u8; 32]) -> Self {
-        Self(key)
-    }
-
-    /// 64 hex digits.
-    pub fn from_hex(text: &str) -> Option<Self> {
-        let mut key = [0; 32];
-        hex::decode_to_slice(text.trim(), &mut key).ok()?;
-        Some(Self(key))
-    }
-
-    /// Reads the key file; where there is none, draws a key and writes it for the owner's eyes only. Of two processes that create it at
-    /// the same time both get the same key.
-    pub fn load_or_create(path: &Path) -> Result<Self, StoreError> {
-        match path.try_exists() {
-            Ok(false) => Self::create(path),
-            _ => Self::load(path),
-        }
-    }
-
-    /// Reads the key file.
-    pub fn load(path: &Path) -> Result<Self, StoreError> {
-        let text = fs::read_to_string(path).map_err(|error| key_file(path, error))?;
-        warn_when_others_can_read(path);
-        Self::from_hex(&text).ok_or_else(|| key_file(path, "it does not hold 64 hex digits"))
-    }
-
-    fn create(path: &Path) -> Result<Self, StoreError> {
-        let mut key = [0; 32];
-        getrandom::fill(&mut key).map_err(|error| key_file(path, error))?;
-        match files::write_new(path, &hex::encode(key)).map_err(|error| key_file(path, error))? {
-            true => Ok(Self(key)),
-            false => Self::load(path),
-        }
-    }
+fn seal(cipher: &XChaCha20Poly1305, nonce: [u8; NONCE], key: &[u8], value: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let mut sealed = Vec::with_capacity(1 + NONCE + value.len() + TAG);
+    sealed.push(FORMAT);
+    sealed.extend_from_slice(&nonce);
+    sealed.extend_from_slice(value);
+    let tag = cipher
+        .encrypt_inout_detached(&XNonce::from(nonce), key, InOutBuf::from(&mut sealed[1 + NONCE..]))
+        .map_err(|_| too_large(value))?;
+    sealed.extend_from_slice(&tag);
+    Ok(sealed)
 }
 
-impl std::fmt::Debug for StoreKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("StoreKey(redacted)")
-    }
-}
-
-fn key_file(path: &Path, why: impl ToString) -> StoreError {
-    StoreError::KeyFile { path: path.display().to_string(), why: why.to_string() }
-}
-
-fn warn_when_others_can_read(path: &Path) {
-    #[cfg(unix)]
-    if let Ok(meta) = fs::metadata(path)
-        && std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o077 != 0
-    {
-        tracing::warn!(path = %path.display(), "other users can read the key file of the store");
-    }
+fn too_large(value: &[u8]) -> StoreError {
+    StoreError::TooLarge { what: "bytes in a value", size: value.len(), limit: super::batch::MAX_VALUE_BYTES }
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::version::Version;
+    use crate::store_keys::StoreKey;
+
+    fn keys() -> StoreKeys {
+        StoreKey::new([7; 32]).into()
+    }
 
     fn envelope() -> Envelope {
-        Envelope::new(&StoreKey::new([7; 32]))
+        Envelope::new(&keys())
     }
 
     #[test]
@@ -170,7 +186,9 @@ mod tests {
         for bit in 0..sealed.len() * 8 {
             let mut bent = sealed.clone();
             bent[bit / 8] ^= 1 << (bit % 8);
-            assert!(matches!(envelope.open(b"key", bent), Err(StoreError::Damaged { .. })), "{bit}");
+            // Four bytes of it name the key.
+            let seen = envelope.open(b"key", bent);
+            assert!(matches!(seen, Err(StoreError::Damaged { .. } | StoreError::NoKey { .. })), "{bit}");
         }
         assert!(envelope.open(b"key", vec![]).is_err());
         assert!(envelope.open(b"key", vec![FORMAT]).is_err());
@@ -182,7 +200,7 @@ mod tests {
         let envelope = envelope();
         let sealed = envelope.sealer().unwrap().seal(b"key", b"Jane").unwrap();
         assert!(envelope.open(b"kez", sealed.clone()).is_err());
-        assert!(Envelope::new(&StoreKey::new([8; 32])).open(b"key", sealed.clone()).is_err());
+        assert!(Envelope::new(&StoreKey::new([8; 32]).into()).open(b"key", sealed.clone()).is_err());
         assert!(!sealed.windows(4).any(|window| window == b"Jane"));
     }
 
@@ -198,18 +216,39 @@ mod tests {
         }
     }
 
+    /// The first value was sealed by the program that knew one key: 16 random bytes and a counter of 8 for a nonce.
     #[test]
-    fn the_key_file_is_made_once_and_for_the_owner() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("store.key");
-        let made = StoreKey::load_or_create(&path).unwrap();
-        let read = StoreKey::load_or_create(&path).unwrap();
-        assert_eq!(made.0, read.0);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-        #[cfg(unix)]
-        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).unwrap().permissions()) & 0o777, 0o600);
-        fs::write(&path, "short").unwrap();
-        assert!(StoreKey::load_or_create(&path).is_err_and(|error| error.to_string().contains("64 hex digits")));
-        assert_eq!(format!("{made:?}"), "StoreKey(redacted)");
+    fn values_from_before_there_were_ids_are_those_of_the_first_key() {
+        let cipher = XChaCha20Poly1305::new(&CipherKey::from([7; 32]));
+        let mut nonce = [9; NONCE];
+        nonce[16..].copy_from_slice(&99_999u64.to_be_bytes());
+        let old = super::seal(&cipher, nonce, b"key", b"Jane").unwrap();
+        assert_eq!(sealed_with(&old), KeyId::FIRST);
+        let envelope = Envelope::new(&keys().and_a_new_one().unwrap());
+        assert_eq!(envelope.open(b"key", old).unwrap(), b"Jane");
+    }
+
+    /// An id costs no byte.
+    #[test]
+    fn the_newest_key_seals_all_open_and_a_version_stays() {
+        let (first, both) = (keys(), keys().and_a_new_one().unwrap());
+        let envelope = Envelope::new(&first);
+        let mut sealer = envelope.sealer().unwrap();
+        let old: Vec<Vec<u8>> = (0..3).map(|_| sealer.seal(b"key", b"Jane").unwrap()).collect();
+        envelope.use_keys(&both);
+        let new = envelope.sealer().unwrap().seal(b"key", b"Jane").unwrap();
+        assert_eq!((sealed_with(&old[2]), sealed_with(&new), new.len()), (KeyId::FIRST, both.newest(), old[2].len()));
+        assert_eq!(envelope.reseal(b"key", new.clone()).unwrap(), None);
+        for old in &old {
+            let again = envelope.reseal(b"key", old.clone()).unwrap().unwrap();
+            assert_eq!((sealed_with(&again), again.len()), (both.newest(), old.len()));
+            assert!(Version::of(&again) == Version::of(old));
+            assert_eq!(envelope.open(b"key", again).unwrap(), b"Jane");
+        }
+        envelope.use_keys(&both.without(KeyId::FIRST));
+        assert_eq!(envelope.open(b"key", new).unwrap(), b"Jane");
+        let refused = envelope.open(b"key", old[0].clone()).unwrap_err().to_string();
+        assert!(refused.contains("00000000") && refused.contains("store.key"), "{refused}");
+        assert!(envelope.reseal(b"key", old[0].clone()).is_err());
     }
 }

@@ -2,14 +2,22 @@
 
 use std::{io, sync::Arc};
 
-use super::{engine_kind::EngineKind, keys, range::Key};
+use super::{engine_kind::EngineKind, key_id::KeyId, keys, range::Key};
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("the store in {dir} is in use by another process")]
     Locked { dir: String },
-    #[error("the store in {dir} is encrypted with another key than the one given, or its first record is damaged")]
-    WrongKey { dir: String },
+    #[error(
+        "the store in {dir} is sealed with another key {id} than the key file holds (it holds {held}), or its first record is damaged: put \
+         the right `store.key` back from its backup"
+    )]
+    WrongKey { dir: String, id: KeyId, held: String },
+    #[error(
+        "a value in the key space `{space}` is sealed with the key {id}, which the key file does not hold: put that key back into `store.key` \
+         from its backup"
+    )]
+    NoKey { space: &'static str, id: KeyId },
     #[error(
         "the store in {dir} has lost commits: it ends at commit group {found}, but group {expected} was reported as durable; restore a \
          backup, or remove the file `tide` to accept the loss"
@@ -38,11 +46,16 @@ pub enum StoreError {
     #[error("the store in {dir} {problem}")]
     Layout { dir: String, problem: LayoutProblem },
     #[error("the backup {file} is {what}")]
-    Backup { file: String, what: &'static str },
+    Backup { file: String, what: String },
     #[error(
         "{file}: its disk has {free} MiB left, and a backup is written above {floor} MiB only (`store_floor_mib`): make room"
     )]
     BackupDisk { file: String, free: u64, floor: u64 },
+    #[error(
+        "{file}: what was replaced while the backup was written, {kept} MiB, is more than may be kept in memory for it: make it when less is \
+         written, on a faster disk, or with the store on fjall, which keeps nothing"
+    )]
+    BackupKept { file: String, kept: u64 },
     #[error(
         "the store lies in a database or in memory: back it up with what that database has for it (`pg_dump`, a base backup)"
     )]

@@ -11,6 +11,7 @@ use std::{
 use super::{
     directory::Directory,
     engine::{Outline, Writer},
+    envelope::sealed_with,
     error::StoreError,
     range::{Direction, KeyRange},
     shared::Shared,
@@ -53,8 +54,9 @@ pub(super) fn last_group(
 /// The record of the last group; none in a new store.
 pub(super) fn read_record(shared: &Shared, dir: &str) -> Result<Option<WatermarkRecord>, StoreError> {
     let Some(sealed) = shared.medium.view().sealed(WATERMARK_KEY)? else { return Ok(None) };
+    let id = sealed_with(&sealed);
     let opened = shared.envelope.open(WATERMARK_KEY, sealed);
-    let value = opened.map_err(|_| StoreError::WrongKey { dir: dir.to_owned() })?;
+    let value = opened.map_err(|_| StoreError::WrongKey { dir: dir.to_owned(), id, held: shared.envelope.held() })?;
     let record = WatermarkRecord::parse(&value);
     let format = || StoreError::damaged(WATERMARK_KEY, "the store was written by a version with another format");
     record.map(Some).ok_or_else(format)

@@ -14,6 +14,7 @@ use super::{
     envelope::Envelope,
     error::{CommitError, StoreError},
     range::Key,
+    version::Version,
 };
 
 /// A group is small enough that nobody waits long for the others in it, and that sled hardly fills a segment between two syncs: it
@@ -45,6 +46,19 @@ impl Job {
             .map(|sealed| sealed.map(|(value, key)| (key, value)))
             .collect::<Result<_, StoreError>>()?;
         Ok(Self { expects: batch.expects, writes, appends: batch.appends, bytes, arrived: Instant::now(), reply })
+    }
+
+    /// A value that is sealed already, in place of the one of the same version if that is still there.
+    pub(crate) fn reseal(key: Key, sealed: Vec<u8>, reply: oneshot::Sender<Outcome>) -> Self {
+        let (expects, bytes) = (vec![(key.clone(), Expect::Version(Version::of(&sealed)))], key.len() + sealed.len());
+        let (writes, appends) = (vec![(key, Some(sealed))], Vec::new());
+        Self { expects, writes, appends, bytes, arrived: Instant::now(), reply }
+    }
+
+    /// A group of its own if there is no other: a key that never holds anything, deleted.
+    pub(crate) fn nothing(reply: oneshot::Sender<Outcome>) -> Self {
+        let (expects, writes, appends) = (Vec::new(), vec![(vec![0], None)], Vec::new());
+        Self { expects, writes, appends, bytes: 1, arrived: Instant::now(), reply }
     }
 }
 

@@ -9,9 +9,9 @@
 //!                                │             ├─ jobs, group: batches that wait, and which of them hold (postgres/ too)
 //!                                │             └─ watermark, integrity, audit: is everything there?
 //!                                ├─ compact, weight: room given back
-//!                                └─ layout: which engine, which format · envelope: sealed values · guard: panics become errors
+//!                                └─ layout: which engine, which format · envelope, store_keys: sealed values · guard: panics become errors
 //!                         ◄── postgres/ ──► database         several processes on one store
-//! on any store: keys (the table of contents), home (whose a key is), journal, counters, due, secrets, copy, backup · damaged: sled/salvage, sled/mend
+//! on any store: keys (the table of contents), home (whose a key is), journal, counters, due, secrets, copy, backup, rotation (of keys) · damaged: sled/salvage, sled/mend
 //! ```
 //!
 //! README.md has the format on the disk, and what each engine is for.
@@ -43,14 +43,17 @@ pub mod home;
 mod integrity;
 mod jobs;
 pub mod journal;
+mod key_id;
 pub mod keys;
 mod layout;
 pub mod memory;
 pub mod postgres;
 mod range;
+pub mod rotation;
 pub mod secrets;
 mod shared;
 mod sled;
+mod store_keys;
 mod version;
 mod watermark;
 mod weight;
@@ -70,9 +73,11 @@ pub use contract::{BackedUp, CommitFuture, Health, Store};
 pub use disk::{Disk, RealDisk, free_bytes};
 pub use embedded::EmbeddedStore;
 pub use engine_kind::EngineKind;
-pub use envelope::StoreKey;
 pub use error::{CommitError, LayoutProblem, StoreError};
+pub use key_id::KeyId;
 pub use layout::{engine_of, is_made};
 pub use memory::MemoryStore;
 pub use range::{Direction, FIRST_RESERVED, Key, KeyRange, prefix_end};
+pub use rotation::Sealed;
+pub use store_keys::{StoreKey, StoreKeys};
 pub use version::{Version, Versioned};

@@ -128,7 +128,7 @@ async fn another_key_is_refused_and_nothing_is_lost_by_trying(engine: EngineKind
     let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
     store.commit(put(b"a".to_vec(), b"Jane Doe".to_vec())).await.unwrap();
     drop(store);
-    let other = StoreConfig { key: StoreKey::new([1; 32]), ..config(engine, dir.path()) };
+    let other = StoreConfig { keys: StoreKey::new([1; 32]).into(), ..config(engine, dir.path()) };
     assert!(matches!(EmbeddedStore::open(other).err().unwrap(), StoreError::WrongKey { .. }));
     assert_eq!(EmbeddedStore::open(config(engine, dir.path())).unwrap().get(b"a").unwrap().unwrap(), b"Jane Doe");
     let files = files_below(dir.path());

@@ -1,5 +1,7 @@
 //! Which writing of a value one is.
 
+use super::key_id::KeyId;
+
 /// Differs for any two values a store was ever given, those of one key and content included: a precondition names it instead of the value.
 /// It means something to the store it came from only, and says nothing of what is older or newer.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -13,6 +15,15 @@ impl Version {
         let Some((prefix, rest)) = nonce else { return Self(0) };
         let index = rest.first_chunk::<8>().map_or(0, |index| u64::from_be_bytes(*index));
         Self(u128::from_be_bytes(*prefix).wrapping_add(u128::from(index) << 64))
+    }
+
+    /// The nonce of this version under a key that it was not sealed with before.
+    pub(crate) fn nonce(self, id: KeyId) -> [u8; 24] {
+        let index = u64::from(id.0) << 32;
+        let mut nonce = [0; 24];
+        nonce[..16].copy_from_slice(&self.0.wrapping_sub(u128::from(index) << 64).to_be_bytes());
+        nonce[16..].copy_from_slice(&index.to_be_bytes());
+        nonce
     }
 }
 

@@ -10,7 +10,7 @@ use location::{
 };
 use setup::{EngineRules, LocationSetup, Setup};
 use store::{
-    EmbeddedStore, EngineKind, Store, StoreConfig, StoreError, StoreKey,
+    EmbeddedStore, EngineKind, Store, StoreConfig, StoreError, StoreKeys,
     postgres::{self, PostgresConfig, PostgresStore, Tls},
 };
 
@@ -66,7 +66,7 @@ pub fn engine() -> EngineKind {
 /// The store as the product opens it.
 pub fn store(dir: &Path) -> Result<Arc<dyn Store>, StoreError> {
     let rules = EngineRules::default();
-    let mut config = StoreConfig::new(dir.join("store"), StoreKey::load_or_create(&dir.join("store.key"))?);
+    let mut config = StoreConfig::new(dir.join("store"), StoreKeys::load_or_create(&dir.join("store.key"))?);
     config.engine = engine();
     config.cache_bytes = rules.store_cache_bytes;
     config.floor_bytes = rules.store_floor_bytes;
@@ -76,7 +76,7 @@ pub fn store(dir: &Path) -> Result<Arc<dyn Store>, StoreError> {
 /// The same in an empty database, reached over loopback.
 pub async fn store_in_database(dir: &Path, url: &str, setup: &Setup) -> Result<Arc<dyn Store>, StoreError> {
     let config = PostgresConfig { tls: Tls::Off, ..PostgresConfig::new(url) };
-    let key = StoreKey::load_or_create(&dir.join("store.key"))?;
+    let key = StoreKeys::load_or_create(&dir.join("store.key"))?;
     postgres::migrate(&config, &key).await?;
     Ok(Arc::new(PostgresStore::open(&config, &key, engine::owners_of(setup))?))
 }

@@ -60,6 +60,8 @@ impl Location {
         }
         let write = self.state.queue.next_id(0);
         let Retry { write: of, work, ref key, ordering_key, sent, .. } = *retry;
+        // What had failed when a backup was made may have been retried and written since, and the store was restored.
+        let restored = self.state.restored.is_some_and(|first| of < first);
         events.push(Event::WriteRetried {
             write,
             of,
@@ -67,7 +69,7 @@ impl Location {
             ordering_key,
             key: key.clone(),
             deadline,
-            look_first: sent,
+            look_first: sent || restored,
             origin: None,
         });
         Decision::of(Reply::Retried { write }, events)

@@ -49,3 +49,16 @@ book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 restored
 book a3 op1 prov1 12:00 30m patient p3 -> booked a3
 expect queue w0 w1000001
+
+story what had failed unsent may have been retried and written since the backup
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+drop w0 -> done
+restored
+retry w0 with op1 prov1 10:00 30m patient p1 -> retried w1000001
++ booked a1 op1 prov1 10:00 30m patient p1
++ retried w0 as w1000001 create_appointment a1 deadline 10:00 look_first
+wake
+> find w1000001 1 create_appointment a1 op1 prov1 10:00 30m
+found w1000001 1 written f1
++ done w1000001 create_appointment a1
++ insert_done a1 f1

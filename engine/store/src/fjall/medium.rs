@@ -12,6 +12,7 @@ use fjall::{Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode, Reada
 use super::{faults::fjall_error, torn};
 use crate::{
     engine::{Medium, Opened, Outline, Reads, Write, Writer},
+    envelope::sealed_with,
     error::StoreError,
     files,
     guard::{guarded, quiet_panics},
@@ -139,11 +140,16 @@ impl Reads for View<'_> {
         self.walk(range, direction, limit, |found| found.key().map(|key| key.to_vec()))
     }
 
+    /// They are on the disk.
+    fn kept_bytes(&self) -> u64 {
+        0
+    }
+
     fn outlines(&self, range: KeyRange, limit: usize) -> Result<Vec<Outline>, StoreError> {
         self.walk(range, Direction::Forward, limit, |found| {
             let (key, sealed) = found.into_inner()?;
             let bytes = (key.len() + sealed.len()) as u64;
-            Ok(Outline { key: key.to_vec(), version: Version::of(&sealed), bytes })
+            Ok(Outline { key: key.to_vec(), version: Version::of(&sealed), sealed_with: sealed_with(&sealed), bytes })
         })
     }
 }

@@ -8,12 +8,7 @@ use super::{
     schema,
     session::{Bare, Connector},
 };
-use crate::{
-    envelope::{Envelope, StoreKey},
-    error::StoreError,
-    keys,
-    range::FIRST_RESERVED,
-};
+use crate::{envelope::Envelope, error::StoreError, keys, range::FIRST_RESERVED, store_keys::StoreKeys};
 
 /// Its value says what is being copied.
 const MARK: &[u8] = &[FIRST_RESERVED + 2];
@@ -30,15 +25,15 @@ pub enum Begun {
 }
 
 /// Marks the database, whose store may not exist yet. `of` says what is copied, and in which state it is.
-pub async fn begin(config: &PostgresConfig, key: &StoreKey, of: &str) -> Result<Begun, StoreError> {
-    schema::migrate(config, key).await?;
+pub async fn begin(config: &PostgresConfig, keys: &StoreKeys, of: &str) -> Result<Begun, StoreError> {
+    schema::migrate(config, keys).await?;
     let bare = Connector::new(config)?.bare().await?;
-    match mark(&bare, key).await? {
+    match mark(&bare, keys).await? {
         Some(found) if found == of => return Ok(Begun::GoesOn),
         None if values(&bare).await.map_err(|error| plain(&error))? > 0 => return Ok(Begun::Occupied),
         _ => {}
     }
-    let sealed = Envelope::new(key).sealer()?.seal(MARK, of.as_bytes())?;
+    let sealed = Envelope::new(keys).sealer()?.seal(MARK, of.as_bytes())?;
     let anew = async {
         bare.client.batch_execute("BEGIN").await?;
         bare.client.execute("DELETE FROM practice_sync_values WHERE key <> $1", &[&schema::SEAL_KEY]).await?;
@@ -72,9 +67,9 @@ async fn values(bare: &Bare) -> Result<u64, Error> {
 }
 
 /// What is being copied into it, if anything is.
-pub(super) async fn mark(bare: &Bare, key: &StoreKey) -> Result<Option<String>, StoreError> {
+pub(super) async fn mark(bare: &Bare, keys: &StoreKeys) -> Result<Option<String>, StoreError> {
     let read = "SELECT value FROM practice_sync_values WHERE owner = 0 AND key = $1";
     let found = bare.client.query_opt(read, &[&MARK]).await.map_err(|error| plain(&error))?;
-    let opened = found.map(|row| Envelope::new(key).open(MARK, row.get(0))).transpose()?;
+    let opened = found.map(|row| Envelope::new(keys).open(MARK, row.get(0))).transpose()?;
     Ok(opened.map(|text| String::from_utf8_lossy(&text).into_owned()))
 }

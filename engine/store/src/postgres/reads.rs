@@ -21,8 +21,14 @@ use super::{
 };
 use crate::{
     error::StoreError,
-    range::{Key, KeyRange},
+    range::{FIRST_RESERVED, Key, KeyRange},
 };
+
+/// Rarely run, and not prepared on each connection.
+const BEGINNINGS: &str = "SELECT key, substring(value from 1 for 21) FROM practice_sync_values \
+     WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3";
+const OWN: &str = "SELECT owner, key, value FROM practice_sync_values WHERE key >= $1";
+const REPLACE: &str = "UPDATE practice_sync_values SET value = $4 WHERE owner = $1 AND key = $2 AND value = $3";
 
 /// Beyond the server's own limit.
 const GRACE: Duration = Duration::from_secs(1);
@@ -73,6 +79,30 @@ impl Readers {
             let parameters = Parameters::Range(range.clone(), limit, owner);
             async move { query(&session, session.statements.scan(scan), parameters).await }
         })
+    }
+
+    /// Keys of a range, and of each value the beginning, which names the key it is sealed with.
+    pub(super) fn beginnings(&self, range: KeyRange, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = self.rows(move |session| {
+            let range = range.clone();
+            async move { session.client().query(BEGINNINGS, &[&range.start, &range.end, &limit]).await }
+        })?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    }
+
+    /// The rows of the store's own.
+    pub(super) fn own(&self) -> Result<Vec<Row>, StoreError> {
+        self.rows(|session| async move { session.client().query(OWN, &[&[FIRST_RESERVED].as_slice()]).await })
+    }
+
+    /// The same value in another form, if it is still there. Done twice it does nothing the second time.
+    pub(super) fn replace(&self, owner: i64, key: Key, old: Vec<u8>, new: Vec<u8>) -> Result<(), StoreError> {
+        self.rows(move |session| {
+            let (key, old, new) = (key.clone(), old.clone(), new.clone());
+            async move { session.client().query(REPLACE, &[&owner, &key, &old, &new]).await }
+        })
+        .map(drop)
     }
 
     /// In turn, but for those that have no connection while others have one.

@@ -10,9 +10,10 @@ use super::{
     session::{Bare, Connector},
 };
 use crate::{
-    envelope::{Envelope, StoreKey},
+    envelope::{Envelope, sealed_with},
     error::StoreError,
     range::{FIRST_RESERVED, Key},
+    store_keys::StoreKeys,
 };
 
 /// Step n makes version n. Never changed: they have been taken somewhere.
@@ -69,7 +70,7 @@ pub async fn is_made(config: &PostgresConfig) -> Result<bool, StoreError> {
 }
 
 /// Brings the database to this program's version; answers from which one to which.
-pub async fn migrate(config: &PostgresConfig, key: &StoreKey) -> Result<(u32, u32), StoreError> {
+pub async fn migrate(config: &PostgresConfig, keys: &StoreKeys) -> Result<(u32, u32), StoreError> {
     let bare = Connector::new(config)?.bare().await?;
     let found = version(&bare.client).await?.unwrap_or(0);
     known(found)?;
@@ -83,7 +84,7 @@ pub async fn migrate(config: &PostgresConfig, key: &StoreKey) -> Result<(u32, u3
     }
     marked.map_err(|error| plain(&error))?;
     steps(&bare.client).await.map_err(|error| plain(&error))?;
-    seal(&bare, config, key).await?;
+    seal(&bare, config, keys).await?;
     Ok((found, STEPS.len() as u32))
 }
 
@@ -101,7 +102,7 @@ async fn steps(client: &Client) -> Result<(), Error> {
 }
 
 /// The database is of this version and of this key.
-pub(super) async fn fits(bare: &Bare, config: &PostgresConfig, key: &StoreKey) -> Result<(), StoreError> {
+pub(super) async fn fits(bare: &Bare, config: &PostgresConfig, keys: &StoreKeys) -> Result<(), StoreError> {
     let found = version(&bare.client).await?.unwrap_or(0);
     known(found)?;
     if (found as usize) < STEPS.len() {
@@ -114,7 +115,7 @@ pub(super) async fn fits(bare: &Bare, config: &PostgresConfig, key: &StoreKey) -
         };
         return Err(StoreError::Database { why });
     }
-    seal(bare, config, key).await
+    seal(bare, config, keys).await
 }
 
 /// A database of a newer program is left alone.
@@ -139,8 +140,8 @@ async fn version(client: &Client) -> Result<Option<u32>, StoreError> {
 }
 
 /// Only the key the store was made with opens its values. The first one to come says which that is.
-async fn seal(bare: &Bare, config: &PostgresConfig, key: &StoreKey) -> Result<(), StoreError> {
-    let envelope = Envelope::new(key);
+async fn seal(bare: &Bare, config: &PostgresConfig, keys: &StoreKeys) -> Result<(), StoreError> {
+    let envelope = Envelope::new(keys);
     let sealed = envelope.sealer()?.seal(SEAL_KEY, SEAL)?;
     let found = async {
         let put = "INSERT INTO practice_sync_values (owner, key, value, version) VALUES (0, $1, $2, '') \
@@ -150,17 +151,18 @@ async fn seal(bare: &Bare, config: &PostgresConfig, key: &StoreKey) -> Result<()
         bare.client.query_one(read, &[&SEAL_KEY]).await
     };
     let found: Vec<u8> = found.await.map_err(|error| plain(&error))?.get(0);
+    let id = sealed_with(&found);
     match envelope.open(SEAL_KEY, found) {
         Ok(opened) if opened == SEAL => Ok(()),
-        _ => Err(StoreError::WrongKey { dir: config.place() }),
+        _ => Err(StoreError::WrongKey { dir: config.place(), id, held: envelope.held() }),
     }
 }
 
 /// Looks at everything: the schema, the settings, every value.
-pub async fn check(config: &PostgresConfig, key: &StoreKey) -> Result<Checked, StoreError> {
+pub async fn check(config: &PostgresConfig, keys: &StoreKeys) -> Result<Checked, StoreError> {
     let bare = Connector::new(config)?.bare().await?;
-    fits(&bare, config, key).await?;
-    let envelope = Envelope::new(key);
+    fits(&bare, config, keys).await?;
+    let envelope = Envelope::new(keys);
     let (mut values, mut after) = (0, (i64::MIN, Key::new()));
     loop {
         let page = "SELECT owner, key, value FROM practice_sync_values WHERE (owner, key) > ($1, $2) \

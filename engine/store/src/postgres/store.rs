@@ -31,12 +31,15 @@ use super::{
 use crate::{
     batch::{Batch, MAX_BATCH_BYTES, check_key},
     contract::{CommitFuture, Health, Store, feed_number},
-    envelope::{Envelope, StoreKey},
+    envelope::{Envelope, sealed_with},
     error::StoreError,
     home,
     jobs::{Job, Outcome, Queue},
+    key_id::KeyId,
     keys,
     range::{Direction, Key, KeyRange},
+    rotation::{Resealed, Sealed, commit_nothing, reseal_on},
+    store_keys::StoreKeys,
     version::{Version, Versioned},
 };
 
@@ -58,18 +61,22 @@ pub struct PostgresStore {
 
 impl PostgresStore {
     /// The database must have a store of this version (`migrate`). May be called from within a runtime.
-    pub fn open(config: &PostgresConfig, key: &StoreKey, owners: Arc<dyn Owners>) -> Result<Self, StoreError> {
-        Self::open_when(config, key, owners, false)
+    pub fn open(config: &PostgresConfig, keys: &StoreKeys, owners: Arc<dyn Owners>) -> Result<Self, StoreError> {
+        Self::open_when(config, keys, owners, false)
     }
 
     /// For the copy that fills it (`filling`).
-    pub fn open_to_fill(config: &PostgresConfig, key: &StoreKey, owners: Arc<dyn Owners>) -> Result<Self, StoreError> {
-        Self::open_when(config, key, owners, true)
+    pub fn open_to_fill(
+        config: &PostgresConfig,
+        keys: &StoreKeys,
+        owners: Arc<dyn Owners>,
+    ) -> Result<Self, StoreError> {
+        Self::open_when(config, keys, owners, true)
     }
 
     fn open_when(
         config: &PostgresConfig,
-        key: &StoreKey,
+        keys: &StoreKeys,
         owners: Arc<dyn Owners>,
         filling: bool,
     ) -> Result<Self, StoreError> {
@@ -81,7 +88,7 @@ impl PostgresStore {
             .map_err(StoreError::io("starting the threads of the store"))?;
         let connector = Connector::new(config)?;
         let (sender, opened) = std::sync::mpsc::sync_channel(1);
-        let (asking, told, sealed) = (connector.clone(), config.clone(), key.clone());
+        let (asking, told, sealed) = (connector.clone(), config.clone(), keys.clone());
         runtime.spawn(async move {
             // Whoever asked waits for it.
             let _ = sender.send(homes(&asking, &told, &sealed, filling).await);
@@ -94,12 +101,12 @@ impl PostgresStore {
                 return Err(error);
             }
         };
-        Self::start(config, key, &connector, Owned::new(owners, rows), runtime)
+        Self::start(config, keys, &connector, Owned::new(owners, rows), runtime)
     }
 
     fn start(
         config: &PostgresConfig,
-        key: &StoreKey,
+        keys: &StoreKeys,
         connector: &Connector,
         owners: Owned,
         runtime: Runtime,
@@ -113,7 +120,7 @@ impl PostgresStore {
         }
         let queue = Arc::new(Queue::new(config.queue, MAX_BATCH_BYTES));
         let mut store = Self {
-            envelope: Arc::new(Envelope::new(key)),
+            envelope: Arc::new(Envelope::new(keys)),
             owners: Arc::new(owners),
             readers: Readers::new(reads, runtime.handle().clone()),
             queue,
@@ -153,6 +160,7 @@ impl PostgresStore {
             return Ok(None);
         }
         let (reply, outcome) = oneshot::channel();
+        let _sealing = self.envelope.sealing();
         self.queue.push(Job::seal(&self.envelope, batch, reply)?)?;
         Ok(Some(outcome))
     }
@@ -179,12 +187,12 @@ impl PostgresStore {
 async fn homes(
     connector: &Connector,
     config: &PostgresConfig,
-    key: &StoreKey,
+    keys: &StoreKeys,
     filling: bool,
 ) -> Result<Vec<(i64, i64)>, StoreError> {
     let bare = connector.bare().await?;
-    fits(&bare, config, key).await?;
-    if !filling && filling::mark(&bare, key).await?.is_some() {
+    fits(&bare, config, keys).await?;
+    if !filling && filling::mark(&bare, keys).await?.is_some() {
         let why = "a copy into it is not whole: run the same `practice-sync store copy` again, which finishes it";
         return Err(StoreError::Database { why: why.into() });
     }
@@ -243,6 +251,10 @@ impl Store for PostgresStore {
         }
     }
 
+    fn sealed(&self) -> Option<&dyn Sealed> {
+        Some(self)
+    }
+
     fn health(&self) -> Health {
         Health {
             free: Some(u64::MAX),
@@ -252,6 +264,38 @@ impl Store for PostgresStore {
             waiting: self.queue.len(),
             last_commit: Duration::from_nanos(self.last_commit.load(Ordering::Relaxed)),
         }
+    }
+}
+
+impl Sealed for PostgresStore {
+    fn use_keys(&self, keys: &StoreKeys) {
+        self.envelope.use_keys(keys);
+    }
+
+    fn seals(&self, range: KeyRange, limit: usize) -> Result<Vec<(Key, KeyId)>, StoreError> {
+        let Some(range) = range.clamped() else { return Ok(Vec::new()) };
+        let found = self.readers.beginnings(range, limit)?;
+        Ok(found.into_iter().map(|(key, beginning)| (key, sealed_with(&beginning))).collect())
+    }
+
+    fn own_seals(&self) -> Result<Vec<KeyId>, StoreError> {
+        Ok(self.readers.own()?.iter().map(|row| sealed_with(row.get(2))).collect())
+    }
+
+    fn reseal(&self, keys: &[Key]) -> Result<Resealed, StoreError> {
+        let places = keys.iter().map(|key| (self.owners.of_key(key), key.clone())).collect();
+        reseal_on(&self.envelope, &self.queue, self.readers.values(places)?.into_iter().map(Ok))
+    }
+
+    fn reseal_own(&self) -> Result<(), StoreError> {
+        commit_nothing(&self.queue)?;
+        for row in self.readers.own()? {
+            let (owner, key, sealed): (i64, Key, Vec<u8>) = (row.get(0), row.get(1), row.get(2));
+            if let Some(new) = self.envelope.reseal(&key, sealed.clone())? {
+                self.readers.replace(owner, key, sealed, new)?;
+            }
+        }
+        Ok(())
     }
 }
 

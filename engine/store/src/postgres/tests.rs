@@ -14,7 +14,7 @@ use postgres_server::{Cluster, Commits, Durability, Proxy, is_left_out};
 
 use super::{Owners, PostgresConfig, PostgresStore, Tls, check, is_made, migrate};
 use crate::{
-    Batch, CommitError, Direction, Key, KeyRange, Store, StoreError, StoreKey,
+    Batch, CommitError, Direction, Key, KeyRange, Store, StoreError, StoreKey, StoreKeys,
     conformance::{Subject, conformance},
     home::Home,
     journal, keys,
@@ -22,6 +22,7 @@ use crate::{
 
 mod faults;
 mod rivals;
+mod rotation;
 mod schema;
 mod tls;
 
@@ -79,8 +80,8 @@ fn config(url: &str) -> PostgresConfig {
     }
 }
 
-fn key() -> StoreKey {
-    StoreKey::new([42; 32])
+fn key() -> StoreKeys {
+    StoreKey::new([42; 32]).into()
 }
 
 /// Also from within a runtime.

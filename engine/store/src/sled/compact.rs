@@ -190,7 +190,7 @@ fn closed(dir: &Path) -> Result<(), StoreError> {
 /// Nothing is made anew of a store that has lost something.
 fn last_group(config: &StoreConfig, old: Arc<Log>) -> Result<WatermarkRecord, StoreError> {
     let dir = config.dir.display().to_string();
-    let last = integrity::read_record(&Shared::new(old, Envelope::new(&config.key)), &dir)?;
+    let last = integrity::read_record(&Shared::new(old, Envelope::new(&config.keys)), &dir)?;
     let (found, expected) = (last.map_or(0, WatermarkRecord::group), watermark::read_mark(&config.dir.join("tide")));
     match last {
         Some(last) if found >= expected => Ok(last),

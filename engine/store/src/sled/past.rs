@@ -20,6 +20,8 @@ pub(super) type Replaced = BTreeMap<Key, Option<IVec>>;
 pub(super) struct State {
     /// By the group that led to this state.
     replaced: Replaced,
+    /// Of what was replaced up to this state since the start.
+    bytes: u64,
     next: OnceLock<Arc<State>>,
 }
 
@@ -36,8 +38,10 @@ impl Past {
 
     /// To be called before the first record of a group is overwritten: whoever sees a new record finds the old one here.
     pub(super) fn begin(&self, replaced: Replaced) -> Arc<State> {
-        let next = Arc::new(State { replaced, next: OnceLock::new() });
-        let unused = self.shown().next.set(next.clone());
+        let record = |(key, record): (&Key, &Option<IVec>)| key.len() + record.as_ref().map_or(0, |it| it.len());
+        let (shown, its) = (self.shown(), replaced.iter().map(record).sum::<usize>() as u64);
+        let next = Arc::new(State { replaced, bytes: shown.bytes + its, next: OnceLock::new() });
+        let unused = shown.next.set(next.clone());
         assert!(unused.is_ok(), "after a group that failed nothing is written any more");
         next
     }
@@ -50,6 +54,11 @@ impl Past {
 }
 
 impl State {
+    /// What a reader of an earlier state holds.
+    pub(super) fn kept_since(&self, earlier: &State) -> u64 {
+        self.bytes.saturating_sub(earlier.bytes)
+    }
+
     /// A record of this state, if it was replaced since. To be asked after sled: what sled shows may be newer.
     pub(super) fn replaced(&self, key: &[u8]) -> Option<Option<IVec>> {
         self.later().find_map(|later| later.replaced.get(key)).cloned()
@@ -113,6 +122,7 @@ mod tests {
         assert_eq!(past.shown().replaced(b"a"), None);
         let within = second.replaced_within(b"a", b"b");
         assert_eq!(within.into_iter().collect::<Vec<_>>(), [(b"a".to_vec(), record("1"))]);
+        assert_eq!((past.shown().kept_since(&first), past.shown().kept_since(&second)), (1 + 4 + 2, 4 + 2));
     }
 
     #[test]

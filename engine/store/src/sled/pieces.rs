@@ -5,7 +5,7 @@
 
 use sled::IVec;
 
-use crate::{range::Key, version::Version};
+use crate::{envelope, key_id::KeyId, range::Key, version::Version};
 
 const WHOLE: u8 = 1;
 const CUT: u8 = 2;
@@ -34,9 +34,18 @@ pub(super) fn further_pieces(head: &[u8]) -> u32 {
 
 /// Of the value a head record belongs to.
 pub(super) fn version(head: &[u8]) -> Version {
+    Version::of(beginning(head))
+}
+
+pub(super) fn sealed_with(head: &[u8]) -> KeyId {
+    envelope::sealed_with(beginning(head))
+}
+
+/// Of the sealed value, its first byte another one.
+fn beginning(head: &[u8]) -> &[u8] {
     match head {
-        [CUT, ..] => Version::of(head.get(CUT_HEADER - 1..).unwrap_or_default()),
-        _ => Version::of(head),
+        [CUT, ..] => head.get(CUT_HEADER - 1..).unwrap_or_default(),
+        _ => head,
     }
 }
 
@@ -65,14 +74,11 @@ pub(super) fn join(head: &[u8], pieces: &[IVec]) -> Vec<u8> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::{
-        envelope::{Envelope, StoreKey},
-        error::StoreError,
-    };
+    use crate::{envelope::Envelope, error::StoreError, store_keys::StoreKey};
 
     #[test]
     fn values_of_any_size_come_back() {
-        let envelope = Envelope::new(&StoreKey::new([7; 32]));
+        let envelope = Envelope::new(&StoreKey::new([7; 32]).into());
         let edge = PIECE_BYTES - 41;
         for size in [0, 1, 100, edge - 1, edge, edge + 1, 2 * PIECE_BYTES, 100_000] {
             let value: Vec<u8> = (0..size).map(|i| i as u8).collect();
@@ -81,6 +87,7 @@ mod tests {
             assert_eq!(pieces.is_empty(), size <= edge, "{size}");
             assert_eq!(further_pieces(&head) as usize, pieces.len());
             assert_eq!(version(&head), Version::of(&sealed));
+            assert_eq!(sealed_with(&head), envelope::sealed_with(&sealed));
             assert!(head.len() <= PIECE_BYTES && pieces.iter().all(|piece| piece.len() <= PIECE_BYTES));
             assert_eq!(envelope.open(b"key", join(&head, &pieces)).unwrap(), value);
         }
@@ -88,7 +95,7 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_of_a_head_is_seen() {
-        let envelope = Envelope::new(&StoreKey::new([7; 32]));
+        let envelope = Envelope::new(&StoreKey::new([7; 32]).into());
         for size in [20, 4_000] {
             let (whole, pieces) = cut(&envelope.sealer().unwrap().seal(b"key", &vec![3; size]).unwrap());
             for at in 0..whole.len() {
@@ -101,7 +108,7 @@ mod tests {
                     continue;
                 }
                 let opened = envelope.open(b"key", join(&head, fetched));
-                assert!(matches!(opened, Err(StoreError::Damaged { .. })), "{size} {at}");
+                assert!(matches!(opened, Err(StoreError::Damaged { .. } | StoreError::NoKey { .. })), "{size} {at}");
             }
         }
         assert!(envelope.open(b"key", join(&[CUT, 0, 0], &[])).is_err());

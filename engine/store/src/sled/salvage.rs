@@ -23,12 +23,13 @@ use crate::{
     contract::Store,
     embedded::EmbeddedStore,
     engine_kind::EngineKind,
-    envelope::{Envelope, StoreKey},
+    envelope::Envelope,
     error::{CommitError, LayoutProblem, StoreError},
     guard::{guarded, quiet_panics},
     integrity, keys, layout,
     range::{Direction, FIRST_RESERVED, Key, KeyRange},
     shared::Shared,
+    store_keys::StoreKeys,
     version::Version,
     watermark::{self, WatermarkRecord},
 };
@@ -66,7 +67,7 @@ impl Report {
 }
 
 /// `from` and `to` are directories of stores; `to` must not be there yet. `scratch` is made and removed again.
-pub async fn salvage(from: &Path, key: &StoreKey, to: &Path, scratch: &Path) -> Result<Report, StoreError> {
+pub async fn salvage(from: &Path, keys: &StoreKeys, to: &Path, scratch: &Path) -> Result<Report, StoreError> {
     quiet_panics();
     let _lock = lock(from)?;
     match layout::engine_of(from) {
@@ -80,10 +81,10 @@ pub async fn salvage(from: &Path, key: &StoreKey, to: &Path, scratch: &Path) -> 
         // What cannot be read of it is part of the damage.
         Ok(_) | Err(_) => {}
     }
-    let config = StoreConfig { cache_bytes: 64 << 20, floor_bytes: 0, ..StoreConfig::new(to, key.clone()) };
+    let config = StoreConfig { cache_bytes: 64 << 20, floor_bytes: 0, ..StoreConfig::new(to, keys.clone()) };
     let mark = watermark::read_mark(&from.join("tide"));
     let MendedCopy { mended, log, last } = mended_copy(from, scratch, &config, mark)?;
-    let damaged = Arc::new(Damaged { envelope: Envelope::new(key), log });
+    let damaged = Arc::new(Damaged { envelope: Envelope::new(keys), log });
     let sound = EmbeddedStore::open(config)?;
     let mut copier = Copier { to: &sound, batch: Batch::new(), bytes: 0, found: WatermarkRecord::default() };
     let mut report = Report { mended, groups: (last.map_or(0, WatermarkRecord::group), mark), ..Report::default() };
@@ -151,7 +152,7 @@ fn open_copy(from: &Path, to: &Path, snapshots: bool, config: &StoreConfig) -> R
     copy(from, to, snapshots).map_err(StoreError::io(format!("copying {} to {}", from.display(), to.display())))?;
     let mended = mend::mend(&to.join("db")).map_err(StoreError::io("mending the copy of the log"))?;
     let log = Arc::new(open_log(to, config.cache_bytes)?);
-    let last = integrity::read_record(&Shared::new(log.clone(), Envelope::new(&config.key)), "").ok().flatten();
+    let last = integrity::read_record(&Shared::new(log.clone(), Envelope::new(&config.keys)), "").ok().flatten();
     Ok(MendedCopy { mended, log, last })
 }
 

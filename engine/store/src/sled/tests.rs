@@ -242,7 +242,7 @@ async fn what_one_flipped_bit_spoils_is_salvaged_whole() {
             let mut bytes = log.clone();
             bytes[at] ^= 1 << bit;
             fs::write(bent.join("db"), &bytes).unwrap();
-            let key = StoreKey::new([42; 32]);
+            let key = StoreKey::new([42; 32]).into();
             let report = salvage::salvage(&bent, &key, &to, &dir.path().join("scratch")).await.unwrap();
             assert!(report.is_whole(), "bit {bit} of byte {at}: {report:?}");
             assert_eq!(fs::read(bent.join("db")).unwrap(), bytes, "the damaged store stays as it was");
@@ -269,7 +269,7 @@ async fn what_a_hole_took_is_told_and_the_rest_is_salvaged() {
         let (mut bytes, at) = (log.clone(), used * n / holes);
         bytes[at..at + 512].fill(0);
         fs::write(bent.join("db"), &bytes).unwrap();
-        let key = StoreKey::new([42; 32]);
+        let key = StoreKey::new([42; 32]).into();
         let Ok(report) = salvage::salvage(&bent, &key, &to, &dir.path().join("scratch")).await else { continue };
         let store = EmbeddedStore::open(config(&to)).unwrap();
         let found: BTreeMap<_, _> =
@@ -309,7 +309,7 @@ async fn a_store_that_was_opened_and_closed_is_salvaged_whole() {
             drop(EmbeddedStore::open(config(&from)).unwrap());
         }
         super::make::wait_until_closed(&from.join("db")).unwrap();
-        let report = salvage::salvage(&from, &config(&from).key, &to, &dir.path().join("scratch")).await.unwrap();
+        let report = salvage::salvage(&from, &config(&from).keys, &to, &dir.path().join("scratch")).await.unwrap();
         assert!(report.is_whole(), "{starts}: {report:?}");
         assert_eq!(report.spaces.values().map(|space| space.sound).sum::<u64>(), 200, "{starts}");
     }

@@ -7,7 +7,7 @@ use sled::IVec;
 use super::{
     faults::sled_error,
     past::{Past, State},
-    pieces::{PIECE_BYTES, further_pieces, join, piece_key, version},
+    pieces::{PIECE_BYTES, further_pieces, join, piece_key, sealed_with, version},
 };
 use crate::{
     engine::{Medium, Outline, Reads},
@@ -150,10 +150,14 @@ impl Reads for View<'_> {
         self.walk(range, direction, limit, |key, _| Ok(key))
     }
 
+    fn kept_bytes(&self) -> u64 {
+        self.log.past.shown().kept_since(&self.state)
+    }
+
     fn outlines(&self, range: KeyRange, limit: usize) -> Result<Vec<Outline>, StoreError> {
         self.walk(range, Direction::Forward, limit, |key, head| {
             let bytes = (key.len() + head.len()) as u64 + u64::from(further_pieces(&head)) * PIECE_BYTES as u64;
-            Ok(Outline { version: version(&head), key, bytes })
+            Ok(Outline { version: version(&head), sealed_with: sealed_with(&head), key, bytes })
         })
     }
 }

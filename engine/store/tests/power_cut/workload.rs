@@ -1,5 +1,6 @@
 //! What is written, and whether it is there. Each writer counts its commits in one value; commit `n` writes some values of its own and
-//! deletes those of the commit `KEPT` before it. So the count says what must be there, to the byte.
+//! deletes those of the commit `KEPT` before it. So the count says what must be there, to the byte. Beside the writers of a later session
+//! the store gets a new key.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +11,10 @@ use std::{
     time::Duration,
 };
 
-use store::{Batch, Direction, EmbeddedStore, EngineKind, Key, KeyRange, Store, StoreConfig, StoreError, StoreKey};
+use store::{
+    Batch, Direction, EmbeddedStore, EngineKind, Key, KeyRange, Sealed, Store, StoreConfig, StoreError, StoreKey,
+    StoreKeys, rotation,
+};
 
 use crate::random::Random;
 
@@ -20,6 +24,9 @@ const KEPT: u64 = 10;
 /// The store is closed and opened again between the sessions; some of them make sled's log anew first.
 const SESSIONS: u64 = 3;
 const COMMITS: u64 = 60;
+
+/// In the folder of all, beside the store.
+const KEYS: &str = "store.key";
 
 /// Commits of each writer.
 pub type Counts = [u64; WRITERS];
@@ -32,6 +39,9 @@ pub fn run(engine: EngineKind, folder: &Path, seed: u64, log: &Path, acknowledge
         }
         let store = open(engine, folder, "the process");
         std::thread::scope(|scope| {
+            if session > 0 {
+                scope.spawn(|| change_key(&store, folder));
+            }
             for writer in 0..WRITERS {
                 let (store, acknowledged) = (&store, &acknowledged);
                 scope.spawn(move || {
@@ -46,6 +56,26 @@ pub fn run(engine: EngineKind, folder: &Path, seed: u64, log: &Path, acknowledge
             }
         });
     }
+}
+
+/// Drops what the session before has left behind, and makes a new key; what was written before is sealed with it beside the writers.
+fn change_key(store: &EmbeddedStore, folder: &Path) {
+    let file = folder.join(KEYS);
+    let mut keys = keys(folder);
+    let used = rotation::count(store, || true).unwrap().unwrap();
+    for id in keys.ids().filter(|id| !used.contains_key(id) && *id != keys.newest()).collect::<Vec<_>>() {
+        keys = keys.without(id);
+    }
+    let keys = keys.and_a_new_one().unwrap();
+    keys.save(&file).unwrap();
+    store.use_keys(&keys);
+    assert!(rotation::reseal(store, keys.newest(), |_| true).unwrap());
+}
+
+/// Until there is a file the store has the key it was made with.
+fn keys(folder: &Path) -> StoreKeys {
+    let file = folder.join(KEYS);
+    if file.exists() { StoreKeys::load(&file).unwrap() } else { StoreKey::new([7; 32]).into() }
 }
 
 pub fn read_acknowledged(file: &Path) -> Vec<(u64, Counts)> {
@@ -93,7 +123,7 @@ fn config(engine: EngineKind, folder: &Path) -> StoreConfig {
         cache_bytes: 1 << 20,
         floor_bytes: 0,
         verify: true,
-        ..StoreConfig::new(folder.join("data"), StoreKey::new([7; 32]))
+        ..StoreConfig::new(folder.join("data"), keys(folder))
     }
 }
 

@@ -51,7 +51,7 @@ async fn another_key_is_refused_and_nothing_is_readable_without_it() {
     let config = own_tables(server().port());
     let store = open(&config);
     store.commit(put(keys::snapshot(1), b"Jane Doe".to_vec())).await.unwrap();
-    let other = StoreKey::new([1; 32]);
+    let other = StoreKey::new([1; 32]).into();
     for refused in [
         PostgresStore::open(&config, &other, Arc::new(Thirds)).err().unwrap(),
         check(&config, &other).await.unwrap_err(),

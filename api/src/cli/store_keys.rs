@@ -1,0 +1,135 @@
+//! `store keys`, `store rotate-key`, `store drop-key`: on a running server, or on a store that nobody uses.
+
+use std::{process::ExitCode, time::Duration};
+
+use actix_web::rt::{System, time::sleep};
+use engine::store::KeyId;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
+
+use super::server::{Server, Session, answer, text};
+use crate::{
+    config::Config,
+    terminal::{fail, say},
+};
+
+const LOOK: Duration = Duration::from_millis(500);
+const KEEP: &str = "Keep a copy of store.key, apart from the backups: without it later backups cannot be read.";
+const OLDER: &str =
+    "Backups from before that are kept elsewhere still need it: keep a copy of the earlier store.key with them.";
+
+pub(super) fn show(server: &Server) -> ExitCode {
+    let shown = async {
+        let keys = answer(Session::begin(server)?.get("/store/keys")).await?;
+        for key in keys["keys"].as_array().into_iter().flatten() {
+            say(format_args!(
+                "{}{}",
+                text(&key["id"]),
+                if key["seals"] == true { "  seals what is written" } else { "" }
+            ));
+        }
+        match keys["values_left"].as_u64() {
+            Some(0) => {}
+            Some(left) => say(format_args!("{left} values are not sealed with the newest key yet.")),
+            None => say("Values that are not sealed with the newest key yet are being counted."),
+        }
+        failed(&keys)
+    };
+    ended(System::new().block_on(shown))
+}
+
+fn failed(keys: &Value) -> Result<(), String> {
+    match keys["failed"].as_str() {
+        Some(why) => Err(format!("not all values are sealed with the newest key: {why}")),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn rotate(server: &Server) -> ExitCode {
+    ended(System::new().block_on(rotate_running(server)))
+}
+
+async fn rotate_running(server: &Server) -> Result<(), String> {
+    let session = Session::begin(server)?;
+    let mut keys = answer(session.post("/store/keys")).await?;
+    let newest = keys["keys"][0]["id"].clone();
+    say(format_args!("The key {} seals what is written from now on. {KEEP}", text(&newest)));
+    let mut bar = Left::new();
+    loop {
+        failed(&keys)?;
+        if keys["values_left"] == 0 {
+            bar.end();
+            say("All values are sealed with it.");
+            return Ok(());
+        }
+        keys["values_left"].as_u64().into_iter().for_each(|left| bar.show(left));
+        sleep(LOOK).await;
+        keys = answer(session.get("/store/keys")).await?;
+    }
+}
+
+pub(super) fn rotate_at_rest(config: &Config) -> ExitCode {
+    if let Err(problem) = crate::logging::start("warn") {
+        return fail(problem);
+    }
+    let mut bar = Left::new();
+    let rotated = engine::rotate_key(&config.setup, &config.data_dir, |left| bar.show(left));
+    bar.end();
+    match rotated {
+        Ok(key) => {
+            say(format_args!("All values are sealed with the key {key}. {KEEP}"));
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(error),
+    }
+}
+
+pub(super) fn drop(server: &Server, key: KeyId) -> ExitCode {
+    let dropped = async {
+        let session = Session::begin(server)?;
+        answer(session.delete(&format!("/store/keys/{key}"))).await?;
+        say(format_args!("The key {key} was dropped. {OLDER}"));
+        Ok(())
+    };
+    ended(System::new().block_on(dropped))
+}
+
+pub(super) fn drop_at_rest(config: &Config, key: KeyId) -> ExitCode {
+    match engine::drop_key(&config.setup, &config.data_dir, key) {
+        Ok(()) => {
+            say(format_args!("The key {key} was dropped. {OLDER}"));
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(error),
+    }
+}
+
+fn ended(ended: Result<(), String>) -> ExitCode {
+    ended.map_or_else(fail, |()| ExitCode::SUCCESS)
+}
+
+/// Drawn on a terminal only: how many values are done, of those that were left when they were counted first.
+struct Left {
+    bar: ProgressBar,
+    all: u64,
+}
+
+impl Left {
+    fn new() -> Left {
+        let bar = ProgressBar::new(0);
+        if let Ok(style) = ProgressStyle::with_template("sealing {wide_bar} {human_pos} of {human_len} values, {eta}") {
+            bar.set_style(style);
+        }
+        Left { bar, all: 0 }
+    }
+
+    fn show(&mut self, left: u64) {
+        self.all = self.all.max(left);
+        self.bar.set_length(self.all);
+        self.bar.set_position(self.all - left);
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}

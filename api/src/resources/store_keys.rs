@@ -1,0 +1,79 @@
+//! GET, POST and DELETE /store/keys: the keys that seal the store, for whoever runs the server (our addition).
+
+use engine::{KeyError, KeysNow, store::KeyId};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    access::{
+        arguments::{Anywhere, StoreKeyName},
+        call::Call,
+        respond::{Answer, One},
+    },
+    http::errors::{ApiError, sentence},
+};
+
+/// The keys that seal the values of the server's store.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct StoreKeysView {
+    /// Keys in `store.key`, the newest first.
+    keys: Vec<StoreKeyView>,
+    /// Values that are not sealed with the newest key yet; null until they are counted.
+    values_left: Option<u64>,
+    /// Why values are not being sealed with the newest key; null if nothing is wrong.
+    failed: Option<String>,
+}
+
+/// A key of the store. The key itself is never shown.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct StoreKeyView {
+    /// The id of the key. It is in each value that the key seals.
+    id: String,
+    /// Whether the key seals what is written now; the others only open what they sealed.
+    seals: bool,
+}
+
+impl From<KeysNow> for StoreKeysView {
+    fn from(KeysNow { keys, left, failed }: KeysNow) -> StoreKeysView {
+        let newest = keys.last().copied();
+        let view = |id: KeyId| StoreKeyView { id: id.to_string(), seals: Some(id) == newest };
+        StoreKeysView { keys: keys.into_iter().rev().map(view).collect(), values_left: left, failed }
+    }
+}
+
+impl From<KeyError> for ApiError {
+    fn from(error: KeyError) -> ApiError {
+        let said = sentence(&error.to_string());
+        match error {
+            KeyError::NoSuchKey(_) => ApiError::NotFound("Key of the store".into()),
+            KeyError::UnderWay | KeyError::Newest(_) | KeyError::Needed { .. } => ApiError::Conflict(said),
+            KeyError::NotSealed
+            | KeyError::Nodes
+            | KeyError::Served
+            | KeyError::Folder { .. }
+            | KeyError::Incomplete(_)
+            | KeyError::Store(_) => ApiError::Refused(said),
+        }
+    }
+}
+
+pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<StoreKeysView>> {
+    Ok(call.show(StoreKeysView::from(call.api.engine.store_keys().await?)))
+}
+
+pub(crate) async fn rotate(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<StoreKeysView>> {
+    let keys = call.api.engine.rotate_store_key().await?;
+    tracing::info!(key = %call.key.name, "a new key of the store was asked for");
+    Ok(call.show(StoreKeysView::from(keys)))
+}
+
+pub(crate) async fn forget(
+    call: Call,
+    StoreKeyName(id): StoreKeyName,
+    Anywhere(()): Anywhere<()>,
+) -> Answer<One<StoreKeysView>> {
+    let id: KeyId = id.parse().map_err(|_| ApiError::NotFound("Key of the store".into()))?;
+    let keys = call.api.engine.drop_store_key(id).await?;
+    tracing::info!(key = %call.key.name, dropped = %id, "a key of the store was dropped on request");
+    Ok(call.show(StoreKeysView::from(keys)))
+}

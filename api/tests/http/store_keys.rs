@@ -1,0 +1,152 @@
+//! A new key for the store of a server that goes on.
+
+use std::{collections::BTreeSet, path::Path, time::Duration};
+
+use engine::{
+    setup::BackupRules,
+    store::{EmbeddedStore, StoreConfig, StoreKeys},
+};
+use serde_json::json;
+
+use crate::support::*;
+
+async fn world_in(dir: &Path) -> World {
+    let file = dir.join("store.key");
+    let config = StoreConfig {
+        floor_bytes: 0,
+        ..StoreConfig::new(dir.join("store"), StoreKeys::load_or_create(&file).unwrap())
+    };
+    let mut setup = setup();
+    let folder = dir.join("backups");
+    std::fs::create_dir_all(&folder).unwrap();
+    setup.engine.backup = Some(BackupRules { folder, every: None, keep: 9 });
+    let mut store = EmbeddedStore::open(config.clone());
+    // What the engine before has begun on its threads may still hold it.
+    for _ in 0..1_000 {
+        if store.is_ok() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        store = EmbeddedStore::open(config.clone());
+    }
+    world_kept_in(setup, std::sync::Arc::new(store.unwrap()), file).await
+}
+
+async fn gauge(world: &World) -> Option<u64> {
+    let text = world.get("/metrics").reply().await.text;
+    let value = text.lines().find_map(|line| line.strip_prefix("practice_sync_store_values_to_reseal "));
+    value.map(|value| value.parse().unwrap())
+}
+
+async fn keys(world: &World) -> (Vec<String>, serde_json::Value) {
+    let shown = world.get("/store/keys").ok().await;
+    let keys = shown["data"]["keys"].as_array().unwrap().clone();
+    assert_eq!((&keys[0]["seals"], &shown["data"]["failed"]), (&json!(true), &json!(null)), "{shown}");
+    assert!(keys[1..].iter().all(|key| key["seals"] == false), "{shown}");
+    (keys.iter().map(|key| key["id"].as_str().unwrap().to_owned()).collect(), shown["data"]["values_left"].clone())
+}
+
+async fn all_are_sealed_anew(world: &World) {
+    for _ in 0..2_000 {
+        if keys(world).await.1 == json!(0) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("values are left");
+}
+
+async fn backed_up(world: &World) -> String {
+    let name = world.post("/backups", json!({})).ok().await["data"]["name"].as_str().unwrap().to_owned();
+    loop {
+        let now = world.get("/backups").ok().await;
+        if now["data"]["under_way"].is_null() {
+            assert_eq!(now["data"]["failed"], json!(null));
+            return name;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[actix_web::test]
+async fn a_key_comes_while_bookings_go_on_and_goes_when_nothing_needs_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("store.key");
+    let world = world_in(dir.path()).await;
+    let first = "00000000".to_owned();
+    assert_eq!(keys(&world).await, (vec![first.clone()], json!(0)));
+    assert_eq!(gauge(&world).await, Some(0));
+    let backup = backed_up(&world).await;
+    let told = world.delete(&format!("/store/keys/{first}")).fails(409).await;
+    assert!(told[0].contains("seals what is written"), "{told:?}");
+    for unknown in ["12345678", "first"] {
+        world.delete(&format!("/store/keys/{unknown}")).fails(404).await;
+    }
+
+    let answer = world.post("/store/keys", json!({})).ok().await;
+    let newest = answer["data"]["keys"][0]["id"].as_str().unwrap().to_owned();
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.lines().last().unwrap().starts_with(&newest) && text.lines().count() == 2);
+    let secret = text.lines().last().unwrap().split(' ').nth(1).unwrap();
+    assert!(!answer.to_string().contains(secret));
+    let token = &world.offers(MAIN, 1).await[0]["slot_token"];
+    let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
+    let body = json!({"slot_token": token, "idempotency_key": "k", "patient": patient});
+    let booked = world.post("/intent/booking/book?subdomain=acme", body).ok().await;
+    all_are_sealed_anew(&world).await;
+    assert_eq!(gauge(&world).await, Some(0));
+
+    // The backup from before needs the first key.
+    let told = world.delete(&format!("/store/keys/{first}")).fails(409).await;
+    assert!(told[0].contains(&backup) && told[0].contains("move it away"), "{told:?}");
+    std::fs::remove_file(dir.path().join("backups").join(&backup)).unwrap();
+    backed_up(&world).await;
+    world.delete(&format!("/store/keys/{first}")).ok().await;
+    assert_eq!(keys(&world).await, (vec![newest.clone()], json!(0)));
+    assert_eq!(std::fs::read_to_string(&file).unwrap().trim(), format!("{newest} {secret}"));
+
+    // Another start has the one key, and everything.
+    world.engine.stop().await;
+    drop(world);
+    let world = world_in(dir.path()).await;
+    assert_eq!(keys(&world).await, (vec![newest], json!(0)));
+    let reference = booked["booking"]["booking_ref"].as_str().unwrap();
+    let status = world.get(&format!("/intent/booking/status?subdomain=acme&booking_ref={reference}")).ok().await;
+    assert_eq!(status["booking"]["booking_ref"], reference);
+}
+
+/// A process that ends in between leaves two keys, and the next one goes on without being asked.
+#[actix_web::test]
+async fn what_was_begun_goes_on_after_a_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("store.key");
+    world_in(dir.path()).await.engine.stop().await;
+    let two = StoreKeys::load(&file).unwrap().and_a_new_one().unwrap();
+    two.save(&file).unwrap();
+    let world = world_in(dir.path()).await;
+    all_are_sealed_anew(&world).await;
+    let newest = two.newest().to_string();
+    assert_eq!(keys(&world).await.0, [newest.clone(), "00000000".to_owned()]);
+    world.delete("/store/keys/00000000").ok().await;
+    let again = world.post("/store/keys", json!({})).ok().await;
+    assert_eq!(again["data"]["keys"][1]["id"], newest.as_str());
+}
+
+#[actix_web::test]
+async fn only_whoever_runs_the_server_is_let_in_and_a_store_in_memory_has_no_key() {
+    let world = world().await;
+    for refused in [
+        world.get("/store/keys").key(MAIN_KEY).fails(403).await,
+        world.post("/store/keys", json!({})).key(MAIN_KEY).fails(403).await,
+        world.delete("/store/keys/00000000").key(MAIN_KEY).fails(403).await,
+    ] {
+        assert_eq!(refused.len(), 1);
+    }
+    let told: BTreeSet<String> =
+        [world.get("/store/keys").fails(422).await, world.post("/store/keys", json!({})).fails(422).await]
+            .concat()
+            .into_iter()
+            .collect();
+    assert!(told.len() == 1 && told.iter().all(|it| it.contains("in memory")), "{told:?}");
+    assert_eq!(gauge(&world).await, None);
+}

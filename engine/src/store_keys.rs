@@ -1,0 +1,173 @@
+//! The file of a store's keys, and what needs which of them. By hand, on a store that nobody serves from; while it is served: `rotation`.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use runtime::clock;
+use setup::{Setup, StoreEngine};
+use store::{
+    EmbeddedStore, EngineKind, KeyId, Store, StoreConfig, StoreError, StoreKeys, backup, postgres::PostgresStore,
+    rotation,
+};
+
+use crate::{
+    backups::files,
+    data_dir::{DataDir, Incomplete},
+    database,
+};
+
+/// A disk that is nearly full ends it with an error, and not the process.
+const ROOM_LEFT: u64 = 64 << 20;
+
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    #[error("the values of this store are not sealed: it lies in memory")]
+    NotSealed,
+    #[error(
+        "this server is one of several nodes, and all of them must have a key before one of them uses it: stop all nodes, run the same command \
+         with `--config FILE` on one of them, copy its `store.key` to the others, and start them again"
+    )]
+    Nodes,
+    #[error("a node serves from this database: stop all nodes first")]
+    Served,
+    #[error("values are still being sealed with the newest key: wait until none is left, and try again")]
+    UnderWay,
+    #[error("`store.key` has no key {0}")]
+    NoSuchKey(KeyId),
+    #[error("the key {0} seals what is written: make a new one first, with `practice-sync store rotate-key`")]
+    Newest(KeyId),
+    #[error("the key {id} is needed by {by}")]
+    Needed { id: KeyId, by: String },
+    #[error("{folder}: {source}")]
+    Folder { folder: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Incomplete(#[from] Incomplete),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Takes a key out of the file that no value, and no backup in the folder needs. `none_is_made`: no backup that might.
+pub(crate) fn drop_unneeded(
+    store: &dyn rotation::Sealed,
+    file: &Path,
+    backups: Option<&Path>,
+    id: KeyId,
+    none_is_made: impl Fn() -> Result<(), KeyError>,
+    mut pause: impl FnMut(),
+) -> Result<(), KeyError> {
+    let keys = StoreKeys::load(file)?;
+    if !keys.has(id) {
+        return Err(KeyError::NoSuchKey(id));
+    }
+    if keys.newest() == id {
+        return Err(KeyError::Newest(id));
+    }
+    none_is_made()?;
+    store.reseal_own()?;
+    let counts = rotation::count(store, || {
+        pause();
+        true
+    })?
+    .unwrap_or_default();
+    if let Some(values) = counts.get(&id) {
+        return Err(KeyError::Needed { id, by: format!("{values} values of the store") });
+    }
+    none_is_made()?;
+    for name in backups.map(names).transpose()?.into_iter().flatten() {
+        let path = backups.unwrap_or(Path::new("")).join(&name);
+        if backup::keys_of(&path)?.contains(&id) {
+            let by =
+                format!("the backup {}: delete it, or move it away together with a copy of store.key", path.display());
+            return Err(KeyError::Needed { id, by });
+        }
+    }
+    let left = keys.without(id);
+    left.save(file)?;
+    store.use_keys(&left);
+    tracing::info!(key = %id, "a key of the store was dropped; backups from before need it");
+    Ok(())
+}
+
+fn names(folder: &Path) -> Result<Vec<String>, KeyError> {
+    let files =
+        files(folder, clock::now()).map_err(|source| KeyError::Folder { folder: folder.to_path_buf(), source })?;
+    Ok(files.into_iter().map(|file| file.name).collect())
+}
+
+/// A store that nobody serves from, and the file of its keys.
+struct AtRest {
+    store: Box<dyn Store>,
+    file: PathBuf,
+}
+
+impl AtRest {
+    fn open(setup: &Setup, data_dir: &Path) -> Result<AtRest, KeyError> {
+        let (data, rules) = (DataDir::new(data_dir), &setup.engine);
+        data.is_whole()?;
+        let embedded = |engine| -> Result<Box<dyn Store>, KeyError> {
+            let keys = StoreKeys::load(&data.key)?;
+            let config = StoreConfig { engine, floor_bytes: ROOM_LEFT, ..StoreConfig::new(&data.store, keys) };
+            Ok(Box::new(EmbeddedStore::open(config)?))
+        };
+        let store = match rules.store_engine {
+            StoreEngine::Sled | StoreEngine::Fjall if !store::is_made(&data.store)? => {
+                return Err(Incomplete::NoStoreYet(data.store.clone()).into());
+            }
+            StoreEngine::Sled => embedded(EngineKind::Sled)?,
+            StoreEngine::Fjall => embedded(EngineKind::Fjall)?,
+            StoreEngine::Postgres => {
+                let (config, keys) = (database::config(&rules.database)?, data.database_key(true, false)?);
+                let store = PostgresStore::open(&config, &keys, database::owners_of(setup))?;
+                if let Some(node) = &rules.node {
+                    nobody_serves(&store, node.period * 2)?;
+                }
+                Box::new(store)
+            }
+        };
+        Ok(AtRest { store, file: data.key })
+    }
+
+    fn sealed(&self) -> Result<&dyn rotation::Sealed, KeyError> {
+        self.store.sealed().ok_or(KeyError::NotSealed)
+    }
+}
+
+/// A node that lives renews its row.
+fn nobody_serves(store: &dyn Store, within: Duration) -> Result<(), KeyError> {
+    let before = membership::look(store)?;
+    if before.rows.is_empty() {
+        return Ok(());
+    }
+    thread::sleep(within);
+    let lives = |row: &membership::Row| !before.rows.contains(row);
+    if membership::look(store)?.rows.iter().any(lives) { Err(KeyError::Served) } else { Ok(()) }
+}
+
+/// Makes a new key for a store that nobody serves from, and seals all of it with it; or finishes what was begun. Tells how many values are
+/// left.
+pub fn rotate_key(setup: &Setup, data_dir: &Path, mut progress: impl FnMut(u64)) -> Result<KeyId, KeyError> {
+    let at_rest = AtRest::open(setup, data_dir)?;
+    let (sealed, mut keys) = (at_rest.sealed()?, StoreKeys::load(&at_rest.file)?);
+    let counts = rotation::count(sealed, || true)?.unwrap_or_default();
+    if counts.keys().all(|id| *id == keys.newest()) {
+        keys = keys.and_a_new_one()?;
+        keys.save(&at_rest.file)?;
+        sealed.use_keys(&keys);
+    }
+    rotation::reseal(sealed, keys.newest(), |left| {
+        left.into_iter().for_each(&mut progress);
+        true
+    })?;
+    Ok(keys.newest())
+}
+
+/// Drops a key of a store that nobody serves from.
+pub fn drop_key(setup: &Setup, data_dir: &Path, id: KeyId) -> Result<(), KeyError> {
+    let at_rest = AtRest::open(setup, data_dir)?;
+    let folder = setup.engine.backup.as_ref().map(|rules| rules.folder.as_path());
+    drop_unneeded(at_rest.sealed()?, &at_rest.file, folder, id, || Ok(()), || ())
+}

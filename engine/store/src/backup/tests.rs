@@ -1,0 +1,184 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+use crate::{EmbeddedStore, EngineKind, MemoryStore, StoreConfig, StoreKey, copy::contents, testing};
+
+fn key() -> StoreKeys {
+    testing::config(EngineKind::Sled, Path::new("")).keys
+}
+
+async fn filled(engine: EngineKind, dir: &Path) -> EmbeddedStore {
+    let store = EmbeddedStore::open(testing::config(engine, dir)).unwrap();
+    let mut batch = Batch::new();
+    for n in 0..1_000u64 {
+        batch.put(keys::record(1, 1, n), vec![n as u8; if n.is_multiple_of(200) { 9_000 } else { 50 }]);
+    }
+    batch.put(keys::journal(101, 1), vec![1]).put(keys::snapshot(102), vec![2]);
+    batch.put(keys::counter("patient"), 7_000_u64.to_be_bytes().to_vec());
+    batch.put(keys::counter("visit"), 90_u64.to_be_bytes().to_vec());
+    batch.put(keys::lease(101), 3_u64.to_be_bytes().to_vec());
+    batch.append(1 << 32, vec![5]);
+    store.commit(batch).await.unwrap();
+    store
+}
+
+fn number(store: &dyn Store, key: &[u8]) -> u64 {
+    u64::from_be_bytes(store.get(key).unwrap().unwrap().try_into().unwrap())
+}
+
+#[tokio::test]
+async fn what_is_restored_is_what_was_there_and_no_number_comes_again() {
+    for engine in EngineKind::ALL {
+        let dir = tempfile::tempdir().unwrap();
+        let store = filled(engine, &dir.path().join("store")).await;
+        let file = dir.path().join("one.backup");
+        let (mut told, mut read) = (0, 0);
+        let made = store.back_up(&file, &mut |values| told += values).unwrap();
+        assert_eq!((made.values, told), (1_007, 1_007));
+        assert_eq!(made.bytes, fs::metadata(&file).unwrap().len());
+        assert_eq!(check(&file, &key(), |values| read += values).unwrap(), made);
+        assert_eq!(read, 1_007);
+
+        let to = MemoryStore::new();
+        let ids = [Counter::up_to(8_000, "patient"), Counter::int53("fee")];
+        restore(&file, &key(), &ids, &to, |_| {}).await.unwrap();
+        assert_eq!(to.get(&keys::record(1, 1, 400)).unwrap(), Some(vec![400_u64 as u8; 9_000]));
+        assert_eq!(number(&to, &keys::counter("patient")), 8_000, "its last id");
+        assert_eq!(number(&to, &keys::counter("visit")), 90 + SKIPPED);
+        assert_eq!(number(&to, &keys::counter("fee")), SKIPPED, "it may have been begun since");
+        assert_eq!(number(&to, &keys::lease(101)), 3 + SKIPPED);
+        assert_eq!(number(&to, &keys::feed_end()), 1 + SKIPPED);
+        for location in [101, 102] {
+            assert!(to.get(&keys::restored(location)).unwrap().is_some(), "{location}");
+        }
+        assert_eq!(to.get(&keys::restored(103)).unwrap(), None);
+        // Beside those: the counter that was not there, and two locations.
+        assert_eq!(contents(&to, |_| {}).unwrap().values, contents(&store, |_| {}).unwrap().values + 3);
+    }
+}
+
+/// As many values in each commit as the one before: a backup that saw parts of several would have another number.
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_one_state_while_commits_go_on() {
+    for engine in EngineKind::ALL {
+        let dir = tempfile::tempdir().unwrap();
+        let store = std::sync::Arc::new(filled(engine, &dir.path().join("store")).await);
+        let busy = store.clone();
+        let going_on = tokio::spawn(async move {
+            for round in 1..=200u64 {
+                let mut batch = Batch::new();
+                for n in 0..50 {
+                    batch.put(keys::record(1, 1, n * 20), round.to_be_bytes().to_vec());
+                    batch.delete(keys::record(2, 1, (round - 1) * 50 + n));
+                    batch.put(keys::record(2, 1, round * 50 + n), round.to_be_bytes().to_vec());
+                }
+                busy.commit(batch).await.unwrap();
+            }
+        });
+        let mut states = BTreeSet::new();
+        while !going_on.is_finished() {
+            let (store, file) = (store.clone(), dir.path().join("some.backup"));
+            let made = tokio::task::spawn_blocking(move || {
+                store.back_up(&file, &mut |_| {}).unwrap();
+                file
+            });
+            let to = MemoryStore::new();
+            restore(&made.await.unwrap(), &key(), &[], &to, |_| {}).await.unwrap();
+            let of = |n: u64| to.get(&keys::record(1, 1, n * 20)).unwrap().unwrap();
+            let begun = of(0).len() == 8;
+            assert!(!begun || (1..50).all(|n| of(n) == of(0)), "parts of several commits");
+            let moving = to.scan(KeyRange::prefix(&[Space::Record as u8, 2]), Direction::Forward, 1_000).unwrap();
+            assert!(moving.is_empty() || moving.len() == 50 && moving.iter().all(|(_, value)| *value == of(0)));
+            states.insert(of(0));
+        }
+        going_on.await.unwrap();
+        assert!(states.len() > 1, "none was made while commits went on");
+    }
+}
+
+/// What fjall replaces stays on its disk as long as somebody reads it.
+#[test]
+fn it_ends_before_more_is_kept_in_memory_than_may_be() {
+    for engine in EngineKind::ALL {
+        let dir = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        drop(runtime.block_on(filled(engine, &dir.path().join("store"))));
+        let config = testing::config(engine, &dir.path().join("store"));
+        let store = EmbeddedStore::open(StoreConfig { backup_kept_bytes: 2 << 20, ..config }).unwrap();
+        let mut pages = 0_u64;
+        let made = store.back_up(&dir.path().join("one.backup"), &mut |_| {
+            pages += 1;
+            let mut batch = Batch::new();
+            for n in 0..100 {
+                batch.put(keys::record(3, 1, n), vec![pages as u8; 5_000]);
+            }
+            runtime.block_on(store.commit(batch)).unwrap();
+        });
+        match engine {
+            EngineKind::Fjall => assert_eq!((made.unwrap().values, pages), (1_007, 11)),
+            EngineKind::Sled => {
+                let refused = made.unwrap_err().to_string();
+                assert!(refused.contains("2 MiB") && (6..11).contains(&pages), "{pages}: {refused}");
+                assert!(!dir.path().join("one.part").exists());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+#[ignore = "a measurement"]
+async fn measure_a_backup() {
+    const VALUES: u64 = 500_000;
+    for engine in EngineKind::ALL {
+        let dir = tempfile::tempdir().unwrap();
+        let store = EmbeddedStore::open(testing::config(engine, &dir.path().join("store"))).unwrap();
+        for from in (0..VALUES).step_by(1_000) {
+            let mut batch = Batch::new();
+            for n in from..from + 1_000 {
+                batch.put(keys::record(1, 1, n), vec![n as u8; 260]);
+            }
+            store.commit(batch).await.unwrap();
+        }
+        let (file, began) = (dir.path().join("one.backup"), std::time::Instant::now());
+        let made = store.back_up(&file, &mut |_| {}).unwrap();
+        let (took, began) = (began.elapsed(), std::time::Instant::now());
+        check(&file, &key(), |_| {}).unwrap();
+        let (checked, began) = (began.elapsed(), std::time::Instant::now());
+        let to = EmbeddedStore::open(testing::config(engine, &dir.path().join("to"))).unwrap();
+        restore(&file, &key(), &[], &to, |_| {}).await.unwrap();
+        eprintln!("{engine}: {made:?} in {took:?}, checked in {checked:?}, restored in {:?}", began.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_whole_or_of_another_key_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = filled(EngineKind::Sled, &dir.path().join("store")).await;
+    let file = dir.path().join("one.backup");
+    store.back_up(&file, &mut |_| {}).unwrap();
+    let whole = fs::read(&file).unwrap();
+    let told = |bytes: &[u8], key: &StoreKeys| {
+        fs::write(&file, bytes).unwrap();
+        check(&file, key, |_| {}).unwrap_err().to_string()
+    };
+    assert!(told(&whole, &StoreKey::new([9; 32]).into()).contains("another key 00000000"));
+    assert!(told(&whole[..whole.len() - 1], &key()).contains("cut short"));
+    assert!(told(&whole[..whole.len() / 2], &key()).contains("cut short"));
+    assert!(told(&[&whole[..], &[0]].concat(), &key()).contains("longer"));
+    assert!(told(b"PSBACK2\nand more", &key()).contains("not a backup"));
+    assert!(told(b"", &key()).contains("cut short"));
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    let damaged = told(&flipped, &key());
+    assert!(damaged.contains("damaged") || damaged.contains("cut short"), "{damaged}");
+    // Without its first value, which is as long as its lengths say.
+    let length = |at: usize| u32::from_be_bytes(whole[at..at + 4].try_into().unwrap()) as usize;
+    let first = 8 + length(8) + length(12);
+    assert!(told(&[&whole[..8], &whole[8 + first..]].concat(), &key()).contains("values are missing"));
+    fs::write(&file, &whole).unwrap();
+    assert!(check(&file, &key(), |_| {}).is_ok());
+    let full = StoreConfig { floor_bytes: u64::MAX, ..testing::config(EngineKind::Sled, &dir.path().join("full")) };
+    let full = EmbeddedStore::open(full).unwrap().back_up(&dir.path().join("full.backup"), &mut |_| {}).unwrap_err();
+    assert!(full.to_string().contains("MiB left") && !dir.path().join("full.part").exists(), "{full}");
+    let nowhere = store.back_up(&dir.path().join("no").join("one.backup"), &mut |_| {}).unwrap_err().to_string();
+    assert!(nowhere.contains("no/one.part"), "{nowhere}");
+}

@@ -1,0 +1,68 @@
+//! A new key for a database in use.
+
+use super::*;
+use crate::{KeyId, Sealed, rotation};
+
+fn counted(store: &PostgresStore) -> std::collections::BTreeMap<KeyId, u64> {
+    rotation::count(store, || true).unwrap().unwrap()
+}
+
+#[test]
+fn all_rows_are_sealed_anew_beside_the_work() {
+    if is_left_out() {
+        return;
+    }
+    let config = own_tables(server().port());
+    let (store, both) = (open(&config), key().and_a_new_one().unwrap());
+    let mut batch = Batch::new();
+    for n in 0..350u32 {
+        batch.put(keys::snapshot(n), vec![n as u8; 60]);
+    }
+    // Rows of the store's own: the sequences of three owners, and the one that says whose key it is.
+    run(store.commit(batch.append(1 << 32 | 1, vec![9]).clone())).unwrap();
+    let before = store.read(&keys::snapshot(7)).unwrap();
+    assert_eq!(counted(&store), [(KeyId::FIRST, 355)].into());
+    store.use_keys(&both);
+    let mut changed = 0_u64;
+    let whole = rotation::reseal(&*store, both.newest(), |_| {
+        changed += 1;
+        run(store.commit(put(keys::snapshot(8), changed.to_be_bytes().to_vec()))).unwrap();
+        true
+    });
+    assert!(whole.unwrap() && changed > 4);
+    assert_eq!(counted(&store), [(both.newest(), 355)].into());
+    assert!(store.read(&keys::snapshot(7)).unwrap() == before, "its version too");
+    drop(store);
+    let newest = both.without(KeyId::FIRST);
+    let store = PostgresStore::open(&config, &newest, Arc::new(Thirds)).unwrap();
+    assert_eq!(store.get(&keys::snapshot(8)).unwrap(), Some(changed.to_be_bytes().to_vec()));
+    assert_eq!(store.feed_end(Some(1 << 32 | 1)).unwrap(), 1);
+    assert_eq!(run(check(&config, &newest)).unwrap().values, 351);
+    let refused = PostgresStore::open(&config, &key(), Arc::new(Thirds)).err().unwrap().to_string();
+    assert!(refused.contains(&format!("another key {}", both.newest())), "{refused}");
+}
+
+/// A value that cannot be opened keeps no other one from the new key.
+#[test]
+fn what_is_damaged_is_told_and_the_rest_is_sealed_anew() {
+    if is_left_out() {
+        return;
+    }
+    let config = own_tables(server().port());
+    let (store, both) = (open(&config), key().and_a_new_one().unwrap());
+    let mut batch = Batch::new();
+    for n in 0..20 {
+        batch.put(keys::snapshot(n), vec![1]);
+    }
+    run(store.commit(batch)).unwrap();
+    run(async {
+        let bare = super::super::session::Connector::new(&config).unwrap().bare().await.unwrap();
+        let flip =
+            "UPDATE practice_sync_values SET value = set_byte(value, 40, get_byte(value, 40) # 1) WHERE key = $1";
+        assert_eq!(bare.client.execute(flip, &[&keys::snapshot(3)]).await.unwrap(), 1);
+    });
+    store.use_keys(&both);
+    let told = rotation::reseal(&*store, both.newest(), |_| true).unwrap_err();
+    assert!(matches!(told, StoreError::Damaged { .. }), "{told}");
+    assert_eq!(counted(&store), [(KeyId::FIRST, 1), (both.newest(), 20)].into());
+}
