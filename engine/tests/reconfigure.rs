@@ -216,6 +216,8 @@ async fn who_is_not_concerned_notices_nothing() {
     for n in 0..200 {
         let next = with(both(), OTHER, |place| (place.quota.burst, place.name) = (500 + n, format!("{n}")));
         reconfigured(&engine, next).await;
+        // Calls come between.
+        tokio::time::sleep(Duration::from_millis(3)).await;
     }
     done.store(true, Ordering::SeqCst);
     for calls in calls {
@@ -357,7 +359,7 @@ async fn a_node_takes_over_what_is_here() {
     more.institutions.insert(InstitutionId(2), testing::institution(2).into());
     let bare = LocationSetup { source: None, ..testing::location(OTHER, 2, 1) };
     more.locations.insert(OTHER, bare.into());
-    let more = with(more, PLACE, |place| place.write.concurrency += 1);
+    let mut more = with(more, PLACE, |place| place.write.concurrency += 1);
     reconfigured(&engine, more.clone()).await;
     assert!(engine.here_since(InstitutionId(2)).is_some() && engine.stamp(InstitutionId(2)).is_some());
     engine.sync_state(OTHER).await.unwrap();
