@@ -34,8 +34,7 @@ async fn a_location_goes_and_comes_back_and_books() {
 
     assert_eq!(reconfigured(&world, setup()).await.changes.locations.added, [LocationId(MAIN)]);
     world.get(PATIENTS_HERE).ok().await;
-    let patient =
-        json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "email": "mia@example.com"});
+    let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999", "email": "mia@example.com"});
     let booking = json!({"slot_token": token, "idempotency_key": "one", "patient": patient});
     world.post("/intent/booking/book?subdomain=acme", booking).ok().await;
 }
