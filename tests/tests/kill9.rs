@@ -255,7 +255,7 @@ async fn kill_under_load(
 
 /// The store gets a new key, unless the one before is still on its way, which it may be for several lives.
 async fn change_the_key(installation: &Installation, round: usize) {
-    let mut operator = installation.sign_in_operator().await.unwrap();
+    let mut operator = installation.operator().await.unwrap();
     let (status, answer) = operator.post("/store/keys", &json!({})).await.unwrap();
     assert!(status == 200 || status == 409, "round {round}: {answer}");
 }
@@ -272,7 +272,7 @@ async fn finish_open_attempts(caller: &mut Caller, ledger: &Mutex<Ledger>, round
 }
 
 async fn all_is_sealed_with_the_newest_key(installation: &Installation, rounds: usize) {
-    let mut operator = installation.sign_in_operator().await.unwrap();
+    let mut operator = installation.operator().await.unwrap();
     let since = Instant::now();
     let keys = loop {
         let (_, answer) = operator.get("/store/keys").await.unwrap();

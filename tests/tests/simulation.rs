@@ -33,7 +33,7 @@ use std::{
 use postgres_server::{Cluster, Durability, is_left_out};
 use simulation::{disk::Disk, sim::Sim};
 use store::{
-    StoreKey,
+    StoreKey, StoreKeys,
     postgres::{self, PostgresConfig, PostgresStore, Tls},
 };
 
@@ -134,10 +134,10 @@ fn every_promise_is_kept_on_postgres() {
     for seed in seeds {
         let in_database = |setup: &setup::Setup| {
             let config = PostgresConfig { tls: Tls::Off, ..PostgresConfig::new(server.database().unwrap()) };
-            let key = StoreKey::new([7; 32]);
+            let keys = StoreKeys::from(StoreKey::new([7; 32]));
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(postgres::migrate(&config, &key)).unwrap();
-            let open = || PostgresStore::open(&config, &key, engine::owners_of(setup)).unwrap();
+            runtime.block_on(postgres::migrate(&config, &keys)).unwrap();
+            let open = || PostgresStore::open(&config, &keys, engine::owners_of(setup)).unwrap();
             [Disk::of(Arc::new(open())), Disk::of(Arc::new(open()))]
         };
         let ended = ended(Sim::new(seed, aloud, in_database));

@@ -115,7 +115,7 @@ pub(super) const AT_START: &[&str] = &[
 /// Whether only a start reads it.
 pub(super) fn at_start(key: &str) -> bool {
     let of = |name: &&str| key.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    AT_START.iter().any(|name| of(&name))
+    AT_START.iter().any(of)
 }
 
 impl Values {
