@@ -26,7 +26,7 @@ const BEGINS: &str = "practice-sync-";
 const ENDS: &str = ".backup";
 const DRAFT: &str = ".part";
 /// In the folder: whose backups these are.
-const OWNER: &str = "practice-sync.owner";
+pub(crate) const OWNER: &str = "practice-sync.owner";
 
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
@@ -264,6 +264,11 @@ pub(crate) fn files(folder: &Path, now: Timestamp) -> io::Result<Vec<BackupFile>
     }
     found.sort_by(|a, b| (a.made_at > now, &b.made_at, &b.name).cmp(&(b.made_at > now, &a.made_at, &a.name)));
     Ok(found)
+}
+
+/// Those of a folder, the newest first.
+pub fn backup_files(folder: &Path) -> io::Result<Vec<BackupFile>> {
+    files(folder, clock::now())
 }
 
 /// And what a process left behind that ended while it made one. The one just made stays, whatever the clock says.

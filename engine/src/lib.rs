@@ -54,7 +54,7 @@ pub use runtime::{clock, metrics, origin};
 
 pub use crate::{
     adapter_versions::{AdapterVersion, RolledOut, Tried, VersionError},
-    backups::{BackupError, BackupFile, BackupsNow},
+    backups::{BackupError, BackupFile, BackupsNow, backup_files},
     cluster::Nodes,
     config_history::SetUp,
     copy_data::{CopyStep, copy_data, copy_from_database, copy_to_database},

@@ -21,6 +21,8 @@ use crate::{
 /// Between two steps: bookings want the same disk.
 const PAUSE: Duration = Duration::from_millis(5);
 const LOOK: Duration = Duration::from_millis(200);
+/// Above the floor of the store, for what has to be written meanwhile.
+const ROOM_TO_SPARE: u64 = 256 << 20;
 /// After a pass that came to nothing.
 const AGAIN: Duration = Duration::from_secs(60);
 
@@ -164,13 +166,18 @@ impl Rotation {
         over
     }
 
-    /// What a backup needs of replaced values stays in memory until it is written: nothing is sealed anew meanwhile.
+    /// What a backup needs of replaced values stays in memory until it is written: nothing is sealed anew meanwhile, nor where bookings will
+    /// need the room.
     fn go_on(&self, left: Option<u64>) -> bool {
         if left.is_some() {
             self.state().left = left;
         }
         thread::sleep(PAUSE);
-        while self.backups.under_way().is_some() && !self.is_stopped() {
+        let tight = || {
+            let health = self.store.health();
+            health.free.is_some_and(|free| free < health.floor.saturating_add(ROOM_TO_SPARE))
+        };
+        while (self.backups.under_way().is_some() || tight()) && !self.is_stopped() {
             thread::sleep(LOOK);
         }
         !self.is_stopped()

@@ -15,7 +15,7 @@ use store::{
 };
 
 use crate::{
-    backups::files,
+    backups::{OWNER, files},
     data_dir::{DataDir, Incomplete},
     database,
 };
@@ -77,6 +77,11 @@ pub(crate) fn drop_unneeded(
         return Err(KeyError::Needed { id, by: format!("{values} values of the store") });
     }
     none_is_made()?;
+    // An empty folder may be a disk that is not mounted.
+    if let Some(folder) = backups.filter(|folder| !folder.join(OWNER).is_file()) {
+        let by = format!("backups, perhaps: {} has none of this server. Mount its disk, or make one", folder.display());
+        return Err(KeyError::Needed { id, by });
+    }
     for name in backups.map(names).transpose()?.into_iter().flatten() {
         let path = backups.unwrap_or(Path::new("")).join(&name);
         if backup::keys_of(&path)?.contains(&id) {

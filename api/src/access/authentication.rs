@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use actix_web::http::header::{AUTHORIZATION, HeaderMap};
+use actix_web::{
+    HttpRequest,
+    http::header::{AUTHORIZATION, HeaderMap},
+};
 use engine::setup::Environment;
 
 use super::{
@@ -11,7 +14,8 @@ use super::{
     operators::PREFIX,
 };
 use crate::{
-    http::{endpoint::Endpoint, errors::ApiError},
+    http::{context::OperatorsListener, endpoint::Endpoint, errors::ApiError},
+    nodes::admission::InternalListener,
     values::{
         reasons::Reason,
         role::Role,
@@ -63,10 +67,18 @@ pub(crate) fn operator(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, Ap
     Ok(Arc::new(operator.as_caller()))
 }
 
-/// Between nodes both travel; the prefix tells them apart.
+/// The prefix tells tokens of operators apart.
 pub(crate) fn is_of_operator(headers: &HeaderMap) -> bool {
     let token = authorization(headers).and_then(bearer_of);
     token.is_some_and(|token| token.trim().starts_with(PREFIX))
+}
+
+/// Whether operators call here: at a listener of their own, and from there through another node.
+pub(crate) fn for_operators(request: &HttpRequest) -> bool {
+    match request.app_data::<InternalListener>() {
+        Some(_) => is_of_operator(request.headers()),
+        None => request.app_data::<OperatorsListener>().is_some(),
+    }
 }
 
 pub(crate) fn bearer(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
@@ -106,7 +118,10 @@ pub(crate) fn may(endpoint: &Endpoint, version: Version, key: &ApiKey) -> Result
     if let Some((grant, _)) = needed.into_iter().find(|(_, lacks)| *lacks) {
         return Err(ApiError::grant_missing(grant));
     }
-    endpoint.role.map_or(Ok(()), |role| has_role(key, role))
+    // Of what operators and clients both have: what changes something, or names records, is not for viewers.
+    let shared = key.role.is_some() && (!endpoint.reads || endpoint.path.starts_with("/write_requests"));
+    let needed = endpoint.role.or(shared.then_some(Role::Operator));
+    needed.map_or(Ok(()), |role| has_role(key, role))
 }
 
 pub(crate) fn has_role(key: &ApiKey, needed: Role) -> Result<(), ApiError> {

@@ -6,6 +6,7 @@ use std::{net::IpAddr, ops::Deref, rc::Rc, sync::Arc};
 use actix_web::{
     HttpMessage, HttpRequest,
     dev::Payload,
+    http::header::{AUTHORIZATION, HeaderValue},
     web::{Bytes, Data},
 };
 use engine::idempotency::IdempotencyKey;
@@ -13,7 +14,7 @@ use location::{time::Timestamp, zone::Date};
 
 use super::{
     api::Api,
-    authentication::{api_key, bearer, is_of_operator, may, nobody, operator},
+    authentication::{api_key, bearer, for_operators, may, nobody, operator},
     directory::Directory,
     idempotency,
     input::{EARLIEST, Input},
@@ -23,7 +24,7 @@ use super::{
 use crate::{
     http::{
         body::{self, BodyRules, Fields},
-        context::{OperatorsListener, RequestContext},
+        context::RequestContext,
         describe::Notes,
         endpoint::{Access, Endpoint},
         errors::ApiError,
@@ -31,7 +32,7 @@ use crate::{
         paging,
         query::Params,
     },
-    nodes::admission::{InternalListener, from_node},
+    nodes::admission::from_node,
     values::{
         cursor::Cursors,
         expected::Expected,
@@ -60,6 +61,8 @@ pub struct Call {
     pub client: Option<IpAddr>,
     /// It is part of a call to another node.
     pub counted: bool,
+    /// As it was presented, for the parts of the call that other nodes answer.
+    pub authorization: Option<HeaderValue>,
     /// Of the rights it was received under, see `PageCache`.
     pub generation: u64,
     /// What it was shown.
@@ -82,12 +85,6 @@ impl Deref for ApiRef {
             .as_ref()
             .expect("no handler runs with a describing call, and what reads its arguments leaves the engine alone")
     }
-}
-
-/// Whether operators call here: at a listener of their own, and from there through another node.
-fn for_operators(request: &HttpRequest) -> bool {
-    let handed_on = || request.app_data::<InternalListener>().is_some() && is_of_operator(request.headers());
-    request.app_data::<OperatorsListener>().is_some() || handed_on()
 }
 
 impl Call {
@@ -161,6 +158,7 @@ impl Call {
             directory,
             client,
             counted,
+            authorization: request.headers().get(AUTHORIZATION).cloned(),
             generation,
             shown: Shown::default(),
             warning: None,
@@ -195,6 +193,7 @@ impl Call {
             directory: Arc::default(),
             client: None,
             counted: false,
+            authorization: None,
             generation: 0,
             shown: Shown::default(),
             warning: None,

@@ -162,12 +162,15 @@ fn narrow(config: &Path, name: &str, locations: &[u32], remove: &[Grant]) -> Res
     if let Some(grant) = remove.iter().find(|grant| !grant.is_in(key.grants)) {
         return Err(format!("the key `{name}` does not have the grant `{}`", grant.name()));
     }
-    if !locations.is_empty() {
-        file.set(KEYS, name, "locations", &locations.to_vec().into());
+    let unwritten = || format!("`{name}` is not written as [[keys]]: edit the file");
+    if !locations.is_empty() && !file.set(KEYS, name, "locations", &locations.to_vec().into()) {
+        return Err(unwritten());
     }
     if !remove.is_empty() {
         let kept = Grant::ALL.into_iter().filter(|grant| grant.is_in(key.grants) && !remove.contains(grant));
-        file.set(KEYS, name, "grants", &Grant::names(kept).into());
+        if !file.set(KEYS, name, "grants", &Grant::names(kept).into()) {
+            return Err(unwritten());
+        }
     }
     checked(&file, KEYS, name, &config.setup)?;
     save(file, &format!("has `{name}` narrowed"))

@@ -54,10 +54,14 @@ impl KeyFile {
         }
     }
 
-    /// Whether there was one of this name.
+    /// All of this name. Whether there was one.
     pub(crate) fn remove(&mut self, list: &str, name: &str) -> bool {
-        let found = self.entry(list, name);
-        found.into_iter().map(|range| self.document.text.replace_range(range, "")).count() > 0
+        let mut found = false;
+        while let Some(range) = self.entry(list, name) {
+            self.document.text.replace_range(range, "");
+            found = true;
+        }
+        found
     }
 
     /// Sets a key of an entry. Whether there is one of this name.
@@ -135,5 +139,6 @@ fn folder(path: &Path) -> &Path {
 fn read<T>(list: &str, text: &str, read: impl FnOnce(&DeTable<'_>) -> T) -> Option<T> {
     let table = DeTable::parse(text).ok()?.into_inner();
     let entries = table.get(list).map(Spanned::get_ref)?.as_array()?;
-    entries.iter().next()?.get_ref().as_table().map(read)
+    let alone = table.len() == 1 && entries.len() == 1;
+    entries.iter().next().filter(|_| alone)?.get_ref().as_table().map(read)
 }

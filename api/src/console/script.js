@@ -38,7 +38,14 @@ const source = document.body.dataset.live;
 if (source) {
   const events = new EventSource(source);
   events.addEventListener("open", () => say("Live"));
-  events.addEventListener("changed", () => refresh().catch(() => say("Not live: reload the page")));
+  // Each time the page is read, it is written down who was shown what: nobody looks at a hidden one.
+  let stale = false;
+  const renew = () => {
+    stale = document.hidden;
+    if (!stale) refresh().catch(() => say("Not live: reload the page"));
+  };
+  events.addEventListener("changed", renew);
+  document.addEventListener("visibilitychange", () => { if (stale) renew(); });
   events.addEventListener("error", () => {
     say(events.readyState === EventSource.CLOSED ? "Not live: reload the page" : "Reconnecting");
   });

@@ -159,6 +159,7 @@ impl Reload {
         let (all, keys) = stamps(&self.path, &self.config.keys_file);
         let (config, mut reloaded) = self.compare().await;
         self.watched.is_read(all);
+        config.iter().for_each(|config| self.revoke(api, config));
         if let Some(config) = config.filter(|_| reloaded.needs_restart.is_empty()) {
             match self.apply(api, config).await {
                 Ok(()) => {
@@ -167,7 +168,11 @@ impl Reload {
                 }
                 Err(NotReconfigurable::Restart(names)) => reloaded.needs_restart = names,
                 Err(NotReconfigurable::Unusable(problems)) => reloaded.problems = problems,
-                Err(NotReconfigurable::Store(error)) => reloaded.problems.push(error.to_string()),
+                Err(NotReconfigurable::Store(error)) => {
+                    reloaded.problems.push(error.to_string());
+                    // It may take it soon.
+                    self.watched.is_read(Stamps::default());
+                }
             }
         }
         self.tell(&reloaded);
@@ -204,6 +209,14 @@ impl Reload {
         }
         self.config = config;
         Ok(())
+    }
+
+    /// What no longer may call does not wait for what takes long.
+    fn revoke(&mut self, api: &Api, now: &Config) {
+        let Config { keys, operators, .. } = &self.config;
+        let keys = keys.iter().filter(|key| now.keys.contains(key)).cloned().collect();
+        let operators = operators.iter().filter(|operator| now.operators.contains(operator)).cloned().collect();
+        self.replace_access(api, Access { keys, operators });
     }
 
     fn has_access(&self) -> bool {

@@ -8,8 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// When a file was changed, how long it is, and which one it is.
-type Stamp = (i64, i64, u64, u64);
+/// When a file was changed, when its rights were, how long it is, and which one it is.
+type Stamp = ([i64; 4], u64, u64);
 
 /// Files, and how they are now; none where one is not there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,8 @@ impl Stamps {
     pub(super) fn of(files: impl IntoIterator<Item = PathBuf>) -> Stamps {
         let stamp = |file: &Path| {
             let about = fs::metadata(file).ok()?;
-            Some((about.mtime(), about.mtime_nsec(), about.len(), about.ino()))
+            let times = [about.mtime(), about.mtime_nsec(), about.ctime(), about.ctime_nsec()];
+            Some((times, about.len(), about.ino()))
         };
         Stamps(files.into_iter().map(|file| (file.clone(), stamp(&file))).collect())
     }

@@ -1,6 +1,6 @@
 //! From a request to its route: path, method, version; and from a call to its answer, which may come from the page cache.
 
-use std::{borrow::Cow, rc::Rc};
+use std::rc::Rc;
 
 use actix_web::{
     Error, HttpMessage, HttpRequest, HttpResponse, ResponseError,
@@ -20,14 +20,20 @@ use super::{
     route::{Route, Serves},
 };
 use crate::{
-    access::{api::Api, audited::Caller, cached::Lookup, call::Call, conditional},
+    access::{
+        api::Api,
+        audited::Caller,
+        authentication::{for_operators, is_of_operator},
+        cached::Lookup,
+        call::Call,
+        conditional,
+    },
     http::{
-        context::{OperatorsListener, RequestContext},
+        context::RequestContext,
         endpoint::{Access, ServedTo},
         errors::ApiError,
         version_header,
     },
-    nodes::admission::InternalListener,
     values::{reasons::Reason, versions::Version},
 };
 
@@ -70,7 +76,13 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     let elsewhere = || elsewhere(&here, request.method(), version);
     let route = of_method.find(|route| route.versions.contains(&version)).copied().ok_or_else(elsewhere)?;
     here_is(route);
-    let (institution, mut payload) = match placing::place(&api, route, &request, payload.into_inner()).await? {
+    // The other nodes tell operators from clients by what they present: what is not for this listener is refused here.
+    let misplaced = is_of_operator(request.headers()) != for_operators(&request);
+    let placed = match misplaced {
+        true => Placed::Here(None, payload.into_inner()),
+        false => placing::place(&api, route, &request, payload.into_inner()).await?,
+    };
+    let (institution, mut payload) = match placed {
         Placed::Here(institution, payload) => (institution, payload),
         Placed::Answered(answer) => return Ok(answer),
     };
@@ -105,18 +117,15 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     Err(ApiError::Unavailable { retry_after: 1 }.into())
 }
 
-/// Operators' calls are found at their listener and nowhere else, and clients' calls are not. Between nodes both travel.
-fn served_here<'a>(here: &'a [&'static Route], request: &HttpRequest) -> Result<Cow<'a, [&'static Route]>, ApiError> {
-    if request.app_data::<InternalListener>().is_some() {
-        return Ok(Cow::Borrowed(here));
-    }
-    let operators = request.app_data::<OperatorsListener>().is_some();
+/// Operators' calls are found at their listener and nowhere else, and clients' calls are not.
+fn served_here(here: &[&'static Route], request: &HttpRequest) -> Result<Vec<&'static Route>, ApiError> {
+    let operators = for_operators(request);
     let is_here = |route: &&&Route| match route.served_to() {
         ServedTo::Everyone => true,
         served_to => (served_to == ServedTo::Operators) == operators,
     };
     let here: Vec<&'static Route> = here.iter().filter(is_here).copied().collect();
-    if here.is_empty() { Err(ApiError::NoSuchRoute) } else { Ok(Cow::Owned(here)) }
+    if here.is_empty() { Err(ApiError::NoSuchRoute) } else { Ok(here) }
 }
 
 fn is_refusal(answer: &Result<HttpResponse, Error>) -> bool {

@@ -106,7 +106,7 @@ async fn a_location_without_a_health_record_system_reads_nothing() {
             .next(),
         Some("resource must be one")
     );
-    world.get(SYNC).key(MAIN_KEY).fails(403).await;
+    world.get(SYNC).key(MAIN_KEY).fails(401).await;
 }
 
 /// An EHR that nobody reaches: not even to ask what it can do, or, where it says that by itself, not to read it.

@@ -19,9 +19,15 @@ pub fn write_new(path: &Path, text: &str) -> io::Result<bool> {
     Ok(made)
 }
 
-/// Writes a file in place of the one that is there.
+/// Writes a file in place of the one that is there, for its owner. A link stays one.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let draft = Draft::write(path, text)?;
+    #[cfg(unix)]
+    if let Ok(before) = fs::metadata(path) {
+        use std::os::unix::fs::{MetadataExt, chown};
+        chown(&draft.0, Some(before.uid()), Some(before.gid()))?;
+    }
     fs::rename(&draft.0, path)?;
     sync_parent(path)
 }

@@ -18,7 +18,12 @@ use location::zone::Date;
 use postgres_server::is_left_out;
 use sandbox_ehr::Behaviours;
 use serde_json::{Value, json};
-use tests::harness::{components, fixtures, poll::until, process::booking};
+use tests::harness::{
+    components, fixtures,
+    http_client::Caller,
+    poll::until,
+    process::{OPERATOR_TOKEN, booking},
+};
 
 use clients::{book, offers};
 use cluster::{FIRST, INSTITUTIONS, Nodes, PERIOD, at, subdomain};
@@ -87,6 +92,20 @@ async fn any_node_takes_any_call_and_what_a_node_had_goes_on_without_it() {
     let internal = nodes.nodes[owner].internal;
     let stranger = client.get(format!("http://{internal}{}", at("/patients", 1))).send().await.unwrap();
     assert_eq!(stranger.status(), 403);
+
+    // A token of operators opens nothing where clients call, whichever node has it; nor does a key where operators call.
+    let installation = &nodes.nodes[other].installation;
+    for node in [owner, other] {
+        let clients = nodes.nodes[node].installation.address;
+        let mut misplaced = Caller::operator(clients, OPERATOR_TOKEN).await.unwrap();
+        assert_eq!(misplaced.get(&at("/patients", 1)).await.unwrap().0, 401);
+        assert_eq!(misplaced.get("/sync_status").await.unwrap().0, 401);
+    }
+    let mut operator = installation.operator().await.unwrap();
+    let (status, all) = operator.get("/sync_status").await.unwrap();
+    assert_eq!((status, all["data"].as_array().map(Vec::len)), (200, Some(INSTITUTIONS as usize)), "{all}");
+    let mut misplaced = callers[other].another(installation.operators).await.unwrap();
+    assert_eq!(misplaced.get("/sync_status").await.unwrap().0, 401);
 
     // A version of an adapter that one node was given.
     let operator = nodes.nodes[other].installation.operator().await.unwrap();
