@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{
-    file::{CloudFacts, LOCATIONS, SOURCE, SUBDOMAIN},
+    file::{CloudFacts, DemoFile, LOCATIONS, SOURCE, SUBDOMAIN},
     story::{LOOK_AGAIN, Story, text},
 };
 use crate::terminal::say;
@@ -34,8 +34,8 @@ pub(super) struct Cloud {
     pub facts: CloudFacts,
 }
 
-/// On the port it had, else the one behind the API's, else any.
-pub(super) fn start(listen: SocketAddr, known: Option<&CloudFacts>) -> io::Result<Cloud> {
+/// On the port it had, else the one behind the operators', else any.
+pub(super) fn start(operators: SocketAddr, known: Option<&CloudFacts>) -> io::Result<Cloud> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let now = i64::try_from(now).unwrap_or(i64::MAX);
     let seeded_at = known.map(|known| known.seeded_at).filter(|at| now - at < BOOKS_LAST).unwrap_or(now);
@@ -48,7 +48,7 @@ pub(super) fn start(listen: SocketAddr, known: Option<&CloudFacts>) -> io::Resul
             ..Settings::default()
         })
     };
-    let next = if listen.port() == 0 { 0 } else { listen.port().saturating_add(1) };
+    let next = if operators.port() == 0 { 0 } else { operators.port().saturating_add(1) };
     let wanted = known.map_or(next, |known| known.port);
     let ehr = begin(wanted).or_else(|_| begin(0))?;
     let facts = CloudFacts {
@@ -117,12 +117,12 @@ map_by_operatory = true
         say("   take the folder adapters/extension/dist.");
 
         say("\n2. Pair it: open the extension's popup from the toolbar and enter");
-        let base_url = &story.facts().base_url;
+        let DemoFile { base_url, operators_url, .. } = story.facts();
         say(format_args!("   address  {base_url}"));
-        let path = format!("/locations/{}/pairing_codes?subdomain={SUBDOMAIN}", LOCATIONS[0]);
-        let code = story.call(Method::POST, &path, Some(json!({}))).await?["data"].take();
+        let location = LOCATIONS[0];
+        let code = story.operate(&format!("/locations/{location}/pairing_codes"), &json!({})).await?["data"].take();
         say(format_args!(
-            "   code     {}   (valid once, for ten minutes; for another one: POST {path})",
+            "   code     {}   (valid once, for ten minutes; for another one: {operators_url}/console/locations/{location})",
             text(&code["code"])
         ));
         until(story, |gate| gate["workstations_connected"].as_u64().unwrap_or_default() > 0).await?;

@@ -64,12 +64,14 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
             if arguments.cloud { "without" } else { "with" }
         ));
     }
-    // The port first: nothing should be built for a demo that cannot be reached.
-    drop(crate::server::listen(arguments.listen).map_err(|error| format!("{}: {error}", arguments.listen))?);
+    // The ports first: nothing should be built for a demo that cannot be reached.
+    for address in [arguments.listen, arguments.operators] {
+        drop(crate::server::listen(address).map_err(|error| format!("{address}: {error}"))?);
+    }
     let adapter = adapter(if arguments.cloud { cloud::ADAPTER } else { "sandbox" })?;
     let cloud = match arguments.cloud {
         true => Some(
-            cloud::start(arguments.listen, known.as_ref().and_then(|known| known.cloud_ehr.as_ref())).map_err(at)?,
+            cloud::start(arguments.operators, known.as_ref().and_then(|known| known.cloud_ehr.as_ref())).map_err(at)?,
         ),
         false => None,
     };

@@ -192,6 +192,13 @@ impl Story {
         }
     }
 
+    /// As an operator.
+    pub(super) async fn operate(&self, path: &str, body: &Value) -> Result<Value, String> {
+        let request = self.client.post(format!("{}{path}", self.facts.operators_url));
+        let request = request.bearer_auth(&self.facts.operator_token).header("Content-Type", "application/json");
+        send(request.body(body.to_string())).await
+    }
+
     pub(super) async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, String> {
         let mut request = self.client.request(method, format!("{}{path}", self.facts.base_url));
         request = request.bearer_auth(&self.token);
@@ -217,7 +224,7 @@ pub(super) fn text(value: &Value) -> &str {
 
 /// Lines that work as printed, one after the other, in one shell.
 pub(super) fn print_curl(facts: &DemoFile) {
-    let DemoFile { base_url, api_key, .. } = facts;
+    let DemoFile { base_url, api_key, operators_url, operator_token, .. } = facts;
     let location = LOCATIONS[0];
     let common = "-A 'my-app/1.0' -H 'Svc-Api-Version: v3.0.0'";
     let bearer = format!("{common} -H \"Authorization: Bearer $TOKEN\"");
@@ -237,7 +244,9 @@ curl -s '{base_url}/patients?{scope}&name=gra' {bearer}
 curl -s '{base_url}/payments?{scope}' {bearer}
 curl -s '{base_url}/changes?{scope}' {bearer}
 curl -s '{base_url}/sync_status?subdomain={SUBDOMAIN}' {bearer}
-curl -s '{base_url}/metrics'
+curl -s '{operators_url}/metrics'
+
+For operators: {operators_url}/console (the token: {operator_token}).
 "#
     ));
 }

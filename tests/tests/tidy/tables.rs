@@ -202,7 +202,7 @@ pub const PATHS_THAT_DO_NOT_EXIST: &[(&str, &str, &str)] = &[
     ("README.md", "DIR/demo.toml", "DIR is what the reader chooses"),
     ("adapters/README.md", "keys.toml", KEYS_FILE),
     ("api/deploy/README.md", "keys.toml", KEYS_FILE),
-    ("api/docs/operations.md", "keys.toml", KEYS_FILE),
+    ("api/docs/operations/configure.md", "keys.toml", KEYS_FILE),
     ("api/docs/operations/configuration.md", "keys.toml", KEYS_FILE),
     ("README.md", "adapters/extension/dist", "made by `npm run build`"),
     ("adapters/extension/README.md", "adapters/extension/dist", "made by `npm run build`"),
