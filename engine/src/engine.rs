@@ -47,7 +47,7 @@ use tokio::{sync::watch, task::JoinHandle};
 
 use crate::{
     adapter_versions::AdapterVersions,
-    backups::{BackupError, Backups, BackupsNow},
+    backups::Backups,
     cluster::{Cluster, Nodes},
     config_history,
     connections::Connections,
@@ -150,7 +150,7 @@ pub struct Engine {
     metrics: Arc<Metrics>,
     gateway: Arc<Gateway>,
     dispatcher: tokio::sync::Mutex<Option<Dispatcher>>,
-    backups: Arc<Backups>,
+    pub(crate) backups: Arc<Backups>,
     /// Held while another setup takes the place of the one in force.
     pub(crate) reconfiguring: tokio::sync::Mutex<()>,
     pub(crate) rotation: Arc<Rotation>,
@@ -272,20 +272,6 @@ impl Engine {
             }
         };
         tokio::join!(self.directory.stop(grace), deliveries);
-    }
-
-    /// Begins a backup of the store, and says how it is called.
-    pub fn begin_backup(&self) -> Result<String, BackupError> {
-        self.backups.begin(clock::now())
-    }
-
-    pub fn backups(&self) -> Result<BackupsNow, BackupError> {
-        self.backups.now()
-    }
-
-    /// When the newest backup was made, and how many came to nothing since the start; none where no backups are made.
-    pub fn backup_numbers(&self) -> Option<(Option<Timestamp>, u64)> {
-        self.backups.newest().map(|newest| (newest, self.backups.failures()))
     }
 
     pub(crate) fn deps(&self) -> &Deps {

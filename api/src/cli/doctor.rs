@@ -13,9 +13,8 @@ use actix_web::rt::System;
 use clap::Args;
 use engine::setup::StoreEngine;
 use serde::Serialize;
-use serde_json::Value;
 
-use super::{configuration::refused_adapters, table::Table};
+use super::{configuration::refused_adapters, server::readiness, table::Table};
 use crate::{config::Config, terminal::say, values::role::Role};
 
 #[derive(Args)]
@@ -56,8 +55,6 @@ impl Findings {
 
 /// Files a process has open besides its connections.
 const OTHER_FILES: usize = 500;
-/// How long a server that is asked how it does may take.
-const ANSWER: Duration = Duration::from_secs(5);
 
 /// Exit code 0: nothing to do; 1: warnings; 2: something is wrong.
 pub(super) fn run(asked: &Doctor) -> ExitCode {
@@ -210,21 +207,12 @@ fn edge(config: &Config, findings: &mut Findings) {
 
 /// How the server does that runs with this configuration, if one does.
 async fn server(config: &Config, findings: &mut Findings) {
-    engine::webhooks::egress::install_crypto();
     let scheme = if config.http.operators_tls.is_some() { "https" } else { "http" };
-    let url = format!("{scheme}://{}/readyz", config.http.operators);
-    // Its certificate names no address, and nothing but how it does is asked.
-    let client = reqwest::Client::builder().no_proxy().timeout(ANSWER).danger_accept_invalid_certs(true).build();
-    let Ok(client) = client else { return };
-    let answer = match client.get(&url).send().await {
-        Ok(answer) => answer,
-        Err(_) => {
-            findings.add("server", Standing::Warning, format_args!("nothing answers at {url}"));
-            return;
-        }
+    let url = format!("{scheme}://{}", config.http.operators);
+    let Some((ready, body)) = readiness(&url).await else {
+        findings.add("server", Standing::Warning, format_args!("nothing answers at {url}"));
+        return;
     };
-    let ready = answer.status().is_success();
-    let body: Value = answer.bytes().await.ok().and_then(|body| serde_json::from_slice(&body).ok()).unwrap_or_default();
     if !ready {
         findings.add("server", Standing::Bad, body["reason"].as_str().unwrap_or("not ready"));
         return;

@@ -88,6 +88,19 @@ pub(super) async fn answer(request: RequestBuilder) -> Result<Value, String> {
     Err(format!("{} {}", status.as_u16(), problems.join(" ")))
 }
 
+/// How long a server that is asked how it does may take.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+/// Whether a server is ready, and what it says of itself; none where nothing answers.
+pub(super) async fn readiness(server: &str) -> Option<(bool, Value)> {
+    engine::webhooks::egress::install_crypto();
+    // Its certificate names no address, and nothing is asked but how it does.
+    let client = Client::builder().no_proxy().timeout(AT_ONCE).danger_accept_invalid_certs(true).build().ok()?;
+    let answer = client.get(format!("{server}/readyz")).send().await.ok()?;
+    let ready = answer.status().is_success();
+    Some((ready, serde_json::from_slice(&answer.bytes().await.ok()?).unwrap_or_default()))
+}
+
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
