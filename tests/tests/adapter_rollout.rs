@@ -42,7 +42,7 @@ impl Operator<'_> {
     /// Whether it ended well, and what it said.
     fn types(&self, arguments: &[&str]) -> (bool, String) {
         let mut command = Command::new(PROGRAM);
-        command.arg("adapter").args(arguments).args(["--server", &format!("http://{}", self.at.address)]);
+        command.arg("adapter").args(arguments).args(["--server", &format!("http://{}", self.at.operators)]);
         let output = command.env("PRACTICE_SYNC_TOKEN", OPERATOR_TOKEN).output().unwrap();
         let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
         (output.status.success(), said)

@@ -105,7 +105,7 @@ impl Server {
     }
 
     fn back_up(&self) -> PathBuf {
-        let said = succeeds(&["backup", "--server", &format!("http://{}", self.installation.address)]);
+        let said = succeeds(&["backup", "--server", &format!("http://{}", self.installation.operators)]);
         self.path("backups").join(said.split_whitespace().next().unwrap())
     }
 

@@ -55,7 +55,8 @@ async fn booked(engine: &Engine, location: LocationId, key: &str) -> String {
     };
     let patient = PatientDetails {
         first_name: "Zoë".to_owned(),
-        last_name: "Ångström".to_owned(),
+        // Who came before is known at the EHR before.
+        last_name: format!("Ångström-{key}"),
         date_of_birth: Date::from_ymd(1990, 2, 28),
         email: Some(format!("{key}@example.org")),
         ..PatientDetails::default()

@@ -264,7 +264,9 @@ async fn no_call_makes_or_rotates_an_api_key() {
     for document in ["/openapi.json", "/openapi.json?for=operators", "/openapi.json?for=workstations"] {
         let document = world.get(document).ok().await;
         let paths = document["paths"].as_object().unwrap();
-        let about_keys = paths.keys().filter(|path| path.to_lowercase().contains("key"));
+        // Those that seal the store are keys of another sort.
+        let about_keys =
+            paths.keys().filter(|path| path.to_lowercase().contains("key") && !path.starts_with("/store/"));
         assert_eq!(about_keys.collect::<Vec<_>>(), Vec::<&String>::new());
         let schemas = document["components"]["schemas"].as_object().unwrap();
         let with_keys = schemas.iter().filter(|(_, schema)| schema["properties"].get("api_key").is_some());

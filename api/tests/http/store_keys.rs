@@ -127,6 +127,10 @@ async fn what_was_begun_goes_on_after_a_start() {
     all_are_sealed_anew(&world).await;
     let newest = two.newest().to_string();
     assert_eq!(keys(&world).await.0, [newest.clone(), "00000000".to_owned()]);
+    // A folder without any backup may be a disk that is not mounted.
+    let refused = world.delete("/store/keys/00000000").fails(409).await;
+    assert!(refused[0].contains("Mount its disk"), "{refused:?}");
+    backed_up(&world).await;
     world.delete("/store/keys/00000000").ok().await;
     let again = world.post("/store/keys", json!({})).ok().await;
     assert_eq!(again["data"]["keys"][1]["id"], newest.as_str());
@@ -136,9 +140,9 @@ async fn what_was_begun_goes_on_after_a_start() {
 async fn only_whoever_runs_the_server_is_let_in_and_a_store_in_memory_has_no_key() {
     let world = world().await;
     for refused in [
-        world.get("/store/keys").key(MAIN_KEY).fails(403).await,
-        world.post("/store/keys", json!({})).key(MAIN_KEY).fails(403).await,
-        world.delete("/store/keys/00000000").key(MAIN_KEY).fails(403).await,
+        world.get("/store/keys").key(MAIN_KEY).fails(401).await,
+        world.post("/store/keys", json!({})).operator(OPERATOR).fails(403).await,
+        world.delete("/store/keys/00000000").operator(VIEWER).fails(403).await,
     ] {
         assert_eq!(refused.len(), 1);
     }

@@ -8,7 +8,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use actix_web::{dev::ServerHandle, rt::task::spawn_blocking, web::Data};
+use actix_web::{
+    dev::ServerHandle,
+    rt::task::spawn_blocking,
+    test::{TestRequest, call_service, init_service, read_body},
+    web::Data,
+};
 use api::{
     access::api::Api,
     config::Config,
@@ -96,6 +101,13 @@ impl Secured {
         self.connect(pair).await.is_ok()
     }
 
+    /// As operators read them.
+    async fn metrics(&self) -> String {
+        let app = init_service(server::operators_app(self.api.clone())).await;
+        let answer = call_service(&app, TestRequest::with_uri("/metrics").to_request()).await;
+        String::from_utf8(read_body(answer).await.to_vec()).unwrap()
+    }
+
     fn refresh(&self) {
         self.api.certificates().refresh(self.api.engine.now());
     }
@@ -129,7 +141,7 @@ async fn a_call_is_answered_and_the_metrics_say_when_the_certificate_expires() {
     let secured = Secured::start(&pair).await;
     let mut stream = secured.connect(&pair).await.unwrap();
     assert!(get(&mut stream, "/healthz").await.starts_with("HTTP/1.1 200 OK"));
-    let metrics = get(&mut stream, "/metrics").await;
+    let metrics = secured.metrics().await;
     // The first day of 2039.
     let line = "practice_sync_tls_certificate_expires_seconds{listener=\"http\"} 2177452800\n";
     assert!(metrics.contains(line), "{metrics}");
@@ -141,8 +153,7 @@ async fn a_call_is_answered_and_the_metrics_say_when_the_certificate_expires() {
 async fn the_date_of_a_far_end_is_read_too() {
     let pair = pair(2051);
     let secured = Secured::start(&pair).await;
-    let mut stream = secured.connect(&pair).await.unwrap();
-    let metrics = get(&mut stream, "/metrics").await;
+    let metrics = secured.metrics().await;
     assert!(metrics.contains("expires_seconds{listener=\"http\"} 2556144000\n"), "{metrics}");
     secured.handle.stop(true).await;
 }
@@ -177,7 +188,8 @@ async fn a_new_certificate_is_shown_to_new_connections_and_open_ones_go_on() {
     write(secured.dir.path(), &new.certificate, &new.key);
     secured.refresh();
     assert!(secured.shows(&new).await && !secured.shows(&old).await);
-    let metrics = get(&mut open, "/metrics").await;
+    assert!(get(&mut open, "/healthz").await.starts_with("HTTP/1.1 200 OK"));
+    let metrics = secured.metrics().await;
     assert!(metrics.contains("expires_seconds{listener=\"http\"} 2208988800\n"), "{metrics}");
     secured.handle.stop(true).await;
 }
