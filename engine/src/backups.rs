@@ -18,8 +18,6 @@ use runtime::clock;
 use setup::{BackupRules, current::Current};
 use store::{BackedUp, Store};
 
-use crate::Engine;
-
 /// How often it is looked whether one is due.
 const LOOK: Duration = Duration::from_secs(60);
 /// After one that came to nothing.
@@ -248,22 +246,6 @@ fn name_at(now: Timestamp) -> String {
     let of_day = now.0.rem_euclid(DAY);
     let (hour, minute, second) = (of_day / HOUR, of_day % HOUR / MINUTE, of_day % MINUTE / SECOND);
     format!("{BEGINS}{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z{ENDS}")
-}
-
-impl Engine {
-    /// Begins a backup of the store, and says how it is called.
-    pub fn begin_backup(&self) -> Result<String, BackupError> {
-        self.backups.begin(clock::now())
-    }
-
-    pub fn backups(&self) -> Result<BackupsNow, BackupError> {
-        self.backups.now()
-    }
-
-    /// When the newest backup was made, and how many came to nothing since the start; none where no backups are made.
-    pub fn backup_numbers(&self) -> Option<(Option<Timestamp>, u64)> {
-        self.backups.newest().map(|newest| (newest, self.backups.failures()))
-    }
 }
 
 /// Backups of a folder, the newest first, and behind them those of the future. What has another name is not ours.

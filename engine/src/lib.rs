@@ -10,6 +10,7 @@
 
 mod adapter_calls;
 mod adapter_versions;
+mod backup_calls;
 mod backups;
 mod cluster;
 mod config_history;

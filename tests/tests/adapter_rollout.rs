@@ -189,11 +189,11 @@ async fn a_version_is_uploaded_tried_rolled_out_and_taken_back_while_the_server_
     operator.does(&["rollout", "configured", &main_text]);
     assert_eq!(operator.version_at(main).await, "0.1.0");
 
-    // Clients may not.
+    // Clients may not: it is not there where they call.
     let mut client = installation.sign_in().await.unwrap();
     let body = json!({"version": sha256});
     let (status, answer) = client.post(&format!("/locations/{main}/adapter"), &body).await.unwrap();
-    assert_eq!((status, &answer["data"]), (403, &Value::Null), "{answer}");
+    assert_eq!((status, &answer["data"]), (404, &Value::Null), "{answer}");
     assert_eq!(installation.panics().unwrap(), [""; 0]);
     drop(process);
 }

@@ -16,7 +16,7 @@ use processor::{
     patients::PatientDetails,
 };
 use records::Writeback;
-use sandbox_ehr::records::Resource;
+use sandbox_ehr::{Profile, records::Resource};
 use sandbox_host::Sandboxes;
 use setup::{DataSource, Setup};
 use tests::harness::{components, ehr_server::EhrServer, fixtures, poll::until};
@@ -73,8 +73,10 @@ async fn booked(engine: &Engine, location: LocationId, key: &str) -> String {
 
 #[actix::test]
 async fn an_ehr_at_another_address_is_called_there_from_the_next_call_on() {
-    let (dir, [old, new]) =
-        (tempfile::tempdir().unwrap(), [1, 1].map(|seed| EhrServer::start(fixtures::profile(seed)).unwrap()));
+    let dir = tempfile::tempdir().unwrap();
+    // What the second one makes has ids that the first one never gave.
+    let larger = Profile { patients: 80, booked_percent: 70, ..fixtures::profile(1) };
+    let [old, new] = [fixtures::profile(1), larger].map(|profile| EhrServer::start(profile).unwrap());
     let at = |url: &str| with_adapter(fixtures::setup(url), components::component("sandbox"));
     let engine = opened(&dir, at(&old.url()), &Sandboxes::default()).await;
     is_read(&engine, fixtures::MAIN_STREET).await;

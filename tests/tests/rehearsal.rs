@@ -365,7 +365,7 @@ async fn switches_are_for_whoever_rehearses_and_staff_for_operators() {
     assert_eq!((status, &seen["data"]["switches"]["delay_ms"]), (200, &json!(5)), "{seen}");
     let staff = json!({"delete": {"resource": "appointments", "ids": ["A-1"]}});
     let (status, refused) = sandbox.client.post(&simulated, &staff).await.unwrap();
-    assert_eq!((status, &refused["reason"]), (403, &json!("grant_missing")));
+    assert_eq!((status, &refused["reason"]), (403, &json!("role_missing")));
     let chair = sandbox.first(&path("/operatories", MAIN_STREET)).await;
     let night = (now() + TimeDelta::days(40)).duration_trunc(TimeDelta::days(1)).unwrap() + TimeDelta::hours(7);
     let block = json!({"staff_books": {"appointment": {"location": LOCATIONS[0].1, "operatory": chair["foreign_id"],

@@ -27,6 +27,7 @@ use crate::{
         input::Input,
         respond::{Answer, One},
     },
+    http::errors::ApiError,
     values::{kinds::boolean, times::At},
     views::gate::GateView,
 };
@@ -218,8 +219,17 @@ pub(crate) async fn accept_deletions(
     view(&call, location).await
 }
 
-/// What is paused or resumed: both, where the call names neither.
+/// What is paused or resumed: both, where the call names neither. The document cannot say that it is one at least.
+#[derive(Clone, Copy)]
 pub(crate) struct WhichDirections(Directions);
+
+impl WhichDirections {
+    fn any(self) -> Result<Directions, ApiError> {
+        let Directions { reading, writing } = self.0;
+        let nothing = || ApiError::Refused("reading or writing must be true, or both must be left out.".into());
+        (reading || writing).then_some(self.0).ok_or_else(nothing)
+    }
+}
 
 impl FromInput for WhichDirections {
     fn from_input(input: &mut Input) -> WhichDirections {
@@ -231,29 +241,26 @@ impl FromInput for WhichDirections {
             .optional("writing", boolean().about("Whether it concerns writing. Without both fields it concerns both."));
         let both = reading.is_none() && writing.is_none();
         let which = Directions { reading: both || reading == Some(true), writing: both || writing == Some(true) };
-        if !which.reading && !which.writing {
-            input.body.problem("reading or writing must be true, or both must be left out.");
-        }
         WhichDirections(which)
     }
 }
 
 pub(crate) async fn pause(
     call: Call,
-    OfLocation(location, WhichDirections(which)): OfLocation<WhichDirections>,
+    OfLocation(location, which): OfLocation<WhichDirections>,
 ) -> Answer<One<LocationSyncView>> {
     let location = location.setup.id;
-    call.api.engine.pause(location, which).await?;
+    call.api.engine.pause(location, which.any()?).await?;
     call.audit("pause", "location", location.0.into());
     view(&call, location).await
 }
 
 pub(crate) async fn resume(
     call: Call,
-    OfLocation(location, WhichDirections(which)): OfLocation<WhichDirections>,
+    OfLocation(location, which): OfLocation<WhichDirections>,
 ) -> Answer<One<LocationSyncView>> {
     let location = location.setup.id;
-    call.api.engine.resume(location, which).await?;
+    call.api.engine.resume(location, which.any()?).await?;
     call.audit("resume", "location", location.0.into());
     view(&call, location).await
 }

@@ -196,6 +196,7 @@ fn institutions_and_locations() -> Vec<Route> {
         post("/locations/{id}/pause", sync::pause)
             .about("Pause reading from or writing to the health record system", "6")
             .named("pause_location")
+            .fails(&[422])
             .noting(
                 "Pauses what is true in the body, and both with an empty one, until it is resumed, restarts included. Calls that are under way end. \
                  GET /sync_status is red meanwhile. Bookings are taken and wait; a write that is not written by its deadline fails.",
@@ -204,6 +205,7 @@ fn institutions_and_locations() -> Vec<Route> {
         post("/locations/{id}/resume", sync::resume)
             .about("Resume reading from or writing to the health record system", "6")
             .named("resume_location")
+            .fails(&[422])
             .noting("Resumes what is true in the body, and both with an empty one.")
             .operator(Role::Operator),
         get("/operator", operators::show)

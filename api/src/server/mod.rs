@@ -16,7 +16,7 @@ use actix_web::{
 use crate::{
     access::api::Api,
     console,
-    http::context::OperatorsListener,
+    http::{context::OperatorsListener, rules::HttpRules},
     nodes::{admission::InternalListener, forward::LOOK},
     openapi,
     resources::documentation::Documents,
@@ -73,15 +73,13 @@ pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Ser
     let address = listener.local_addr()?;
     let (rules, certificate) = (api.edge().rules.clone(), api.certificates().clients.clone());
     let per_worker = rules.max_connections.div_ceil(rules.workers);
-    let keep_alive =
-        if rules.keep_alive.is_zero() { KeepAlive::Disabled } else { KeepAlive::Timeout(rules.keep_alive) };
     let server = HttpServer::new(move || app(api.clone()))
         .workers(rules.workers)
         .max_connections(per_worker)
         // By default 256 that say nothing would keep all others from beginning theirs.
         .max_connection_rate(per_worker)
         .backlog(BACKLOG)
-        .keep_alive(keep_alive)
+        .keep_alive(keep_alive(&rules))
         .client_request_timeout(rules.header_timeout)
         .tls_handshake_timeout(rules.header_timeout)
         .client_disconnect_timeout(DISCONNECT_TIMEOUT)
@@ -95,12 +93,18 @@ pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Ser
     Ok((server.run(), address))
 }
 
+/// Of idle connections.
+fn keep_alive(rules: &HttpRules) -> KeepAlive {
+    if rules.keep_alive.is_zero() { KeepAlive::Disabled } else { KeepAlive::Timeout(rules.keep_alive) }
+}
+
 /// Where operators call: for few and on one thread.
 pub fn start_operators(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
     let (rules, certificate) = (api.edge().rules.clone(), api.certificates().operators.clone());
     let server = HttpServer::new(move || operators_app(api.clone()))
         .workers(1)
         .backlog(BACKLOG)
+        .keep_alive(keep_alive(&rules))
         .client_request_timeout(rules.header_timeout)
         .tls_handshake_timeout(rules.header_timeout)
         .client_disconnect_timeout(DISCONNECT_TIMEOUT)

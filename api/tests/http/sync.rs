@@ -222,6 +222,6 @@ async fn reading_and_writing_are_paused_and_resumed() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert!(!world.books.written(MAIN).is_empty());
-    let nothing = world.post(pause, json!({"reading": false})).fails(400).await;
+    let nothing = world.post(pause, json!({"reading": false})).fails(422).await;
     assert_eq!(nothing, ["reading or writing must be true, or both must be left out."]);
 }

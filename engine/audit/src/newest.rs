@@ -43,8 +43,9 @@ pub(crate) fn newest(folder: &Path, key: &Key, filter: Filter, most: usize) -> R
             break;
         }
         let reader = FileReader { key, name, head, is_last: n + 1 == files.len() };
-        let mut found = VecDeque::new();
-        let checked = reader.check(None, |seen, text| {
+        let (mut found, mut first) = (VecDeque::new(), None);
+        reader.check(None, |seen, text| {
+            first.get_or_insert(seen.at);
             if wanted.has(seen)
                 && let Some(entry) = line::parse::<Entry>(text)
             {
@@ -59,7 +60,7 @@ pub(crate) fn newest(folder: &Path, key: &Key, filter: Filter, most: usize) -> R
         newest.entries.extend(found.into_iter().rev());
         read += fs::metadata(&name.path).map(|file| file.len()).map_err(Damage::unread(&name.path))?;
         // What is in earlier files is earlier.
-        if checked.is_some() && from.is_some_and(|from| name.day.start() < from) {
+        if from.zip(first).is_some_and(|(from, first)| first < from) {
             break;
         }
     }

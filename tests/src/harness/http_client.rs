@@ -119,7 +119,10 @@ impl Caller {
     /// At the operators' listener.
     pub async fn operator(address: SocketAddr, token: &str) -> io::Result<Caller> {
         let connection = Connection::open(address).await?;
-        Ok(Caller { connection, authorization: format!("Bearer {token}"), version: VERSION })
+        let mut caller = Caller { connection, authorization: format!("Bearer {token}"), version: VERSION };
+        // A connection on which nothing comes is soon closed.
+        caller.get("/healthz").await?;
+        Ok(caller)
     }
 
     /// Another connection with the same token.

@@ -210,7 +210,8 @@ fn finished(
         location_id: processor.setup.id.0,
         work,
         key: write.key.clone(),
-        attempts: write.attempts,
+        // What it was to be looked for is looked for by whoever tries it again, too, though it was never called itself.
+        attempts: write.attempts.max(u32::from(write.unknown)),
         done: failure.is_none(),
         timed_out: failure.is_some_and(|(how, _)| how == InsertFailure::TimedOut),
         reason: failure.map(|(_, reason)| reason.clone()),
