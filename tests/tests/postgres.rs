@@ -254,7 +254,7 @@ async fn a_database_that_is_not_the_stores_is_refused_with_what_to_do() {
     installation().on_database(&url).unwrap().start().await.unwrap().stop().unwrap();
     fails(&cluster.database().unwrap(), "there is no store in the database").await;
     std::fs::write(dir.path().join("data/store.key"), "11".repeat(32)).unwrap();
-    fails(&url, "encrypted with another key").await;
+    fails(&url, "sealed with another key").await;
 }
 
 /// Two and a half thousand values on an embedded engine.
