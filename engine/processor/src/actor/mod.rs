@@ -39,7 +39,7 @@ use runtime::{
 };
 use store::{CommitError, journal};
 use tokio::sync::oneshot;
-use tracing::Span;
+use tracing::{Instrument, Span};
 
 use crate::{
     disk_share::{self, DiskShare},
@@ -369,13 +369,13 @@ impl LocationActor {
     fn commit(&mut self, mut job: Box<dyn Job>, mut turn: PendingCommit, tries: u32) -> Turn {
         let pulled = job.reads().then(|| turn.batch.written_bytes());
         let began = Instant::now();
-        let committed = self.deps.store.commit(std::mem::take(&mut turn.batch));
+        let committed = self.deps.store.commit(std::mem::take(&mut turn.batch)).instrument(span::commit());
         let pulling = self.begin_pull(&turn);
         let step = committed.into_actor(self).then(move |result, act, ctx| -> Turn {
             match result {
                 Ok(()) => {
                     act.metrics.commits.add(1);
-                    act.metrics.commit_waits.note(began.elapsed());
+                    act.metrics.durations.commit_waits.observe(began.elapsed().as_secs_f64());
                     if let Some(bytes) = pulled {
                         act.share.take(&act.deps.setup.now().engine, bytes, clock::now());
                     }
@@ -653,7 +653,7 @@ impl Handler<Ask> for LocationActor {
                 }
                 let began = Instant::now();
                 let turn = self.turn_in_log(job);
-                Box::pin(turn.map(move |_, act, _| act.metrics.turns.note(began.elapsed())))
+                Box::pin(turn.map(move |_, act, _| act.metrics.durations.turns.observe(began.elapsed().as_secs_f64())))
             }
             Ask::FreeSlots { query, reply } => self.loaded_first(|act| act.find_slots(query, reply)),
             Ask::SyncState { reply } => self.loaded_first(|act| {
