@@ -22,7 +22,11 @@ use tokio::{
 };
 
 use crate::{
-    access::{api::Api, keys::KeyRing},
+    access::{
+        api::Api,
+        audited::tell_what_is_left,
+        keys::KeyRing,
+    },
     audit_trail,
     config::Config,
     http::tls::Certificates,
@@ -88,6 +92,7 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     if api.certificates.all().next().is_some() {
         actix_web::rt::spawn(watch_certificates(Arc::downgrade(&api.clone().into_inner())));
     }
+    actix_web::rt::spawn(tell_what_is_left(api.engine.clone(), Arc::downgrade(&api.clone().into_inner())));
     if let Some(said) = api.engine.said() {
         actix_web::rt::spawn(tell_others(api.clone(), said));
     }

@@ -48,7 +48,7 @@ pub use processor::{
     reply::{FreeSlots, Saved},
     request::Request,
     unmet::Unmet,
-    write_requests,
+    untold, write_requests,
 };
 pub use query::{feed, idempotency, lists};
 pub use runtime::{clock, metrics, origin};

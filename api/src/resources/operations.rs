@@ -66,6 +66,9 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
     answers(&mut text, &api.metrics);
     backups(&mut text, &api.engine);
     certificates(&mut text, &api.certificates);
+    let untold = "Changes whose entry is not on the disk of the audit trail yet.";
+    family(&mut text, "changes_without_audit_entry", "gauge", untold);
+    sample(&mut text, "changes_without_audit_entry", api.engine.untold().waiting() as u64);
     if let Some(left) = api.engine.values_to_reseal() {
         family(
             &mut text,
