@@ -6,12 +6,13 @@ use std::{
     collections::BTreeSet,
     mem,
     net::IpAddr,
+    rc::Rc,
     sync::{Arc, Weak},
     time::Duration,
 };
 
 use actix_web::{
-    Error, HttpResponse,
+    Error, HttpMessage, HttpRequest, HttpResponse,
     http::StatusCode,
     rt,
     web::{self, Data},
@@ -22,12 +23,14 @@ use engine::{
     origin::{self, Change, DecisionId},
     records,
     untold::{Touched, Untold, What},
+    workstations::Act,
 };
 use location::{
     ids::InstitutionId,
     resource::Resource,
     time::{MINUTE, Millis, Timestamp},
 };
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{
     api::Api,
@@ -47,6 +50,8 @@ const BEFORE: Millis = 10 * MINUTE;
 /// Entries of the trail that are looked through for those of changes whose process has ended: minutes of the fastest traffic. What is older is
 /// told again.
 const LOOKED_THROUGH: usize = 100_000;
+/// What operators sign in to.
+const CONSOLE: &str = "console";
 /// The status of a change whose answer nobody knows any more.
 const COMMITTED: &str = "committed";
 
@@ -87,6 +92,25 @@ impl Caller {
         shown: Shown,
     ) -> Caller {
         Caller { actor: Actor::Operator(name.to_owned()), client, request_id: request_id.to_owned(), route, shown }
+    }
+
+    /// An operator comes to the console, or leaves it.
+    pub(crate) fn of_session(name: &str, client: Option<IpAddr>, request: &HttpRequest, what: &'static str) -> Caller {
+        let context = request.extensions().get::<Rc<RequestContext>>().cloned();
+        let id = context.as_deref().and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
+        let shown = Shown::default();
+        shown.add(Access { what, record: CONSOLE, id: 0 });
+        let route = format!("{} {}", request.method(), request.path());
+        Caller::at_console(name, client, id, route, shown)
+    }
+
+    /// Nobody is kept out for want of an entry: who looks after a full disk has to come in.
+    pub(crate) async fn noted(&self, api: &Api) {
+        let mut entries = self.entries(api.engine.now(), "done", &[]);
+        entries.iter_mut().for_each(|entry| entry.ids.clear());
+        if let Err(error) = api.keep(&entries).await {
+            tracing::error!(%error, by = ?self.actor, "the audit trail takes no entry of a session at the console");
+        }
     }
 
     /// One whose process has ended, or that ended without a word.
@@ -275,6 +299,39 @@ pub async fn tell_what_is_left(engine: Arc<Engine>, api: Weak<Api>) {
             tell(&api, caller.entries(untold.at, COMMITTED, &decisions), decisions);
         }
         api.engine.untold().told(&told);
+    }
+}
+
+/// Tells what workstations do. They wait for no answer: an entry that is not taken is in the log.
+pub async fn tell_of_workstations(mut acts: UnboundedReceiver<Act>, api: Weak<Api>) {
+    while let Some(act) = acts.recv().await {
+        let Some(api) = api.upgrade() else { return };
+        let Some(trail) = &api.audit else { continue };
+        let (setup, about_writes) = (api.engine.setup(), !act.writes.is_empty());
+        let entry = Entry {
+            at: act.at.0,
+            request_id: String::new(),
+            actor: Actor::Workstation(act.workstation.to_string()),
+            client: act.client.map(|address| address.to_string()),
+            institution: setup.locations.get(&act.location).map(|location| location.institution.0.into()),
+            location: Some(act.location.0.into()),
+            action: act.what.to_owned(),
+            record: if about_writes { "write request" } else { "location" }.to_owned(),
+            ids: if about_writes { act.writes } else { vec![act.location.0.into()] },
+            route: String::new(),
+            status: act.status,
+            decisions: Vec::new(),
+        };
+        let written = trail.append(&entry);
+        rt::spawn(async move {
+            let outcome = match written {
+                Ok(written) => written.await,
+                Err(error) => Err(error),
+            };
+            if let (Err(error), Ok(entry)) = (outcome, serde_json::to_string(&entry)) {
+                tracing::error!(%error, entry, "the audit trail takes no entry of a workstation");
+            }
+        });
     }
 }
 
