@@ -37,6 +37,7 @@ mod store_key_calls;
 mod store_keys;
 #[cfg(test)]
 mod tests;
+mod token_uses;
 mod write_request_calls;
 
 pub use ::{adapter_host, records, setup, store, webhooks, workstations};

@@ -30,3 +30,4 @@ pub mod reloads;
 pub mod respond;
 pub(crate) mod shown;
 pub mod tenancy;
+pub mod token_uses;

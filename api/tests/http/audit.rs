@@ -13,7 +13,7 @@ use std::{
 
 use actix_web::web::Data;
 use api::{
-    access::{api::Api, audited, keys::ApiKey},
+    access::{api::Api, audited, keys::ApiKey, token_uses},
     values::secret::Secret,
 };
 use audit::{Disk, Filter, RealDisk, Rules, Trail};
@@ -324,4 +324,24 @@ async fn what_a_client_has_already_leaves_its_lines_again() {
             assert_eq!((again.status.as_u16(), world.noted()), (304, lines.clone()), "{path}");
         }
     }
+}
+
+/// And not by the call that asks.
+#[actix_web::test]
+async fn when_a_token_was_last_used_is_known_after_a_restart() {
+    let (store, keys): (Arc<dyn Store>, _) = (Arc::new(MemoryStore::new()), tempfile::tempdir().unwrap());
+    let life = async || world_kept_in(setup(), store.clone(), keys.path().join("store.key")).await;
+    let last_used = async |world: &World| {
+        let all = world.get("/operators").ok().await["data"].clone();
+        let of_viewer = all.as_array().unwrap().iter().find(|operator| operator["role"] == "viewer").unwrap().clone();
+        of_viewer["last_used_at"].clone()
+    };
+    let first = life().await;
+    assert_eq!(last_used(&first).await, Value::Null);
+    first.get("/operator").with("Authorization", &format!("Bearer {VIEWER}")).ok().await;
+    let used = last_used(&first).await;
+    assert!(used.is_string());
+    token_uses::note(&first.api).await;
+    first.engine.stop().await;
+    assert_eq!(last_used(&life().await).await, used);
 }
