@@ -1,14 +1,14 @@
-//! What goes to stderr: the log, as its filter says, and what is told of workstations, whatever the filter says.
+//! What goes to stderr: the log, as its filter says.
 
 use std::{
     io::{IsTerminal, stderr},
     sync::OnceLock,
 };
 
-use tracing::{Metadata, Subscriber};
+use tracing::Subscriber;
 use tracing_subscriber::{
     EnvFilter, Layer,
-    filter::{Directive, FilterExt, filter_fn},
+    filter::Directive,
     fmt::{self, MakeWriter},
     layer::SubscriberExt,
     registry::{LookupSpan, Registry},
@@ -18,8 +18,6 @@ use tracing_subscriber::{
 
 use crate::traces::Traces;
 
-/// The target of lines that no filter drops: what is done with and by workstations.
-const AUDIT: &str = "audit";
 /// The HTTP library calls each malformed request line an error, which anybody can send: the client is told, the operator is not woken.
 const QUIET: &str = "actix_http=off";
 
@@ -96,13 +94,8 @@ where
 {
     let filter = filter(directives).map_err(|error| format!("`log` {error}"))?;
     let (filter, handle) = reload::Layer::new(filter);
-    let log = lines(writer.clone(), looks).with_filter(filter.and(filter_fn(|about| !audited(about))));
-    let trail = lines(writer, looks).with_filter(filter_fn(audited));
-    Ok((Registry::default().with(log).with(trail).with(traces.map(Traces::layer)), handle))
-}
-
-fn audited(about: &Metadata<'_>) -> bool {
-    about.target() == AUDIT
+    let log = lines(writer, looks).with_filter(filter);
+    Ok((Registry::default().with(log).with(traces.map(Traces::layer)), handle))
 }
 
 fn lines<S, W>(writer: W, looks: Looks) -> Box<dyn Layer<S> + Send + Sync>
@@ -157,18 +150,6 @@ mod tests {
     }
 
     #[test]
-    fn no_filter_drops_the_audit_trail() {
-        for directives in ["info", "warn", "error", "off", "warn,audit=off", "processor=debug"] {
-            let text = written(directives, || {
-                tracing::info!(target: "audit", key = "k", what = "read", record = "patient", id = 7_u64);
-                tracing::debug!("not asked for");
-            });
-            assert_eq!(text.lines().count(), 1, "{directives}: {text}");
-            assert!(text.contains("audit") && text.contains("id=7"), "{directives}: {text}");
-        }
-    }
-
-    #[test]
     fn the_log_obeys_its_filter_and_has_no_colours() {
         let text = written("warn", || {
             tracing::info!("quiet");
@@ -209,14 +190,14 @@ mod tests {
     fn a_line_may_be_one_object() {
         let text = written_as(LogFormat::Json, "info", || {
             tracing::info!(target: "access", status = 200, route = "/patients", "answered");
-            tracing::info!(target: "audit", key = "k", id = 7_u64);
+            tracing::info!(key = "k", id = 7_u64);
         });
         let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(
             (&lines[0]["target"], &lines[0]["route"], &lines[0]["message"]),
             (&"access".into(), &"/patients".into(), &"answered".into())
         );
-        assert_eq!((&lines[1]["target"], &lines[1]["id"]), (&"audit".into(), &7.into()));
+        assert_eq!((&lines[1]["key"], &lines[1]["id"]), (&"k".into(), &7.into()));
     }
 
     #[test]

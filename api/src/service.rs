@@ -22,7 +22,12 @@ use tokio::{
 };
 
 use crate::{
-    access::{api::Api, keys::KeyRing},
+    access::{
+        api::Api,
+        audited::{tell_of_workstations, tell_what_is_left},
+        keys::KeyRing,
+        token_uses,
+    },
     audit_trail,
     config::Config,
     http::tls::Certificates,
@@ -88,6 +93,9 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     if api.certificates.all().next().is_some() {
         actix_web::rt::spawn(watch_certificates(Arc::downgrade(&api.clone().into_inner())));
     }
+    actix_web::rt::spawn(token_uses::run(Arc::downgrade(&api.clone().into_inner())));
+    actix_web::rt::spawn(tell_what_is_left(api.engine.clone(), Arc::downgrade(&api.clone().into_inner())));
+    actix_web::rt::spawn(tell_of_workstations(api.engine.gateway().acts(), Arc::downgrade(&api.clone().into_inner())));
     if let Some(said) = api.engine.said() {
         actix_web::rt::spawn(tell_others(api.clone(), said));
     }
@@ -142,6 +150,9 @@ impl Running {
             }
         };
         join_all(others.iter().map(|other| other.stop(true))).await;
+        if tokio::time::timeout(server::LAST_SECOND, token_uses::note(&api)).await.is_err() {
+            tracing::warn!("when operators' tokens were last used was not stored in time");
+        }
         let left = deadline.saturating_duration_since(Instant::now()).max(server::LAST_SECOND);
         if tokio::time::timeout(left, engine.stop_within(left * 3 / 4)).await.is_err() {
             tracing::warn!("stopped with unfinished work; it resumes after the next start");

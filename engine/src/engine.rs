@@ -28,6 +28,7 @@ use processor::{
     processor::{Deps, LivesHere},
     reply::{FreeSlots, Saved},
     request::{Idempotent, Request},
+    untold::AuditOutbox,
 };
 use query::{
     idempotency::IdempotencyKey,
@@ -206,6 +207,7 @@ impl Engine {
             secrets,
             index,
             long_work,
+            untold: AuditOutbox::default(),
             lives_here,
         });
         let (store, index) = shared;
@@ -284,6 +286,11 @@ impl Engine {
 
     pub(crate) fn directory(&self) -> &Directory {
         &self.directory
+    }
+
+    /// What calls have changed, for whoever keeps the audit trail.
+    pub fn untold(&self) -> &AuditOutbox {
+        &self.deps.untold
     }
 
     /// Which node an institution lives on; alone, it is this process.

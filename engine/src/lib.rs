@@ -37,6 +37,7 @@ mod store_key_calls;
 mod store_keys;
 #[cfg(test)]
 mod tests;
+mod token_uses;
 mod write_request_calls;
 
 pub use ::{adapter_host, records, setup, store, webhooks, workstations};
@@ -48,7 +49,7 @@ pub use processor::{
     reply::{FreeSlots, Saved},
     request::Request,
     unmet::Unmet,
-    write_requests,
+    untold, write_requests,
 };
 pub use query::{feed, idempotency, lists};
 pub use runtime::{clock, metrics, origin};

@@ -199,6 +199,7 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
         secrets: Secrets::from_seed([7; 32]),
         index: Arc::default(),
         long_work: LongWork::default(),
+        untold: Default::default(),
     });
     let mut processor = Processor::load(deps.clone(), PLACE).unwrap();
     store.commit_now(processor.describing(&description()).unwrap()).unwrap();

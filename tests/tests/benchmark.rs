@@ -20,6 +20,11 @@ fn bookings() {
 }
 
 #[test]
+fn audit() {
+    section("audit", &["with the audit trail / without", "with the access log / without"]);
+}
+
+#[test]
 fn nodes() {
     section("nodes", &["24 institutions"]);
 }

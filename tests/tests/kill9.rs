@@ -1,7 +1,7 @@
 //! Real processes on a real store: the server is killed at random moments while bookings arrive and are written back to an EHR that
 //! loses replies and never recognises a write it has seen. In the end every booking that was acknowledged exists, its key still
 //! answers with it, the EHR has exactly one appointment for each, and the subscriber was told of each, by messages with one delivery id
-//! however often they came. In each life the store gets another key while it is served, and at last everything is sealed with the newest.
+//! however often they came, and the audit trail says who made it. In each life the store gets another key while it is served, and at last everything is sealed with the newest.
 //! `KILL9_ROUNDS` says how often it is killed.
 
 use std::{
@@ -198,6 +198,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(
     drained(&mut caller, &accepted).await;
     all_is_sealed_with_the_newest_key(&installation, rounds).await;
     assert_written_once(&ehr, &accepted);
+    in_the_audit_trail(&installation, &accepted).await;
     let repeated = assert_told(&receiver, &accepted).await;
     assert_eq!(installation.panics().unwrap(), [""; 0]);
     let replayed = ledger.lock().unwrap().replayed_after_a_crash;
@@ -250,6 +251,24 @@ async fn kill_under_load(
         client.await.unwrap();
     }
     assert!(!ledger.lock().unwrap().slots.is_empty(), "no slots left: fewer rounds, or a larger practice");
+}
+
+/// Who made each of them, also of those whose first answer was lost. What a life left untold the next one has told.
+async fn in_the_audit_trail(installation: &Installation, accepted: &[Accepted]) {
+    let untold = || {
+        let entries = installation.audit_entries(&["--record", "appointment"]).unwrap();
+        let made = entries.iter().filter(|entry| entry["action"] == "create" && entry["actor"]["key"].is_string());
+        let made: BTreeSet<u64> =
+            made.flat_map(|entry| entry["ids"].as_array().unwrap()).filter_map(Value::as_u64).collect();
+        accepted.iter().map(|it| it.appointment_id).filter(|id| !made.contains(id)).collect::<Vec<_>>()
+    };
+    for _ in 0..100 {
+        if untold().is_empty() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("appointments without an entry: {:?}", untold());
 }
 
 /// The store gets a new key, unless the one before is still on its way, which it may be for several lives.

@@ -32,5 +32,6 @@ mod rehearsal;
 mod revival;
 mod schemathesis;
 mod simulation;
+mod traces;
 mod webhook_receivers;
 mod workstations;

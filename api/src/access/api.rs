@@ -128,7 +128,12 @@ impl Api {
 
     /// Takes effect on the next call.
     pub fn replace_operators(&self, tokens: Vec<OperatorToken>) {
-        self.operators.replace(tokens);
+        self.operators.replace(tokens, |token| {
+            self.engine.token_last_used(token).unwrap_or_else(|error| {
+                tracing::warn!(%error, "when an operator's token was last used could not be read");
+                None
+            })
+        });
     }
 
     /// Takes effect on the next call, also for tokens already handed out, and on what is sent to webhooks from now on.

@@ -1,11 +1,36 @@
-//! Who was shown or changed which records. What a call says of it (`Call::audit`) becomes entries of the audit trail, which are durable before
-//! the answer leaves.
+//! Who was shown or changed which records. What a call says of it (`Call::audit`) becomes entries of the audit trail. What was read leaves
+//! once its entries are durable. What was changed is durable with its caller already (`engine::untold`): its entries follow, however often
+//! the disk of the trail fails meanwhile, and those that a process did not bring to an end are written by the next one.
 
-use std::net::IpAddr;
+use std::{
+    collections::BTreeSet,
+    mem,
+    net::IpAddr,
+    rc::Rc,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
-use actix_web::{Error, HttpResponse, http::StatusCode};
-use audit::{Actor, AuditError, Entry};
-use location::time::Timestamp;
+use actix_web::{
+    Error, HttpMessage, HttpRequest, HttpResponse,
+    http::StatusCode,
+    rt,
+    web::{self, Data},
+};
+use audit::{Actor, AuditError, Entry, Filter, Written};
+use engine::{
+    Engine,
+    origin::{self, Change, DecisionId},
+    records,
+    untold::{Touched, Untold, What},
+    workstations::Act,
+};
+use location::{
+    ids::InstitutionId,
+    resource::Resource,
+    time::{MINUTE, Millis, Timestamp},
+};
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{
     api::Api,
@@ -18,6 +43,17 @@ use crate::http::{context::RequestContext, endpoint::Access as Allowed, errors::
 const IDS: usize = 1_000;
 /// When a disk that was full, or failed, may take entries again.
 const RETRY_LATER: u64 = 30;
+/// The trail looks as often whether its disk takes entries again.
+const RETRY: Duration = Duration::from_secs(1);
+/// An entry is as old as the answer, which comes after the change: unless the clock was set back a little.
+const BEFORE: Millis = 10 * MINUTE;
+/// Entries of the trail that are looked through for those of changes whose process has ended: minutes of the fastest traffic. What is older is
+/// told again.
+const LOOKED_THROUGH: usize = 100_000;
+/// What operators sign in to.
+const CONSOLE: &str = "console";
+/// The status of a change whose answer nobody knows any more.
+const COMMITTED: &str = "committed";
 
 /// Whose call it is, for the entries of what it is shown.
 pub(crate) struct Caller {
@@ -58,9 +94,65 @@ impl Caller {
         Caller { actor: Actor::Operator(name.to_owned()), client, request_id: request_id.to_owned(), route, shown }
     }
 
+    /// An operator comes to the console, or leaves it.
+    pub(crate) fn of_session(name: &str, client: Option<IpAddr>, request: &HttpRequest, what: &'static str) -> Caller {
+        let context = request.extensions().get::<Rc<RequestContext>>().cloned();
+        let id = context.as_deref().and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
+        let shown = Shown::default();
+        shown.add(Access { what, record: CONSOLE, id: 0 });
+        let route = format!("{} {}", request.method(), request.path());
+        Caller::at_console(name, client, id, route, shown)
+    }
+
+    /// Nobody is kept out for want of an entry: who looks after a full disk has to come in.
+    pub(crate) async fn noted(&self, api: &Api) {
+        let mut entries = self.entries(api.engine.now(), "done", &[]);
+        entries.iter_mut().for_each(|entry| entry.ids.clear());
+        if let Err(error) = api.keep(&entries).await {
+            tracing::error!(%error, by = ?self.actor, "the audit trail takes no entry of a session at the console");
+        }
+    }
+
+    /// One whose process has ended, or that ended without a word.
+    fn of_untold(untold: &Untold, institution: Option<InstitutionId>) -> Caller {
+        let origin::Caller { request_id, name, operator, client, route } = untold.caller.clone();
+        let (location, _) = untold.decision;
+        let shown = Shown::default();
+        institution.into_iter().for_each(|institution| shown.of(institution, Some(location)));
+        for Touched { what, record } in &untold.touched {
+            let (record, id) = match record {
+                What::Record(Resource::Patients, id) => ("patient", *id),
+                What::Record(Resource::Appointments, id) => ("appointment", *id),
+                What::Record(resource, id) => (records::rules(*resource).name, *id),
+                What::WriteRequest(id) => ("write request", *id),
+                What::Location => ("location", location.0.into()),
+            };
+            shown.add(Access { what, record, id });
+        }
+        Caller {
+            actor: if operator { Actor::Operator(name) } else { Actor::Key(name) },
+            client,
+            request_id,
+            route,
+            shown,
+        }
+    }
+
+    /// As it stands with what the call changes. None: what it changes is no location's.
+    pub(crate) fn changing(&self) -> Option<Arc<Change>> {
+        let (name, operator) = match &self.actor {
+            Actor::Key(name) => (name, false),
+            Actor::Operator(name) => (name, true),
+            Actor::Workstation(_) | Actor::Service => return None,
+        };
+        let (name, request_id, route) = (name.clone(), self.request_id.clone(), self.route.clone());
+        Some(Change::new(origin::Caller { request_id, name, operator, client: self.client, route }))
+    }
+
     /// One for all records of a sort that the same was done to.
-    fn entries(&self, now: Timestamp, status: StatusCode) -> Vec<Entry> {
+    fn entries(&self, now: Timestamp, status: &str, decisions: &[DecisionId]) -> Vec<Entry> {
         let Whose { institution, location } = self.shown.whose();
+        let decisions: Vec<_> = decisions.iter().map(|(location, number)| (location.0.into(), *number)).collect();
         let mut entries: Vec<Entry> = Vec::new();
         for Access { what, record, id } in &self.shown.accesses() {
             let alike = |entry: &&mut Entry| entry.action == *what && entry.record == *record && entry.ids.len() < IDS;
@@ -79,11 +171,16 @@ impl Caller {
                 record: (*record).to_owned(),
                 ids: vec![*id],
                 route: self.route.clone(),
-                status: status.as_str().to_owned(),
+                status: status.to_owned(),
+                decisions: if is_change(what) { decisions.clone() } else { Vec::new() },
             });
         }
         entries
     }
+}
+
+fn is_change(what: &str) -> bool {
+    what != "read"
 }
 
 impl Api {
@@ -94,19 +191,18 @@ impl Api {
         Err(ApiError::Unavailable { retry_after: RETRY_LATER })
     }
 
-    /// The answer, once its entries are durable. Where they cannot be written nothing is shown; what a call has changed stays, and shows when it
-    /// is sent again.
+    /// The answer, once its entries are durable. Where they cannot be written nothing is shown.
     pub(crate) async fn audited(
         &self,
         caller: &Caller,
         answer: Result<HttpResponse, Error>,
     ) -> Result<HttpResponse, Error> {
-        let status = match &answer {
-            Ok(answer) => answer.status(),
-            Err(error) => error.as_response_error().status_code(),
-        };
-        let entries = caller.entries(self.engine.now(), status);
-        match self.keep(&entries).await {
+        let entries = caller.entries(self.engine.now(), status(&answer).as_str(), &[]);
+        self.kept(&entries, answer).await
+    }
+
+    async fn kept(&self, entries: &[Entry], answer: Result<HttpResponse, Error>) -> Result<HttpResponse, Error> {
+        match self.keep(entries).await {
             Ok(()) => answer,
             Err(error) => {
                 // What was changed stays so: somebody has to know.
@@ -126,4 +222,140 @@ impl Api {
         }
         Ok(())
     }
+}
+
+fn status(answer: &Result<HttpResponse, Error>) -> StatusCode {
+    match answer {
+        Ok(answer) => answer.status(),
+        Err(error) => error.as_response_error().status_code(),
+    }
+}
+
+/// The answer to a call that may have changed something. What locations have committed with its caller is not waited for.
+pub(crate) async fn changed(
+    api: &Data<Api>,
+    caller: &Caller,
+    change: Option<&Change>,
+    answer: Result<HttpResponse, Error>,
+) -> Result<HttpResponse, Error> {
+    let decisions = change.map(Change::take).unwrap_or_default();
+    if decisions.is_empty() {
+        return api.audited(caller, answer).await;
+    }
+    let entries = caller.entries(api.engine.now(), status(&answer).as_str(), &decisions);
+    let (changes, reads): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| is_change(&entry.action));
+    if changes.is_empty() {
+        // It failed afterwards.
+        api.engine.untold().leave(&decisions);
+    } else {
+        tell(api, changes, decisions);
+    }
+    api.kept(&reads, answer).await
+}
+
+/// Goes on until they are in the trail.
+fn tell(api: &Data<Api>, entries: Vec<Entry>, decisions: Vec<DecisionId>) {
+    let Some(trail) = &api.audit else { return api.engine.untold().told(&decisions) };
+    let written: Vec<(Result<Written, AuditError>, Entry)> =
+        entries.into_iter().map(|entry| (trail.append(&entry), entry)).collect();
+    let api = api.clone();
+    rt::spawn(async move {
+        for (written, entry) in written {
+            let mut outcome = match written {
+                Ok(written) => written.await,
+                Err(error) => Err(error),
+            };
+            while let Err(error) = outcome {
+                // What is left by the last entry is read again by the next start.
+                if matches!(error, AuditError::Closed) {
+                    return;
+                }
+                tracing::error!(%error, request = entry.request_id, "a change waits for the audit trail to take its entry");
+                rt::time::sleep(RETRY).await;
+                outcome = api.keep(std::slice::from_ref(&entry)).await;
+            }
+        }
+        api.engine.untold().told(&decisions);
+    });
+}
+
+/// Tells what nobody else does. Runs until the service ends.
+pub async fn tell_what_is_left(engine: Arc<Engine>, api: Weak<Api>) {
+    loop {
+        let left = engine.untold().left().await;
+        let Some(api) = api.upgrade().map(Data::from) else { return };
+        let earliest = left.iter().map(|untold| untold.at).min().unwrap_or_default();
+        let known = known_since(&api, earliest.minus(BEFORE)).await;
+        let (mut told, setup) = (Vec::new(), api.engine.setup());
+        for untold in left {
+            let (location, number) = untold.decision;
+            if known.contains(&(untold.caller.request_id.clone(), (location.0.into(), number))) {
+                told.push(untold.decision);
+                continue;
+            }
+            let institution = setup.locations.get(&location).map(|location| location.institution);
+            let decisions = vec![untold.decision];
+            let caller = Caller::of_untold(&untold, institution);
+            tell(&api, caller.entries(untold.at, COMMITTED, &decisions), decisions);
+        }
+        api.engine.untold().told(&told);
+    }
+}
+
+/// Tells what workstations do. They wait for no answer: an entry that is not taken is in the log.
+pub async fn tell_of_workstations(mut acts: UnboundedReceiver<Act>, api: Weak<Api>) {
+    while let Some(act) = acts.recv().await {
+        let Some(api) = api.upgrade() else { return };
+        let Some(trail) = &api.audit else { continue };
+        let (setup, about_writes) = (api.engine.setup(), !act.writes.is_empty());
+        let entry = Entry {
+            at: act.at.0,
+            request_id: String::new(),
+            actor: Actor::Workstation(act.workstation.to_string()),
+            client: act.client.map(|address| address.to_string()),
+            institution: setup.locations.get(&act.location).map(|location| location.institution.0.into()),
+            location: Some(act.location.0.into()),
+            action: act.what.to_owned(),
+            record: if about_writes { "write request" } else { "location" }.to_owned(),
+            ids: if about_writes { act.writes } else { vec![act.location.0.into()] },
+            route: String::new(),
+            status: act.status,
+            decisions: Vec::new(),
+        };
+        let written = trail.append(&entry);
+        rt::spawn(async move {
+            let outcome = match written {
+                Ok(written) => written.await,
+                Err(error) => Err(error),
+            };
+            if let (Err(error), Ok(entry)) = (outcome, serde_json::to_string(&entry)) {
+                tracing::error!(%error, entry, "the audit trail takes no entry of a workstation");
+            }
+        });
+    }
+}
+
+type Known = BTreeSet<(String, (u64, u64))>;
+
+/// Which changes have their entries. None where the trail cannot be read: told twice is better than not at all.
+async fn known_since(api: &Data<Api>, from: Timestamp) -> Known {
+    let reading = api.clone();
+    let read = web::block(move || {
+        let filter = Filter { from: Some(from.0), ..Filter::default() };
+        reading.audit.as_ref().map(|trail| trail.newest(filter, LOOKED_THROUGH)).transpose()
+    });
+    let newest = match read.await {
+        Ok(Ok(newest)) => newest.unwrap_or_default(),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "the audit trail could not be read: some changes may be told twice");
+            return Known::new();
+        }
+        Err(_) => return Known::new(),
+    };
+    let entries = newest.entries.into_iter().map(|recorded| recorded.entry);
+    let decided = |mut entry: Entry| {
+        let decisions = mem::take(&mut entry.decisions);
+        decisions.into_iter().map(move |decision| (entry.request_id.clone(), decision))
+    };
+    entries.flat_map(decided).collect()
 }

@@ -7,14 +7,14 @@
 //!  keys, directory, conditional ◄─┤
 //!  edge, reloads ◄────────────────┴ api ◄── authentication ◄┐         ├── cached    answered before, by the page cache
 //!  input, idempotency ◄─────────────────────────────────────┴ call ◄──┼── respond   the envelope of success
-//!                                                                     └── audited   who was shown what, kept before the answer leaves
+//!                                                                     └── audited   who was shown or changed what, in the audit trail
 //! ```
 //!
 //! The page cache is here and not in `http`: a cached page belongs to the rights of one key, and leaves that key's audit trail.
 
 pub mod api;
 pub mod arguments;
-pub(crate) mod audited;
+pub mod audited;
 pub(crate) mod authentication;
 pub mod cached;
 pub mod call;
@@ -30,3 +30,4 @@ pub mod reloads;
 pub mod respond;
 pub(crate) mod shown;
 pub mod tenancy;
+pub mod token_uses;

@@ -29,8 +29,10 @@ pub struct Operator {
     pub name: String,
     pub hash: KeyHash,
     pub role: Role,
-    /// When it was last presented; 0: never since the start.
+    /// When it was last presented; 0: never.
     last_used: AtomicI64,
+    /// What of that is in the store.
+    noted: AtomicI64,
 }
 
 impl Operator {
@@ -41,6 +43,15 @@ impl Operator {
 
     pub fn last_used(&self) -> Option<Timestamp> {
         Some(Timestamp(self.last_used.load(Ordering::Relaxed))).filter(|used| used.0 > 0)
+    }
+
+    /// What the store does not know yet.
+    pub(crate) fn unnoted(&self) -> Option<Timestamp> {
+        self.last_used().filter(|used| used.0 > self.noted.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn is_noted(&self, used: Timestamp) {
+        self.noted.fetch_max(used.0, Ordering::Relaxed);
     }
 
     pub(crate) fn used(&self, now: Timestamp) {
@@ -91,12 +102,19 @@ impl OperatorRing {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A token that stays keeps when it was last used.
-    pub(crate) fn replace(&self, tokens: Vec<OperatorToken>) {
+    /// A token that stays keeps when it was last used; `noted` says it of one that comes.
+    pub(crate) fn replace(&self, tokens: Vec<OperatorToken>, noted: impl Fn(&KeyHash) -> Option<Timestamp>) {
         let mut now = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let by_hash = tokens.into_iter().map(|OperatorToken { name, hash, role }| {
-            let used = now.by_hash.get(&hash).map_or(0, |before| before.last_used.load(Ordering::Relaxed));
-            (hash, Arc::new(Operator { name, hash, role, last_used: AtomicI64::new(used) }))
+            let load = |time: &AtomicI64| AtomicI64::new(time.load(Ordering::Relaxed));
+            let (last_used, noted) = match now.by_hash.get(&hash) {
+                Some(before) => (load(&before.last_used), load(&before.noted)),
+                None => {
+                    let noted = AtomicI64::new(noted(&hash).map_or(0, |used| used.0));
+                    (load(&noted), noted)
+                }
+            };
+            (hash, Arc::new(Operator { name, hash, role, last_used, noted }))
         });
         *now = Arc::new(Operators { by_hash: by_hash.collect() });
     }

@@ -44,6 +44,12 @@ pub(super) struct Export {
     /// Only of the API key with this name.
     #[arg(long, value_name = "NAME")]
     key: Option<String>,
+    /// Only of the operator with this name.
+    #[arg(long, value_name = "NAME", conflicts_with = "key")]
+    operator: Option<String>,
+    /// Only of the workstation with this id.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["key", "operator"])]
+    workstation: Option<String>,
     /// Only about records of this sort, such as `patient`.
     #[arg(long)]
     record: Option<String>,
@@ -81,8 +87,9 @@ fn verify(trail: &Trail) -> Result<(), String> {
 
 fn export(asked: Export) -> Result<(), String> {
     let (folder, key) = asked.trail.place()?;
-    let Export { from, to, record, id, .. } = asked;
-    let filter = Filter { from, to, actor: asked.key.map(Actor::Key), record, id };
+    let Export { from, to, key: named, operator, workstation, record, id, .. } = asked;
+    let actor = named.map(Actor::Key).or(operator.map(Actor::Operator)).or(workstation.map(Actor::Workstation));
+    let filter = Filter { from, to, actor, record, id };
     let mut out = io::BufWriter::new(io::stdout().lock());
     audit::export(&folder, &key, filter, &mut out).map_err(|error| error.to_string())?;
     out.flush().map_err(|error| error.to_string())

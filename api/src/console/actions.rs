@@ -416,17 +416,17 @@ pub(super) async fn act(
     let about = action.about(&visit)?;
     // It goes on to its end, its entry in the audit trail included, whether or not the browser still waits.
     let acting = actix_web::rt::spawn(async move {
-        let outcome = action.run(&visit).await?;
-        tracing::info!(target: "audit", operator = visit.operator.name, action = action.name(), about, "operator acted at the console");
-        let answer = match outcome {
-            Outcome::Done(word) => see_other(&format!("{}?{}", action.back(), query(&[("done", word)]))),
-            Outcome::Shown { code, lines } => {
-                let page =
-                    OutcomePage { frame: visit.frame("", action.told().0), about, code, lines, back: action.back() };
-                super::page::html(actix_web::http::StatusCode::OK, &page)
-            }
+        let answer = async {
+            Ok(match action.run(&visit).await? {
+                Outcome::Done(word) => see_other(&format!("{}?{}", action.back(), query(&[("done", word)]))),
+                Outcome::Shown { code, lines } => {
+                    let frame = visit.frame("", action.told().0);
+                    let page = OutcomePage { frame, about, code, lines, back: action.back() };
+                    super::page::html(actix_web::http::StatusCode::OK, &page)
+                }
+            })
         };
-        visit.audited(ROUTE, answer).await
+        visit.change(ROUTE, answer).await
     });
     acting.await.unwrap_or_else(|_| {
         tracing::error!("an action at the console ended in a panic");

@@ -16,7 +16,11 @@ use super::{
     page::{Failure, html, see_other},
     visit::{COOKIE, Visit},
 };
-use crate::{access::api::Api, http::errors::ApiError, values::sessions::SESSION};
+use crate::{
+    access::{api::Api, audited::Caller},
+    http::errors::ApiError,
+    values::sessions::SESSION,
+};
 
 #[derive(Template)]
 #[template(path = "console/sign_in.html")]
@@ -67,8 +71,7 @@ pub(super) async fn enter(
     };
     let now = api.engine.now();
     operator.used(now);
-    let client = client.map(tracing::field::display);
-    tracing::info!(target: "audit", operator = operator.name, client, "operator signed in to the console");
+    Caller::of_session(&operator.name, client, &request, "sign in").noted(&api).await;
     with_cookie(see_other(&to), &request, &api.sessions.begin(operator.id(), now), SESSION)
 }
 
@@ -82,7 +85,7 @@ pub(super) async fn leave(request: HttpRequest, visit: Visit, given: Form<SignOu
     if given.form_word != visit.session.form_word {
         return Err(Failure::Form);
     }
-    tracing::info!(target: "audit", operator = visit.operator.name, "operator signed out of the console");
+    Caller::of_session(&visit.operator.name, visit.client, &request, "sign out").noted(&visit.api).await;
     with_cookie(see_other("/console/sign-in"), &request, "", 0)
 }
 

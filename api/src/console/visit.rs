@@ -11,6 +11,7 @@ use actix_web::{
 use askama::Template;
 use engine::{
     Place,
+    origin::{Origin, on_behalf_of},
     setup::{Institution, LocationSetup},
 };
 use location::ids::LocationId;
@@ -22,7 +23,7 @@ use super::{
 use crate::{
     access::{
         api::Api,
-        audited::Caller,
+        audited::{self, Caller},
         operators::Operator,
         shown::{Access, Shown},
     },
@@ -160,10 +161,33 @@ impl Visit {
     }
 
     pub(super) async fn audited(&self, route: &str, answer: HttpResponse) -> Result<HttpResponse, Failure> {
-        let Visit { client, request_id, shown, .. } = self;
-        let caller = Caller::at_console(&self.operator.name, *client, request_id, route.to_owned(), shown.clone());
-        let audited = self.api.audited(&caller, Ok(answer)).await;
+        let audited = self.api.audited(&self.caller(route), Ok(answer)).await;
         audited.map_err(|_| Failure::Api(ApiError::Unavailable { retry_after: RETRY_LATER }))
+    }
+
+    fn caller(&self, route: &str) -> Caller {
+        let Visit { client, request_id, shown, .. } = self;
+        Caller::at_console(&self.operator.name, *client, request_id, route.to_owned(), shown.clone())
+    }
+
+    /// Does what changes something, and answers once it is in the audit trail or sure to come there.
+    pub(super) async fn change<F>(&self, route: &str, acting: F) -> Result<HttpResponse, Failure>
+    where
+        F: Future<Output = Result<HttpResponse, Failure>>,
+    {
+        let caller = self.caller(route);
+        let change = self.api.audit.as_ref().and_then(|_| caller.changing());
+        let origin = change.iter().cloned().fold(Origin::from(self.request_id.as_str()), Origin::changing);
+        match on_behalf_of(Some(origin), acting).await {
+            Ok(answer) => {
+                let audited = audited::changed(&self.api, &caller, change.as_deref(), Ok(answer)).await;
+                audited.map_err(|_| Failure::Api(ApiError::Unavailable { retry_after: RETRY_LATER }))
+            }
+            Err(failure) => {
+                change.iter().for_each(|change| self.api.engine.untold().leave(&change.take()));
+                Err(failure)
+            }
+        }
     }
 }
 

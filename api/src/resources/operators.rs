@@ -34,7 +34,7 @@ pub(crate) struct OperatorView {
     name: String,
     /// What the token may do.
     role: Role,
-    /// When this server last accepted the token, since its start; null if it has not.
+    /// When the token was last accepted: to the minute where that was before the start of this server; null if never.
     last_used_at: Option<At>,
 }
 

@@ -12,7 +12,7 @@ use actix_web::{
 
 use engine::{
     Place,
-    origin::{self, on_behalf_of},
+    origin::{self, Origin, on_behalf_of},
 };
 
 use super::{
@@ -22,7 +22,7 @@ use super::{
 use crate::{
     access::{
         api::Api,
-        audited::Caller,
+        audited::{self, Caller},
         authentication::{for_operators, is_of_operator},
         cached::Lookup,
         call::Call,
@@ -147,16 +147,21 @@ async fn to_its_end(
     if route.access == Access::Token && route.role.is_none() && !route.reads {
         api.may_change()?;
     }
+    let change = api.audit.as_ref().and_then(|_| caller.changing());
+    let origin = origin::current().map(|origin| change.iter().cloned().fold(origin, Origin::changing));
+    let (engine, committed) = (api.engine.clone(), change.clone());
     let changing = async move {
         let answer = answer(route, call, beside).await;
         // What was refused for what was read is true while the institution is here. What was written was committed as one that has its place.
-        if is_refusal(&answer) && !is_here(&api) {
-            return Err(ApiError::Unavailable { retry_after: 1 }.into());
-        }
-        api.audited(&caller, answer).await
+        let answer = match is_refusal(&answer) && !is_here(&api) {
+            true => Err(ApiError::Unavailable { retry_after: 1 }.into()),
+            false => answer,
+        };
+        audited::changed(&api, &caller, change.as_deref(), answer).await
     };
-    let changing = actix_web::rt::spawn(on_behalf_of(origin::current(), changing));
+    let changing = actix_web::rt::spawn(on_behalf_of(origin, changing));
     changing.await.unwrap_or_else(|_| {
+        committed.iter().for_each(|change| engine.untold().leave(&change.take()));
         tracing::error!(route = route.path, "a request ended in a panic");
         Err(ApiError::Internal.into())
     })
@@ -171,10 +176,10 @@ async fn answer(route: &'static Route, call: Call, beside: bool) -> Result<HttpR
     if !beside {
         return route.answer(call).ok_or(ApiError::Internal)?.await;
     }
-    let runtime = tokio::runtime::Handle::current();
+    let (runtime, origin) = (tokio::runtime::Handle::current(), origin::current());
     let read = web::block(move || {
         let Some(answering) = route.answer(call) else { return Finished::of(ApiError::Internal.error_response()) };
-        let answer = runtime.block_on(answering);
+        let answer = runtime.block_on(on_behalf_of(origin, answering));
         Finished::of(answer.unwrap_or_else(|error| error.error_response()))
     });
     let finished = read.await.map_err(|_| {

@@ -13,10 +13,12 @@ use std::{
 
 use actix_web::web::Data;
 use api::{
-    access::{api::Api, keys::ApiKey},
+    access::{api::Api, audited, keys::ApiKey, token_uses},
     values::secret::Secret,
 };
 use audit::{Disk, Filter, RealDisk, Rules, Trail};
+use engine::store::{MemoryStore, Store};
+use location::ids::LocationId;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -27,7 +29,7 @@ const SECRET: [u8; 32] = [9; 32];
 /// A world with an audit trail, whose first key has a name of its own.
 struct Watched {
     world: World,
-    folder: TempDir,
+    folder: Arc<TempDir>,
     disk: Arc<Failing>,
     seen: Cell<usize>,
 }
@@ -57,8 +59,11 @@ impl Deref for Watched {
 const NAME: &str = "of the first key";
 
 async fn watched() -> Watched {
-    let mut world = world().await;
-    let (folder, disk) = (tempfile::tempdir().unwrap(), Arc::new(Failing::default()));
+    watched_in(world().await, Arc::new(tempfile::tempdir().unwrap()))
+}
+
+fn watched_in(mut world: World, folder: Arc<TempDir>) -> Watched {
+    let disk = Arc::new(Failing::default());
     let trail = Trail::open_on(folder.path(), &SECRET, Rules::default(), disk.clone()).unwrap();
     let named = |key: ApiKey| if key.name == ACME_KEY { ApiKey { name: NAME.to_owned(), ..key } } else { key };
     let keys: Vec<ApiKey> = keys().into_iter().map(named).collect();
@@ -68,6 +73,31 @@ async fn watched() -> Watched {
 }
 
 impl Watched {
+    async fn all_is_told(&self) {
+        for _ in 0..500 {
+            if self.engine.untold().waiting() == 0 {
+                return;
+            }
+            actix_web::rt::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        panic!("{} changes have no entry", self.engine.untold().waiting());
+    }
+
+    /// As a service does once it has started, and for the first location alone.
+    async fn tells_what_is_left(&self) {
+        let api = Arc::downgrade(&self.api.clone().into_inner());
+        let _telling = actix_web::rt::spawn(audited::tell_what_is_left(self.engine.clone(), api));
+        self.engine.sync_state(LocationId(MAIN)).await.unwrap();
+        self.all_is_told().await;
+    }
+
+    /// The process ends: no location leaves memory in order.
+    fn is_gone(self) {
+        let Watched { world: World { api, engine, .. }, .. } = self;
+        std::mem::forget(engine);
+        drop(api);
+    }
+
     /// The entries since the last time.
     fn entries(&self) -> Vec<Value> {
         let mut lines = Vec::new();
@@ -148,6 +178,93 @@ async fn nothing_is_shown_that_leaves_no_entry() {
     audit::verify(world.folder.path(), &SECRET).unwrap();
 }
 
+fn email(address: &str) -> (String, Value) {
+    let path = format!("/patients/{PAT}?subdomain=acme&location_id={MAIN}");
+    (path, json!({"patient": {"email": address}}))
+}
+
+/// It is durable with its caller: the entry follows when the disk of the trail takes it, and until then nothing else is changed.
+#[actix_web::test]
+async fn the_entry_of_a_change_outlasts_a_disk_that_fails() {
+    let world = watched().await;
+    world.disk.0.store(true, Ordering::SeqCst);
+    let (path, change) = email("first@example.com");
+    assert_eq!(world.patch(&path, change).version("v3.1.0").reply().await.status, 200);
+    for _ in 0..500 {
+        let (path, change) = email("second@example.com");
+        if world.patch(&path, change).version("v3.1.0").reply().await.status == 503 {
+            break;
+        }
+        actix_web::rt::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert_eq!(world.patch(&path, email("third@example.com").1).version("v3.1.0").reply().await.status, 503);
+    assert!(world.engine.untold().waiting() > 0);
+    assert_eq!(world.entries(), Vec::<Value>::new());
+    world.disk.0.store(false, Ordering::SeqCst);
+    world.all_is_told().await;
+    let entries = world.entries();
+    let update = entries.iter().find(|entry| entry["action"] == "update").unwrap();
+    assert_eq!((&update["status"], &update["ids"]), (&json!("200"), &json!([PAT])), "{update}");
+    assert_eq!(update["decisions"][0][0], json!(MAIN), "{update}");
+}
+
+/// The process ends after the commit, before anything is in the trail: the next one tells of it, once.
+#[actix_web::test]
+async fn what_a_process_left_untold_the_next_one_tells() {
+    let (store, keys): (Arc<dyn Store>, _) = (Arc::new(MemoryStore::new()), tempfile::tempdir().unwrap());
+    let life = async || {
+        let world = world_kept_in(setup(), store.clone(), keys.path().join("store.key")).await;
+        watched_in(world, Arc::new(tempfile::tempdir().unwrap()))
+    };
+    let first = life().await;
+    first.disk.0.store(true, Ordering::SeqCst);
+    let (path, change) = email("left@example.com");
+    let changed = first.patch(&path, change).version("v3.1.0").with("X-Request-Id", "left-behind").reply().await;
+    assert_eq!(changed.status, 200);
+    first.is_gone();
+
+    let second = life().await;
+    second.tells_what_is_left().await;
+    let entries = second.entries();
+    let [update] = entries.as_slice() else { panic!("{entries:?}") };
+    for (name, expected) in [
+        ("request_id", json!("left-behind")),
+        ("actor", json!({"key": NAME})),
+        ("action", json!("update")),
+        ("record", json!("patient")),
+        ("ids", json!([PAT])),
+        ("institution", json!(1)),
+        ("location", json!(MAIN)),
+        ("route", json!("PATCH /patients/{id}")),
+        ("status", json!("committed")),
+    ] {
+        assert_eq!(update[name], expected, "{name}: {update}");
+    }
+}
+
+/// A location that is paused has no turn after the one that paused it: its journal cannot say that the trail has the entry, the trail can.
+#[actix_web::test]
+async fn what_the_trail_has_is_not_told_again() {
+    let (store, keys): (Arc<dyn Store>, _) = (Arc::new(MemoryStore::new()), tempfile::tempdir().unwrap());
+    let [kept, empty] = [(); 2].map(|()| Arc::new(tempfile::tempdir().unwrap()));
+    let life = async |folder: &Arc<TempDir>| {
+        let world = world_kept_in(setup(), store.clone(), keys.path().join("store.key")).await;
+        watched_in(world, folder.clone())
+    };
+    let first = life(&kept).await;
+    first.post(&format!("/locations/{MAIN}/pause"), json!({})).ok().await;
+    first.all_is_told().await;
+    assert_eq!(first.entries().len(), 1);
+    first.is_gone();
+
+    for (folder, entries) in [(&empty, 1), (&kept, 1)] {
+        let next = life(folder).await;
+        next.tells_what_is_left().await;
+        assert_eq!(next.entries().len(), entries);
+        next.is_gone();
+    }
+}
+
 #[actix_web::test]
 async fn a_kept_page_leaves_its_lines_again() {
     let world = watched().await;
@@ -207,4 +324,24 @@ async fn what_a_client_has_already_leaves_its_lines_again() {
             assert_eq!((again.status.as_u16(), world.noted()), (304, lines.clone()), "{path}");
         }
     }
+}
+
+/// And not by the call that asks.
+#[actix_web::test]
+async fn when_a_token_was_last_used_is_known_after_a_restart() {
+    let (store, keys): (Arc<dyn Store>, _) = (Arc::new(MemoryStore::new()), tempfile::tempdir().unwrap());
+    let life = async || world_kept_in(setup(), store.clone(), keys.path().join("store.key")).await;
+    let last_used = async |world: &World| {
+        let all = world.get("/operators").ok().await["data"].clone();
+        let of_viewer = all.as_array().unwrap().iter().find(|operator| operator["role"] == "viewer").unwrap().clone();
+        of_viewer["last_used_at"].clone()
+    };
+    let first = life().await;
+    assert_eq!(last_used(&first).await, Value::Null);
+    first.get("/operator").with("Authorization", &format!("Bearer {VIEWER}")).ok().await;
+    let used = last_used(&first).await;
+    assert!(used.is_string());
+    token_uses::note(&first.api).await;
+    first.engine.stop().await;
+    assert_eq!(last_used(&life().await).await, used);
 }

@@ -42,6 +42,9 @@ pub struct Entry {
     pub route: String,
     /// What became of it: an HTTP status or a word.
     pub status: String,
+    /// Where the change stands that it tells of: owners of journals, and numbers of their records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<(u64, u64)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +86,7 @@ impl Note {
             ids: Vec::new(),
             route: String::new(),
             status: status.to_owned(),
+            decisions: Vec::new(),
         }
     }
 }

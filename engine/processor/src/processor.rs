@@ -9,7 +9,6 @@ use location::{
     Location,
     command::{Closed, Command, Cx},
     decision::{Decision, Reply},
-    event::Event,
     ids::{AppointmentTypeId, InstitutionId, LocationId, OperatoryId},
     settings::Settings,
     state::State,
@@ -22,7 +21,7 @@ use records::{
     ehr::Description,
     record::{Body, Record},
 };
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use setup::{Institution, LocationSetup, Setup, current::Current, settings};
 use store::{Batch, Store, counters::Ids, due, journal, keys, secrets::Secrets};
 use webhooks::{outbox::Outbox, views::Views};
@@ -31,8 +30,10 @@ use crate::{
     change_counter::ChangeCounter,
     error::{LoadError, Reject},
     id_pool::Pool,
+    journal_record::JournalRecord,
     long_work::LongWork,
     note_keys::{description_key, last_turn_key},
+    untold::AuditOutbox,
 };
 
 /// A snapshot is due after this many records, or as many as there are appointments in memory if those are more: loading reads one
@@ -51,19 +52,13 @@ pub struct Deps {
     pub index: Arc<Index>,
     pub change_counter: ChangeCounter,
     pub long_work: LongWork,
+    pub untold: AuditOutbox,
     /// None where one process serves all.
     pub lives_here: Option<LivesHere>,
 }
 
 /// Whether an institution lives on this node now.
 pub type LivesHere = Arc<dyn Fn(InstitutionId) -> bool + Send + Sync>;
-
-/// One record of the journal.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct JournalRecord {
-    pub at: Timestamp,
-    pub events: Vec<Event>,
-}
 
 /// A location in memory, never ahead of the disk.
 pub struct Processor {
@@ -111,7 +106,7 @@ impl Processor {
         let mut machine = Location::load(settings, state);
         let mut last_turn = None;
         for (_, bytes) in &loaded.tail {
-            let record: JournalRecord = serde_json::from_slice(bytes).map_err(damaged)?;
+            let record = JournalRecord::read(location, bytes)?;
             last_turn = Some(record.at);
             for event in &record.events {
                 machine.evolve(record.at, event);
@@ -122,6 +117,9 @@ impl Processor {
             last_turn = left.map(|bytes| Timestamp(i64::from_be_bytes(bytes)));
         }
         let since_snapshot = loaded.tail.len() as u64;
+        if marked {
+            deps.untold.read_again(&*deps.store, location, loaded.next_seq - 1)?;
+        }
         Ok(Processor {
             deps,
             setup,

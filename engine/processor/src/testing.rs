@@ -53,6 +53,7 @@ pub(crate) fn deps(
         secrets: Secrets::from_seed([7; 32]),
         index: Arc::default(),
         long_work: LongWork::default(),
+        untold: Default::default(),
     };
     (Arc::new(deps), registry)
 }

@@ -1,7 +1,7 @@
 //! One turn of a location: decide, commit, evolve, act. Everything here is synchronous and takes the moment as an argument; the actor adds
 //! waiting, the simulation adds lies.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use location::{
     command::{Command, Cx, PulledAppointment},
@@ -12,17 +12,20 @@ use location::{
     time::Timestamp,
 };
 use records::record::Record;
+use runtime::origin::{Change, Origin};
 use store::{Batch, due, journal, keys};
 use webhooks::outbox::Enqueued;
 
 use crate::{
     error::Reject,
+    journal_record::JournalRecord,
     note_keys::last_turn_key,
     notify::{self, Room, sync_status},
-    processor::{JournalRecord, Processor},
+    processor::Processor,
     projections::{self, working_hours},
     request::Request,
     unit_of_work::{Home, UnitOfWork},
+    untold::{self, Untold},
 };
 
 /// A decision ready to be committed.
@@ -36,6 +39,8 @@ pub struct PendingCommit {
     left_out: usize,
     /// It stands in the journal.
     recorded: bool,
+    /// It is to be in the audit trail.
+    untold: Option<(Arc<Change>, Untold)>,
 }
 
 impl PendingCommit {
@@ -62,7 +67,7 @@ impl Processor {
     pub fn prepare<R: Request>(
         &self,
         cx: Cx,
-        origin: Option<&str>,
+        origin: Option<&Origin>,
         request: &R,
     ) -> Result<(PendingCommit, R::Reply), Reject> {
         let mut prepared = self.attempt(cx, origin, request, None, Room::beside_others())?;
@@ -84,7 +89,7 @@ impl Processor {
     fn part_of_page<R: Request>(
         &self,
         cx: Cx,
-        origin: Option<&str>,
+        origin: Option<&Origin>,
         request: &R,
         whole: (PendingCommit, R::Reply),
     ) -> Result<(PendingCommit, R::Reply), Reject> {
@@ -107,7 +112,7 @@ impl Processor {
     fn attempt<R: Request>(
         &self,
         cx: Cx,
-        origin: Option<&str>,
+        origin: Option<&Origin>,
         request: &R,
         part: Option<usize>,
         room: Room,
@@ -125,7 +130,7 @@ impl Processor {
     fn pending(
         &self,
         cx: Cx,
-        origin: Option<&str>,
+        origin: Option<&Origin>,
         decision: Decision,
         mut unit: UnitOfWork<'_>,
         woken: bool,
@@ -133,7 +138,9 @@ impl Processor {
     ) -> Result<PendingCommit, Reject> {
         let Decision { mut events, mut calls, .. } = decision;
         self.find_twins(cx, &mut events, &mut unit)?;
-        events.iter_mut().for_each(|event| caused_by(event, origin));
+        let request = origin.map(|origin| &**origin);
+        events.iter_mut().for_each(|event| caused_by(event, request));
+        let untold = origin.and_then(Origin::change).and_then(|change| self.untold(cx, change, &events));
         let (started, sent) = self.machine.ahead(cx, &events);
         events.extend(started);
         calls.extend(sent);
@@ -143,14 +150,27 @@ impl Processor {
             for event in &events {
                 projections::event(self, cx, event, &mut unit)?;
             }
-            let record = serde_json::to_vec(&JournalRecord { at: cx.now, events: events.clone() })
-                .map_err(|_| Reject::Damaged("a journal record that cannot be written"))?;
+            let by = untold.as_ref().map(|(_, untold)| untold.caller.clone());
+            let record =
+                JournalRecord { at: cx.now, events: events.clone(), by, untold: self.deps.untold.first(self.setup.id) };
+            let record =
+                serde_json::to_vec(&record).map_err(|_| Reject::Damaged("a journal record that cannot be written"))?;
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
             self.mark(&mut batch);
-            (enqueued, left_out) = notify::told(self, cx, origin, &events, &unit, &mut batch, room)?;
+            (enqueued, left_out) = notify::told(self, cx, request, &events, &unit, &mut batch, room)?;
             unit.into_batch(&mut batch);
         }
-        Ok(PendingCommit { batch, at: cx.now, events, calls, enqueued, left_out, recorded })
+        Ok(PendingCommit { batch, at: cx.now, events, calls, enqueued, left_out, recorded, untold })
+    }
+
+    /// What is to be told of a call's turn.
+    fn untold(&self, cx: Cx, change: &Arc<Change>, events: &[Event]) -> Option<(Arc<Change>, Untold)> {
+        let touched = untold::touched(events);
+        if touched.is_empty() {
+            return None;
+        }
+        let decision = (self.setup.id, self.next_seq);
+        Some((change.clone(), Untold { decision, at: cx.now, caller: change.caller.clone(), touched }))
     }
 
     /// Whether there is something that subscribers could not be told earlier: also where nothing happens any more.
@@ -209,6 +229,10 @@ impl Processor {
                 self.closed = OnceLock::new();
             }
         }
+        if let Some((change, untold)) = turn.untold {
+            change.committed(untold.decision);
+            self.deps.untold.add(untold);
+        }
         if turn.recorded {
             self.next_seq += 1;
             self.since_snapshot += 1;
@@ -226,7 +250,8 @@ impl Processor {
         // The tail behind the last snapshot is short: what is not due need not be written each time a location falls idle.
         let mut batch = if self.snapshot_due() { self.snapshot()? } else { Batch::new() };
         let id = self.setup.id.0;
-        if self.marked {
+        // Whose changes may be missing in the audit trail is brought in by the next start, and reads them again.
+        if self.marked && self.deps.untold.first(self.setup.id).is_none() {
             batch.delete(keys::active(id));
         }
         // Who listens hears what only time has changed until the next turn.

@@ -75,6 +75,7 @@ fn says(space: Space) -> Says {
         | Space::PairingCode
         | Space::Workstation
         | Space::Membership
+        | Space::TokenUsed
         | Space::Numbered => Says::Nothing,
     }
 }
@@ -175,6 +176,7 @@ mod tests {
             (Space::Workstation, keys::workstation(&[1; 16]), Home::Shared),
             (Space::Numbered, keys::numbered(&digest), Home::Shared),
             (Space::Membership, keys::member_view(1), Home::Shared),
+            (Space::TokenUsed, keys::token_used(&digest), Home::Shared),
         ];
         for (space, key, home) in &known {
             assert_eq!((Space::of(key), of_key(key)), (Some(*space), *home), "{space:?}");

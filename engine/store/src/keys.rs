@@ -113,6 +113,8 @@ spaces! {
     IndexManifest = 0x72 "index manifest",
     /// 1, name, incarnation -> a node of a cluster; 0, epoch -> which of them are members
     Membership = 0x78 "membership",
+    /// hash of an operator's token -> when it was last used, nearly
+    TokenUsed = 0x79 "operator's token used",
 }
 
 impl Space {
@@ -516,6 +518,10 @@ pub fn member_view(epoch: u64) -> Key {
     Build::new(Space::Membership).u8(0).u64(epoch).key()
 }
 
+pub fn token_used(hash: &[u8; 32]) -> Key {
+    Build::new(Space::TokenUsed).bytes(hash)
+}
+
 pub fn parse_member_view(key: &[u8]) -> Option<u64> {
     let (tag, epoch) = Parts::parse(Space::Membership, key, |parts| Some((parts.u8()?, parts.u64()?)))?;
     (tag == 0).then_some(epoch)
@@ -566,6 +572,7 @@ mod tests {
             (Space::IndexBlock, index_block(1, 2, 3, 4)),
             (Space::IndexManifest, index_manifest(1)),
             (Space::Membership, member_view(1)),
+            (Space::TokenUsed, token_used(&[7; 32])),
             (Space::SandboxChange, sandbox_change(1, 2)),
             (Space::PairingCode, pairing_code(&[7; 32])),
             (Space::PairingCodeOf, pairing_code_of(1, -2, &[7; 32])),

@@ -169,7 +169,7 @@ impl Office {
 
     pub async fn connect(&self, token: &str, does: Does) -> Workstation {
         let hello = json!({"type": "hello", "token": token, "extension": "1.0.0"});
-        let (session, messages) = self.engine.gateway().connect(&hello.to_string()).unwrap();
+        let (session, messages) = self.engine.gateway().connect(&hello.to_string(), None).unwrap();
         let desk = Arc::new(Desk {
             session: Mutex::new(Some(session)),
             cloud: self.cloud.clone(),

@@ -11,7 +11,11 @@ use std::{
 };
 
 use location::ids::LocationId;
-use tokio::{runtime::Handle, sync::mpsc, time::MissedTickBehavior};
+use tokio::{
+    runtime::Handle,
+    sync::mpsc::{self, UnboundedReceiver},
+    time::MissedTickBehavior,
+};
 use uuid::Uuid;
 
 use adapter_host::{AdapterRegistry, Standing, Url};
@@ -21,6 +25,7 @@ use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, current::Curren
 use store::{Store, secrets::Secrets};
 
 use super::{
+    acts::{Act, Acts},
     devices::{CodeKind, Devices, NewCode, Workstation, WorkstationError},
     gateway_location::{GatewayLocation, Messages, Shared, login},
     lease::{ConnectionId, Rules},
@@ -70,8 +75,8 @@ impl Gateway {
         let news = Arc::new(Doorbell::default());
         let devices = Arc::new(Devices::new(store, secrets));
         let runtime = Handle::current();
-        let shared =
-            Arc::new(Shared { devices: devices.clone(), news: news.clone(), refused: Counter::default(), runtime });
+        let (acts, refused) = (Acts::default(), Counter::default());
+        let shared = Arc::new(Shared { devices: devices.clone(), news: news.clone(), refused, runtime, acts });
         let (locations, adapters) = (RwLock::default(), adapters.clone());
         let (connections, stopping) = (AtomicU64::new(1), AtomicBool::new(false));
         let gateway = Gateway { setup, devices, shared, locations, adapters, connections, stopping };
@@ -120,7 +125,7 @@ impl Gateway {
         }
         let lent = self.lent(&self.setup.now(), made.location);
         let (location, ehr) = lent.ok_or(WorkstationError::NotGated)?;
-        tracing::info!(target: "audit", location = %made.location, workstation = %made.id, %peer, "workstation paired");
+        self.tell(made.location, made.id, Some(peer), "pair", "paired");
         Ok(Paired {
             token: made.token,
             workstation: made.id,
@@ -128,6 +133,23 @@ impl Gateway {
             location_name: location.name.clone(),
             ehr,
         })
+    }
+
+    /// What workstations do from now on.
+    pub fn acts(&self) -> UnboundedReceiver<Act> {
+        self.shared.acts.listen()
+    }
+
+    fn tell(
+        &self,
+        location: LocationId,
+        workstation: Uuid,
+        client: Option<IpAddr>,
+        what: &'static str,
+        status: &'static str,
+    ) {
+        let (at, writes, status) = (clock::now(), Vec::new(), status.to_owned());
+        self.shared.acts.tell(Act { at, location, workstation, client, what, writes, status });
     }
 
     /// The workstations paired with a location.
@@ -160,13 +182,13 @@ impl Gateway {
         let revoked = self.devices.revoke(location, workstation).await?;
         if revoked {
             gated.end(workstation, ByeReason::Revoked);
-            tracing::info!(target: "audit", %location, %workstation, "workstation revoked");
+            self.tell(location, workstation, None, "lose token", "revoked");
         }
         Ok(revoked)
     }
 
     /// Begins a connection with its first frame. What is to be sent comes out of the messages; when they end, so does the socket.
-    pub fn connect(self: &Arc<Self>, hello: &str) -> Result<(Session, Messages), ByeReason> {
+    pub fn connect(self: &Arc<Self>, hello: &str, client: Option<IpAddr>) -> Result<(Session, Messages), ByeReason> {
         let FromWorkstation::Hello(hello) = FromWorkstation::parse(hello)? else { return Err(ByeReason::Protocol) };
         let (workstation, device) = self.known(&hello.token)?;
         // Taken out of the configuration, for now: it may keep its token.
@@ -187,7 +209,7 @@ impl Gateway {
             approval: location.workstation.approval,
             heartbeat_seconds: HEARTBEAT.as_secs(),
         });
-        gated.enter(id, workstation, device.name, out, welcome);
+        gated.enter(id, (workstation, device.name, client), out, welcome);
         let session = Session { gateway: self.clone(), gated, id, workstation, version: hello.extension.clone() };
         session.note();
         // Revoked, stopped, or set up otherwise while it came in: whoever did that did not see it here.

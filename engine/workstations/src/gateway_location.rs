@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{Duration, Instant},
 };
@@ -9,7 +10,7 @@ use std::{
 use adapter_host::{Gate, GateError, GateFuture, GateRequest, HttpResponse};
 use location::{gate::Gate as GateTold, ids::LocationId, time::Timestamp};
 use records::sync_state::{GateStatus, Holder, QueueNews};
-use runtime::{doorbell::Doorbell, metrics::Counter};
+use runtime::{clock, doorbell::Doorbell, metrics::Counter};
 use tokio::{
     runtime::Handle,
     sync::{mpsc, oneshot},
@@ -17,10 +18,11 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{
+    acts::{Act, Acts, write_request},
     devices::Devices,
     lease::{ConnectionId, Effect, Lease, Number, Rules, SessionState},
     limits::{FRAMES, FRAMES_WITHIN, HEARTBEAT, LAST_WRITES, QUEUE_EVERY, SILENCE},
-    protocol::{ByeReason, FromWorkstation, Login, Queue, RequestAnswer, ToWorkstation},
+    protocol::{ByeReason, FailureKind, FromWorkstation, Login, Queue, RequestAnswer, ToWorkstation},
 };
 
 pub type Messages = mpsc::Receiver<Box<ToWorkstation>>;
@@ -34,6 +36,7 @@ pub struct Shared {
     /// Answers that were not believed.
     pub refused: Counter,
     pub runtime: Handle,
+    pub(crate) acts: Acts,
 }
 
 pub struct GatewayLocation {
@@ -58,6 +61,8 @@ struct Inner {
 /// Who waits for a request.
 struct Asker {
     max_body: usize,
+    /// What it writes.
+    write: Option<u64>,
     outcome: oneshot::Sender<Outcome>,
 }
 
@@ -65,6 +70,7 @@ struct Asker {
 struct WorkstationConnection {
     workstation: Uuid,
     name: String,
+    client: Option<IpAddr>,
     out: mpsc::Sender<Box<ToWorkstation>>,
     heard: Instant,
     /// Of the stretch of time whose frames are counted.
@@ -103,17 +109,17 @@ impl GatewayLocation {
     pub fn enter(
         &self,
         id: ConnectionId,
-        workstation: Uuid,
-        name: String,
+        (workstation, name, client): (Uuid, String, Option<IpAddr>),
         out: mpsc::Sender<Box<ToWorkstation>>,
         welcome: ToWorkstation,
     ) {
         let now = Instant::now();
         let mut inner = self.lock();
         self.dismiss_workstation(&mut inner, workstation, ByeReason::Replaced);
-        inner
-            .connections
-            .insert(id, WorkstationConnection { workstation, name, out, heard: now, counted_since: now, frames: 0 });
+        let (heard, counted_since) = (now, now);
+        let connection = WorkstationConnection { workstation, name, client, out, heard, counted_since, frames: 0 };
+        self.tell(&connection, "connect", Vec::new(), "connected");
+        inner.connections.insert(id, connection);
         inner.unshown = true;
         let mut effects = vec![Effect::Send(id, welcome)];
         effects.extend(inner.lease.connected(now, id));
@@ -124,7 +130,7 @@ impl GatewayLocation {
     pub fn leave(&self, id: ConnectionId) {
         let now = Instant::now();
         let mut inner = self.lock();
-        inner.connections.remove(&id);
+        self.gone(&mut inner, id, "closed");
         let effects = inner.lease.gone(now, id);
         self.carry_out(&mut inner, effects, now);
     }
@@ -155,6 +161,7 @@ impl GatewayLocation {
     fn dismiss(&self, inner: &mut Inner, id: ConnectionId, reason: ByeReason) {
         let Some(connection) = inner.connections.remove(&id) else { return };
         tracing::info!(location = %self.location, workstation = %connection.workstation, %reason, "workstation dismissed");
+        self.tell(&connection, "disconnect", Vec::new(), &reason.to_string());
         // The socket closes when the connection is gone; a connection too full for the reason closes without it.
         drop(connection.out.try_send(Box::new(ToWorkstation::Bye { reason })));
         let now = Instant::now();
@@ -177,12 +184,34 @@ impl GatewayLocation {
             FromWorkstation::Pong { .. } => return Ok(()),
             FromWorkstation::State(state) => {
                 let session = SessionState { login: state.session, paused: state.paused, awaiting: state.awaiting };
+                self.tell_of_session(&inner, id, session);
                 inner.lease.said(now, id, session)
             }
-            FromWorkstation::Answer(answer) => inner.lease.answered(now, id, answer),
-            FromWorkstation::Failure(failure) => inner.lease.failed(now, id, &failure),
+            FromWorkstation::Answer(answer) => {
+                let (number, status) = (answer.claim.number, answer.status.to_string());
+                let effects = inner.lease.answered(now, id, answer);
+                self.tell_of_write(&inner, id, number, &status, &effects);
+                effects
+            }
+            FromWorkstation::Failure(failure) => {
+                let effects = inner.lease.failed(now, id, &failure);
+                let status = match failure.kind {
+                    FailureKind::NoAnswer => Some("no answer"),
+                    FailureKind::Refused => Some("refused"),
+                    FailureKind::Declined => Some("declined"),
+                    // Nothing was done, and it comes again.
+                    FailureKind::NotSent | FailureKind::LoggedOut | FailureKind::Approval => None,
+                };
+                let number = failure.claim.number;
+                status.into_iter().for_each(|status| self.tell_of_write(&inner, id, number, status, &effects));
+                effects
+            }
             FromWorkstation::Approved { writes } => {
                 if inner.lease.approved(id, &writes) {
+                    let writes = writes.iter().filter_map(|key| write_request(key)).collect();
+                    if let Some(connection) = inner.connections.get(&id) {
+                        self.tell(connection, "decide", writes, "decided");
+                    }
                     self.tell_location();
                 }
                 return Ok(());
@@ -212,7 +241,7 @@ impl GatewayLocation {
             inner.connections.iter().filter(|(_, connection)| silent(connection)).map(|(id, _)| *id).collect();
         let mut effects = Vec::new();
         for id in gone {
-            inner.connections.remove(&id);
+            self.gone(&mut inner, id, "silent");
             effects.extend(inner.lease.gone(now, id));
         }
         let turn = |id: u64| id % HEARTBEAT.as_secs() == second % HEARTBEAT.as_secs();
@@ -268,6 +297,43 @@ impl GatewayLocation {
         Some((inner.lease.session_state(*id), inner.lease.holder().is_some_and(|(holder, _)| holder == *id)))
     }
 
+    fn tell(&self, by: &WorkstationConnection, what: &'static str, writes: Vec<u64>, status: &str) {
+        let WorkstationConnection { workstation, client, .. } = *by;
+        let (location, at, status) = (self.location, clock::now(), status.to_owned());
+        self.shared.acts.tell(Act { at, location, workstation, client, what, writes, status });
+    }
+
+    fn gone(&self, inner: &mut Inner, id: ConnectionId, why: &str) {
+        let gone = inner.connections.remove(&id);
+        gone.iter().for_each(|connection| self.tell(connection, "disconnect", Vec::new(), why));
+    }
+
+    /// The staff signed in to the EHR or out of it, paused or went on.
+    fn tell_of_session(&self, inner: &Inner, id: ConnectionId, now: SessionState) {
+        let Some(connection) = inner.connections.get(&id) else { return };
+        let before = inner.lease.session_state(id);
+        if before.map_or(Login::Out, |before| before.login) != now.login {
+            let (what, status) = match now.login {
+                Login::In => ("sign in", "signed in"),
+                Login::Out => ("sign out", "signed out"),
+            };
+            self.tell(connection, what, Vec::new(), status);
+        }
+        if before.is_some_and(|before| before.paused) != now.paused {
+            let (what, status) = if now.paused { ("pause", "paused") } else { ("resume", "resumed") };
+            self.tell(connection, what, Vec::new(), status);
+        }
+    }
+
+    /// What became of a write, where it is believed.
+    fn tell_of_write(&self, inner: &Inner, id: ConnectionId, number: Number, status: &str, effects: &[Effect]) {
+        let write = inner.asked.get(&number).and_then(|asker| asker.write);
+        let believed = effects.iter().any(|effect| matches!(effect, Effect::Complete(ended, _) if *ended == number));
+        if let (Some(write), Some(connection), true) = (write, inner.connections.get(&id), believed) {
+            self.tell(connection, "write", vec![write], status);
+        }
+    }
+
     pub fn tell_location(&self) {
         self.shared.news.ring([self.location]);
     }
@@ -283,7 +349,7 @@ impl GatewayLocation {
                         .is_some_and(|connection| connection.out.try_send(Box::new(message)).is_ok());
                     if !said {
                         // Closed, or it does not read what it is sent: gone.
-                        inner.connections.remove(&id);
+                        self.gone(inner, id, "unread");
                         effects.extend(inner.lease.gone(now, id));
                     }
                 }
@@ -296,11 +362,11 @@ impl GatewayLocation {
                 }
                 Effect::Rejected(id, refusal) => {
                     self.shared.refused.add(1);
-                    let workstation = inner.connections.get(&id).map(|connection| connection.workstation);
-                    tracing::warn!(
-                        target: "audit", location = %self.location, ?workstation, %refusal,
-                        "a workstation's answer was rejected"
-                    );
+                    if let Some(connection) = inner.connections.get(&id) {
+                        let (location, workstation) = (self.location, connection.workstation);
+                        tracing::warn!(%location, %workstation, %refusal, "a workstation's answer was rejected");
+                        self.tell(connection, "answer", Vec::new(), &format!("rejected: {refusal}"));
+                    }
                 }
                 Effect::Gate(gate) => {
                     tracing::info!(location = %self.location, ?gate, "workstation gate");
@@ -323,6 +389,11 @@ impl GatewayLocation {
             let now = Instant::now();
             let mut inner = gated.lock();
             let effects = inner.lease.leased(now, id, number);
+            if inner.lease.holder().is_some_and(|(holder, held)| holder == id && Some(held) == number)
+                && let Some(connection) = inner.connections.get(&id)
+            {
+                gated.tell(connection, "take lease", Vec::new(), "leased");
+            }
             gated.carry_out(&mut inner, effects, now);
         });
     }
@@ -331,7 +402,8 @@ impl GatewayLocation {
         let now = Instant::now();
         let until = now + deadline;
         let (outcome, mut answer) = oneshot::channel();
-        let asker = Asker { max_body: request.max_response_body, outcome };
+        let write = request.write.as_ref().and_then(|tag| write_request(&tag.id));
+        let asker = Asker { max_body: request.max_response_body, write, outcome };
         let number = {
             let mut inner = self.lock();
             let (number, effects) = inner.lease.request(now, until, request);

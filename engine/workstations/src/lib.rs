@@ -8,10 +8,11 @@
 //! ```
 //!
 //! `lease` has the rules of one location, without clock and IO; `devices` knows what is paired; `gateway` holds all locations;
-//! `gateway_location` is one location's lease with its connections; `protocol` has the frames.
+//! `gateway_location` is one location's lease with its connections; `protocol` has the frames; `acts` is what an audit trail is told.
 
 #![warn(unreachable_pub)]
 
+mod acts;
 mod devices;
 mod gateway;
 mod gateway_location;
@@ -24,6 +25,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use acts::Act;
 pub use devices::{CodeKind, NewCode, Workstation, WorkstationError};
 pub use gateway::{Gateway, Paired, Session};
 pub use gateway_location::{GatewayLocation, Messages};

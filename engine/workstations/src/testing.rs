@@ -57,7 +57,7 @@ pub(crate) struct Fake {
 impl Fake {
     pub(crate) fn connect(gateway: &Arc<Gateway>, token: &str) -> Result<Fake, ByeReason> {
         let hello = json!({"type": "hello", "token": token, "extension": "1.0.0"});
-        let (session, messages) = gateway.connect(&hello.to_string())?;
+        let (session, messages) = gateway.connect(&hello.to_string(), Some(PEER))?;
         Ok(Fake { session, messages })
     }
 

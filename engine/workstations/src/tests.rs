@@ -228,7 +228,7 @@ async fn a_flood_and_what_is_not_of_the_protocol_end_the_connection() {
         assert_eq!((fake.say(said), fake.bye().await), (Err(ByeReason::Protocol), ByeReason::Protocol));
     }
     for first in ["", "{}", r#"{"type": "pong", "n": 1}"#] {
-        assert_eq!(gateway.connect(first).err(), Some(ByeReason::Protocol), "{first:?} is no hello");
+        assert_eq!(gateway.connect(first, None).err(), Some(ByeReason::Protocol), "{first:?} is no hello");
     }
 }
 

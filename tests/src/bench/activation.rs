@@ -121,6 +121,7 @@ async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Deps>, Box<dyn E
         secrets,
         index: Arc::default(),
         long_work: Default::default(),
+        untold: Default::default(),
         change_counter,
     }))
 }

@@ -122,7 +122,7 @@ async fn in_database(options: &Options, dir: &Path, report: &mut Report) -> Resu
 }
 
 /// Reports it with the processor time and the disk that each booking took, those of the warm-up among them.
-async fn product(
+pub async fn product(
     options: &Options,
     dir: &Path,
     writes: &str,

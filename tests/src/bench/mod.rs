@@ -2,6 +2,7 @@
 
 mod activation;
 mod adapter;
+mod audit;
 mod bodies;
 mod bookings;
 mod fairness;
@@ -61,12 +62,14 @@ fn run(options: &Options) -> Outcome {
         Section::Workstations,
         Section::Fairness,
         Section::Bookings,
+        Section::Audit,
         Section::Nodes,
     ];
     let asked = if options.sections.is_empty() { &all[..] } else { &options.sections };
     for section in asked {
         match section {
             Section::Bookings => bookings::run(options, &mut report)?,
+            Section::Audit => audit::run(options, &mut report)?,
             Section::Nodes => nodes::run(options, &mut report)?,
             Section::Slots => slots::run(&mut report)?,
             Section::Activation => activation::run(options, &mut report)?,

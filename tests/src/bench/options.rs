@@ -68,6 +68,8 @@ pub struct Options {
 pub(super) enum Section {
     /// Durable bookings per second over HTTP, beside an echo and PostgreSQL.
     Bookings,
+    /// What the audit trail and the access log cost a booking.
+    Audit,
     /// The same on one node and on three, and what it costs to hand a call on.
     Nodes,
     /// Free slots of a month.

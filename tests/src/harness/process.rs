@@ -211,6 +211,21 @@ impl Installation {
         String::from_utf8(answer.body).map_err(io::Error::other)
     }
 
+    /// The entries of the audit trail, as the command prints them; filters as it takes them.
+    pub fn audit_entries(&self, filters: &[&str]) -> io::Result<Vec<Value>> {
+        let mut export = Command::new(&self.program);
+        let ended = export.args(["audit", "export"]).args(filters).arg("--config").arg(self.config()).output()?;
+        if !ended.status.success() {
+            return Err(io::Error::other(String::from_utf8_lossy(&ended.stderr).into_owned()));
+        }
+        ended
+            .stdout
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| Ok(serde_json::from_slice(line)?))
+            .collect()
+    }
+
     pub async fn operator(&self) -> io::Result<Caller> {
         Caller::operator(self.operators, OPERATOR_TOKEN).await
     }

@@ -95,6 +95,7 @@ pub fn environment(setup: Arc<Setup>, store: Arc<Disk>) -> Arc<Deps> {
         secrets: Secrets::from_seed([7; 32]),
         index: Arc::default(),
         long_work: Default::default(),
+        untold: Default::default(),
     })
 }
 

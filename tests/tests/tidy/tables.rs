@@ -78,6 +78,7 @@ pub const ARROWS: &[Arrows] = &[
         "tests",
         &[
             "api",
+            "audit",
             "engine",
             "location",
             "records",

@@ -174,6 +174,14 @@ async fn what_nobody_asked_for_is_not_believed() {
     for why in ["does not hold the lease", "under another lease", "for another location", "no such request"] {
         assert!(log.contains(why), "{why}");
     }
+    let mut did = Vec::new();
+    for entry in product.installation.audit_entries(&["--record", "location"]).unwrap() {
+        assert!(entry["actor"]["workstation"].is_string() || entry["actor"]["operator"].is_string(), "{entry}");
+        did.push(entry["action"].as_str().unwrap().to_owned());
+    }
+    for (what, times) in [("pair", 2), ("connect", 2), ("sign in", 2), ("take lease", 1), ("answer", 7)] {
+        assert_eq!(did.iter().filter(|did| *did == what).count(), times, "{what}: {did:?}");
+    }
     assert!(!log.contains(&holder.token) && !log.contains(&standby.token), "the log tells a token");
     // It is wrong, and no reason to send anybody away.
     assert_eq!(product.gate(LOCATION).await["state"], "connected");

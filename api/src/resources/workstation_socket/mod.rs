@@ -110,7 +110,7 @@ async fn begin(api: &Api, came: &Came, hello: &str) -> Result<Begun, ByeReason> 
             Place::Elsewhere(_) | Place::Unsettled => return Err(ByeReason::Shutdown),
         }
     }
-    gateway.connect(hello).map(|(session, messages)| Begun::Here(session, messages))
+    gateway.connect(hello, came.client).map(|(session, messages)| Begun::Here(session, messages))
 }
 
 struct Socket {

@@ -47,6 +47,7 @@ fn entry_at(n: u64, at: i64) -> Entry {
         ids: vec![n],
         route: "/patients/{id}".to_owned(),
         status: "200".to_owned(),
+        decisions: Vec::new(),
     }
 }
 

@@ -54,7 +54,7 @@ impl<R: Request> Asked<R> {
 
 impl<R: Request> Job for Asked<R> {
     fn prepare(&mut self, processor: &Processor, cx: Cx) -> Result<PendingCommit, Reject> {
-        let (commit, reply) = processor.prepare(cx, self.origin.as_deref(), &self.request)?;
+        let (commit, reply) = processor.prepare(cx, self.origin.as_ref(), &self.request)?;
         self.reply = Some(reply);
         Ok(commit)
     }

@@ -570,7 +570,8 @@ impl LocationActor {
     fn idle(&mut self, ctx: &mut Context<Self>) -> LocalBoxActorFuture<Self, ()> {
         let wake = self.processor.as_ref().and_then(Processor::wake_at);
         let soon = clock::now().plus(i64::try_from(self.means.idle.as_millis()).unwrap_or(i64::MAX));
-        let busy = self.last_used.elapsed() < self.means.idle || wake.is_some_and(|at| at <= soon);
+        let untold = self.deps.untold.first(self.id).is_some();
+        let busy = self.last_used.elapsed() < self.means.idle || wake.is_some_and(|at| at <= soon) || untold;
         if busy {
             tell_later(ctx, Own::Idle, self.means.idle);
             return self.done();

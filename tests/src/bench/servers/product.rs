@@ -1,6 +1,13 @@
 //! The product: its routes, its engine, its store; only the EHRs are the benchmark's own.
 
-use std::{error::Error, net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    fs::File,
+    net::SocketAddr,
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use actix_web::web::Data;
 use api::{
@@ -14,6 +21,7 @@ use api::{
     values::secret::Secret,
     views::published::RecordViews,
 };
+use audit::{Rules, Trail};
 use engine::{Engine, Parts, Place};
 use location::ids::InstitutionId;
 use setup::{Environment, NodeRules};
@@ -35,7 +43,7 @@ async fn settle(engine: &Engine) {
 
 pub const API_KEY: &str = "psk_of_the_benchmark";
 
-/// `database`: where its store is to be, instead of in the folder. `node`: its name and the port of its internal listener, as one of
+/// `writes`: whether write-backs wait or are taken at once; `+audit`, with an audit trail; `+log`, with an access log. `database`: where its store is to be, instead of in the folder. `node`: its name and the port of its internal listener, as one of
 /// several on that database; each location is an institution then.
 pub async fn serve(
     dir: &Path,
@@ -45,11 +53,24 @@ pub async fn serve(
     database: Option<&str>,
     node: Option<&str>,
 ) -> Result<(), Box<dyn Error>> {
-    let writes = match writes {
+    let mut ways = writes.split('+');
+    let writes = match ways.next().unwrap_or_default() {
         "wait" => Writes::Wait,
         "at-once" => Writes::TakenAtOnce,
         other => return Err(format!("no such way with writes: {other}").into()),
     };
+    let (mut audited, mut logged) = (false, false);
+    for way in ways {
+        match way {
+            "audit" => audited = true,
+            "log" => logged = true,
+            other => return Err(format!("nothing to measure with: {other}").into()),
+        }
+    }
+    if logged {
+        let file = File::create(dir.join("access.log"))?;
+        tracing_subscriber::fmt().with_writer(Mutex::new(file)).with_ansi(false).init();
+    }
     let node = node.and_then(|node| node.split_once(':'));
     let mut setup = if node.is_some() { practices::setup_apart(locations) } else { practices::setup(locations) };
     setup.engine.node = node.map(|(name, port)| NodeRules {
@@ -84,7 +105,8 @@ pub async fn serve(
     };
     let peers = node.map(|_| Peers::new(&Secret::from_bytes([9; 32]))).transpose()?;
     let api = Api::new(engine.clone(), vec![key], &Secret::from_bytes([7; 32]), rules).with_peers(peers);
-    let api = Data::new(api);
+    let trail = || Trail::open(&dir.join("audit"), &[5; 32], Rules::default());
+    let api = Data::new(if audited { api.with_audit(trail()?) } else { api });
     if let Some(internal) = internal {
         actix_rt::spawn(server::start_internal(api.clone(), internal)?);
     }

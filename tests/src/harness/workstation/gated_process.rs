@@ -156,7 +156,7 @@ base_url = "{origin}/app"
 workstation = {{ probe = "/api/session" }}
 {locations}
 "#,
-        common = common(dir, listen, "error,audit=info", http, (ADAPTER, rules)),
+        common = common(dir, listen, "error,workstations=warn", http, (ADAPTER, rules)),
         locations = location(LOCATION) + &location(OTHER),
     )
 }

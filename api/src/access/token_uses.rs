@@ -1,0 +1,30 @@
+//! When operators' tokens were last used outlasts a restart: written now and then, and not with each call.
+
+use std::{sync::Weak, time::Duration};
+
+use super::api::Api;
+
+/// What of it a crash may lose.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// Runs until the service ends.
+pub(crate) async fn run(api: Weak<Api>) {
+    while let Some(api) = api.upgrade() {
+        note(&api).await;
+        drop(api);
+        tokio::time::sleep(EVERY).await;
+    }
+}
+
+pub async fn note(api: &Api) {
+    let operators = api.operators();
+    let used: Vec<_> = operators.all().filter_map(|operator| Some((operator, operator.unnoted()?))).collect();
+    if used.is_empty() {
+        return;
+    }
+    let uses: Vec<_> = used.iter().map(|(operator, at)| (operator.hash, *at)).collect();
+    match api.engine.note_token_uses(&uses).await {
+        Ok(()) => used.iter().for_each(|(operator, at)| operator.is_noted(*at)),
+        Err(error) => tracing::warn!(%error, "when operators' tokens were last used was not stored"),
+    }
+}

@@ -1,0 +1,25 @@
+//! What stands in the journal of a location for each of its turns.
+
+use location::{event::Event, ids::LocationId, time::Timestamp};
+use runtime::origin::Caller;
+use serde::{Deserialize, Serialize};
+
+use crate::error::LoadError;
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct JournalRecord {
+    pub at: Timestamp,
+    pub events: Vec<Event>,
+    /// Whose call it was, where it touched what is in the audit trail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Caller>,
+    /// The first record before this one whose entry was not known to be in the audit trail yet; none where all were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untold: Option<u64>,
+}
+
+impl JournalRecord {
+    pub(crate) fn read(location: LocationId, bytes: &[u8]) -> Result<JournalRecord, LoadError> {
+        serde_json::from_slice(bytes).map_err(|why| LoadError::Record { location, why: why.to_string() })
+    }
+}
