@@ -69,7 +69,8 @@ pub(super) fn read(
 
 fn location(mut s: Section<'_, '_>, institution: InstitutionId, knobs: Knobs, setup: &mut Setup, seen: &mut Seen) {
     let id = s.identified(Subject::Location);
-    s.note("institution", institution);
+    // Records are kept under their institution.
+    s.at_start().note("institution", institution);
     let name = s.required("name", s.about("Shown to clients.").text("name"));
     let zone = s.required(
         "zone",
@@ -83,7 +84,7 @@ fn location(mut s: Section<'_, '_>, institution: InstitutionId, knobs: Knobs, se
     let knobs = knobs.with(&s);
     let adapter_config =
         s.about("Settings that the adapter's README names.").table("adapter_config").map_or_else(BTreeMap::new, |s| {
-            s.about("A setting of the adapter.").note_any("NAME", "text");
+            s.about("A setting of the adapter.").note_any("NAME", "text", "\"...\"");
             s.keys().into_iter().filter_map(|key| Some((key.value.clone(), s.text(&key.value)?.value))).collect()
         });
     id.iter().for_each(|id| seen.once(&s.problems, "location id", id));
