@@ -16,6 +16,7 @@ mod server;
 mod store;
 mod store_keys;
 mod table;
+mod word;
 mod workstations;
 
 use std::{io, path::PathBuf, process::ExitCode};

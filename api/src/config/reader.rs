@@ -24,7 +24,7 @@ use super::{
     spelling::{TEXT, chosen, listed, quoted, shown, span, within},
     values::{Said, Subject, Values},
 };
-use crate::values::limits::INT32;
+use crate::values::{limits::INT32, words::Words};
 
 type TomlValue<'a> = Spanned<DeValue<'a>>;
 
@@ -391,9 +391,14 @@ impl<'a, 't> Section<'a, 't> {
         self.in_force(key, set.is_some(), knob);
     }
 
-    pub(super) fn one_of<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<Placed<T>> {
+    fn one_of<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<Placed<T>> {
         self.note_key(key, || Takes::like(quoted(words.first().map_or("", |(word, _)| word)), listed(words)));
         self.parsed(key, |text| chosen(words, text))
+    }
+
+    /// A word of a closed list.
+    pub(super) fn word<T: Words>(&self, key: &str) -> Option<Placed<T>> {
+        self.one_of(key, &words())
     }
 
     /// One of some words.
@@ -446,6 +451,11 @@ impl<'a, 't> Section<'a, 't> {
 
 pub(super) fn not_empty(text: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err("must not be empty".into()) } else { Ok(text.to_owned()) }
+}
+
+/// Of a closed list, with their values.
+pub(super) fn words<T: Words>() -> Vec<(&'static str, T)> {
+    T::ALL.iter().map(|value| (value.word(), *value)).collect()
 }
 
 /// Given as it is or, to keep credentials out of the file, as the name of an environment variable.

@@ -11,7 +11,7 @@ use crate::{
         operators::Operator,
         respond::{Answer, Listed, One},
     },
-    values::{role::Role, times::At},
+    values::{role::Role, times::At, words::Word},
 };
 
 /// The operator whose token this is.
@@ -20,7 +20,7 @@ pub(crate) struct CallingOperatorView<'a> {
     /// Name of the token, as the configuration has it.
     name: &'a str,
     /// What the token may do.
-    role: Role,
+    role: Word<Role>,
     /// All institutions, by id.
     institutions: Vec<ReachedInstitution<'a>>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct OperatorView {
     /// Name of the token, as the configuration has it.
     name: String,
     /// What the token may do.
-    role: Role,
+    role: Word<Role>,
     /// When this server last accepted the token, since its start; null if it has not.
     last_used_at: Option<At>,
 }
@@ -43,7 +43,7 @@ impl OperatorView {
         OperatorView {
             token_id: operator.id(),
             name: operator.name.clone(),
-            role: operator.role,
+            role: Word(operator.role),
             last_used_at: operator.last_used().map(At),
         }
     }
@@ -52,7 +52,7 @@ impl OperatorView {
 pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<CallingOperatorView<'static>>> {
     let tenants = call.tenants();
     let institutions = ReachedInstitution::all(&call, &tenants);
-    let role = call.key.role.unwrap_or(Role::Viewer);
+    let role = Word(call.key.role.unwrap_or(Role::Viewer));
     Ok(call.show(CallingOperatorView { name: &call.key.name, role, institutions }))
 }
 
