@@ -166,8 +166,8 @@ fn command_line(server: &str) {
     let (code, table) = run(&["locations"]);
     let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(code, Some(0), "{table}");
-    assert_eq!(lines[0], ["ID", "NAME", "INSTITUTION", "READING", "WRITING", "WAITING", "PROBLEM"]);
-    assert_eq!(lines[1], ["101", "main-street", process::SUBDOMAIN, "green", "green", "0"]);
+    assert_eq!(lines[0], ["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "PROBLEM"]);
+    assert_eq!(lines[1], ["101", "main-street", process::SUBDOMAIN, "active", "green", "green", "0"]);
     assert_eq!(run(&["locations", "--red", "--json"]), (Some(0), String::new()));
     let (_, json) = run(&["locations", "--json"]);
     let line: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();

@@ -48,7 +48,7 @@ pub(crate) struct CallerView<'a> {
 
 /// An institution that the caller reaches.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct ReachedInstitution<'a> {
+struct ReachedInstitution<'a> {
     /// Id of the institution.
     #[schemars(with = "u32")]
     id: InstitutionId,
@@ -93,7 +93,8 @@ struct CallerLimits<'a> {
 
 pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<CallerView<'static>>> {
     let tenants = call.tenants();
-    let institutions = ReachedInstitution::all(&call, &tenants);
+    let mut institutions: Vec<_> = tenants.iter().map(|tenant| ReachedInstitution::of(&call, tenant)).collect();
+    institutions.sort_by_key(|it| it.id);
     let edge = call.api.edge();
     Ok(call.show(CallerView {
         key_id: call.key.id(),
@@ -108,13 +109,6 @@ pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<C
 }
 
 impl<'a> ReachedInstitution<'a> {
-    /// By id.
-    pub(super) fn all(call: &'a Call, tenants: &'a [Tenant]) -> Vec<ReachedInstitution<'a>> {
-        let mut all: Vec<_> = tenants.iter().map(|tenant| ReachedInstitution::of(call, tenant)).collect();
-        all.sort_by_key(|it| it.id);
-        all
-    }
-
     fn of(call: &'a Call, tenant: &'a Tenant) -> ReachedInstitution<'a> {
         let own = call.directory.locations_of(tenant.institution.id).iter().filter(|location| shown(call, location));
         ReachedInstitution {

@@ -4,7 +4,6 @@
 //! ```text
 //!  adjustments, payments ─► ledger_entry, related          workstations, workstation_socket
 //!  booking ─► slot_weeks, available_slots ─► providers     webhook_endpoints, _subscriptions, _deliveries ─► webhook_ownership
-//!  operators ─► me
 //!  patients/ ─► providers, insurance_plans                 documentation, operations (open to anyone)
 //! ```
 
