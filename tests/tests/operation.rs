@@ -26,6 +26,8 @@ use tests::harness::{
 };
 
 const CLIENTS: usize = 8;
+/// A receiver at which nothing listens.
+const TARGET: &str = "http://127.0.0.1:9/hook";
 const STOP: Duration = Duration::from_secs(2);
 
 fn small_practice() -> EhrServer {
@@ -148,6 +150,10 @@ async fn operators_have_a_listener_of_their_own() {
     let sync = format!("/locations/{}/sync?subdomain={}", process::LOCATIONS[0].0, process::SUBDOMAIN);
     assert_eq!(operator.get(&sync).await.unwrap().0, 200);
     assert_eq!(misplaced.get(&sync).await.unwrap().0, 404);
+    let (status, made) = caller.post("/webhook_endpoints", &json!({"target_url": TARGET})).await.unwrap();
+    assert_eq!(status, 201, "{made}");
+    let test = format!("/webhook_endpoints/{}/test", made["data"]["id"]);
+    assert_eq!(caller.post(&test, &json!({})).await.unwrap().0, 201);
     command_line(&format!("http://{operators}"));
     let patients = process::path("/patients", process::LOCATIONS[0].0);
     assert_eq!(operator.get(&patients).await.unwrap().0, 404);
@@ -181,6 +187,29 @@ fn command_line(server: &str) {
     assert!(code == Some(2) && unknown.contains("101-8: 404"), "{unknown}");
     let (code, wrong) = run(&["queue", "drop", "eight"]);
     assert!(code == Some(2) && wrong.contains("like 101-8"), "{wrong}");
+    webhooks(&run);
+}
+
+/// The endpoint `TARGET` failed to take one message.
+fn webhooks(run: &impl Fn(&[&str]) -> (Option<i32>, String)) {
+    let (code, json) = run(&["webhooks", "list", "--json"]);
+    let endpoint: serde_json::Value = serde_json::from_str(json.trim()).unwrap();
+    assert_eq!((code, &endpoint["target_url"]), (Some(0), &json!(TARGET)), "{json}");
+    let id = endpoint["id"].to_string();
+    let (_, table) = run(&["webhooks", "list"]);
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines.len() == 2 && lines[0].starts_with("ID  STATUS") && lines[1].ends_with(TARGET), "{table}");
+    let (code, json) = run(&["webhooks", "deliveries", &id, "--json"]);
+    let message: serde_json::Value = serde_json::from_str(json.trim()).unwrap();
+    assert_eq!((code, &message["event_name"]), (Some(0), &json!("webhook_endpoint.test")), "{json}");
+    let message = message["id"].as_str().unwrap();
+    let (_, table) = run(&["webhooks", "deliveries", &id, "--status", "pending"]);
+    assert!(table.lines().count() == 2 && table.contains(message), "{table}");
+    assert_eq!(run(&["webhooks", "deliveries", &id, "--status", "delivered"]).1.lines().count(), 1);
+    assert_eq!(run(&["webhooks", "redeliver", &id, message]), (Some(0), format!("{message} pending\n")));
+    let (code, missing) = run(&["webhooks", "redeliver", "77", message]);
+    assert!(code == Some(2) && missing.contains("404") && missing.contains("endpoint with id 77"), "{missing}");
+    assert_eq!(run(&["webhooks", "deliveries", &id, "--status", "lost"]).0, Some(2));
 }
 
 /// What systemd would be told, within ten seconds.

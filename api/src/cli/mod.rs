@@ -16,6 +16,7 @@ mod server;
 mod store;
 mod store_keys;
 mod table;
+mod webhooks;
 mod word;
 mod workstations;
 
@@ -80,6 +81,9 @@ enum Command {
     /// Show, add or remove workstations of a running server.
     #[command(subcommand)]
     Workstations(workstations::Command),
+    /// Show the webhook endpoints of a running server and what was sent to them, or send it again.
+    #[command(subcommand)]
+    Webhooks(webhooks::Command),
     /// Look for what would hold a server up, or bring trouble later: exit code 0 nothing, 1 warnings, 2 faults.
     Doctor(doctor::Doctor),
     /// Print a script that completes commands in a shell.
@@ -120,6 +124,7 @@ pub fn main() -> ExitCode {
         Command::Backup(server) => backup::run(&server),
         Command::Restore(restore) => backup::restore(&restore),
         Command::Workstations(command) => workstations::run(command),
+        Command::Webhooks(command) => webhooks::run(command),
         Command::Doctor(asked) => doctor::run(&asked),
         Command::Completions { shell } => {
             let (mut command, name) = (Arguments::command(), "practice-sync");
