@@ -280,5 +280,14 @@ async fn a_store_is_made_anew_and_salvaged_by_hand_and_holds_what_it_held() {
     let text = fs::read_to_string(config).unwrap();
     fs::write(config, text.replacen(&path("data"), &path("salvaged"), 1)).unwrap();
     fs::remove_dir_all(dir.path().join("data")).unwrap();
+
+    // Where nothing can be salvaged, nothing is left in the way.
+    let lost = dir.path().join("lost");
+    fs::create_dir(&lost).unwrap();
+    fs::copy(path("salvaged/store.key"), lost.join("store.key")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let failed = command.args(["store", "salvage", "--data", &path("lost"), "--to", &path("never")]).output().unwrap();
+    assert_eq!(failed.status.code(), Some(2), "{failed:?}");
+    assert!(!dir.path().join("never").exists());
     assert_eq!(patients(&installation).await, before);
 }
