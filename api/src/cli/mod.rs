@@ -33,8 +33,10 @@ use crate::{
     values::{audience::Audience, versions::Version},
 };
 
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 done, and it found something: warnings, losses, refused calls; 2 not done, and stderr says why.";
+
 #[derive(Parser)]
-#[command(name = "practice-sync", version, about = "One HTTP API to the schedules and patients of many practices")]
+#[command(name = "practice-sync", version, about = "One HTTP API to the schedules and patients of many practices", after_help = EXIT_CODES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -62,7 +64,7 @@ enum Command {
     Operators(operators::Command),
     /// Build, check or create an adapter.
     #[cfg(feature = "demo")]
-    #[command(subcommand)]
+    #[command(subcommand, visible_alias = "adapters")]
     Adapter(adapter::Command),
     /// Repair a damaged store, copy one to another engine, change its key, or prepare the database of one.
     #[command(subcommand)]
