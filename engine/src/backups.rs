@@ -32,9 +32,9 @@ pub(crate) const OWNER: &str = "practice-sync.owner";
 pub enum BackupError {
     #[error("the configuration has no [backup] folder")]
     NotConfigured,
-    #[error("{0} is being made")]
+    #[error("the backup {0} is being made")]
     UnderWay(String),
-    #[error("{folder}: {source}")]
+    #[error("the folder of backups {folder} cannot be read: {source}")]
     Folder { folder: PathBuf, source: io::Error },
 }
 

@@ -174,13 +174,18 @@ pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> 
         return Err(Incomplete::Occupied(to.to_path_buf()));
     }
     let keys = StoreKeys::load(&old.key)?;
-    let of = |path: &Path| {
-        let path = path.to_path_buf();
-        move |source| Incomplete::Unreadable { path, source }
-    };
-    fs::create_dir_all(to).map_err(of(to))?;
-    copy_beside(from, to, None)?;
-    let report = salvage::salvage(&old.store, &keys, &new.store, &to.join("salvage")).await?;
+    fs::create_dir_all(to).map_err(|source| unreadable(to, source))?;
+    let salvaged = salvage_into(&old, &new, keys).await;
+    if salvaged.is_err() {
+        // Nothing in it is of use, and the next attempt needs the place.
+        let _ = fs::remove_dir_all(to);
+    }
+    salvaged
+}
+
+async fn salvage_into(old: &DataDir, new: &DataDir, keys: StoreKeys) -> Result<Report, Incomplete> {
+    copy_beside(&old.dir, &new.dir, None)?;
+    let report = salvage::salvage(&old.store, &keys, &new.store, &new.dir.join("salvage")).await?;
     // A block of the index that is lost would close the lists of its owner, and a lost change would hide a record.
     let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(StoreConfig::new(&new.store, keys))?);
     index::rebuild(&store, clock::now()).await.map_err(|error| match error {

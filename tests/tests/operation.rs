@@ -25,6 +25,8 @@ use tests::harness::{
 };
 
 const CLIENTS: usize = 8;
+/// A receiver at which nothing listens.
+const TARGET: &str = "http://127.0.0.1:9/hook";
 const STOP: Duration = Duration::from_secs(2);
 
 fn small_practice() -> EhrServer {
@@ -147,6 +149,10 @@ async fn operators_have_a_listener_of_their_own() {
     let sync = format!("/locations/{}/sync?subdomain={}", process::LOCATIONS[0].0, process::SUBDOMAIN);
     assert_eq!(operator.get(&sync).await.unwrap().0, 200);
     assert_eq!(misplaced.get(&sync).await.unwrap().0, 404);
+    let (status, made) = caller.post("/webhook_endpoints", &json!({"target_url": TARGET})).await.unwrap();
+    assert_eq!(status, 201, "{made}");
+    let test = format!("/webhook_endpoints/{}/test", made["data"]["id"]);
+    assert_eq!(caller.post(&test, &json!({})).await.unwrap().0, 201);
     command_line(&format!("http://{operators}"));
     let patients = process::path("/patients", process::LOCATIONS[0].0);
     assert_eq!(operator.get(&patients).await.unwrap().0, 404);
@@ -165,8 +171,8 @@ fn command_line(server: &str) {
     let (code, table) = run(&["locations"]);
     let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(code, Some(0), "{table}");
-    assert_eq!(lines[0], ["ID", "NAME", "INSTITUTION", "READING", "WRITING", "WAITING", "PROBLEM"]);
-    assert_eq!(lines[1], ["101", "main-street", process::SUBDOMAIN, "green", "green", "0"]);
+    assert_eq!(lines[0], ["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "PROBLEM"]);
+    assert_eq!(lines[1], ["101", "main-street", process::SUBDOMAIN, "active", "green", "green", "0"]);
     assert_eq!(run(&["locations", "--red", "--json"]), (Some(0), String::new()));
     let (_, json) = run(&["locations", "--json"]);
     let line: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
@@ -180,6 +186,29 @@ fn command_line(server: &str) {
     assert!(code == Some(2) && unknown.contains("101-8: 404"), "{unknown}");
     let (code, wrong) = run(&["queue", "drop", "eight"]);
     assert!(code == Some(2) && wrong.contains("like 101-8"), "{wrong}");
+    webhooks(&run);
+}
+
+/// The endpoint `TARGET` failed to take one message.
+fn webhooks(run: &impl Fn(&[&str]) -> (Option<i32>, String)) {
+    let (code, json) = run(&["webhooks", "list", "--json"]);
+    let endpoint: serde_json::Value = serde_json::from_str(json.trim()).unwrap();
+    assert_eq!((code, &endpoint["target_url"]), (Some(0), &json!(TARGET)), "{json}");
+    let id = endpoint["id"].to_string();
+    let (_, table) = run(&["webhooks", "list"]);
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines.len() == 2 && lines[0].starts_with("ID  STATUS") && lines[1].ends_with(TARGET), "{table}");
+    let (code, json) = run(&["webhooks", "deliveries", &id, "--json"]);
+    let message: serde_json::Value = serde_json::from_str(json.trim()).unwrap();
+    assert_eq!((code, &message["event_name"]), (Some(0), &json!("webhook_endpoint.test")), "{json}");
+    let message = message["id"].as_str().unwrap();
+    let (_, table) = run(&["webhooks", "deliveries", &id, "--status", "pending"]);
+    assert!(table.lines().count() == 2 && table.contains(message), "{table}");
+    assert_eq!(run(&["webhooks", "deliveries", &id, "--status", "delivered"]).1.lines().count(), 1);
+    assert_eq!(run(&["webhooks", "redeliver", &id, message]), (Some(0), format!("{message} pending\n")));
+    let (code, missing) = run(&["webhooks", "redeliver", "77", message]);
+    assert!(code == Some(2) && missing.contains("404") && missing.contains("endpoint with id 77"), "{missing}");
+    assert_eq!(run(&["webhooks", "deliveries", &id, "--status", "lost"]).0, Some(2));
 }
 
 /// What systemd would be told, within ten seconds.
@@ -250,5 +279,14 @@ async fn a_store_is_made_anew_and_salvaged_by_hand_and_holds_what_it_held() {
     let text = fs::read_to_string(config).unwrap();
     fs::write(config, text.replacen(&path("data"), &path("salvaged"), 1)).unwrap();
     fs::remove_dir_all(dir.path().join("data")).unwrap();
+
+    // Where nothing can be salvaged, nothing is left in the way.
+    let lost = dir.path().join("lost");
+    fs::create_dir(&lost).unwrap();
+    fs::copy(path("salvaged/store.key"), lost.join("store.key")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let failed = command.args(["store", "salvage", "--data", &path("lost"), "--to", &path("never")]).output().unwrap();
+    assert_eq!(failed.status.code(), Some(2), "{failed:?}");
+    assert!(!dir.path().join("never").exists());
     assert_eq!(patients(&installation).await, before);
 }

@@ -9,7 +9,7 @@ use engine::setup::{Environment, Institution};
 use location::ids::{InstitutionId, LocationId};
 use sha2::{Digest, Sha256};
 
-use crate::values::{role::Role, secret::random};
+use crate::values::{grant::Grant, role::Role, secret::random, words::Words};
 
 pub(crate) type KeyHash = [u8; 32];
 
@@ -34,6 +34,26 @@ pub struct Grants {
     pub financial: bool,
     /// Version v3.1.0.
     pub beta: bool,
+}
+
+impl Grants {
+    pub(crate) fn has(self, grant: Grant) -> bool {
+        match grant {
+            Grant::Financial => self.financial,
+            Grant::Beta => self.beta,
+        }
+    }
+
+    pub(crate) fn give(&mut self, grant: Grant) {
+        match grant {
+            Grant::Financial => self.financial = true,
+            Grant::Beta => self.beta = true,
+        }
+    }
+
+    pub(crate) fn listed(self) -> impl Iterator<Item = Grant> {
+        Grant::ALL.iter().copied().filter(move |grant| self.has(*grant))
+    }
 }
 
 impl ApiKey {

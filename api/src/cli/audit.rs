@@ -10,6 +10,7 @@ use audit::{Actor, Filter, Verified};
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, Subcommand};
 
+use super::store::spinner;
 use crate::{
     audit_trail,
     config::Config,
@@ -75,8 +76,10 @@ pub(super) fn run(command: Command) -> ExitCode {
 
 fn verify(trail: &Trail) -> Result<(), String> {
     let (folder, key) = trail.place()?;
-    let Verified { entries, files, first, last, mac, .. } =
-        audit::verify(&folder, &key).map_err(|damage| damage.to_string())?;
+    let spinner = spinner("verifying");
+    let verified = audit::verify(&folder, &key);
+    spinner.finish_and_clear();
+    let Verified { entries, files, first, last, mac, .. } = verified.map_err(|damage| damage.to_string())?;
     say(format_args!(
         "{} is whole: {entries} entries, {first} to {last}, in {files} files.\nNote the last one elsewhere, to know later that nothing \
          before it was taken back: {last} {mac}",

@@ -41,7 +41,7 @@ pub(super) enum Command {
     },
     /// Print every key with its default, its range and its meaning.
     Reference,
-    /// Print a complete configuration file with all defaults and comments.
+    /// Print a configuration file with every key, its default and its meaning.
     PrintDefault {
         /// A component: print what its adapter lets an operator set, too. Can be given several times.
         #[arg(long, value_name = "FILE")]
@@ -92,7 +92,7 @@ fn complain(text: impl Display) {
 
 fn print_default(adapters: &[PathBuf]) -> ExitCode {
     let judged = judge(HostLimits::default(), adapters.iter().map(PathBuf::as_path));
-    let mut text = config::DEFAULT.to_owned();
+    let mut text = config::reference::default_file();
     for (file, judged) in adapters.iter().zip(judged) {
         match judged {
             Ok(manifest) => text.push_str(&settings_of(&manifest)),

@@ -15,7 +15,11 @@ use engine::setup::StoreEngine;
 use serde::Serialize;
 
 use super::{configuration::refused_adapters, server::readiness, table::Table};
-use crate::{config::Config, terminal::say, values::role::Role};
+use crate::{
+    config::Config,
+    terminal::say,
+    values::{role::Role, words::Words},
+};
 
 #[derive(Args)]
 pub(super) struct Doctor {
@@ -104,7 +108,7 @@ fn adapters(config: &Config, findings: &mut Findings) {
 
 fn operators(config: &Config, findings: &mut Findings) {
     let of = |role| config.operators.iter().filter(|operator| operator.role == role).count();
-    let says = Role::ALL.map(|role| format!("{} {}", of(role), role.name())).join(", ");
+    let says = Role::ALL.iter().map(|role| format!("{} {}", of(*role), role.word())).collect::<Vec<_>>().join(", ");
     match config.operators.is_empty() {
         true => findings.add(
             "operators",

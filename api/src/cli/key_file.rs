@@ -17,9 +17,25 @@ pub(super) struct Configured {
     pub config: PathBuf,
 }
 
+#[derive(Args)]
+pub(super) struct Listing {
+    /// One JSON object a line.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub of: Configured,
+}
+
+#[derive(Args)]
+pub(super) struct Named {
+    pub name: String,
+    #[command(flatten)]
+    pub of: Configured,
+}
+
 /// Without an entry, whatever is wrong with the configuration and with other entries.
-pub(super) fn revoked(path: &Path, list: &str, what: &str, name: &str) -> Result<String, String> {
-    let keys_file = keys_file(path);
+pub(super) fn revoked(Named { name, of }: &Named, list: &str, what: &str) -> Result<String, String> {
+    let keys_file = keys_file(&of.config);
     let mut file = open(&keys_file)?;
     if !file.remove(list, name) {
         return Err(format!("{} has no {what} named `{name}`", keys_file.display()));

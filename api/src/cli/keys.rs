@@ -2,19 +2,21 @@
 
 use std::{path::Path, process::ExitCode};
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use engine::setup::Environment;
 use serde_json::json;
 use toml::Value;
 
 use super::{
-    key_file::{Configured, access, checked, open, revoked, save, told, valid},
+    key_file::{Configured, Listing, Named, access, checked, open, revoked, save, told, valid},
     table::Table,
+    word::word,
 };
 use crate::{
-    access::keys::{self, ApiKey, Grants},
+    access::keys::{self, ApiKey},
     config::Config,
     terminal::{fail, say},
+    values::{grant::Grant, words::Words},
 };
 
 #[derive(Subcommand)]
@@ -22,8 +24,8 @@ pub(super) enum Command {
     /// Create an API key. It is shown once.
     Add {
         name: String,
-        #[arg(long)]
-        environment: Kind,
+        #[arg(long, value_parser = word::<Environment>())]
+        environment: Environment,
         /// The subdomain of an institution it may call for. Can be given several times.
         #[arg(long = "institution", value_name = "SUBDOMAIN", required = true)]
         institutions: Vec<String>,
@@ -31,7 +33,7 @@ pub(super) enum Command {
         #[arg(long = "location", value_name = "ID")]
         locations: Vec<u32>,
         /// Can be given several times.
-        #[arg(long = "grant", value_name = "GRANT")]
+        #[arg(long = "grant", value_name = "GRANT", value_parser = word::<Grant>())]
         grants: Vec<Grant>,
         /// Owner of the webhook endpoints made with the key; without it, the key's name.
         #[arg(long, value_name = "NAME")]
@@ -40,13 +42,7 @@ pub(super) enum Command {
         of: Configured,
     },
     /// Show the API keys and what they may do.
-    List {
-        /// One JSON object a line.
-        #[arg(long)]
-        json: bool,
-        #[command(flatten)]
-        of: Configured,
-    },
+    List(Listing),
     /// Take locations or grants from an API key.
     Narrow {
         name: String,
@@ -54,51 +50,13 @@ pub(super) enum Command {
         #[arg(long = "location", value_name = "ID", required_unless_present = "remove_grants")]
         locations: Vec<u32>,
         /// A grant that it loses. Can be given several times.
-        #[arg(long = "remove-grant", value_name = "GRANT")]
+        #[arg(long = "remove-grant", value_name = "GRANT", value_parser = word::<Grant>())]
         remove_grants: Vec<Grant>,
         #[command(flatten)]
         of: Configured,
     },
     /// Delete an API key: it, and the tokens made of it, are refused from then on.
-    Revoke {
-        name: String,
-        #[command(flatten)]
-        of: Configured,
-    },
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum Kind {
-    Sandbox,
-    Production,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Grant {
-    Financial,
-    Beta,
-}
-
-impl Grant {
-    const ALL: [Grant; 2] = [Grant::Financial, Grant::Beta];
-
-    fn name(self) -> &'static str {
-        match self {
-            Grant::Financial => "financial",
-            Grant::Beta => "beta",
-        }
-    }
-
-    fn is_in(self, grants: Grants) -> bool {
-        match self {
-            Grant::Financial => grants.financial,
-            Grant::Beta => grants.beta,
-        }
-    }
-
-    fn names(all: impl IntoIterator<Item = Grant>) -> Vec<&'static str> {
-        all.into_iter().map(Grant::name).collect()
-    }
+    Revoke(Named),
 }
 
 /// The list of the file.
@@ -110,13 +68,13 @@ pub(super) fn run(command: Command) -> ExitCode {
             let mut fields = vec![("name", Value::from(name.as_str()))];
             let key = keys::new_key();
             fields.push(("sha256", hex::encode(keys::hash(&key)).into()));
-            fields.push(("environment", environment_name(environment).into()));
+            fields.push(("environment", environment.word().into()));
             fields.push(("institutions", institutions.into()));
             if !locations.is_empty() {
                 fields.push(("locations", locations.into()));
             }
             if !grants.is_empty() {
-                fields.push(("grants", Grant::names(grants).into()));
+                fields.push(("grants", names(grants).into()));
             }
             fields.extend(organisation.map(|organisation| ("organisation", organisation.into())));
             add(&of.config, &name, &fields).map(|told| {
@@ -124,20 +82,18 @@ pub(super) fn run(command: Command) -> ExitCode {
                 say(format_args!("# This is the key of `{name}`, shown only once. {told}"));
             })
         }
-        Command::List { json, of } => list(&of.config, json),
+        Command::List(asked) => list(&asked),
         Command::Narrow { name, locations, remove_grants, of } => {
             narrow(&of.config, &name, &locations, &remove_grants).map(say)
         }
-        Command::Revoke { name, of } => revoke(&of.config, &name).map(say),
+        // Whatever is wrong with the configuration, and with other keys.
+        Command::Revoke(named) => revoked(&named, KEYS, "key").map(say),
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
-fn environment_name(environment: Kind) -> &'static str {
-    match environment {
-        Kind::Sandbox => "sandbox",
-        Kind::Production => "production",
-    }
+fn names(grants: impl IntoIterator<Item = Grant>) -> Vec<&'static str> {
+    grants.into_iter().map(Words::word).collect()
 }
 
 fn add(config: &Path, name: &str, fields: &[(&str, Value)]) -> Result<String, String> {
@@ -159,16 +115,16 @@ fn narrow(config: &Path, name: &str, locations: &[u32], remove: &[Grant]) -> Res
     if key.environment == Environment::Sandbox && remove.contains(&Grant::Financial) {
         return Err("keys of the sandbox always have the grant `financial`".into());
     }
-    if let Some(grant) = remove.iter().find(|grant| !grant.is_in(key.grants)) {
-        return Err(format!("the key `{name}` does not have the grant `{}`", grant.name()));
+    if let Some(grant) = remove.iter().find(|grant| !key.grants.has(**grant)) {
+        return Err(format!("the key `{name}` does not have the grant `{}`", grant.word()));
     }
     let unwritten = || format!("`{name}` is not written as [[keys]]: edit the file");
     if !locations.is_empty() && !file.set(KEYS, name, "locations", &locations.to_vec().into()) {
         return Err(unwritten());
     }
     if !remove.is_empty() {
-        let kept = Grant::ALL.into_iter().filter(|grant| grant.is_in(key.grants) && !remove.contains(grant));
-        if !file.set(KEYS, name, "grants", &Grant::names(kept).into()) {
+        let kept = key.grants.listed().filter(|grant| !remove.contains(grant));
+        if !file.set(KEYS, name, "grants", &names(kept).into()) {
             return Err(unwritten());
         }
     }
@@ -176,25 +132,16 @@ fn narrow(config: &Path, name: &str, locations: &[u32], remove: &[Grant]) -> Res
     save(file, &format!("has `{name}` narrowed"))
 }
 
-/// Whatever is wrong with the configuration, and with other keys.
-fn revoke(path: &Path, name: &str) -> Result<String, String> {
-    revoked(path, KEYS, "key", name)
-}
-
-fn list(path: &Path, as_json: bool) -> Result<(), String> {
-    let config = valid(path)?;
+fn list(Listing { json: as_json, of }: &Listing) -> Result<(), String> {
+    let config = valid(&of.config)?;
     let (access, problems) = access(&config)?;
     let mut table = Table::new(&["NAME", "ENVIRONMENT", "INSTITUTIONS", "LOCATIONS", "GRANTS", "ORGANISATION"]);
     for key in &access.keys {
         let institution = |id| config.setup.institutions.get(id).map(|it| it.subdomain.as_str());
         let institutions: Vec<&str> = key.institutions.iter().filter_map(institution).collect();
         let locations = key.locations.as_ref().map(|ids| ids.iter().map(|id| id.0).collect::<Vec<_>>());
-        let grants = Grant::names(Grant::ALL.into_iter().filter(|grant| grant.is_in(key.grants)));
-        let environment = match key.environment {
-            Environment::Sandbox => "sandbox",
-            Environment::Production => "production",
-        };
-        if as_json {
+        let (environment, grants) = (key.environment.word(), names(key.grants.listed()));
+        if *as_json {
             say(json!({
                 "name": key.name, "environment": environment, "institutions": institutions, "locations": locations,
                 "grants": grants, "organisation": key.organisation,
@@ -206,7 +153,7 @@ fn list(path: &Path, as_json: bool) -> Result<(), String> {
         let (institutions, grants) = (institutions.join(", "), grants.join(", "));
         table.row(&[&key.name, environment, &institutions, &locations, &grants, &key.organisation]);
     }
-    table.show(as_json);
+    table.show(*as_json);
     told(&problems)
 }
 

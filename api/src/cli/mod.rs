@@ -16,6 +16,8 @@ mod server;
 mod store;
 mod store_keys;
 mod table;
+mod webhooks;
+mod word;
 mod workstations;
 
 use std::{io, path::PathBuf, process::ExitCode};
@@ -31,8 +33,10 @@ use crate::{
     values::{audience::Audience, versions::Version},
 };
 
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 done, and it found something: warnings, losses, refused calls; 2 not done, and stderr says why.";
+
 #[derive(Parser)]
-#[command(name = "practice-sync", version, about = "One HTTP API to the schedules and patients of many practices")]
+#[command(name = "practice-sync", version, about = "One HTTP API to the schedules and patients of many practices", after_help = EXIT_CODES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -60,7 +64,7 @@ enum Command {
     Operators(operators::Command),
     /// Build, check or create an adapter.
     #[cfg(feature = "demo")]
-    #[command(subcommand)]
+    #[command(subcommand, visible_alias = "adapters")]
     Adapter(adapter::Command),
     /// Repair a damaged store, copy one to another engine, change its key, or prepare the database of one.
     #[command(subcommand)]
@@ -79,6 +83,9 @@ enum Command {
     /// Show, add or remove workstations of a running server.
     #[command(subcommand)]
     Workstations(workstations::Command),
+    /// Show the webhook endpoints of a running server and what was sent to them, or send it again.
+    #[command(subcommand)]
+    Webhooks(webhooks::Command),
     /// Look for what would hold a server up, or bring trouble later: exit code 0 nothing, 1 warnings, 2 faults.
     Doctor(doctor::Doctor),
     /// Print a script that completes commands in a shell.
@@ -119,6 +126,7 @@ pub fn main() -> ExitCode {
         Command::Backup(server) => backup::run(&server),
         Command::Restore(restore) => backup::restore(&restore),
         Command::Workstations(command) => workstations::run(command),
+        Command::Webhooks(command) => webhooks::run(command),
         Command::Doctor(asked) => doctor::run(&asked),
         Command::Completions { shell } => {
             let (mut command, name) = (Arguments::command(), "practice-sync");

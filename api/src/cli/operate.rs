@@ -3,21 +3,26 @@
 use std::process::ExitCode;
 
 use actix_web::rt::System;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
+use engine::write_requests::Status;
 use serde_json::{Value, json};
 
 use super::{
     server::{Server, Session, answer, text},
     table::Table,
+    word::word,
 };
-use crate::terminal::{fail, say};
+use crate::{
+    terminal::{fail, say},
+    values::words::Words,
+};
 
-/// Writes shown of each location and status.
+/// Writes shown of each location.
 const SHOWN: u64 = 100;
 
 #[derive(Args)]
 pub(super) struct Locations {
-    /// Only those that do not read or do not write.
+    /// Only open ones that do not read or do not write.
     #[arg(long)]
     red: bool,
     /// One JSON object a line.
@@ -34,8 +39,8 @@ pub(super) enum Queue {
         /// Only of this location.
         #[arg(long, value_name = "ID")]
         location: Option<u64>,
-        /// Only those that stand so; without it all but those that are done.
-        #[arg(long)]
+        /// Those that stand so, also those that were retried or dropped; without it all that wait or need somebody.
+        #[arg(long, value_parser = word::<Status>())]
         status: Option<Status>,
         /// One JSON object a line.
         #[arg(long)]
@@ -59,32 +64,6 @@ pub(super) enum Queue {
         #[command(flatten)]
         server: Server,
     },
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum Status {
-    Queued,
-    Sending,
-    Parked,
-    Failed,
-    #[value(name = "timed_out")]
-    TimedOut,
-    Done,
-}
-
-impl Status {
-    const OPEN: [Status; 5] = [Status::Parked, Status::Sending, Status::Queued, Status::Failed, Status::TimedOut];
-
-    fn name(self) -> &'static str {
-        match self {
-            Status::Queued => "queued",
-            Status::Sending => "sending",
-            Status::Parked => "parked",
-            Status::Failed => "failed",
-            Status::TimedOut => "timed_out",
-            Status::Done => "done",
-        }
-    }
 }
 
 #[derive(Args)]
@@ -156,7 +135,7 @@ impl Places {
 
 async fn show_locations(asked: &Locations) -> Result<(), String> {
     let places = Places::of(&asked.server).await?;
-    let mut table = Table::new(&["ID", "NAME", "INSTITUTION", "READING", "WRITING", "WAITING", "PROBLEM"]);
+    let mut table = Table::new(&["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "PROBLEM"]);
     for institution in &places.institutions {
         let subdomain = text(&institution["subdomain"]);
         let sources = answer(places.session.get(&format!("/sync_status?subdomain={subdomain}"))).await?;
@@ -169,7 +148,7 @@ async fn show_locations(asked: &Locations) -> Result<(), String> {
                 let problem = ["read_problem", "write_problem"].iter().find_map(|name| state[name].as_str());
                 if asked.json {
                     say(json!({
-                        "id": location["id"], "name": location["name"], "subdomain": subdomain,
+                        "id": location["id"], "name": location["name"], "subdomain": subdomain, "status": "active",
                         "read_status": source["read_status"], "write_status": source["write_status"],
                         "writes_waiting": state["writes_waiting"],
                         "read_problem": state["read_problem"], "write_problem": state["write_problem"],
@@ -178,9 +157,21 @@ async fn show_locations(asked: &Locations) -> Result<(), String> {
                 }
                 let (id, waiting) = (location["id"].to_string(), state["writes_waiting"].to_string());
                 let [read, write] = ["read_status", "write_status"].map(|name| text(&source[name]));
-                table.row(&[&id, text(&location["name"]), subdomain, read, write, &waiting, problem.unwrap_or("")]);
+                let name = text(&location["name"]);
+                table.row(&[&id, name, subdomain, "active", read, write, &waiting, problem.unwrap_or("")]);
             }
         }
+    }
+    // Nothing is read or written there.
+    for (id, location, subdomain) in
+        places.all().filter(|(_, location, _)| location["status"] != "active" && !asked.red)
+    {
+        let (name, status) = (text(&location["name"]), text(&location["status"]));
+        if asked.json {
+            say(json!({"id": id, "name": name, "subdomain": subdomain, "status": status}));
+            continue;
+        }
+        table.row(&[&id.to_string(), name, subdomain, status, "", "", "", ""]);
     }
     table.show(asked.json);
     Ok(())
@@ -192,36 +183,37 @@ async fn list(server: &Server, only: Option<u64>, status: Option<Status>, as_jso
         places.subdomain(location)?;
     }
     let mut table = Table::new(&["ID", "STATUS", "RECORD", "OPERATION", "TRIES", "QUEUED", "REASON"]);
-    let wanted = status.as_ref().map_or(Status::OPEN.as_slice(), std::slice::from_ref);
-    let open = |location: &&(u64, &Value, &str)| location.1["inactive"] != true;
-    for (id, _, subdomain) in places.all().collect::<Vec<_>>().iter().filter(open) {
-        if only.is_some_and(|only| only != *id) {
-            continue;
+    let wanted = status.map_or_else(|| "open=true".to_owned(), |status| format!("status={}", status.word()));
+    let asked =
+        |(id, location, _): &(u64, &Value, &str)| location["status"] == "active" && only.is_none_or(|only| only == *id);
+    for (id, _, subdomain) in places.all().filter(asked) {
+        let path = format!("/write_requests?subdomain={subdomain}&location_id={id}&{wanted}&per_page={SHOWN}");
+        let writes = answer(places.session.get(&path)).await?;
+        let writes = writes.as_array().map_or(&[][..], Vec::as_slice);
+        for write in writes {
+            if as_json {
+                say(write);
+                continue;
+            }
+            let record = format!("{} {}", text(&write["resource"]), write["record_id"]);
+            let [id, status, operation, queued] =
+                ["id", "status", "operation", "queued_at"].map(|name| text(&write[name]));
+            table.row(&[id, status, &record, operation, &write["attempts"].to_string(), queued, &reason(write)]);
         }
-        for status in wanted {
-            let path = format!(
-                "/write_requests?subdomain={subdomain}&location_id={id}&status={}&per_page={SHOWN}",
-                status.name()
-            );
-            let writes = answer(places.session.get(&path)).await?;
-            let writes = writes.as_array().map_or(&[][..], Vec::as_slice);
-            for write in writes {
-                if as_json {
-                    say(write);
-                    continue;
-                }
-                let record = format!("{} {}", text(&write["resource"]), write["record_id"]);
-                let [id, status, operation, queued, reason] =
-                    ["id", "status", "operation", "queued_at", "reason"].map(|name| text(&write[name]));
-                table.row(&[id, status, &record, operation, &write["attempts"].to_string(), queued, reason]);
-            }
-            if !as_json && writes.len() as u64 == SHOWN {
-                table.row(&["...", status.name(), "", "", "", "", "the newest are shown"]);
-            }
+        if !as_json && writes.len() as u64 == SHOWN {
+            table.row(&["...", "", "", "", "", "", &format!("the newest of location {id} are shown")]);
         }
     }
     table.show(as_json);
     Ok(())
+}
+
+/// Why it stands so, and what an operator has done about it.
+fn reason(write: &Value) -> String {
+    let retried = write["retried_as"].as_str().map(|id| format!("retried as {id}"));
+    let dropped = (write["dropped"] == true).then(|| "dropped".to_owned());
+    let said = write["reason"].as_str().map(str::to_owned);
+    [said, retried, dropped].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 async fn each(server: &Server, ids: &[String], what: &str) -> Result<(), String> {

@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use serde_json::json;
 
 use super::{
-    key_file::{Configured, access, checked, open, revoked, save, told, valid},
+    key_file::{Configured, Listing, Named, access, checked, open, revoked, save, told, valid},
     table::Table,
+    word::word,
 };
 use crate::{
     access::{keys, operators},
@@ -20,46 +21,17 @@ pub(super) enum Command {
     /// Create an operator's token. It is shown once.
     Add {
         name: String,
-        /// What the token may do.
-        #[arg(long)]
-        role: RoleName,
+        /// What the token may do: a viewer sees how the service stands, and nothing of a patient; an operator also sees records, and does
+        /// what a day needs; an admin also changes what runs.
+        #[arg(long, value_parser = word::<Role>())]
+        role: Role,
         #[command(flatten)]
         of: Configured,
     },
     /// Show the operators and their roles. `GET /operators` of a server also tells when their tokens were last used.
-    List {
-        /// One JSON object a line.
-        #[arg(long)]
-        json: bool,
-        #[command(flatten)]
-        of: Configured,
-    },
+    List(Listing),
     /// Delete an operator's token: it is refused from then on.
-    Revoke {
-        name: String,
-        #[command(flatten)]
-        of: Configured,
-    },
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum RoleName {
-    /// Sees how the service stands, and nothing of a patient.
-    Viewer,
-    /// Also sees records, and does what a day needs.
-    Operator,
-    /// Also changes what runs: adapters, backups, the configuration.
-    Admin,
-}
-
-impl From<RoleName> for Role {
-    fn from(name: RoleName) -> Role {
-        match name {
-            RoleName::Viewer => Role::Viewer,
-            RoleName::Operator => Role::Operator,
-            RoleName::Admin => Role::Admin,
-        }
-    }
+    Revoke(Named),
 }
 
 /// The list of the file.
@@ -67,9 +39,9 @@ const OPERATORS: &str = "operators";
 
 pub(super) fn run(command: Command) -> ExitCode {
     let done = match command {
-        Command::Add { name, role, of } => add(&of, &name, role.into()),
-        Command::List { json, of } => list(&of, json),
-        Command::Revoke { name, of } => revoked(&of.config, OPERATORS, "operator", &name).map(say),
+        Command::Add { name, role, of } => add(&of, &name, role),
+        Command::List(asked) => list(&asked),
+        Command::Revoke(named) => revoked(&named, OPERATORS, "operator").map(say),
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
@@ -87,7 +59,7 @@ fn add(of: &Configured, name: &str, role: Role) -> Result<(), String> {
     Ok(())
 }
 
-fn list(of: &Configured, as_json: bool) -> Result<(), String> {
+fn list(Listing { json: as_json, of }: &Listing) -> Result<(), String> {
     let (access, problems) = access(&valid(&of.config)?)?;
     let mut table = Table::new(&["NAME", "ROLE"]);
     for operator in &access.operators {
@@ -96,6 +68,6 @@ fn list(of: &Configured, as_json: bool) -> Result<(), String> {
             false => table.row(&[&operator.name, operator.role.name()]),
         }
     }
-    table.show(as_json);
+    table.show(*as_json);
     told(&problems)
 }

@@ -3,8 +3,10 @@
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
+use actix_web::rt::System;
 use clap::Subcommand;
 use engine::{
     CopyStep, Incomplete,
@@ -23,6 +25,7 @@ use crate::{
     terminal::{fail, say},
 };
 
+const TICK: Duration = Duration::from_millis(200);
 /// Lost values named one by one in each key space; the rest is counted.
 const NAMED: usize = 50;
 
@@ -72,7 +75,13 @@ pub(super) enum Command {
         config: PathBuf,
     },
     /// Show the keys that seal the store of a running server.
-    Keys(Server),
+    Keys {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        server: Server,
+    },
     /// Seal the store with a new key, while the server runs, and wait until all values are sealed with it.
     RotateKey {
         /// Instead of a running server: the configuration whose store is in use by nobody. What was interrupted is finished.
@@ -126,7 +135,7 @@ pub(super) fn run(command: Command) -> ExitCode {
         Command::Migrate { config } => with(&config, |config| migrate(&config)),
         Command::Check { config } => with(&config, |config| check(&config)),
         Command::Compact { config, data } => compact(config, data),
-        Command::Keys(server) => store_keys::show(&server),
+        Command::Keys { json, server } => store_keys::show(&server, json),
         Command::RotateKey { config: Some(file), .. } => with(&file, |config| store_keys::rotate_at_rest(&config)),
         Command::RotateKey { config: None, server } => store_keys::rotate(&server),
         Command::DropKey { key, config: Some(file), .. } => {
@@ -143,6 +152,16 @@ pub(super) fn bar() -> ProgressBar {
         bar.set_style(style);
     }
     bar
+}
+
+/// Drawn on a terminal only, of work nobody knows the size of: that it goes on, and since when.
+pub(super) fn spinner(what: &'static str) -> ProgressBar {
+    let spinner = ProgressBar::new_spinner().with_message(what);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {spinner} {elapsed}") {
+        spinner.set_style(style);
+    }
+    spinner.enable_steady_tick(TICK);
+    spinner
 }
 
 pub(super) fn show_step(bar: &ProgressBar, step: CopyStep) {
@@ -201,7 +220,7 @@ fn with(file: &Path, work: impl FnOnce(Config) -> ExitCode) -> ExitCode {
 }
 
 fn migrate(config: &Config) -> ExitCode {
-    let migrated = actix_web::rt::System::new().block_on(engine::migrate_database(&config.setup, &config.data_dir));
+    let migrated = System::new().block_on(engine::migrate_database(&config.setup, &config.data_dir));
     match migrated {
         Ok((from, to)) if from == to => say(format_args!("The database has schema version {to} already.")),
         Ok((from, to)) => say(format_args!("The database was migrated from schema version {from} to {to}.")),
@@ -211,7 +230,10 @@ fn migrate(config: &Config) -> ExitCode {
 }
 
 fn check(config: &Config) -> ExitCode {
-    match actix_web::rt::System::new().block_on(engine::check_database(&config.setup, &config.data_dir)) {
+    let spinner = spinner("checking");
+    let checked = System::new().block_on(engine::check_database(&config.setup, &config.data_dir));
+    spinner.finish_and_clear();
+    match checked {
         Ok(checked) => {
             say(format_args!("The store is sound: {checked}."));
             for risk in &checked.risks {
@@ -238,7 +260,7 @@ fn copy(
         return fail(problem);
     }
     let bar = bar();
-    let copied = actix_web::rt::System::new().block_on(work(&mut |step| show_step(&bar, step)));
+    let copied = System::new().block_on(work(&mut |step| show_step(&bar, step)));
     bar.finish_and_clear();
     match copied {
         Ok(contents) => {
@@ -264,7 +286,9 @@ fn salvage(config: Option<PathBuf>, data: Option<PathBuf>, to: &Path) -> ExitCod
     if let Err(problem) = crate::logging::start("warn") {
         return fail(problem);
     }
-    let salvaged = actix_web::rt::System::new().block_on(engine::salvage_data(&data, to));
+    let spinner = spinner("salvaging");
+    let salvaged = System::new().block_on(engine::salvage_data(&data, to));
+    spinner.finish_and_clear();
     match salvaged {
         Ok(report) => {
             tell(&report);

@@ -7,7 +7,10 @@ use engine::store::KeyId;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
-use super::server::{Server, Session, answer, text};
+use super::{
+    server::{Server, Session, answer, text},
+    table::Table,
+};
 use crate::{
     config::Config,
     terminal::{fail, say},
@@ -18,17 +21,19 @@ const KEEP: &str = "Keep a copy of store.key, apart from the backups: without it
 const OLDER: &str =
     "Backups from before that are kept elsewhere still need it: keep a copy of the earlier store.key with them.";
 
-pub(super) fn show(server: &Server) -> ExitCode {
+pub(super) fn show(server: &Server, as_json: bool) -> ExitCode {
     let shown = async {
         let keys = answer(Session::begin(server)?.get("/store/keys")).await?;
+        let mut table = Table::new(&["ID", "SEALS WHAT IS WRITTEN"]);
         for key in keys["keys"].as_array().into_iter().flatten() {
-            say(format_args!(
-                "{}{}",
-                text(&key["id"]),
-                if key["seals"] == true { "  seals what is written" } else { "" }
-            ));
+            match as_json {
+                true => say(key),
+                false => table.row(&[text(&key["id"]), if key["seals"] == true { "yes" } else { "no" }]),
+            }
         }
+        table.show(as_json);
         match keys["values_left"].as_u64() {
+            _ if as_json => {}
             Some(0) => {}
             Some(left) => say(format_args!("{left} values are not sealed with the newest key yet.")),
             None => say("Values that are not sealed with the newest key yet are being counted."),

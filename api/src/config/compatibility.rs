@@ -37,7 +37,7 @@ pub(super) fn read(s: &Section<'_, '_>, rules: &mut Compatibility) {
         .texts_as("version_headers", header)
         .unwrap_or_default();
     if let Some(values) = s.about("Further names of versions.").table("version_values") {
-        values.about("Such as `stable = \"v3.0.0\"`.").note_any("NAME", "`v2.2.2`, `v3.0.0`, `v3.1.0`");
+        values.about("Such as `stable = \"v3.0.0\"`.").note_any("NAME", "`v2.2.2`, `v3.0.0`, `v3.1.0`", "\"v3.0.0\"");
         for name in values.keys() {
             let known = Version::named(&name.value);
             if known.is_some() {

@@ -15,7 +15,8 @@ use super::reader::{Placed, Section};
 
 pub(super) fn read(root: &Section<'_, '_>) -> Database {
     let mut database = Database::default();
-    let s = root.about("The database of the store, with `store_engine = \"postgres\"`.").settings("postgres");
+    let s =
+        root.about("The database of the store, with `store_engine = \"postgres\"`.").at_start().settings("postgres");
     database.url = s
         .about(
             "The address of the database. Its user must own the tables. Of several hosts the one that takes \

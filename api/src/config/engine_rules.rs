@@ -35,7 +35,11 @@ pub(super) fn read(root: &Section<'_, '_>) -> EngineRules {
         &mut rules.webhooks.secret_overlap,
     );
     let s = root.about("Adapters by name.").settings("adapters");
-    s.about("The path of a component that `practice-sync adapter build` made.").note_any("NAME", "a file");
+    s.about("The path of a component that `practice-sync adapter build` made.").note_any(
+        "NAME",
+        "a file",
+        "\"adapters/NAME.wasm\"",
+    );
     for name in s.keys() {
         let Some(file) = s.text(&name.value) else { continue };
         // Whether it can be used is the matter of its own locations, and told by `config check`.
@@ -54,12 +58,13 @@ fn engine(s: &Section<'_, '_>, rules: &mut EngineRules) {
     let mut idle = rules.idle_seconds as i64 * SECOND;
     s.about("A location without work leaves memory.").duration("idle", SECOND..=DAY, &mut idle);
     rules.idle_seconds = (idle / SECOND).unsigned_abs();
-    s.about("Threads that run locations.").cores("actor_threads", 1..=256, &mut rules.actor_threads);
+    s.about("Threads that run locations.").at_start().cores("actor_threads", 1..=256, &mut rules.actor_threads);
     let engine = s
         .about(
             "The engine of the store. It stays with the one it was made with: `practice-sync store copy` \
              moves it.",
         )
+        .at_start()
         .choice("store_engine", STORE_ENGINES, &mut rules.store_engine);
     database::check(engine.as_ref(), rules, s);
     s.about(
@@ -67,48 +72,54 @@ fn engine(s: &Section<'_, '_>, rules: &mut EngineRules) {
          at this age. Unfinished writes stay.",
     )
     .knob("history_days", 1..=3_650, &mut rules.history_days);
-    for (name, meaning, least, bytes) in [
-        (
-            "store_floor_mib",
-            "Below this much free disk, in MiB, commits are refused with 503.",
-            0,
-            &mut rules.store_floor_bytes,
-        ),
-        ("store_cache_mib", "The store's cache, in MiB.", 8, &mut rules.store_cache_bytes),
-        (
-            "pull_floor_mib",
-            "Below this much free disk, in MiB, EHRs are not read: the rest is for bookings.",
-            1,
-            &mut rules.pull_floor_bytes,
-        ),
-        ("pull_burst_mib", "What reading one location may write at once, in MiB.", 1, &mut rules.pull_burst_bytes),
-        ("pull_mib_per_minute", "And per minute beyond that.", 1, &mut rules.pull_bytes_per_minute),
-    ] {
-        let mut mib = *bytes >> 20;
-        s.about(meaning).knob(name, least..=1 << 20, &mut mib);
-        *bytes = mib << 20;
-    }
+    mib(
+        s.about("Below this much free disk, in MiB, commits are refused with 503.").at_start(),
+        "store_floor_mib",
+        0,
+        &mut rules.store_floor_bytes,
+    );
+    mib(s.about("The store's cache, in MiB.").at_start(), "store_cache_mib", 8, &mut rules.store_cache_bytes);
+    mib(
+        s.about("Below this much free disk, in MiB, EHRs are not read: the rest is for bookings."),
+        "pull_floor_mib",
+        1,
+        &mut rules.pull_floor_bytes,
+    );
+    let about = "What reading one location may write at once, in MiB.";
+    mib(s.about(about), "pull_burst_mib", 1, &mut rules.pull_burst_bytes);
+    mib(s.about("And per minute beyond that."), "pull_mib_per_minute", 1, &mut rules.pull_bytes_per_minute);
     s.about(
         "A start on sled makes the store's files anew when they are this many times as large as what is \
          live in them. 0 switches it off.",
     )
+    .at_start()
     .knob("store_compact_ratio", 0..=1_000, &mut rules.store_compact_ratio);
     s.about(
         "Compares every record with what was written before anything is served (1 to 2 s per million \
          records), instead of beside it.",
     )
+    .at_start()
     .flag("store_verify", &mut rules.store_verify);
     s.about("Allows webhooks to this machine over plain http. For development only.")
+        .at_start()
         .flag("webhook_development", &mut rules.webhook_development);
     rules.adapter_cache = s
         .about("Where compiled adapters are kept; by default `adapters` in `data_dir`.")
+        .at_start()
         .text("adapter_cache")
         .map(|placed| s.base().join(placed.value));
 }
 
+/// In bytes, of what the file says in MiB.
+fn mib(s: &Section<'_, '_>, key: &str, least: i64, bytes: &mut u64) {
+    let mut mib = *bytes >> 20;
+    s.knob(key, least..=1 << 20, &mut mib);
+    *bytes = mib << 20;
+}
+
 fn guests(s: &Section<'_, '_>, guests: &mut GuestRules) {
-    s.about("Calls of adapters under way.").knob("calls", 4..=1_000, &mut guests.host.calls);
-    s.about("Of them, those of one data source.").knob(
+    s.about("Calls of adapters under way.").at_start().knob("calls", 4..=1_000, &mut guests.host.calls);
+    s.about("Of them, those of one data source.").at_start().knob(
         "calls_per_source",
         1..=1_000,
         &mut guests.host.calls_per_source,
@@ -117,13 +128,14 @@ fn guests(s: &Section<'_, '_>, guests: &mut GuestRules) {
         "Of them, those to one EHR's address. The last eighth is for data sources that have none under \
          way there.",
     )
+    .at_start()
     .knob("calls_per_host", 1..=1_000, &mut guests.host.calls_per_host);
     s.about("How long a call waits for a place; then it is put off, which is no fault of the EHR.").std_duration(
         "wait",
         0..=5 * MINUTE,
         &mut guests.wait,
     );
-    s.about("How long compiling one component may take.").std_duration(
+    s.about("How long compiling one component may take.").at_start().std_duration(
         "compile",
         SECOND..=HOUR,
         &mut guests.host.compile,
@@ -134,6 +146,7 @@ fn guests(s: &Section<'_, '_>, guests: &mut GuestRules) {
             "Public keys, as `practice-sync adapter new-key` shows them. With any, only components that one \
              of them has signed are used.",
         )
+        .at_start()
         .texts_as("signers", signer)
         .unwrap_or_default();
     s.about("Processor time of a call that reads a page.").std_duration(

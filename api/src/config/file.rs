@@ -69,14 +69,14 @@ fn whole(
 ) -> Config {
     let (mut data_dir, mut keys_file) = ("data".to_owned(), KEYS_FILE.to_owned());
     let (mut log, mut log_format) = ("info".to_owned(), LogFormat::default());
-    root.about("The folder of everything durable.").setting("data_dir", not_empty, &mut data_dir);
-    root.about("The file of the keys, below.").setting("keys_file", not_empty, &mut keys_file);
+    root.about("The folder of everything durable.").at_start().setting("data_dir", not_empty, &mut data_dir);
+    root.about("The file of the keys, below.").at_start().setting("keys_file", not_empty, &mut keys_file);
     root.about(
         "Log level, or pairs of a target and its level, such as `info,processor=debug`. `RUST_LOG` wins. \
          Lines of adapters have the target `adapter::ID`.",
     )
     .setting("log", logging::checked, &mut log);
-    root.about("How a line of the log looks; `json`: one object a line.").choice(
+    root.about("How a line of the log looks; `json`: one object a line.").at_start().choice(
         "log_format",
         LOG_FORMATS,
         &mut log_format,
@@ -87,6 +87,7 @@ fn whole(
              start and kept in `data_dir/token.secret`. Processes that serve the same clients need the same \
              one.",
         )
+        .at_start()
         .credential("token_secret", |text| node::secret(&text))
         .map(|placed| placed.value);
     let http = http::read(root);
@@ -147,7 +148,7 @@ fn institution(
 
 fn audit(root: &Section<'_, '_>, folder: PathBuf) -> AuditRules {
     let mut rules = AuditRules { folder, keep_days: None };
-    let s = root.about("The audit trail.").settings("audit");
+    let s = root.about("The audit trail.").at_start().settings("audit");
     s.about("Where its files are, of this server alone; by default `audit` in `data_dir`.")
         .text("folder")
         .iter()

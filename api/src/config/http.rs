@@ -44,7 +44,7 @@ pub(super) fn read(root: &Section<'_, '_>) -> HttpRules {
 fn operators(s: &Section<'_, '_>, http: &mut HttpRules) {
     let address = |text: &str| text.parse().map_err(|_| "must be an address such as 127.0.0.1:8081".to_owned());
     http.operators_tls = tls::read(s);
-    s.about("Another address than that of `[http]`.").setting("listen", address, &mut http.operators);
+    s.about("Another address than that of `[http]`.").at_start().setting("listen", address, &mut http.operators);
     if let Some(at) = s.at_of("listen").filter(|_| http.operators == http.listen && http.listen.port() != 0) {
         s.problems.add(at, "`listen` of [operators] must be another address than that of [http]");
     }
@@ -53,16 +53,16 @@ fn operators(s: &Section<'_, '_>, http: &mut HttpRules) {
 fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
     let address = |text: &str| text.parse().map_err(|_| "must be an address such as 127.0.0.1:8080".to_owned());
     http.tls = tls::read(s);
-    s.about("Where clients call.").setting("listen", address, &mut http.listen);
-    s.about("Threads that answer requests.").cores("workers", 1..=256, &mut http.workers);
-    s.about("Open connections over all workers; more wait to be accepted.").knob(
+    s.about("Where clients call.").at_start().setting("listen", address, &mut http.listen);
+    s.about("Threads that answer requests.").at_start().cores("workers", 1..=256, &mut http.workers);
+    s.about("Open connections over all workers; more wait to be accepted.").at_start().knob(
         "max_connections",
         1..=1_000_000,
         &mut http.max_connections,
     );
     // Four of five, unless the file says how many.
     http.max_workstations = http.max_connections * 4 / 5;
-    s.about("Of them, those that workstations may hold open; by default four of five.").knob(
+    s.about("Of them, those that workstations may hold open; by default four of five.").at_start().knob(
         "max_workstations",
         0..=1_000_000,
         &mut http.max_workstations,
@@ -70,8 +70,12 @@ fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
     if let Some(asked) = s.at_of("max_workstations").filter(|_| http.max_workstations >= http.max_connections) {
         s.problems.add(asked, "`max_workstations` must leave some of `max_connections` to API clients");
     }
-    s.about("How long an idle connection stays open.").std_duration("keep_alive", 0..=HOUR, &mut http.keep_alive);
-    s.about("How long a client may take to send the head of a request.").std_duration(
+    s.about("How long an idle connection stays open.").at_start().std_duration(
+        "keep_alive",
+        0..=HOUR,
+        &mut http.keep_alive,
+    );
+    s.about("How long a client may take to send the head of a request.").at_start().std_duration(
         "header_timeout",
         SECOND..=5 * MINUTE,
         &mut http.header_timeout,
@@ -81,7 +85,7 @@ fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
         100..=5 * MINUTE,
         &mut http.body_timeout,
     );
-    s.about("How long a stop may take: requests under way end first, then the engine.").std_duration(
+    s.about("How long a stop may take: requests under way end first, then the engine.").at_start().std_duration(
         "shutdown_timeout",
         0..=HOUR,
         &mut http.shutdown_timeout,
@@ -130,7 +134,7 @@ fn rate_limits(s: &Section<'_, '_>, http: &mut HttpRules) {
             "Calls per second to this endpoint per API key. By default 10 of `GET /appointments`, `GET /available_slots`, \
              `GET /appointment_slots` and `POST /intent/booking/search`.",
         )
-        .note_any("\"GET /appointments\"", "0 to 1,000,000");
+        .note_any("\"GET /appointments\"", "0 to 1,000,000", "10");
         for endpoint in s.keys() {
             if !table::endpoints().any(|known| known == endpoint.value) {
                 let problem =

@@ -7,18 +7,12 @@ use location::ids::{InstitutionId, LocationId};
 
 use super::{
     knobs::Knobs,
-    reader::{Placed, Section},
+    reader::{Placed, Section, words},
     seen::Seen,
     sources,
     values::Subject,
 };
 use crate::values::{kinds, limits::INT32};
-
-pub(super) const ENVIRONMENTS: &[(&str, Environment)] =
-    &[("sandbox", Environment::Sandbox), ("production", Environment::Production)];
-
-const STATUSES: &[(&str, LocationStatus)] =
-    &[("active", LocationStatus::Active), ("pending", LocationStatus::Pending), ("closed", LocationStatus::Closed)];
 
 /// Reads an institution into the setup. `lists` has its sources and locations, unless they are in the same table.
 pub(super) fn read(
@@ -31,7 +25,7 @@ pub(super) fn read(
     let id = s.identified(Subject::Institution);
     let subdomain = s.required("subdomain", s.about("What callers name it by.").parsed("subdomain", subdomain));
     let name = s.required("name", s.about("Shown to clients.").text("name"));
-    let environment = s.about("Keys work in their own environment only.").one_of("environment", ENVIRONMENTS);
+    let environment = s.about("Keys work in their own environment only.").word("environment");
     let environment = s.required("environment", environment);
     let phone_number = s.about("Shown to clients.").text("phone_number").map(|placed| placed.value);
     let country_code = s
@@ -69,7 +63,8 @@ pub(super) fn read(
 
 fn location(mut s: Section<'_, '_>, institution: InstitutionId, knobs: Knobs, setup: &mut Setup, seen: &mut Seen) {
     let id = s.identified(Subject::Location);
-    s.note("institution", institution);
+    // Records are kept under their institution.
+    s.at_start().note("institution", institution);
     let name = s.required("name", s.about("Shown to clients.").text("name"));
     let zone = s.required(
         "zone",
@@ -78,12 +73,12 @@ fn location(mut s: Section<'_, '_>, institution: InstitutionId, knobs: Knobs, se
     );
     let text = |key| s.about("Shown to clients.").text(key).map(|placed: Placed<String>| placed.value);
     let (mut status, mut map_by_operatory) = (LocationStatus::Active, false);
-    s.about("`pending` and `closed` refuse all calls.").choice("status", STATUSES, &mut status);
+    s.about("`pending` and `closed` refuse all calls.").choice("status", &words(), &mut status);
     let source = s.about("The `id` of its data source; without one it has no EHR.").integer("source", INT32);
     let knobs = knobs.with(&s);
     let adapter_config =
         s.about("Settings that the adapter's README names.").table("adapter_config").map_or_else(BTreeMap::new, |s| {
-            s.about("A setting of the adapter.").note_any("NAME", "text");
+            s.about("A setting of the adapter.").note_any("NAME", "text", "\"...\"");
             s.keys().into_iter().filter_map(|key| Some((key.value.clone(), s.text(&key.value)?.value))).collect()
         });
     id.iter().for_each(|id| seen.once(&s.problems, "location id", id));

@@ -10,7 +10,6 @@ use super::{
     contents::Access,
     describe::Notes,
     file::parsed,
-    institutions::ENVIRONMENTS,
     problems::{Document, Problem, Problems},
     reader::{NO_KEYS, Placed, Section},
     seen::Seen,
@@ -20,10 +19,12 @@ use crate::{
         keys::{ApiKey, Grants},
         operators::OperatorToken,
     },
-    values::{limits::INT32, role::Role},
+    values::{
+        grant::Grant,
+        limits::INT32,
+        words::{all, spelled},
+    },
 };
-
-const ROLES: &[(&str, Role)] = &[("viewer", Role::Viewer), ("operator", Role::Operator), ("admin", Role::Admin)];
 
 /// What of the file can be read, and all that is wrong with it. The institutions and locations of keys are those of `setup`.
 pub(super) fn read(document: &Document, setup: &Setup) -> (Access, Vec<Problem>) {
@@ -99,8 +100,7 @@ impl Reading<'_> {
             s.about("The SHA-256 of the key, 64 hexadecimal digits. `practice-sync keys add` makes both.")
                 .parsed("sha256", key_hash),
         );
-        let environment =
-            s.required("environment", s.about("The only environment it works in.").one_of("environment", ENVIRONMENTS));
+        let environment = s.required("environment", s.about("The only environment it works in.").word("environment"));
         let institutions =
             s.required("institutions", s.about("Subdomains of the institutions it reaches.").texts("institutions"));
         let locations =
@@ -136,7 +136,7 @@ impl Reading<'_> {
         let name = s.required("name", s.about("Names the operator, in the log and the audit trail, too.").text("name"));
         let about = "The SHA-256 of the token, 64 hexadecimal digits. `practice-sync operators add` makes both.";
         let hash = s.required("sha256", s.about(about).parsed("sha256", key_hash));
-        let role = s.required("role", s.about("What the token may do.").one_of("role", ROLES));
+        let role = s.required("role", s.about("What the token may do.").word("role"));
         name.iter().for_each(|name| self.seen.once(&s.problems, "operator name", name));
         let spelled = hash.map(|hash| Placed { value: hex::encode(hash.value), at: hash.at });
         spelled.iter().for_each(|hash| self.seen.once(&s.problems, "key hash", hash));
@@ -181,16 +181,16 @@ impl Reading<'_> {
 fn granted(s: &Section<'_, '_>, names: &[Placed<String>]) -> Grants {
     let mut grants = Grants::default();
     for name in names {
-        match name.value.as_str() {
-            "financial" => grants.financial = true,
-            "beta" => grants.beta = true,
-            "operator" => {
+        match (spelled(&name.value), name.value.as_str()) {
+            (Some(grant), _) => grants.give(grant),
+            (None, "operator") => {
                 let problem =
                     "API keys are for clients: operators have tokens of their own, see `practice-sync operators add`";
                 s.problems.add(name.at, problem);
             }
-            other => {
-                s.problems.add(name.at, format!("unknown grant `{other}`; known are: financial, beta"));
+            (None, other) => {
+                let known = all::<Grant>().join(", ");
+                s.problems.add(name.at, format!("unknown grant `{other}`; known are: {known}"));
             }
         }
     }

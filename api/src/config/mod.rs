@@ -2,7 +2,7 @@
 //! the routes only to check the endpoints that have rate limits of their own; starts nothing.
 //!
 //! ```text
-//!  problems, values, durations ◄── reader            a text, what is wrong in it, what it says; its tables, key by key
+//!  problems, values, durations, spelling ◄── reader  a text, what is wrong in it, what it says; its tables, key by key
 //!  reader ◄── http, engine_rules, node, traces, knobs  tables of the server: `http` with `compatibility` and `tls`, `engine_rules` with `database`
 //!         ◄── sources ◄── institutions               tenants and their EHRs, each name once (`seen`)
 //!         all of these ◄── file, keys ◄── load       the whole, who may call, from the disk
@@ -30,6 +30,7 @@ mod reader;
 pub(crate) mod reference;
 mod seen;
 mod sources;
+mod spelling;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -44,6 +45,3 @@ pub use self::{
     values::{Changes, Values},
 };
 pub use crate::http::rules::{HttpRules, RateRules};
-
-/// A complete file with every key, its default and its meaning.
-pub(crate) const DEFAULT: &str = include_str!("default.toml");

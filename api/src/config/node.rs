@@ -22,6 +22,7 @@ pub(super) fn read(
             "One of several processes that serve from the same database, with `store_engine = \"postgres\"` \
              and `token_secret`.",
         )
+        .at_start()
         .table("node")?;
     let name = s.required(
         "name",

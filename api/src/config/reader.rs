@@ -18,12 +18,13 @@ use toml::{
 };
 
 use super::{
-    describe::TableNotes,
+    describe::{TableNotes, Takes},
     durations::{parse_duration, show_duration},
     problems::Problems,
-    values::{Subject, Value, Values},
+    spelling::{TEXT, chosen, listed, quoted, shown, span, within},
+    values::{Said, Subject, Values},
 };
-use crate::values::limits::INT32;
+use crate::values::{limits::INT32, words::Words};
 
 type TomlValue<'a> = Spanned<DeValue<'a>>;
 
@@ -66,6 +67,10 @@ pub(super) struct Section<'a, 't> {
     notes: Option<TableNotes>,
     /// What the next key or table is for.
     about: Cell<Option<&'static str>>,
+    /// Whether only a start reads the next key or table; which keys that was said of, and whether it was said of all of them.
+    next_at_start: Cell<bool>,
+    keys_at_start: RefCell<BTreeSet<String>>,
+    all_at_start: bool,
 }
 
 impl Drop for Section<'_, '_> {
@@ -102,6 +107,9 @@ impl<'a, 't> Section<'a, 't> {
             values: values.clone(),
             notes: None,
             about: Cell::new(None),
+            next_at_start: Cell::new(false),
+            keys_at_start: RefCell::default(),
+            all_at_start: false,
         }
     }
 
@@ -117,17 +125,29 @@ impl<'a, 't> Section<'a, 't> {
         self
     }
 
-    /// `of`: the default, and what is accepted.
-    fn note_key(&self, key: &str, of: impl FnOnce() -> (Option<String>, String)) {
+    /// Says of the key or the table that is read next that only a start reads it.
+    pub(super) fn at_start(&self) -> &Section<'a, 't> {
+        self.next_at_start.set(true);
+        self
+    }
+
+    fn is_at_start(&self, key: &str) -> bool {
+        let mut said = self.keys_at_start.borrow_mut();
+        if self.next_at_start.take() {
+            said.insert(key.to_owned());
+        }
+        self.all_at_start || said.contains(key)
+    }
+
+    fn note_key(&self, key: &str, takes: impl FnOnce() -> Takes) {
         if let Some(notes) = &self.notes {
-            let (default, range) = of();
-            notes.key(key, default, range, self.about.take());
+            notes.key(key, takes(), self.is_at_start(key), self.about.take());
         }
     }
 
     /// A key whose name is the user's own.
-    pub(super) fn note_any(&self, key: &str, range: &str) {
-        self.note_key(key, || (None, range.to_owned()));
+    pub(super) fn note_any(&self, key: &str, range: &str, example: &str) {
+        self.note_key(key, || Takes::like(example, range));
     }
 
     /// Relative paths count from here.
@@ -138,7 +158,7 @@ impl<'a, 't> Section<'a, 't> {
     /// The `id` by which the table is known: its keys, and those of tables below, belong to that.
     pub(super) fn identified(&mut self, subject: fn(i64) -> Subject) -> Option<Placed<i64>> {
         self.about("The number it is known by, in its records, too.")
-            .note_key("id", || (None, "a number that stays".to_owned()));
+            .note_key("id", || Takes::like("1", "a number that stays"));
         let id = self.required("id", self.read_unseen("id", |value| within(value, &INT32)));
         (self.subject, self.prefix) = (subject(id.map_or(0, |id| id.value)), String::new());
         id
@@ -146,27 +166,30 @@ impl<'a, 't> Section<'a, 't> {
 
     /// Tells of what is known from where the table stands.
     pub(super) fn note(&self, key: &str, value: impl Display) {
-        self.say(key, Value::Shown(value.to_string()));
+        self.say(key, Said::Shown(value.to_string()));
     }
 
-    fn say(&self, key: &str, value: Value) {
-        self.values.borrow_mut().set(&self.subject, format!("{}{key}", self.prefix), value);
+    fn say(&self, key: &str, said: Said) {
+        let at_start = self.is_at_start(key);
+        self.values.borrow_mut().set(&self.subject, format!("{}{key}", self.prefix), said, at_start);
     }
 
     /// The server's own keys have a value in force, whether they are set or not. What is inherited is told where it is set.
     fn in_force(&self, key: &str, set: bool, value: impl Display) {
         if set || self.subject == Subject::Server {
-            self.say(key, Value::Shown(value.to_string()));
+            self.say(key, Said::Shown(value.to_string()));
         }
     }
 
     fn get(&self, key: &str) -> Option<&'t TomlValue<'a>> {
         self.asked.borrow_mut().insert(key.to_owned());
+        // What was said before it is said of this key, also where the file does not have it.
+        self.is_at_start(key);
         self.table.iter().find(|(name, _)| name.get_ref().as_ref() == key).map(|(_, value)| value)
     }
 
     fn read<T>(&self, key: &str, kind: impl Fn(&DeValue<'a>) -> Result<T, String>) -> Option<Placed<T>> {
-        self.say(key, Value::Shown(shown(self.get(key)?.get_ref())));
+        self.say(key, Said::Shown(shown(self.get(key)?.get_ref())));
         self.read_unseen(key, kind)
     }
 
@@ -201,29 +224,29 @@ impl<'a, 't> Section<'a, 't> {
 
     /// A string that is read further.
     pub(super) fn parsed<T>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>) -> Option<Placed<T>> {
-        self.note_key(key, || (None, "text".to_owned()));
+        self.note_key(key, || Takes::like(TEXT, "text"));
         self.read(key, |value| kind(value.as_str().ok_or("must be a string")?))
     }
 
     /// A credential: given as it is or, to keep it out of the file, as the name of an environment variable. It is shown to nobody.
     pub(super) fn credential<T>(&self, key: &str, kind: impl Fn(String) -> Result<T, String>) -> Option<Placed<T>> {
-        self.note_key(key, || (None, "a credential, or `env:NAME`".to_owned()));
-        self.say(key, Value::credential(shown(self.get(key)?.get_ref())));
+        self.note_key(key, || Takes::like("\"env:NAME\"", "a credential, or `env:NAME`"));
+        self.say(key, Said::credential(shown(self.get(key)?.get_ref())));
         self.read_unseen(key, |value| kind(from_environment(value.as_str().ok_or("must be a string")?)?))
     }
 
     /// What a file beside this one holds is compared, too, and shown to nobody.
     pub(super) fn credential_file<T>(&self, key: &str, kind: impl Fn(&[u8]) -> Result<T, String>) -> Option<Placed<T>> {
-        self.note_key(key, || (None, "a file".to_owned()));
+        self.note_key(key, || Takes::like(TEXT, "a file"));
         self.parsed(key, |file| {
             let bytes = std::fs::read(self.base().join(file)).map_err(|error| format!("cannot be read: {error}"))?;
-            self.say(&format!("{key} contents"), Value::credential(&bytes));
+            self.say(&format!("{key} contents"), Said::credential(&bytes));
             kind(&bytes)
         })
     }
 
     pub(super) fn integer(&self, key: &str, range: RangeInclusive<i64>) -> Option<Placed<i64>> {
-        self.note_key(key, || (None, span(&range)));
+        self.note_key(key, || Takes::like(range.start().to_string(), span(&range)));
         self.read(key, |value| within(value, &range))
     }
 
@@ -234,12 +257,12 @@ impl<'a, 't> Section<'a, 't> {
             let inside = range.contains(&number);
             if inside { Ok(number) } else { Err(format!("must be between {} and {}", range.start(), range.end())) }
         };
-        self.note_key(key, || (None, format!("{} to {}", range.start(), range.end())));
+        self.note_key(key, || Takes::like("0.0", format!("{} to {}", range.start(), range.end())));
         self.read(key, number).map(|placed| placed.value)
     }
 
     pub(super) fn texts(&self, key: &str) -> Option<Vec<Placed<String>>> {
-        self.note_key(key, || (None, "texts".to_owned()));
+        self.note_key(key, || Takes::like(format!("[{TEXT}]"), "texts"));
         self.elements(key, "strings", |value| value.as_str().map(str::to_owned))
     }
 
@@ -262,13 +285,13 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     pub(super) fn integers(&self, key: &str, range: RangeInclusive<i64>) -> Option<Vec<Placed<i64>>> {
-        self.note_key(key, || (None, "ids".to_owned()));
+        self.note_key(key, || Takes::like("[1]", "ids"));
         self.elements(key, "ids", |value| within(value, &range).ok())
     }
 
     fn elements<T>(&self, key: &str, what: &str, kind: impl Fn(&DeValue<'a>) -> Option<T>) -> Option<Vec<Placed<T>>> {
         let value = self.get(key)?;
-        self.say(key, Value::Shown(shown(value.get_ref())));
+        self.say(key, Said::Shown(shown(value.get_ref())));
         let of = |element: &TomlValue<'a>| Some(Placed { value: kind(element.get_ref())?, at: element.span().start });
         let elements = value.get_ref().as_array().and_then(|array| array.iter().map(of).collect());
         if elements.is_none() {
@@ -333,6 +356,9 @@ impl<'a, 't> Section<'a, 't> {
             values: self.values.clone(),
             notes: self.notes.as_ref().map(|notes| notes.below(key, is_list, self.about.take())),
             about: Cell::new(None),
+            next_at_start: Cell::new(false),
+            keys_at_start: RefCell::default(),
+            all_at_start: self.is_at_start(key),
         }
     }
 
@@ -344,7 +370,7 @@ impl<'a, 't> Section<'a, 't> {
     // Knobs: keep what is there unless the file says otherwise.
 
     pub(super) fn knob<T: TryFrom<i64> + Display>(&self, key: &str, range: RangeInclusive<i64>, knob: &mut T) {
-        self.note_key(key, || (Some(knob.to_string()), span(&range)));
+        self.note_key(key, || Takes::by_default(knob.to_string(), span(&range)));
         let set = self.integer(key, range).and_then(|placed| T::try_from(placed.value).ok());
         let is_set = set.is_some();
         set.into_iter().for_each(|value| *knob = value);
@@ -353,20 +379,26 @@ impl<'a, 't> Section<'a, 't> {
 
     /// By default as many as the machine has cores.
     pub(super) fn cores(&self, key: &str, range: RangeInclusive<i64>, knob: &mut usize) {
-        self.note_key(key, || (Some("number of cores".to_owned()), span(&range)));
+        let takes = || Takes { default: Some("number of cores".to_owned()), ..Takes::like("2", span(&range)) };
+        self.note_key(key, takes);
         self.knob(key, range, knob);
     }
 
     pub(super) fn flag(&self, key: &str, knob: &mut bool) {
-        self.note_key(key, || (Some(knob.to_string()), "true or false".to_owned()));
+        self.note_key(key, || Takes::by_default(knob.to_string(), "true or false"));
         let set = self.read(key, |value| value.as_bool().ok_or("must be true or false".into()));
         set.iter().for_each(|placed| *knob = placed.value);
         self.in_force(key, set.is_some(), knob);
     }
 
-    pub(super) fn one_of<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<Placed<T>> {
-        self.note_key(key, || (None, listed(words)));
+    fn one_of<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<Placed<T>> {
+        self.note_key(key, || Takes::like(quoted(words.first().map_or("", |(word, _)| word)), listed(words)));
         self.parsed(key, |text| chosen(words, text))
+    }
+
+    /// A word of a closed list.
+    pub(super) fn word<T: Words>(&self, key: &str) -> Option<Placed<T>> {
+        self.one_of(key, &words())
     }
 
     /// One of some words.
@@ -377,7 +409,7 @@ impl<'a, 't> Section<'a, 't> {
         knob: &mut T,
     ) -> Option<Placed<T>> {
         let word = |knob: &T| words.iter().find(|(_, value)| value == knob).map_or("", |(word, _)| word).to_owned();
-        self.note_key(key, || (Some(word(knob)), listed(words)));
+        self.note_key(key, || Takes::by_default(quoted(word(knob)), listed(words)));
         let chosen = self.one_of(key, words);
         chosen.iter().for_each(|placed| *knob = placed.value);
         self.in_force(key, chosen.is_some(), word(knob));
@@ -386,7 +418,7 @@ impl<'a, 't> Section<'a, 't> {
 
     /// A string that is read further, and can be shown again.
     pub(super) fn setting<T: Display>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>, knob: &mut T) {
-        self.note_key(key, || (Some(knob.to_string()), "text".to_owned()));
+        self.note_key(key, || Takes::by_default(quoted(&knob), "text"));
         let set = self.parsed(key, kind);
         let is_set = set.is_some();
         set.into_iter().for_each(|placed| *knob = placed.value);
@@ -395,7 +427,8 @@ impl<'a, 't> Section<'a, 't> {
 
     pub(super) fn duration(&self, key: &str, range: RangeInclusive<Millis>, knob: &mut Millis) {
         let show = |length: &Millis| show_duration(*length);
-        self.note_key(key, || (Some(show(knob)), format!("{} to {}", show(range.start()), show(range.end()))));
+        let span = || format!("{} to {}", show(range.start()), show(range.end()));
+        self.note_key(key, || Takes::by_default(quoted(show(knob)), span()));
         let kind = |text: &str| {
             let length = parse_duration(text).ok_or("must be a duration such as \"30s\", \"5m\" or \"72h\"")?;
             if range.contains(&length) {
@@ -420,34 +453,9 @@ pub(super) fn not_empty(text: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err("must not be empty".into()) } else { Ok(text.to_owned()) }
 }
 
-fn listed<T>(words: &[(&str, T)]) -> String {
-    words.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(", ")
-}
-
-/// The value of a word.
-fn chosen<T: Copy>(words: &[(&str, T)], text: &str) -> Result<T, String> {
-    let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
-    found.ok_or_else(|| {
-        let (last, rest) = words.split_last().map_or(("", words), |((last, _), rest)| (*last, rest));
-        let rest: Vec<String> = rest.iter().map(|(word, _)| format!("\"{word}\"")).collect();
-        format!("must be {} or \"{last}\"", rest.join(", "))
-    })
-}
-
-/// As a person would say it, on one line.
-fn shown(value: &DeValue<'_>) -> String {
-    match value {
-        DeValue::String(text) => text.escape_debug().to_string(),
-        DeValue::Integer(number) => number.as_str().to_owned(),
-        DeValue::Float(number) => number.as_str().to_owned(),
-        DeValue::Boolean(value) => value.to_string(),
-        DeValue::Datetime(time) => time.to_string(),
-        DeValue::Array(all) => {
-            let all: Vec<String> = all.iter().map(|element| shown(element.get_ref())).collect();
-            format!("[{}]", all.join(", "))
-        }
-        DeValue::Table(_) => "(a table)".to_owned(),
-    }
+/// Of a closed list, with their values.
+pub(super) fn words<T: Words>() -> Vec<(&'static str, T)> {
+    T::ALL.iter().map(|value| (value.word(), *value)).collect()
 }
 
 /// Given as it is or, to keep credentials out of the file, as the name of an environment variable.
@@ -458,25 +466,4 @@ pub(super) fn from_environment(text: &str) -> Result<String, String> {
         }
         None => Ok(text.to_owned()),
     }
-}
-
-/// Numbers of many digits are hard to read without commas.
-fn span(range: &RangeInclusive<i64>) -> String {
-    if (range.start(), range.end()) == (INT32.start(), INT32.end()) {
-        return "an id".to_owned();
-    }
-    let grouped = |number: &i64| {
-        let digits = number.to_string();
-        let groups: Vec<&str> =
-            digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok()).collect();
-        groups.join(",")
-    };
-    format!("{} to {}", grouped(range.start()), grouped(range.end()))
-}
-
-fn within(value: &DeValue<'_>, range: &RangeInclusive<i64>) -> Result<i64, String> {
-    let integer = value.as_integer().ok_or("must be an integer")?;
-    let digits = integer.as_str().replace('_', "");
-    let number = i64::from_str_radix(&digits, integer.radix()).ok().filter(|number| range.contains(number));
-    number.ok_or_else(|| format!("must be between {} and {}", range.start(), range.end()))
 }

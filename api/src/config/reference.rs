@@ -1,4 +1,4 @@
-//! The page of every key there is.
+//! Every key there is: as a page, and as a file to begin with.
 
 use super::{describe::Notes, file, keys};
 
@@ -6,6 +6,21 @@ const HEAD: &str = "# Every key of the configuration\n\nWritten by what reads th
 [Configure](configure.md) tells how files are found, changed and taken over.\n\nLengths of time are written `\"500ms\"`, \
 `\"30s\"`, `\"5m\"`, `\"1h30m\"`, `\"3d\"`. Relative paths count from the folder of the file that has them. Unknown keys are errors. \
 \"Changes at\" says whether a running server takes a change over, or the next start.\n\n";
+
+const FILE: &str = "\
+# practice-sync: a configuration in one file. It can be a folder instead: this file as practice-sync.toml, without the
+# institutions, and beside it institutions/*.toml, each with an [institution], its [[sources]] and [[locations]].
+# Keys with a default have it here; the others are commented out, and so are tables that are for you to fill in.
+# Lengths of time are written \"500ms\", \"30s\", \"5m\", \"1h30m\", \"3d\"; \"env:NAME\" takes a credential from the environment.
+# `practice-sync config check FILE` reports every problem, with its file and line.
+";
+
+/// Accepted as it is, and the same as an empty one.
+pub(crate) fn default_file() -> String {
+    let whole = Notes::default();
+    file::describe(&whole);
+    format!("{FILE}{}", whole.file())
+}
 
 pub(crate) fn page() -> String {
     let (whole, access) = (Notes::default(), Notes::default());

@@ -18,7 +18,8 @@ use super::{
 /// Reads a source into the setup. `real`: its institution is in production.
 pub(super) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: bool, setup: &mut Setup, seen: &mut Seen) {
     let id = s.identified(Subject::Source);
-    s.note("institution", institution);
+    // Records are kept under their institution.
+    s.at_start().note("institution", institution);
     let name = s.required("name", s.about("For operators.").text("name"));
     let adapter = s.required("adapter", s.about("A name of `[adapters]`.").text("adapter"));
     let base_url = s.required(
@@ -168,7 +169,7 @@ fn tryton_session(s: &Section<'_, '_>, base_url: Option<&Placed<String>>) -> Opt
 }
 
 fn headers(s: &Section<'_, '_>) -> Vec<(String, String)> {
-    s.about("A header, such as `Authorization`.").note_any("NAME", "a credential, or `env:NAME`");
+    s.about("A header, such as `Authorization`.").note_any("NAME", "a credential, or `env:NAME`", "\"env:NAME\"");
     let header = |name: Placed<String>| {
         let value = s.credential(&name.value, Ok)?;
         let valid = actix_web::http::header::HeaderName::from_bytes(name.value.as_bytes()).is_ok()

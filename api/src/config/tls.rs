@@ -7,8 +7,9 @@ use crate::http::rules::TlsFiles;
 pub(super) fn read(s: &Section<'_, '_>) -> Option<TlsFiles> {
     let certificate = s
         .about("The listener's certificate and those between it and its authority, PEM: it then speaks TLS.")
+        .at_start()
         .text("tls_certificate");
-    let key = s.about("The certificate's private key, PEM.").text("tls_key");
+    let key = s.about("The certificate's private key, PEM.").at_start().text("tls_key");
     for (name, file) in [("tls_certificate", &certificate), ("tls_key", &key)] {
         file.iter().for_each(|file| s.note(name, &file.value));
     }

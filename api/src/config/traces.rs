@@ -9,6 +9,7 @@ const PATH: &str = "/v1/traces";
 pub(super) fn read(root: &Section<'_, '_>, node: Option<String>) -> Option<TraceRules> {
     let s = root
         .about("Traces of requests, sent by OTLP (protobuf over HTTP). Without this table none are made.")
+        .at_start()
         .table("traces")?;
     let endpoint = s.required(
         "endpoint",

@@ -17,18 +17,6 @@ pub(super) enum Subject {
     Location(i64),
 }
 
-impl Subject {
-    /// The table of its keys.
-    fn table(&self) -> &'static str {
-        match self {
-            Subject::Server => "",
-            Subject::Institution(_) => "institutions.",
-            Subject::Source(_) => "institutions.sources.",
-            Subject::Location(_) => "institutions.locations.",
-        }
-    }
-}
-
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -41,23 +29,30 @@ impl fmt::Display for Subject {
 }
 
 #[derive(Clone, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) struct Value {
+    said: Said,
+    /// Only a start reads it.
+    at_start: bool,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Said {
     Shown(String),
     Credential([u8; 32]),
 }
 
-impl Value {
-    pub(super) fn credential(text: impl AsRef<[u8]>) -> Value {
-        Value::Credential(Sha256::digest(text).into())
+impl Said {
+    pub(super) fn credential(text: impl AsRef<[u8]>) -> Said {
+        Said::Credential(Sha256::digest(text).into())
     }
 }
 
 /// Nothing of a credential, not even its hash.
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Shown(text) => f.write_str(text),
-            Value::Credential(_) => f.write_str("(hidden)"),
+        match &self.said {
+            Said::Shown(text) => f.write_str(text),
+            Said::Credential(_) => f.write_str("(hidden)"),
         }
     }
 }
@@ -75,53 +70,9 @@ pub struct Changes {
     pub at_start: Vec<String>,
 }
 
-/// Keys, and tables with all their keys, that only a start reads.
-pub(super) const AT_START: &[&str] = &[
-    "audit",
-    "data_dir",
-    "engine.actor_threads",
-    "engine.adapter_cache",
-    "engine.store_cache_mib",
-    "engine.store_compact_ratio",
-    "engine.store_engine",
-    "engine.store_floor_mib",
-    "engine.store_verify",
-    "engine.webhook_development",
-    "guests.calls",
-    "guests.calls_per_host",
-    "guests.calls_per_source",
-    "guests.compile",
-    "guests.signers",
-    "http.header_timeout",
-    "http.keep_alive",
-    "http.listen",
-    "http.max_connections",
-    "http.max_workstations",
-    "http.shutdown_timeout",
-    "http.tls_certificate",
-    "http.tls_key",
-    "http.workers",
-    // Records are kept under their institution.
-    "institutions.locations.institution",
-    "institutions.sources.institution",
-    "keys_file",
-    "log_format",
-    "node",
-    "operators.listen",
-    "postgres",
-    "token_secret",
-    "traces",
-];
-
-/// Whether only a start reads it.
-pub(super) fn at_start(key: &str) -> bool {
-    let of = |name: &&str| key.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    AT_START.iter().any(of)
-}
-
 impl Values {
-    pub(super) fn set(&mut self, subject: &Subject, key: String, value: Value) {
-        self.0.entry(subject.clone()).or_default().insert(key, value);
+    pub(super) fn set(&mut self, subject: &Subject, key: String, said: Said, at_start: bool) {
+        self.0.entry(subject.clone()).or_default().insert(key, Value { said, at_start });
     }
 
     /// From these values to those.
@@ -161,7 +112,9 @@ fn keys(
         if before == now {
             continue;
         }
-        let hidden = [&before, &now].into_iter().flatten().any(|value| matches!(value, Value::Credential(_)));
+        let either = || [&before, &now].into_iter().flatten();
+        let hidden = either().any(|value| matches!(value.said, Said::Credential(_)));
+        let at_start = either().any(|value| value.at_start);
         let space = if *subject == Subject::Server { "" } else { " " };
         let change = if hidden {
             "changed".to_owned()
@@ -170,7 +123,7 @@ fn keys(
             format!("{} -> {}", show(before), show(now))
         };
         changes.lines.push(format!("~ {subject}{space}{key} {change}"));
-        if at_start(&format!("{}{key}", subject.table())) {
+        if at_start {
             changes.at_start.push(format!("{subject}{space}{key}"));
         }
     }

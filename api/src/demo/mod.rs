@@ -16,11 +16,12 @@ use std::{
 use clap::Args;
 use sandbox_host::Sandboxes;
 use tokio::signal::unix::{SignalKind, signal};
+use toml::Value;
 
 use self::file::{DemoFile, LOCATIONS, SOURCE, SUBDOMAIN};
 use crate::{
     access::{keys, operators},
-    config::Config,
+    config::{Config, KeyFile},
     logging, service,
     terminal::{fail, say},
 };
@@ -84,7 +85,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     let keys = dir.join("keys.toml");
     // Others may have been added.
     if known.is_none() || !keys.exists() {
-        fs::write(keys, keys_file(&api_key, &operator_token)).map_err(at)?;
+        write_keys(&keys, &api_key, &operator_token).map_err(at)?;
     }
     let mut config = Config::load(&file).map_err(|error| error.to_string())?;
     (config.http.listen, config.http.operators) = (arguments.listen, arguments.operators);
@@ -178,24 +179,27 @@ store_floor_mib = 64
     )
 }
 
-/// The key its story calls with, and the token that opens the operators' listener.
-fn keys_file(api_key: &str, operator_token: &str) -> String {
-    let [hash, operator] = [api_key, operator_token].map(|secret| hex::encode(keys::hash(secret)));
-    format!(
-        r#"[[keys]]
-name = "demo"
-sha256 = "{hash}"
-environment = "sandbox"
-institutions = ["{SUBDOMAIN}"]
-grants = ["financial", "beta"]
-organisation = "demo"
+/// Of the key and of the operator.
+const NAME: &str = "demo";
 
-[[operators]]
-name = "demo"
-sha256 = "{operator}"
-role = "admin"
-"#
-    )
+/// The key its story calls with, and the token that opens the operators' listener. What else the file holds stays.
+fn write_keys(path: &Path, api_key: &str, operator_token: &str) -> io::Result<PathBuf> {
+    let hash = |secret: &str| Value::from(hex::encode(keys::hash(secret)));
+    let mut file = KeyFile::open(path)?;
+    for list in ["keys", "operators"] {
+        file.remove(list, NAME);
+    }
+    let key = [
+        ("name", NAME.into()),
+        ("sha256", hash(api_key)),
+        ("environment", "sandbox".into()),
+        ("institutions", vec![SUBDOMAIN].into()),
+        ("grants", vec!["financial", "beta"].into()),
+        ("organisation", NAME.into()),
+    ];
+    file.add("keys", &key);
+    file.add("operators", &[("name", NAME.into()), ("sha256", hash(operator_token)), ("role", "admin".into())]);
+    file.save()
 }
 
 /// One practice, two locations in two zones, one of which books by operatory.
@@ -247,4 +251,31 @@ zip_code = "94016"
 fn port_of(url: &str) -> Option<u16> {
     let address = url.strip_prefix("http://")?.split('/').next()?;
     address.parse::<SocketAddr>().ok().map(|address| address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::config::Access;
+
+    #[test]
+    fn its_keys_are_for_their_owner_and_leave_others_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("keys.toml");
+        write_keys(&path, "key", "token").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let other =
+            "[[operators]]\nname = \"ada\"\nsha256 = \"".to_owned() + &"7".repeat(64) + "\"\nrole = \"viewer\"\n";
+        fs::write(&path, fs::read_to_string(&path).unwrap() + &other).unwrap();
+        write_keys(&path, "another key", "another token").unwrap();
+        let configured = Config::parse(&configuration(&simulated_practice(Path::new("adapter.wasm"))), dir.path());
+        let (access, problems) = Access::load(&path, &configured.unwrap().setup).unwrap();
+        assert_eq!(problems, []);
+        let names: Vec<&str> = access.operators.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!((names, access.keys.len()), (vec!["ada", NAME], 1));
+        assert_eq!(access.keys[0].hash, keys::hash("another key"));
+    }
 }

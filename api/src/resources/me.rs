@@ -15,7 +15,6 @@ use crate::{
     access::{
         arguments::Anywhere,
         call::Call,
-        keys::Grants,
         respond::{Answer, One},
         tenancy::Tenant,
     },
@@ -23,6 +22,7 @@ use crate::{
         rate_limit::PATIENCE,
         rules::{HttpRules, RateRules},
     },
+    values::{grant::Grant, words::Word},
 };
 
 /// The calling API key: what it may do and reach, and how often.
@@ -35,36 +35,20 @@ pub(crate) struct CallerView<'a> {
     /// Owner of the webhook endpoints that are created with this key.
     organisation: &'a str,
     /// The environment of the key. It reaches institutions of this environment only.
-    environment: EnvironmentName,
+    environment: Word<Environment>,
     /// The version in which this request was read, without aliases: `v3.0.0`.
     api_version: &'static str,
     /// What the key may do beyond the ordinary.
-    grants: Vec<Grant>,
+    grants: Vec<Word<Grant>>,
     /// The institutions that the key reaches, by id.
     institutions: Vec<ReachedInstitution<'a>>,
     /// The limits in force for this key.
     limits: CallerLimits<'a>,
 }
 
-/// The environment of an API key.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum EnvironmentName {
-    Sandbox,
-    Production,
-}
-
-/// `financial`: charges, claims, payments, fee schedules and insurance plans. `beta`: version v3.1.0.
-#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Grant {
-    Financial,
-    Beta,
-}
-
 /// An institution that the caller reaches.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct ReachedInstitution<'a> {
+struct ReachedInstitution<'a> {
     /// Id of the institution.
     #[schemars(with = "u32")]
     id: InstitutionId,
@@ -109,37 +93,22 @@ struct CallerLimits<'a> {
 
 pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<CallerView<'static>>> {
     let tenants = call.tenants();
-    let institutions = ReachedInstitution::all(&call, &tenants);
+    let mut institutions: Vec<_> = tenants.iter().map(|tenant| ReachedInstitution::of(&call, tenant)).collect();
+    institutions.sort_by_key(|it| it.id);
     let edge = call.api.edge();
     Ok(call.show(CallerView {
         key_id: call.key.id(),
         key_name: &call.key.name,
         organisation: &call.key.organisation,
-        environment: match call.key.environment {
-            Environment::Sandbox => EnvironmentName::Sandbox,
-            Environment::Production => EnvironmentName::Production,
-        },
+        environment: Word(call.key.environment),
         api_version: call.version.name(),
-        grants: grants(call.key.grants),
+        grants: call.key.grants.listed().map(Word).collect(),
         institutions,
         limits: CallerLimits::of(&edge.rules, call.api.token_lifetime(call.key.environment)),
     }))
 }
 
-fn grants(granted: Grants) -> Vec<Grant> {
-    let Grants { financial, beta } = granted;
-    let all = [(financial, Grant::Financial), (beta, Grant::Beta)];
-    all.into_iter().filter_map(|(has, grant)| has.then_some(grant)).collect()
-}
-
 impl<'a> ReachedInstitution<'a> {
-    /// By id.
-    pub(super) fn all(call: &'a Call, tenants: &'a [Tenant]) -> Vec<ReachedInstitution<'a>> {
-        let mut all: Vec<_> = tenants.iter().map(|tenant| ReachedInstitution::of(call, tenant)).collect();
-        all.sort_by_key(|it| it.id);
-        all
-    }
-
     fn of(call: &'a Call, tenant: &'a Tenant) -> ReachedInstitution<'a> {
         let own = call.directory.locations_of(tenant.institution.id).iter().filter(|location| shown(call, location));
         ReachedInstitution {

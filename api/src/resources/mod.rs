@@ -3,8 +3,7 @@
 //!
 //! ```text
 //!  adjustments, payments ─► ledger_entry, related          workstations, workstation_socket
-//!  booking ─► slot_weeks, available_slots ─► providers     webhook_endpoints, _subscriptions, _deliveries ─► webhook_ownership
-//!  operators ─► me
+//!  booking ─► slot_weeks, available_slots ─► providers     webhooks ─► webhook_endpoints, _subscriptions, _deliveries ─► webhook_ownership
 //!  patients/ ─► providers, insurance_plans                 documentation, operations (open to anyone)
 //! ```
 
@@ -56,6 +55,7 @@ pub(crate) mod webhook_deliveries;
 pub(crate) mod webhook_endpoints;
 mod webhook_ownership;
 pub(crate) mod webhook_subscriptions;
+pub(crate) mod webhooks;
 pub(crate) mod working_hour_labels;
 pub(crate) mod working_hours;
 pub(crate) mod workstation_socket;

@@ -1,17 +1,19 @@
 //! GET /operator and /operators: who runs the service (our addition).
 
+use engine::setup::{LocationSetup, LocationStatus};
+use location::ids::{InstitutionId, LocationId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::me::ReachedInstitution;
 use crate::{
     access::{
         arguments::Anywhere,
         call::Call,
         operators::Operator,
         respond::{Answer, Listed, One},
+        tenancy::Tenant,
     },
-    values::{role::Role, times::At},
+    values::{role::Role, times::At, words::Word},
 };
 
 /// The operator whose token this is.
@@ -20,9 +22,54 @@ pub(crate) struct CallingOperatorView<'a> {
     /// Name of the token, as the configuration has it.
     name: &'a str,
     /// What the token may do.
-    role: Role,
+    role: Word<Role>,
     /// All institutions, by id.
-    institutions: Vec<ReachedInstitution<'a>>,
+    institutions: Vec<OperatedInstitution<'a>>,
+}
+
+/// An institution of the server.
+#[derive(Serialize, JsonSchema)]
+struct OperatedInstitution<'a> {
+    /// Id of the institution.
+    #[schemars(with = "u32")]
+    id: InstitutionId,
+    /// The value of the query parameter `subdomain`.
+    subdomain: &'a str,
+    /// Name of the institution.
+    name: &'a str,
+    /// Its locations, by id, also those that take no calls.
+    locations: Vec<OperatedLocation<'a>>,
+}
+
+/// A location of the server.
+#[derive(Serialize, JsonSchema)]
+struct OperatedLocation<'a> {
+    /// Id of the location.
+    #[schemars(with = "u32")]
+    id: LocationId,
+    /// Name of the location.
+    name: &'a str,
+    /// IANA name of its time zone.
+    time_zone: &'a str,
+    /// Whether calls for the location are taken.
+    status: Word<LocationStatus>,
+}
+
+impl<'a> OperatedInstitution<'a> {
+    fn of(call: &'a Call, tenant: &'a Tenant) -> OperatedInstitution<'a> {
+        let location = |it: &'a LocationSetup| OperatedLocation {
+            id: it.id,
+            name: &it.name,
+            time_zone: it.zone.name(),
+            status: Word(it.status),
+        };
+        OperatedInstitution {
+            id: tenant.institution.id,
+            subdomain: &tenant.institution.subdomain,
+            name: &tenant.institution.name,
+            locations: call.directory.locations_of(tenant.institution.id).iter().map(|it| location(it)).collect(),
+        }
+    }
 }
 
 /// An operator's token.
@@ -33,7 +80,7 @@ pub(crate) struct OperatorView {
     /// Name of the token, as the configuration has it.
     name: String,
     /// What the token may do.
-    role: Role,
+    role: Word<Role>,
     /// When the token was last accepted: to the minute where that was before the start of this server; null if never.
     last_used_at: Option<At>,
 }
@@ -43,7 +90,7 @@ impl OperatorView {
         OperatorView {
             token_id: operator.id(),
             name: operator.name.clone(),
-            role: operator.role,
+            role: Word(operator.role),
             last_used_at: operator.last_used().map(At),
         }
     }
@@ -51,8 +98,9 @@ impl OperatorView {
 
 pub(crate) async fn show(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<CallingOperatorView<'static>>> {
     let tenants = call.tenants();
-    let institutions = ReachedInstitution::all(&call, &tenants);
-    let role = call.key.role.unwrap_or(Role::Viewer);
+    let mut institutions: Vec<_> = tenants.iter().map(|tenant| OperatedInstitution::of(&call, tenant)).collect();
+    institutions.sort_by_key(|it| it.id);
+    let role = Word(call.key.role.unwrap_or(Role::Viewer));
     Ok(call.show(CallingOperatorView { name: &call.key.name, role, institutions }))
 }
 

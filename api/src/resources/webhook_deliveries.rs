@@ -8,7 +8,7 @@ use engine::{
         delivery::{Delivery, State},
         delivery_id::made_at,
         delivery_log::Replay,
-        model::{EndpointId, SubscriptionId},
+        model::{EndpointId, Owner, SubscriptionId},
     },
 };
 use location::{ids::InstitutionId, time::Timestamp};
@@ -95,7 +95,7 @@ pub(crate) struct WebhookReplayView {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Status {
+pub(crate) enum Status {
     Pending,
     Delivered,
     Failed,
@@ -188,26 +188,37 @@ impl Filter {
     }
 }
 
+impl ListWebhookDeliveries {
+    /// The newest first.
+    pub(super) fn answer(
+        self,
+        call: &Call,
+        endpoint: EndpointId,
+        may_see: impl Fn(&Delivery) -> bool,
+    ) -> Answer<Paged<WebhookDeliveryView>> {
+        let page = self.paging.collect(
+            true,
+            |Range { from, direction, limit }| {
+                let from = from.map(|from| Uuid::from_u64_pair(from.at.0.cast_unsigned(), from.id));
+                call.api.engine.webhook_log().page(endpoint, from, direction, limit).map_err(EngineError::from)
+            },
+            |it| may_see(it) && self.filter.takes(it),
+            |it| {
+                let (high, low) = it.id.as_u64_pair();
+                Position { at: Timestamp(high.cast_signed()), id: low }
+            },
+        )?;
+        Ok(call.page(&page.views(WebhookDeliveryView::of)))
+    }
+}
+
 pub(crate) async fn list(
     call: Call,
     endpoint: EndpointId,
-    Anywhere(ListWebhookDeliveries { filter, paging }): Anywhere<ListWebhookDeliveries>,
+    Anywhere(asked): Anywhere<ListWebhookDeliveries>,
 ) -> Answer<Paged<WebhookDeliveryView>> {
     own_endpoint(&call, endpoint)?;
-    let may_see = may_see(&call);
-    let page = paging.collect(
-        true,
-        |Range { from, direction, limit }| {
-            let from = from.map(|from| Uuid::from_u64_pair(from.at.0.cast_unsigned(), from.id));
-            call.api.engine.webhook_log().page(endpoint, from, direction, limit).map_err(EngineError::from)
-        },
-        |it| may_see(it) && filter.takes(it),
-        |it| {
-            let (high, low) = it.id.as_u64_pair();
-            Position { at: Timestamp(high.cast_signed()), id: low }
-        },
-    )?;
-    Ok(call.page(&page.views(WebhookDeliveryView::of)))
+    asked.answer(&call, endpoint, may_see(&call))
 }
 
 pub(crate) async fn show(
@@ -228,10 +239,15 @@ pub(crate) async fn redeliver(
     (endpoint, DeliveryId(id)): (EndpointId, DeliveryId),
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookDeliveryView>> {
-    audit(&call, "send", &find(&call, endpoint, id)?);
+    let delivery = find(&call, endpoint, id)?;
+    redelivered(&call, &owner(&call), &delivery).await
+}
+
+pub(super) async fn redelivered(call: &Call, owner: &Owner, delivery: &Delivery) -> Answer<One<WebhookDeliveryView>> {
+    audit(call, "send", delivery);
     let engine = &call.api.engine;
-    let again = engine.webhook_log().redeliver(&owner(&call), endpoint, id, engine.now()).await;
-    let again = again.map_err(|error| unknown(error.into(), id))?;
+    let again = engine.webhook_log().redeliver(owner, delivery.endpoint_id, delivery.id, engine.now()).await;
+    let again = again.map_err(|error| unknown(error.into(), delivery.id))?;
     Ok(call.show(WebhookDeliveryView::of(&again)))
 }
 
@@ -287,9 +303,17 @@ pub(crate) async fn test(
 /// A delivery of the caller's endpoint that the caller may see.
 fn find(call: &Call, endpoint: EndpointId, id: Uuid) -> Result<Delivery, ApiError> {
     own_endpoint(call, endpoint)?;
+    logged(call, endpoint, id, may_see(call))
+}
+
+pub(super) fn logged(
+    call: &Call,
+    endpoint: EndpointId,
+    id: Uuid,
+    may_see: impl Fn(&Delivery) -> bool,
+) -> Result<Delivery, ApiError> {
     let found = call.api.engine.webhook_log().find(endpoint, id).map_err(unreadable)?;
-    let found = found.filter(may_see(call));
-    found.ok_or_else(|| unknown(ApiError::NotFound(String::new()), id))
+    found.filter(may_see).ok_or_else(|| unknown(ApiError::NotFound(String::new()), id))
 }
 
 fn unreadable(error: StoreError) -> ApiError {

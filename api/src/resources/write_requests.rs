@@ -22,7 +22,7 @@ use crate::{
     },
     http::{errors::ApiError, paging::Paging},
     values::{
-        kinds::{Kind, shared::updated_since, sort, text, times::instant},
+        kinds::{Kind, boolean, shared::updated_since, sort, text, times::instant},
         limits::MAX_NAME,
         record_uuid::uuid,
         times::At,
@@ -136,6 +136,7 @@ pub(crate) fn subject(work: WriteIntent) -> (Resource, u64, &'static str) {
 /// What a list is filtered by.
 struct Filter {
     status: Option<Status>,
+    open: Option<bool>,
     resource: Option<Resource>,
     record: Option<String>,
     since: Option<Timestamp>,
@@ -147,6 +148,12 @@ impl Filter {
         let (q, clock) = (&mut input.query, &input.clock);
         Filter {
             status: q.optional("status", word().about("Only records with this status.")),
+            open: q.optional(
+                "open",
+                boolean().about(
+                    "With true only writes that wait, and failed ones that were neither retried nor dropped; with false only the others.",
+                ),
+            ),
             resource: q.optional("resource", resource()),
             record: q.optional("record_id", text(MAX_NAME).about("Only this record, by its id in the API.")),
             since: q.optional("since", instant(clock).about("Only from this time on.")),
@@ -159,10 +166,20 @@ impl Filter {
         // What is under way may change at any moment.
         let changed = |since| it.finished_at.is_none_or(|at| at >= since);
         self.status.is_none_or(|status| status == it.status)
+            && self.open.is_none_or(|open| open == is_open(it))
             && self.resource.is_none_or(|wanted| wanted == resource)
             && self.record.as_ref().is_none_or(|given| RecordId::of(resource, source, id).is(given))
             && self.since.is_none_or(|since| it.queued_at >= since)
             && self.updated_since.is_none_or(changed)
+    }
+}
+
+/// Whether it waits, or waits for somebody to do something about it.
+fn is_open(it: &WriteRequest) -> bool {
+    match it.status {
+        Status::Queued | Status::Sending | Status::Parked => true,
+        Status::Failed | Status::TimedOut => it.retried_as.is_none() && !it.dropped,
+        Status::Done => false,
     }
 }
 

@@ -81,7 +81,8 @@ pub(super) async fn place(
 /// None: any node answers it, from the store.
 fn institution(api: &Api, endpoint: &Endpoint, request: &HttpRequest) -> Option<InstitutionId> {
     // Endpoints and subscriptions are changed by one node at a time, and pairing codes guessed at one.
-    if ["/webhook_endpoints", "/workstations/pair"].iter().any(|of_all| endpoint.path.starts_with(of_all)) {
+    if ["/webhook_endpoints", "/webhooks", "/workstations/pair"].iter().any(|of_all| endpoint.path.starts_with(of_all))
+    {
         return Some(EVERYBODY);
     }
     let query = Params::parse(request.query_string()).ok()?;

@@ -59,7 +59,8 @@ use crate::{
         documentation, fee_schedules, forms, institutions, insurance_coverages, insurance_plans, ledger_types,
         locations, me, medical_history, operations, operatories, operators, patients, payment_plans, payments,
         providers, simulated_ehr, store_keys, sync, sync_status, webhook_deliveries, webhook_endpoints,
-        webhook_subscriptions, working_hour_labels, working_hours, workstation_socket, workstations, write_requests,
+        webhook_subscriptions, webhooks, working_hour_labels, working_hours, workstation_socket, workstations,
+        write_requests,
     },
     routes::{
         dispatch,
@@ -246,6 +247,21 @@ fn institutions_and_locations() -> Vec<Route> {
             .fails(&[422])
             .noting("Without a trial. A second call takes the first one back.")
             .operator(Role::Admin),
+        get("/webhooks", webhooks::list)
+            .about("Webhook endpoints of all organisations, and how they do", "6")
+            .named("list_webhooks")
+            .noting("Those in trouble first.")
+            .operator(Role::Viewer),
+        get("/webhooks/{id}/deliveries", webhooks::deliveries)
+            .about("Messages sent to an organisation's webhook endpoint, the newest first", "6")
+            .named("list_webhook_messages")
+            .always_fresh()
+            .operator(Role::Viewer),
+        post("/webhooks/{id}/deliveries/{delivery_id}/redeliver", webhooks::redeliver)
+            .about("Redeliver a message to an organisation's webhook endpoint", "6")
+            .named("redeliver_webhook_message")
+            .noting("The `delivery-id` stays the same, so that the receiver can recognise a message it has already received.")
+            .operator(Role::Operator),
         get("/backups", backups::list)
             .about("Backups of the server's store", "6")
             .named("list_backups")

@@ -5,7 +5,7 @@
 //!  kinds ◄── expected          what a parameter or field must be, and how the documentation describes it
 //!  limits                      every fixed limit, with its reason
 //!  words                       closed lists of words: as code, wire and documents have them
-//!  times, versions, reasons, role    closed lists and formats that appear in JSON
+//!  times, versions, reasons, role, grant    closed lists and formats that appear in JSON
 //!  record_uuid                 ids of records as UUIDs
 //!  secret ◄── token ◄── sessions, cursor, slot_token      what is handed to clients and comes back, signed
 //! ```
@@ -13,6 +13,7 @@
 pub mod audience;
 pub mod cursor;
 pub(crate) mod expected;
+pub(crate) mod grant;
 pub mod kinds;
 pub(crate) mod limits;
 pub(crate) mod reasons;

@@ -1,26 +1,24 @@
 //! What an operator may do, by the role of their token.
 
-use schemars::JsonSchema;
-use serde::Serialize;
+use super::words::{Words, closed};
 
-/// `viewer` sees how the service stands, and nothing of a patient. `operator` also sees records, and does what a day needs: retries, drops, reads
-/// again, pairs workstations. `admin` also changes what runs: adapters, backups, keys, the configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+/// Each may do what those before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     Viewer,
     Operator,
     Admin,
 }
 
-impl Role {
-    pub const ALL: [Role; 3] = [Role::Viewer, Role::Operator, Role::Admin];
+closed! {
+    Role: "Role" "`viewer` sees how the service stands, and nothing of a patient. `operator` also sees records, and does what a day needs: \
+                  retries, drops, reads again, pairs workstations. `admin` also changes what runs: adapters, backups, keys, the configuration." {
+        Viewer = "viewer", Operator = "operator", Admin = "admin",
+    }
+}
 
+impl Role {
     pub fn name(self) -> &'static str {
-        match self {
-            Role::Viewer => "viewer",
-            Role::Operator => "operator",
-            Role::Admin => "admin",
-        }
+        self.word()
     }
 }

@@ -3,9 +3,12 @@
 
 use std::borrow::Cow;
 
-use engine::records::{
-    Direction, InsuranceType, IntervalUnit, Mode, PlanStatus, Relation, Writeback, record::WriteStatus,
-    words::Word as Spelled,
+use engine::{
+    records::{
+        Direction, InsuranceType, IntervalUnit, Mode, PlanStatus, Relation, Writeback, record::WriteStatus,
+        words::Word as Spelled,
+    },
+    setup::{Environment, LocationStatus},
 };
 use location::hours::{HourSource, RecurrenceUnit, Weekday};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -14,7 +17,7 @@ use serde::{Serialize, Serializer};
 use super::kinds::{Kind, named};
 
 /// A type whose values are the words of a closed list.
-pub(crate) trait Words: Copy + Send + 'static {
+pub(crate) trait Words: Copy + Send + Sync + 'static {
     const NAME: &'static str;
     const ABOUT: &'static str;
     const ALL: &'static [Self];
@@ -47,6 +50,12 @@ closed! {
     }
     WriteStatus: "FilingStatus" "Whether the health record system took what was sent for filing." {
         Pending = "pending", Succeeded = "succeeded", Failed = "failed",
+    }
+    Environment: "EnvironmentName" "The environment of an API key. It reaches institutions of this environment only." {
+        Sandbox = "sandbox", Production = "production",
+    }
+    LocationStatus: "LocationStatus" "Whether calls for a location are taken. `pending`: not yet; `closed`: not any more." {
+        Active = "active", Pending = "pending", Closed = "closed",
     }
     HourSource: "WorkingHourSource" "Where working hours come from: this API, or the health record system." {
         Manual = "manual", Synced = "synced",
@@ -115,13 +124,15 @@ pub(crate) fn word<T: Words>() -> Kind<T> {
     Kind::of_text(
         || named(T::NAME, T::ABOUT, &all::<T>()).to_value(),
         example,
-        |text| {
-            let known = T::ALL.iter().find(|value| value.word() == text);
-            known.copied().ok_or_else(|| format!("must be one of {}", all::<T>().join(", ")))
-        },
+        |text| spelled(text).ok_or_else(|| format!("must be one of {}", all::<T>().join(", "))),
     )
 }
 
-fn all<T: Words>() -> Vec<&'static str> {
+/// The value of a word.
+pub(crate) fn spelled<T: Words>(text: &str) -> Option<T> {
+    T::ALL.iter().copied().find(|value| value.word() == text)
+}
+
+pub(crate) fn all<T: Words>() -> Vec<&'static str> {
     T::ALL.iter().map(|value| value.word()).collect()
 }

@@ -141,6 +141,11 @@ async fn a_pending_location_refuses_all_calls() {
     for route in ROUTES.iter().filter(|(_, path, _)| path.contains("{place}") && !path.contains("sync_status")) {
         assert_eq!(ask(&world, route, "acme", PENDING).fails(403).await, [NO_ACCESS], "{}", route.1);
     }
+    // Operators are told that it is there.
+    let operator = world.get("/operator").operator(VIEWER).ok().await["data"].clone();
+    let locations = operator["institutions"][0]["locations"].as_array().unwrap();
+    let status = |id| locations.iter().find(|it| it["id"] == json!(id)).unwrap()["status"].clone();
+    assert_eq!([MAIN, CLOSED, PENDING].map(status), ["active", "closed", "pending"]);
 }
 
 #[actix_web::test]

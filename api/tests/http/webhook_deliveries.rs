@@ -235,6 +235,46 @@ async fn a_failed_message_says_why_and_is_sent_again_as_the_same() {
 }
 
 #[actix_web::test]
+async fn operators_see_all_endpoints_and_send_messages_again() {
+    let (world, receiver) = (sending_world().await, Receiver::start());
+    let fine = endpoint(&world, &receiver.url(200)).await;
+    let path = endpoint(&world, &format!("{}?secret=s3", receiver.url(503))).await;
+    let rivals = json!({"target_url": receiver.url(200), "active": false});
+    world.post("/webhook_endpoints", rivals).key(RIVAL_KEY).answers(201).await;
+    let id = test(&world, &path).await;
+    let delivered = test(&world, &fine).await;
+    has_status(&world, &format!("{fine}/deliveries/{delivered}"), "delivered").await;
+    world.until(&path, |answer| !answer["data"]["failing_since"].is_null()).await;
+
+    let listed = world.get("/webhooks").operator(VIEWER).ok().await["data"].clone();
+    assert_eq!(each(&listed, "status"), ["inactive", "failing", "active"], "those in trouble first");
+    let failing = &listed[1];
+    assert_eq!(failing["target_url"], receiver.url(503), "what stands behind `?` is the receiver's secret");
+    assert_eq!((&failing["waiting_deliveries"], &failing["subscriptions"]), (&json!(1), &json!(0)));
+    assert_ne!(listed[0]["organisation"], failing["organisation"]);
+
+    let messages = format!("/webhooks/{}/deliveries", failing["id"]);
+    let sent = world.get(&messages).operator(VIEWER).ok().await["data"].clone();
+    assert_eq!((each(&sent, "id"), &sent[0]["response_code"]), (vec![json!(id)], &json!(503)));
+    let none = world.get(&format!("{messages}?status=delivered")).operator(VIEWER).ok().await;
+    assert_eq!(none["data"], json!([]));
+    assert_eq!(
+        world.get("/webhooks/77/deliveries").operator(VIEWER).fails(404).await,
+        ["Webhook endpoint with id 77 not found"]
+    );
+
+    let again = format!("{messages}/{id}/redeliver");
+    world.post(&again, json!({})).operator(VIEWER).fails(403).await;
+    world.patch(&path, json!({"target_url": receiver.url(200)})).ok().await;
+    assert_eq!(world.post(&again, json!({})).operator(OPERATOR).ok().await["data"]["id"], id);
+    has_status(&world, &format!("{path}/deliveries/{id}"), "delivered").await;
+    // Another endpoint's message is none of this one.
+    let others = format!("{messages}/{delivered}/redeliver");
+    let missing = world.post(&others, json!({})).operator(OPERATOR).fails(404).await;
+    assert_eq!(missing, [format!("Webhook delivery with id {delivered} not found")]);
+}
+
+#[actix_web::test]
 async fn a_time_is_replayed() {
     let (world, receiver) = (sending_world().await, Receiver::start());
     let path = endpoint(&world, &receiver.url(200)).await;

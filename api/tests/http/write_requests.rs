@@ -79,12 +79,16 @@ async fn operators_retry_and_drop() {
     let paid = pay(&world, "REFUSE").await;
     let list = world.until(PATH, |list| each(&list["data"], "status") == ["failed"]).await;
     let failed = list["data"][0].clone();
+    let ids = async |open: bool| each(&world.get(&format!("{PATH}&open={open}")).ok().await["data"], "id");
+    assert_eq!((ids(true).await, ids(false).await), (vec![failed["id"].clone()], vec![]));
     assert_eq!((&failed["retried_as"], &failed["dropped"]), (&Value::Null, &json!(false)));
 
     world.books.kind.store(true, Ordering::SeqCst);
     let again = retry(&failed["id"]).ok().await["data"]["id"].clone();
     let list = world.until(PATH, |list| each(&list["data"], "status") == ["failed", "done"]).await;
     assert_eq!((&list["data"][0]["retried_as"], &list["data"][1]["id"]), (&again, &again));
+    // What was retried is history, as what is done.
+    assert_eq!((ids(true).await, ids(false).await), (vec![], vec![failed["id"].clone(), again.clone()]));
     assert_eq!(
         (&list["data"][1]["record_id"], &list["data"][1]["attempts"]),
         (&paid, &json!(2)),
@@ -105,6 +109,7 @@ async fn operators_retry_and_drop() {
     let failed = list["data"][2]["id"].clone();
     assert_eq!(drop(&failed).ok().await["data"]["dropped"], json!(true));
     assert_eq!(retry(&failed).fails(400).await, settled);
+    assert_eq!((ids(true).await, ids(false).await.len()), (vec![], 3), "what was dropped is, too");
 
     // A booking that waits behind its patient.
     let slot = world.offers(MAIN, 1).await[0].clone();
@@ -113,6 +118,7 @@ async fn operators_retry_and_drop() {
     let booked = world.post("/intent/booking/book?subdomain=acme", book).ok().await["booking"]["booking_ref"].clone();
     let statuses = ["failed", "done", "failed", "sending", "queued"];
     let list = world.until(PATH, |list| each(&list["data"], "status") == statuses).await;
+    assert_eq!(ids(true).await, [list["data"][3]["id"].clone(), list["data"][4]["id"].clone()]);
     assert_eq!(
         drop(&list["data"][3]["id"]).fails(400).await,
         ["The write is being sent or may have been written: it cannot be dropped."]

@@ -23,6 +23,9 @@ pub(in crate::cli) enum Command {
     },
     /// Show the adapters of a running server, their versions, and what was rolled out where.
     Versions {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         server: Server,
     },
@@ -54,7 +57,7 @@ pub(super) fn run(command: Command) -> ExitCode {
     let done = System::new().block_on(async {
         match command {
             Command::Upload { name, file, server } => upload(&server, &name, &file).await,
-            Command::Versions { server } => versions(&server).await,
+            Command::Versions { json, server } => versions(&server, json).await,
             Command::Rollout { version, locations, dry_run, server } => {
                 roll_out(&server, &version, &locations, dry_run).await
             }
@@ -74,10 +77,14 @@ async fn upload(server: &Server, name: &str, file: &PathBuf) -> Result<(), Strin
     Ok(())
 }
 
-async fn versions(server: &Server) -> Result<(), String> {
+async fn versions(server: &Server, as_json: bool) -> Result<(), String> {
     let session = Session::begin(server)?;
     let adapters = answer(session.get("/adapters")).await?;
     for adapter in adapters.as_array().into_iter().flatten() {
+        if as_json {
+            say(adapter);
+            continue;
+        }
         let configured = &adapter["configured"];
         let known = |name| if configured[name].is_null() { "-" } else { text(&configured[name]) };
         say(format_args!(

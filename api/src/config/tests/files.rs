@@ -136,3 +136,29 @@ fn what_differs_is_told_key_by_key() {
     assert_eq!(before.changes(&rotated).at_start, [""; 0]);
     assert_eq!(gone, ["- institution 2 (Practice 2)", "- source 2 (EHR)", "- location 2 (Main)"]);
 }
+
+/// Whether a change needs a start, the reading of the key says: of one key, of one that two tables share, of a whole table, and of where
+/// something belongs.
+#[test]
+fn what_only_a_start_reads_is_named() {
+    let values = |text: &str| Config::parse(text, Path::new("/nowhere")).unwrap().values;
+    let institutions = |owner: usize| {
+        (0..2).map(move |n| {
+            let location = if n == owner { "[[institutions.locations]]\nid = 7\nname = \"Main\"\nzone = \"UTC\"" } else { "" };
+            let id = n + 1;
+            format!("[[institutions]]\nid = {id}\nsubdomain = \"p{id}\"\nname = \"P\"\nenvironment = \"sandbox\"\n{location}\n")
+        })
+    };
+    let with = |tables: &str, owner| values(&format!("{tables}\n{}", institutions(owner).collect::<String>()));
+    let tls = "tls_certificate = \"chain.pem\"\ntls_key = \"key.pem\"";
+    let after = with(
+        &format!(
+            "[http]\nworkers = 3\nmax_body = 2048\n[operators]\n{tls}\n[audit]\nkeep_days = 9\n[webhooks]\nqueue = 200"
+        ),
+        1,
+    );
+    assert_eq!(
+        with("[http]\nworkers = 2", 0).changes(&after).at_start,
+        ["audit.keep_days", "http.workers", "operators.tls_certificate", "operators.tls_key", "location 7 institution"]
+    );
+}

@@ -1,0 +1,118 @@
+//! `webhooks list`, `deliveries`, `redeliver`: the webhook endpoints of a running server, and what was sent to them.
+
+use std::process::ExitCode;
+
+use actix_web::rt::System;
+use clap::Subcommand;
+use uuid::Uuid;
+
+use super::{
+    server::{Server, Session, answer, text},
+    table::Table,
+    word::word,
+};
+use crate::{
+    resources::webhook_deliveries::Status,
+    terminal::{fail, say},
+    values::words::Words,
+};
+
+/// Deliveries shown.
+const SHOWN: usize = 100;
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// Show the webhook endpoints of all organisations, those in trouble first.
+    List {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Show the newest messages that were sent to an endpoint, or wait.
+    Deliveries {
+        /// Id of the endpoint.
+        endpoint: u32,
+        /// Only those that stand so.
+        #[arg(long, value_parser = word::<Status>())]
+        status: Option<Status>,
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Send messages again, with the ids they had.
+    Redeliver {
+        /// Id of the endpoint.
+        endpoint: u32,
+        /// Ids of deliveries.
+        #[arg(required = true)]
+        deliveries: Vec<Uuid>,
+        #[command(flatten)]
+        server: Server,
+    },
+}
+
+pub(super) fn run(command: Command) -> ExitCode {
+    let done = System::new().block_on(async {
+        match command {
+            Command::List { json, server } => list(&server, json).await,
+            Command::Deliveries { endpoint, status, json, server } => deliveries(&server, endpoint, status, json).await,
+            Command::Redeliver { endpoint, deliveries, server } => redeliver(&server, endpoint, &deliveries).await,
+        }
+    });
+    done.map_or_else(fail, |()| ExitCode::SUCCESS)
+}
+
+async fn list(server: &Server, as_json: bool) -> Result<(), String> {
+    let session = Session::begin(server)?;
+    let all = answer(session.get("/webhooks")).await?;
+    let mut table = Table::new(&["ID", "STATUS", "ORGANISATION", "WAITING", "DROPPED", "FAILING SINCE", "URL"]);
+    for it in all.as_array().into_iter().flatten() {
+        if as_json {
+            say(it);
+            continue;
+        }
+        let [status, organisation, since, url] =
+            ["status", "organisation", "failing_since", "target_url"].map(|field| text(&it[field]));
+        let [id, waiting, dropped] = ["id", "waiting_deliveries", "dropped_events"].map(|field| it[field].to_string());
+        table.row(&[&id, status, organisation, &waiting, &dropped, since, url]);
+    }
+    table.show(as_json);
+    Ok(())
+}
+
+async fn deliveries(server: &Server, endpoint: u32, status: Option<Status>, as_json: bool) -> Result<(), String> {
+    let session = Session::begin(server)?;
+    let only = status.map_or_else(String::new, |status| format!("&status={}", status.word()));
+    let all = answer(session.get(&format!("/webhooks/{endpoint}/deliveries?per_page={SHOWN}{only}"))).await?;
+    let all = all.as_array().map_or(&[][..], Vec::as_slice);
+    let mut table = Table::new(&["ID", "STATUS", "EVENT", "MADE", "TRIES", "CODE", "REASON"]);
+    for it in all {
+        if as_json {
+            say(it);
+            continue;
+        }
+        let [id, status, event, made, reason] =
+            ["id", "status", "event_name", "created_at", "failure_reason"].map(|field| text(&it[field]));
+        let code = it["response_code"].as_u64().map_or_else(String::new, |code| code.to_string());
+        table.row(&[id, status, event, made, &it["attempts"].to_string(), &code, reason]);
+    }
+    if !as_json && all.len() == SHOWN {
+        table.row(&["...", "", "", "", "", "", "the newest are shown"]);
+    }
+    table.show(as_json);
+    Ok(())
+}
+
+async fn redeliver(server: &Server, endpoint: u32, deliveries: &[Uuid]) -> Result<(), String> {
+    let session = Session::begin(server)?;
+    for id in deliveries {
+        let path = format!("/webhooks/{endpoint}/deliveries/{id}/redeliver");
+        let sent = answer(session.post(&path)).await.map_err(|why| format!("{id}: {why}"))?;
+        say(format_args!("{id} {}", text(&sent["status"])));
+    }
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! Words of closed lists, as arguments.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::values::words::{Words, all, spelled};
+
+pub(super) fn word<T: Words>() -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all::<T>()).try_map(|text| spelled(&text).ok_or_else(|| format!("`{text}` is not one")))
+}

@@ -1,0 +1,113 @@
+//! GET /webhooks and what is below: webhook endpoints of all organisations and their deliveries, for whoever runs the server (our addition).
+
+use std::{cmp::Reverse, sync::Arc};
+
+use engine::webhooks::model::{Endpoint, EndpointId};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    webhook_deliveries::{ListWebhookDeliveries, WebhookDeliveryView, logged, redelivered},
+    webhook_ownership::named,
+};
+use crate::{
+    access::{
+        arguments::{Anywhere, DeliveryId},
+        call::Call,
+        respond::{Answer, Listed, One, Paged},
+    },
+    http::errors::ApiError,
+    values::{
+        times::At,
+        words::{Word, closed},
+    },
+};
+
+/// A webhook endpoint, and how it does.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct WebhookView<'a> {
+    /// Id of the endpoint.
+    #[schemars(with = "i32")]
+    id: EndpointId,
+    /// The organisation whose API keys registered it.
+    organisation: &'a str,
+    /// The URL that receives messages, without its query: that is the receiver's secret.
+    target_url: &'a str,
+    /// Whether messages are sent to it and arrive.
+    status: Word<Health>,
+    /// Since when no message was answered with a 2xx status, in UTC; null if the last one was.
+    failing_since: Option<At>,
+    /// Messages that wait to be sent, or sent again.
+    waiting_deliveries: u64,
+    /// Events of which no message was made because too many waited.
+    dropped_events: u64,
+    /// Number of its active subscriptions.
+    subscriptions: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Health {
+    Inactive,
+    Failing,
+    Active,
+}
+
+closed! {
+    Health: "WebhookHealth" "How a webhook endpoint does. `failing`: its last message did not arrive, and is tried again. `inactive`: nothing is sent." {
+        Inactive = "inactive", Failing = "failing", Active = "active",
+    }
+}
+
+impl<'a> WebhookView<'a> {
+    fn of(call: &Call, endpoint: &'a Endpoint) -> WebhookView<'a> {
+        let known = call.api.engine.webhooks().subscriptions();
+        let backlog = known.backlogs.of(endpoint.id);
+        WebhookView {
+            id: endpoint.id,
+            organisation: &endpoint.owner.0,
+            target_url: endpoint.target_url.split('?').next().unwrap_or_default(),
+            status: Word(match (endpoint.active, endpoint.failing_since) {
+                (false, _) => Health::Inactive,
+                (true, Some(_)) => Health::Failing,
+                (true, None) => Health::Active,
+            }),
+            failing_since: endpoint.failing_since.map(At),
+            waiting_deliveries: backlog.waiting(),
+            dropped_events: backlog.overflow.map_or(0, |it| it.events),
+            subscriptions: known.subscriptions_of(endpoint.id).iter().filter(|it| it.active).count(),
+        }
+    }
+}
+
+/// Those in trouble first.
+pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<Listed<WebhookView<'static>>> {
+    let endpoints = call.api.engine.webhooks().subscriptions().endpoints();
+    let mut rows: Vec<_> = endpoints.iter().map(|it| WebhookView::of(&call, it)).collect();
+    rows.sort_by_key(|it| (it.status.0, Reverse(it.waiting_deliveries), it.id));
+    Ok(call.list(&rows))
+}
+
+pub(crate) async fn deliveries(
+    call: Call,
+    id: EndpointId,
+    Anywhere(asked): Anywhere<ListWebhookDeliveries>,
+) -> Answer<Paged<WebhookDeliveryView>> {
+    endpoint(&call, id)?;
+    asked.answer(&call, id, |_| true)
+}
+
+pub(crate) async fn redeliver(
+    call: Call,
+    (id, DeliveryId(delivery)): (EndpointId, DeliveryId),
+    Anywhere(()): Anywhere<()>,
+) -> Answer<One<WebhookDeliveryView>> {
+    let owner = endpoint(&call, id)?.owner.clone();
+    let delivery = logged(&call, id, delivery, |_| true)?;
+    redelivered(&call, &owner, &delivery).await
+}
+
+/// Whoever's it is.
+fn endpoint(call: &Call, id: EndpointId) -> Result<Arc<Endpoint>, ApiError> {
+    let found = call.api.engine.webhooks().subscriptions().endpoint(id);
+    found.ok_or_else(|| named(ApiError::NotFound(String::new()), id))
+}

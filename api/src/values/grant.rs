@@ -1,0 +1,15 @@
+//! What an API key may do beyond the ordinary.
+
+use super::words::closed;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grant {
+    Financial,
+    Beta,
+}
+
+closed! {
+    Grant: "Grant" "`financial`: charges, claims, payments, fee schedules and insurance plans. `beta`: version v3.1.0." {
+        Financial = "financial", Beta = "beta",
+    }
+}
