@@ -51,7 +51,7 @@ pub use processor::{
     write_requests,
 };
 pub use query::{feed, idempotency, lists};
-pub use runtime::{clock, metrics, origin};
+pub use runtime::{clock, metrics, origin, recent_errors};
 
 pub use crate::{
     adapter_versions::{AdapterVersion, RolledOut, Tried, VersionError},

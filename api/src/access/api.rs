@@ -2,7 +2,10 @@
 
 use std::{
     net::IpAddr,
-    sync::{Arc, OnceLock, PoisonError, RwLock, atomic::AtomicBool},
+    sync::{
+        Arc, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicU64},
+    },
 };
 
 use actix_web::HttpRequest;
@@ -50,6 +53,8 @@ pub struct Api {
     pub(crate) certificates: Certificates,
     /// None: nobody asked for one, as in tests.
     pub(crate) audit: Option<Trail>,
+    /// Entries that this process has written to it.
+    pub(crate) audit_entries: AtomicU64,
     /// Where a reload of the configuration is asked for; none where nothing reads it again.
     pub(crate) reloads: OnceLock<AskToReload>,
     directory: DirectoryNow,
@@ -73,6 +78,7 @@ impl Api {
             peers: None,
             certificates: Certificates::default(),
             audit: None,
+            audit_entries: AtomicU64::new(0),
             reloads: OnceLock::new(),
             directory: DirectoryNow::new(&engine.setup()),
             keys: keys.into(),

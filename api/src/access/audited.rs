@@ -1,7 +1,7 @@
 //! Who was shown or changed which records. What a call says of it (`Call::audit`) becomes entries of the audit trail, which are durable before
 //! the answer leaves.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::atomic::Ordering};
 
 use actix_web::{Error, HttpResponse, http::StatusCode};
 use audit::{Actor, AuditError, Entry};
@@ -123,6 +123,7 @@ impl Api {
         let written = entries.iter().map(|entry| trail.append(entry)).collect::<Result<Vec<_>, _>>()?;
         for entry in written {
             entry.await?;
+            self.audit_entries.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }
