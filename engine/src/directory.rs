@@ -26,6 +26,7 @@ use runtime::{
     clock::{self, Watch},
     metrics::Metrics,
     origin,
+    recent_errors::{Part, RecentError},
 };
 use setup::{
     LocationSetup, Setup,
@@ -174,11 +175,19 @@ impl Directory {
                 Err(_) if begun.load(Ordering::SeqCst) && self.stopping.load(Ordering::SeqCst) => {
                     return Err(EngineError::OutcomeUnknown);
                 }
-                Err(_) if begun.load(Ordering::SeqCst) => return Err(EngineError::Internal),
+                Err(_) if begun.load(Ordering::SeqCst) => {
+                    self.went_wrong(id, "it ended unexpectedly while it did what was asked of it");
+                    return Err(EngineError::Internal);
+                }
                 Err(_) => {}
             }
         }
         Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })
+    }
+
+    fn went_wrong(&self, id: LocationId, reason: &str) {
+        let error = RecentError::new(Part::Location, reason, origin::current(), clock::now());
+        self.metrics.recent_errors.note(id, error);
     }
 
     /// Asks a location for something it reads from memory.
@@ -268,7 +277,7 @@ impl Directory {
             );
         }
         coming.into_iter().for_each(|(id, _)| self.attend(id));
-        self.metrics.locations.retain(|id| setup.locations.contains_key(&id));
+        self.metrics.retain(|id| setup.locations.contains_key(&id));
         self.note_institutions();
         self.gained.store(true, Ordering::SeqCst);
     }
@@ -280,7 +289,7 @@ impl Directory {
             locations.extract_if(|id, _| !self.is_here(*id)).map(|(_, address)| address).collect()
         };
         leave(gone).await;
-        self.metrics.locations.retain(|id| self.is_here(id));
+        self.metrics.retain(|id| self.is_here(id));
         self.connections.gateway().let_go(|id| self.is_here(id));
         self.note_institutions();
         // What others change from now on is not counted here.
@@ -323,6 +332,7 @@ impl Directory {
             match self.deps.store.get(&keys::active(id.0)) {
                 Ok(Some(_)) => {
                     tracing::warn!(location = %id, "the actor of a location ended unexpectedly; starting it again");
+                    self.went_wrong(id, "it ended unexpectedly, and was started again");
                     self.attend(id);
                 }
                 Ok(None) => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use location::ids::LocationId;
 use records::sync_state::{AdapterState, GateStatus};
-use runtime::metrics::Standing;
+use runtime::{metrics::Standing, recent_errors::RecentError};
 
 use crate::{Engine, engine::adapter_state};
 
@@ -12,6 +12,11 @@ impl Engine {
     /// How each location stood after its last turn; those that were not in memory since the start are missing.
     pub fn standings(&self) -> BTreeMap<LocationId, Standing> {
         self.counted().locations.all()
+    }
+
+    /// What went wrong at a location since this process has it, the latest first.
+    pub fn recent_errors(&self, location: LocationId) -> Vec<RecentError> {
+        self.counted().recent_errors.of(location)
     }
 
     /// How the workstation gate of a location stands; none where its EHR needs no workstation.

@@ -1,17 +1,12 @@
 //! A running server takes a version of an adapter, rolls it out to a location and takes it back, as an operator types it.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{fs, path::Path, process::Command};
 
-use adapter_kit::{Manifest, pack};
 use location::zone::Date;
 use sandbox_ehr::Control;
 use serde_json::{Value, json};
 use tests::harness::{
-    components,
+    components::packed,
     ehr_server::EhrServer,
     fixtures,
     http_client::Caller,
@@ -20,18 +15,6 @@ use tests::harness::{
 };
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
-
-/// The sandbox adapter as another version, or as another adapter.
-fn packed(dir: &Path, id: &str, version: &str) -> PathBuf {
-    let known = fs::read_to_string(components::root().join("adapters/sandbox/adapter.toml")).unwrap();
-    let text = known
-        .replace("id = \"sandbox\"", &format!("id = \"{id}\""))
-        .replace("version = \"0.1.0\"", &format!("version = \"{version}\""));
-    let component = fs::read(components::component("sandbox")).unwrap();
-    let file = dir.join(format!("{id}-{version}.wasm"));
-    fs::write(&file, pack(&component, &Manifest::parse(&text).unwrap()).unwrap()).unwrap();
-    file
-}
 
 struct Operator<'a> {
     at: &'a Installation,

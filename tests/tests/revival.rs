@@ -10,7 +10,7 @@ use std::{
 };
 
 use api::views::published::RecordViews;
-use engine::{Engine, Parts};
+use engine::{Engine, Parts, recent_errors::Part};
 use processor::commands::CreateRecord;
 use records::{
     InsurancePlan,
@@ -73,5 +73,8 @@ async fn a_location_that_panicked_comes_back_unasked() {
     until("the write", async || (ehr.written.load(Ordering::SeqCst) > 0).then_some(())).await;
     until("its return", async || (ehr.described.load(Ordering::SeqCst) > 1).then_some(())).await;
     assert_eq!(ehr.written.load(Ordering::SeqCst), 1, "it died of the first write");
+    let errors = engine.recent_errors(fixtures::MAIN_STREET);
+    let of_it = errors.iter().find(|it| it.part == Part::Location).unwrap_or_else(|| panic!("{errors:?}"));
+    assert!(of_it.reason.contains("ended unexpectedly"), "{of_it:?}");
     engine.stop().await;
 }

@@ -43,6 +43,10 @@ impl Directory {
         self.institutions.values()
     }
 
+    pub(crate) fn institution(&self, id: InstitutionId) -> Option<&Arc<Institution>> {
+        self.institutions.get(&id)
+    }
+
     pub(crate) fn institution_named(&self, subdomain: &str) -> Option<&Arc<Institution>> {
         self.by_subdomain.get(subdomain)
     }

@@ -36,11 +36,9 @@ use crate::{
 struct ActionPage {
     frame: Frame,
     about: String,
-    consequence: &'static str,
-    /// How the button is called.
-    word: &'static str,
-    action: &'static str,
-    fields: Vec<(&'static str, String)>,
+    action: &'static Action,
+    /// As they were asked for.
+    fields: Vec<(String, String)>,
     back: String,
 }
 
@@ -55,8 +53,118 @@ struct OutcomePage {
     back: String,
 }
 
+/// An action as it is offered.
+struct Action {
+    name: &'static str,
+    role: Role,
+    title: &'static str,
+    /// What follows from it.
+    consequence: &'static str,
+    button: &'static str,
+    read: fn(&Fields) -> Result<Deed, ApiError>,
+}
+
+static ACTIONS: [Action; 11] = [
+    Action {
+        name: "sync",
+        role: Role::Operator,
+        title: "Read now",
+        consequence: "A read cycle begins at once, and writes that wait for a pause to end are tried.",
+        button: "Read now",
+        read: |it| location(it).map(Deed::Sync),
+    },
+    Action {
+        name: "accept-deletions",
+        role: Role::Operator,
+        title: "Accept deletions",
+        consequence: "The next full pass deletes here what the health record system no longer shows. It was stopped because that is unusually much.",
+        button: "Accept",
+        read: |it| {
+            let resource = resource_names::named(field(it, "resource")?).ok_or(ApiError::bad("resource is not one"))?;
+            Ok(Deed::AcceptDeletions(location(it)?, resource))
+        },
+    },
+    Action {
+        name: "retry",
+        role: Role::Operator,
+        title: "Retry the write",
+        consequence: "The write is queued again, as a new write, and sent to the health record system.",
+        button: "Retry",
+        read: |it| write(it).map(|(location, write)| Deed::Retry(location, write)),
+    },
+    Action {
+        name: "drop",
+        role: Role::Operator,
+        title: "Drop the write",
+        consequence: "The write is given up for good, with the writes that rest on it. The health record system will not have it.",
+        button: "Drop",
+        read: |it| write(it).map(|(location, write)| Deed::Drop(location, write)),
+    },
+    Action {
+        name: "pair",
+        role: Role::Operator,
+        title: "Make a pairing code",
+        consequence: "The code pairs one workstation with the location, within ten minutes. It is shown once.",
+        button: "Make a code",
+        read: |it| location(it).map(Deed::Pair),
+    },
+    Action {
+        name: "revoke",
+        role: Role::Operator,
+        title: "Revoke the workstation",
+        consequence: "The workstation loses its connection at once, and has to be paired anew.",
+        button: "Revoke",
+        read: |it| Ok(Deed::Revoke(location(it)?, parse(it, "workstation")?)),
+    },
+    Action {
+        name: "redeliver",
+        role: Role::Operator,
+        title: "Redeliver the message",
+        consequence: "The message is sent to the endpoint again, with the same delivery id.",
+        button: "Redeliver",
+        read: |it| Ok(Deed::Redeliver(EndpointId(parse(it, "endpoint")?), parse(it, "delivery")?)),
+    },
+    Action {
+        name: "roll-out",
+        role: Role::Admin,
+        title: "Roll the version out",
+        consequence: "The version is tried at the location first: it describes the health record system and reads a page. If that works, the \
+                      location runs it from its next call on. If it fails, nothing changes.",
+        button: "Try and roll out",
+        read: |it| {
+            let version = field(it, "version")?.to_owned();
+            Ok(Deed::RollOut(location(it)?, (version != CONFIGURED).then_some(version)))
+        },
+    },
+    Action {
+        name: "roll-back",
+        role: Role::Admin,
+        title: "Roll back",
+        consequence: "The location runs the version from before the last roll-out, from its next call on.",
+        button: "Roll back",
+        read: |it| location(it).map(Deed::RollBack),
+    },
+    Action {
+        name: "pause",
+        role: Role::Operator,
+        title: "Pause",
+        consequence: "Nothing is read, or written, until an operator resumes it, restarts included. What is under way ends. Bookings are taken \
+                      and wait; a write that is not written by its deadline fails.",
+        button: "Pause",
+        read: |it| Ok(Deed::Pause(location(it)?, directions(it)?)),
+    },
+    Action {
+        name: "resume",
+        role: Role::Operator,
+        title: "Resume",
+        consequence: "Reading, or writing, goes on at once where it stood.",
+        button: "Resume",
+        read: |it| Ok(Deed::Resume(location(it)?, directions(it)?)),
+    },
+];
+
 /// What is to be done.
-enum Action {
+enum Deed {
     Sync(LocationId),
     AcceptDeletions(LocationId, Resource),
     Retry(LocationId, WriteId),
@@ -89,8 +197,17 @@ fn field<'f>(fields: &'f Fields, name: &str) -> Result<&'f str, ApiError> {
     found.ok_or_else(|| ApiError::bad(format!("{name} is missing")))
 }
 
-fn number<T: std::str::FromStr>(fields: &Fields, name: &str) -> Result<T, ApiError> {
+fn parse<T: std::str::FromStr>(fields: &Fields, name: &str) -> Result<T, ApiError> {
     field(fields, name)?.parse().map_err(|_| ApiError::bad(format!("{name} is not one")))
+}
+
+fn location(fields: &Fields) -> Result<LocationId, ApiError> {
+    parse(fields, "location").map(LocationId)
+}
+
+fn write(fields: &Fields) -> Result<(LocationId, WriteId), ApiError> {
+    let (location, write) = parsed(field(fields, "write")?).ok_or(ApiError::bad("write is not one"))?;
+    Ok((LocationId(location), WriteId(write)))
 }
 
 const DIRECTIONS: [(&str, Directions); 3] = [
@@ -109,159 +226,32 @@ fn what(which: Directions) -> &'static str {
     DIRECTIONS.iter().find(|(_, known)| *known == which).map_or("both", |(name, _)| name)
 }
 
-impl Action {
-    fn read(name: &str, fields: &Fields) -> Result<Action, ApiError> {
-        let location = || number(fields, "location").map(LocationId);
-        let write = || {
-            let (location, write) = parsed(field(fields, "write")?).ok_or(ApiError::bad("write is not one"))?;
-            Ok::<_, ApiError>((LocationId(location), WriteId(write)))
-        };
-        Ok(match name {
-            "sync" => Action::Sync(location()?),
-            "accept-deletions" => {
-                let resource = resource_names::named(field(fields, "resource")?);
-                Action::AcceptDeletions(location()?, resource.ok_or(ApiError::bad("resource is not one"))?)
-            }
-            "retry" => write().map(|(location, write)| Action::Retry(location, write))?,
-            "drop" => write().map(|(location, write)| Action::Drop(location, write))?,
-            "pair" => Action::Pair(location()?),
-            "revoke" => Action::Revoke(location()?, number(fields, "workstation")?),
-            "redeliver" => Action::Redeliver(EndpointId(number(fields, "endpoint")?), number(fields, "delivery")?),
-            "roll-out" => {
-                let version = field(fields, "version")?.to_owned();
-                Action::RollOut(location()?, (version != CONFIGURED).then_some(version))
-            }
-            "roll-back" => Action::RollBack(location()?),
-            "pause" => Action::Pause(location()?, directions(fields)?),
-            "resume" => Action::Resume(location()?, directions(fields)?),
-            _ => return Err(ApiError::NotFound("The action".to_owned())),
-        })
-    }
+fn read(name: &str, fields: &Fields) -> Result<(&'static Action, Deed), ApiError> {
+    let action = ACTIONS.iter().find(|action| action.name == name);
+    let action = action.ok_or_else(|| ApiError::NotFound("The action".to_owned()))?;
+    Ok((action, (action.read)(fields)?))
+}
 
-    fn name(&self) -> &'static str {
-        match self {
-            Action::Sync(_) => "sync",
-            Action::AcceptDeletions(..) => "accept-deletions",
-            Action::Retry(..) => "retry",
-            Action::Drop(..) => "drop",
-            Action::Pair(_) => "pair",
-            Action::Revoke(..) => "revoke",
-            Action::Redeliver(..) => "redeliver",
-            Action::RollOut(..) => "roll-out",
-            Action::RollBack(_) => "roll-back",
-            Action::Pause(..) => "pause",
-            Action::Resume(..) => "resume",
-        }
-    }
-
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        let at = |location: &LocationId| ("location", location.to_string());
-        match self {
-            Action::Sync(location) | Action::Pair(location) | Action::RollBack(location) => vec![at(location)],
-            Action::AcceptDeletions(location, resource) => {
-                vec![at(location), ("resource", resource_names::name(*resource).to_owned())]
-            }
-            Action::Retry(location, write) | Action::Drop(location, write) => {
-                vec![("write", public_id(location.0, write.0))]
-            }
-            Action::Pause(location, which) | Action::Resume(location, which) => {
-                vec![at(location), ("what", what(*which).to_owned())]
-            }
-            Action::Revoke(location, workstation) => vec![at(location), ("workstation", workstation.to_string())],
-            Action::Redeliver(endpoint, delivery) => {
-                vec![("endpoint", endpoint.to_string()), ("delivery", delivery.to_string())]
-            }
-            Action::RollOut(location, version) => {
-                vec![at(location), ("version", version.clone().unwrap_or_else(|| CONFIGURED.to_owned()))]
-            }
-        }
-    }
-
-    fn role(&self) -> Role {
-        match self {
-            Action::RollOut(..) | Action::RollBack(_) => Role::Admin,
-            _ => Role::Operator,
-        }
-    }
-
+impl Deed {
     fn location(&self) -> Option<LocationId> {
         match self {
-            Action::Sync(location)
-            | Action::AcceptDeletions(location, _)
-            | Action::Retry(location, _)
-            | Action::Drop(location, _)
-            | Action::Pair(location)
-            | Action::Revoke(location, _)
-            | Action::RollOut(location, _)
-            | Action::RollBack(location)
-            | Action::Pause(location, _)
-            | Action::Resume(location, _) => Some(*location),
-            Action::Redeliver(..) => None,
-        }
-    }
-
-    /// Title, what follows from it, and the word of the button.
-    fn told(&self) -> (&'static str, &'static str, &'static str) {
-        match self {
-            Action::Sync(_) => (
-                "Read now",
-                "A read cycle begins at once, and writes that wait for a pause to end are tried.",
-                "Read now",
-            ),
-            Action::AcceptDeletions(..) => (
-                "Accept deletions",
-                "The next full pass deletes here what the health record system no longer shows. It was stopped because that is unusually much.",
-                "Accept",
-            ),
-            Action::Retry(..) => (
-                "Retry the write",
-                "The write is queued again, as a new write, and sent to the health record system.",
-                "Retry",
-            ),
-            Action::Drop(..) => (
-                "Drop the write",
-                "The write is given up for good, with the writes that rest on it. The health record system will not have it.",
-                "Drop",
-            ),
-            Action::Pair(_) => (
-                "Make a pairing code",
-                "The code pairs one workstation with the location, within ten minutes. It is shown once.",
-                "Make a code",
-            ),
-            Action::Revoke(..) => (
-                "Revoke the workstation",
-                "The workstation loses its connection at once, and has to be paired anew.",
-                "Revoke",
-            ),
-            Action::Redeliver(..) => (
-                "Redeliver the message",
-                "The message is sent to the endpoint again, with the same delivery id.",
-                "Redeliver",
-            ),
-            Action::RollOut(..) => (
-                "Roll the version out",
-                "The version is tried at the location first: it describes the health record system and reads a page. If that works, the location runs \
-                 it from its next call on. If it fails, nothing changes.",
-                "Try and roll out",
-            ),
-            Action::Pause(..) => (
-                "Pause",
-                "Nothing is read, or written, until an operator resumes it, restarts included. What is under way ends. Bookings are taken and wait; a \
-                 write that is not written by its deadline fails.",
-                "Pause",
-            ),
-            Action::Resume(..) => ("Resume", "Reading, or writing, goes on at once where it stood.", "Resume"),
-            Action::RollBack(_) => (
-                "Roll back",
-                "The location runs the version from before the last roll-out, from its next call on.",
-                "Roll back",
-            ),
+            Deed::Sync(location)
+            | Deed::AcceptDeletions(location, _)
+            | Deed::Retry(location, _)
+            | Deed::Drop(location, _)
+            | Deed::Pair(location)
+            | Deed::Revoke(location, _)
+            | Deed::RollOut(location, _)
+            | Deed::RollBack(location)
+            | Deed::Pause(location, _)
+            | Deed::Resume(location, _) => Some(*location),
+            Deed::Redeliver(..) => None,
         }
     }
 
     fn back(&self) -> String {
         match self {
-            Action::Redeliver(endpoint, _) => format!("/console/webhooks/{endpoint}"),
+            Deed::Redeliver(endpoint, _) => format!("/console/webhooks/{endpoint}"),
             _ => self.location().map_or_else(String::new, |location| format!("/console/locations/{location}")),
         }
     }
@@ -277,28 +267,28 @@ impl Action {
             None => String::new(),
         };
         Ok(match self {
-            Action::Sync(_) | Action::Pair(_) | Action::RollBack(_) => place,
-            Action::Pause(_, which) | Action::Resume(_, which) => match what(*which) {
+            Deed::Sync(_) | Deed::Pair(_) | Deed::RollBack(_) => place,
+            Deed::Pause(_, which) | Deed::Resume(_, which) => match what(*which) {
                 "both" => format!("Reading and writing at {place}"),
                 one => format!("Only {one} at {place}"),
             },
-            Action::AcceptDeletions(_, resource) => {
+            Deed::AcceptDeletions(_, resource) => {
                 format!("{} at {place}", resource_names::name(*resource).replace('_', " "))
             }
-            Action::Retry(location, write) | Action::Drop(location, write) => {
+            Deed::Retry(location, write) | Deed::Drop(location, write) => {
                 format!("Write {} at {place}", public_id(location.0, write.0))
             }
-            Action::Revoke(location, workstation) => {
+            Deed::Revoke(location, workstation) => {
                 let all = visit.api.engine.gateway().workstations(*location).map_err(ApiError::from)?;
                 let found = all.into_iter().find(|it| it.id == *workstation);
                 let found = found.ok_or_else(|| ApiError::NotFound(format!("Workstation with id {workstation}")))?;
                 format!("{} at {place}", found.name)
             }
-            Action::Redeliver(id, delivery) => {
+            Deed::Redeliver(id, delivery) => {
                 format!("Message {delivery} to the endpoint {}", endpoint(&visit.api, *id)?.id)
             }
-            Action::RollOut(_, None) => format!("The version of the configuration at {place}"),
-            Action::RollOut(_, Some(version)) => format!("Version {} at {place}", super::words::short(version)),
+            Deed::RollOut(_, None) => format!("The version of the configuration at {place}"),
+            Deed::RollOut(_, Some(version)) => format!("Version {} at {place}", super::words::short(version)),
         })
     }
 
@@ -307,33 +297,33 @@ impl Action {
         let engine = &visit.api.engine;
         let at = |what, location: LocationId| visit.note(what, "location", location.0.into());
         Ok(match self {
-            Action::Sync(location) => {
+            Deed::Sync(location) => {
                 engine.sync_now(*location).await?;
                 at("start read cycle", *location);
                 Outcome::Done("sync")
             }
-            Action::AcceptDeletions(location, resource) => {
+            Deed::AcceptDeletions(location, resource) => {
                 engine.accept_deletions(*location, *resource).await?;
                 at("accept deletions", *location);
                 Outcome::Done("accepted")
             }
-            Action::Retry(location, write) => {
+            Deed::Retry(location, write) => {
                 engine.retry_write(*location, *write).await?;
                 visit.note("retry", "write request", write.0);
                 Outcome::Done("retried")
             }
-            Action::Drop(location, write) => {
+            Deed::Drop(location, write) => {
                 engine.drop_write(*location, *write).await?;
                 visit.note("drop", "write request", write.0);
                 Outcome::Done("dropped")
             }
-            Action::Pair(location) => {
+            Deed::Pair(location) => {
                 let made = engine.gateway().new_code(*location, CodeKind::Single).await.map_err(ApiError::from)?;
                 at("make pairing code", *location);
                 let until = format!("Valid once, until {}.", times::utc(made.expires));
                 Outcome::Shown { code: Some(made.code), lines: vec![until] }
             }
-            Action::Revoke(location, workstation) => {
+            Deed::Revoke(location, workstation) => {
                 let revoked = engine.gateway().revoke(*location, *workstation).await.map_err(ApiError::from)?;
                 if !revoked {
                     return Err(ApiError::NotFound(format!("Workstation with id {workstation}")).into());
@@ -341,13 +331,13 @@ impl Action {
                 at("revoke workstation", *location);
                 Outcome::Done("revoked")
             }
-            Action::Redeliver(id, delivery) => {
+            Deed::Redeliver(id, delivery) => {
                 let owner = endpoint(&visit.api, *id)?.owner.clone();
                 let sent = engine.webhook_log().redeliver(&owner, *id, *delivery, engine.now()).await;
                 visit.note("send", "webhook message", record_of(&sent.map_err(ApiError::from)?));
                 Outcome::Done("redelivered")
             }
-            Action::RollOut(location, version) => {
+            Deed::RollOut(location, version) => {
                 let tried = engine.try_adapter(*location, version.as_deref()).await.map_err(ApiError::from)?;
                 engine.roll_out(*location, version.clone()).await.map_err(ApiError::from)?;
                 at("roll out adapter", *location);
@@ -364,17 +354,17 @@ impl Action {
                 let lines = lines.chain(["The location runs it now.".to_owned()]).collect();
                 Outcome::Shown { code: None, lines }
             }
-            Action::Pause(location, which) => {
+            Deed::Pause(location, which) => {
                 engine.pause(*location, *which).await?;
                 at("pause", *location);
                 Outcome::Done("paused")
             }
-            Action::Resume(location, which) => {
+            Deed::Resume(location, which) => {
                 engine.resume(*location, *which).await?;
                 at("resume", *location);
                 Outcome::Done("resumed")
             }
-            Action::RollBack(location) => {
+            Deed::RollBack(location) => {
                 engine.roll_back(*location).await.map_err(ApiError::from)?;
                 at("roll back adapter", *location);
                 Outcome::Done("back")
@@ -384,23 +374,17 @@ impl Action {
 }
 
 pub(super) async fn ask(visit: Visit, name: Path<String>) -> Result<HttpResponse, Failure> {
-    let action = Action::read(&name, visit.queried())?;
-    visit.needs(action.role())?;
-    let (title, consequence, word) = action.told();
+    let (action, deed) = read(&name, visit.queried())?;
+    visit.needs(action.role)?;
     let page = ActionPage {
-        frame: visit.frame("", title),
-        about: action.about(&visit)?,
-        consequence,
-        word,
-        action: action.name(),
-        fields: action.fields(),
-        back: action.back(),
+        frame: visit.frame("", action.title),
+        about: deed.about(&visit)?,
+        action,
+        fields: visit.queried().to_vec(),
+        back: deed.back(),
     };
-    visit.show(ROUTE_ASK, &page).await
+    visit.show("GET /console/actions/{action}", &page).await
 }
-
-const ROUTE_ASK: &str = "GET /console/actions/{action}";
-const ROUTE: &str = "POST /console/actions/{action}";
 
 pub(super) async fn act(
     visit: Visit,
@@ -410,23 +394,23 @@ pub(super) async fn act(
     if field(&form, "form_word").ok() != Some(visit.session.form_word.as_str()) {
         return Err(Failure::Form);
     }
-    let action = Action::read(&name, &form)?;
-    visit.needs(action.role())?;
+    let (action, deed) = read(&name, &form)?;
+    visit.needs(action.role)?;
     visit.api.may_change()?;
-    let about = action.about(&visit)?;
+    let about = deed.about(&visit)?;
     // It goes on to its end, its entry in the audit trail included, whether or not the browser still waits.
     let acting = actix_web::rt::spawn(async move {
         let answer = async {
-            Ok(match action.run(&visit).await? {
-                Outcome::Done(word) => see_other(&format!("{}?{}", action.back(), query(&[("done", word)]))),
+            Ok(match deed.run(&visit).await? {
+                Outcome::Done(word) => see_other(&format!("{}?{}", deed.back(), query(&[("done", word)]))),
                 Outcome::Shown { code, lines } => {
-                    let frame = visit.frame("", action.told().0);
-                    let page = OutcomePage { frame, about, code, lines, back: action.back() };
+                    let page =
+                        OutcomePage { frame: visit.frame("", action.title), about, code, lines, back: deed.back() };
                     super::page::html(actix_web::http::StatusCode::OK, &page)
                 }
             })
         };
-        visit.change(ROUTE, answer).await
+        visit.change("POST /console/actions/{action}", answer).await
     });
     acting.await.unwrap_or_else(|_| {
         tracing::error!("an action at the console ended in a panic");

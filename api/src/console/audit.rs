@@ -2,15 +2,17 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
-use audit::{Actor, Filter, Recorded};
+use audit::{Actor, Filter, Recorded, Trail};
 use location::time::{DAY, Timestamp};
 
 use super::{
-    page::{Failure, Frame},
+    page::{Failure, Frame, live_address},
     visit::{Visit, beside},
 };
 use crate::{
+    access::api::Api,
     http::errors::ApiError,
+    resources::write_requests::{parsed, public_id},
     values::{role::Role, times},
 };
 
@@ -61,6 +63,11 @@ pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
     visit.show("GET /console/audit", &page).await
 }
 
+/// Changes with each entry.
+pub(super) fn version(api: &Api) -> u64 {
+    api.audit.as_ref().map_or(0, Trail::written)
+}
+
 fn read(visit: &Visit) -> Result<AuditPage, Failure> {
     let text = |name| visit.asked(name).unwrap_or_default().to_owned();
     let asked = Asked {
@@ -72,7 +79,9 @@ fn read(visit: &Visit) -> Result<AuditPage, Failure> {
         from: text("from"),
         to: text("to"),
     };
-    let (filter, frame) = (asked.filter()?, visit.frame("audit", "Audit"));
+    let filter = asked.filter()?;
+    let live = live_address("/console/audit", version(&visit.api));
+    let frame = Frame { live: Some(live), ..visit.frame("audit", "Audit") };
     let Some(trail) = &visit.api.audit else {
         return Ok(AuditPage { frame, kept: false, asked, rows: Vec::new(), cut: false });
     };
@@ -93,14 +102,17 @@ impl Asked {
                 _ => Actor::Key(self.name.clone()),
             })
         };
-        let id = (!self.id.is_empty()).then(|| self.id.parse());
+        let known = || self.id.parse().ok().or_else(|| parsed(&self.id).map(|(_, id)| id));
+        let id = (!self.id.is_empty()).then(|| {
+            known().ok_or_else(|| ApiError::bad("id must be a number, or that of a write request such as 101-8"))
+        });
         let from = day(&self.from, "from")?;
         Ok(Filter {
             from: from.map(|at| at.0),
             to: day(&self.to, "to")?.map(|at| at.plus(DAY).0),
             actor: if self.name.is_empty() { None } else { actor() },
             record: Some(self.record.clone()).filter(|record| !record.is_empty()),
-            id: id.transpose().map_err(|_| ApiError::bad("id must be a number"))?,
+            id: id.transpose()?,
         })
     }
 }
@@ -123,11 +135,20 @@ impl Row {
             Actor::Service => "the service".to_owned(),
         };
         let more = it.ids.len().saturating_sub(IDS);
-        let ids: Vec<String> = it.ids.iter().take(IDS).map(u64::to_string).collect();
+        let id = |id: &u64| match (it.record.as_str(), it.location) {
+            // Locations count their writes from 0, people see another number.
+            ("write request", Some(location)) => {
+                u32::try_from(location).map(|of| public_id(of, *id)).unwrap_or_default()
+            }
+            // It is about no record.
+            ("webhook message", _) if *id == 0 => String::new(),
+            _ => id.to_string(),
+        };
+        let ids: Vec<String> = it.ids.iter().take(IDS).map(id).collect();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         Row {
             seq,
-            at: times::utc(Timestamp(it.at)),
+            at: times::utc(Timestamp(it.at)).chars().take(19).collect::<String>().replace('T', " "),
             who,
             client: it.client.unwrap_or_default(),
             action: it.action,

@@ -8,22 +8,25 @@ use actix_web::{
     http::header::CONTENT_TYPE,
     web::{Bytes, Data},
 };
+use engine::webhooks::model::EndpointId;
 use futures_util::stream;
 use location::ids::LocationId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
-    adapters, fleet, location_page,
+    adapters, audit, fleet, location_page,
     page::Failure,
     visit::{Visit, beside},
     webhooks,
 };
-use crate::http::errors::ApiError;
+use crate::{http::errors::ApiError, values::role::Role};
 
 /// Pages that may listen at one time.
 const STREAMS: usize = 64;
 /// How often a page's data is looked at; what takes longer to look at is looked at less often.
 const EVERY: Duration = Duration::from_secs(2);
+/// The same of the audit trail: to show its newest entries a file is read from its beginning.
+const AUDIT_EVERY: Duration = Duration::from_secs(5);
 /// A proxy closes what says nothing for a minute.
 const SAY_SOMETHING: u32 = 10;
 
@@ -41,17 +44,24 @@ enum Watched {
     Fleet,
     Location(LocationId),
     Webhooks,
+    Endpoint(EndpointId),
     Adapters,
+    Audit,
 }
 
 impl Watched {
     fn of(page: &str) -> Option<Watched> {
-        match page {
-            "/console" => Some(Watched::Fleet),
-            "/console/webhooks" => Some(Watched::Webhooks),
-            "/console/adapters" => Some(Watched::Adapters),
-            _ => Some(Watched::Location(LocationId(page.strip_prefix("/console/locations/")?.parse().ok()?))),
-        }
+        Some(match page {
+            "/console" => Watched::Fleet,
+            "/console/webhooks" => Watched::Webhooks,
+            "/console/adapters" => Watched::Adapters,
+            "/console/audit" => Watched::Audit,
+            _ => match page.strip_prefix("/console/")?.split_once('/')? {
+                ("locations", id) => Watched::Location(LocationId(id.parse().ok()?)),
+                ("webhooks", id) => Watched::Endpoint(EndpointId(id.parse().ok()?)),
+                _ => return None,
+            },
+        })
     }
 
     async fn version(&self, visit: &Visit) -> Result<u64, Failure> {
@@ -59,7 +69,9 @@ impl Watched {
             Watched::Fleet => Ok(fleet::version(&visit.api)),
             Watched::Location(id) => location_page::version(&visit.api, *id).await,
             Watched::Webhooks => Ok(webhooks::version(&visit.api)),
+            Watched::Endpoint(id) => webhooks::version_of_one(&visit.api, *id),
             Watched::Adapters => adapters::version(&visit.api),
+            Watched::Audit => Ok(audit::version(&visit.api)),
         }
     }
 }
@@ -74,6 +86,9 @@ struct Listener {
 
 pub(super) async fn stream(visit: Visit, streams: Data<Streams>) -> Result<HttpResponse, Failure> {
     let watched = visit.asked("page").and_then(Watched::of).ok_or(ApiError::bad("page names no page that changes"))?;
+    if matches!(watched, Watched::Audit) {
+        visit.needs(Role::Operator)?;
+    }
     let seen = visit.asked("seen").and_then(|seen| seen.parse().ok()).ok_or(ApiError::bad("seen must be a number"))?;
     let place = streams.0.clone().try_acquire_owned();
     let place = place.map_err(|_| ApiError::Unavailable { retry_after: 30 })?;
@@ -89,7 +104,7 @@ impl Listener {
     /// None ends it: the server stops, or the session is over.
     async fn next(&mut self) -> Option<&'static str> {
         loop {
-            tokio::time::sleep(EVERY).await;
+            tokio::time::sleep(if matches!(self.watched, Watched::Audit) { AUDIT_EVERY } else { EVERY }).await;
             let Visit { api, session, .. } = &self.visit;
             if api.leaving.load(Ordering::Relaxed) || self.visit.is_over() || session.ends <= api.engine.now() {
                 return None;

@@ -1,8 +1,8 @@
 //! All locations at once: those that need somebody first.
 
 use std::{
-    collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},
+    mem::discriminant,
     sync::Arc,
 };
 
@@ -32,8 +32,7 @@ struct FleetPage {
     frame: Frame,
     counts: Counts,
     rows: Vec<Row>,
-    q: String,
-    red: bool,
+    asked: Asked,
     found: usize,
     first: usize,
     last: usize,
@@ -42,16 +41,31 @@ struct FleetPage {
     after: Option<String>,
 }
 
-#[derive(Default)]
 struct Counts {
     locations: usize,
-    not_reading: usize,
-    not_writing: usize,
     writes: u64,
     /// The writes that have waited longest.
     oldest: Option<When>,
-    gates_shut: usize,
-    elsewhere: usize,
+    /// The last complete read where that is longest ago.
+    last_read: Option<When>,
+    /// How many are in each state of `STATES`.
+    states: Vec<StateCount>,
+}
+
+struct StateCount {
+    key: &'static str,
+    text: &'static str,
+    count: usize,
+    /// Somebody has to see to it.
+    bad: bool,
+}
+
+/// What is asked for, as it stands in the form.
+struct Asked {
+    q: String,
+    state: String,
+    order: String,
+    orders: [(&'static str, &'static str); 4],
 }
 
 struct Row {
@@ -70,32 +84,54 @@ struct Row {
     node: Option<String>,
 }
 
-/// A location as far as it is known without asking it.
+/// A location as far as it is known without asking it, or bringing it into memory.
 struct Known {
     location: Arc<LocationSetup>,
     institution: Arc<Institution>,
     standing: Option<Standing>,
-    adapter: Option<AdapterStatus>,
+    /// Why its adapter cannot be used.
+    refused: Option<String>,
     gate: Option<GateState>,
     node: Option<String>,
 }
 
+/// What locations are counted and looked for by.
+struct State {
+    key: &'static str,
+    text: &'static str,
+    bad: bool,
+    is: fn(&Known) -> bool,
+}
+
+const STATES: [State; 7] = [
+    State { key: "red", text: "Red", bad: true, is: Known::is_red },
+    State { key: "not-reading", text: "Not reading", bad: true, is: |it| it.reading().color == "bad" },
+    State { key: "not-writing", text: "Not writing", bad: true, is: |it| it.writing().color == "bad" },
+    State { key: "gate-shut", text: "Gate shut", bad: true, is: Known::is_shut },
+    State { key: "writes-waiting", text: "Writes waiting", bad: false, is: |it| it.queued() > 0 },
+    State { key: "no-news", text: "No news yet", bad: false, is: |it| it.node.is_none() && it.standing.is_none() },
+    State { key: "elsewhere", text: "At other nodes", bad: false, is: |it| it.node.is_some() },
+];
+
+const ORDERS: [(&str, &str); 4] =
+    [("", "trouble first"), ("queue", "oldest write first"), ("lag", "longest unread first"), ("name", "by name")];
+
 impl Known {
     fn reading(&self) -> Badge {
-        self.light(|standing| standing.reads)
+        self.light(|standing| &standing.read_problem)
     }
 
     fn writing(&self) -> Badge {
-        self.light(|standing| standing.writes)
+        self.light(|standing| &standing.write_problem)
     }
 
-    fn light(&self, works: impl Fn(&Standing) -> bool) -> Badge {
-        match (&self.standing, self.adapter) {
+    fn light(&self, problem: impl Fn(&Standing) -> &Option<String>) -> Badge {
+        match &self.standing {
             _ if self.node.is_some() => Badge::plain("see its node"),
-            (_, Some(AdapterStatus::Refused)) => Badge::bad("red"),
-            (Some(standing), _) if !works(standing) => Badge::bad("red"),
-            (Some(_), _) => Badge::good("green"),
-            (None, _) => Badge::plain("no news yet"),
+            _ if self.refused.is_some() => Badge::bad("red"),
+            Some(standing) if problem(standing).is_some() => Badge::bad("red"),
+            Some(_) => Badge::good("green"),
+            None => Badge::plain("no news yet"),
         }
     }
 
@@ -103,117 +139,161 @@ impl Known {
         [self.reading(), self.writing()].iter().any(|light| light.color == "bad")
     }
 
+    fn is_shut(&self) -> bool {
+        matches!(self.gate, Some(GateState::Closed | GateState::LoggedOut | GateState::Paused))
+    }
+
+    /// Why it is red.
+    fn reasons(&self) -> Vec<String> {
+        if !self.is_red() {
+            return Vec::new();
+        }
+        let of_standing = self.standing.iter().flat_map(|it| [&it.read_problem, &it.write_problem]).flatten();
+        let mut reasons: Vec<String> = self.refused.iter().chain(of_standing).cloned().collect();
+        reasons.dedup();
+        reasons
+    }
+
+    fn queued(&self) -> u64 {
+        self.standing.as_ref().map_or(0, |standing| standing.queued)
+    }
+
     fn oldest(&self) -> Option<Timestamp> {
-        self.standing.and_then(|standing| standing.oldest_write)
+        self.standing.as_ref()?.oldest_write
+    }
+
+    fn last_read(&self) -> Option<Timestamp> {
+        self.standing.as_ref()?.last_read
     }
 
     fn is_called(&self, q: &str) -> bool {
-        let named = [&self.location.name, &self.institution.name, &self.institution.subdomain];
-        self.location.id.0.to_string() == q || named.iter().any(|name| name.to_lowercase().contains(q))
+        let node = self.node.iter();
+        let mut named =
+            [&self.location.name, &self.institution.name, &self.institution.subdomain].into_iter().chain(node);
+        self.location.id.0.to_string() == q || named.any(|name| name.to_lowercase().contains(q))
     }
 }
 
 /// One pass over what all of them left behind.
 fn all(api: &Api) -> Vec<Known> {
-    let (engine, standings) = (&api.engine, api.engine.standings());
-    let mut places: BTreeMap<_, Option<String>> = BTreeMap::new();
+    let (engine, directory, mut standings) = (&api.engine, api.directory(), api.engine.standings());
     let mut all = Vec::new();
-    for location in api.directory().locations() {
-        let Some(institution) = engine.setup().institutions.get(&location.institution).cloned() else { continue };
-        let node = places.entry(institution.id).or_insert_with(|| match engine.place(institution.id) {
+    for institution in directory.institutions() {
+        let node = match engine.place(institution.id) {
             Place::Elsewhere(node) => Some(node),
             Place::Mine | Place::Unsettled => None,
-        });
-        all.push(Known {
-            standing: standings.get(&location.id).copied(),
-            adapter: engine.adapter_at(location.id).map(|adapter| adapter.status),
+        };
+        let known = |location: &Arc<LocationSetup>| Known {
+            standing: standings.remove(&location.id),
+            refused: engine.adapter_at(location.id).and_then(|adapter| {
+                let refused = adapter.status == AdapterStatus::Refused;
+                refused.then(|| format!("the adapter cannot be used: {}", adapter.reason.unwrap_or_default()))
+            }),
             gate: engine.gate(location.id).map(|gate| gate.state),
             node: node.clone(),
             location: location.clone(),
-            institution,
-        });
+            institution: institution.clone(),
+        };
+        all.extend(directory.locations_of(institution.id).iter().map(known));
     }
     all
 }
 
 /// Changes when one of them does.
 pub(super) fn version(api: &Api) -> u64 {
+    version_of(&all(api))
+}
+
+fn version_of(all: &[Known]) -> u64 {
     let mut hasher = DefaultHasher::new();
-    let mut all = all(api);
-    all.sort_by_key(|it| it.location.id);
     for it in all {
-        let Known { location, standing, adapter, gate, node, .. } = it;
-        format!("{} {:?} {standing:?} {adapter:?} {gate:?} {node:?}", location.id, location.status).hash(&mut hasher);
+        let Known { location, standing, refused, gate, node, .. } = it;
+        (location.id, discriminant(&location.status), standing, refused, gate.as_ref().map(discriminant), node)
+            .hash(&mut hasher);
     }
     hasher.finish()
 }
 
 impl Counts {
     fn of(all: &[Known], now: Timestamp) -> Counts {
-        let mut counts = Counts { locations: all.len(), ..Counts::default() };
-        for it in all {
-            counts.not_reading += usize::from(it.reading().color == "bad");
-            counts.not_writing += usize::from(it.writing().color == "bad");
-            counts.writes += it.standing.map_or(0, |standing| standing.queued);
-            let shut = matches!(it.gate, Some(GateState::Closed | GateState::LoggedOut | GateState::Paused));
-            counts.gates_shut += usize::from(shut);
-            counts.elsewhere += usize::from(it.node.is_some());
+        let first = |at: fn(&Known) -> Option<Timestamp>| Some(When::of(all.iter().filter_map(at).min()?, now));
+        let count = |state: &State| {
+            let count = all.iter().filter(|it| (state.is)(it)).count();
+            StateCount { key: state.key, text: state.text, count, bad: state.bad && count > 0 }
+        };
+        Counts {
+            locations: all.len(),
+            writes: all.iter().map(Known::queued).sum(),
+            oldest: first(Known::oldest),
+            last_read: first(Known::last_read),
+            states: STATES.iter().map(count).collect(),
         }
-        counts.oldest = all.iter().filter_map(Known::oldest).min().map(|at| When::of(at, now));
-        counts
+    }
+}
+
+impl Asked {
+    fn of(visit: &Visit) -> Asked {
+        let text = |name| visit.asked(name).unwrap_or_default().to_owned();
+        Asked { q: text("q"), state: text("state"), order: text("order"), orders: ORDERS }
+    }
+
+    fn everything(&self) -> bool {
+        self.q.is_empty() && self.state.is_empty()
+    }
+
+    /// Those that are asked for, in the order that is.
+    fn of_all(&self, all: Vec<Known>) -> Vec<Known> {
+        let (q, state) = (self.q.to_lowercase(), STATES.iter().find(|state| state.key == self.state));
+        let wanted = |it: &Known| state.is_none_or(|state| (state.is)(it)) && (q.is_empty() || it.is_called(&q));
+        let mut found: Vec<Known> = all.into_iter().filter(wanted).collect();
+        found.sort_by_cached_key(|it| {
+            let forever = |at: Option<Timestamp>| at.unwrap_or(Timestamp::MAX);
+            let first = match self.order.as_str() {
+                "queue" => (false, forever(it.oldest())),
+                "lag" => (false, forever(it.last_read())),
+                "name" => (false, Timestamp::MAX),
+                _ => (!it.is_red(), forever(it.oldest())),
+            };
+            (first, it.location.name.clone(), it.location.id)
+        });
+        found
+    }
+
+    fn link(&self, page: usize) -> String {
+        query(&[("q", &self.q), ("state", &self.state), ("order", &self.order), ("page", &page.to_string())])
     }
 }
 
 pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
-    let page = beside(&visit, read).await?;
+    let page = beside(&visit, |visit| async move { Ok(read(&visit)) }).await?;
     visit.show("GET /console", &page).await
 }
 
-async fn read(visit: Visit) -> Result<FleetPage, Failure> {
-    let (api, now) = (&visit.api, visit.api.engine.now());
-    let live = live_address("/console", version(api));
+fn read(visit: &Visit) -> FleetPage {
+    let (api, now, asked) = (&visit.api, visit.api.engine.now(), Asked::of(visit));
     let all = all(api);
+    let live = live_address("/console", version_of(&all));
     let counts = Counts::of(&all, now);
-    let (q, red) = (visit.asked("q").unwrap_or_default().to_owned(), visit.asked("red").is_some());
-    let wanted = q.to_lowercase();
-    let mut found: Vec<Known> =
-        all.into_iter().filter(|it| (!red || it.is_red()) && (wanted.is_empty() || it.is_called(&wanted))).collect();
-    let forever = Timestamp::MAX;
-    found.sort_by_cached_key(|it| {
-        (!it.is_red(), it.oldest().unwrap_or(forever), it.location.name.clone(), it.location.id)
-    });
+    let found = asked.of_all(all);
     let pages = found.len().div_ceil(PAGE).max(1);
     let page = visit.asked("page").and_then(|page| page.parse().ok()).unwrap_or(1usize).clamp(1, pages);
     let (first, found_in_all) = ((page - 1) * PAGE, found.len());
-    let mut rows = Vec::new();
-    for it in found.into_iter().skip(first).take(PAGE) {
-        rows.push(row(api, it, now).await);
-    }
-    let red_too: &[(&str, &str)] = if red { &[("red", "1")] } else { &[] };
-    let link = |page: usize| query(&[&[("q", q.as_str()), ("page", &page.to_string())], red_too].concat());
-    Ok(FleetPage {
+    let rows: Vec<Row> = found.into_iter().skip(first).take(PAGE).map(|it| row(it, now)).collect();
+    FleetPage {
         frame: Frame { live: Some(live), ..visit.frame("fleet", "Fleet") },
         counts,
         first: first + usize::from(!rows.is_empty()),
         last: first + rows.len(),
         found: found_in_all,
-        before: (page > 1).then(|| link(page - 1)),
-        after: (page < pages).then(|| link(page + 1)),
+        before: (page > 1).then(|| asked.link(page - 1)),
+        after: (page < pages).then(|| asked.link(page + 1)),
         rows,
-        red,
-        q,
-    })
+        asked,
+    }
 }
 
-/// Those that are red are asked why.
-async fn row(api: &Api, it: Known, now: Timestamp) -> Row {
-    let mut reasons = Vec::new();
-    if it.is_red()
-        && let Ok(state) = api.engine.sync_state(it.location.id).await
-    {
-        reasons.extend([state.read_reason, state.write_reason].into_iter().flatten());
-        reasons.dedup();
-    }
+fn row(it: Known, now: Timestamp) -> Row {
+    let when = |at: Option<Timestamp>| at.map(|at| When::of(at, now));
     Row {
         id: it.location.id,
         name: it.location.name.clone(),
@@ -221,10 +301,10 @@ async fn row(api: &Api, it: Known, now: Timestamp) -> Row {
         status: status(it.location.status),
         reading: it.reading(),
         writing: it.writing(),
-        reasons,
-        queued: it.standing.map_or(0, |standing| standing.queued),
-        oldest: it.oldest().map(|at| When::of(at, now)),
-        last_read: it.standing.and_then(|standing| standing.last_read).map(|at| When::of(at, now)),
+        reasons: it.reasons(),
+        queued: it.queued(),
+        oldest: when(it.oldest()),
+        last_read: when(it.last_read()),
         gate: it.gate.map(words::gate),
         node: it.node,
     }

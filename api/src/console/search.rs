@@ -96,7 +96,7 @@ fn with_patient(visit: &Visit, id: u32) -> Result<Vec<Arc<Institution>>, Failure
     let engine = &visit.api.engine;
     let only = visit.asked("institution").and_then(|id| id.parse().ok()).map(InstitutionId);
     let mut found = Vec::new();
-    for institution in engine.setup().institutions.values() {
+    for institution in visit.api.directory().institutions() {
         let asked_for = only.is_none_or(|only| only == institution.id) && engine.place(institution.id) == Place::Mine;
         if asked_for && engine.patient(institution.id, id)?.is_some() {
             found.push(institution.clone());

@@ -137,9 +137,10 @@ impl Visit {
     /// A location of the configuration, whatever its status.
     pub(super) fn location(&self, id: LocationId) -> Result<(Arc<LocationSetup>, Arc<Institution>), Failure> {
         let missing = || Failure::from(ApiError::location_not_found(id));
-        let location = self.api.directory().location(id).cloned().ok_or_else(missing)?;
-        let institution = self.api.engine.setup().institutions.get(&location.institution).cloned();
-        Ok((location.clone(), institution.ok_or_else(missing)?))
+        let directory = self.api.directory();
+        let location = directory.location(id).ok_or_else(missing)?;
+        let institution = directory.institution(location.institution).ok_or_else(missing)?;
+        Ok((location.clone(), institution.clone()))
     }
 
     /// The same; it has to be served by this process.

@@ -123,6 +123,15 @@ pub(super) fn version_of(api: &Api, institution: InstitutionId) -> u64 {
     hash(api, all.iter().map(|it| &**it).filter(hears))
 }
 
+/// Changes when the endpoint does, or one of its newest deliveries.
+pub(super) fn version_of_one(api: &Api, id: EndpointId) -> Result<u64, Failure> {
+    let newest = api.engine.webhook_log().page(id, None, Direction::Backward, PAGE).map_err(EngineError::from)?;
+    let mut hasher = DefaultHasher::new();
+    hash(api, std::iter::once(&*endpoint(api, id)?)).hash(&mut hasher);
+    newest.iter().for_each(|it| (it.id, word(it).text, it.attempts()).hash(&mut hasher));
+    Ok(hasher.finish())
+}
+
 pub(super) fn of_institution(api: &Api, institution: InstitutionId, now: Timestamp) -> Vec<EndpointRow> {
     let known = api.engine.webhooks().subscriptions();
     let hears = |it: &Endpoint| known.subscriptions_of(it.id).iter().any(|it| it.institution_id == institution);
@@ -154,6 +163,7 @@ pub(super) fn endpoint(api: &Api, id: EndpointId) -> Result<std::sync::Arc<Endpo
 
 fn read(visit: &Visit, id: EndpointId) -> Result<WebhookPage, Failure> {
     let (api, now) = (&visit.api, visit.api.engine.now());
+    let live = live_address(&format!("/console/webhooks/{id}"), version_of_one(api, id)?);
     let endpoint = endpoint(api, id)?;
     let status = visit.asked("status").unwrap_or_default().to_owned();
     let mut from = visit.asked("before").and_then(|id| id.parse::<Uuid>().ok());
@@ -175,7 +185,7 @@ fn read(visit: &Visit, id: EndpointId) -> Result<WebhookPage, Failure> {
     }
     let older = from.filter(|_| more).map(|id| query(&[("status", &status), ("before", &id.to_string())]));
     Ok(WebhookPage {
-        frame: visit.frame("webhooks", format!("Webhook endpoint {id}")),
+        frame: Frame { live: Some(live), ..visit.frame("webhooks", format!("Webhook endpoint {id}")) },
         row: EndpointRow::of(api, &endpoint, now),
         statuses: ["pending", "delivered", "failed", "stopped"],
         status,

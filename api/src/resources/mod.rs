@@ -44,6 +44,7 @@ pub(crate) mod patients;
 pub(crate) mod payment_plans;
 pub(crate) mod payments;
 pub(crate) mod providers;
+pub(crate) mod recent_errors;
 mod related;
 pub(crate) mod resource_names;
 pub(crate) mod simulated_ehr;

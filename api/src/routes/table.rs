@@ -58,7 +58,7 @@ use crate::{
         capabilities, changes, charges, claims, clinical, communication_logs, configuration, descriptors,
         documentation, fee_schedules, forms, institutions, insurance_coverages, insurance_plans, ledger_types,
         locations, me, medical_history, operations, operatories, operators, patients, payment_plans, payments,
-        providers, simulated_ehr, store_keys, sync, sync_status, webhook_deliveries, webhook_endpoints,
+        providers, recent_errors, simulated_ehr, store_keys, sync, sync_status, webhook_deliveries, webhook_endpoints,
         webhook_subscriptions, webhooks, working_hour_labels, working_hours, workstation_socket, workstations,
         write_requests,
     },
@@ -194,6 +194,14 @@ fn institutions_and_locations() -> Vec<Route> {
                  accepts its deletions.",
             )
             .operator(Role::Operator),
+        get("/locations/{id}/errors", recent_errors::list)
+            .about("What went wrong at a location lately", "6")
+            .named("list_location_errors")
+            .noting(
+                "The last 30 different errors of reading, writing, the adapter, the workstation gate and the location itself, the latest first, \
+                 since the process that serves the location started or took it over.",
+            )
+            .operator(Role::Viewer),
         post("/locations/{id}/pause", sync::pause)
             .about("Pause reading from or writing to the health record system", "6")
             .named("pause_location")

@@ -115,8 +115,13 @@ impl<'w> Browser<'w> {
     }
 }
 
-const PAGES: [&str; 5] =
-    ["/console", "/console/locations/1", "/console/webhooks", "/console/adapters", "/console?red=1&q=place"];
+const PAGES: [&str; 5] = [
+    "/console",
+    "/console/locations/1",
+    "/console/webhooks",
+    "/console/adapters",
+    "/console?state=red&order=lag&q=place",
+];
 
 #[actix_web::test]
 async fn nobody_sees_anything_without_signing_in() {
@@ -250,11 +255,17 @@ async fn what_is_red_says_why() {
     let (world, _folder) = watched(world_unread().await);
     let browser = Browser::signed_in(&world, VIEWER).await;
     for _ in 0..500 {
-        let fleet = browser.page("/console?red=1&q=1").await;
+        let fleet = browser.page("/console?state=red&q=1").await;
         if fleet.contains("it is down") {
             assert!(fleet.contains("badge bad"));
             let location = browser.page("/console/locations/1").await;
             assert!(location.contains("it is down") && location.contains("Recent errors"));
+            let errors = world.get("/locations/1/errors").operator(VIEWER).ok().await;
+            let newest = &errors["data"][0];
+            assert_eq!((&newest["part"], &newest["write_request_id"]), (&json!("pull"), &json!(null)), "{errors}");
+            assert!(newest["reason"].as_str().unwrap().contains("it is down") && newest["times"].as_u64() > Some(0));
+            let none = world.get(&format!("/locations/{BARE}/errors")).operator(VIEWER).ok().await;
+            assert_eq!(none["data"], json!([]));
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -286,6 +297,10 @@ async fn thousands_of_locations_are_shown_in_pages() {
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     assert_eq!(first.matches("Branch ").count(), 50);
     assert!(first.contains("1 to 50 of 2000") && first.contains("page=2") && !first.contains("Previous"));
+    // It asks none of them, and brings none into memory.
+    assert_eq!(world.engine.metrics().locations_active, 0);
+    assert!(browser.page("/console?state=no-news&order=name&q=branch").await.contains("Branch 1000<"));
+    assert!(browser.page("/console?state=red&q=branch").await.contains("No location is as asked for."));
     let last = browser.page("/console?q=branch&page=40").await;
     assert!(last.contains("1951 to 2000 of 2000") && !last.contains(">Next<"));
 }
@@ -418,11 +433,16 @@ async fn a_write_is_dropped_and_one_that_failed_retried() {
     let token = &world.offers(MAIN, 1).await[0]["slot_token"];
     let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
     let body = json!({"slot_token": token, "idempotency_key": "k", "patient": patient});
-    world.post("/intent/booking/book?subdomain=acme", body).ok().await;
+    world.post("/intent/booking/book?subdomain=acme", body).with("X-Request-Id", "booking-of-mia").ok().await;
     world.until("/write_requests?subdomain=acme&location_id=1", |it| it["data"][0]["status"] == "parked").await;
     let operator = Browser::signed_in(&world, OPERATOR).await;
     let page = operator.page("/console/locations/1").await;
     assert!(page.contains("parked") && page.contains("create patients"), "{page}");
+    // The request that wanted it is named beside what went wrong.
+    let errors = world.get("/locations/1/errors").operator(VIEWER).ok().await["data"].clone();
+    let of_write = errors.as_array().unwrap().iter().find(|it| it["part"] == "write").unwrap();
+    assert_eq!((&of_write["resource"], &of_write["request_id"]), (&json!("patients"), &json!("booking-of-mia")));
+    assert!(page.contains("<code>booking-of-mia</code>"), "{page}");
     let (_, rest) = page.split_once("/console/actions/drop?write=").unwrap();
     let write = rest.split('"').next().unwrap().to_owned();
     let viewer = Browser::signed_in(&world, VIEWER).await;
@@ -525,6 +545,7 @@ async fn a_page_hears_that_it_is_out_of_date() {
     let page = viewer.page("/console/locations/1").await;
     let (_, rest) = page.split_once("data-live=\"").unwrap();
     let live = rest.split('"').next().unwrap().replace("&#38;", "&").replace("&amp;", "&");
+    assert_eq!(viewer.get("/console/events?page=/console/audit&seen=0").await.status, 403);
     let app = init_service(server::operators_app(world.api.clone())).await;
     let listening = async |live: &str| {
         let request = TestRequest::with_uri(live).insert_header(("Cookie", viewer.cookie.clone().unwrap()));

@@ -2,7 +2,10 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll, Wake, Waker},
     thread::{self, Thread},
     time::Duration,
@@ -94,6 +97,7 @@ pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     arrived: Condvar,
     max_bytes: usize,
+    written: AtomicU64,
 }
 
 #[derive(Default)]
@@ -108,7 +112,7 @@ struct Waiting {
 
 impl Queue {
     pub(crate) fn new(max_bytes: usize) -> Self {
-        Self { waiting: Mutex::default(), arrived: Condvar::new(), max_bytes }
+        Self { waiting: Mutex::default(), arrived: Condvar::new(), max_bytes, written: AtomicU64::new(0) }
     }
 
     pub(crate) fn push(&self, job: Job) -> Result<(), AuditError> {
@@ -164,6 +168,16 @@ impl Queue {
         jobs.iter().for_each(|job| waiting.refused.add(1, job.body.at));
         drop(waiting);
         jobs.into_iter().for_each(|job| job.answer(Err(error.clone())));
+    }
+
+    /// These entries are durable.
+    pub(crate) fn wrote(&self, jobs: Vec<Job>) {
+        self.written.fetch_add(jobs.len() as u64, Ordering::Relaxed);
+        jobs.into_iter().for_each(|job| job.answer(Ok(())));
+    }
+
+    pub(crate) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
     }
 
     pub(crate) fn resume(&self) {

@@ -57,6 +57,11 @@ impl Trail {
         self.queue.takes()
     }
 
+    /// How many entries it has written since it was opened.
+    pub fn written(&self) -> u64 {
+        self.queue.written()
+    }
+
     /// The newest entries of a sort, the last one first. Blocks while files are read.
     pub fn newest(&self, filter: Filter, most: usize) -> Result<Newest, AuditError> {
         newest::newest(&self.folder, &self.key, filter, most)

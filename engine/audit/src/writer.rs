@@ -70,7 +70,7 @@ impl Writer {
         let outcome = self.record(&bodies, &mut durable);
         let notes = usize::from(note.is_some());
         let rest = jobs.split_off(durable.saturating_sub(notes));
-        jobs.into_iter().for_each(|job| job.answer(Ok(())));
+        queue.wrote(jobs);
         match outcome {
             Ok(()) => queue.resume(),
             Err(error) => {

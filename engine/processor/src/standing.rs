@@ -1,15 +1,61 @@
-//! How a location stands after its turn, for the metrics.
+//! How a location stands after its turn, and what went wrong in it, for the metrics and whoever looks at all locations.
 
-use location::{Location, time::Timestamp};
-use records::sync_state::SyncState;
-use runtime::metrics::Standing;
+use std::collections::BTreeSet;
+
+use location::{
+    Location,
+    event::{Event, InsertFailure},
+    gate::Gate,
+    ids::WriteId,
+    time::Timestamp,
+};
+use records::sync_state::{SyncState, shut};
+use runtime::{
+    metrics::Standing,
+    origin::Origin,
+    recent_errors::{Part, RecentError},
+};
 
 pub(crate) fn of(machine: &Location, now: Timestamp) -> Standing {
     let (state, sync) = (&machine.state, SyncState::of(machine, None, now));
     let queued = state.queue.len() as u64;
     let parked = if state.writes_nothing() || state.breaker.blocked.is_some() { queued } else { 0 };
     let last_read = sync.last_sync.filter(|_| machine.settings.capabilities.integrated);
-    let (reads, writes) = (sync.read_ok, sync.write_ok);
     let skipped = state.pulls.skipped.values().map(|skips| skips.len() as u64).sum();
-    Standing { queued, parked, oldest_write: sync.oldest_queued, last_read, reads, writes, skipped }
+    let (read_problem, write_problem) = (sync.read_reason, sync.write_reason);
+    Standing { queued, parked, oldest_write: sync.oldest_queued, last_read, read_problem, write_problem, skipped }
+}
+
+/// What went wrong in a turn, while the state still knows what its events are about.
+pub(crate) fn errors(machine: &Location, events: &[Event], now: Timestamp) -> Vec<RecentError> {
+    let mut errors = Vec::new();
+    // An operator wanted it so.
+    if events.iter().any(|event| matches!(event, Event::WriteDropped { .. })) {
+        return errors;
+    }
+    let mut note = |part, reason: &str, request| errors.push(RecentError::new(part, reason, request, now));
+    let write = |id: &WriteId| {
+        let write = machine.state.queue.get(*id)?;
+        Some((Part::Write(*id, write.work), write.origin.as_deref().map(Origin::from)))
+    };
+    for event in events {
+        match event {
+            Event::DescribeFailed { reason } => note(Part::Adapter, reason, None),
+            Event::PullFailed { resource, reason, .. } => note(Part::Pull(*resource), reason, None),
+            Event::PageApplied { resource, skipped, .. } => {
+                let reasons: BTreeSet<&str> = skipped.iter().map(|it| it.reason.as_str()).collect();
+                reasons.iter().for_each(|why| note(Part::Pull(*resource), &format!("left a record out: {why}"), None));
+            }
+            // Nothing is wrong with what was cancelled before it was sent.
+            Event::WriteFailed { how: InsertFailure::Withdrawn, .. } => {}
+            Event::WriteDeferred { write: id, reason, .. }
+            | Event::WriteUnknown { write: id, reason, .. }
+            | Event::WriteFailed { write: id, reason, .. } => {
+                write(id).into_iter().for_each(|(part, request)| note(part, reason, request));
+            }
+            Event::GateTurned { gate: Gate::Shut(why) } => note(Part::Gate, shut(*why), None),
+            _ => {}
+        }
+    }
+    errors
 }

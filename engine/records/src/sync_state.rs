@@ -266,7 +266,8 @@ impl SyncState {
     }
 }
 
-fn shut(why: Shut) -> &'static str {
+/// Why nothing reaches the EHR through its workstations.
+pub fn shut(why: Shut) -> &'static str {
     match why {
         Shut::NoWorkstation => NO_WORKSTATION,
         Shut::LoggedOut => "nobody is logged in to the EHR at a staff workstation",

@@ -18,6 +18,8 @@ pub use prometheus::{Histogram, HistogramVec, core::Collector, proto::MetricFami
 /// What every name in /metrics begins with.
 pub const NAMESPACE: &str = "practice_sync";
 
+use crate::recent_errors::RecentErrors;
+
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -91,6 +93,7 @@ pub struct Metrics {
     /// Writes that ended without the EHR having them.
     pub writes_failed: Counter,
     pub locations: Locations,
+    pub recent_errors: RecentErrors,
     /// Institutions that live on this node, where there are several.
     pub institutions_here: Counter,
     /// Those that moved to this node, and away from it.
@@ -101,7 +104,7 @@ pub struct Metrics {
 }
 
 /// How a location stood after its last turn. Whatever changes it is a turn, so it stays true when the location leaves memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Standing {
     /// Unfinished writes.
     pub queued: u64,
@@ -110,8 +113,9 @@ pub struct Standing {
     pub oldest_write: Option<Timestamp>,
     /// Of a location with an EHR that has been read.
     pub last_read: Option<Timestamp>,
-    pub reads: bool,
-    pub writes: bool,
+    /// Why reading, or writing, does not work; none where it does.
+    pub read_problem: Option<String>,
+    pub write_problem: Option<String>,
     /// Records of the EHR that could not be read when they were last shown.
     pub skipped: u64,
 }
@@ -129,8 +133,7 @@ impl Locations {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Forgets those that another process knows better.
-    pub fn retain(&self, keep: impl Fn(LocationId) -> bool) {
+    fn retain(&self, keep: impl Fn(LocationId) -> bool) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|location, _| keep(*location));
     }
 
@@ -142,8 +145,8 @@ impl Locations {
             numbers.writes_parked += standing.parked;
             numbers.oldest_write_seconds = numbers.oldest_write_seconds.max(standing.oldest_write.map_or(0, age));
             numbers.oldest_read_seconds = numbers.oldest_read_seconds.max(standing.last_read.map_or(0, age));
-            numbers.locations_not_reading += u64::from(!standing.reads);
-            numbers.locations_not_writing += u64::from(!standing.writes);
+            numbers.locations_not_reading += u64::from(standing.read_problem.is_some());
+            numbers.locations_not_writing += u64::from(standing.write_problem.is_some());
             numbers.records_skipped += standing.skipped;
         }
     }
@@ -191,6 +194,12 @@ pub struct Numbers {
 }
 
 impl Metrics {
+    /// Forgets the locations that another process knows better.
+    pub fn retain(&self, keep: impl Fn(LocationId) -> bool) {
+        self.locations.retain(&keep);
+        self.recent_errors.retain(&keep);
+    }
+
     /// What others know better stays 0.
     pub fn numbers(&self, now: Timestamp) -> Numbers {
         let mut numbers = Numbers {
@@ -220,21 +229,21 @@ mod tests {
     #[test]
     fn locations_are_summed_up_and_the_oldest_counts() {
         let metrics = Metrics::default();
-        let fine = Standing { reads: true, writes: true, ..Standing::default() };
+        let why = || Some("it is down".to_owned());
         let at = |seconds: i64| Some(Timestamp(seconds * SECOND));
-        metrics.locations.note(LocationId(1), Standing { queued: 9, ..fine });
-        metrics
-            .locations
-            .note(LocationId(1), Standing { queued: 2, oldest_write: at(40), last_read: at(90), skipped: 4, ..fine });
-        let shut = Standing { queued: 3, parked: 3, oldest_write: at(10), last_read: at(70), writes: false, ..fine };
+        metrics.locations.note(LocationId(1), Standing { queued: 9, ..Standing::default() });
+        let read = Standing { last_read: at(90), skipped: 4, ..Standing::default() };
+        metrics.locations.note(LocationId(1), Standing { queued: 2, oldest_write: at(40), ..read });
+        let shut = Standing { last_read: at(70), write_problem: why(), ..Standing::default() };
+        let shut = Standing { queued: 3, parked: 3, oldest_write: at(10), ..shut };
         metrics.locations.note(LocationId(2), shut);
-        metrics.locations.note(LocationId(3), Standing { reads: false, skipped: 3, ..fine });
+        metrics.locations.note(LocationId(3), Standing { read_problem: why(), skipped: 3, ..Standing::default() });
         let numbers = metrics.numbers(Timestamp(100 * SECOND));
         assert_eq!((numbers.writes_queued, numbers.writes_parked), (5, 3));
         assert_eq!((numbers.oldest_write_seconds, numbers.oldest_read_seconds), (90, 30));
         assert_eq!((numbers.locations_not_reading, numbers.locations_not_writing), (1, 1));
         assert_eq!(numbers.records_skipped, 7);
-        metrics.locations.retain(|location| location == LocationId(1));
+        metrics.retain(|location| location == LocationId(1));
         assert_eq!(metrics.numbers(Timestamp(100 * SECOND)).writes_queued, 2);
     }
 }

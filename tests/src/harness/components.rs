@@ -1,8 +1,12 @@
 //! The bundled adapters as components, built by the kit when their sources changed.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use adapter_host::{AdapterRegistry, Host};
+use adapter_kit::{Manifest, pack};
 use setup::guests::HostLimits;
 
 /// The root of the checkout.
@@ -13,6 +17,19 @@ pub fn root() -> PathBuf {
 /// The component of an adapter in `adapters/`.
 pub fn component(name: &str) -> PathBuf {
     built(&root().join("adapters").join(name))
+}
+
+/// The sandbox adapter as another version, or as another adapter.
+pub fn packed(dir: &Path, id: &str, version: &str) -> PathBuf {
+    let known = fs::read_to_string(root().join("adapters/sandbox/adapter.toml")).expect("it lies in the checkout");
+    let text = known
+        .replace("id = \"sandbox\"", &format!("id = \"{id}\""))
+        .replace("version = \"0.1.0\"", &format!("version = \"{version}\""));
+    let component = fs::read(component("sandbox")).expect("it was just built");
+    let file = dir.join(format!("{id}-{version}.wasm"));
+    let packed = pack(&component, &Manifest::parse(&text).expect("a manifest")).expect("a component");
+    fs::write(&file, packed).expect("a folder of the test's");
+    file
 }
 
 /// The component of the guest that misbehaves on request.

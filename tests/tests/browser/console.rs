@@ -1,12 +1,13 @@
 //! The console in a real browser: every page at two widths and in both themes, every action, by keyboard, and live.
 
-use std::path::Path;
+use std::{path::Path, process::Command};
 
 use cloud_ehr::{CloudEhr, Settings};
-use sandbox_ehr::Profile;
-use serde_json::json;
+use sandbox_ehr::{Control, Profile, records::Resource};
+use serde_json::{Value, json};
 use tests::harness::{
     chromium::{self, Browser},
+    components::packed,
     ehr_server::EhrServer,
     fixtures,
     process::{self, HASTY, Installation, LOCATIONS, OPERATOR_TOKEN},
@@ -124,6 +125,15 @@ async fn operators_see_the_fleet_and_tend_it() {
     desk.looks_well("webhooks").await;
     desk.open(&format!("/console/webhooks/{endpoint}")).await;
     desk.looks_well("webhook").await;
+    // A message that is made meanwhile comes in by itself, and so does an entry of the audit trail.
+    caller.post(&format!("/webhook_endpoints/{endpoint}/test"), &json!({})).await.unwrap();
+    desk.sees("[data-part=deliveries] tbody tr:nth-child(2)", "webhook_endpoint.test").await;
+    desk.open("/console/audit").await;
+    desk.sees("#live", "Live").await;
+    let (status, _) = caller.get(&process::path("/patients/1", location)).await.unwrap();
+    assert_eq!(status, 200);
+    desk.sees("[data-part=entries]", "read patient 1").await;
+    desk.open(&format!("/console/webhooks/{endpoint}")).await;
     desk.act("[href*='actions/redeliver']", "redeliver").await;
     desk.sees(".done", "sent again").await;
     for page in ["adapters", "audit"] {
@@ -135,6 +145,105 @@ async fn operators_see_the_fleet_and_tend_it() {
     desk.sees("h1", "practice-sync console").await;
     desk.open("/console").await;
     desk.sees("h1", "practice-sync console").await;
+    desk.browser.close().await;
+}
+
+/// What goes wrong is seen, and mended from the page that shows it.
+#[actix::test]
+async fn operators_mend_what_went_wrong() {
+    let Some(kit) = chromium::kit().await else { return };
+    let profile = Profile { days_back: 2, days_ahead: 30, patients: 60, ..fixtures::profile(4) };
+    let (ehr, dir) = (EhrServer::start(profile).unwrap(), tempfile::tempdir().unwrap());
+    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), HASTY).unwrap();
+    let _process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    let switch = |name: &str, how: Value| Control::Switch([(name.to_owned(), how)].into_iter().collect());
+    let (location, ..) = LOCATIONS[0];
+    let page = format!("/console/locations/{location}");
+    let mut desk = Desk::signed_in(kit, format!("http://{}", installation.operators)).await;
+    desk.open(&page).await;
+    desk.sees("[data-part=errors]", "Nothing went wrong").await;
+
+    // A write that the EHR refuses comes up on the page that is open, and is retried.
+    let refuse = json!([{"write": "create_patient", "times": 1, "code": "teeth", "message": "it wants no more teeth"}]);
+    ehr.ehr().control(switch("reject", refuse)).unwrap();
+    let offers = process::offers(&mut caller, location).await.unwrap();
+    let body = process::booking(&offers[0], "refused", 1, "of the console's test");
+    let (status, booked) = caller.post(&process::path("/intent/booking/book", location), &body).await.unwrap();
+    assert_eq!(status, 200, "{booked}");
+    desk.sees("[data-part=queue]", "it wants no more teeth").await;
+    desk.sees("[data-part=errors]", "it wants no more teeth").await;
+    desk.looks_well("failed-write").await;
+    desk.act("[data-part=queue] tbody tr:last-child [href*='actions/retry']", "retry").await;
+    desk.sees(".done", "queued again").await;
+    desk.sees("[data-part=queue]", "retried").await;
+    desk.sees("[data-part=queue]", "done").await;
+
+    // Deletions that were stopped are let go.
+    ehr.ehr().control(Control::MassDelete { resource: Resource::Charges, percent: 80 }).unwrap();
+    desk.act("[href*='actions/sync']", "sync").await;
+    desk.sees("[data-part=cycle]", "stopped").await;
+    desk.sees("[data-part=errors]", "deleted").await;
+    desk.looks_well("stopped-deletions").await;
+    desk.act("[href*='actions/accept-deletions']", "accept").await;
+    desk.sees(".done", "accepted").await;
+    desk.sees("[data-part=health]", "green").await;
+
+    // Red, and found by it, while the EHR is away.
+    ehr.ehr().control(switch("down", json!({"until_ms": i64::MAX, "how": "broken"}))).unwrap();
+    desk.act("[href*='actions/sync']", "sync").await;
+    desk.sees("[data-part=health]", "red").await;
+    desk.open("/console").await;
+    desk.sees("[data-part=fleet] .bad", "Red").await;
+    desk.browser.follow(PAGE, "[href='/console?state=not-reading']").await;
+    desk.sees("[data-part=rows]", "main-street").await;
+    desk.looks_well("fleet-red").await;
+    ehr.ehr().control(switch("down", Value::Null)).unwrap();
+    desk.browser.close().await;
+}
+
+/// One location runs a new version of its adapter, the other one does not, and back.
+#[actix::test]
+async fn operators_roll_an_adapter_out_and_back() {
+    let Some(kit) = chromium::kit().await else { return };
+    let (ehr, dir) = (EhrServer::start(fixtures::profile(7)).unwrap(), tempfile::tempdir().unwrap());
+    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), HASTY).unwrap();
+    let _process = installation.start().await.unwrap();
+    process::first_sync(&mut installation.sign_in().await.unwrap()).await.unwrap();
+    let mut upload = Command::new(PROGRAM);
+    upload.args(["adapter", "upload", "sandbox"]).arg(packed(dir.path(), "sandbox", "2.0.0"));
+    upload.args(["--server", &format!("http://{}", installation.operators)]);
+    assert!(upload.env("PRACTICE_SYNC_TOKEN", OPERATOR_TOKEN).status().unwrap().success());
+
+    let [(main, ..), (lakeside, ..)] = LOCATIONS;
+    let mut desk = Desk::signed_in(kit, format!("http://{}", installation.operators)).await;
+    desk.open(&format!("/console/locations/{main}")).await;
+    desk.sees("[data-part=adapter]", "sandbox 0.1.0").await;
+    assert!(!desk.browser.text(PAGE, "[data-part=adapter]").await.unwrap().contains("Roll back"), "to what?");
+    desk.looks_well("adapter-offered").await;
+    // A trial that fails changes nothing, and says why.
+    let down = |how: Value| Control::Switch([("down".to_owned(), how)].into_iter().collect());
+    ehr.ehr().control(down(json!({"until_ms": i64::MAX, "how": "broken"}))).unwrap();
+    desk.act("[href*='actions/roll-out']", "roll-out").await;
+    desk.sees("main", "The trial failed and nothing was changed").await;
+    desk.looks_well("trial-failed").await;
+    ehr.ehr().control(down(Value::Null)).unwrap();
+
+    desk.open(&format!("/console/locations/{main}")).await;
+    desk.act("[href*='actions/roll-out']", "roll-out").await;
+    desk.sees("main", "The location runs it now.").await;
+    desk.looks_well("rolled-out").await;
+    desk.open("/console/adapters").await;
+    desk.sees("[data-part=adapters] tbody tr:nth-child(2)", "main-street").await;
+    desk.looks_well("adapters-rolled-out").await;
+    desk.open(&format!("/console/locations/{lakeside}")).await;
+    desk.sees("[data-part=adapter]", "sandbox 0.1.0").await;
+    desk.open(&format!("/console/locations/{main}")).await;
+    desk.sees("[data-part=adapter]", "sandbox 2.0.0").await;
+    desk.act("[href*='actions/roll-back']", "roll-back").await;
+    desk.sees(".done", "taken back").await;
+    desk.sees("[data-part=adapter]", "sandbox 0.1.0").await;
     desk.browser.close().await;
 }
 
@@ -158,5 +267,6 @@ async fn operators_pair_workstations_and_revoke_them() {
     desk.open(&format!("/console/locations/{LOCATION}")).await;
     desk.act("[href*='actions/revoke']", "revoke").await;
     desk.sees("[data-part=gate]", "No workstation is paired.").await;
+    desk.sees("[data-part=errors]", "no staff workstation is connected").await;
     desk.browser.close().await;
 }

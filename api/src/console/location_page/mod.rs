@@ -4,10 +4,7 @@ mod calendar;
 mod queue;
 mod reading;
 
-use std::{
-    collections::BTreeSet,
-    hash::{DefaultHasher, Hash, Hasher},
-};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use actix_web::{HttpResponse, web::Path};
 use askama::Template;
@@ -21,7 +18,12 @@ use super::{
     webhooks::{self, EndpointRow},
     words::{self, Badge, When},
 };
-use crate::{access::api::Api, http::errors::ApiError, values::role::Role};
+use crate::{
+    access::api::Api,
+    http::errors::ApiError,
+    resources::recent_errors::{RecentErrorView, recent_errors},
+    values::role::Role,
+};
 
 pub(super) use calendar::{LANES, STEPS, standing};
 
@@ -78,15 +80,30 @@ struct Workstation {
     awaiting: u32,
 }
 
-/// Something that went wrong, and when last, where that is known.
+/// Something that went wrong, once or several times.
 struct Error {
-    at: Option<When>,
-    what: &'static str,
+    at: When,
+    /// Where it went wrong several times.
+    since: Option<When>,
+    times: u64,
+    what: String,
     reason: String,
+    request: Option<String>,
 }
 
-/// Of them, the newest.
-const ERRORS: usize = 12;
+impl Error {
+    fn of(it: RecentErrorView, now: Timestamp) -> Error {
+        let what = [it.resource, it.write_request_id.as_deref()].into_iter().flatten();
+        Error {
+            at: When::of(it.at.0, now),
+            since: (it.times > 1).then(|| When::of(it.first_at.0, now)),
+            times: it.times,
+            what: std::iter::once(it.part).chain(what).collect::<Vec<_>>().join(" ").replace('_', " "),
+            reason: it.reason,
+            request: it.request_id,
+        }
+    }
+}
 
 impl Light {
     fn of(works: bool, at: Timestamp, reason: Option<String>, now: Timestamp) -> Light {
@@ -110,6 +127,7 @@ pub(super) async fn version(api: &Api, id: LocationId) -> Result<u64, Failure> {
     let standing = (progress, gate, queued, read_ok, write_ok, read_reason, write_reason);
     format!("{standing:?} {last_sync:?} {guarded:?} {:?}", location.status).hash(&mut hasher);
     format!("{:?}", api.engine.unfinished_writes(id).await?).hash(&mut hasher);
+    format!("{:?}", api.engine.recent_errors(id)).hash(&mut hasher);
     // Records of its institution, appointments among them.
     api.engine.stamp(location.institution).hash(&mut hasher);
     format!("{:?}", api.engine.adapter_at(id)).hash(&mut hasher);
@@ -125,7 +143,7 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
     let state = api.engine.sync_state(id).await?;
     let queue = queue::Queue::read(&visit, &location, now).await?;
     let cycle = reading::Cycle::of(&visit, &location, &state, now);
-    let errors = errors(&state, &queue, &cycle, now);
+    let errors = recent_errors(&api.engine, id).into_iter().map(|it| Error::of(it, now));
     Ok(LocationPage {
         frame: Frame { live: Some(live), ..visit.frame("fleet", location.name.clone()) },
         id,
@@ -146,7 +164,7 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
         adapter: reading::Adapter::read(&visit, &location, &state, now)?,
         gate: gate(&visit, &location, &state, now)?,
         webhooks: webhooks::of_institution(&api, location.institution, now),
-        errors,
+        errors: errors.collect(),
         operates: visit.may(Role::Operator),
         administers: visit.may(Role::Admin),
         queue,
@@ -173,23 +191,4 @@ fn gate(visit: &Visit, location: &LocationSetup, state: &SyncState, now: Timesta
     });
     let (badge, since) = (words::gate(gate.state), When::of(gate.since, now));
     Ok(Some(Gate { badge, since, workstations: workstations.collect() }))
-}
-
-/// What is wrong now, what failed lately, and what cannot be read.
-fn errors(state: &SyncState, queue: &queue::Queue, cycle: &reading::Cycle, now: Timestamp) -> Vec<Error> {
-    let standing = [
-        ("reading", state.read_ok, state.read_at, &state.read_reason),
-        ("writing", state.write_ok, state.write_at, &state.write_reason),
-    ];
-    let standing = standing.into_iter().filter(|(_, works, ..)| !works);
-    let standing = standing.map(|(what, _, at, reason)| Error {
-        at: Some(When::of(at, now)),
-        what,
-        reason: reason.clone().unwrap_or_default(),
-    });
-    let failed = queue.ended.iter().filter(|write| write.failed);
-    let failed = failed.map(|write| Error { at: write.finished.clone(), what: "write", reason: write.reason.clone() });
-    let reasons: BTreeSet<&String> = cycle.resources.iter().flat_map(|it| it.skipped_reasons.iter()).collect();
-    let skipped = reasons.into_iter().map(|reason| Error { at: None, what: "record left out", reason: reason.clone() });
-    standing.chain(failed).chain(skipped).take(ERRORS).collect()
 }

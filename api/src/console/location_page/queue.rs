@@ -43,7 +43,6 @@ pub(super) struct Write {
     pub queued: When,
     pub deadline: Option<When>,
     pub finished: Option<When>,
-    pub failed: bool,
     pub can_retry: bool,
     pub can_drop: bool,
 }
@@ -80,7 +79,6 @@ impl Write {
             queued: when(it.queued_at),
             deadline: it.deadline.map(when),
             finished: it.finished_at.map(when),
-            failed,
             can_retry: operates && open,
             can_drop: operates && (open || matches!(it.status, Status::Queued | Status::Parked)),
         }

@@ -141,7 +141,7 @@ impl Adapter {
             reason: adapter.reason,
             version: adapter.version,
             sha256: adapter.sha256.as_deref().map(words::short),
-            can_roll_back: visit.may(Role::Admin) && rolled_out != Default::default(),
+            can_roll_back: visit.may(Role::Admin) && rolled_out.now != rolled_out.before,
             rolled_out: rolled_out.now.is_some(),
             offered,
             costs: costs.collect(),

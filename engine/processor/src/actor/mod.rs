@@ -36,6 +36,7 @@ use records::{
 use runtime::{
     clock::{self, Watch},
     metrics::Metrics,
+    recent_errors::{Part, RecentError},
 };
 use store::{CommitError, journal};
 use tokio::sync::oneshot;
@@ -228,10 +229,12 @@ impl LocationActor {
             }
             Err(error) if error.is_damage() => {
                 tracing::error!(location = %self.id, %error, "the location is read-only until an operator restores it");
+                self.went_wrong(format!("it is damaged, and read-only until an operator restores it: {error}"), None);
                 self.unreadable = Some((Instant::now() + DAMAGED_FOR, EngineError::Damaged));
             }
             Err(error) => {
                 tracing::error!(location = %self.id, %error, "the location could not be loaded");
+                self.went_wrong(format!("it could not be loaded: {error}"), None);
                 self.unreadable = Some((Instant::now() + UNREADABLE_FOR, error.into()));
             }
         }
@@ -403,16 +406,24 @@ impl LocationActor {
                 }
                 Err(CommitError::Full { free, floor }) => {
                     tracing::warn!(location = %act.id, free, floor, "write refused: the disk is nearly full");
+                    act.went_wrong("a change was refused: the disk is nearly full", job.origin());
                     act.refuse(job, EngineError::StoreFull)
                 }
                 Err(error) => {
                     tracing::error!(location = %act.id, %error, "a commit failed");
+                    act.went_wrong(format!("a commit failed: {error}"), job.origin());
                     act.commit_failed(not_stored(&error), ctx);
                     act.refuse(job, not_stored(&error))
                 }
             }
         });
         Box::pin(step)
+    }
+
+    /// For whoever looks at the location; what the EHR failed at, the events of a turn say.
+    fn went_wrong(&self, reason: impl Into<String>, request: Option<&str>) {
+        let error = RecentError::new(Part::Location, reason, request.map(Into::into), clock::now());
+        self.metrics.recent_errors.note(self.id, error);
     }
 
     /// Whether it is in the store is not known: whoever comes next reads what is there, and if nobody comes, it does so itself.
@@ -426,6 +437,9 @@ impl LocationActor {
         let Some(processor) = &mut self.processor else { return };
         let failed = turn.events().iter().filter(|event| matches!(event, Event::WriteFailed { .. })).count();
         self.metrics.writes_failed.add(failed as u64);
+        for error in standing::errors(&processor.machine, turn.events(), clock::now()) {
+            self.metrics.recent_errors.note(self.id, error);
+        }
         let ended = self.means.watcher.as_ref().map(|_| processor.ended_writes(turn.events(), clock::now()));
         let unread = processor.machine.state.pulls.last_success.is_none();
         let calls = processor.finish(turn);
@@ -690,6 +704,7 @@ impl Handler<Own> for LocationActor {
                 Err(error) => {
                     // What was not committed is due again: a call's outcome through its deadline, the timer through this.
                     tracing::warn!(location = %act.id, %error, "an internal command was not committed");
+                    act.went_wrong(format!("something it had to do was not committed: {error}"), None);
                     ctx.run_later(TRY_AGAIN, |act, ctx| {
                         act.timer = None;
                         act.set_timer(ctx);

@@ -1,0 +1,76 @@
+//! GET /locations/{id}/errors: what went wrong at a location lately, for operators (our addition).
+
+use engine::{
+    Engine,
+    recent_errors::{Part, RecentError},
+};
+use location::ids::LocationId;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    resource_names::name,
+    write_requests::{public_id, subject},
+};
+use crate::{
+    access::{
+        arguments::OfLocation,
+        call::Call,
+        respond::{Answer, Listed},
+    },
+    values::times::At,
+};
+
+/// Something that went wrong at a location, once or several times.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct RecentErrorView {
+    /// When it went wrong last, in UTC.
+    pub(crate) at: At,
+    /// When it went wrong first, in UTC.
+    pub(crate) first_at: At,
+    /// How often it went wrong.
+    pub(crate) times: u64,
+    /// What went wrong: reading a resource (`pull`), a write to the health record system (`write`), the `adapter` before either, the
+    /// workstation `gate`, or the `location` itself: its records and commits.
+    #[schemars(extend("enum" = ["pull", "write", "adapter", "gate", "location"]))]
+    pub(crate) part: &'static str,
+    /// The resource that was read or written; null for other parts.
+    pub(crate) resource: Option<&'static str>,
+    /// Id of the write request, such as `101-8`; null for other parts.
+    pub(crate) write_request_id: Option<String>,
+    /// Why. Never contains patient data.
+    pub(crate) reason: String,
+    /// `X-Request-Id` of the request it was done for, as logs and webhook messages name it; null for what no request asked for.
+    pub(crate) request_id: Option<String>,
+}
+
+impl RecentErrorView {
+    fn of(location: LocationId, it: RecentError) -> RecentErrorView {
+        let (part, resource, write) = match it.part {
+            Part::Pull(resource) => ("pull", Some(resource), None),
+            Part::Write(id, work) => ("write", Some(subject(work).0), Some(public_id(location.0, id.0))),
+            Part::Adapter => ("adapter", None, None),
+            Part::Gate => ("gate", None, None),
+            Part::Location => ("location", None, None),
+        };
+        RecentErrorView {
+            at: At(it.at),
+            first_at: At(it.first),
+            times: it.times,
+            part,
+            resource: resource.map(name),
+            write_request_id: write,
+            reason: it.reason,
+            request_id: it.request.map(|id| id.to_string()),
+        }
+    }
+}
+
+/// The latest first.
+pub(crate) fn recent_errors(engine: &Engine, location: LocationId) -> Vec<RecentErrorView> {
+    engine.recent_errors(location).into_iter().map(|it| RecentErrorView::of(location, it)).collect()
+}
+
+pub(crate) async fn list(call: Call, OfLocation(location, ()): OfLocation<()>) -> Answer<Listed<RecentErrorView>> {
+    Ok(call.list(&recent_errors(&call.api.engine, location.setup.id)))
+}

@@ -1,0 +1,103 @@
+//! What went wrong at each location lately, for whoever looks at one of them. Kept in memory alone: the next attempt says again what still
+//! goes wrong after a restart.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Mutex, PoisonError},
+};
+
+use location::{
+    ids::{LocationId, WriteId},
+    intent::WriteIntent,
+    pull::Resource,
+    time::Timestamp,
+};
+
+use crate::origin::Origin;
+
+/// Errors of a location that are kept: one for each thing that goes wrong, however often it does.
+const KEPT: usize = 30;
+
+/// What of a location went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Reading a resource.
+    Pull(Resource),
+    /// A write to the EHR.
+    Write(WriteId, WriteIntent),
+    /// The adapter, before anything was read or written.
+    Adapter,
+    /// The workstation gate.
+    Gate,
+    /// The location itself: its records, its commits.
+    Location,
+}
+
+/// Something that went wrong, perhaps several times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecentError {
+    pub part: Part,
+    /// In words for operators. Never contains patient data.
+    pub reason: String,
+    /// The request it was done for, the last one of several.
+    pub request: Option<Origin>,
+    /// When first, and when last.
+    pub first: Timestamp,
+    pub at: Timestamp,
+    pub times: u64,
+}
+
+impl RecentError {
+    pub fn new(part: Part, reason: impl Into<String>, request: Option<Origin>, at: Timestamp) -> RecentError {
+        RecentError { part, reason: reason.into(), request, first: at, at, times: 1 }
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct RecentErrors(Mutex<BTreeMap<LocationId, VecDeque<RecentError>>>);
+
+impl RecentErrors {
+    /// Where the same has gone wrong before, it has gone wrong once more.
+    pub fn note(&self, location: LocationId, mut error: RecentError) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let errors = all.entry(location).or_default();
+        let same = errors.iter().position(|known| known.part == error.part && known.reason == error.reason);
+        match same.and_then(|at| errors.remove(at)) {
+            Some(known) => (error.first, error.times) = (known.first, known.times + 1),
+            None => errors.truncate(KEPT - 1),
+        }
+        errors.push_front(error);
+    }
+
+    /// The latest first.
+    pub fn of(&self, location: LocationId) -> Vec<RecentError> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(&location).into_iter().flatten().cloned().collect()
+    }
+
+    pub(crate) fn retain(&self, keep: impl Fn(LocationId) -> bool) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|location, _| keep(*location));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_error_is_counted_and_the_oldest_make_room() {
+        let (errors, here) = (RecentErrors::default(), LocationId(1));
+        let note = |reason: &str, at| errors.note(here, RecentError::new(Part::Adapter, reason, None, Timestamp(at)));
+        note("it is down", 1);
+        note("it is slow", 2);
+        note("it is down", 3);
+        let seen: Vec<_> = errors.of(here).into_iter().map(|it| (it.reason, it.first.0, it.at.0, it.times)).collect();
+        assert_eq!(seen, [("it is down".to_owned(), 1, 3, 2), ("it is slow".to_owned(), 2, 2, 1)]);
+        (10..100).for_each(|at| note(&at.to_string(), at));
+        let seen = errors.of(here);
+        assert_eq!((seen.len(), seen[0].reason.as_str()), (KEPT, "99"));
+        assert_eq!(errors.of(LocationId(2)), []);
+        errors.retain(|_| false);
+        assert_eq!(errors.of(here), []);
+    }
+}
