@@ -1,7 +1,6 @@
 //! How long probes take while clients load every worker of the server, at both listeners.
 
 use std::{
-    error::Error,
     io,
     net::SocketAddr,
     path::Path,
@@ -46,7 +45,7 @@ async fn measure(options: &Options, dir: &Path, report: &mut Report) -> Outcome 
     let listeners = [("clients", server.address), ("operators", operators)];
     let seconds = Duration::from_secs(options.seconds);
     let alone = tokio::task::spawn_blocking(move || all(listeners, seconds)).await??;
-    tell("alone", alone, Aim::None, report);
+    tell("alone", alone, None, report);
 
     let caller = Caller::sign_in(server.address, API_KEY).await?;
     let (_, providers) = caller.another(server.address).await?.get(&format!("/providers?{}", place())).await?;
@@ -70,7 +69,7 @@ async fn measure(options: &Options, dir: &Path, report: &mut Report) -> Outcome 
     let load = reads::load(options).run(server.address, requests);
     let (load, beside) = tokio::join!(load, beside);
     report.note(format!("beside {:.0} lists a second", load?.per_second));
-    tell("under load", beside??, Aim::Below(Duration::from_millis(5)), report);
+    tell("under load", beside??, Some(Duration::from_millis(5)), report);
     Ok(())
 }
 
@@ -116,10 +115,10 @@ fn probe(address: SocketAddr, path: &str, length: Duration) -> io::Result<Vec<Du
 }
 
 /// The aim is that of operators' probes: those of clients wait for clients.
-fn tell(when: &str, all: Times, aim: Aim, report: &mut Report) {
+fn tell(when: &str, all: Times, aim: Option<Duration>, report: &mut Report) {
     for (name, times) in all {
         let at = |per_cent: usize| times[(times.len() * per_cent / 100).min(times.len() - 1)];
-        let aim = if name.starts_with("operators") { aim } else { Aim::None };
+        let aim = aim.filter(|_| name.starts_with("operators")).map_or(Aim::None, Aim::Below);
         report.time(&format!("{when}: {name}, 99 of 100 within"), at(99), aim);
         report.note(format!("  median {}, slowest {}, of {}", short(at(50)), short(at(100)), times.len()));
     }
