@@ -81,9 +81,16 @@ export class Browser {
 
   /** Clicks, and waits for the page this leads to, if it is to lead to one. */
   async click(name, selector, { leads = false } = {}) {
-    const button = await this.#seen(name, selector);
     const page = this.page(name);
-    await Promise.all([leads ? page.waitForNavigation({ waitUntil: "load" }) : undefined, button.click()]);
+    // A page that is live may replace it just now.
+    const clicked = async () => {
+      const button = await this.#seen(name, selector);
+      return button.click().then(() => true, (error) => {
+        if (!error.message.includes("detached")) throw error;
+        return false;
+      });
+    };
+    await Promise.all([leads ? page.waitForNavigation({ waitUntil: "load" }) : undefined, until(clicked)]);
   }
 
   /** Clicks if there is something to click on at this moment; whether there was. */

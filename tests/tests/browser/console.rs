@@ -166,14 +166,14 @@ async fn operators_mend_what_went_wrong() {
     desk.sees("[data-part=errors]", "Nothing went wrong").await;
 
     // A write that the EHR refuses comes up on the page that is open, and is retried.
-    let refuse = json!([{"write": "create_patient", "times": 1, "code": "teeth", "message": "it wants no more teeth"}]);
+    let refuse = json!([{"write": "create_patient", "times": 1, "code": "no_more_teeth"}]);
     ehr.ehr().control(switch("reject", refuse)).unwrap();
     let offers = process::offers(&mut caller, location).await.unwrap();
     let body = process::booking(&offers[0], "refused", 1, "of the console's test");
     let (status, booked) = caller.post(&process::path("/intent/booking/book", location), &body).await.unwrap();
     assert_eq!(status, 200, "{booked}");
-    desk.sees("[data-part=queue]", "it wants no more teeth").await;
-    desk.sees("[data-part=errors]", "it wants no more teeth").await;
+    desk.sees("[data-part=queue]", "the EHR refuses it: no_more_teeth").await;
+    desk.sees("[data-part=errors]", "the EHR refuses it: no_more_teeth").await;
     desk.looks_well("failed-write").await;
     desk.act("[data-part=queue] tbody tr:last-child [href*='actions/retry']", "retry").await;
     desk.sees(".done", "queued again").await;
