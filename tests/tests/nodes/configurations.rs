@@ -5,7 +5,7 @@ use sandbox_ehr::Behaviours;
 use serde_json::{Value, json};
 use tests::harness::poll::until;
 
-use crate::cluster::{FIRST, Nodes, subdomain};
+use crate::nodes::cluster::{FIRST, Nodes, subdomain};
 
 /// The second location of the first institution.
 const LAKESIDE: u32 = 61;
