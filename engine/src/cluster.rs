@@ -8,7 +8,8 @@ use std::{
 use location::ids::InstitutionId;
 use membership::{Look, Member, Moment, News, Node, NodeId, Place, Proposal, Rules, look};
 use runtime::clock;
-use setup::NodeRules;
+use setup::{NodeRules, Setup};
+use sha2::{Digest, Sha256};
 use store::{CommitError, Store, StoreError};
 use tokio::sync::{Notify, watch};
 use webhooks::{model::EndpointId, placement::Placement, registry::EndpointRegistry};
@@ -39,18 +40,47 @@ pub(crate) struct Cluster {
     /// There is something to look at, or to say, before the next beat.
     soon: Notify,
     /// What of its row the others were told last.
-    told: Mutex<Option<(u64, bool)>>,
+    told: Mutex<Option<(u64, bool, Option<u64>)>>,
     /// Where the other nodes are, whenever this one has said something that they wait for.
     said: watch::Sender<Vec<String>>,
+    /// Addresses of nodes that are set up otherwise, as of the last look.
+    otherwise: Mutex<Vec<String>>,
 }
 
 impl Cluster {
-    pub(crate) fn new(store: Arc<dyn Store>, rules: NodeRules) -> Arc<Cluster> {
+    pub(crate) fn new(store: Arc<dyn Store>, rules: NodeRules, setup: &Setup) -> Arc<Cluster> {
         let (name, id) = (rules.name.clone(), NodeId::new(rules.name, clock::random()));
         let period = u64::try_from(rules.period.as_millis()).unwrap_or(u64::MAX);
-        let member = Member::new(Node { id, address: rules.address }, Rules { period });
+        let mut member = Member::new(Node { id, address: rules.address }, Rules { period });
+        member.serves(places(setup));
         let (began, period, soon, said) = (Instant::now(), rules.period, Notify::new(), watch::Sender::default());
-        Arc::new(Cluster { name, store, member: Mutex::new(member), began, period, soon, told: Mutex::default(), said })
+        let (member, told, otherwise) = (Mutex::new(member), Mutex::default(), Mutex::default());
+        Arc::new(Cluster { name, store, member, began, period, soon, told, said, otherwise })
+    }
+
+    /// Another setup is in force here: the others are told at once whether it has other places.
+    pub(crate) fn set_up(&self, setup: &Setup) {
+        self.member().serves(places(setup));
+        self.soon.notify_one();
+    }
+
+    /// Where nodes are that know places which this one does not know, or the other way round: their configurations differ.
+    pub(crate) fn set_up_otherwise(&self) -> Vec<String> {
+        self.otherwise.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note_otherwise(&self, look: &Look) {
+        let member = self.member();
+        let (names, found): (Vec<&str>, Vec<String>) =
+            member.others_that_serve_otherwise(look).map(|node| (node.id.name.as_str(), node.address.clone())).unzip();
+        let mut otherwise = self.otherwise.lock().unwrap_or_else(PoisonError::into_inner);
+        if *otherwise != found {
+            match names.join(", ") {
+                none if none.is_empty() => tracing::info!("all nodes have the same institutions and locations"),
+                nodes => tracing::info!(nodes, "these nodes have other institutions or locations than this one"),
+            }
+            *otherwise = found;
+        }
     }
 
     pub(crate) fn place(&self, institution: InstitutionId) -> Place {
@@ -121,6 +151,7 @@ impl Cluster {
     /// One look, and what follows from it.
     pub(crate) async fn beat(&self, webhooks: &EndpointRegistry) -> Result<Option<News>, CommitError> {
         let look = self.reading(look).await?;
+        self.note_otherwise(&look);
         let settles = self.member().settles(&look);
         // Before the first message about what comes here, which is not here before. What stays is served meanwhile.
         let news = match if settles { webhooks.arrive().await } else { Ok(()) } {
@@ -182,6 +213,18 @@ impl Cluster {
     fn now(&self) -> Moment {
         Moment(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX))
     }
+}
+
+/// A digest of what there is to be found on nodes: institutions by their names, and their locations.
+fn places(setup: &Setup) -> u64 {
+    let mut all = Sha256::new();
+    for (id, institution) in &setup.institutions {
+        all.update(format!("institution {id} {}\n", institution.subdomain));
+    }
+    for (id, location) in &setup.locations {
+        all.update(format!("location {id} of {}\n", location.institution));
+    }
+    u64::from_be_bytes(*all.finalize().first_chunk().expect("a digest is longer"))
 }
 
 impl Placement for Cluster {

@@ -36,8 +36,8 @@ pub(crate) struct Connections {
     adapters: AdapterVersions,
     network: Arc<HttpTransport>,
     in_process: RwLock<BTreeMap<u32, Arc<dyn Transport>>>,
-    /// The ways to data sources that take access tokens or sessions: their locations share the credentials.
-    authorized: Mutex<HashMap<u32, Arc<Authorized>>>,
+    /// The ways to data sources that take access tokens or sessions, as these were set up: their locations share the credentials.
+    authorized: Mutex<HashMap<u32, (Arc<DataSource>, Arc<Authorized>)>>,
     /// Simulations and benchmarks bring their own EHR.
     own: HashMap<LocationId, Arc<dyn Ehr>>,
     gateway: Arc<Gateway>,
@@ -201,7 +201,7 @@ impl Connections {
     }
 
     /// A location's own way to its data source.
-    fn network(&self, location: &LocationSetup, source: &DataSource) -> Arc<dyn Transport> {
+    fn network(&self, location: &LocationSetup, source: &Arc<DataSource>) -> Arc<dyn Transport> {
         let apart: Arc<dyn Transport> = Arc::new(self.network.apart());
         let own = match self.fence(location) {
             Some(fence) => fence.before(apart),
@@ -209,11 +209,16 @@ impl Connections {
         };
         let Some(login) = &source.login else { return own };
         let mut authorized = self.authorized.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = || Arc::new(Authorized::new(own.clone(), login.clone()));
-        Arc::new(authorized.entry(source.id).or_insert_with(first).over(own.clone()))
+        let anew = || (source.clone(), Arc::new(Authorized::new(own.clone(), login.clone())));
+        let (of, way) = authorized.entry(source.id).or_insert_with(anew);
+        // A trial of an adapter may have begun, or made it, under the setup before.
+        if of != source {
+            (*of, *way) = anew();
+        }
+        Arc::new(way.over(own.clone()))
     }
 
-    fn connect(&self, location: &LocationSetup, source: &DataSource) -> Result<Arc<dyn Ehr>, ConnectError> {
+    fn connect(&self, location: &LocationSetup, source: &Arc<DataSource>) -> Result<Arc<dyn Ehr>, ConnectError> {
         let id = location.id;
         let connected = self.adapters.registry().connect(&source.adapter, self.connection(location, source)?);
         let connected = connected
@@ -236,7 +241,7 @@ impl Connections {
         Ok(Some(self.fenced(location, connected)))
     }
 
-    fn connection(&self, location: &LocationSetup, source: &DataSource) -> Result<Connection, ConnectError> {
+    fn connection(&self, location: &LocationSetup, source: &Arc<DataSource>) -> Result<Connection, ConnectError> {
         let id = location.id;
         let (transport, base_url): (Arc<dyn Transport>, &str) = if source.base_url == IN_PROCESS {
             let served = self.in_process.read().unwrap_or_else(PoisonError::into_inner).get(&source.id).cloned();

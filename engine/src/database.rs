@@ -1,6 +1,9 @@
 //! The store on a database: reached as the setup says, under owners that follow from the setup.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use records::{
     document::Kind,
@@ -23,20 +26,20 @@ use crate::data_dir::{DataDir, Incomplete};
 const NOBODY: u64 = 0;
 
 /// Which institution a location or a data source is of.
-struct OfSetup {
-    locations: HashMap<u32, u32>,
-    sources: HashMap<u32, u32>,
-}
+#[derive(Default)]
+pub struct OwnersOfSetup(RwLock<HashMap<Home, u32>>);
 
-impl OfSetup {
-    fn new(setup: &Setup) -> Self {
-        let locations = setup.locations.values().map(|it| (it.id.0, it.institution.0)).collect();
-        let sources = setup.sources.values().map(|it| (it.id, it.institution.0)).collect();
-        Self { locations, sources }
+impl OwnersOfSetup {
+    /// Before anything is written for what this setup adds: whose it is is told to the database with the first value, once and for all.
+    /// What is not in it any more is still whose it was.
+    pub(crate) fn learn(&self, setup: &Setup) {
+        let locations = setup.locations.values().map(|it| (Home::Location(it.id.0), it.institution.0));
+        let sources = setup.sources.values().map(|it| (Home::Source(it.id), it.institution.0));
+        self.0.write().unwrap_or_else(PoisonError::into_inner).extend(locations.chain(sources));
     }
 }
 
-impl Owners for OfSetup {
+impl Owners for OwnersOfSetup {
     fn of_records(&self, kind: u8, scope: u32) -> Home {
         if kind == Kind::Write.byte() {
             return Home::Location(scope);
@@ -54,8 +57,10 @@ impl Owners for OfSetup {
     /// A place that the setup does not name, and data source 0, which stands for none, are nobody's.
     fn owner(&self, home: Home) -> u64 {
         match home {
-            Home::Location(id) => self.locations.get(&id).map_or(NOBODY, |id| u64::from(*id)),
-            Home::Source(id) => self.sources.get(&id).map_or(NOBODY, |id| u64::from(*id)),
+            Home::Location(_) | Home::Source(_) => {
+                let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+                known.get(&home).map_or(NOBODY, |id| u64::from(*id))
+            }
             Home::Institution(id) => id.into(),
             Home::Records { .. } | Home::Shared => NOBODY,
         }
@@ -79,19 +84,25 @@ pub(crate) fn config(database: &Database) -> Result<PostgresConfig, StoreError> 
 }
 
 /// Whose values are whose, for a store in a database.
-pub fn owners_of(setup: &Setup) -> Arc<dyn Owners> {
-    Arc::new(OfSetup::new(setup))
+pub fn owners_of(setup: &Setup) -> Arc<OwnersOfSetup> {
+    let owners = Arc::new(OwnersOfSetup::default());
+    owners.learn(setup);
+    owners
 }
 
 /// Opens the store of the setup; in a database that has none makes one, unless one was made before.
-pub(crate) async fn open(setup: &Setup, data: &DataDir) -> Result<PostgresStore, Incomplete> {
+pub(crate) async fn open(
+    setup: &Setup,
+    data: &DataDir,
+    owners: Arc<OwnersOfSetup>,
+) -> Result<PostgresStore, Incomplete> {
     let config = config(&setup.engine.database)?;
     let made = postgres::is_made(&config).await?;
     let key = data.database_key(made, setup.engine.accept_empty_store)?;
     if !made {
         postgres::migrate(&config, &key).await?;
     }
-    Ok(PostgresStore::open(&config, &key, owners_of(setup))?)
+    Ok(PostgresStore::open(&config, &key, owners)?)
 }
 
 /// Brings the database to the version of this program; answers from which one to which. Where there is no store yet, one is made.
@@ -120,8 +131,18 @@ mod tests {
 
     use super::*;
 
-    fn owners() -> OfSetup {
-        OfSetup { locations: [(101, 7)].into(), sources: [(11, 7)].into() }
+    fn owners() -> OwnersOfSetup {
+        OwnersOfSetup(RwLock::new([(Home::Location(101), 7), (Home::Source(11), 7)].into()))
+    }
+
+    /// What has left the configuration is still its institution's.
+    #[test]
+    fn what_a_later_setup_adds_is_an_institutions_too() {
+        let owners = owners();
+        let more = setup::testing::location(LocationId(102), 8, 12);
+        owners.learn(&setup::testing::setup([], [more], [setup::testing::source(12, 8)]));
+        let homes = [Home::Location(101), Home::Source(11), Home::Location(102), Home::Source(12), Home::Source(0)];
+        assert_eq!(homes.map(|home| owners.owner(home)), [7, 7, 8, 8, NOBODY]);
     }
 
     /// What a location's turn writes lies under its institution, but for what is found by an id alone.

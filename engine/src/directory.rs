@@ -1,7 +1,7 @@
 //! Which locations are in memory: brings them in on first use or when due, and anew after a panic.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -33,7 +33,7 @@ use setup::{
     changes::{Changes, Touched},
 };
 use store::{StoreError, due, keys};
-use tokio::{sync::oneshot, task::JoinSet};
+use tokio::sync::oneshot;
 
 use crate::{
     cluster::Cluster,
@@ -96,13 +96,13 @@ impl Directory {
     /// The location's actor, started when it is not in memory or died.
     fn actor(&self, id: LocationId) -> Result<Addr<LocationActor>, EngineError> {
         let mut locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(address) = locations.get(&id).filter(|address| address.connected()) {
-            return Ok(address.clone());
-        }
         // With the locations locked: what is let go of cannot come in again meanwhile, and no other setup comes into force.
         let setup = self.deps.setup.now();
         let location = setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?;
-        if !self.is_here(id) {
+        if let Some(address) = locations.get(&id).filter(|address| address.connected()) {
+            return Ok(address.clone());
+        }
+        if !self.is_here(id) || self.stopping.load(Ordering::SeqCst) {
             return Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS });
         }
         let means = self.means(&setup, location)?;
@@ -117,6 +117,7 @@ impl Directory {
     fn means(&self, setup: &Setup, location: &LocationSetup) -> Result<Means, EngineError> {
         let gated = self.connections.gateway_location(location.id);
         Ok(Means {
+            source: location.source,
             ehr: self.connections.of(location)?,
             watcher: gated.map(|gated| Arc::new(move |news| gated.queue(news)) as QueueWatcher),
             idle: Duration::from_secs(setup.engine.idle_seconds.max(1)),
@@ -239,36 +240,29 @@ impl Directory {
     /// Another setup takes the place of this one, once `put_in_force` has been called. Whose settings or connections are other than before
     /// goes on under them from its next message on; whose EHR is another one, or who is gone, leaves memory. Nobody else hears of it.
     pub(crate) async fn set_up(&self, changes: &Changes, put_in_force: impl FnOnce()) {
-        let (gone, touched) = {
-            let mut locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who leaves stays among the locations until it has left, so that it is not in memory twice, even where it is to come again soon.
+        let (mut leaving, touched): (BTreeMap<_, _>, Vec<_>) = {
+            let locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
             put_in_force();
-            let gone: Vec<_> = changes.locations.gone.iter().filter_map(|id| locations.remove(id)).collect();
+            let gone = changes.locations.gone.iter().filter_map(|id| Some((*id, locations.get(id)?.clone())));
             let touched = changes.touched.iter();
-            let touched: Vec<_> =
-                touched.filter_map(|(id, how)| Some((*id, *how, locations.get(id)?.clone()))).collect();
-            (gone, touched)
+            let touched = touched.filter_map(|(id, how)| Some((*id, *how, locations.get(id)?.clone())));
+            (gone.collect(), touched.collect())
         };
         let setup = self.deps.setup.now();
-        let (mut leaving, mut coming) = (gone, Vec::new());
         for (id, how, address) in touched {
             let Some(location) = setup.locations.get(&id) else { continue };
             let means = (how != Touched::Source).then(|| self.means(&setup, location));
             match means {
                 // Behind what it was asked before, whether its mailbox is full or not.
                 Some(Ok(means)) => address.do_send(Ask::SetUp(means)),
-                // It stays among the locations until it has left, so that it is not in memory twice.
-                Some(Err(_)) | None => {
-                    leaving.push(address.clone());
-                    coming.push((id, address));
-                }
+                Some(Err(_)) | None => drop(leaving.insert(id, address)),
             }
         }
         let left = async {
-            leave(leaving).await;
-            for (_, address) in &coming {
-                while address.connected() {
-                    tokio::time::sleep(LEAVING / 1_000).await;
-                }
+            leave(leaving.values()).await;
+            while leaving.values().any(Addr::connected) {
+                tokio::time::sleep(LEAVING / 1_000).await;
             }
         };
         if tokio::time::timeout(LEAVING, left).await.is_err() {
@@ -276,7 +270,9 @@ impl Directory {
                 "some locations did not leave memory in time after they were set up anew; they leave when they can"
             );
         }
-        coming.into_iter().for_each(|(id, _)| self.attend(id));
+        for id in leaving.into_keys() {
+            if setup.locations.contains_key(&id) { self.attend(id) } else { self.forget(id) }
+        }
         self.metrics.retain(|id| setup.locations.contains_key(&id));
         self.note_institutions();
         self.gained.store(true, Ordering::SeqCst);
@@ -288,7 +284,7 @@ impl Directory {
             let mut locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
             locations.extract_if(|id, _| !self.is_here(*id)).map(|(_, address)| address).collect()
         };
-        leave(gone).await;
+        leave(gone.iter()).await;
         self.metrics.retain(|id| self.is_here(id));
         self.connections.gateway().let_go(|id| self.is_here(id));
         self.note_institutions();
@@ -325,24 +321,32 @@ impl Directory {
     /// Brings in again whose actor ended though the store has them in memory: it panicked, or its last commit failed. Their work would
     /// wait for a request, or for a start.
     fn revive(&self) {
-        let locations = || self.locations.lock().unwrap_or_else(PoisonError::into_inner);
+        let locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
         let ended: Vec<LocationId> =
-            locations().iter().filter(|(_, address)| !address.connected()).map(|(id, _)| *id).collect();
+            locations.iter().filter(|(_, address)| !address.connected()).map(|(id, _)| *id).collect();
+        drop(locations);
         for id in ended {
+            // It has left, and is not to come again.
+            if !self.is_here(id) {
+                self.forget(id);
+                continue;
+            }
             match self.deps.store.get(&keys::active(id.0)) {
                 Ok(Some(_)) => {
                     tracing::warn!(location = %id, "the actor of a location ended unexpectedly; starting it again");
                     self.went_wrong(id, "it ended unexpectedly, and was started again");
                     self.attend(id);
                 }
-                Ok(None) => {
-                    let mut locations = locations();
-                    if locations.get(&id).is_some_and(|address| !address.connected()) {
-                        locations.remove(&id);
-                    }
-                }
+                Ok(None) => self.forget(id),
                 Err(error) => tracing::error!(location = %id, %error, "the store could not be read"),
             }
+        }
+    }
+
+    fn forget(&self, id: LocationId) {
+        let mut locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
+        if locations.get(&id).is_some_and(|address| !address.connected()) {
+            locations.remove(&id);
         }
     }
 
@@ -372,7 +376,7 @@ impl Directory {
         self.stopping.store(true, Ordering::SeqCst);
         let locations: Vec<_> =
             self.locations.lock().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, address)| address).collect();
-        if tokio::time::timeout(grace, leave(locations)).await.is_err() {
+        if tokio::time::timeout(grace, leave(locations.iter())).await.is_err() {
             tracing::warn!("some locations did not unload in time; they continue at the next start");
         }
         let arbiters = std::mem::take(&mut *self.arbiters.lock().unwrap_or_else(PoisonError::into_inner));
@@ -386,17 +390,17 @@ impl Directory {
     }
 }
 
-/// Asks actors to leave memory, and waits until they have.
-async fn leave(locations: Vec<Addr<LocationActor>>) {
-    let mut leaving = JoinSet::new();
-    for address in locations {
-        leaving.spawn(async move {
-            let (done, left) = oneshot::channel();
-            // `send` waits for a place in the mailbox: what callers asked before is done before.
-            if address.send(Ask::Leave { done }).await.is_ok() {
-                drop(left.await);
-            }
-        });
+/// Asks actors to leave memory, and waits until they have. What callers asked before is done before; the message gets there though the
+/// mailbox is full, and though nobody waits any more.
+async fn leave(locations: impl IntoIterator<Item = &Addr<LocationActor>>) {
+    let ask = |address: &Addr<LocationActor>| {
+        let (done, left) = oneshot::channel();
+        address.do_send(Ask::Leave { done });
+        left
+    };
+    let all: Vec<_> = locations.into_iter().map(ask).collect();
+    for left in all {
+        // One that ended without a word has left too.
+        drop(left.await);
     }
-    leaving.join_all().await;
 }

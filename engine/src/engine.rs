@@ -44,17 +44,11 @@ use runtime::{
     metrics::{Metrics, Numbers},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::{sync::watch, task::JoinHandle};
+use tokio::task::JoinHandle;
 
 use crate::{
-    adapter_versions::AdapterVersions,
-    backups::Backups,
-    cluster::{Cluster, Nodes},
-    config_history,
-    connections::Connections,
-    directory::Directory,
-    gate_news, handover,
-    rotation::Rotation,
+    adapter_versions::AdapterVersions, backups::Backups, cluster::Cluster, config_history, connections::Connections,
+    database::OwnersOfSetup, directory::Directory, gate_news, handover, rotation::Rotation,
 };
 use setup::{LocationSetup, Setup, current::Current, zones};
 use store::{CommitError, Store, StoreError, counters::Ids, secrets::Secrets};
@@ -115,13 +109,16 @@ pub struct Parts {
     pub host: Option<Host>,
     /// Where the keys of the store are; none where it has none, and where they stay as they are.
     pub key_file: Option<PathBuf>,
+    /// Whose values are whose, for a store in a database.
+    pub owners: Arc<OwnersOfSetup>,
 }
 
 impl Parts {
     pub fn new(store: Arc<dyn Store>, views: Arc<dyn Views>) -> Parts {
         let (adapters, in_process, own, audience) =
             (Adapters::new(), BTreeMap::new(), HashMap::new(), Arc::new(Everyone));
-        Parts { store, views, adapters, in_process, own, audience, host: None, key_file: None }
+        let (host, key_file, owners) = (None, None, Arc::default());
+        Parts { store, views, adapters, in_process, own, audience, host, key_file, owners }
     }
 }
 
@@ -144,7 +141,7 @@ pub enum StartError {
 pub struct Engine {
     deps: Arc<Deps>,
     directory: Arc<Directory>,
-    cluster: Option<Arc<Cluster>>,
+    pub(crate) cluster: Option<Arc<Cluster>>,
     connections: Arc<Connections>,
     webhooks: Arc<Webhooks>,
     webhook_log: DeliveryLog,
@@ -154,6 +151,7 @@ pub struct Engine {
     pub(crate) backups: Arc<Backups>,
     /// Held while another setup takes the place of the one in force.
     pub(crate) reconfiguring: tokio::sync::Mutex<()>,
+    pub(crate) owners: Arc<OwnersOfSetup>,
     pub(crate) rotation: Arc<Rotation>,
     /// Run until the engine stops.
     tasks: Vec<JoinHandle<()>>,
@@ -171,7 +169,7 @@ impl Engine {
         let reach = if setup.engine.webhook_development { Reach::PublicAndLoopback } else { Reach::Public };
         let egress = Arc::new(Egress::new(reach)?);
         let rules = setup.engine.webhooks;
-        let cluster = setup.engine.node.clone().map(|rules| Cluster::new(store.clone(), rules));
+        let cluster = setup.engine.node.clone().map(|rules| Cluster::new(store.clone(), rules, &setup));
         let nodes = cluster.clone().map(|cluster| cluster as Arc<dyn placement::Placement>);
         let (ids_too, egress_too) = (ids.clone(), egress.clone());
         let webhooks = Webhooks::load_among(store.clone(), ids_too, egress_too, rules, parts.audience, nodes)?;
@@ -244,6 +242,7 @@ impl Engine {
             dispatcher,
             backups,
             reconfiguring: tokio::sync::Mutex::default(),
+            owners: parts.owners,
             rotation,
             tasks,
         })
@@ -252,13 +251,6 @@ impl Engine {
     /// Lets locations leave memory in order and ends deliveries. What is not done by then is done after the next start.
     pub async fn stop(&self) {
         self.stop_within(GRACE).await;
-    }
-
-    /// Hands what is here to the other nodes, which takes it over while this one still answers.
-    pub async fn hand_over(&self, grace: Duration) {
-        if let Some(cluster) = &self.cluster {
-            cluster.leave(grace).await;
-        }
     }
 
     /// Like `stop`; what is not done after `grace` is left as it is.
@@ -293,11 +285,6 @@ impl Engine {
         &self.deps.untold
     }
 
-    /// Which node an institution lives on; alone, it is this process.
-    pub fn place(&self, institution: InstitutionId) -> Place {
-        self.cluster.as_ref().map_or(Place::Mine, |cluster| cluster.place(institution))
-    }
-
     /// Whether each read waits for another machine, which may be away.
     pub fn reads_wait(&self) -> bool {
         self.deps.store.is_remote()
@@ -310,21 +297,6 @@ impl Engine {
 
     pub(crate) fn counted(&self) -> &Metrics {
         &self.metrics
-    }
-
-    /// What this node knows of the cluster; none where it is alone.
-    pub fn nodes(&self) -> Option<Nodes> {
-        self.cluster.as_ref().map(|cluster| cluster.nodes())
-    }
-
-    /// Another node has said something that concerns the members: this one looks at once, and not with its next beat.
-    pub fn look(&self) {
-        self.cluster.iter().for_each(|cluster| cluster.look());
-    }
-
-    /// Changes whenever this node has said something that the others wait for; holds their addresses. None where it is alone.
-    pub fn said(&self) -> Option<watch::Receiver<Vec<String>>> {
-        self.cluster.as_ref().map(|cluster| cluster.said())
     }
 
     /// What is in force now; `reconfigure` puts another one in its place.

@@ -25,6 +25,7 @@ mod fleet;
 mod gate_news;
 mod handover;
 mod here;
+mod node_calls;
 mod open;
 mod pausing;
 mod reads;
@@ -61,7 +62,7 @@ pub use crate::{
     config_history::SetUp,
     copy_data::{CopyStep, copy_data, copy_from_database, copy_to_database},
     data_dir::{Incomplete, compact_data, salvage_data},
-    database::{check_database, migrate_database, owners_of},
+    database::{OwnersOfSetup, check_database, migrate_database, owners_of},
     engine::{EVERYBODY, Engine, Parts, StartError},
     open::{OpenError, Opened, open},
     reads::Shown,

@@ -71,10 +71,11 @@ pub async fn open(
     let unusable = |source| OpenError::Directory { dir: dir.to_path_buf(), source };
     std::fs::create_dir_all(dir).map_err(unusable)?;
     let data = DataDir::new(dir);
+    let owners = database::owners_of(&setup);
     let store: Arc<dyn Store> = match setup.engine.store_engine {
         StoreEngine::Sled => Arc::new(embedded(&setup, &data, EngineKind::Sled)?),
         StoreEngine::Fjall => Arc::new(embedded(&setup, &data, EngineKind::Fjall)?),
-        StoreEngine::Postgres => Arc::new(database::open(&setup, &data).await?),
+        StoreEngine::Postgres => Arc::new(database::open(&setup, &data, owners.clone()).await?),
     };
     data.note()?;
 
@@ -84,7 +85,7 @@ pub async fn open(
     let loading = host.load_all(setup.engine.adapters.clone(), &parts.adapters);
     // What is compiled already is there at once. The others are prepared while everybody else is served.
     drop(tokio::time::timeout(STARTING, loading).await);
-    parts.key_file = Some(data.key);
+    (parts.owners, parts.key_file) = (owners, Some(data.key));
     parts.host = Some(host);
     let simulated = simulated.open(&setup, &store).await.map_err(OpenError::Simulated)?;
     parts.in_process = simulated.iter().map(|(id, ehr)| (*id, ehr.clone() as Arc<dyn Transport>)).collect();

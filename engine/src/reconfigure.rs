@@ -62,6 +62,7 @@ impl Engine {
         if !problems.is_empty() {
             return Err(NotReconfigurable::Unusable(problems));
         }
+        self.owners.learn(&setup);
         let opened = self.open_simulated(&setup, &changes, simulated).await?;
         config_history::note(&*self.deps().store, &setup, clock::now()).await?;
 
@@ -75,6 +76,7 @@ impl Engine {
             connections.set_up(&changes);
             self.webhooks().set_rules(self.setup().engine.webhooks);
             self.deps().change_counter.set_up(&self.setup());
+            self.cluster.iter().for_each(|cluster| cluster.set_up(&self.setup()));
         };
         self.directory().set_up(&changes, put_in_force).await;
         Ok(Reconfigured { changes, simulated: opened })

@@ -32,7 +32,9 @@ pub enum KeyError {
          with `--config FILE` on one of them, copy its `store.key` to the others, and start them again"
     )]
     Nodes,
-    #[error("a node serves from this database: stop all nodes first")]
+    #[error(
+        "another process has this database open: stop the server, all nodes where there are several, and try again"
+    )]
     Served,
     #[error("values are still being sealed with the newest key: wait until none is left, and try again")]
     UnderWay,
@@ -127,6 +129,10 @@ impl AtRest {
             StoreEngine::Postgres => {
                 let (config, keys) = (database::config(&rules.database)?, data.database_key(true, false)?);
                 let store = PostgresStore::open(&config, &keys, database::owners_of(setup))?;
+                if !store.alone()? {
+                    return Err(KeyError::Served);
+                }
+                // Also in a database without locks.
                 if let Some(node) = &rules.node {
                     nobody_serves(&store, node.period * 2)?;
                 }

@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use engine::{Engine, EngineError, NotReconfigurable, Parts, Place, Reconfigured, simulated::NoSimulatedEhrs};
+use engine::{
+    Engine, EngineError, NotReconfigurable, Parts, Place, Reconfigured,
+    simulated::{NoSimulatedEhrs, OpenSimulated, SimulatedEhrs, SimulatedFuture},
+};
 use location::{
     ids::{InstitutionId, LocationId},
     pull::Resource,
@@ -26,7 +29,7 @@ use records::{
 };
 use serde_json::{Value, json};
 use setup::{BackupRules, DataSource, EngineRules, LocationSetup, LocationStatus, NodeRules, Setup, testing};
-use store::MemoryStore;
+use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned};
 use tokio::sync::watch;
 use webhooks::views::{RelatedRecords, ViewContext, ViewError, Views};
 
@@ -92,8 +95,12 @@ fn setup(engine: EngineRules) -> Setup {
     Setup { engine, ..testing::setup([testing::institution(1)], [location], [testing::source(1, 1)]) }
 }
 
-fn parts(store: &Arc<MemoryStore>) -> Parts {
+fn parts(store: &Arc<impl Store + 'static>) -> Parts {
     Parts::new(store.clone(), Arc::new(Mute))
+}
+
+fn memory() -> Arc<MemoryStore> {
+    Arc::default()
 }
 
 async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
@@ -112,7 +119,12 @@ fn plan() -> CreateRecord<InsurancePlan> {
 }
 
 /// With EHRs for both locations, of which the setup has the first.
-async fn serving(store: &Arc<MemoryStore>, here: &Arc<Practice>, other: &Arc<Practice>, setup: Setup) -> Engine {
+async fn serving(
+    store: &Arc<impl Store + 'static>,
+    here: &Arc<Practice>,
+    other: &Arc<Practice>,
+    setup: Setup,
+) -> Engine {
     let own = [(PLACE, here), (OTHER, other)].map(|(id, ehr)| (id, ehr.clone() as Arc<dyn Ehr>));
     let parts = Parts { own: own.into_iter().collect(), ..parts(store) };
     parts.adapters.announce("practice");
@@ -148,7 +160,7 @@ fn pushed(ehr: &Practice) -> usize {
 
 #[actix::test]
 async fn a_location_comes_and_goes_and_what_it_had_queued_stays() {
-    let (store, here, other) = (Arc::default(), Arc::default(), Arc::new(Practice::default()));
+    let (store, here, other) = (memory(), Arc::default(), Arc::new(Practice::default()));
     let engine = serving(&store, &here, &other, one()).await;
     assert_eq!(engine.send(OTHER, plan()).await.err(), Some(EngineError::UnknownLocation));
     let taken = reconfigured(&engine, both()).await;
@@ -175,9 +187,77 @@ async fn a_location_comes_and_goes_and_what_it_had_queued_stays() {
     engine.stop().await;
 }
 
+/// Commits wait while it is held.
+struct Held {
+    store: MemoryStore,
+    held: watch::Sender<bool>,
+}
+
+impl Store for Held {
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
+        self.store.read(key)
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        self.store.scan(range, direction, limit)
+    }
+
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        self.store.scan_keys(range, direction, limit)
+    }
+
+    fn commit(&self, batch: Batch) -> CommitFuture {
+        let (committed, mut held) = (self.store.commit(batch), self.held.subscribe());
+        Box::pin(async move {
+            held.wait_for(|held| !held).await.expect("the store is there");
+            committed.await
+        })
+    }
+
+    fn health(&self) -> Health {
+        self.store.health()
+    }
+}
+
+#[actix::test]
+async fn a_location_that_comes_back_while_it_is_still_leaving_is_in_memory_once() {
+    let store = Arc::new(Held { store: MemoryStore::default(), held: watch::Sender::new(false) });
+    let engine = Arc::new(serving(&store, &Arc::default(), &Arc::default(), both()).await);
+    until("both readings", async || [PLACE, OTHER].iter().all(|id| engine.last_sync(*id).unwrap().is_some())).await;
+    store.held.send_replace(true);
+    let in_memory = || engine.metrics().locations_active;
+    // Nobody waits for the end of it any more.
+    let going = tokio::time::timeout(Duration::from_millis(100), engine.reconfigure(one(), &NoSimulatedEhrs));
+    assert!(going.await.is_err(), "it has left already");
+    reconfigured(&engine, both()).await;
+    let asking = actix::spawn({
+        let engine = engine.clone();
+        async move { engine.sync_state(OTHER).await }
+    });
+    // Longer than the engine takes to look for who is to be in memory.
+    tokio::time::sleep(Duration::from_millis(1_200)).await;
+    assert_eq!(in_memory(), 2);
+    assert!(!asking.is_finished());
+    store.held.send_replace(false);
+    asking.await.unwrap().unwrap();
+    assert_eq!(in_memory(), 2);
+    engine.send(OTHER, plan()).await.unwrap();
+    engine.stop().await;
+}
+
+#[actix::test]
+async fn a_location_that_goes_is_gone_when_that_is_told() {
+    let engine = serving(&memory(), &Arc::default(), &Arc::default(), both()).await;
+    engine.sync_state(OTHER).await.unwrap();
+    assert_eq!(engine.metrics().locations_active, 2);
+    reconfigured(&engine, one()).await;
+    assert_eq!(engine.metrics().locations_active, 1);
+    engine.stop().await;
+}
+
 #[actix::test]
 async fn a_knob_counts_from_the_next_command_on() {
-    let (store, here) = (Arc::default(), Arc::new(Practice::default()));
+    let (store, here) = (memory(), Arc::new(Practice::default()));
     let engine = serving(&store, &here, &Arc::default(), one()).await;
     here.shut.store(true, Ordering::SeqCst);
     let full = |most| with(one(), PLACE, |place| place.write.max_queue = most);
@@ -197,7 +277,7 @@ async fn a_knob_counts_from_the_next_command_on() {
 
 #[actix::test]
 async fn who_is_not_concerned_notices_nothing() {
-    let (store, here, other) = (Arc::default(), Arc::new(Practice::default()), Arc::new(Practice::default()));
+    let (store, here, other) = (memory(), Arc::new(Practice::default()), Arc::new(Practice::default()));
     let engine = Arc::new(serving(&store, &here, &other, both()).await);
     let done = Arc::new(AtomicBool::new(false));
     let calling = |place| {
@@ -270,7 +350,7 @@ async fn a_write_that_is_under_way_is_written_once() {
     let (may_end, zero) = (watch::Sender::new(false), AtomicUsize::default);
     let ehr = Arc::new(Lingering { may_end, began: zero(), pushed: zero(), looked_up: zero() });
     let own = HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]);
-    let parts = Parts { own, ..parts(&Arc::default()) };
+    let parts = Parts { own, ..parts(&memory()) };
     let engine = Engine::start(one(), parts).await.unwrap();
     until("what the EHR can do", async || engine.description(PLACE).unwrap().is_some()).await;
     engine.send(PLACE, plan()).await.unwrap();
@@ -288,7 +368,7 @@ async fn a_write_that_is_under_way_is_written_once() {
 
 #[actix::test]
 async fn a_location_that_opens_is_read_and_one_that_closes_is_not() {
-    let (store, here) = (Arc::default(), Arc::new(Practice::default()));
+    let (store, here) = (memory(), Arc::new(Practice::default()));
     let pending = || with(one(), PLACE, |place| place.status = LocationStatus::Pending);
     let engine = serving(&store, &here, &Arc::default(), pending()).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
@@ -305,7 +385,7 @@ async fn a_location_that_opens_is_read_and_one_that_closes_is_not() {
 
 #[actix::test]
 async fn a_location_that_gets_another_ehr_is_connected_to_it() {
-    let (store, here) = (Arc::default(), Arc::new(Practice::default()));
+    let (store, here) = (memory(), Arc::new(Practice::default()));
     let engine = serving(&store, &here, &Arc::default(), both()).await;
     until("its first reading", async || engine.last_sync(PLACE).unwrap().is_some()).await;
     let before = here.described.load(Ordering::SeqCst);
@@ -321,7 +401,7 @@ async fn a_location_that_gets_another_ehr_is_connected_to_it() {
 
 #[actix::test]
 async fn what_cannot_be_taken_over_is_named_and_nothing_changes() {
-    let engine = serving(&Arc::default(), &Arc::default(), &Arc::default(), one()).await;
+    let engine = serving(&memory(), &Arc::default(), &Arc::default(), one()).await;
     let before = engine.setup();
     let renamed = || with(one(), PLACE, |place| place.name = "Other".into());
     let mut fixed = renamed();
@@ -352,11 +432,56 @@ async fn what_cannot_be_taken_over_is_named_and_nothing_changes() {
     engine.stop().await;
 }
 
+/// Panics where something may fail.
+struct Unfit;
+
+impl OpenSimulated for Unfit {
+    fn open<'a>(&'a self, _: &'a Setup, _: &'a Arc<dyn Store>) -> SimulatedFuture<'a, Result<SimulatedEhrs, String>> {
+        Box::pin(async { panic!("as a test wants it") })
+    }
+}
+
+#[actix::test]
+async fn a_panic_on_the_way_changes_nothing_and_the_next_one_is_taken() {
+    let engine = Arc::new(serving(&memory(), &Arc::default(), &Arc::default(), one()).await);
+    let before = engine.setup();
+    let mut simulated = both();
+    simulated.sources.insert(2, DataSource { base_url: "sandbox:".into(), ..testing::source(2, 1) }.into());
+    let broken = actix::spawn({
+        let engine = engine.clone();
+        async move { engine.reconfigure(simulated, &Unfit).await.map(drop) }
+    });
+    assert!(broken.await.unwrap_err().is_panic());
+    assert!(Arc::ptr_eq(&before, &engine.setup()));
+    assert_eq!(engine.send(OTHER, plan()).await.err(), Some(EngineError::UnknownLocation));
+    reconfigured(&engine, both()).await;
+    engine.sync_state(OTHER).await.unwrap();
+    engine.stop().await;
+}
+
+/// Two come at once while it ends: each is whole, and nobody comes into memory after the end.
+#[actix::test]
+async fn setups_that_come_while_it_ends_bring_nobody_into_memory() {
+    let engine = Arc::new(serving(&memory(), &Arc::default(), &Arc::default(), one()).await);
+    let coming = |setup: Setup| {
+        let engine = engine.clone();
+        actix::spawn(async move { engine.reconfigure(setup, &NoSimulatedEhrs).await.map(drop) })
+    };
+    let all = [coming(both()), coming(with(both(), OTHER, |place| place.source = Some(1))), coming(one())];
+    engine.stop().await;
+    for one in all {
+        one.await.unwrap().unwrap();
+    }
+    assert_eq!(engine.setup().locations.len(), 1, "the last one is in force");
+    assert_eq!(engine.metrics().locations_active, 0);
+    assert!(matches!(engine.sync_state(PLACE).await, Err(EngineError::Busy { .. })));
+}
+
 #[actix::test]
 async fn a_node_takes_over_what_is_here() {
     let (ehr, period) = (Arc::new(Practice::default()), Duration::from_millis(400));
     let node = Some(NodeRules { name: "north".into(), address: "north:7001".into(), period });
-    let parts = Parts { own: HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]), ..parts(&Arc::default()) };
+    let parts = Parts { own: HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]), ..parts(&memory()) };
     let engine = Engine::start(setup(EngineRules { node, ..EngineRules::default() }), parts).await.unwrap();
     until("its place", async || engine.place(InstitutionId(1)) == Place::Mine).await;
     until("its first reading", async || engine.last_sync(PLACE).unwrap().is_some()).await;
@@ -378,7 +503,7 @@ async fn a_node_takes_over_what_is_here() {
 
 #[actix::test]
 async fn rules_of_webhooks_and_backups_are_those_of_now() {
-    let engine = serving(&Arc::default(), &Arc::default(), &Arc::default(), one()).await;
+    let engine = serving(&memory(), &Arc::default(), &Arc::default(), one()).await;
     assert_eq!(engine.backup_numbers(), None);
     let mut next = one();
     (next.engine.webhooks.queue, next.engine.history_days) = (123, 7);

@@ -345,3 +345,79 @@ async fn the_beginning_of_another_copy_is_removed() {
     filling::end(&config).await.unwrap();
     PostgresStore::open(&config, &key, owners()).unwrap();
 }
+
+/// Values that a command seals with a new key could not be read by a server that does not have it.
+#[actix::test]
+async fn a_new_key_by_hand_waits_until_the_server_has_stopped() {
+    if is_left_out() {
+        return;
+    }
+    let (ehr, dir) = (ehr(), tempfile::tempdir().unwrap());
+    let cluster = Cluster::temporary(Durability::Written).unwrap();
+    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), "").unwrap();
+    let installation = installation.on_database(&cluster.database().unwrap()).unwrap();
+    let config = installation.config().to_str().unwrap().to_owned();
+    let rotate = ["store", "rotate-key", "--config", &config];
+    let key_file = dir.path().join("data").join("store.key");
+    let process = installation.start().await.unwrap();
+    let before = std::fs::read(&key_file).unwrap();
+    refused(&rotate, "another process has this database open");
+    assert_eq!(std::fs::read(&key_file).unwrap(), before);
+    process.stop().unwrap();
+    succeeds(&rotate);
+    assert_ne!(std::fs::read(&key_file).unwrap(), before);
+    let process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    process.stop().unwrap();
+}
+
+/// A location and a data source that come while it is served are kept as those of a start are: what readers merge is numbered together.
+#[actix::test]
+async fn a_location_comes_with_its_data_source_while_it_is_served() {
+    if is_left_out() {
+        return;
+    }
+    let (first, second, dir) = (ehr(), ehr(), tempfile::tempdir().unwrap());
+    let cluster = Cluster::temporary(Durability::Written).unwrap();
+    let url = cluster.database().unwrap();
+    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &first.url(), "").unwrap();
+    let installation = installation.on_database(&url).unwrap();
+    let process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    let location = 201;
+    assert_eq!(caller.get(&path("/patients", location)).await.unwrap().0, 404);
+
+    let config = std::fs::read_to_string(installation.config()).unwrap();
+    let more = format!(
+        "[[institutions.sources]]\nid = 12\nname = \"Second EHR\"\nadapter = \"sandbox\"\nbase_url = \"{}\"\n\
+         [[institutions.locations]]\nid = {location}\nname = \"Hill Road\"\nzone = \"America/New_York\"\nsource = 12\n\
+         foreign_id = \"main-street\"\n",
+        second.url()
+    );
+    std::fs::write(installation.config(), config + &more).unwrap();
+    let mut operator = installation.operator().await.unwrap();
+    let (status, answer) = operator.post("/configuration/reload", &serde_json::json!({})).await.unwrap();
+    assert_eq!((status, &answer["data"]["applied"]), (200, &Value::Bool(true)), "{answer}");
+    process::first_sync(&mut caller).await.unwrap();
+    let slot = process::offers(&mut caller, location).await.unwrap().pop().unwrap();
+    let made = until_booked(&mut caller, location, &booking(&slot, "hill", 1, "hill")).await;
+    process.stop().unwrap();
+
+    // By itself this opener knows of no place: what it says was said to the database.
+    let keys = StoreKeys::load(&dir.path().join("data").join("store.key")).unwrap();
+    let database = PostgresConfig { tls: Tls::Off, ..PostgresConfig::new(&url) };
+    let store = PostgresStore::open(&database, &keys, engine::owners_of(&Setup::default())).unwrap();
+    let end = |stream: u64| store.feed_end(Some(stream)).unwrap();
+    let (of_source, of_location, of_institution) = (1 << 32 | 12, 2 << 32 | u64::from(location), 3 << 32 | 1);
+    assert_eq!((end(of_source), end(of_location)), (end(of_institution), end(of_institution)));
+    assert_ne!(end(of_institution), end(2 << 32 | 999), "places of nobody are numbered by themselves");
+    drop(store);
+
+    let process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    assert_eq!(shown(&mut caller, &made).await.0, 200);
+    process.stop().unwrap();
+}

@@ -126,7 +126,7 @@ impl Call {
     pub(crate) fn location(&self, tenant: &Tenant, id: LocationId) -> Result<OpenLocation, ApiError> {
         let known = self.directory.location(id);
         let here = known.filter(|it| it.institution == tenant.institution.id && self.key.reaches(id));
-        let setup = here.ok_or_else(|| ApiError::location_not_found(id))?.clone();
+        let setup = here.ok_or_else(|| self.no_location(id))?.clone();
         match setup.status {
             LocationStatus::Active => Ok(OpenLocation { institution: tenant.institution.clone(), setup }),
             LocationStatus::Pending => Err(ApiError::Forbidden.because(Reason::LocationPending)),
@@ -171,7 +171,7 @@ impl Call {
     pub(crate) fn location_of_any(&self, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation, ApiError> {
         let institution = self.directory.location(id).map(|location| location.institution);
         let tenant = tenants.iter().find(|tenant| Some(tenant.institution.id) == institution);
-        let tenant = tenant.ok_or_else(|| ApiError::location_not_found(id))?;
+        let tenant = tenant.ok_or_else(|| self.no_location(id))?;
         self.shown.of(tenant.institution.id, Some(id));
         self.location(tenant, id)
     }
@@ -211,6 +211,21 @@ impl Call {
         let own = found.filter(|it| self.key.reaches_institution(it));
         own.iter().for_each(|institution| self.shown.of(institution.id, None));
         let own = own.map(|institution| Some(Tenant { institution: institution.clone() }));
-        own.ok_or(ApiError::Forbidden.because(Reason::SubdomainOutOfReach))
+        let missing = ApiError::Forbidden.because(Reason::SubdomainOutOfReach);
+        own.ok_or_else(|| if found.is_some() { missing } else { self.unknown_here(missing) })
+    }
+
+    /// The answer for a location that the caller cannot reach.
+    pub(crate) fn no_location(&self, id: LocationId) -> ApiError {
+        let missing = ApiError::location_not_found(id);
+        if self.directory.location(id).is_some() { missing } else { self.unknown_here(missing) }
+    }
+
+    /// What this node does not know may be in the configuration of another, and come here soon.
+    fn unknown_here(&self, missing: ApiError) -> ApiError {
+        match self.api.engine.nodes_set_up_otherwise().is_empty() {
+            true => missing,
+            false => ApiError::Unavailable { retry_after: 1 },
+        }
     }
 }

@@ -278,8 +278,9 @@ impl From<EngineError> for ApiError {
         match error {
             EngineError::Refused(refusal) => refusal.into(),
             EngineError::Unmet(unmet) => unmet.into(),
-            // The configuration named the location, so the engine has it.
-            EngineError::UnknownLocation | EngineError::Internal => ApiError::Internal,
+            // It was there when the call came in, and has left the configuration since: asked again, it is not found.
+            EngineError::UnknownLocation => ApiError::Unavailable { retry_after: 1 },
+            EngineError::Internal => ApiError::Internal,
             EngineError::Expired => {
                 ApiError::bad("The cursor is too old: leave it empty to start again.").because(Reason::CursorExpired)
             }

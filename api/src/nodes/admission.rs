@@ -9,7 +9,7 @@ use actix_web::{
 };
 
 use super::{
-    forward::{CLIENT, COUNTED, PROOF, Peers},
+    forward::{CLIENT, COUNTED, PROOF, Peers, UNPLACED},
     proof::{Called, Proof},
 };
 
@@ -20,6 +20,8 @@ pub(crate) struct FromNode {
     pub client: Option<IpAddr>,
     /// It is part of one that the limits of its key have counted there.
     pub counted: bool,
+    /// The other node does not know its place.
+    pub unplaced: bool,
 }
 
 /// None: it came from a client.
@@ -50,7 +52,7 @@ pub(crate) fn admit(peers: &Peers, request: &ServiceRequest) -> Option<Admitted>
     let called = Called { method: request.method().as_str(), path, client };
     let answer = proofs.is_of_call(&proof, &called).then(|| proofs.of_answer(&proof))?;
     Some(Admitted {
-        call: FromNode { client, counted: headers.contains_key(COUNTED) },
+        call: FromNode { client, counted: headers.contains_key(COUNTED), unplaced: headers.contains_key(UNPLACED) },
         answer: HeaderValue::from_str(&answer.text()).ok()?,
     })
 }

@@ -35,6 +35,9 @@ pub(super) const CLIENT: HeaderName = HeaderName::from_static("x-node-client");
 /// On a part of a call that was counted already.
 pub(super) const COUNTED: HeaderName = HeaderName::from_static("x-node-counted");
 
+/// On a call whose place the node that hands it on does not know.
+pub(super) const UNPLACED: HeaderName = HeaderName::from_static("x-node-unplaced");
+
 /// Nodes name themselves to each other.
 pub(crate) const AGENT: &str = "practice-sync-node";
 /// Where a node is told to look who the members are.
@@ -68,6 +71,8 @@ pub(crate) struct NodeCall<'a> {
     pub client: Option<IpAddr>,
     /// It is part of a call that was counted already.
     pub counted: bool,
+    /// Who hands it on does not know its place: it may be handed on once more.
+    pub unplaced: bool,
     pub body: Bytes,
 }
 
@@ -113,8 +118,9 @@ impl Peers {
     /// Tells other nodes to look who the members are, before they would by themselves. One that does not hear it looks later.
     pub(crate) async fn tell_to_look(&self, nodes: &[String]) {
         let headers = HeaderMap::from_iter([(USER_AGENT, HeaderValue::from_static(AGENT))]);
-        let (client, counted, body) = (None, false, Bytes::new());
-        let call = NodeCall { method: &Method::POST, path: LOOK, headers: &headers, id: "", client, counted, body };
+        let (client, counted, unplaced, body) = (None, false, false, Bytes::new());
+        let method = &Method::POST;
+        let call = NodeCall { method, path: LOOK, headers: &headers, id: "", client, counted, unplaced, body };
         let telling = nodes.iter().map(|node| timeout(CONNECT, self.answer(node, &call)));
         drop(join_all(telling).await);
     }
@@ -140,12 +146,13 @@ impl Peers {
     }
 
     async fn answer(&self, node: &str, call: &NodeCall<'_>) -> Result<reqwest::Response, NotForwarded> {
-        let NodeCall { method, path, headers, id, client, counted, body } = call;
+        let NodeCall { method, path, headers, id, client, counted, unplaced, body } = call;
         let proof = self.proofs.of_call(&Called { method: method.as_str(), path, client: *client });
         let method = reqwest::Method::from_bytes(method.as_str().as_bytes()).map_err(|_| NotForwarded::NotSent)?;
         let mut sending = self.client.request(method, format!("{node}{path}"));
         // What only nodes say is never a client's word.
-        let travels = |name: &HeaderName| !OF_THE_HOP.contains(name) && ![PROOF, CLIENT, COUNTED].contains(name);
+        let travels =
+            |name: &HeaderName| !OF_THE_HOP.contains(name) && ![PROOF, CLIENT, COUNTED, UNPLACED].contains(name);
         for (name, value) in headers.iter().filter(|(name, _)| travels(name)) {
             sending = sending.header(name.as_str(), value.as_bytes());
         }
@@ -161,6 +168,9 @@ impl Peers {
         set(&REQUEST_ID, id);
         if *counted {
             set(&COUNTED, "1");
+        }
+        if *unplaced {
+            set(&UNPLACED, "1");
         }
         // In the place of what a client calls so.
         let sent = sending.headers(own).body(body.clone()).send().await;
@@ -241,7 +251,7 @@ mod tests {
             text.to_lowercase()
         });
         let mut headers = HeaderMap::new();
-        for name in [PROOF, CLIENT, COUNTED] {
+        for name in [PROOF, CLIENT, COUNTED, UNPLACED] {
             headers.insert(name, HeaderValue::from_static("from-the-client"));
         }
         headers.insert(USER_AGENT, HeaderValue::from_static("an-application"));
@@ -253,6 +263,7 @@ mod tests {
             id: "its-id",
             client,
             counted: false,
+            unplaced: false,
             body,
         };
         let peers = Peers::new(&Secret::from_bytes([7; 32])).unwrap();

@@ -9,6 +9,7 @@ mod watch;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    panic::AssertUnwindSafe,
     path::{Path, PathBuf},
     sync::{Arc, atomic::Ordering},
     time::Duration,
@@ -16,6 +17,7 @@ use std::{
 
 use actix_web::{rt::task::spawn_blocking, web::Data};
 use engine::{NotReconfigurable, simulated::OpenSimulated};
+use futures_util::FutureExt;
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
@@ -81,17 +83,23 @@ impl Reload {
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while !api.leaving.load(Ordering::Relaxed) {
             let asked = tokio::select! {
-                asked = asked.recv() => asked,
+                asked = asked.recv() => Some(asked),
                 hangup = hangups.recv() => match hangup {
-                    Some(()) => None,
+                    Some(()) => Some(None),
                     None => return,
                 },
-                _ = looks.tick() => {
-                    self.look(&api).await;
-                    continue;
+                _ = looks.tick() => None,
+            };
+            let reloading = async {
+                match asked {
+                    Some(asked) => self.asked(&api, asked).await,
+                    None => self.look(&api).await,
                 }
             };
-            self.asked(&api, asked).await;
+            // What may fail comes before anything is in force, so the next reload finds all as it was.
+            if AssertUnwindSafe(reloading).catch_unwind().await.is_err() {
+                tracing::error!("a reload ended in a panic");
+            }
         }
     }
 

@@ -126,7 +126,8 @@ async fn ask(
         query.extend(write.map(|color| format!("write_status={color}")));
         let path = format!("/sync_status?{}", query.join("&"));
         let (method, client, body) = (&Method::GET, call.client, Bytes::new());
-        let asked = NodeCall { method, path: &path, headers: &headers, id: "", client, counted: true, body };
+        let asked =
+            NodeCall { method, path: &path, headers: &headers, id: "", client, counted: true, unplaced: false, body };
         let answer = peers.ask(node, &asked).await.map_err(|_| ApiError::Unavailable { retry_after: RETRY_MOVED })?;
         let answer: NodeAnswer = serde_json::from_slice(&answer).map_err(|_| ApiError::Internal)?;
         rows.extend(answer.data);
@@ -146,7 +147,7 @@ fn named(call: &Call, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation
     let here = |tenant: &&Tenant| {
         setup.locations.get(&id).is_some_and(|location| location.institution == tenant.institution.id)
     };
-    let tenant = tenants.iter().find(here).ok_or_else(|| ApiError::location_not_found(id))?;
+    let tenant = tenants.iter().find(here).ok_or_else(|| call.no_location(id))?;
     call.location(tenant, id)
 }
 

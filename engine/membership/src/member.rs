@@ -67,6 +67,7 @@ pub struct Member {
     view: View,
     follows: u64,
     leaves: bool,
+    serves: Option<u64>,
     /// It has let go of everything and its row is gone.
     left: bool,
     serves_until: Moment,
@@ -86,6 +87,7 @@ impl Member {
             view: View::default(),
             follows: 0,
             leaves: false,
+            serves: None,
             left: false,
             serves_until: Moment::default(),
             settled: false,
@@ -206,15 +208,28 @@ impl Member {
             delete_row(&mut batch, &self.node.id);
         } else {
             self.beats += 1;
-            let row = Row { node: self.node.clone(), beats: self.beats, follows: self.follows, leaves: self.leaves };
+            let (node, beats, follows) = (self.node.clone(), self.beats, self.follows);
+            let row = Row { node, beats, follows, leaves: self.leaves, serves: self.serves };
             put_row(&mut batch, &row);
         }
         batch
     }
 
     /// What of its row others wait for.
-    pub fn told(&self) -> (u64, bool) {
-        (self.follows, self.leaves)
+    pub fn told(&self) -> (u64, bool, Option<u64>) {
+        (self.follows, self.leaves, self.serves)
+    }
+
+    /// What it is set up to serve from now on, as a digest.
+    pub fn serves(&mut self, digest: u64) {
+        self.serves = Some(digest);
+    }
+
+    /// Nodes that are set up to serve something else than this one.
+    pub fn others_that_serve_otherwise<'a>(&'a self, look: &'a Look) -> impl Iterator<Item = &'a Node> {
+        let otherwise = |row: &&Row| row.serves.is_some() && row.serves != self.serves;
+        // Its own row may still say what was before.
+        look.rows.iter().filter(otherwise).map(|row| &row.node).filter(|node| node.id.name != self.node.id.name)
     }
 
     /// `begun` is when the renewal was handed to the store, or earlier.

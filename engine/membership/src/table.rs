@@ -38,6 +38,9 @@ pub struct Row {
     pub follows: u64,
     /// It wants to end.
     pub leaves: bool,
+    /// A digest of what it is set up to serve: two that differ know different places. None where it does not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serves: Option<u64>,
 }
 
 /// Who is a member. The next view has the next epoch.

@@ -299,3 +299,20 @@ fn a_beat_is_one_scan_and_one_value() {
     assert_eq!((renewal.writes().len(), renewal.expects().len(), renewal.appends().len()), (1, 1, 0));
     assert!(renewal.written_bytes() < 300, "{} bytes", renewal.written_bytes());
 }
+
+#[test]
+fn who_is_set_up_otherwise_is_known_from_its_row() {
+    let row = |name: &str, serves| {
+        let id = NodeId { name: name.into(), incarnation: Uuid::from_u128(1) };
+        Row { node: Node { id, address: format!("{name}:7001") }, beats: 1, follows: 0, leaves: false, serves }
+    };
+    let mut member = Member::new(row("own", None).node, Rules { period: PERIOD });
+    let rows = vec![row("own", Some(1)), row("same", Some(2)), row("other", Some(1)), row("silent", None)];
+    let look = Look { rows, ..Look::default() };
+    member.serves(2);
+    let otherwise: Vec<&str> = member.others_that_serve_otherwise(&look).map(|node| node.id.name.as_str()).collect();
+    assert_eq!(otherwise, ["other"]);
+    assert_eq!(member.told(), (0, false, Some(2)));
+    // As programs before wrote it: whoever finds such a node gone deletes the row it read.
+    assert!(!serde_json::to_string(&look.rows[3]).unwrap().contains("serves"));
+}

@@ -189,10 +189,11 @@ impl Processor {
         self.settle(&self.deps.setup.now());
     }
 
-    /// It goes on under what is in force now. One that is not there any more goes on as it was, until it is told to leave.
+    /// It goes on under what is in force now. One that is not there any more, or has another EHR, goes on as it was, until it is told to
+    /// leave.
     pub(crate) fn set_up_anew(&mut self) {
         let all = self.deps.setup.now();
-        if let Some(setup) = all.locations.get(&self.setup.id)
+        if let Some(setup) = all.locations.get(&self.setup.id).filter(|setup| setup.source == self.setup.source)
             && let Some(institution) = all.institutions.get(&setup.institution)
         {
             (self.setup, self.institution) = (setup.clone(), institution.clone());

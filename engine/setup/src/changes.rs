@@ -7,7 +7,7 @@ use std::{
 
 use location::ids::{InstitutionId, LocationId};
 
-use crate::{EngineRules, GuestRules, LocationStatus, Setup, StoreEngine, guests::HostLimits};
+use crate::{EngineRules, GuestRules, LocationStatus, Setup, guests::HostLimits};
 
 /// What is other than before, by name, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,21 +196,7 @@ pub fn needs_restart(before: &Setup, after: &Setup) -> Vec<String> {
         of_engine.into_iter().filter(|(_, other)| *other).map(|(name, _)| name.to_owned()).collect();
     found.extend(moved("source", &before.sources, &after.sources, |it| it.institution));
     found.extend(moved("location", &before.locations, &after.locations, |it| it.institution));
-    if now.store_engine == StoreEngine::Postgres {
-        // Whose values are whose is told to the database once, at a start.
-        found.extend(new("source", &before.sources, &after.sources));
-        found.extend(new("location", &before.locations, &after.locations));
-    }
     found
-}
-
-fn new<'a, K: Ord + Display, V>(
-    what: &'a str,
-    before: &'a BTreeMap<K, V>,
-    after: &'a BTreeMap<K, V>,
-) -> impl Iterator<Item = String> + 'a {
-    let new = after.keys().filter(|id| !before.contains_key(id));
-    new.map(move |id| format!("{what} {id}, which is new: the store is in a database"))
 }
 
 fn moved<'a, K: Ord + Display, V>(

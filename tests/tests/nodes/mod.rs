@@ -7,6 +7,7 @@ mod checker;
 mod clients;
 mod clock;
 mod cluster;
+mod configurations;
 mod membership;
 mod trouble;
 

@@ -114,6 +114,8 @@ pub(crate) enum Own {
 
 /// What a location works with, as it is set up.
 pub struct Means {
+    /// Whose EHR it is.
+    pub source: Option<u32>,
     pub ehr: Option<Arc<dyn Ehr>>,
     /// Who is shown its queue of writes: its workstations, where the EHR is reached through such.
     pub watcher: Option<QueueWatcher>,
@@ -216,6 +218,10 @@ impl LocationActor {
 
     fn loaded(&mut self, loaded: Result<Processor, LoadError>, started: Instant) {
         match loaded {
+            // Another setup came into force meanwhile: what it writes now is not for this EHR. It is about to be told to leave.
+            Ok(processor) if processor.source() != self.means.source => {
+                self.unreadable = Some((Instant::now(), EngineError::Busy { retry_after: ELSEWHERE_SECONDS }));
+            }
             Ok(processor) => {
                 let (records, took) = (processor.machine.state.appointments.len(), started.elapsed());
                 tracing::debug!(location = %self.id, appointments = records, ?took, "location in memory");

@@ -1,14 +1,23 @@
-//! Actors over a store that cannot be read for a while, and two of one location.
+//! Actors over a store that cannot be read for a while, two of one location, and one whose EHR becomes another.
 #![allow(clippy::unwrap_used)]
 
 use actix::Addr;
 use location::zone::Date;
+use records::{
+    InsurancePlan,
+    ehr::{EhrFuture, Page, Receipt, Write},
+    schema,
+};
+use serde_json::json;
 use setup::testing;
 use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned, keys};
 use tokio::sync::watch;
 
 use super::*;
-use crate::testing::{Mute, deps};
+use crate::{
+    commands::CreateRecord,
+    testing::{Mute, deps},
+};
 
 /// No journal can be read while it is away.
 #[derive(Default)]
@@ -54,7 +63,7 @@ fn start(store: &Arc<Leaving>) -> Addr<LocationActor> {
 }
 
 fn actor(deps: Arc<Deps>) -> Addr<LocationActor> {
-    let means = Means { ehr: None, watcher: None, idle: Duration::from_secs(3_600), mailbox: 16 };
+    let means = Means { source: None, ehr: None, watcher: None, idle: Duration::from_secs(3_600), mailbox: 16 };
     LocationActor::new(LocationId(1), deps, means, Arc::default(), Arc::default()).start()
 }
 
@@ -175,4 +184,86 @@ async fn a_commit_of_a_node_that_has_lost_the_location_is_refused_however_late_i
     assert!(matches!(ask(&first, |reply| Ask::Writes { reply }).await, Err(EngineError::Busy { .. })));
     ask(&second, writes).await.unwrap();
     assert_eq!(records(), 4);
+}
+
+/// Takes insurance plans.
+#[derive(Default)]
+struct Practice(std::sync::atomic::AtomicUsize);
+
+impl Practice {
+    fn pushed(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Ehr for Practice {
+    fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
+        Box::pin(async { Ok(Description { writes: vec!["create-insurance-plan".into()], ..Description::default() }) })
+    }
+
+    fn pull(&self, _: location::pull::Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
+        Box::pin(async { Ok(Page { last: true, ..Page::default() }) })
+    }
+
+    fn push(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Receipt> {
+        let id = self.0.fetch_add(1, Ordering::SeqCst).to_string();
+        Box::pin(async { Ok(Receipt { id, version: None }) })
+    }
+
+    fn find(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Option<Receipt>> {
+        Box::pin(async { Ok(None) })
+    }
+}
+
+fn practice_of(source: u32) -> setup::Setup {
+    let here = testing::location(LocationId(1), 1, source);
+    testing::setup([testing::institution(1)], [here], [1, 2].map(|id| testing::source(id, 1)))
+}
+
+fn means_of(source: u32, ehr: &Arc<Practice>) -> Means {
+    Means { source: Some(source), ehr: Some(ehr.clone()), watcher: None, idle: Duration::from_secs(3_600), mailbox: 16 }
+}
+
+/// The way to data source 1, to an actor that finds `source` in force when it has loaded.
+fn connected(source: u32) -> (Addr<LocationActor>, Arc<Practice>, Arc<Deps>) {
+    let (deps, _) = deps(Arc::new(MemoryStore::default()), Arc::new(practice_of(source)), Arc::new(Mute));
+    let ehr = Arc::new(Practice::default());
+    let actor = LocationActor::new(LocationId(1), deps.clone(), means_of(1, &ehr), Arc::default(), Arc::default());
+    (actor.start(), ehr, deps)
+}
+
+/// Queues a write, and gives it time to go out.
+async fn create_plan(actor: &Addr<LocationActor>) -> Result<(), EngineError> {
+    let body: InsurancePlan = schema::read(json!({"name": "Family Plan"})).unwrap();
+    let plan = CreateRecord { body, patient: None, number: None };
+    let asked = |reply| Ask::Do { job: Asked::by(plan, reply, None), begun: Arc::default() };
+    let asked = ask(actor, asked).await.map(drop);
+    actix::clock::sleep(Duration::from_millis(300)).await;
+    asked
+}
+
+/// Its way was made under the setup before, and another data source is in force when it has loaded.
+#[actix::test]
+async fn what_is_for_another_ehr_does_not_go_to_the_one_before() {
+    let (actor, ehr, _) = connected(1);
+    create_plan(&actor).await.unwrap();
+    assert_eq!(ehr.pushed(), 1);
+    let (actor, ehr, _) = connected(2);
+    assert!(matches!(create_plan(&actor).await, Err(EngineError::Busy { .. })));
+    assert_eq!(ehr.pushed(), 0);
+}
+
+/// It is told of one setup when the next is in force already, which gives it another data source: it stays at its own until it leaves.
+#[actix::test]
+async fn who_is_about_to_leave_writes_for_the_ehr_it_has() {
+    let (actor, ehr, deps) = connected(1);
+    create_plan(&actor).await.unwrap();
+    deps.setup.replace(Arc::new(practice_of(2)));
+    actor.send(Ask::SetUp(means_of(1, &ehr))).await.unwrap();
+    create_plan(&actor).await.unwrap();
+    let plans = |source| {
+        let kind = schema::rules(location::pull::Resource::InsurancePlans).tag;
+        deps.store.scan_keys(keys::records(kind, source), Direction::Forward, 9).unwrap().len()
+    };
+    assert_eq!((plans(1), plans(2), ehr.pushed()), (2, 0, 2));
 }

@@ -7,7 +7,7 @@ use tokio_postgres::{Client, Config};
 
 use super::{
     config::PostgresConfig,
-    database_error::{plain, text},
+    database_error::{is_answer, plain, text},
     statements::Statements,
     tls::Rustls,
 };
@@ -16,6 +16,15 @@ use crate::error::StoreError;
 /// What the planner is kept from: a statement that was planned while the table was small must not read all of a large one. Databases
 /// that do not know these settings are used without them.
 const PLANS: &str = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
+
+/// Every process that has the store open holds its lock with others, on the connection of its commits; who seals all of it anew holds it
+/// alone. It ends with the connection. The number is of these tables, as a database may have several stores, and of this program.
+const TOGETHER: &str =
+    "SELECT pg_try_advisory_lock_shared(1886544227::bigint << 32 | to_regclass('practice_sync_values')::oid::bigint)";
+const NO_MORE: &str =
+    "SELECT pg_advisory_unlock_shared(1886544227::bigint << 32 | to_regclass('practice_sync_values')::oid::bigint)";
+const ALONE: &str =
+    "SELECT pg_try_advisory_lock(1886544227::bigint << 32 | to_regclass('practice_sync_values')::oid::bigint)";
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +86,9 @@ impl Connector {
         let ready = timeout(self.connect_timeout, ready).await;
         let ready = ready.map_err(|_| StoreError::Away { why: "the connection was not made ready in time".into() })?;
         let statements = ready.map_err(|error| plain(&error))?;
+        if purpose == Purpose::Commits {
+            bare.together().await?;
+        }
         Ok(Arc::new(Session { bare, statements }))
     }
 
@@ -98,6 +110,37 @@ pub(super) struct Bare {
     task: AbortHandle,
 }
 
+impl Bare {
+    /// Until the connection ends nobody else has the store alone.
+    pub(super) async fn together(&self) -> Result<(), StoreError> {
+        match self.lock(TOGETHER).await? {
+            true => Ok(()),
+            false => {
+                let why = "a command is sealing its values with another key: it can be used when that has ended";
+                Err(StoreError::Database { why: why.into() })
+            }
+        }
+    }
+
+    /// Another connection says so from now on.
+    pub(super) async fn no_more(&self) -> Result<(), StoreError> {
+        self.lock(NO_MORE).await.map(drop)
+    }
+
+    /// Not every database has such locks: one that has none goes without.
+    async fn lock(&self, how: &str) -> Result<bool, StoreError> {
+        match self.client.query_one(how, &[]).await {
+            // No table yet is nobody's.
+            Ok(row) => Ok(row.get::<_, Option<bool>>(0) != Some(false)),
+            Err(error) if is_answer(&error) => {
+                tracing::debug!(error = text(&error), "the database has no advisory locks");
+                Ok(true)
+            }
+            Err(error) => Err(plain(&error)),
+        }
+    }
+}
+
 impl Drop for Bare {
     fn drop(&mut self) {
         self.task.abort();
@@ -112,6 +155,11 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn client(&self) -> &Client {
         &self.bare.client
+    }
+
+    /// Whether no other process has the store open, nor can open it before this connection ends.
+    pub(super) async fn alone(&self) -> Result<bool, StoreError> {
+        self.bare.lock(ALONE).await
     }
 
     pub(super) fn is_closed(&self) -> bool {

@@ -25,7 +25,7 @@ use super::{
     pool::Slot,
     reads::Readers,
     schema::{SEQUENCES, fits, sequence_key},
-    session::{Connector, Purpose},
+    session::{Bare, Connector, Purpose, Session},
     statements::Scan,
 };
 use crate::{
@@ -94,14 +94,17 @@ impl PostgresStore {
             let _ = sender.send(homes(&asking, &told, &sealed, filling).await);
         });
         let opened = opened.recv().unwrap_or_else(|_| Err(StoreError::Away { why: "opening was broken off".into() }));
-        let rows = match opened {
-            Ok(rows) => rows,
+        let (rows, presence) = match opened {
+            Ok(opened) => opened,
             Err(error) => {
                 runtime.shutdown_background();
                 return Err(error);
             }
         };
-        Self::start(config, keys, &connector, Owned::new(owners, rows), runtime)
+        let store = Self::start(config, keys, &connector, Owned::new(owners, rows), runtime)?;
+        // From here on the connection of the commits says that it is open.
+        store.on_commits(move |_| async move { presence.no_more().await })?;
+        Ok(store)
     }
 
     fn start(
@@ -165,6 +168,30 @@ impl PostgresStore {
         Ok(Some(outcome))
     }
 
+    /// Whether no other process has the store open, nor can open it while this one has.
+    pub fn alone(&self) -> Result<bool, StoreError> {
+        self.on_commits(|session| async move { session.alone().await })
+    }
+
+    /// The caller waits, on a thread that may be of another runtime.
+    fn on_commits<T: Send + 'static, F>(
+        &self,
+        work: impl FnOnce(Arc<Session>) -> F + Send + 'static,
+    ) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let (slot, (answer, answered)) = (self.commits.clone(), std::sync::mpsc::sync_channel(1));
+        self.readers.runtime().spawn(async move {
+            let done = match slot.session().await {
+                Ok(session) => work(session).await,
+                Err(error) => Err(error),
+            };
+            let _ = answer.send(done);
+        });
+        answered.recv().unwrap_or_else(|_| Err(StoreError::Away { why: "the store is being closed".into() }))
+    }
+
     fn sequence(&self, owner: i64) -> Result<Option<u64>, StoreError> {
         let key = sequence_key(owner);
         let sealed = self.readers.value(owner, &key)?;
@@ -183,21 +210,23 @@ impl PostgresStore {
     }
 }
 
-/// What is known of owners, of a database that fits.
+/// What is known of owners, of a database that fits. The connection keeps others from sealing it with another key.
 async fn homes(
     connector: &Connector,
     config: &PostgresConfig,
     keys: &StoreKeys,
     filling: bool,
-) -> Result<Vec<(i64, i64)>, StoreError> {
+) -> Result<(Vec<(i64, i64)>, Bare), StoreError> {
     let bare = connector.bare().await?;
+    bare.together().await?;
     fits(&bare, config, keys).await?;
     if !filling && filling::mark(&bare, keys).await?.is_some() {
         let why = "a copy into it is not whole: run the same `practice-sync store copy` again, which finishes it";
         return Err(StoreError::Database { why: why.into() });
     }
     let rows = bare.client.query("SELECT home, owner FROM practice_sync_homes", &[]).await;
-    Ok(rows.map_err(|error| plain(&error))?.iter().map(|row| (row.get(0), row.get(1))).collect())
+    let rows = rows.map_err(|error| plain(&error))?;
+    Ok((rows.iter().map(|row| (row.get(0), row.get(1))).collect(), bare))
 }
 
 impl Store for PostgresStore {

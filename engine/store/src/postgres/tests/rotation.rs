@@ -66,3 +66,31 @@ fn what_is_damaged_is_told_and_the_rest_is_sealed_anew() {
     assert!(matches!(told, StoreError::Damaged { .. }), "{told}");
     assert_eq!(counted(&store), [(KeyId::FIRST, 1), (both.newest(), 20)].into());
 }
+
+/// Who seals all of it anew has it alone: it is told of each process that has it open, and none opens it meanwhile.
+#[test]
+fn who_seals_it_anew_has_it_alone() {
+    if is_left_out() {
+        return;
+    }
+    let config = own_tables(server().port());
+    let (own, other) = (open(&config), open(&config));
+    // Of the same database.
+    let elsewhere = open(&own_tables(server().port()));
+    assert!(!own.alone().unwrap());
+    drop(other);
+    let gone = Instant::now() + Duration::from_secs(10);
+    while !own.alone().unwrap() {
+        assert!(Instant::now() < gone, "the lock of a process that has ended is still there");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let refused = PostgresStore::open(&config, &key(), Arc::new(Thirds)).err().unwrap().to_string();
+    assert!(refused.contains("sealing its values with another key"), "{refused}");
+    run(own.commit(put(keys::snapshot(1), vec![1]))).unwrap();
+    drop(own);
+    while let Err(refused) = PostgresStore::open(&config, &key(), Arc::new(Thirds)) {
+        assert!(Instant::now() < gone, "{refused}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(elsewhere);
+}

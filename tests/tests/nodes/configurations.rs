@@ -1,0 +1,86 @@
+//! A configuration that the nodes get one after the other.
+
+use postgres_server::is_left_out;
+use sandbox_ehr::Behaviours;
+use serde_json::{Value, json};
+use tests::harness::poll::until;
+
+use crate::nodes::cluster::{FIRST, Nodes, subdomain};
+
+/// The second location of the first institution.
+const LAKESIDE: u32 = 61;
+const NOWHERE: u32 = 62;
+
+fn patients(location: u32) -> String {
+    format!("/patients?subdomain={}&location_id={location}", subdomain(1))
+}
+
+/// Takes the location into the configuration of a node, which takes it over.
+async fn add(nodes: &Nodes, node: usize) {
+    let installation = &nodes.nodes[node].installation;
+    let text = std::fs::read_to_string(installation.config()).unwrap();
+    let first = "source = 1\nforeign_id = \"main-street\"\n";
+    let second = format!(
+        "{first}[[institutions.locations]]\nid = {LAKESIDE}\nname = \"Lakeside\"\nzone = \"America/Chicago\"\nsource = 1\n\
+         foreign_id = \"lakeside\"\n"
+    );
+    assert_eq!(text.matches(first).count(), 1);
+    std::fs::write(installation.config(), text.replace(first, &second)).unwrap();
+    let mut operator = installation.operator().await.unwrap();
+    let (status, answer) = operator.post("/configuration/reload", &json!({})).await.unwrap();
+    assert_eq!((status, &answer["data"]["applied"]), (200, &Value::Bool(true)), "{answer}");
+}
+
+async fn asked(nodes: &Nodes, node: usize, path: &str) -> u16 {
+    nodes.sign_in(node).await.get(path).await.unwrap().0
+}
+
+async fn operator_asked(nodes: &Nodes, node: usize) -> u16 {
+    let mut operator = nodes.nodes[node].installation.operator().await.unwrap();
+    operator.get(&format!("/locations/{LAKESIDE}/sync")).await.unwrap().0
+}
+
+async fn is_answered(nodes: &Nodes, node: usize, path: &str, wanted: u16) {
+    let what = format!("{wanted} of node {node} for {path}");
+    until(&what, async || (asked(nodes, node, path).await == wanted).then_some(())).await;
+}
+
+#[actix::test]
+async fn a_location_that_some_nodes_know_is_not_denied_by_the_others() {
+    if is_left_out() {
+        return;
+    }
+    let nodes = Nodes::started(&Behaviours::default(), &[]).await;
+    let owner = nodes.owner(0, 1).await;
+    let [early, late] = [1, 2].map(|by| (owner + by) % FIRST);
+    for node in 0..FIRST {
+        assert_eq!(asked(&nodes, node, &patients(LAKESIDE)).await, 404);
+    }
+
+    // One knows it, and it lives on one that does not.
+    add(&nodes, early).await;
+    for node in [owner, early, late] {
+        is_answered(&nodes, node, &patients(LAKESIDE), 503).await;
+        assert_eq!(asked(&nodes, node, &patients(1)).await, 200, "the others are served as before");
+    }
+    for _ in 0..20 {
+        assert_eq!(asked(&nodes, late, &patients(LAKESIDE)).await, 503);
+    }
+    assert_eq!(operator_asked(&nodes, late).await, 503);
+
+    // It lives where it is known, and one does not know it.
+    add(&nodes, owner).await;
+    for node in [owner, early, late] {
+        is_answered(&nodes, node, &patients(LAKESIDE), 200).await;
+    }
+    let served = async || (operator_asked(&nodes, late).await == 200).then_some(());
+    until("the location, through a node that does not know it", served).await;
+
+    add(&nodes, late).await;
+    for node in [owner, early, late] {
+        is_answered(&nodes, node, &patients(NOWHERE), 404).await;
+        assert_eq!(asked(&nodes, node, &patients(LAKESIDE)).await, 200);
+        assert_eq!(operator_asked(&nodes, node).await, 200);
+    }
+    nodes.no_panics().await;
+}
