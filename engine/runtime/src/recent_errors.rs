@@ -39,8 +39,8 @@ pub struct RecentError {
     pub part: Part,
     /// In words for operators. Never contains patient data.
     pub reason: String,
-    /// The request it was done for, the last one of several.
-    pub request: Option<Origin>,
+    /// The id of the request it was done for, the last one of several.
+    pub request: Option<String>,
     /// When first, and when last.
     pub first: Timestamp,
     pub at: Timestamp,
@@ -49,6 +49,7 @@ pub struct RecentError {
 
 impl RecentError {
     pub fn new(part: Part, reason: impl Into<String>, request: Option<Origin>, at: Timestamp) -> RecentError {
+        let request = request.as_deref().map(str::to_owned);
         RecentError { part, reason: reason.into(), request, first: at, at, times: 1 }
     }
 }
