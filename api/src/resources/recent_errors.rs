@@ -61,7 +61,7 @@ impl RecentErrorView {
             resource: resource.map(name),
             write_request_id: write,
             reason: it.reason,
-            request_id: it.request.map(|id| id.to_string()),
+            request_id: it.request,
         }
     }
 }
