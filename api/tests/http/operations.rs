@@ -78,6 +78,8 @@ async fn alerts_and_dashboard_name_metrics_that_exist() {
         + include_str!("../../src/resources/adapter_costs.rs")
         + include_str!("../../../engine/adapter-host/src/costs.rs");
     let world = world().await;
+    // A histogram is there from its first entry on.
+    world.get("/healthz").ok().await;
     let shown = world.get("/metrics").reply().await.text;
     let asked = [include_str!("../../deploy/alerts.yml"), include_str!("../../deploy/grafana.json")].concat();
     let mut names = BTreeSet::new();
