@@ -9,8 +9,8 @@
 //!                                                          └── console ◄─────────────────┘
 //! ```
 //!
-//! `routes::table` is the table of contents; `resources` holds one file per resource. `terminal`, `logging`, `memory`, `audit_trail` and
-//! `service_manager` (systemd) are for the commands; `/metrics` asks `memory` too. Public is what
+//! `routes::table` is the table of contents; `resources` holds one file per resource. `terminal`, `logging` with `traces`, `memory`,
+//! `audit_trail` and `service_manager` (systemd) are for the commands; `/metrics` asks `memory` too. Public is what
 //! the binary and the tests that measure the whole service use; everything else is the crate's own.
 
 #![warn(unreachable_pub)]
@@ -35,5 +35,6 @@ pub mod server;
 pub mod service;
 mod service_manager;
 mod terminal;
+mod traces;
 pub mod values;
 pub mod views;

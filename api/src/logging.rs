@@ -16,6 +16,8 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
+use crate::traces::Traces;
+
 /// The target of lines that no filter drops: what is done with and by workstations.
 const AUDIT: &str = "audit";
 /// The HTTP library calls each malformed request line an error, which anybody can send: the client is told, the operator is not woken.
@@ -32,7 +34,7 @@ pub enum LogFormat {
 
 /// What a command says while it works.
 pub(crate) fn start(directives: &str) -> Result<(), String> {
-    start_as(directives, LogFormat::Text)
+    start_as(directives, LogFormat::Text, None)
 }
 
 /// Changes the filter of the log that was started.
@@ -49,12 +51,12 @@ pub(crate) fn filter_by(directives: &str) -> Result<(), String> {
     handle.reload(filter(directives)?).map_err(|error| error.to_string())
 }
 
-/// Once per process; `RUST_LOG` wins.
-pub(crate) fn start_as(directives: &str, format: LogFormat) -> Result<(), String> {
+/// Once per process; `RUST_LOG` wins. Traces are made from the same spans, whatever the filter says.
+pub(crate) fn start_as(directives: &str, format: LogFormat, traces: Option<&Traces>) -> Result<(), String> {
     let given = given();
     // Colours are for people at a terminal; a file would hold their codes.
     let looks = Looks { format, colours: stderr().is_terminal() };
-    let (subscriber, filter) = subscriber(given.as_deref().unwrap_or(directives), stderr, looks)?;
+    let (subscriber, filter) = subscriber(given.as_deref().unwrap_or(directives), stderr, looks, traces)?;
     // Already started by whoever embeds us.
     if subscriber.try_init().is_ok() {
         let _ = FILTER.set(filter);
@@ -87,6 +89,7 @@ fn subscriber<W>(
     directives: &str,
     writer: W,
     looks: Looks,
+    traces: Option<&Traces>,
 ) -> Result<(impl Subscriber + Send + Sync + use<W>, reload::Handle<EnvFilter, Registry>), String>
 where
     W: for<'a> MakeWriter<'a> + Clone + Send + Sync + 'static,
@@ -95,7 +98,7 @@ where
     let (filter, handle) = reload::Layer::new(filter);
     let log = lines(writer.clone(), looks).with_filter(filter.and(filter_fn(|about| !audited(about))));
     let trail = lines(writer, looks).with_filter(filter_fn(audited));
-    Ok((Registry::default().with(log).with(trail), handle))
+    Ok((Registry::default().with(log).with(trail).with(traces.map(Traces::layer)), handle))
 }
 
 fn audited(about: &Metadata<'_>) -> bool {
@@ -125,6 +128,7 @@ mod tests {
     use tracing::subscriber::with_default;
 
     use super::*;
+    use crate::traces::TraceRules;
 
     #[derive(Clone, Default)]
     struct Page(Arc<Mutex<Vec<u8>>>);
@@ -147,7 +151,7 @@ mod tests {
         let page = Page::default();
         let to = page.clone();
         let looks = Looks { format, colours: false };
-        with_default(subscriber(directives, move || to.clone(), looks).unwrap().0, log);
+        with_default(subscriber(directives, move || to.clone(), looks, None).unwrap().0, log);
         let bytes = page.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
     }
@@ -171,14 +175,14 @@ mod tests {
             tracing::warn!("loud");
         });
         assert!(text.contains("loud") && !text.contains("quiet") && !text.contains('\u{1b}'), "{text}");
-        assert!(subscriber("no such=level", stderr, Looks::default()).is_err());
+        assert!(subscriber("no such=level", stderr, Looks::default(), None).is_err());
     }
 
     #[test]
     fn the_filter_changes_while_it_is_used() {
         let page = Page::default();
         let to = page.clone();
-        let (subscriber, handle) = subscriber("error", move || to.clone(), Looks::default()).unwrap();
+        let (subscriber, handle) = subscriber("error", move || to.clone(), Looks::default(), None).unwrap();
         with_default(subscriber, || {
             tracing::info!("one");
             handle.reload(filter("info").unwrap()).unwrap();
@@ -187,6 +191,18 @@ mod tests {
         let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
         assert!(!text.contains("one") && text.contains("two"), "{text}");
         assert!(checked("no such=level").is_err());
+    }
+
+    /// What is written for them costs nothing then.
+    #[test]
+    fn spans_of_traces_are_made_where_traces_are() {
+        let disabled = |traces: Option<&Traces>| {
+            let subscriber = subscriber("info", stderr, Looks::default(), traces).unwrap().0;
+            with_default(subscriber, || tracing::trace_span!("request", request = "an-id").is_disabled())
+        };
+        assert!(disabled(None));
+        let rules = TraceRules { endpoint: "http://127.0.0.1:9/v1/traces".to_owned(), ratio: 1.0, node: None };
+        assert!(!disabled(Some(&Traces::start(&rules).unwrap())));
     }
 
     #[test]

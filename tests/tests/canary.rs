@@ -1,5 +1,5 @@
 //! A patient with names found nowhere else goes through the product, whose log tells all it can; EHR and receivers misbehave. Afterwards nothing of
-//! the patient stands where patients' data has no business: in the log, in metrics, in refusals, in what a viewer sees, in plain on the disk.
+//! the patient stands where patients' data has no business: in the log, in metrics, in traces, in refusals, in what a viewer sees, in plain on the disk.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -16,6 +16,7 @@ use tests::harness::{
     http_client::{Caller, Connection, request},
     poll::until,
     process::{self, HASTY, Installation, LOCATIONS, path},
+    trace_collector::TraceCollector,
 };
 
 const VIEWER: &str = "pso_of_a_viewer";
@@ -70,7 +71,9 @@ async fn book(caller: &mut Caller, key: &str, offer: &str) -> (u16, Value) {
 async fn nothing_of_a_patient_stands_where_it_has_no_business() {
     let (ehr, dir) = (EhrServer::start(fixtures::profile(31)).unwrap(), tempfile::tempdir().unwrap());
     let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
-    let installation = Installation::new(program, dir.path(), &ehr.url(), HASTY).unwrap();
+    let collector = TraceCollector::start().unwrap();
+    let rules = format!("{HASTY}{}", collector.table());
+    let installation = Installation::new(program, dir.path(), &ehr.url(), &rules).unwrap();
     let viewer = format!(
         "[[operators]]\nname = \"viewer\"\nsha256 = \"{}\"\nrole = \"viewer\"\n",
         hex::encode(Sha256::digest(VIEWER))
@@ -179,6 +182,8 @@ async fn nothing_of_a_patient_stands_where_it_has_no_business() {
     let log = installation.log().unwrap();
     assert!(log.contains("TRACE") || log.contains("DEBUG"), "the log tells little");
     assert_clean("the log", &log);
+    assert!(collector.spans().iter().any(|span| span.name == "ehr_call"), "the traces tell little");
+    assert_clean("the traces", &collector.text());
     for file in files_below(&dir.path().join("data")).unwrap() {
         assert_clean(&file.display().to_string(), &String::from_utf8_lossy(&fs::read(&file).unwrap()));
     }

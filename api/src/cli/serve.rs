@@ -3,7 +3,7 @@
 use std::{path::Path, process::ExitCode, sync::Arc};
 
 use super::configuration::wrong;
-use crate::{config::Config, logging, reload::Reload, service, terminal::fail};
+use crate::{config::Config, logging, reload::Reload, service, terminal::fail, traces::Traces};
 
 pub(super) fn run(file: &Path, accept_empty_store: bool) -> ExitCode {
     let mut config = match Config::load(file) {
@@ -11,7 +11,11 @@ pub(super) fn run(file: &Path, accept_empty_store: bool) -> ExitCode {
         Err(error) => return wrong(&error),
     };
     config.setup.engine.accept_empty_store = accept_empty_store;
-    if let Err(problem) = logging::start_as(&config.log, config.log_format) {
+    let traces = match config.traces.as_ref().map(Traces::start).transpose() {
+        Ok(traces) => traces,
+        Err(problem) => return fail(problem),
+    };
+    if let Err(problem) = logging::start_as(&config.log, config.log_format, traces.as_ref()) {
         return fail(problem);
     }
     let served = actix_web::rt::System::new().block_on(serve(config, file));
@@ -22,6 +26,7 @@ pub(super) fn run(file: &Path, accept_empty_store: bool) -> ExitCode {
         },
         |()| 0,
     );
+    traces.iter().for_each(Traces::end);
     // A name look-up that does not end would hold a process in which all else has ended.
     std::process::exit(code)
 }

@@ -10,6 +10,7 @@ use crate::{
     http::rules::HttpRules,
     logging::LogFormat,
     nodes::rules::NodeListener,
+    traces::TraceRules,
     values::secret::Secret,
 };
 
@@ -28,6 +29,8 @@ pub struct Config {
     pub log: String,
     pub log_format: LogFormat,
     pub audit: AuditRules,
+    /// None: no traces are made.
+    pub traces: Option<TraceRules>,
     /// Where other nodes call; none where this process is alone.
     pub node: Option<NodeListener>,
     /// What the files say, to compare it with what they say later.

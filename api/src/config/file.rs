@@ -14,6 +14,7 @@ use super::{
     problems::{Document, Problem, Problems},
     reader::{NO_KEYS, Section, not_empty},
     seen::Seen,
+    traces,
     values::Values,
 };
 use crate::logging::{self, LogFormat};
@@ -92,6 +93,7 @@ fn whole(
     let mut setup = Setup { engine: engine_rules::read(root), ..Setup::default() };
     let (node_rules, node) = node::read(root, &setup.engine, secret.as_ref()).unzip();
     setup.engine.node = node_rules;
+    let traces = traces::read(root, setup.engine.node.as_ref().map(|node| node.name.clone()));
     let knobs = Knobs::default().with(&root.settings("defaults"));
     let mut seen = Seen::default();
     match institutions {
@@ -121,7 +123,7 @@ fn whole(
     let audit = audit(root, data_dir.join("audit"));
     let keys_file: PathBuf = root.base().join(keys_file);
     let (keys, operators, values) = (Vec::new(), Vec::new(), values.borrow().clone());
-    Config { setup, http, keys, operators, keys_file, data_dir, secret, log, log_format, audit, node, values }
+    Config { setup, http, keys, operators, keys_file, data_dir, secret, log, log_format, audit, traces, node, values }
 }
 
 /// One file of a folder.

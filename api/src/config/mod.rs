@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  problems, values, durations ◄── reader            a text, what is wrong in it, what it says; its tables, key by key
-//!  reader ◄── http, engine_rules, node, knobs        tables of the server: `http` with `compatibility` and `tls`, `engine_rules` with `database`
+//!  reader ◄── http, engine_rules, node, traces, knobs  tables of the server: `http` with `compatibility` and `tls`, `engine_rules` with `database`
 //!         ◄── sources ◄── institutions               tenants and their EHRs, each name once (`seen`)
 //!         all of these ◄── file, keys ◄── load       the whole, who may call, from the disk
 //!         keys ◄── key_file                          changes of the file of the keys
@@ -33,6 +33,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod traces;
 mod values;
 
 pub(crate) use self::{contents::Access, key_file::KeyFile};

@@ -110,6 +110,7 @@ pub(super) const AT_START: &[&str] = &[
     "operators.listen",
     "postgres",
     "token_secret",
+    "traces",
 ];
 
 /// Whether only a start reads it.

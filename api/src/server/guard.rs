@@ -22,6 +22,7 @@ use actix_web::{
     web::Data,
 };
 use engine::origin::{Origin, on_behalf_of};
+use tracing::{Span, field::Empty, trace_span};
 
 use crate::{
     access::api::Api,
@@ -56,6 +57,7 @@ pub async fn guard(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let started = Instant::now();
     let id = request_id(request.headers());
+    let span = span(&request, &id);
     let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
     let context = Rc::new(RequestContext { id: OnceCell::from(id.clone()), ..RequestContext::default() });
     request.extensions_mut().insert(context.clone());
@@ -98,6 +100,14 @@ pub async fn guard(
         api.metrics.limited(context.standing.get().filter(|standing| standing.remaining == 0).map(|it| it.per));
     }
     let (method, route) = context.endpoint.get().map_or(("-", "-"), |it| (it.method, it.path));
+    if !span.is_disabled() {
+        span.record("otel.name", format!("{method} {route}"));
+        span.record("http.request.method", method).record("http.route", route);
+        span.record("http.response.status_code", status.as_u16());
+        if status.is_server_error() {
+            span.record("otel.status_code", "error");
+        }
+    }
     if !PROBES.contains(&route) {
         tracing::info!(
             target: ACCESS,
@@ -113,6 +123,24 @@ pub async fn guard(
     }
     // Without its request an answer travels as an error; the client sees the same.
     answer.map_err(|response| InternalError::from_response("", response).into())
+}
+
+/// For traces alone: nothing that a client wrote but its request id.
+fn span(request: &ServiceRequest, id: &HeaderValue) -> Span {
+    if PROBES.contains(&request.path()) {
+        return Span::none();
+    }
+    trace_span!(
+        "request",
+        otel.kind = "server",
+        otel.name = Empty,
+        otel.status_code = Empty,
+        request = id.to_str().unwrap_or_default(),
+        handed_on = request.app_data::<InternalListener>().is_some(),
+        http.request.method = Empty,
+        http.route = Empty,
+        http.response.status_code = Empty,
+    )
 }
 
 /// Answers hold data of patients, keys and tokens: nobody on the way keeps them, unless they say otherwise, and browsers take them for
@@ -135,7 +163,18 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
     let given =
         headers.get(REQUEST_ID).filter(|id| (1..=MAX_REQUEST_ID).contains(&id.len()) && id.as_bytes().iter().all(sane));
     let new = || HeaderValue::from_str(&uuid::Uuid::new_v4().to_string()).expect("a uuid is a valid header value");
-    given.cloned().unwrap_or_else(new)
+    given.cloned().or_else(|| of_callers_trace(headers)).unwrap_or_else(new)
+}
+
+/// `TRACE-SPAN` of a caller that traces and gave no id: what is done for it stands in its trace.
+fn of_callers_trace(headers: &HeaderMap) -> Option<HeaderValue> {
+    let parent = headers.get("traceparent")?.to_str().ok()?;
+    let mut parts = parent.strip_prefix("00-")?.split('-');
+    let hex = |length: usize, part: &&str| {
+        part.len() == length && part.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    };
+    let (trace, span) = (parts.next().filter(|it| hex(32, it))?, parts.next().filter(|it| hex(16, it))?);
+    HeaderValue::from_str(&format!("{trace}-{span}")).ok()
 }
 
 /// Whether the calling application names itself (specification 5.8).
@@ -188,6 +227,20 @@ mod tests {
         let long: &'static str = Box::leak("x".repeat(129).into_boxed_str());
         for given in [None, Some(""), Some("a b"), Some("<script>"), Some(long)] {
             assert_eq!(answered_id(given).len(), 36, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn a_caller_that_traces_gives_an_id_by_that() {
+        let parent = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HeaderName::from_static("traceparent"), HeaderValue::from_static(text));
+            request_id(&headers).to_str().unwrap().to_owned()
+        };
+        let ids = "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7";
+        assert_eq!(parent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), ids);
+        for odd in ["", "01-4bf9", "00-4bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7-01", "00-x-y-01"] {
+            assert_eq!(parent(odd).len(), 36, "{odd}");
         }
     }
 

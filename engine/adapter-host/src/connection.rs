@@ -16,7 +16,7 @@ use chrono_tz::Tz;
 use records::ehr::{Description, Ehr, EhrFuture, Fault, Page, Receipt, Resource, Write};
 use setup::{guests::GuestLimits, secret::Secret};
 use tokio::time::{Instant, timeout_at};
-use tracing::Instrument;
+use tracing::{Instrument, field::Empty, trace_span};
 
 use super::{
     AddressError,
@@ -237,11 +237,20 @@ impl Connected {
         let adapter = (self.slot)(&self.link.location).ready(self.limits.wait).await.map_err(Lost::NoAdapter)?;
         self.link.accepts(&adapter.manifest).map_err(Lost::Settings)?;
         let limits = narrow(&adapter.manifest, &self.limits);
+        let (named, location) = (adapter.manifest.id.as_str(), self.link.location.as_str());
+        let span = trace_span!(
+            "adapter_call",
+            otel.kind = "client",
+            adapter = named,
+            location,
+            call = kind.name(),
+            outcome = Empty
+        );
         let wait = waits_until.saturating_duration_since(Instant::now());
         let place = adapter.host.places.take(&self.link.payer, kind.purpose(), wait).await;
         let Some(place) = place else {
-            let (adapter, location) = (adapter.manifest.id.as_str(), self.link.location.as_str());
-            tracing::info!(adapter, location, call = kind.name(), "call put off: {NO_PLACE}");
+            span.record("outcome", "no_place");
+            tracing::info!(adapter = named, location, call = kind.name(), "call put off: {NO_PLACE}");
             return Err(Lost::NoPlace);
         };
         let allowed = deadline.min(limits.call);
@@ -269,8 +278,9 @@ impl Connected {
             ended.map(|answer| answer.map(accept))
         };
         // What the guest logs names the request too.
-        let ended = adapter.host.threads.spawn(guest.in_current_span());
+        let ended = adapter.host.threads.spawn(guest.instrument(span.clone()).in_current_span());
         let ended = ended.await.unwrap_or_else(|panic| Err(Lost::Host(panic.to_string())));
+        span.record("outcome", outcome(&ended));
         if let Err(lost) = &ended {
             let (adapter, location) = (adapter.manifest.id.as_str(), self.link.location.as_str());
             let (call, id, write) = (trace.name, trace.id, trace.write_key.as_deref());
@@ -320,6 +330,14 @@ impl Connected {
             .map_err(|fault| trace.heard(fault))?
             // The guest says it is written, whatever it sent.
             .map_err(|broken| Fault::Unknown(broken_contract(&convert::broken("receipt", broken))))
+    }
+}
+
+fn outcome<T>(ended: &Result<Result<T, wit::Fault>, Lost>) -> &'static str {
+    match ended {
+        Ok(Ok(_)) => "answered",
+        Ok(Err(_)) => "fault",
+        Err(_) => "lost",
     }
 }
 

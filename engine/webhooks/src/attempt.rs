@@ -5,6 +5,7 @@ use std::sync::Arc;
 use location::time::Timestamp;
 use runtime::metrics::Metrics;
 use store::{Store, StoreError};
+use tracing::{Instrument, Span, field::Empty, trace_span};
 use uuid::Uuid;
 
 use super::{
@@ -66,7 +67,9 @@ impl Sender {
                 Ok(_) if !self.registry.subscriptions().is_here(due.endpoint) => return Ok(AfterAttempt::Elsewhere),
                 Ok(data) => {
                     let sending = self.send(&endpoint, before.body(&data), before.id, attempted);
-                    let outcome = self.metrics.webhook_sends.time(sending).await;
+                    let span = sending_span(&before);
+                    let outcome = self.metrics.webhook_sends.time(sending.instrument(span.clone())).await;
+                    span.record("outcome", outcome.map_or_else(SendError::code, |status| status.to_string()));
                     Some(self.note(&mut after, attempted, outcome))
                 }
                 Err(error @ StoreError::Damaged { .. }) => {
@@ -144,6 +147,13 @@ impl Sender {
         outcomes.record(Change::set_aside(due, why, (self.clock)())).await;
         AfterAttempt::Pending
     }
+}
+
+/// For traces alone.
+fn sending_span(delivery: &Delivery) -> Span {
+    let (id, endpoint, event) = (delivery.id, delivery.endpoint_id, delivery.event_name.as_str());
+    let request = delivery.origin.as_deref();
+    trace_span!("webhook", otel.kind = "client", %id, %endpoint, event, request, outcome = Empty)
 }
 
 fn report(delivery: &Delivery) {

@@ -17,6 +17,7 @@
 //! | `chromium.rs` | a real browser with the real extension |
 //! | `session_gate.rs` | the session of a workstation, without the workstation |
 //! | `http_client.rs`, `webhook_receiver.rs` | the two ends of the product's HTTP |
+//! | `trace_collector.rs` | what takes its traces |
 //! | `fixtures.rs` | the demo's institution, locations and sources |
 //! | `components.rs` | adapters, built when their sources changed |
 //! | `javascript.rs` | adapters in JavaScript, built and tested by npm |
@@ -36,5 +37,6 @@ pub mod poll;
 pub mod process;
 pub mod random;
 pub mod session_gate;
+pub mod trace_collector;
 pub mod webhook_receiver;
 pub mod workstation;

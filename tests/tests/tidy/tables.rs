@@ -118,8 +118,21 @@ pub const TOOLS: &[Tool] = &[
             "api/src/nodes/forward.rs",
             "api/src/cli/server.rs",
             "api/src/cli/check_client",
+            "api/src/config/traces.rs",
             "api/src/demo",
+            "api/src/traces.rs",
         ],
+    },
+    // Everybody else begins spans with `tracing`.
+    Tool {
+        used: Used::Crates(&[
+            "opentelemetry",
+            "opentelemetry_sdk",
+            "opentelemetry_otlp",
+            "opentelemetry_http",
+            "tracing_opentelemetry",
+        ]),
+        rooms: &["api/src/traces.rs"],
     },
     Tool {
         used: Used::Crates(&["getrandom"]),

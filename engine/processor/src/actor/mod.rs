@@ -39,7 +39,7 @@ use runtime::{
 };
 use store::{CommitError, journal};
 use tokio::sync::oneshot;
-use tracing::Span;
+use tracing::{Instrument, Span};
 
 use crate::{
     disk_share::{self, DiskShare},
@@ -369,7 +369,7 @@ impl LocationActor {
     fn commit(&mut self, mut job: Box<dyn Job>, mut turn: PendingCommit, tries: u32) -> Turn {
         let pulled = job.reads().then(|| turn.batch.written_bytes());
         let began = Instant::now();
-        let committed = self.deps.store.commit(std::mem::take(&mut turn.batch));
+        let committed = self.deps.store.commit(std::mem::take(&mut turn.batch)).instrument(span::commit());
         let pulling = self.begin_pull(&turn);
         let step = committed.into_actor(self).then(move |result, act, ctx| -> Turn {
             match result {

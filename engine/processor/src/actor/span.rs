@@ -8,11 +8,16 @@ use std::{
 
 use actix::{Actor, ActorFuture, fut::LocalBoxActorFuture};
 use location::ids::{LocationId, WriteId};
-use tracing::{Span, error_span};
+use tracing::{Span, error_span, trace_span};
 
 /// None for what nobody asked for: its lines name the location themselves.
 pub(super) fn turn(location: LocationId, request: Option<&str>) -> Span {
     request.map_or_else(Span::none, |request| error_span!("turn", %location, request))
+}
+
+/// The part of a turn that waits for the store; for traces alone.
+pub(super) fn commit() -> Span {
+    if Span::current().is_none() { Span::none() } else { trace_span!("commit") }
 }
 
 /// A call to the EHR on behalf of a write.

@@ -1,0 +1,30 @@
+//! The table `[traces]`: where the spans of requests go.
+
+use super::reader::Section;
+use crate::traces::TraceRules;
+
+/// Where an OTLP receiver takes spans.
+const PATH: &str = "/v1/traces";
+
+pub(super) fn read(root: &Section<'_, '_>, node: Option<String>) -> Option<TraceRules> {
+    let s = root
+        .about("Traces of requests, sent by OTLP (protobuf over HTTP). Without this table none are made.")
+        .table("traces")?;
+    let endpoint = s.required(
+        "endpoint",
+        s.about("The collector, such as `http://127.0.0.1:4318`; `/v1/traces` is added where it does not end so.")
+            .parsed("endpoint", endpoint),
+    );
+    let ratio =
+        s.about("The part of requests that is traced, chosen by request id. By default all.").float("ratio", 0.0..=1.0);
+    Some(TraceRules { endpoint: endpoint?.value, ratio: ratio.unwrap_or(1.0), node })
+}
+
+fn endpoint(text: &str) -> Result<String, String> {
+    let url = reqwest::Url::parse(text).ok().filter(|url| {
+        ["http", "https"].contains(&url.scheme()) && url.has_host() && url.query().is_none() && url.fragment().is_none()
+    });
+    let url = url.ok_or("must be where a collector takes OTLP over HTTP, such as \"http://127.0.0.1:4318\"")?;
+    let url = url.as_str().trim_end_matches('/');
+    Ok(if url.ends_with(PATH) { url.to_owned() } else { format!("{url}{PATH}") })
+}

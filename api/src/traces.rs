@@ -1,0 +1,284 @@
+//! Traces, sent by OTLP where the configuration names a collector. Each request has one: its id follows from the id of the request, which is
+//! stored with what waits for its turn, so that a call to an EHR hours later, after a restart or on another node, stands in the trace of the
+//! request it is made for, and is sampled as that was. Spans are those listed here, with the fields that are written where they begin; lines
+//! of the log are no part of them.
+
+use std::{
+    cell::Cell,
+    fmt,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use opentelemetry::{
+    Context as Parent,
+    trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TracerProvider},
+};
+use opentelemetry_otlp::{SpanExporter as Otlp, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::{
+    Resource,
+    error::OTelSdkResult,
+    trace::{
+        BatchSpanProcessor, IdGenerator, RandomIdGenerator, Sampler, SdkTracer, SdkTracerProvider, SpanData,
+        SpanExporter,
+    },
+};
+use sha2::{Digest, Sha256};
+use tracing::{
+    Metadata, Subscriber,
+    field::{Field, Visit},
+    span::{Attributes, Id, Record},
+};
+use tracing_opentelemetry::OpenTelemetryLayer;
+use tracing_subscriber::{Layer, filter::filter_fn, layer::Context, registry::LookupSpan};
+
+/// Every span of a trace, by the crate that begins it.
+const SPANS: [(&str, &str); 6] = [
+    ("api", REQUEST),
+    ("processor", "turn"),
+    ("processor", "commit"),
+    ("processor", "ehr_call"),
+    ("adapter_host", "adapter_call"),
+    ("webhooks", "webhook"),
+];
+/// The span of a request from its first byte to its answer: all others of its trace stand below it.
+const REQUEST: &str = "request";
+/// How long a collector may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the last spans may take when the process ends.
+const LAST_SPANS: Duration = Duration::from_secs(2);
+/// How often the log says that spans are lost.
+const SAID_EVERY: Duration = Duration::from_secs(300);
+
+/// Where traces go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceRules {
+    /// The whole address of the collector.
+    pub endpoint: String,
+    /// The part of requests, from 0 to 1.
+    pub ratio: f64,
+    /// The name of this process among others.
+    pub node: Option<String>,
+}
+
+/// The spans of this process on their way to the collector.
+pub(crate) struct Traces(SdkTracerProvider);
+
+impl Traces {
+    /// Not within a runtime: the client has its own.
+    pub(crate) fn start(rules: &TraceRules) -> Result<Traces, String> {
+        engine::webhooks::egress::install_crypto();
+        let client = opentelemetry_http_client().map_err(|error| format!("no HTTP client for traces: {error}"))?;
+        let otlp = Otlp::builder().with_http().with_http_client(client).with_endpoint(&rules.endpoint);
+        let otlp = otlp.with_timeout(PATIENCE).build().map_err(|error| format!("`endpoint` of [traces]: {error}"))?;
+        let version = opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
+        let resource = Resource::builder_empty().with_service_name("practice-sync").with_attribute(version);
+        let node = rules.node.clone().map(|node| opentelemetry::KeyValue::new("service.instance.id", node));
+        let provider = SdkTracerProvider::builder()
+            .with_id_generator(Ids::default())
+            .with_sampler(Sampler::TraceIdRatioBased(rules.ratio))
+            .with_resource(resource.with_attributes(node).build())
+            .with_span_processor(BatchSpanProcessor::builder(Collector::new(otlp)).build());
+        Ok(Traces(provider.build()))
+    }
+
+    /// What is to stand among the layers of the log.
+    pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
+    where
+        S: Subscriber + for<'a> LookupSpan<'a>,
+    {
+        let spans = tracing_opentelemetry::layer()
+            .with_tracer(self.0.tracer("practice-sync"))
+            .with_context_activation(false)
+            .with_tracked_inactivity(false)
+            .with_location(false)
+            .with_threads(false);
+        ByRequest(spans).with_filter(filter_fn(traced))
+    }
+
+    /// Sends what there still is.
+    pub(crate) fn end(&self) {
+        // What is lost the exporter has said.
+        drop(self.0.shutdown_with_timeout(LAST_SPANS));
+    }
+}
+
+fn opentelemetry_http_client() -> reqwest::Result<reqwest::blocking::Client> {
+    reqwest::blocking::Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none()).build()
+}
+
+fn traced(about: &Metadata<'_>) -> bool {
+    let of = about.target().split("::").next().unwrap_or_default();
+    about.is_span() && SPANS.contains(&(of, about.name()))
+}
+
+/// Where the spans of a request stand: in its trace, below its own span, which may stand below a caller's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    trace: TraceId,
+    own: SpanId,
+    above: Option<SpanId>,
+}
+
+impl Place {
+    /// A request id that is made of a caller's trace and span continues that trace.
+    fn of(request: &str) -> Place {
+        let hash = Sha256::digest(request);
+        let part = |from: usize| u64::from_be_bytes(std::array::from_fn(|at| hash[from + at]));
+        let own = SpanId::from(part(16).max(1));
+        let callers = request.split_once('-').filter(|(trace, span)| (trace.len(), span.len()) == (32, 16));
+        let callers =
+            callers.and_then(|(trace, span)| Some((TraceId::from_hex(trace).ok()?, SpanId::from_hex(span).ok()?)));
+        match callers {
+            Some((trace, span)) if trace != TraceId::INVALID && span != SpanId::INVALID => {
+                Place { trace, own, above: Some(span) }
+            }
+            _ => {
+                Place { trace: TraceId::from(u128::from(part(0).max(1)) << 64 | u128::from(part(8))), own, above: None }
+            }
+        }
+    }
+
+    fn below(&self, span: SpanId) -> Parent {
+        let span = SpanContext::new(self.trace, span, TraceFlags::SAMPLED, true, Default::default());
+        Parent::new().with_remote_span_context(span)
+    }
+}
+
+/// Puts spans that name a request where they belong.
+struct ByRequest<S>(OpenTelemetryLayer<S, SdkTracer>);
+
+impl<S> Layer<S> for ByRequest<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    fn on_new_span(&self, attrs: &Attributes<'_>, id: &Id, ctx: Context<'_, S>) {
+        let mut fields = Fields::default();
+        attrs.record(&mut fields);
+        let Some(place) = fields.request else { return self.0.on_new_span(attrs, id, ctx) };
+        let above = if attrs.metadata().name() == REQUEST && !fields.handed_on {
+            ctx.span(id).into_iter().for_each(|span| span.extensions_mut().insert(place));
+            place.above
+        } else {
+            Some(place.own)
+        };
+        let _placed = above.map(|above| place.below(above).attach());
+        // Below the span it begins in, where there is one.
+        self.0.on_new_span(&Attributes::new(attrs.metadata(), attrs.values()), id, ctx);
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, ctx: Context<'_, S>) {
+        self.0.on_record(id, values, ctx);
+    }
+
+    fn on_exit(&self, id: &Id, ctx: Context<'_, S>) {
+        self.0.on_exit(id, ctx);
+    }
+
+    /// Only now a span that nothing began in gets its id.
+    fn on_close(&self, id: Id, ctx: Context<'_, S>) {
+        let place = ctx.span(&id).and_then(|span| span.extensions().get::<Place>().copied());
+        NEXT.set(place);
+        self.0.on_close(id, ctx);
+        NEXT.set(None);
+    }
+}
+
+/// What decides where a span belongs.
+#[derive(Default)]
+struct Fields {
+    request: Option<Place>,
+    /// By the node that the request reached first, which has the span of the request itself.
+    handed_on: bool,
+}
+
+impl Visit for Fields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "request" {
+            self.request = Some(Place::of(value));
+        }
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.handed_on |= value && field.name() == "handed_on";
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
+}
+
+thread_local! {
+    /// What the span that this thread closes is called.
+    static NEXT: Cell<Option<Place>> = const { Cell::new(None) };
+}
+
+#[derive(Debug, Default)]
+struct Ids(RandomIdGenerator);
+
+impl IdGenerator for Ids {
+    fn new_trace_id(&self) -> TraceId {
+        NEXT.get().map_or_else(|| self.0.new_trace_id(), |next| next.trace)
+    }
+
+    fn new_span_id(&self) -> SpanId {
+        NEXT.get().map_or_else(|| self.0.new_span_id(), |next| next.own)
+    }
+}
+
+/// Sends spans, and says now and then that they do not arrive: nothing waits for them.
+#[derive(Debug)]
+struct Collector {
+    otlp: Otlp,
+    said: Mutex<Option<Instant>>,
+}
+
+impl Collector {
+    fn new(otlp: Otlp) -> Collector {
+        Collector { otlp, said: Mutex::default() }
+    }
+
+    fn say(&self, lost: usize, error: &dyn fmt::Display) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.is_none_or(|said| said.elapsed() > SAID_EVERY) {
+            *said = Some(Instant::now());
+            tracing::warn!(%error, spans = lost, "traces do not reach their collector: spans are lost");
+        }
+    }
+}
+
+impl SpanExporter for Collector {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let spans = batch.len();
+        let sent = self.otlp.export(batch).await;
+        sent.inspect_err(|error| self.say(spans, error))
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.otlp.shutdown_with_timeout(timeout)
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.otlp.set_resource(resource);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_a_request_follows_from_its_id() {
+        let place = Place::of("call-7");
+        assert_eq!((Place::of("call-7"), place.above), (place, None));
+        assert!(Place::of("call-8").trace != place.trace && place.trace != TraceId::INVALID);
+    }
+
+    #[test]
+    fn a_callers_trace_goes_on() {
+        let place = Place::of("4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7");
+        assert_eq!(place.trace.to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
+        assert_eq!(place.above.map(|above| above.to_string()).as_deref(), Some("00f067aa0ba902b7"));
+        for odd in ["00000000000000000000000000000000-00f067aa0ba902b7", "7d4e0c1a-1b2c-4d5e-8f90-0123456789ab"] {
+            assert_eq!(Place::of(odd).above, None, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Traces as a collector gets them: a booking from its request to the call that wrote it and the message that tells of it, although these come
+//! after the answer; and a collector that is away.
+#![allow(clippy::unwrap_used)]
+
+use std::{collections::BTreeSet, path::Path, time::Duration};
+
+use serde_json::json;
+use tests::harness::{
+    ehr_server::EhrServer,
+    fixtures,
+    http_client::{Caller, Connection, request},
+    poll::until,
+    process::{self, HASTY, Installation, LOCATIONS, SUBDOMAIN, path},
+    trace_collector::{Span, TraceCollector},
+    webhook_receiver::WebhookReceiver,
+};
+
+const CALLERS_TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const CALLERS_SPAN: &str = "00f067aa0ba902b7";
+
+fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"))
+}
+
+/// Calls with further headers.
+async fn call(at: &Installation, caller: &Caller, method: &str, path: &str, of: &[(&str, &str)], body: &str) -> u16 {
+    let mut connection = Connection::open(at.address).await.unwrap();
+    let mut headers = vec![("authorization", caller.authorization()), ("svc-api-version", "v3.0.0")];
+    headers.push(("content-type", "application/json"));
+    headers.extend(of);
+    connection.send(&request(method, path, &headers, body.as_bytes())).await.unwrap().status
+}
+
+/// Has the location's appointments told to a receiver.
+async fn subscribe(caller: &mut Caller, receiver: &WebhookReceiver) {
+    let (_, made) = caller.post("/webhook_endpoints", &json!({"target_url": receiver.url})).await.unwrap();
+    let id = &made["data"]["id"];
+    let subscription =
+        json!({"resource_type": "Appointment", "event": "appointment_insertion", "webhook_endpoint_id": id});
+    let route = format!("/webhook_endpoints/{id}/webhook_subscriptions?subdomain={SUBDOMAIN}");
+    let (status, subscribed) = caller.post(&route, &subscription).await.unwrap();
+    assert_eq!(status, 201, "{subscribed}");
+}
+
+async fn book(at: &Installation, caller: &mut Caller, request: &str) {
+    let offer = process::offers(caller, LOCATIONS[0].0).await.unwrap().remove(0);
+    let body = process::booking(&offer, request, 1, "").to_string();
+    let route = path("/intent/booking/book", LOCATIONS[0].0);
+    assert_eq!(call(at, caller, "POST", &route, &[("x-request-id", request)], &body).await, 200);
+}
+
+fn named<'a>(spans: &'a [Span], name: &str) -> impl Iterator<Item = &'a Span> {
+    spans.iter().filter(move |span| span.name == name)
+}
+
+#[actix::test]
+async fn a_booking_is_one_trace_from_its_request_to_the_ehr_and_the_webhook() {
+    const BOOKING: &str = "booking-to-follow";
+    let (ehr, dir) = (EhrServer::start(fixtures::profile(31)).unwrap(), tempfile::tempdir().unwrap());
+    let collector = TraceCollector::start().unwrap();
+    let receiver = WebhookReceiver::start(|_| true).unwrap();
+    let rules = format!("{HASTY}{}", collector.table());
+    let at = Installation::new(program(), dir.path(), &ehr.url(), &rules).unwrap();
+    let process = at.start().await.unwrap();
+    let mut caller = at.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    subscribe(&mut caller, &receiver).await;
+    book(&at, &mut caller, BOOKING).await;
+
+    let spans = until("the whole trace of the booking", async || {
+        let spans = collector.of_request(BOOKING);
+        let pushed = named(&spans, "adapter_call").any(|call| call.field("call") == Some("push"));
+        let complete = ["POST /intent/booking/book", "turn", "commit", "ehr_call", "webhook"];
+        (pushed && complete.iter().all(|name| named(&spans, name).count() > 0)).then_some(spans)
+    })
+    .await;
+    let ids: BTreeSet<&str> = spans.iter().map(|span| span.id.as_str()).collect();
+    assert_eq!(ids.len(), spans.len(), "{spans:#?}");
+    let (tops, below): (Vec<&Span>, Vec<&Span>) = spans.iter().partition(|span| span.parent.is_empty());
+    assert_eq!(tops.len(), 1, "{spans:#?}");
+    assert_eq!(
+        (&*tops[0].name, tops[0].field("http.response.status_code")),
+        ("POST /intent/booking/book", Some("200"))
+    );
+    assert!(below.iter().all(|span| ids.contains(&*span.parent)), "{spans:#?}");
+    let push = named(&spans, "adapter_call").find(|call| call.field("call") == Some("push")).unwrap();
+    assert_eq!((push.field("adapter"), push.field("outcome")), (Some("sandbox"), Some("answered")));
+    let above = spans.iter().find(|span| span.id == push.parent).unwrap();
+    assert_eq!((&*above.name, above.field("request")), ("ehr_call", Some(BOOKING)));
+    assert_eq!(named(&spans, "webhook").next().unwrap().field("outcome"), Some("200"));
+
+    // A caller that traces sees us below its own span. What is asked last is sent before the process ends.
+    let traceparent = format!("00-{CALLERS_TRACE}-{CALLERS_SPAN}-01");
+    let route = format!("{}&name=Nobody", path("/patients", LOCATIONS[0].0));
+    assert_eq!(call(&at, &caller, "GET", &route, &[("traceparent", &traceparent)], "").await, 200);
+    let unknown = format!("/patients/4711?subdomain={SUBDOMAIN}");
+    assert_eq!(call(&at, &caller, "GET", &unknown, &[("x-request-id", "the-last")], "").await, 404);
+    process.stop().unwrap();
+    let callers = collector.of_request(&format!("{CALLERS_TRACE}-{CALLERS_SPAN}"));
+    let of_caller: Vec<_> = callers.iter().map(|span| (&*span.trace, &*span.parent, &*span.name)).collect();
+    assert_eq!(of_caller, [(CALLERS_TRACE, CALLERS_SPAN, "GET /patients")]);
+    assert_eq!(collector.of_request("the-last")[0].name, "GET /patients/{id}");
+    // Routes, not paths; no queries; nothing asks for what probes ask.
+    let text = collector.text();
+    assert!(!text.contains("/4711") && !text.contains("Nobody") && !text.contains(SUBDOMAIN), "{text}");
+    assert!(collector.spans().iter().all(|span| !span.name.contains("readyz")));
+    ehr.stop().await;
+}
+
+#[actix::test]
+async fn a_collector_that_is_away_holds_nothing_up() {
+    let (ehr, dir) = (EhrServer::start(fixtures::profile(31)).unwrap(), tempfile::tempdir().unwrap());
+    // It takes connections and never answers.
+    let silent = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let endpoint = silent.local_addr().unwrap();
+    let rules = format!("{HASTY}\n[traces]\nendpoint = \"http://{endpoint}\"\n");
+    let at = Installation::new(program(), dir.path(), &ehr.url(), &rules)
+        .unwrap()
+        .with_variable("RUST_LOG", "warn".to_owned());
+    let process = at.start().await.unwrap();
+    let mut caller = at.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    book(&at, &mut caller, "untold").await;
+    until("the log to tell", async || at.log().unwrap().contains("traces do not reach their collector").then_some(()))
+        .await;
+    book(&at, &mut caller, "untold-too").await;
+    assert!(process.stop().unwrap() < Duration::from_secs(20));
+    assert_eq!(at.log().unwrap().matches("traces do not reach their collector").count(), 1);
+    ehr.stop().await;
+}
