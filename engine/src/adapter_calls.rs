@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use adapter_host::{CostsByCall, Host};
 use location::ids::LocationId;
 use records::sync_state::AdapterState;
+use runtime::metrics::Family;
 
 use crate::{
     Engine,
@@ -64,6 +65,12 @@ impl Engine {
     /// What the calls of each adapter have cost in this process, by the identifier in its manifest.
     pub fn adapter_costs(&self) -> BTreeMap<String, CostsByCall> {
         self.connections().adapters().host().map(Host::costs_by_adapter).unwrap_or_default()
+    }
+
+    /// How long calls of adapters take, and the engine's own steps.
+    pub fn durations(&self) -> Vec<Family> {
+        let of_calls = self.connections().adapters().host().map(Host::call_durations).unwrap_or_default();
+        of_calls.into_iter().chain(self.counted().durations.collect()).collect()
     }
 
     /// What the calls for a location have cost in this process.

@@ -301,8 +301,8 @@ impl Engine {
         self.directory.here_since(institution)
     }
 
-    pub(crate) fn locations_at_last_turn(&self) -> &runtime::metrics::Locations {
-        &self.metrics.locations
+    pub(crate) fn counted(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// What this node knows of the cluster; none where it is alone.

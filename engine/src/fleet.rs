@@ -11,7 +11,7 @@ use crate::{Engine, engine::adapter_state};
 impl Engine {
     /// How each location stood after its last turn; those that were not in memory since the start are missing.
     pub fn standings(&self) -> BTreeMap<LocationId, Standing> {
-        self.locations_at_last_turn().all()
+        self.counted().locations.all()
     }
 
     /// How the workstation gate of a location stands; none where its EHR needs no workstation.

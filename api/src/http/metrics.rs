@@ -1,58 +1,64 @@
-//! Answers counted for /metrics: how many, of which route, and how long they took; and how its text is written.
+//! Answers counted for /metrics: how many, of which route, and how long they took; and the families of series that its text is made of.
 
-use std::{
-    collections::BTreeMap,
-    fmt::Write,
-    sync::{Mutex, PoisonError},
-    time::Duration,
+use std::time::Duration;
+
+use engine::metrics::{Collector, Family, HistogramVec, NAMESPACE, durations_by};
+use prometheus::{
+    IntCounterVec, Opts, TextEncoder,
+    proto::{Counter, Gauge, LabelPair, Metric, MetricType},
 };
-
-use engine::metrics::{BOUNDS, Histogram};
 
 use super::{context::EndpointLabel, rate_limit::Per};
 
-/// Of which answers are counted together: the method and path of the table, and the class of the status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Series {
-    pub path: &'static str,
-    pub method: &'static str,
-    pub class: &'static str,
+/// Their number is bounded by the table of routes.
+pub struct RequestMetrics {
+    seconds: HistogramVec,
+    limited: IntCounterVec,
 }
 
-/// Their number is bounded by the table of routes.
-#[derive(Default)]
-pub struct RequestMetrics {
-    series: Mutex<BTreeMap<Series, Histogram>>,
-    limited: Mutex<BTreeMap<&'static str, u64>>,
+impl Default for RequestMetrics {
+    fn default() -> RequestMetrics {
+        let labels = ["method", "route", "class"];
+        let seconds = durations_by("http_request_seconds", "Response time by route and status class.", &labels);
+        let limited = Opts::new("http_limited_total", "Responses with status 429, by limit.").namespace(NAMESPACE);
+        let limited = IntCounterVec::new(limited, &["limit"]).expect("names and labels are words");
+        // Those too that no one has reached.
+        for limit in [Some(Per::Second), Some(Per::Minute), Some(Per::Endpoint), None] {
+            limited.with_label_values(&[limit_name(limit)]);
+        }
+        RequestMetrics { seconds, limited }
+    }
 }
 
 impl RequestMetrics {
     /// Without an endpoint: there is none at that path, or it was never looked for.
     pub(crate) fn count(&self, endpoint: Option<EndpointLabel>, status: u16, took: Duration) {
         let (method, path) = endpoint.map_or(("-", "-"), |it| (it.method, it.path));
-        let series = Series { path, method, class: class(status) };
-        self.series.lock().unwrap_or_else(PoisonError::into_inner).entry(series).or_default().note(took);
+        self.seconds.with_label_values(&[method, path, class(status)]).observe(took.as_secs_f64());
     }
 
     /// An answer 429, by the limit that was reached; None: a limit of another sort than calls of a key.
     pub(crate) fn limited(&self, per: Option<Per>) {
-        let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
-        *limited.entry(limit_name(per)).or_default() += 1;
+        self.limited.with_label_values(&[limit_name(per)]).inc();
     }
 
-    pub(crate) fn histograms(&self) -> BTreeMap<Series, Histogram> {
-        self.series.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// All limits, those too that no one has reached.
-    pub(crate) fn by_limit(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let all = [Some(Per::Second), Some(Per::Minute), Some(Per::Endpoint), None].map(limit_name);
-        all.into_iter().map(move |name| (name, limited.get(name).copied().unwrap_or(0)))
+    pub(crate) fn collect(&self, families: &mut Families) {
+        let by_route = self.seconds.collect();
+        let all = || by_route.iter().flat_map(Family::get_metric);
+        let classes = CLASSES.map(|class| {
+            let of_class = all().filter(|it| it.get_label().iter().any(|label| label.value() == class));
+            let count: u64 = of_class.map(|it| it.get_histogram().get_sample_count()).sum();
+            (vec![("class", class)], count as f64)
+        });
+        families.add("http_responses_total", "counter", "Responses by status class.", classes);
+        let seconds = all().map(|it| it.get_histogram().get_sample_sum()).sum();
+        families.one("http_seconds_total", "counter", "Total time spent on responses, in seconds.", seconds);
+        families.extend(self.limited.collect());
+        families.extend(by_route);
     }
 }
 
-pub(crate) const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 fn class(status: u16) -> &'static str {
     CLASSES[usize::from(status / 100).clamp(1, CLASSES.len()) - 1]
@@ -67,54 +73,91 @@ fn limit_name(per: Option<Per>) -> &'static str {
     }
 }
 
-/// Begins a family of series in the Prometheus text format.
-pub(crate) fn family(text: &mut String, name: &str, kind: &str, help: &str) {
-    writeln!(text, "# HELP practice_sync_{name} {help}\n# TYPE practice_sync_{name} {kind}")
-        .expect("a string takes all text");
-}
+/// All that one look at /metrics shows.
+#[derive(Default)]
+pub(crate) struct Families(Vec<Family>);
 
-/// One series of a family of histograms.
-pub(crate) fn histogram(text: &mut String, name: &str, labels: &str, seen: &Histogram) {
-    let comma = if labels.is_empty() { "" } else { "," };
-    for (bound, within) in BOUNDS.iter().zip(seen.within) {
-        sample(text, &format!("{name}_bucket{{{labels}{comma}le=\"{bound}\"}}"), within);
+impl Families {
+    /// One of a single value.
+    pub(crate) fn one(&mut self, name: &str, kind: &str, help: &str, value: f64) {
+        self.add(name, kind, help, [(Vec::new(), value)]);
     }
-    sample(text, &format!("{name}_bucket{{{labels}{comma}le=\"+Inf\"}}"), seen.count);
-    let braced = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
-    sample(text, &format!("{name}_sum{braced}"), seen.seconds);
-    sample(text, &format!("{name}_count{braced}"), seen.count);
+
+    /// Those that were counted as they are shown; one without series is left out.
+    pub(crate) fn extend(&mut self, families: Vec<Family>) {
+        self.0.extend(families.into_iter().filter(|family| !family.get_metric().is_empty()));
+    }
+
+    /// One of values that were counted elsewhere, each with its labels.
+    pub(crate) fn add<'a>(
+        &mut self,
+        name: &str,
+        kind: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (Vec<(&'static str, &'a str)>, f64)>,
+    ) {
+        let mut family = Family::default();
+        family.set_name(format!("{NAMESPACE}_{name}"));
+        family.set_help(help.to_owned());
+        family.set_field_type(if kind == "counter" { MetricType::COUNTER } else { MetricType::GAUGE });
+        family.set_metric(values.into_iter().map(|(labels, value)| metric(kind, labels, value)).collect());
+        self.extend(vec![family]);
+    }
+
+    /// The text format of Prometheus.
+    pub(crate) fn text(&self) -> prometheus::Result<String> {
+        TextEncoder.encode_to_string(&self.0)
+    }
 }
 
-pub(crate) fn sample(text: &mut String, name: &str, value: impl std::fmt::Display) {
-    writeln!(text, "practice_sync_{name} {value}").expect("a string takes all text");
+fn metric(kind: &str, labels: Vec<(&'static str, &str)>, value: f64) -> Metric {
+    let label = |(name, value): (&str, &str)| {
+        let mut label = LabelPair::default();
+        label.set_name(name.to_owned());
+        label.set_value(value.to_owned());
+        label
+    };
+    let mut metric = Metric::from_label(labels.into_iter().map(label).collect());
+    if kind == "counter" {
+        let mut counter = Counter::default();
+        counter.set_value(value);
+        metric.set_counter(counter);
+    } else {
+        let mut gauge = Gauge::default();
+        gauge.set_value(value);
+        metric.set_gauge(gauge);
+    }
+    metric
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    fn shown(metrics: &RequestMetrics) -> String {
+        let mut families = Families::default();
+        metrics.collect(&mut families);
+        families.text().unwrap()
+    }
 
     #[test]
     fn answers_are_apart_by_class() {
         let metrics = RequestMetrics::default();
         for status in [200, 204, 599] {
-            metrics.count(None, status, Duration::from_millis(30));
+            metrics.count(None, status, Duration::from_millis(250));
         }
-        let all: Vec<_> = metrics.histograms().into_iter().map(|(series, seen)| (series.class, seen.count)).collect();
-        assert_eq!(all, [("2xx", 2), ("5xx", 1)]);
-    }
-
-    #[test]
-    fn a_histogram_is_written_with_and_without_labels() {
-        let (mut seen, mut text) = (Histogram::default(), String::new());
-        seen.note(Duration::from_millis(250));
-        histogram(&mut text, "turn_seconds", "", &seen);
-        histogram(&mut text, "adapter_call_seconds", "call=\"pull\"", &seen);
+        let text = shown(&metrics);
         for line in [
-            "practice_sync_turn_seconds_bucket{le=\"0.1\"} 0",
-            "practice_sync_turn_seconds_bucket{le=\"0.25\"} 1",
-            "practice_sync_turn_seconds_sum 0.25",
-            "practice_sync_adapter_call_seconds_bucket{call=\"pull\",le=\"+Inf\"} 1",
-            "practice_sync_adapter_call_seconds_count{call=\"pull\"} 1",
+            "# HELP practice_sync_http_responses_total Responses by status class.",
+            "# TYPE practice_sync_http_responses_total counter",
+            "practice_sync_http_responses_total{class=\"2xx\"} 2",
+            "practice_sync_http_responses_total{class=\"3xx\"} 0",
+            "practice_sync_http_seconds_total 0.75",
+            "# TYPE practice_sync_http_request_seconds histogram",
+            "practice_sync_http_request_seconds_bucket{class=\"5xx\",method=\"-\",route=\"-\",le=\"0.1\"} 0",
+            "practice_sync_http_request_seconds_bucket{class=\"5xx\",method=\"-\",route=\"-\",le=\"0.25\"} 1",
+            "practice_sync_http_request_seconds_count{class=\"2xx\",method=\"-\",route=\"-\"} 2",
         ] {
             assert!(text.lines().any(|it| it == line), "{line}: {text}");
         }
@@ -125,7 +168,16 @@ mod tests {
         let metrics = RequestMetrics::default();
         metrics.limited(Some(Per::Minute));
         metrics.limited(None);
-        let all: Vec<_> = metrics.by_limit().collect();
-        assert_eq!(all, [("key_second", 0), ("key_minute", 1), ("endpoint", 0), ("other", 1)]);
+        let text = shown(&metrics);
+        for (limit, count) in [("key_second", 0), ("key_minute", 1), ("endpoint", 0), ("other", 1)] {
+            assert!(text.contains(&format!("http_limited_total{{limit=\"{limit}\"}} {count}\n")), "{text}");
+        }
+    }
+
+    #[test]
+    fn labels_are_escaped() {
+        let mut families = Families::default();
+        families.add("build_info", "gauge", "Always 1.", [(vec![("version", "a\"b")], 1.0)]);
+        assert!(families.text().unwrap().ends_with("practice_sync_build_info{version=\"a\\\"b\"} 1\n"));
     }
 }

@@ -1,11 +1,13 @@
 //! What calls of adapters have cost: by adapter for /metrics, where thousands of locations would be too many series; by location in the
 //! operator's view of its read cycle.
 
+use std::collections::BTreeMap;
+
 use engine::adapter_host::{CallCosts, CostsByCall};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::http::metrics::{family, histogram, sample};
+use crate::http::metrics::Families;
 
 /// What the calls of one kind for a location have cost since the process started. Calls that did not begin are not counted.
 #[derive(Serialize, JsonSchema)]
@@ -39,7 +41,7 @@ impl AdapterCallsView {
             answered: costs.answered,
             faults: costs.faults,
             lost: costs.lost,
-            seconds: costs.time.seconds,
+            seconds: costs.time.as_secs_f64(),
             processor_seconds: costs.processor.as_secs_f64(),
             requests: costs.requests,
             sent_bytes: costs.sent,
@@ -50,24 +52,25 @@ impl AdapterCallsView {
     }
 }
 
-/// The families of /metrics.
-pub(super) fn write(text: &mut String, by_adapter: impl IntoIterator<Item = (String, CostsByCall)>) {
-    let series: Vec<(String, CallCosts)> = by_adapter
-        .into_iter()
-        .flat_map(|(adapter, calls)| {
-            calls.into_iter().map(move |(call, costs)| (format!("adapter=\"{adapter}\",call=\"{call}\""), costs))
+/// The families of /metrics but for the histogram of their durations.
+pub(super) fn collect(families: &mut Families, by_adapter: &BTreeMap<String, CostsByCall>) {
+    let series =
+        || by_adapter.iter().flat_map(|(adapter, calls)| calls.iter().map(move |(call, costs)| (adapter, call, costs)));
+    let labels = |adapter, call| vec![("adapter", adapter), ("call", call)];
+    let ended = series().flat_map(|(adapter, call, costs)| {
+        let by_outcome = [("answered", costs.answered), ("fault", costs.faults), ("lost", costs.lost)];
+        by_outcome.map(|(outcome, count)| {
+            (vec![("adapter", adapter.as_str()), ("call", *call), ("outcome", outcome)], count as f64)
         })
-        .collect();
-    family(text, "adapter_ended_total", "counter", "Calls of adapters that ended, by adapter, call and outcome.");
-    for (labels, costs) in &series {
-        for (outcome, count) in [("answered", costs.answered), ("fault", costs.faults), ("lost", costs.lost)] {
-            sample(text, &format!("adapter_ended_total{{{labels},outcome=\"{outcome}\"}}"), count);
-        }
-    }
-    family(text, "adapter_call_seconds", "histogram", "Duration of calls in seconds.");
-    series.iter().for_each(|(labels, costs)| histogram(text, "adapter_call_seconds", labels, &costs.time));
+    });
+    families.add(
+        "adapter_ended_total",
+        "counter",
+        "Calls of adapters that ended, by adapter, call and outcome.",
+        ended,
+    );
     type Number = fn(&CallCosts) -> f64;
-    let families: [(&str, &str, &str, Number); 5] = [
+    let numbers: [(&str, &str, &str, Number); 5] = [
         ("adapter_processor_seconds_total", "counter", "Processor time of calls in seconds.", |it| {
             it.processor.as_secs_f64()
         }),
@@ -78,8 +81,8 @@ pub(super) fn write(text: &mut String, by_adapter: impl IntoIterator<Item = (Str
         ("adapter_received_bytes_total", "counter", "Bodies of the answers, in bytes.", |it| it.received as f64),
         ("adapter_memory_peak_bytes", "gauge", "The most memory that one call had, in bytes.", |it| it.memory as f64),
     ];
-    for (name, kind, help, number) in families {
-        family(text, name, kind, help);
-        series.iter().for_each(|(labels, costs)| sample(text, &format!("{name}{{{labels}}}"), number(costs)));
+    for (name, kind, help, number) in numbers {
+        let values = series().map(|(adapter, call, costs)| (labels(adapter.as_str(), *call), number(costs)));
+        families.add(name, kind, help, values);
     }
 }

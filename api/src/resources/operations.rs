@@ -3,7 +3,7 @@
 use actix_web::{
     HttpRequest, HttpResponse,
     http::header::{CONTENT_TYPE, RETRY_AFTER},
-    web::Data,
+    web::{self, Data},
 };
 use engine::{Engine, records::sync_state::AdapterStatus};
 use location::time::SECOND;
@@ -14,7 +14,7 @@ use crate::{
     access::api::Api,
     http::{
         errors::{ApiError, HttpResult},
-        metrics::{CLASSES, RequestMetrics, Series, family, histogram, sample},
+        metrics::Families,
         tls::Certificates,
     },
     memory,
@@ -55,25 +55,24 @@ pub(crate) async fn readyz(request: HttpRequest) -> HttpResult {
     Ok(HttpResponse::Ok().json(ready))
 }
 
-/// Prometheus text format.
+/// Prometheus text format. Many locations and connections make it long work: the worker, which may be the only one, answers probes meanwhile.
 pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
-    let api = api(&request)?;
+    let api = api(&request)?.clone();
+    let text = web::block(move || shown(&api)).await.map_err(|_| ApiError::Internal)??;
+    Ok(HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")).body(text))
+}
+
+fn shown(api: &Api) -> Result<String, ApiError> {
     let numbers = api.engine.metrics();
-    let mut text = String::new();
-    let version = env!("CARGO_PKG_VERSION");
-    family(&mut text, "build_info", "gauge", "Always 1; the label names the version.");
-    sample(&mut text, &format!("build_info{{version=\"{version}\"}}"), 1);
-    answers(&mut text, &api.metrics);
-    backups(&mut text, &api.engine);
-    certificates(&mut text, &api.certificates);
+    let mut families = Families::default();
+    let version = [(vec![("version", env!("CARGO_PKG_VERSION"))], 1.0)];
+    families.add("build_info", "gauge", "Always 1; the label names the version.", version);
+    api.metrics.collect(&mut families);
+    backups(&mut families, &api.engine);
+    certificates(&mut families, &api.certificates);
     if let Some(left) = api.engine.values_to_reseal() {
-        family(
-            &mut text,
-            "store_values_to_reseal",
-            "gauge",
-            "Values that are not sealed with the newest key of the store yet.",
-        );
-        sample(&mut text, "store_values_to_reseal", left);
+        let help = "Values that are not sealed with the newest key of the store yet.";
+        families.one("store_values_to_reseal", "gauge", help, left as f64);
     }
     if let Some((nodes, peers)) = api.engine.nodes().zip(api.peers.as_ref()) {
         let (forwarded, failed) = peers.counts();
@@ -88,11 +87,11 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
             ("forwarded_failed_total", "counter", "Calls handed on that got no answer.", failed),
         ];
         for (name, kind, help, value) in of_node {
-            family(&mut text, name, kind, help);
-            sample(&mut text, name, value);
+            families.one(name, kind, help, value as f64);
         }
     }
-    adapter_costs::write(&mut text, api.engine.adapter_costs());
+    adapter_costs::collect(&mut families, &api.engine.adapter_costs());
+    families.extend(api.engine.durations());
     let engine = [
         ("locations_active", "gauge", "Locations in memory.", numbers.locations_active),
         ("commits_total", "counter", "Durable commits.", numbers.commits),
@@ -156,82 +155,42 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
         ("store_batches_waiting", "gauge", "Batches that wait to be committed.", numbers.store_batches_waiting),
     ];
     for (name, kind, help, value) in engine {
-        family(&mut text, name, kind, help);
-        sample(&mut text, name, value);
+        families.one(name, kind, help, value as f64);
     }
-    let durations = [
-        ("turn_seconds", "From a location taking up a request until it is answered.", numbers.turns),
-        ("commit_wait_seconds", "The part of a turn that waits for its commit.", numbers.commit_waits),
-        ("webhook_send_seconds", "From sending a webhook message until its answer.", numbers.webhook_sends),
-    ];
-    for (name, help, seen) in durations {
-        family(&mut text, name, "histogram", help);
-        histogram(&mut text, name, "", &seen);
-    }
-    process(&mut text);
-    family(&mut text, "store_commit_seconds", "gauge", "Duration of the last group of commits.");
-    sample(&mut text, "store_commit_seconds", numbers.store_commit_micros as f64 / 1e6);
-    Ok(HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")).body(text))
+    process(&mut families);
+    let seconds = numbers.store_commit_micros as f64 / 1e6;
+    families.one("store_commit_seconds", "gauge", "Duration of the last group of commits.", seconds);
+    families.text().map_err(|error| {
+        tracing::error!(%error, "/metrics cannot be written");
+        ApiError::Internal
+    })
 }
 
 /// What the process has of the machine, where the system tells (Linux).
-fn process(text: &mut String) {
+fn process(families: &mut Families) {
     if let Some(bytes) = memory::resident() {
-        family(text, "process_resident_bytes", "gauge", "Memory of the process, in bytes.");
-        sample(text, "process_resident_bytes", bytes);
+        families.one("process_resident_bytes", "gauge", "Memory of the process, in bytes.", bytes as f64);
     }
     if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
-        family(text, "process_open_files", "gauge", "Open files and connections of the process.");
-        sample(text, "process_open_files", open.count());
+        let help = "Open files and connections of the process.";
+        families.one("process_open_files", "gauge", help, open.count() as f64);
     }
 }
 
 /// Nothing where no backups are made.
-fn backups(text: &mut String, engine: &Engine) {
+fn backups(families: &mut Families, engine: &Engine) {
     let Some((newest, failed)) = engine.backup_numbers() else { return };
     let newest = newest.map_or(0, |newest| newest.0 / SECOND);
-    family(
-        text,
-        "backup_last_seconds",
-        "gauge",
-        "When the newest backup was written, in seconds since 1970; 0: there is none.",
-    );
-    sample(text, "backup_last_seconds", newest);
-    family(text, "backups_failed_total", "counter", "Backups of the store that failed.");
-    sample(text, "backups_failed_total", failed);
+    let help = "When the newest backup was written, in seconds since 1970; 0: there is none.";
+    families.one("backup_last_seconds", "gauge", help, newest as f64);
+    families.one("backups_failed_total", "counter", "Backups of the store that failed.", failed as f64);
 }
 
 /// Nothing where no listener speaks TLS.
-fn certificates(text: &mut String, certificates: &Certificates) {
-    let mut shown = certificates.all().peekable();
-    if shown.peek().is_some() {
-        let help = "When the TLS certificate of a listener expires, in seconds since 1970.";
-        family(text, "tls_certificate_expires_seconds", "gauge", help);
-    }
-    for certificate in shown {
-        let name = format!("tls_certificate_expires_seconds{{listener=\"{}\"}}", certificate.listener);
-        sample(text, &name, certificate.expires().0 / SECOND);
-    }
-}
-
-fn answers(text: &mut String, metrics: &RequestMetrics) {
-    let histograms = metrics.histograms();
-    family(text, "http_responses_total", "counter", "Responses by status class.");
-    for class in CLASSES {
-        let count: u64 = histograms.iter().filter(|(series, _)| series.class == class).map(|(_, it)| it.count).sum();
-        sample(text, &format!("http_responses_total{{class=\"{class}\"}}"), count);
-    }
-    family(text, "http_seconds_total", "counter", "Total time spent on responses, in seconds.");
-    sample(text, "http_seconds_total", histograms.values().map(|it| it.seconds).sum::<f64>());
-    family(text, "http_limited_total", "counter", "Responses with status 429, by limit.");
-    for (limit, count) in metrics.by_limit() {
-        sample(text, &format!("http_limited_total{{limit=\"{limit}\"}}"), count);
-    }
-    family(text, "http_request_seconds", "histogram", "Response time by route and status class.");
-    for (Series { method, path, class }, seen) in histograms {
-        let labels = format!("method=\"{method}\",route=\"{path}\",class=\"{class}\"");
-        histogram(text, "http_request_seconds", &labels, &seen);
-    }
+fn certificates(families: &mut Families, certificates: &Certificates) {
+    let help = "When the TLS certificate of a listener expires, in seconds since 1970.";
+    let shown = certificates.all().map(|of| (vec![("listener", of.listener)], (of.expires().0 / SECOND) as f64));
+    families.add("tls_certificate_expires_seconds", "gauge", help, shown);
 }
 
 fn api(request: &HttpRequest) -> Result<&Data<Api>, ApiError> {

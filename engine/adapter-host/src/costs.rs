@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use runtime::metrics::Histogram;
+use runtime::metrics::{HistogramVec, durations_by};
 
 /// What calls of one kind cost. Calls that did not begin, for want of a place or an adapter, are not in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -24,7 +24,7 @@ pub struct CallCosts {
     /// Calls that ended without its answer: it trapped, or had no time left.
     pub lost: u64,
     /// From the first instruction to the end, waiting for the EHR included.
-    pub time: Histogram,
+    pub time: Duration,
     pub processor: Duration,
     /// Requests that reached the EHR, or may have.
     pub requests: u64,
@@ -41,7 +41,7 @@ impl CallCosts {
         self.answered += other.answered;
         self.faults += other.faults;
         self.lost += other.lost;
-        self.time.add(&other.time);
+        self.time += other.time;
         self.processor += other.processor;
         self.requests += other.requests;
         self.sent += other.sent;
@@ -53,13 +53,24 @@ impl CallCosts {
 /// By the name of the call, of those that were made.
 pub type CostsByCall = BTreeMap<&'static str, CallCosts>;
 
-/// By adapter and location: as many as the configuration has.
-#[derive(Default)]
-pub(crate) struct Costs(Mutex<BTreeMap<String, BTreeMap<String, CostsByCall>>>);
+pub(crate) struct Costs {
+    /// By adapter and location: as many as the configuration has.
+    of_calls: Mutex<BTreeMap<String, BTreeMap<String, CostsByCall>>>,
+    /// By adapter and call.
+    pub durations: HistogramVec,
+}
+
+impl Default for Costs {
+    fn default() -> Costs {
+        let durations = durations_by("adapter_call_seconds", "Duration of calls in seconds.", &["adapter", "call"]);
+        Costs { of_calls: Mutex::default(), durations }
+    }
+}
 
 impl Costs {
     pub(crate) fn note(&self, adapter: &str, location: &str, call: &'static str, costs: &CallCosts) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        self.durations.with_label_values(&[adapter, call]).observe(costs.time.as_secs_f64());
+        let mut all = self.of_calls.lock().unwrap_or_else(PoisonError::into_inner);
         if !all.contains_key(adapter) {
             all.insert(adapter.to_owned(), BTreeMap::new());
         }
@@ -71,12 +82,12 @@ impl Costs {
     }
 
     pub(crate) fn by_adapter(&self) -> BTreeMap<String, CostsByCall> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.of_calls.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().map(|(adapter, locations)| (adapter.clone(), sum(locations.values()))).collect()
     }
 
     pub(crate) fn at(&self, location: &str) -> CostsByCall {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.of_calls.lock().unwrap_or_else(PoisonError::into_inner);
         sum(all.values().filter_map(|locations| locations.get(location)))
     }
 }
@@ -121,10 +132,8 @@ impl Spending {
 
     /// Apart from how the call ended.
     pub(crate) fn costs(&self, took: Duration) -> CallCosts {
-        let mut time = Histogram::default();
-        time.note(took);
         CallCosts {
-            time,
+            time: took,
             processor: Duration::from_nanos(self.processor_nanos.load(Ordering::Relaxed)),
             requests: self.requests.load(Ordering::Relaxed),
             sent: self.sent.load(Ordering::Relaxed),

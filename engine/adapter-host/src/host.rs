@@ -13,6 +13,7 @@ use adapter_component::{
     COMPONENT_BYTES, Unfit,
     signature::{self, Signer},
 };
+use runtime::metrics::{Collector, Family};
 use setup::guests::HostLimits;
 use sha2::{Digest, Sha256};
 use tokio::{sync::Semaphore, task::JoinHandle};
@@ -97,6 +98,11 @@ impl Host {
     /// What the calls of each adapter have cost since the host started, by the identifier in its manifest.
     pub fn costs_by_adapter(&self) -> BTreeMap<String, CostsByCall> {
         self.0.costs.by_adapter()
+    }
+
+    /// How long they took.
+    pub fn call_durations(&self) -> Vec<Family> {
+        self.0.costs.durations.collect()
     }
 
     /// What the calls for a location have cost since the host started.

@@ -6,13 +6,17 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
 };
 
 use location::{
     ids::LocationId,
     time::{SECOND, Timestamp},
 };
+use prometheus::HistogramOpts;
+pub use prometheus::{Histogram, HistogramVec, core::Collector, proto::MetricFamily as Family};
+
+/// What every name in /metrics begins with.
+pub const NAMESPACE: &str = "practice_sync";
 
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
@@ -36,52 +40,41 @@ impl Counter {
 }
 
 /// Upper bounds of all histograms, in seconds: from a commit on a good disk to a call that an EHR lets hang.
-pub const BOUNDS: [f64; 9] = [0.001, 0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0];
+const BOUNDS: [f64; 9] = [0.001, 0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0];
 
-/// How long something took, each time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Histogram {
-    /// Those within each bound; those beyond the last are in `count` alone.
-    pub within: [u64; BOUNDS.len()],
-    pub count: u64,
-    pub seconds: f64,
+/// How long something took, each time, by labels.
+pub fn durations_by(name: &str, help: &str, labels: &[&str]) -> HistogramVec {
+    HistogramVec::new(durations(name, help), labels).expect("names and labels are words")
 }
 
-impl Histogram {
-    pub fn note(&mut self, took: Duration) {
-        let seconds = took.as_secs_f64();
-        self.count += 1;
-        self.seconds += seconds;
-        let bounds = BOUNDS.iter().zip(&mut self.within);
-        bounds.filter(|(bound, _)| seconds <= **bound).for_each(|(_, within)| *within += 1);
-    }
-
-    pub fn add(&mut self, other: &Histogram) {
-        self.count += other.count;
-        self.seconds += other.seconds;
-        self.within.iter_mut().zip(other.within).for_each(|(within, more)| *within += more);
-    }
+fn durations(name: &str, help: &str) -> HistogramOpts {
+    HistogramOpts::new(name, help).namespace(NAMESPACE).buckets(BOUNDS.to_vec())
 }
 
-/// A histogram that several threads write.
-#[derive(Debug, Default)]
-pub struct Durations(Mutex<Histogram>);
+/// How long the engine's steps take.
+#[derive(Debug)]
+pub struct Durations {
+    /// From the moment a location takes up a request until it is answered, and the part of it that waits for the store.
+    pub turns: Histogram,
+    pub commit_waits: Histogram,
+    /// From the first byte of a message to its answer, or to the end of the time it has.
+    pub webhook_sends: Histogram,
+}
+
+impl Default for Durations {
+    fn default() -> Durations {
+        let of = |name, help| Histogram::with_opts(durations(name, help)).expect("names are words");
+        Durations {
+            turns: of("turn_seconds", "From a location taking up a request until it is answered."),
+            commit_waits: of("commit_wait_seconds", "The part of a turn that waits for its commit."),
+            webhook_sends: of("webhook_send_seconds", "From sending a webhook message until its answer."),
+        }
+    }
+}
 
 impl Durations {
-    pub fn note(&self, took: Duration) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).note(took);
-    }
-
-    /// Notes how long it takes.
-    pub async fn time<T>(&self, work: impl Future<Output = T>) -> T {
-        let began = Instant::now();
-        let done = work.await;
-        self.note(began.elapsed());
-        done
-    }
-
-    pub fn get(&self) -> Histogram {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn collect(&self) -> Vec<Family> {
+        [&self.turns, &self.commit_waits, &self.webhook_sends].into_iter().flat_map(Collector::collect).collect()
     }
 }
 
@@ -91,9 +84,7 @@ pub struct Metrics {
     pub locations_active: Counter,
     pub commits: Counter,
     pub commands: Counter,
-    /// From the moment a location takes up a request until it is answered, and the part of it that waits for the store.
-    pub turns: Durations,
-    pub commit_waits: Durations,
+    pub durations: Durations,
     pub refused_busy: Counter,
     pub adapter_calls: Counter,
     pub adapter_faults: Counter,
@@ -107,8 +98,6 @@ pub struct Metrics {
     pub institutions_left: Counter,
     pub webhooks_delivered: Counter,
     pub webhooks_failed: Counter,
-    /// From the first byte of a message to its answer, or to the end of the time it has.
-    pub webhook_sends: Durations,
 }
 
 /// How a location stood after its last turn. Whatever changes it is a turn, so it stays true when the location leaves memory.
@@ -182,9 +171,6 @@ pub struct Numbers {
     pub records_skipped: u64,
     pub webhooks_delivered: u64,
     pub webhooks_failed: u64,
-    pub turns: Histogram,
-    pub commit_waits: Histogram,
-    pub webhook_sends: Histogram,
     pub webhooks_waiting: u64,
     pub webhooks_overflowed: u64,
     pub webhook_endpoints_failing: u64,
@@ -220,9 +206,6 @@ impl Metrics {
             institutions_left: self.institutions_left.get(),
             webhooks_delivered: self.webhooks_delivered.get(),
             webhooks_failed: self.webhooks_failed.get(),
-            turns: self.turns.get(),
-            commit_waits: self.commit_waits.get(),
-            webhook_sends: self.webhook_sends.get(),
             ..Numbers::default()
         };
         self.locations.add_to(&mut numbers, now);
@@ -233,19 +216,6 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_duration_is_in_every_bound_it_kept() {
-        let durations = Durations::default();
-        for milliseconds in [1, 30, 30, 60_000] {
-            durations.note(Duration::from_millis(milliseconds));
-        }
-        let mut seen = durations.get();
-        assert_eq!((seen.within, seen.count), ([1, 1, 1, 3, 3, 3, 3, 3, 3], 4));
-        assert!((seen.seconds - 60.061).abs() < 1e-9);
-        seen.add(&durations.get());
-        assert_eq!((seen.within[0], seen.within[8], seen.count), (2, 6, 8));
-    }
 
     #[test]
     fn locations_are_summed_up_and_the_oldest_counts() {

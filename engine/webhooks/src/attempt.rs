@@ -68,7 +68,9 @@ impl Sender {
                 Ok(data) => {
                     let sending = self.send(&endpoint, before.body(&data), before.id, attempted);
                     let span = sending_span(&before);
-                    let outcome = self.metrics.webhook_sends.time(sending.instrument(span.clone())).await;
+                    let timer = self.metrics.durations.webhook_sends.start_timer();
+                    let outcome = sending.instrument(span.clone()).await;
+                    timer.observe_duration();
                     span.record("outcome", outcome.map_or_else(SendError::code, |status| status.to_string()));
                     Some(self.note(&mut after, attempted, outcome))
                 }

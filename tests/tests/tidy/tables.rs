@@ -123,6 +123,7 @@ pub const TOOLS: &[Tool] = &[
             "api/src/traces.rs",
         ],
     },
+    Tool { used: Used::Crates(&["prometheus"]), rooms: &["engine/runtime/src/metrics.rs", "api/src/http/metrics.rs"] },
     // Everybody else begins spans with `tracing`.
     Tool {
         used: Used::Crates(&[

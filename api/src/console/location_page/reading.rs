@@ -157,7 +157,7 @@ impl Cost {
             answered: costs.answered,
             faults: costs.faults,
             lost: costs.lost,
-            milliseconds: format!("{:.1}", costs.time.seconds * 1e3 / calls),
+            milliseconds: format!("{:.1}", costs.time.as_secs_f64() * 1e3 / calls),
             processor: format!("{:.1}", costs.processor.as_secs_f64() * 1e3 / calls),
             requests: costs.requests,
             memory: format!("{:.1}", costs.memory as f64 / f64::from(1 << 20)),

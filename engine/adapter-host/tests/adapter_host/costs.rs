@@ -39,7 +39,7 @@ async fn requests_and_bytes_are_those_the_ehr_saw() {
     assert_eq!(ended(&costs), (2, 0, 0));
     assert_eq!((costs.requests, costs.sent, costs.received), (2, seen as u64, 2 * "fine".len() as u64));
     assert!(seen > 0 && costs.memory >= PAGE_OF_MEMORY && costs.memory.is_multiple_of(PAGE_OF_MEMORY), "{costs:?}");
-    assert!(costs.processor > Duration::ZERO && costs.time.seconds > 0.0, "{costs:?}");
+    assert!(costs.processor > Duration::ZERO && costs.time > Duration::ZERO, "{costs:?}");
 }
 
 #[tokio::test]
@@ -50,10 +50,7 @@ async fn a_call_that_is_lost_costs_what_it_spent() {
     let spins = [("behaviour", "post-then"), ("then", "spin")];
     let costs = written_twice(&spins, &TestEhr::ok(), Duration::from_millis(400)).await;
     assert_eq!((ended(&costs), costs.requests), ((0, 0, 2), 2));
-    assert!(
-        costs.processor > Duration::from_millis(100) && costs.time.seconds >= costs.processor.as_secs_f64(),
-        "{costs:?}"
-    );
+    assert!(costs.processor > Duration::from_millis(100) && costs.time >= costs.processor, "{costs:?}");
 }
 
 #[tokio::test]

@@ -375,7 +375,7 @@ impl LocationActor {
             match result {
                 Ok(()) => {
                     act.metrics.commits.add(1);
-                    act.metrics.commit_waits.note(began.elapsed());
+                    act.metrics.durations.commit_waits.observe(began.elapsed().as_secs_f64());
                     if let Some(bytes) = pulled {
                         act.share.take(&act.deps.setup.now().engine, bytes, clock::now());
                     }
@@ -653,7 +653,7 @@ impl Handler<Ask> for LocationActor {
                 }
                 let began = Instant::now();
                 let turn = self.turn_in_log(job);
-                Box::pin(turn.map(move |_, act, _| act.metrics.turns.note(began.elapsed())))
+                Box::pin(turn.map(move |_, act, _| act.metrics.durations.turns.observe(began.elapsed().as_secs_f64())))
             }
             Ask::FreeSlots { query, reply } => self.loaded_first(|act| act.find_slots(query, reply)),
             Ask::SyncState { reply } => self.loaded_first(|act| {
