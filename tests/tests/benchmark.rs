@@ -60,6 +60,11 @@ fn reads() {
 }
 
 #[test]
+fn probes() {
+    section("probes", &["alone: clients, /healthz", "under load: operators, /readyz"]);
+}
+
+#[test]
 fn pulls() {
     section("pulls", &["records in all", "adapter alone"]);
 }

@@ -187,3 +187,40 @@ async fn a_probe_is_answered_while_lists_are_read() {
     }
     handle.stop(true).await;
 }
+
+/// A listener whose connections are all taken answers nobody else; operators have one of their own, with a thread of its own.
+#[actix_web::test]
+async fn operators_probes_are_answered_while_clients_get_no_answer() {
+    let (world, address, handle) = serving(HttpRules { max_connections: 1, ..HttpRules::default() }).await;
+    let listener = server::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let operators = listener.local_addr().unwrap();
+    let for_operators = server::start_operators(world.api.clone(), listener).unwrap();
+    let operators_handle = for_operators.handle();
+    actix_web::rt::spawn(for_operators);
+
+    let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+    let closing = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    let (free, wait) = std::sync::mpsc::channel::<()>();
+    let (held, holds) = tokio::sync::oneshot::channel();
+    let hold = get("/healthz");
+    let holder = actix_web::rt::task::spawn_blocking(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(hold.as_bytes()).unwrap();
+        assert!(stream.read(&mut [0; 1_024]).unwrap() > 0);
+        held.send(()).unwrap();
+        // The connection stays open until nobody needs it any more.
+        let _ = wait.recv();
+    });
+    holds.await.unwrap();
+    let waiting = actix_web::rt::spawn(exchange(address, vec![now(closing("/healthz"))]));
+    for probe in ["/healthz", "/readyz", "/metrics"].repeat(10) {
+        let answer = exchange(operators, vec![now(closing(probe))]).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{probe}: {answer:.200}");
+    }
+    assert!(!waiting.is_finished());
+    free.send(()).unwrap();
+    holder.await.unwrap();
+    assert!(waiting.await.unwrap().starts_with("HTTP/1.1 200 OK"));
+    operators_handle.stop(true).await;
+    handle.stop(true).await;
+}

@@ -13,6 +13,7 @@ mod nodes;
 mod options;
 mod own_ehr;
 mod practices;
+mod probes;
 mod processor_time;
 mod pull;
 mod raw_wasmtime;
@@ -54,6 +55,7 @@ fn run(options: &Options) -> Outcome {
         Section::Idle,
         Section::Lists,
         Section::Reads,
+        Section::Probes,
         Section::Pulls,
         Section::Webhooks,
         Section::Workstations,
@@ -72,6 +74,7 @@ fn run(options: &Options) -> Outcome {
             Section::Adapter => adapter::run(&mut report)?,
             Section::Lists => lists::run(options, &mut report)?,
             Section::Reads => reads::run(options, &mut report)?,
+            Section::Probes => probes::run(options, &mut report)?,
             Section::Pulls => pull::run(options, &mut report)?,
             Section::Webhooks => webhooks::run(options, &mut report)?,
             Section::Fairness => fairness::run(options, &mut report)?,

@@ -82,6 +82,8 @@ pub(super) enum Section {
     Lists,
     /// Lists over HTTP, beside the same bytes sent bare.
     Reads,
+    /// Probes of the server, alone and while clients load it.
+    Probes,
     /// The first pull of a practice, and one with few changes.
     Pulls,
     /// Webhook deliveries per second, beside a bare client.

@@ -17,9 +17,9 @@ use crate::harness::http_client::{Caller, api_request, request};
 const APPOINTMENTS: usize = 100;
 const PATIENTS: usize = 1_000;
 
-struct List {
+pub(super) struct List {
     what: &'static str,
-    path: String,
+    pub(super) path: String,
     rows: usize,
 }
 
@@ -52,13 +52,13 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-fn server(dir: &Path, kept: &str) -> Result<Server, Box<dyn Error>> {
+pub(super) fn server(dir: &Path, kept: &str) -> Result<Server, Box<dyn Error>> {
     let dir = dir.to_str().ok_or("a folder whose name is no text")?;
     Ok(Server::start(&["product", dir, "1", "wait", kept])?)
 }
 
 /// Books and registers through the API, and answers with the lists that show it.
-async fn fill(options: &Options, dir: &Path) -> Result<Vec<List>, Box<dyn Error>> {
+pub(super) async fn fill(options: &Options, dir: &Path) -> Result<Vec<List>, Box<dyn Error>> {
     let server = server(dir, "0")?;
     let mut caller = Caller::sign_in(server.address, API_KEY).await?;
     let few = Options { locations: 1, bookings: APPOINTMENTS, ..options.clone() };
@@ -109,7 +109,7 @@ async fn bytes_of(dir: &Path, list: &List) -> Result<Vec<u8>, Box<dyn Error>> {
     Ok(answer.body)
 }
 
-fn load(options: &Options) -> Load {
+pub(super) fn load(options: &Options) -> Load {
     Load {
         connections: options.connections,
         warm_up: Duration::from_secs(options.warm_up),
