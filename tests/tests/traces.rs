@@ -1,6 +1,5 @@
 //! Traces as a collector gets them: a booking from its request to the call that wrote it and the message that tells of it, although these come
 //! after the answer; and a collector that is away.
-#![allow(clippy::unwrap_used)]
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
