@@ -1,5 +1,4 @@
 //! A running server takes a version of an adapter, rolls it out to a location and takes it back, as an operator types it.
-#![allow(clippy::unwrap_used)]
 
 use std::{fs, path::Path, process::Command};
 

@@ -1,5 +1,4 @@
 //! What an operator sets for an adapter is held against what its manifest declares, before a server starts with it.
-#![allow(clippy::unwrap_used)]
 
 use std::{fs, process::Command};
 

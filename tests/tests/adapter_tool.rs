@@ -1,5 +1,4 @@
 //! The commands for whoever writes an adapter, as they type them.
-#![allow(clippy::unwrap_used)]
 
 use std::{
     fs,

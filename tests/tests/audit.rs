@@ -1,6 +1,5 @@
 //! The audit trail of a running server: a booking and a reading are in it before they are answered, it outlives `kill -9`, and what is changed in
 //! it afterwards is found by the command that operators have.
-#![allow(clippy::unwrap_used)]
 
 use std::{fs, path::Path, process::Command};
 

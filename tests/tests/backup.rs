@@ -1,6 +1,5 @@
 //! The store of a server is backed up while it serves and an EHR is away, the practice goes on, the server is lost, and the backup is
 //! restored: nothing is in the EHR twice, what was made since comes back from there, and no id is given to another record.
-#![allow(clippy::unwrap_used)]
 
 use std::{
     collections::BTreeMap,

@@ -1,7 +1,5 @@
 //! Every section of the benchmark runs, for a moment and with little data, so that none of them rots. Its figures mean nothing here.
 
-#![allow(clippy::unwrap_used)]
-
 use std::process::Command;
 
 const LITTLE: &str = "--seconds 1 --warm-up 0 --connections 4 --locations 2 --bookings 300 --sessions 4 --appointments 50 --journal 600 \

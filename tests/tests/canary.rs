@@ -1,6 +1,5 @@
 //! A patient with names found nowhere else goes through the product, whose log tells all it can; EHR and receivers misbehave. Afterwards nothing of
 //! the patient stands where patients' data has no business: in the log, in metrics, in refusals, in what a viewer sees, in plain on the disk.
-#![allow(clippy::unwrap_used)]
 
 use std::{
     fs, io,

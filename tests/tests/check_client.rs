@@ -1,6 +1,5 @@
 //! `check-client` replays a client's calls: every documented example is taken, and what a client of another system does is told as refused
 //! or ignored, with what can be done.
-#![allow(clippy::unwrap_used)]
 
 use std::{
     fs,

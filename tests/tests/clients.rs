@@ -1,6 +1,5 @@
 //! Clients that generators make of `api/openapi/clients.json`: the programs of `tests/clients` type-check on them, and do with the running
 //! product what applications do. The generators are installed into `target/` once for each set of pinned versions.
-#![allow(clippy::unwrap_used)]
 
 use std::{
     fs,

@@ -1,5 +1,4 @@
 //! Many clients at once, over HTTP: one slot is booked once, one key makes one booking.
-#![allow(clippy::unwrap_used)]
 
 use std::{
     collections::{BTreeMap, BTreeSet},

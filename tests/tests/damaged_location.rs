@@ -1,6 +1,5 @@
 //! A location whose journal is damaged answers at once, also when it is asked again and again, and others beside it are served. One whose
 //! commit conflicted reads its journal again only where the journal did.
-#![allow(clippy::unwrap_used)]
 
 use std::sync::{
     Arc,

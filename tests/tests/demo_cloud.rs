@@ -1,5 +1,4 @@
 //! `practice-sync demo --cloud` as its reader walks through it, with a workstation of ours instead of a browser.
-#![allow(clippy::unwrap_used)]
 
 use std::{
     net::SocketAddr,

@@ -1,5 +1,4 @@
 //! Adapters in JavaScript: their own tests pass in Node.js, and what npm makes of them is a component that a server takes.
-#![allow(clippy::unwrap_used)]
 
 use std::{path::Path, process::Command};
 

@@ -3,7 +3,6 @@
 //! answers with it, the EHR has exactly one appointment for each, and the subscriber was told of each, by messages with one delivery id
 //! however often they came. In each life the store gets another key while it is served, and at last everything is sealed with the newest.
 //! `KILL9_ROUNDS` says how often it is killed.
-#![allow(clippy::unwrap_used)]
 
 use std::{
     collections::{BTreeMap, BTreeSet},

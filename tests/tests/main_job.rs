@@ -1,6 +1,5 @@
 //! The main job without HTTP: a first pull, a booking through the location's actor and the sandbox adapter, the EHR's own view of
 //! it, and the same after a restart.
-#![allow(clippy::unwrap_used)]
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 

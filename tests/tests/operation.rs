@@ -1,5 +1,4 @@
 //! What operators see of the product from its start to its stop: lines of its log, and a stop that keeps to its time and drops nobody.
-#![allow(clippy::unwrap_used)]
 
 use std::{
     fs,

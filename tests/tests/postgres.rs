@@ -1,5 +1,4 @@
 //! The product with its store in a database: a practice that goes on when the database is back, and stores that move in and out.
-#![allow(clippy::unwrap_used)]
 
 use std::{
     path::{Path, PathBuf},

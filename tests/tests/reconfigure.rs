@@ -1,5 +1,4 @@
 //! Another setup takes the place of the one that is served, with adapters and EHRs as they are.
-#![allow(clippy::unwrap_used)]
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -1,6 +1,5 @@
 //! What a client can rehearse in the sandbox: every state and message of the specification that a practice which behaves never shows, over
 //! HTTP, on the simulated EHR that the product hosts itself. `GET /docs/sandbox` promises it.
-#![allow(clippy::unwrap_used)]
 
 use std::{path::Path, time::Duration};
 

@@ -1,5 +1,4 @@
 //! A location whose actor panicked comes back by itself: what it has to do waits for nobody's request.
-#![allow(clippy::unwrap_used)]
 
 use std::{
     collections::HashMap,

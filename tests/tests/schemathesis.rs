@@ -2,7 +2,6 @@
 //! sequences, and every answer held against what the document promises. `tests/schemathesis.toml` says which of its checks do not
 //! apply here, and why. It tries the same requests every time, so that the gate says something of a change; `SCHEMATHESIS_CASES=20000`
 //! tries others, until so many requests were answered.
-#![allow(clippy::unwrap_used)]
 
 use std::{
     fs,

@@ -1,26 +1,23 @@
 //! The whole engine but its sockets, in virtual time and with a lying EHR: many locations, clients, staff and crashes drawn from a seed.
 //! The same seed gives the same run. `SIM_SEED=n` reruns one seed with its full log, `SIM_SEEDS=n` says how many there are. The same on
 //! PostgreSQL, where it is installed: `SIM_POSTGRES_SEED=n`, `SIM_POSTGRES_SEEDS=n`.
-#![allow(clippy::unwrap_used)]
 // A few thousand events in memory: their size does not matter, their names do.
 #![allow(clippy::large_enum_variant, clippy::enum_variant_names)]
 
-mod simulation {
-    pub mod agenda;
-    pub mod ask;
-    pub mod calls;
-    pub mod clients;
-    pub mod directory;
-    pub mod disk;
-    pub mod ehr;
-    pub mod invariants;
-    pub mod ledger;
-    pub mod liveness;
-    pub mod log;
-    pub mod plan;
-    pub mod process;
-    pub mod sim;
-}
+mod agenda;
+mod ask;
+mod calls;
+mod clients;
+mod directory;
+mod disk;
+mod ehr;
+mod invariants;
+mod ledger;
+mod liveness;
+mod log;
+mod plan;
+mod process;
+mod sim;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -30,8 +27,9 @@ use std::{
     },
 };
 
+use disk::Disk;
 use postgres_server::{Cluster, Durability, is_left_out};
-use simulation::{disk::Disk, sim::Sim};
+use sim::Sim;
 use store::{
     StoreKey, StoreKeys,
     postgres::{self, PostgresConfig, PostgresStore, Tls},

@@ -1,7 +1,6 @@
 //! Messages as the product sends them, verified by those who get them: the libraries of the Standard Webhooks convention from npm and
 //! PyPI, and the snippets of our documentation in five languages. Each accepts what is ours, with either secret while one is rotated,
 //! and nothing else. Ruby and Go are used where they are at hand.
-#![allow(clippy::unwrap_used)]
 
 use std::{
     fs,

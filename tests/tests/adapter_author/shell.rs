@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::steps::{Step, What};
+use crate::adapter_author::steps::{Step, What};
 
 /// A step may compile everything an adapter stands on.
 const PATIENCE: Duration = Duration::from_secs(600);

@@ -13,7 +13,7 @@ use runtime::clock;
 use serde_json::{Value, json};
 use tests::conformance::{EhrUnderTest, Here, Place};
 
-use crate::atomic_server::{Asked, AtomicServer, BASE};
+use crate::conformance::atomic_server::{Asked, AtomicServer, BASE};
 
 const TYPES: &str = r#"[{"id":"CHECKUP","name":"Check-up","minutes":30}]"#;
 const HISTORY: &str = r#"[{"category":"allergies","code":"91936005","name":"Penicillin allergy"},

@@ -7,7 +7,7 @@ use tests::harness::{
     poll::until,
 };
 
-use crate::{
+use crate::fhir_server::{
     NINE, TEN,
     checks::{check_in_ehr, once_each, slot_of},
 };

@@ -7,7 +7,7 @@ use processor::commands::{AppointmentChange, ChangeAppointment};
 use records::{self, CommunicationLog, record::Record};
 use tests::harness::in_process::{LOCATION, fhir::Harness, visitor};
 
-use crate::{
+use crate::fhir_server::{
     checks::{check_in_ehr, once_each},
     files::{everything, filed, new, patient_of_seed, save, talk},
 };

@@ -21,7 +21,7 @@ use tests::harness::in_process::{
     visitor,
 };
 
-use crate::{NINE, checks::check_in_ehr};
+use crate::fhir_server::{NINE, checks::check_in_ehr};
 
 /// Made for tests, and of no use elsewhere.
 const KEY: &[u8] = include_bytes!("../../../engine/adapter-host/tests/adapter_host/keys/p384.pem");

@@ -5,7 +5,7 @@ use adapter_conformance::flaky_proxy::{Trouble, When};
 use serde_json::{Value, json};
 use tests::harness::ehr_server::gnuhealth::{LOGIN, moment};
 
-use crate::practice::Practice;
+use crate::gnuhealth::practice::Practice;
 
 /// Calls a booking of a new patient makes, three for the patient and three for the appointment; and one more, that none may be missed.
 const CALLS: u64 = 7;

@@ -22,7 +22,7 @@ use tests::harness::{
 };
 use tokio::time::{sleep, timeout};
 
-use crate::{
+use crate::nodes::{
     checker::{Answered, Asked, Call, Place},
     cluster::{at, subdomain},
 };

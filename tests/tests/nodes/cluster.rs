@@ -21,7 +21,7 @@ use tests::harness::{
     process::{API_KEY, HASTY, Installation, Listen, Process, operator},
 };
 
-use crate::clock;
+use crate::nodes::clock;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
 /// Those that run from the beginning, and those that may come later.

@@ -15,7 +15,7 @@ use sandbox_ehr::Behaviours;
 use serde_json::{Value, json};
 use tests::harness::poll::until;
 
-use crate::cluster::{FIRST, Nodes, at};
+use crate::nodes::cluster::{FIRST, Nodes, at};
 
 const LIE: &str = r#"{"code":true,"data":[{"id":666}],"page_info":{"has_next_page":false}}"#;
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tests::harness::{http_client::Caller, poll::until, random::Random, webhook_receiver::WebhookReceiver};
 use tokio::time::sleep;
 
-use crate::{
+use crate::nodes::{
     checker::{self, Call, Message, Outcome, Place, Visit},
     clients::{PATIENCE, World, client, instant_text, offers, seconds},
     cluster::{FIRST, INSTITUTIONS, NAMES, Nodes, at, subdomain},

@@ -11,7 +11,7 @@ use tests::harness::{
     poll::until,
 };
 
-use crate::{NINE, once};
+use crate::open_dental::{NINE, once};
 
 /// How many seeds run; more by the environment.
 const SEEDS: u64 = 24;

@@ -14,7 +14,7 @@ use tests::harness::{
     poll::until,
 };
 
-use crate::{NINE, TEN};
+use crate::open_dental::{NINE, TEN};
 
 #[actix::test]
 async fn a_refusal_has_its_reason_and_no_patient() {

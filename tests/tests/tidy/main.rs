@@ -9,6 +9,7 @@
 
 mod arrows;
 mod circles;
+mod compiled;
 mod crates;
 mod documents;
 mod length;
@@ -81,6 +82,11 @@ fn documents_name_what_exists() {
 #[test]
 fn no_file_names_a_path_of_a_machine() {
     none(&documents::machines(&now().0));
+}
+
+#[test]
+fn every_file_is_compiled() {
+    none(&compiled::check(&now().0, tables::COMPILED_OTHERWISE));
 }
 
 #[test]

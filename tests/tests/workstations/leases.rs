@@ -12,7 +12,7 @@ use tests::harness::{
     },
 };
 
-use crate::product;
+use crate::workstations::product;
 
 /// An answer to nothing anybody asked.
 fn answer(lease: u64, number: u64, location: u32) -> Value {

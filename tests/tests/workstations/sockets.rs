@@ -18,7 +18,7 @@ use tokio_tungstenite::tungstenite::{
     },
 };
 
-use crate::{product, program};
+use crate::workstations::{product, program};
 
 const SOON: Duration = Duration::from_secs(5);
 const MIB: usize = 1 << 20;

@@ -20,7 +20,7 @@ use tests::harness::{
     },
 };
 
-use crate::program;
+use crate::workstations::program;
 
 /// Everything that waits waits shortly.
 const QUICK: &str = r#"

@@ -2,7 +2,6 @@
 //!
 //! Three things are different from a reader's machine: the ports are free ones, the versions of what the crate stands on are those of the
 //! workspace (nothing is asked of the network), and what was compiled stays in `target` for the next run.
-#![allow(clippy::unwrap_used)]
 
 mod shell;
 mod steps;

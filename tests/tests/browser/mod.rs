@@ -1,5 +1,4 @@
 //! In a real Chromium: the browser extension, against an engine and an EHR that misbehave and as a practice uses it, end to end; the operators' console.
-#![allow(clippy::unwrap_used)]
 
 mod console;
 mod misbehaved;

@@ -1,6 +1,5 @@
 //! A practice's day against a GNU Health server nobody here wrote: what of it is GNU Health's own. The main story is told in
 //! `tests/src/main_story`.
-#![allow(clippy::unwrap_used)]
 
 mod losses;
 mod practice;

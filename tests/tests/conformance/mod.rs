@@ -1,5 +1,4 @@
 //! Every adapter against its EHR, by the one suite.
-#![allow(clippy::unwrap_used)]
 
 mod atomic;
 #[path = "../../../adapters/fhir/tests/atomic_server/mod.rs"]

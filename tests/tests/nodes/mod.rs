@@ -2,7 +2,6 @@
 //! killed, paused, cut off from the database, stopped in order, added and removed while clients book, change, cancel, pay and hold through
 //! all of them; the clocks of some are wrong, and the EHRs lose replies and recognise nothing. In the end `checker` holds what the clients
 //! were told against what is there. `NODES_ROUNDS` says how often something happens, `NODES_SEED` makes the same choices again.
-#![allow(clippy::unwrap_used)]
 
 mod checker;
 mod clients;

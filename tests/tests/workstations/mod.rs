@@ -1,6 +1,5 @@
 //! Workstations against the product as it runs: a process of its own, real sockets, a cloud EHR behind them. What workstations do wrong
 //! here, real ones will.
-#![allow(clippy::unwrap_used)]
 
 mod leases;
 mod offline;

@@ -1,6 +1,5 @@
 //! The main job against a FHIR R4 server nobody here wrote: what the engine reads there, what it writes there, and that it writes it
 //! once, whatever is lost on the way.
-#![allow(clippy::unwrap_used)]
 
 mod checks;
 mod faults;

@@ -1,6 +1,5 @@
 //! The engine and its Open Dental adapter against the fake in `tests/src/harness/ehr_server/open_dental`, which is written from public documentation: nobody
 //! here has met a real Open Dental. What is proved is that the adapter does what the documentation says, once, whatever is lost.
-#![allow(clippy::unwrap_used)]
 
 mod daylight;
 mod files;

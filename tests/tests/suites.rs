@@ -1,0 +1,36 @@
+//! What needs more than one crate, a suite a module: `cargo test --workspace --test suites kill9::` runs one. They share one program, since
+//! each would link the whole product again, and take turns on all cores: a suite that waits leaves its core to the next.
+#![allow(clippy::unwrap_used)]
+
+mod adapter_author;
+mod adapter_rollout;
+mod adapter_settings;
+mod adapter_tool;
+mod audit;
+mod backup;
+mod benchmark;
+mod browser;
+mod canary;
+mod check_client;
+mod clients;
+mod conformance;
+mod contention;
+mod damaged_location;
+mod demo_cloud;
+mod fhir_server;
+mod gnuhealth;
+mod javascript_adapter;
+mod kill9;
+mod main_job;
+mod main_story;
+mod nodes;
+mod open_dental;
+mod operation;
+mod postgres;
+mod reconfigure;
+mod rehearsal;
+mod revival;
+mod schemathesis;
+mod simulation;
+mod webhook_receivers;
+mod workstations;
