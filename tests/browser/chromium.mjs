@@ -90,7 +90,8 @@ export class Browser {
         return false;
       });
     };
-    await Promise.all([leads ? page.waitForNavigation({ waitUntil: "load" }) : undefined, until(clicked)]);
+    const [, well] = await Promise.all([leads ? page.waitForNavigation({ waitUntil: "load" }) : undefined, until(clicked)]);
+    if (!well) throw new Error(`${name}: ${selector} is always replaced before it is clicked`);
   }
 
   /** Clicks if there is something to click on at this moment; whether there was. */

@@ -46,8 +46,13 @@ pub(crate) fn errors(machine: &Location, events: &[Event], now: Timestamp) -> Ve
                 let reasons: BTreeSet<&str> = skipped.iter().map(|it| it.reason.as_str()).collect();
                 reasons.iter().for_each(|why| note(Part::Pull(*resource), &format!("left a record out: {why}"), None));
             }
-            // Nothing is wrong with what was cancelled before it was sent.
-            Event::WriteFailed { how: InsertFailure::Withdrawn, .. } => {}
+            Event::GuardTripped { resource, known, deletions, .. } => {
+                let why = format!("stopped: the EHR shows {deletions} of {known} records deleted");
+                note(Part::Pull(*resource), &why, None);
+            }
+            // Nothing is wrong with what was cancelled before it was sent, or is not there yet when it is looked up.
+            Event::WriteFailed { how: InsertFailure::Withdrawn, .. } | Event::WriteDeferred { not_found: true, .. } => {
+            }
             Event::WriteDeferred { write: id, reason, .. }
             | Event::WriteUnknown { write: id, reason, .. }
             | Event::WriteFailed { write: id, reason, .. } => {
