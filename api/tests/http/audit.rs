@@ -68,6 +68,7 @@ fn watched_in(mut world: World, folder: Arc<TempDir>) -> Watched {
     let named = |key: ApiKey| if key.name == ACME_KEY { ApiKey { name: NAME.to_owned(), ..key } } else { key };
     let keys: Vec<ApiKey> = keys().into_iter().map(named).collect();
     let api = Api::new(world.engine.clone(), keys, &Secret::from_bytes([7; 32]), free_rates());
+    api.replace_operators(operators());
     world.api = Data::new(api.with_audit(trail));
     Watched { world, folder, disk, seen: Cell::new(0) }
 }
