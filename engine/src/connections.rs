@@ -30,6 +30,9 @@ pub(crate) const IN_PROCESS: &str = "sandbox:";
 /// What an in-process EHR is addressed by: the adapter host knows only HTTP addresses.
 const IN_PROCESS_URL: &str = "http://sandbox.invalid";
 
+/// A way to a data source, and the source as it was set up for it.
+type Way = (Arc<DataSource>, Arc<Authorized>);
+
 /// Where adapters come from and how they reach EHRs that live in this process.
 pub(crate) struct Connections {
     setup: Arc<Current>,
@@ -37,7 +40,7 @@ pub(crate) struct Connections {
     network: Arc<HttpTransport>,
     in_process: RwLock<BTreeMap<u32, Arc<dyn Transport>>>,
     /// The ways to data sources that take access tokens or sessions, as these were set up: their locations share the credentials.
-    authorized: Mutex<HashMap<u32, (Arc<DataSource>, Arc<Authorized>)>>,
+    authorized: Mutex<HashMap<u32, Way>>,
     /// Simulations and benchmarks bring their own EHR.
     own: HashMap<LocationId, Arc<dyn Ehr>>,
     gateway: Arc<Gateway>,

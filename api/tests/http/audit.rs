@@ -93,7 +93,7 @@ impl Watched {
     }
 
     /// The process ends: no location leaves memory in order.
-    fn is_gone(self) {
+    fn vanishes(self) {
         let Watched { world: World { api, engine, .. }, .. } = self;
         std::mem::forget(engine);
         drop(api);
@@ -222,7 +222,7 @@ async fn what_a_process_left_untold_the_next_one_tells() {
     let (path, change) = email("left@example.com");
     let changed = first.patch(&path, change).version("v3.1.0").with("X-Request-Id", "left-behind").reply().await;
     assert_eq!(changed.status, 200);
-    first.is_gone();
+    first.vanishes();
 
     let second = life().await;
     second.tells_what_is_left().await;
@@ -256,13 +256,13 @@ async fn what_the_trail_has_is_not_told_again() {
     first.post(&format!("/locations/{MAIN}/pause"), json!({})).ok().await;
     first.all_is_told().await;
     assert_eq!(first.entries().len(), 1);
-    first.is_gone();
+    first.vanishes();
 
     for (folder, entries) in [(&empty, 1), (&kept, 1)] {
         let next = life(folder).await;
         next.tells_what_is_left().await;
         assert_eq!(next.entries().len(), entries);
-        next.is_gone();
+        next.vanishes();
     }
 }
 

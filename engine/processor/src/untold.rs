@@ -6,7 +6,7 @@
 //! back, and what may be missing in the trail is handed to whoever keeps it.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, btree_map::Entry},
     mem,
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -135,8 +135,8 @@ impl AuditOutbox {
     fn found(&self, found: Vec<Untold>) {
         let mut waiting = self.lock();
         for untold in found {
-            if !waiting.all.contains_key(&untold.decision) {
-                waiting.all.insert(untold.decision, untold.clone());
+            if let Entry::Vacant(place) = waiting.all.entry(untold.decision) {
+                place.insert(untold.clone());
                 waiting.left.push(untold);
             }
         }

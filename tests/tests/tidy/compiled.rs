@@ -39,7 +39,7 @@ fn declared(file: &str, mods: &[Mod]) -> Vec<String> {
 
 /// What cargo compiles by itself, or because the manifest says so.
 fn is_root(tree: &Tree, file: &str) -> bool {
-    let manifest = |dir: &str| Some(tree.get(&format!("{dir}/Cargo.toml"))?.text.parse::<toml::Table>().ok()?);
+    let manifest = |dir: &str| tree.get(&format!("{dir}/Cargo.toml"))?.text.parse::<toml::Table>().ok();
     let Some((dir, within)) = file
         .match_indices('/')
         .rev()
