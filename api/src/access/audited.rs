@@ -17,12 +17,12 @@ use actix_web::{
     rt,
     web::{self, Data},
 };
-use audit::{Actor, AuditError, Entry, Filter, Written};
+use audit::{Actor, AuditError, Entry, Filter, Trail, Written};
 use engine::{
     Engine,
-    origin::{self, Change, DecisionId},
+    origin::{self, Change, DecisionId, Origin},
     records,
-    untold::{Touched, Untold, What},
+    untold::{Left, Touched, Untold, What},
     workstations::Act,
 };
 use location::{
@@ -139,7 +139,7 @@ impl Caller {
     }
 
     /// As it stands with what the call changes. None: what it changes is no location's.
-    pub(crate) fn changing(&self) -> Option<Arc<Change>> {
+    fn changing(&self) -> Option<Arc<Change>> {
         let (name, operator) = match &self.actor {
             Actor::Key(name) => (name, false),
             Actor::Operator(name) => (name, true),
@@ -235,18 +235,20 @@ fn status(answer: &Result<HttpResponse, Error>) -> StatusCode {
 pub(crate) async fn changed(
     api: &Data<Api>,
     caller: &Caller,
-    change: Option<&Change>,
+    handling: &Handling,
     answer: Result<HttpResponse, Error>,
 ) -> Result<HttpResponse, Error> {
-    let decisions = change.map(Change::take).unwrap_or_default();
+    let decisions = handling.committed();
     if decisions.is_empty() {
         return api.audited(caller, answer).await;
     }
     let entries = caller.entries(api.engine.now(), status(&answer).as_str(), &decisions);
     let (changes, reads): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| is_change(&entry.action));
     if changes.is_empty() {
-        // It failed afterwards.
-        api.engine.untold().leave(&decisions);
+        // The handler names no record, or it failed afterwards: what its decisions touched is told.
+        for untold in api.engine.untold().of(&decisions) {
+            tell_decision(api, &untold, api.engine.now(), status(&answer).as_str());
+        }
     } else {
         tell(api, changes, decisions);
     }
@@ -266,12 +268,24 @@ fn tell(api: &Data<Api>, entries: Vec<Entry>, decisions: Vec<DecisionId>) {
                 Err(error) => Err(error),
             };
             while let Err(error) = outcome {
-                // What is left by the last entry is read again by the next start.
-                if matches!(error, AuditError::Closed) {
-                    return;
+                match error {
+                    // What is left by the last entry is read again by the next start.
+                    AuditError::Closed => return,
+                    // One for each decision is smaller.
+                    AuditError::TooLarge { .. } if decisions.len() > 1 => return api.engine.untold().leave(&decisions),
+                    AuditError::TooLarge { .. } | AuditError::Time { .. } => {
+                        tracing::error!(%error, request = entry.request_id, "a change has no entry in the audit trail");
+                        break;
+                    }
+                    _ => {}
                 }
                 tracing::error!(%error, request = entry.request_id, "a change waits for the audit trail to take its entry");
-                rt::time::sleep(RETRY).await;
+                // The trail counts what it refuses, and tells of it as of what is lost.
+                while let Err(AuditError::Interrupted { .. } | AuditError::Full) =
+                    api.audit.as_ref().map_or(Ok(()), Trail::takes_entries)
+                {
+                    rt::time::sleep(RETRY).await;
+                }
                 outcome = api.keep(std::slice::from_ref(&entry)).await;
             }
         }
@@ -279,24 +293,58 @@ fn tell(api: &Data<Api>, entries: Vec<Entry>, decisions: Vec<DecisionId>) {
     });
 }
 
+/// By what is known of it without its handler.
+fn tell_decision(api: &Data<Api>, untold: &Untold, at: Timestamp, status: &str) {
+    let institution = api.engine.setup().locations.get(&untold.decision.0).map(|location| location.institution);
+    let decisions = vec![untold.decision];
+    tell(api, Caller::of_untold(untold, institution).entries(at, status, &decisions), decisions);
+}
+
+/// Held while a call is handled: what it has committed is told by others, should it not come to say so itself.
+pub(crate) struct Handling {
+    engine: Arc<Engine>,
+    change: Option<Arc<Change>>,
+}
+
+impl Handling {
+    pub(crate) fn of(api: &Api, caller: &Caller) -> Handling {
+        Handling { engine: api.engine.clone(), change: api.audit.as_ref().and_then(|_| caller.changing()) }
+    }
+
+    /// As what is done for the call.
+    pub(crate) fn within(&self, origin: Origin) -> Origin {
+        self.change.iter().cloned().fold(origin, Origin::changing)
+    }
+
+    fn committed(&self) -> Vec<DecisionId> {
+        self.change.as_deref().map(Change::take).unwrap_or_default()
+    }
+}
+
+impl Drop for Handling {
+    fn drop(&mut self) {
+        self.engine.untold().leave(&self.committed());
+    }
+}
+
 /// Tells what nobody else does. Runs until the service ends.
 pub async fn tell_what_is_left(engine: Arc<Engine>, api: Weak<Api>) {
     loop {
         let left = engine.untold().left().await;
         let Some(api) = api.upgrade().map(Data::from) else { return };
-        let earliest = left.iter().map(|untold| untold.at).min().unwrap_or_default();
-        let known = known_since(&api, earliest.minus(BEFORE)).await;
-        let (mut told, setup) = (Vec::new(), api.engine.setup());
-        for untold in left {
+        let earliest = left.iter().filter(|left| left.may_be_told).map(|left| left.untold.at).min();
+        let known = match earliest {
+            Some(earliest) => known_since(&api, earliest.minus(BEFORE)).await,
+            None => Known::new(),
+        };
+        let mut told = Vec::new();
+        for Left { untold, may_be_told } in left {
             let (location, number) = untold.decision;
-            if known.contains(&(untold.caller.request_id.clone(), (location.0.into(), number))) {
+            if may_be_told && known.contains(&(untold.caller.request_id.clone(), (location.0.into(), number))) {
                 told.push(untold.decision);
-                continue;
+            } else {
+                tell_decision(&api, &untold, untold.at, COMMITTED);
             }
-            let institution = setup.locations.get(&location).map(|location| location.institution);
-            let decisions = vec![untold.decision];
-            let caller = Caller::of_untold(&untold, institution);
-            tell(&api, caller.entries(untold.at, COMMITTED, &decisions), decisions);
         }
         api.engine.untold().told(&told);
     }

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     access::{
         api::Api,
-        audited::{self, Caller},
+        audited::{self, Caller, Handling},
         operators::Operator,
         shown::{Access, Shown},
     },
@@ -177,18 +177,11 @@ impl Visit {
         F: Future<Output = Result<HttpResponse, Failure>>,
     {
         let caller = self.caller(route);
-        let change = self.api.audit.as_ref().and_then(|_| caller.changing());
-        let origin = change.iter().cloned().fold(Origin::from(self.request_id.as_str()), Origin::changing);
-        match on_behalf_of(Some(origin), acting).await {
-            Ok(answer) => {
-                let audited = audited::changed(&self.api, &caller, change.as_deref(), Ok(answer)).await;
-                audited.map_err(|_| Failure::Api(ApiError::Unavailable { retry_after: RETRY_LATER }))
-            }
-            Err(failure) => {
-                change.iter().for_each(|change| self.api.engine.untold().leave(&change.take()));
-                Err(failure)
-            }
-        }
+        let handling = Handling::of(&self.api, &caller);
+        let origin = handling.within(Origin::from(self.request_id.as_str()));
+        let answer = on_behalf_of(Some(origin), acting).await?;
+        let audited = audited::changed(&self.api, &caller, &handling, Ok(answer)).await;
+        audited.map_err(|_| Failure::Api(ApiError::Unavailable { retry_after: RETRY_LATER }))
     }
 }
 

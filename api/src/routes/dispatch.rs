@@ -12,7 +12,7 @@ use actix_web::{
 
 use engine::{
     Place,
-    origin::{self, Origin, on_behalf_of},
+    origin::{self, on_behalf_of},
 };
 
 use super::{
@@ -22,7 +22,7 @@ use super::{
 use crate::{
     access::{
         api::Api,
-        audited::{self, Caller},
+        audited::{self, Caller, Handling},
         authentication::{for_operators, is_of_operator},
         cached::Lookup,
         call::Call,
@@ -147,9 +147,8 @@ async fn to_its_end(
     if route.access == Access::Token && route.role.is_none() && !route.reads {
         api.may_change()?;
     }
-    let change = api.audit.as_ref().and_then(|_| caller.changing());
-    let origin = origin::current().map(|origin| change.iter().cloned().fold(origin, Origin::changing));
-    let (engine, committed) = (api.engine.clone(), change.clone());
+    let handling = Handling::of(&api, &caller);
+    let origin = origin::current().map(|origin| handling.within(origin));
     let changing = async move {
         let answer = answer(route, call, beside).await;
         // What was refused for what was read is true while the institution is here. What was written was committed as one that has its place.
@@ -157,11 +156,10 @@ async fn to_its_end(
             true => Err(ApiError::Unavailable { retry_after: 1 }.into()),
             false => answer,
         };
-        audited::changed(&api, &caller, change.as_deref(), answer).await
+        audited::changed(&api, &caller, &handling, answer).await
     };
     let changing = actix_web::rt::spawn(on_behalf_of(origin, changing));
     changing.await.unwrap_or_else(|_| {
-        committed.iter().for_each(|change| engine.untold().leave(&change.take()));
         tracing::error!(route = route.path, "a request ended in a panic");
         Err(ApiError::Internal.into())
     })

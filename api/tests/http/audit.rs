@@ -209,6 +209,20 @@ async fn the_entry_of_a_change_outlasts_a_disk_that_fails() {
     assert_eq!(update["decisions"][0][0], json!(MAIN), "{update}");
 }
 
+/// The handlers of some records name none: what was decided does.
+#[actix_web::test]
+async fn each_change_of_a_record_has_an_entry_with_its_answer() {
+    let world = watched().await;
+    let path = format!("/working_hours?subdomain=acme&location_id={MAIN}");
+    let hour = json!({"provider_id": BEN, "operatory_id": CHAIR_2, "begin_time": "18:00", "end_time": "20:00", "days": ["Sunday"]});
+    let made = world.post(&path, json!({"working_hour": hour})).answers(201).await["data"]["id"].clone();
+    world.all_is_told().await;
+    let entries = world.entries();
+    let written = entries.iter().find(|entry| entry["action"] == "write").unwrap_or_else(|| panic!("{entries:?}"));
+    assert_eq!((&written["status"], &written["ids"]), (&json!("201"), &json!([made])), "{written}");
+    assert_eq!(written["actor"], json!({"key": NAME}), "{written}");
+}
+
 /// The process ends after the commit, before anything is in the trail: the next one tells of it, once.
 #[actix_web::test]
 async fn what_a_process_left_untold_the_next_one_tells() {

@@ -118,7 +118,7 @@ impl Processor {
         }
         let since_snapshot = loaded.tail.len() as u64;
         if marked {
-            deps.untold.read_again(&*deps.store, location, loaded.next_seq - 1)?;
+            deps.untold.read_again(&*deps.store, location, loaded.next_seq - 1);
         }
         Ok(Processor {
             deps,

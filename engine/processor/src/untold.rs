@@ -23,8 +23,8 @@ use tokio::sync::Notify;
 
 use crate::{error::LoadError, journal_record::JournalRecord};
 
-/// Records of a location that are read again. Changes are refused while the trail takes nothing, so that few are left.
-const AT_ONCE: usize = 10_000;
+/// Records of a location that are read again at one time.
+const AT_ONCE: usize = 1_000;
 
 /// A decision of a location that a call caused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,14 @@ pub struct Untold {
     pub at: Timestamp,
     pub caller: Caller,
     pub touched: Vec<Touched>,
+}
+
+/// One that nobody else tells.
+#[derive(Debug)]
+pub struct Left {
+    pub untold: Untold,
+    /// An earlier process may have told it.
+    pub may_be_told: bool,
 }
 
 /// One thing that was changed.
@@ -93,7 +101,7 @@ pub struct AuditOutbox {
 struct Waiting {
     all: BTreeMap<DecisionId, Untold>,
     /// Those that whoever keeps the trail has to see to: nobody else will.
-    left: Vec<Untold>,
+    left: Vec<Left>,
 }
 
 impl AuditOutbox {
@@ -122,22 +130,32 @@ impl AuditOutbox {
         decisions.iter().for_each(|decision| drop(waiting.all.remove(decision)));
     }
 
-    /// Whoever handled the call cannot say what it did.
+    /// Of these decisions, those that are not told yet.
+    pub fn of(&self, decisions: &[DecisionId]) -> Vec<Untold> {
+        let waiting = self.lock();
+        decisions.iter().filter_map(|decision| waiting.all.get(decision).cloned()).collect()
+    }
+
+    /// Whoever handled the call does not say what became of it.
     pub fn leave(&self, decisions: &[DecisionId]) {
-        let mut waiting = self.lock();
-        let left: Vec<Untold> = decisions.iter().filter_map(|decision| waiting.all.get(decision).cloned()).collect();
-        waiting.left.extend(left);
-        drop(waiting);
+        if decisions.is_empty() {
+            return;
+        }
+        let left = self.of(decisions).into_iter().map(|untold| Left { untold, may_be_told: false });
+        self.lock().left.extend(left);
         self.news.notify_one();
     }
 
     /// These were found in a journal. What is known already is somebody's.
     fn found(&self, found: Vec<Untold>) {
+        if found.is_empty() {
+            return;
+        }
         let mut waiting = self.lock();
         for untold in found {
             if let Entry::Vacant(place) = waiting.all.entry(untold.decision) {
                 place.insert(untold.clone());
-                waiting.left.push(untold);
+                waiting.left.push(Left { untold, may_be_told: true });
             }
         }
         drop(waiting);
@@ -145,7 +163,7 @@ impl AuditOutbox {
     }
 
     /// Waits for those that are left.
-    pub async fn left(&self) -> Vec<Untold> {
+    pub async fn left(&self) -> Vec<Left> {
         loop {
             let left = mem::take(&mut self.lock().left);
             if !left.is_empty() {
@@ -155,20 +173,33 @@ impl AuditOutbox {
         }
     }
 
-    /// A location comes into memory that was there when a process ended; `last` is the number of its last record.
-    pub(crate) fn read_again(&self, store: &dyn Store, location: LocationId, last: u64) -> Result<(), LoadError> {
-        let Some(bytes) = store.get(&keys::journal(location.0, last))? else { return Ok(()) };
-        let from = JournalRecord::read(location, &bytes)?.untold.unwrap_or(last);
-        let range = KeyRange::new(keys::journal(location.0, from), keys::journal(location.0, last + 1));
-        let mut found = Vec::new();
-        for (key, bytes) in store.scan(range, Direction::Forward, AT_ONCE)? {
-            let JournalRecord { at, events, by, .. } = JournalRecord::read(location, &bytes)?;
-            if let (Some(caller), Some((_, number))) = (by, keys::parse_journal(&key)) {
-                found.push(Untold { decision: (location, number), at, caller, touched: touched(&events) });
-            }
+    /// A location comes into memory that was there when a process ended; `last` is the number of its last record. It serves also where these
+    /// records cannot be read.
+    pub(crate) fn read_again(&self, store: &dyn Store, location: LocationId, last: u64) {
+        if let Err(error) = self.try_read_again(store, location, last) {
+            tracing::error!(%location, %error, "the audit trail may lack changes of an earlier process: their records could not be read");
         }
-        if !found.is_empty() {
+    }
+
+    fn try_read_again(&self, store: &dyn Store, location: LocationId, last: u64) -> Result<(), LoadError> {
+        let Some(bytes) = store.get(&keys::journal(location.0, last))? else { return Ok(()) };
+        let mut from = JournalRecord::read(location, &bytes)?.untold.unwrap_or(last);
+        while from <= last {
+            let range = KeyRange::new(keys::journal(location.0, from), keys::journal(location.0, last + 1));
+            let records = store.scan(range, Direction::Forward, AT_ONCE)?;
+            let (mut found, mut next) = (Vec::new(), last + 1);
+            for (key, bytes) in &records {
+                let Some((_, number)) = keys::parse_journal(key) else { continue };
+                let JournalRecord { at, events, by, .. } = JournalRecord::read(location, bytes)?;
+                if let Some(caller) = by {
+                    found.push(Untold { decision: (location, number), at, caller, touched: touched(&events) });
+                }
+                if records.len() == AT_ONCE {
+                    next = number + 1;
+                }
+            }
             self.found(found);
+            from = next;
         }
         Ok(())
     }
