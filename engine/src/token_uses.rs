@@ -1,25 +1,38 @@
 //! When operators' tokens were last used, over restarts: coarse, so that no call writes.
 
 use location::time::Timestamp;
-use store::{Batch, CommitError, StoreError, keys};
+use store::{Batch, CommitError, Store, StoreError, keys};
 
 use crate::Engine;
 
 impl Engine {
     /// As far as it was noted.
     pub fn token_last_used(&self, token: &[u8; 32]) -> Result<Option<Timestamp>, StoreError> {
-        let found = self.deps().store.get(&keys::token_used(token))?;
-        Ok(found.and_then(|bytes| bytes.try_into().ok()).map(|bytes| Timestamp(i64::from_be_bytes(bytes))))
+        last_used(&*self.deps().store, token)
     }
 
     /// What another node noted later stays.
     pub async fn note_token_uses(&self, uses: &[([u8; 32], Timestamp)]) -> Result<(), CommitError> {
-        let mut batch = Batch::new();
-        for (token, used) in uses {
-            if self.token_last_used(token)?.is_none_or(|noted| noted < *used) {
-                batch.put(keys::token_used(token), used.0.to_be_bytes().to_vec());
-            }
-        }
+        let (store, uses) = (self.deps().store.clone(), uses.to_vec());
+        // On a thread that may wait: a database may be slow to answer, and who asks may give up meanwhile.
+        let read = tokio::task::spawn_blocking(move || newer(&*store, &uses)).await;
+        let batch = read.unwrap_or_else(|ended| Err(StoreError::Refusing { why: ended.to_string() }))?;
         if batch.is_empty() { Ok(()) } else { self.deps().store.commit(batch).await }
     }
+}
+
+fn last_used(store: &dyn Store, token: &[u8; 32]) -> Result<Option<Timestamp>, StoreError> {
+    let found = store.get(&keys::token_used(token))?;
+    Ok(found.and_then(|bytes| bytes.try_into().ok()).map(|bytes| Timestamp(i64::from_be_bytes(bytes))))
+}
+
+/// Those uses that are later than what is noted.
+fn newer(store: &dyn Store, uses: &[([u8; 32], Timestamp)]) -> Result<Batch, StoreError> {
+    let mut batch = Batch::new();
+    for (token, used) in uses {
+        if last_used(store, token)?.is_none_or(|noted| noted < *used) {
+            batch.put(keys::token_used(token), used.0.to_be_bytes().to_vec());
+        }
+    }
+    Ok(batch)
 }

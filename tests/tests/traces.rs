@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
+use sandbox_ehr::{Behaviours, Control};
 use serde_json::json;
 use tests::harness::{
     ehr_server::EhrServer,
@@ -43,7 +44,11 @@ async fn subscribe(caller: &mut Caller, receiver: &WebhookReceiver) {
 
 async fn book(at: &Installation, caller: &mut Caller, request: &str) {
     let offer = process::offers(caller, LOCATIONS[0].0).await.unwrap().remove(0);
-    let body = process::booking(&offer, request, 1, "").to_string();
+    book_offer(at, caller, &offer, request, 1).await;
+}
+
+async fn book_offer(at: &Installation, caller: &Caller, offer: &str, request: &str, person: u64) {
+    let body = process::booking(offer, request, person, "").to_string();
     let route = path("/intent/booking/book", LOCATIONS[0].0);
     assert_eq!(call(at, caller, "POST", &route, &[("x-request-id", request)], &body).await, 200);
 }
@@ -103,6 +108,50 @@ async fn a_booking_is_one_trace_from_its_request_to_the_ehr_and_the_webhook() {
     let text = collector.text();
     assert!(!text.contains("/4711") && !text.contains("Nobody") && !text.contains(SUBDOMAIN), "{text}");
     assert!(collector.spans().iter().all(|span| !span.name.contains("readyz")));
+    ehr.stop().await;
+}
+
+/// The end of the first write begins the second, in the turn of the first one's request.
+#[actix::test]
+async fn a_write_that_waited_for_another_stands_in_the_trace_of_its_own_request() {
+    const BOOKINGS: [&str; 2] = ["the-first-of-two", "the-second-of-two"];
+    let (ehr, dir) = (EhrServer::start(fixtures::profile(31)).unwrap(), tempfile::tempdir().unwrap());
+    let collector = TraceCollector::start().unwrap();
+    let one_at_a_time = HASTY.replace("concurrency = 8", "concurrency = 1");
+    assert_ne!(one_at_a_time, HASTY);
+    let rules = format!("{one_at_a_time}{}", collector.table());
+    let at = Installation::new(program(), dir.path(), &ehr.url(), &rules).unwrap();
+    let process = at.start().await.unwrap();
+    let mut caller = at.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    let offers = process::offers(&mut caller, LOCATIONS[0].0).await.unwrap();
+    // Slow enough that the second booking is there before the first is written.
+    ehr.ehr().control(Control::Behave(Behaviours { delay_ms: 400, ..Behaviours::default() })).unwrap();
+    for (request, (offer, person)) in BOOKINGS.into_iter().zip(offers.iter().zip(1..)) {
+        book_offer(&at, &caller, offer, request, person).await;
+    }
+
+    let of = |span: &Span, request: &str| span.field("request") == Some(request);
+    let is_push = |span: &Span| span.name == "adapter_call" && span.field("call") == Some("push");
+    let spans = until("both bookings to be written", async || {
+        let spans = collector.spans();
+        let complete = BOOKINGS.into_iter().all(|request| {
+            let mut calls = named(&spans, "ehr_call").filter(|call| of(call, request));
+            let answered = named(&spans, "POST /intent/booking/book").any(|span| of(span, request));
+            answered && calls.any(|call| spans.iter().any(|span| is_push(span) && span.parent == call.id))
+        });
+        complete.then_some(spans)
+    })
+    .await;
+    for request in BOOKINGS {
+        let top = named(&spans, "POST /intent/booking/book").find(|span| of(span, request)).unwrap();
+        for call in named(&spans, "ehr_call").filter(|call| of(call, request)) {
+            assert_eq!((&call.trace, &call.parent), (&top.trace, &top.id), "{spans:#?}");
+            let below = spans.iter().filter(|span| span.parent == call.id);
+            below.for_each(|span| assert_eq!(span.trace, top.trace, "{spans:#?}"));
+        }
+    }
+    process.stop().unwrap();
     ehr.stop().await;
 }
 

@@ -104,14 +104,18 @@ impl OperatorRing {
 
     /// A token that stays keeps when it was last used; `noted` says it of one that comes.
     pub(crate) fn replace(&self, tokens: Vec<OperatorToken>, noted: impl Fn(&KeyHash) -> Option<Timestamp>) {
+        // The store is asked before the lock is held, for every call of an operator waits for that.
+        let before = self.operators();
+        let new = tokens.iter().map(|token| token.hash).filter(|hash| !before.by_hash.contains_key(hash));
+        let noted: HashMap<KeyHash, i64> = new.filter_map(|hash| Some((hash, noted(&hash)?.0))).collect();
         let mut now = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let by_hash = tokens.into_iter().map(|OperatorToken { name, hash, role }| {
             let load = |time: &AtomicI64| AtomicI64::new(time.load(Ordering::Relaxed));
             let (last_used, noted) = match now.by_hash.get(&hash) {
                 Some(before) => (load(&before.last_used), load(&before.noted)),
                 None => {
-                    let noted = AtomicI64::new(noted(&hash).map_or(0, |used| used.0));
-                    (load(&noted), noted)
+                    let used = noted.get(&hash).copied().unwrap_or_default();
+                    (AtomicI64::new(used), AtomicI64::new(used))
                 }
             };
             (hash, Arc::new(Operator { name, hash, role, last_used, noted }))

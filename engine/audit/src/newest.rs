@@ -42,10 +42,11 @@ pub(crate) fn newest(folder: &Path, key: &Key, filter: Filter, most: usize) -> R
             newest.cut = true;
             break;
         }
-        let reader = FileReader { key, name, head, is_last: n + 1 == files.len() };
-        let (mut found, mut first) = (VecDeque::new(), None);
+        let is_last = n + 1 == files.len();
+        let reader = FileReader { key, name, head, is_last };
+        let (mut found, mut latest) = (VecDeque::new(), None::<i64>);
         reader.check(None, |seen, text| {
-            first.get_or_insert(seen.at);
+            latest = latest.max(Some(seen.at));
             if wanted.has(seen)
                 && let Some(entry) = line::parse::<Entry>(text)
             {
@@ -59,8 +60,9 @@ pub(crate) fn newest(folder: &Path, key: &Key, filter: Filter, most: usize) -> R
         })?;
         newest.entries.extend(found.into_iter().rev());
         read += fs::metadata(&name.path).map(|file| file.len()).map_err(Damage::unread(&name.path))?;
-        // What is in earlier files is earlier.
-        if from.zip(first).is_some_and(|(from, first)| first < from) {
+        // What is in earlier files is earlier than the latest of this one. Not than its first: an entry that comes late has the time of the
+        // change it tells of, and may begin a file. The file that is written may have nothing else yet.
+        if !is_last && from.zip(latest).is_some_and(|(from, latest)| latest < from) {
             break;
         }
     }

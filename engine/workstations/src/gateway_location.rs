@@ -207,8 +207,9 @@ impl GatewayLocation {
                 effects
             }
             FromWorkstation::Approved { writes } => {
-                if inner.lease.approved(id, &writes) {
-                    let writes = writes.iter().filter_map(|key| write_request(key)).collect();
+                let decided = inner.lease.approved(id, &writes);
+                if !decided.is_empty() {
+                    let writes = decided.iter().filter_map(|key| write_request(key)).collect();
                     if let Some(connection) = inner.connections.get(&id) {
                         self.tell(connection, "decide", writes, "decided");
                     }

@@ -240,12 +240,12 @@ impl Lease {
         self.ended(now, id, failure.claim, Err(error))
     }
 
-    /// The staff decided about writes: whether any of them waited for that, under this lease. What else waits is no business of theirs.
-    pub(crate) fn approved(&mut self, id: ConnectionId, writes: &[String]) -> bool {
-        let holds = self.holder().is_some_and(|(holder, _)| holder == id);
-        let before = self.unapproved.len();
-        self.unapproved.retain(|write| !holds || !writes.contains(write));
-        self.unapproved.len() < before
+    /// The staff decided about writes: those of them that waited for that, under this lease. What else they name is no business of theirs.
+    pub(crate) fn approved(&mut self, id: ConnectionId, writes: &[String]) -> Vec<String> {
+        if self.holder().is_none_or(|(holder, _)| holder != id) {
+            return Vec::new();
+        }
+        writes.iter().filter(|write| self.unapproved.remove(*write)).cloned().collect()
     }
 
     fn ended(

@@ -4,7 +4,7 @@ use std::fs;
 
 use audit::{Filter, Newest, Trail};
 
-use crate::{AT, append, entry, files, folder, open, rare_heads, small_files};
+use crate::{AT, append, entry, entry_at, files, folder, open, rare_heads, small_files};
 
 fn numbers(newest: &Newest) -> Vec<u64> {
     newest.entries.iter().map(|it| it.seq).collect()
@@ -28,6 +28,24 @@ fn the_last_entry_comes_first_whatever_file_it_is_in() {
     let within = Filter { from: Some(AT + 4), to: Some(AT + 7), ..Filter::default() };
     assert_eq!(found(&trail, within, 10), (vec![6, 5, 4], false));
     assert_eq!(trail.newest(Filter::default(), 1).unwrap().entries[0].entry, entry(25));
+}
+
+/// As a change's whose process ended before it was written.
+#[test]
+fn an_entry_that_comes_late_hides_none_of_those_before_it() {
+    let (_dir, folder) = folder();
+    let trail = open(&folder, small_files());
+    append(&trail, 1..=9);
+    let before = files(&folder).len();
+    let mut last = 9;
+    // Until one begins a file.
+    while files(&folder).len() == before {
+        last += 1;
+        trail.append(&entry_at(last, AT)).unwrap().wait().unwrap();
+    }
+    append(&trail, last + 1..=last + 1);
+    let from = Filter { from: Some(AT + 8), ..Filter::default() };
+    assert_eq!(found(&trail, from, 10), (vec![last + 1, 9, 8], false));
 }
 
 #[test]

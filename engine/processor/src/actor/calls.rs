@@ -92,7 +92,10 @@ impl LocationActor {
                     CallKind::Push => "push",
                     CallKind::Find => "find",
                 };
-                let span = span::call(self.id, what, write, attempt, origin.as_deref());
+                // Made where the call runs, not here: this may be the end of a turn for another request, and a span stands in the trace of
+                // the one that is current when it is made.
+                let (location, request) = (self.id, origin.clone());
+                let span = move || span::call(location, what, write, attempt, request.as_deref());
                 let prepared = processor.outgoing(work, &key, placement);
                 let deadline = call_time(processor.settings(), until);
                 let composed = match (prepared, kind) {
@@ -117,8 +120,12 @@ impl LocationActor {
                 match kind {
                     CallKind::Push => {
                         let asked = ehr.clone();
-                        let pushed = async move { asked.push(key, outgoing, deadline).await }.instrument(span.clone());
-                        ctx.spawn(pushed.into_actor(self).map(move |receipt, act, ctx| {
+                        let pushed = async move {
+                            let span = span();
+                            let receipt = asked.push(key, outgoing, deadline).instrument(span.clone()).await;
+                            (receipt, span)
+                        };
+                        ctx.spawn(pushed.into_actor(self).map(move |(receipt, span), act, ctx| {
                             charge(&ehr, ctx);
                             let outcome = receipt.map(push_payload::written);
                             let outcome = span.in_scope(|| act.outcome(&metrics, what, outcome));
@@ -128,8 +135,12 @@ impl LocationActor {
                     }
                     CallKind::Find => {
                         let asked = ehr.clone();
-                        let found = async move { asked.find(key, outgoing, deadline).await }.instrument(span.clone());
-                        ctx.spawn(found.into_actor(self).map(move |receipt, act, ctx| {
+                        let found = async move {
+                            let span = span();
+                            let receipt = asked.find(key, outgoing, deadline).instrument(span.clone()).await;
+                            (receipt, span)
+                        };
+                        ctx.spawn(found.into_actor(self).map(move |(receipt, span), act, ctx| {
                             charge(&ehr, ctx);
                             let outcome = receipt.map(|found| found.map(push_payload::written));
                             let outcome = span.in_scope(|| act.outcome(&metrics, what, outcome));

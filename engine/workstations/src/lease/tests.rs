@@ -495,16 +495,16 @@ fn only_what_waits_for_the_staff_of_the_holder_is_approved() {
     let (number, _) = lease.request(now, now + PATIENCE, writing());
     let (_, fence) = lease.holder().unwrap();
     let both = ["w1".to_owned(), "w2".to_owned()];
-    assert!(!lease.approved(A, &both), "nobody has been asked yet");
+    assert!(lease.approved(A, &both).is_empty(), "nobody has been asked yet");
     let claim = RequestRef { lease: fence, number, location: HERE };
     let failure = Failure { claim, kind: FailureKind::Approval, reason: String::new() };
     lease.failed(now, B, &failure);
-    assert!(!lease.approved(A, &both), "who does not hold the lease asks nobody");
+    assert!(lease.approved(A, &both).is_empty(), "who does not hold the lease asks nobody");
     lease.failed(now, A, &failure);
-    assert!(!lease.approved(B, &both), "nor decides");
-    assert!(!lease.approved(A, &both[1..]), "another write");
-    assert!(lease.approved(A, &both));
-    assert!(!lease.approved(A, &both), "once");
+    assert!(lease.approved(B, &both).is_empty(), "nor decides");
+    assert!(lease.approved(A, &both[1..]).is_empty(), "another write");
+    assert_eq!(lease.approved(A, &both), both[..1], "and nothing that did not wait");
+    assert!(lease.approved(A, &both).is_empty(), "once");
 }
 
 #[test]
