@@ -66,7 +66,7 @@ pub(crate) struct Directory {
     cluster: Option<Arc<Cluster>>,
     here: Here,
     /// There may be more to bring in than the due index says.
-    gained: AtomicBool,
+    gained: Arc<AtomicBool>,
     stopping: AtomicBool,
 }
 
@@ -88,7 +88,7 @@ impl Directory {
             shares: Mutex::default(),
             cluster,
             here: Here::default(),
-            gained: AtomicBool::new(false),
+            gained: Arc::default(),
             stopping: AtomicBool::new(false),
         })
     }
@@ -273,6 +273,15 @@ impl Directory {
             tracing::warn!(
                 "some locations did not leave memory in time after they were set up anew; they leave when they can"
             );
+            // What an old one is told now is lost with it: whoever is to come again is looked for once it has left.
+            let late: Vec<_> = leaving.values().filter(|address| address.connected()).cloned().collect();
+            let gained = self.gained.clone();
+            tokio::spawn(async move {
+                while late.iter().any(Addr::connected) {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+                gained.store(true, Ordering::SeqCst);
+            });
         }
         for id in leaving.into_keys() {
             if setup.locations.contains_key(&id) {
