@@ -69,7 +69,7 @@ impl Connector {
 
     pub(super) async fn session(&self, purpose: Purpose) -> Result<Arc<Session>, StoreError> {
         let bare = self.bare().await?;
-        let ready = async {
+        let prepared = async {
             let client = &bare.client;
             client.batch_execute(&self.settings(purpose)).await?;
             // A setting nobody knows is no reason to go without a database.
@@ -83,12 +83,16 @@ impl Connector {
             }
             Statements::prepare(client).await
         };
+        let ready = async {
+            let statements = prepared.await.map_err(|error| plain(&error))?;
+            if purpose == Purpose::Commits {
+                bare.together().await?;
+            }
+            Ok::<_, StoreError>(statements)
+        };
         let ready = timeout(self.connect_timeout, ready).await;
         let ready = ready.map_err(|_| StoreError::Away { why: "the connection was not made ready in time".into() })?;
-        let statements = ready.map_err(|error| plain(&error))?;
-        if purpose == Purpose::Commits {
-            bare.together().await?;
-        }
+        let statements = ready?;
         Ok(Arc::new(Session { bare, statements }))
     }
 
