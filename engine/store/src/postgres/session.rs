@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::{task::AbortHandle, time::timeout};
-use tokio_postgres::{Client, Config};
+use tokio_postgres::{Client, Config, error::SqlState};
 
 use super::{
     config::PostgresConfig,
-    database_error::{is_answer, plain, text},
+    database_error::{plain, text},
     statements::Statements,
     tls::Rustls,
 };
@@ -133,10 +133,11 @@ impl Bare {
 
     /// Not every database has such locks: one that has none goes without.
     async fn lock(&self, how: &str) -> Result<bool, StoreError> {
+        let unknown = [SqlState::UNDEFINED_FUNCTION, SqlState::FEATURE_NOT_SUPPORTED];
         match self.client.query_one(how, &[]).await {
             // No table yet is nobody's.
             Ok(row) => Ok(row.get::<_, Option<bool>>(0) != Some(false)),
-            Err(error) if is_answer(&error) => {
+            Err(error) if error.code().is_some_and(|code| unknown.contains(code)) => {
                 tracing::debug!(error = text(&error), "the database has no advisory locks");
                 Ok(true)
             }
