@@ -1,6 +1,12 @@
 //! One connection, made ready.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::{task::AbortHandle, time::timeout};
 use tokio_postgres::{Client, Config, error::SqlState};
@@ -26,6 +32,13 @@ const NO_MORE: &str =
 const ALONE: &str =
     "SELECT pg_try_advisory_lock(1886544227::bigint << 32 | to_regclass('practice_sync_values')::oid::bigint)";
 
+/// The server looks after its client, so that a lock of a machine that has vanished ends within half a minute: while nothing is on its
+/// way, and while something is. Databases that do not know these settings are used without them.
+const LOOKED_AFTER: [&str; 2] = [
+    "SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3",
+    "SET tcp_user_timeout = 30000",
+];
+
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
@@ -39,6 +52,8 @@ pub(super) struct Connector {
     tls: Rustls,
     pub connect_timeout: Duration,
     pub statement_timeout: Duration,
+    /// The store is had alone: a connection for commits that is made anew has to have it alone again.
+    pub alone: Arc<AtomicBool>,
 }
 
 impl Connector {
@@ -48,6 +63,7 @@ impl Connector {
             tls: Rustls::new(&config.tls)?,
             connect_timeout: config.connect_timeout,
             statement_timeout: config.statement_timeout,
+            alone: Arc::default(),
         })
     }
 
@@ -85,8 +101,10 @@ impl Connector {
         };
         let ready = async {
             let statements = prepared.await.map_err(|error| plain(&error))?;
-            if purpose == Purpose::Commits {
-                bare.together().await?;
+            match purpose {
+                Purpose::Reads => {}
+                Purpose::Commits if self.alone.load(Ordering::SeqCst) => bare.alone_again().await?,
+                Purpose::Commits => bare.together().await?,
             }
             Ok::<_, StoreError>(statements)
         };
@@ -117,11 +135,33 @@ pub(super) struct Bare {
 impl Bare {
     /// Until the connection ends nobody else has the store alone.
     pub(super) async fn together(&self) -> Result<(), StoreError> {
+        self.is_looked_after().await;
         match self.lock(TOGETHER).await? {
             true => Ok(()),
             false => {
                 let why = "a command is sealing its values with another key: it can be used when that has ended";
                 Err(StoreError::Database { why: why.into() })
+            }
+        }
+    }
+
+    /// In the place of a connection that was lost and had the store alone. Whoever has opened it since does not know the newest key.
+    async fn alone_again(&self) -> Result<(), StoreError> {
+        self.is_looked_after().await;
+        match self.lock(ALONE).await? {
+            true => Ok(()),
+            false => {
+                let why = "the connection that had it alone was lost, and another process, or what is left of that connection, has its lock";
+                Err(StoreError::Database { why: why.into() })
+            }
+        }
+    }
+
+    async fn is_looked_after(&self) {
+        for settings in LOOKED_AFTER {
+            // A setting nobody knows is no reason to go without a database.
+            if let Err(error) = self.client.batch_execute(settings).await {
+                tracing::debug!(error = text(&error), "the server looks after its client as it does by itself");
             }
         }
     }

@@ -175,7 +175,11 @@ impl PostgresStore {
 
     /// Whether no other process has the store open, nor can open it while this one has.
     pub fn alone(&self) -> Result<bool, StoreError> {
-        self.on_commits(|session| async move { session.alone().await })
+        let alone = self.on_commits(|session| async move { session.alone().await })?;
+        if alone {
+            self.commits.stays_alone();
+        }
+        Ok(alone)
     }
 
     /// The caller waits, on a thread that may be of another runtime.
