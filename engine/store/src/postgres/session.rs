@@ -151,7 +151,7 @@ impl Bare {
         match self.lock(ALONE).await? {
             true => Ok(()),
             false => {
-                let why = "the connection that had it alone was lost, and another process, or what is left of that connection, has its lock";
+                let why = "the connection that had it alone was lost, and its lock is held by another one";
                 Err(StoreError::Database { why: why.into() })
             }
         }
