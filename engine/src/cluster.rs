@@ -60,7 +60,9 @@ impl Cluster {
 
     /// Another setup is in force here: the others are told at once whether it has other places.
     pub(crate) fn set_up(&self, setup: &Setup) {
-        self.member().serves(places(setup));
+        // Of many locations it takes a while, in which nobody else waits for the member.
+        let places = places(setup);
+        self.member().serves(places);
         self.soon.notify_one();
     }
 

@@ -66,7 +66,7 @@ pub(crate) struct Directory {
     cluster: Option<Arc<Cluster>>,
     here: Here,
     /// There may be more to bring in than the due index says.
-    gained: AtomicBool,
+    gained: Arc<AtomicBool>,
     stopping: AtomicBool,
 }
 
@@ -88,7 +88,7 @@ impl Directory {
             shares: Mutex::default(),
             cluster,
             here: Here::default(),
-            gained: AtomicBool::new(false),
+            gained: Arc::default(),
             stopping: AtomicBool::new(false),
         })
     }
@@ -214,11 +214,15 @@ impl Directory {
         // One in memory has a timer of its own, and one that was taken out of the configuration stays asleep.
         let wanted = |id| self.is_here(id) && !self.is_in_memory(id);
         let due = due::due(&*self.deps.store, now.0, WAKE_AT_ONCE, |id| wanted(LocationId(id)))?;
-        due.iter().for_each(|(_, id)| self.attend(LocationId(*id)));
+        for (_, id) in &due {
+            self.attend(LocationId(*id));
+        }
         let room = WAKE_AT_ONCE - due.len();
         if room > 0 {
             let found = resume.step(&*self.deps.store, &setup, now, room)?.into_iter();
-            found.filter(|id| wanted(*id)).for_each(|id| self.attend(id));
+            for id in found.filter(|id| wanted(*id)) {
+                self.attend(id);
+            }
         }
         Ok(room == 0 || !resume.is_done())
     }
@@ -269,9 +273,22 @@ impl Directory {
             tracing::warn!(
                 "some locations did not leave memory in time after they were set up anew; they leave when they can"
             );
+            // What an old one is told now is lost with it: whoever is to come again is looked for once it has left.
+            let late: Vec<_> = leaving.values().filter(|address| address.connected()).cloned().collect();
+            let gained = self.gained.clone();
+            tokio::spawn(async move {
+                while late.iter().any(Addr::connected) {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+                gained.store(true, Ordering::SeqCst);
+            });
         }
         for id in leaving.into_keys() {
-            if setup.locations.contains_key(&id) { self.attend(id) } else { self.forget(id) }
+            if setup.locations.contains_key(&id) {
+                self.attend(id);
+            } else {
+                self.forget(id);
+            }
         }
         self.metrics.retain(|id| setup.locations.contains_key(&id));
         self.note_institutions();
@@ -312,10 +329,13 @@ impl Directory {
         locations.get(&id).is_some_and(|address| address.connected())
     }
 
-    fn attend(&self, id: LocationId) {
-        if let Err(error) = self.offer(id, Ask::Attend) {
+    /// Whether it was told to be in memory.
+    fn attend(&self, id: LocationId) -> bool {
+        let offered = self.offer(id, Ask::Attend);
+        if let Err(error) = &offered {
             tracing::warn!(location = %id, %error, "a due location could not be started; retrying");
         }
+        offered.is_ok()
     }
 
     /// Brings in again whose actor ended though the store has them in memory: it panicked, or its last commit failed. Their work would
@@ -325,17 +345,25 @@ impl Directory {
         let ended: Vec<LocationId> =
             locations.iter().filter(|(_, address)| !address.connected()).map(|(id, _)| *id).collect();
         drop(locations);
+        let setup = self.deps.setup.now();
         for id in ended {
             // It has left, and is not to come again.
-            if !self.is_here(id) {
+            if !setup.locations.contains_key(&id) {
                 self.forget(id);
+                continue;
+            }
+            // Its place may be unsettled only for a while, as when the database is away: nothing but this look brings it in again then.
+            // What lives elsewhere is let go of.
+            if !self.is_here(id) {
                 continue;
             }
             match self.deps.store.get(&keys::active(id.0)) {
                 Ok(Some(_)) => {
-                    tracing::warn!(location = %id, "the actor of a location ended unexpectedly; starting it again");
-                    self.went_wrong(id, "it ended unexpectedly, and was started again");
-                    self.attend(id);
+                    // One that cannot be started now is looked at again soon, and is no error of its own each time.
+                    if self.attend(id) {
+                        tracing::warn!(location = %id, "the actor of a location ended unexpectedly; it was started again");
+                        self.went_wrong(id, "it ended unexpectedly, and was started again");
+                    }
                 }
                 Ok(None) => self.forget(id),
                 Err(error) => tracing::error!(location = %id, %error, "the store could not be read"),

@@ -25,7 +25,8 @@ use crate::{http::errors::ApiError, values::role::Role};
 const STREAMS: usize = 64;
 /// How often a page's data is looked at; what takes longer to look at is looked at less often.
 const EVERY: Duration = Duration::from_secs(2);
-/// The same of the audit trail: to show its newest entries a file is read from its beginning.
+/// The same of the audit trail. To look at it costs nothing, but nearly every look finds another entry, and the page that is fetched then
+/// reads at least one of its files from the beginning.
 const AUDIT_EVERY: Duration = Duration::from_secs(5);
 /// A proxy closes what says nothing for a minute.
 const SAY_SOMETHING: u32 = 10;

@@ -21,7 +21,12 @@ use super::{
     visit::{Visit, beside},
     words::{Badge, When},
 };
-use crate::{access::api::Api, http::errors::ApiError, values::role::Role};
+use crate::{
+    access::api::Api,
+    http::errors::ApiError,
+    resources::webhooks::{Health, without_secrets},
+    values::{role::Role, words::Words},
+};
 
 /// Deliveries of a page, and those that are looked through for one.
 const PAGE: usize = 50;
@@ -76,15 +81,16 @@ impl EndpointRow {
     fn of(api: &Api, it: &Endpoint, now: Timestamp) -> EndpointRow {
         let known = api.engine.webhooks().subscriptions();
         let backlog = known.backlogs.of(it.id);
-        let badge = match (it.active, it.failing_since) {
-            (false, _) => Badge::bad("inactive"),
-            (true, Some(_)) => Badge::bad("failing"),
-            (true, None) => Badge::good("active"),
+        let badge = match Health::of(it) {
+            health @ (Health::Inactive | Health::Failing) => Badge::bad(health.word()),
+            health @ Health::Active => Badge::good(health.word()),
         };
+        let shown = without_secrets(&it.target_url);
         EndpointRow {
             id: it.id,
             owner: it.owner.0.clone(),
-            target: without_secrets(&it.target_url),
+            // That there is more is no secret.
+            target: if shown.len() < it.target_url.len() { format!("{shown}?…") } else { shown.to_owned() },
             badge,
             failing: it.failing_since.map(|at| When::of(at, now)),
             waiting: backlog.waiting(),
@@ -92,11 +98,6 @@ impl EndpointRow {
             subscriptions: known.subscriptions_of(it.id).iter().filter(|it| it.active).count(),
         }
     }
-}
-
-/// Some receivers are told apart by what stands behind `?`, which nobody else should know.
-fn without_secrets(url: &str) -> String {
-    url.split_once('?').map_or_else(|| url.to_owned(), |(path, _)| format!("{path}?…"))
 }
 
 fn hash<'e>(api: &Api, endpoints: impl Iterator<Item = &'e Endpoint>) -> u64 {

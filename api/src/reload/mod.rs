@@ -96,9 +96,11 @@ impl Reload {
                     None => self.look(&api).await,
                 }
             };
-            // What may fail comes before anything is in force, so the next reload finds all as it was.
+            // What was put in force before stays so. The files are read again when they change, or when that is asked for.
             if AssertUnwindSafe(reloading).catch_unwind().await.is_err() {
                 tracing::error!("a reload ended in a panic");
+                // It may have been told of the reload, and waits for its end.
+                service_manager::ready();
             }
         }
     }

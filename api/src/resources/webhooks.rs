@@ -46,10 +46,25 @@ pub(crate) struct WebhookView<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Health {
+pub(crate) enum Health {
     Inactive,
     Failing,
     Active,
+}
+
+impl Health {
+    pub(crate) fn of(endpoint: &Endpoint) -> Health {
+        match (endpoint.active, endpoint.failing_since) {
+            (false, _) => Health::Inactive,
+            (true, Some(_)) => Health::Failing,
+            (true, None) => Health::Active,
+        }
+    }
+}
+
+/// Some receivers are told apart by what stands behind `?`, which nobody else should know.
+pub(crate) fn without_secrets(url: &str) -> &str {
+    url.split('?').next().unwrap_or_default()
 }
 
 closed! {
@@ -65,12 +80,8 @@ impl<'a> WebhookView<'a> {
         WebhookView {
             id: endpoint.id,
             organisation: &endpoint.owner.0,
-            target_url: endpoint.target_url.split('?').next().unwrap_or_default(),
-            status: Word(match (endpoint.active, endpoint.failing_since) {
-                (false, _) => Health::Inactive,
-                (true, Some(_)) => Health::Failing,
-                (true, None) => Health::Active,
-            }),
+            target_url: without_secrets(&endpoint.target_url),
+            status: Word(Health::of(endpoint)),
             failing_since: endpoint.failing_since.map(At),
             waiting_deliveries: backlog.waiting(),
             dropped_events: backlog.overflow.map_or(0, |it| it.events),

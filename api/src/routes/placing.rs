@@ -5,7 +5,7 @@ use std::{rc::Rc, time::Duration};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, dev::Payload, http::Method, web::Bytes};
 use engine::{EVERYBODY, Place};
 use location::ids::{InstitutionId, LocationId};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
     access::api::Api,
@@ -95,7 +95,9 @@ async fn of_another_configuration(
     }
     let body = collect(api, request, payload).await?;
     for node in others {
-        match forward(api, peers, &node, request, true, body.clone()).await {
+        // No place of it is known whose loss would end the waiting. It may wait there for its place too, and be handed on once more.
+        let answer = timeout(PATIENCE + LAST_ANSWERS, forward(api, peers, &node, request, true, body.clone())).await;
+        match answer.unwrap_or(Err(NotForwarded::NoAnswer)) {
             Ok(answer) => return Ok(Placed::Answered(answer)),
             Err(NotForwarded::NotSent) => {}
             // Asking changes nothing.

@@ -108,6 +108,11 @@ impl Slot {
         }
     }
 
+    /// From now on a connection that is made again has the store alone, or is none.
+    pub(super) fn stays_alone(&self) {
+        self.connector.alone.store(true, Ordering::SeqCst);
+    }
+
     fn has_not_failed(&self) -> Result<(), StoreError> {
         let away = lock(&self.away);
         match (&away.why, away.failed) {

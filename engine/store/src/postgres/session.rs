@@ -1,13 +1,19 @@
 //! One connection, made ready.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::{task::AbortHandle, time::timeout};
-use tokio_postgres::{Client, Config};
+use tokio_postgres::{Client, Config, error::SqlState};
 
 use super::{
     config::PostgresConfig,
-    database_error::{is_answer, plain, text},
+    database_error::{plain, text},
     statements::Statements,
     tls::Rustls,
 };
@@ -26,6 +32,13 @@ const NO_MORE: &str =
 const ALONE: &str =
     "SELECT pg_try_advisory_lock(1886544227::bigint << 32 | to_regclass('practice_sync_values')::oid::bigint)";
 
+/// The server looks after its client, so that a lock of a machine that has vanished ends within half a minute: while nothing is on its
+/// way, and while something is. Databases that do not know these settings are used without them.
+const LOOKED_AFTER: [&str; 2] = [
+    "SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3",
+    "SET tcp_user_timeout = 30000",
+];
+
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
@@ -39,6 +52,8 @@ pub(super) struct Connector {
     tls: Rustls,
     pub connect_timeout: Duration,
     pub statement_timeout: Duration,
+    /// The store is had alone: a connection for commits that is made anew has to have it alone again.
+    pub alone: Arc<AtomicBool>,
 }
 
 impl Connector {
@@ -48,6 +63,7 @@ impl Connector {
             tls: Rustls::new(&config.tls)?,
             connect_timeout: config.connect_timeout,
             statement_timeout: config.statement_timeout,
+            alone: Arc::default(),
         })
     }
 
@@ -69,7 +85,7 @@ impl Connector {
 
     pub(super) async fn session(&self, purpose: Purpose) -> Result<Arc<Session>, StoreError> {
         let bare = self.bare().await?;
-        let ready = async {
+        let prepared = async {
             let client = &bare.client;
             client.batch_execute(&self.settings(purpose)).await?;
             // A setting nobody knows is no reason to go without a database.
@@ -83,12 +99,18 @@ impl Connector {
             }
             Statements::prepare(client).await
         };
+        let ready = async {
+            let statements = prepared.await.map_err(|error| plain(&error))?;
+            match purpose {
+                Purpose::Reads => {}
+                Purpose::Commits if self.alone.load(Ordering::SeqCst) => bare.alone_again().await?,
+                Purpose::Commits => bare.together().await?,
+            }
+            Ok::<_, StoreError>(statements)
+        };
         let ready = timeout(self.connect_timeout, ready).await;
         let ready = ready.map_err(|_| StoreError::Away { why: "the connection was not made ready in time".into() })?;
-        let statements = ready.map_err(|error| plain(&error))?;
-        if purpose == Purpose::Commits {
-            bare.together().await?;
-        }
+        let statements = ready?;
         Ok(Arc::new(Session { bare, statements }))
     }
 
@@ -113,11 +135,33 @@ pub(super) struct Bare {
 impl Bare {
     /// Until the connection ends nobody else has the store alone.
     pub(super) async fn together(&self) -> Result<(), StoreError> {
+        self.is_looked_after().await;
         match self.lock(TOGETHER).await? {
             true => Ok(()),
             false => {
                 let why = "a command is sealing its values with another key: it can be used when that has ended";
                 Err(StoreError::Database { why: why.into() })
+            }
+        }
+    }
+
+    /// In the place of a connection that was lost and had the store alone. Whoever has opened it since does not know the newest key.
+    async fn alone_again(&self) -> Result<(), StoreError> {
+        self.is_looked_after().await;
+        match self.lock(ALONE).await? {
+            true => Ok(()),
+            false => {
+                let why = "the connection that had it alone was lost, and its lock is held by another one";
+                Err(StoreError::Database { why: why.into() })
+            }
+        }
+    }
+
+    async fn is_looked_after(&self) {
+        for settings in LOOKED_AFTER {
+            // A setting nobody knows is no reason to go without a database.
+            if let Err(error) = self.client.batch_execute(settings).await {
+                tracing::debug!(error = text(&error), "the server looks after its client as it does by itself");
             }
         }
     }
@@ -129,10 +173,11 @@ impl Bare {
 
     /// Not every database has such locks: one that has none goes without.
     async fn lock(&self, how: &str) -> Result<bool, StoreError> {
+        let unknown = [SqlState::UNDEFINED_FUNCTION, SqlState::FEATURE_NOT_SUPPORTED];
         match self.client.query_one(how, &[]).await {
             // No table yet is nobody's.
             Ok(row) => Ok(row.get::<_, Option<bool>>(0) != Some(false)),
-            Err(error) if is_answer(&error) => {
+            Err(error) if error.code().is_some_and(|code| unknown.contains(code)) => {
                 tracing::debug!(error = text(&error), "the database has no advisory locks");
                 Ok(true)
             }

@@ -13,6 +13,7 @@ use std::{
 use tokio::{
     runtime::{Builder, Runtime},
     sync::oneshot,
+    time::timeout,
 };
 use tokio_postgres::Row;
 
@@ -103,7 +104,11 @@ impl PostgresStore {
         };
         let store = Self::start(config, keys, &connector, Owned::new(owners, rows), runtime)?;
         // From here on the connection of the commits says that it is open.
-        store.on_commits(move |_| async move { presence.no_more().await })?;
+        let limit = connector.connect_timeout;
+        store.on_commits(move |_| async move {
+            let told = timeout(limit, presence.no_more()).await;
+            told.unwrap_or_else(|_| Err(not_in_time()))
+        })?;
         Ok(store)
     }
 
@@ -170,7 +175,11 @@ impl PostgresStore {
 
     /// Whether no other process has the store open, nor can open it while this one has.
     pub fn alone(&self) -> Result<bool, StoreError> {
-        self.on_commits(|session| async move { session.alone().await })
+        let alone = self.on_commits(|session| async move { session.alone().await })?;
+        if alone {
+            self.commits.stays_alone();
+        }
+        Ok(alone)
     }
 
     /// The caller waits, on a thread that may be of another runtime.
@@ -218,15 +227,24 @@ async fn homes(
     filling: bool,
 ) -> Result<(Vec<(i64, i64)>, Bare), StoreError> {
     let bare = connector.bare().await?;
-    bare.together().await?;
-    fits(&bare, config, keys).await?;
-    if !filling && filling::mark(&bare, keys).await?.is_some() {
-        let why = "a copy into it is not whole: run the same `practice-sync store copy` again, which finishes it";
-        return Err(StoreError::Database { why: why.into() });
-    }
-    let rows = bare.client.query("SELECT home, owner FROM practice_sync_homes", &[]).await;
-    let rows = rows.map_err(|error| plain(&error))?;
+    let known = async {
+        bare.together().await?;
+        fits(&bare, config, keys).await?;
+        if !filling && filling::mark(&bare, keys).await?.is_some() {
+            let why = "a copy into it is not whole: run the same `practice-sync store copy` again, which finishes it";
+            return Err(StoreError::Database { why: why.into() });
+        }
+        let rows = bare.client.query("SELECT home, owner FROM practice_sync_homes", &[]).await;
+        rows.map_err(|error| plain(&error))
+    };
+    // As long as a read may take: there may be many owners.
+    let known = timeout(connector.statement_timeout, known).await;
+    let rows = known.unwrap_or_else(|_| Err(not_in_time()))?;
     Ok((rows.iter().map(|row| (row.get(0), row.get(1))).collect(), bare))
+}
+
+fn not_in_time() -> StoreError {
+    StoreError::Away { why: "the store was not opened in time".into() }
 }
 
 impl Store for PostgresStore {

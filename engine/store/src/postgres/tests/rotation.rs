@@ -84,8 +84,24 @@ fn who_seals_it_anew_has_it_alone() {
         assert!(Instant::now() < gone, "the lock of a process that has ended is still there");
         std::thread::sleep(Duration::from_millis(20));
     }
+    // A connection that is made in the place of one that was lost has it alone again.
+    run(async {
+        let held = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND granted \
+                    AND objid = to_regclass('practice_sync_values')::oid";
+        let bare = super::super::session::Connector::new(&config).unwrap().bare().await.unwrap();
+        let first: i32 = bare.client.query_one(held, &[]).await.unwrap().get(0);
+        bare.client.query_one("SELECT pg_terminate_backend($1)", &[&first]).await.unwrap();
+        while bare.client.query_opt(held, &[]).await.unwrap().is_none_or(|row| row.get::<_, i32>(0) == first) {
+            assert!(Instant::now() < gone, "the lock was not taken again");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
     let refused = PostgresStore::open(&config, &key(), Arc::new(Thirds)).err().unwrap().to_string();
     assert!(refused.contains("sealing its values with another key"), "{refused}");
+    while let Err(error) = run(own.commit(put(keys::snapshot(2), vec![2]))) {
+        assert!(Instant::now() < gone, "{error}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
     run(own.commit(put(keys::snapshot(1), vec![1]))).unwrap();
     drop(own);
     while let Err(refused) = PostgresStore::open(&config, &key(), Arc::new(Thirds)) {
