@@ -332,7 +332,7 @@ async fn a_viewer_sees_no_patient_and_who_does_is_in_the_audit_trail() {
         assert!(!viewer.get(&path).await.text.contains(CANARY), "{path}");
     }
     assert!(viewer.page(&calendar).await.contains("Taken"));
-    assert_eq!(entries(&folder, VIEWER), Vec::<String>::new());
+    assert_eq!(entries(&folder, VIEWER), ["sign in console"]);
 
     let operator = Browser::signed_in(&world, OPERATOR).await;
     assert!(operator.page(&calendar).await.contains(CANARY));
@@ -410,7 +410,7 @@ async fn actions_are_asked_about_and_done_once_by_who_may() {
     let word = operator.get("/console").await.field("form_word");
     let fields = [("location", "1"), ("version", "configured"), ("form_word", word.as_str())];
     assert_eq!(operator.post("/console/actions/roll-out", &fields).await.status, 403);
-    assert_eq!(entries(&folder, VIEWER), Vec::<String>::new());
+    assert_eq!(entries(&folder, VIEWER), ["sign in console"]);
     for (path, status) in [
         ("/console/actions/explode?location=1", 404),
         ("/console/actions/sync?location=4711", 404),

@@ -237,6 +237,7 @@ async fn a_failed_message_says_why_and_is_sent_again_as_the_same() {
 #[actix_web::test]
 async fn operators_see_all_endpoints_and_send_messages_again() {
     let (world, receiver) = (sending_world().await, Receiver::start());
+    world.api.replace_operators(operators());
     let fine = endpoint(&world, &receiver.url(200)).await;
     let path = endpoint(&world, &format!("{}?secret=s3", receiver.url(503))).await;
     let rivals = json!({"target_url": receiver.url(200), "active": false});

@@ -220,7 +220,7 @@ pub const PATHS_THAT_DO_NOT_EXIST: &[(&str, &str, &str)] = &[
     ("adapters/README.md", "keys.toml", KEYS_FILE),
     ("api/deploy/README.md", "keys.toml", KEYS_FILE),
     ("api/docs/operations/configure.md", "keys.toml", KEYS_FILE),
-    ("api/docs/operations/configuration.md", "keys.toml", KEYS_FILE),
+    ("api/docs/operations/nodes.md", "keys.toml", KEYS_FILE),
     ("README.md", "adapters/extension/dist", "made by `npm run build`"),
     ("adapters/extension/README.md", "adapters/extension/dist", "made by `npm run build`"),
 ];
