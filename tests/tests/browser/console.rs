@@ -251,7 +251,9 @@ async fn operators_roll_an_adapter_out_and_back() {
 async fn operators_pair_workstations_and_revoke_them() {
     let Some(kit) = chromium::kit().await else { return };
     let settings = Settings { calls_per_minute: None, ..Settings::default() };
-    let product = GatedProcess::open_on(Path::new(PROGRAM), HASTY, CloudEhr::start(settings).unwrap()).await;
+    // That nobody is there is said soon.
+    let rules = format!("{HASTY}\n[defaults.workstation]\npatience = \"2s\"\n");
+    let product = GatedProcess::open_on(Path::new(PROGRAM), &rules, CloudEhr::start(settings).unwrap()).await;
     let workstation = product.pair(LOCATION, "Front desk").await;
     let running = workstation.start().await.unwrap();
     product.log_in(&workstation);
