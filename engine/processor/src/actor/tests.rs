@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use actix::Addr;
-use location::zone::Date;
+use location::{decision::Refusal, zone::Date};
 use records::{
     InsurancePlan,
     ehr::{EhrFuture, Page, Receipt, Write},
@@ -232,14 +232,19 @@ fn connected(source: u32) -> (Addr<LocationActor>, Arc<Practice>, Arc<Deps>) {
     (actor.start(), ehr, deps)
 }
 
-/// Queues a write, and gives it time to go out.
+/// Queues a write once the EHR has said that it takes such, and gives it time to go out.
 async fn create_plan(actor: &Addr<LocationActor>) -> Result<(), EngineError> {
-    let body: InsurancePlan = schema::read(json!({"name": "Family Plan"})).unwrap();
-    let plan = CreateRecord { body, patient: None, number: None };
-    let asked = |reply| Ask::Do { job: Asked::by(plan, reply, None), begun: Arc::default() };
-    let asked = ask(actor, asked).await.map(drop);
-    actix::clock::sleep(Duration::from_millis(300)).await;
-    asked
+    for _ in 0..100 {
+        let body: InsurancePlan = schema::read(json!({"name": "Family Plan"})).unwrap();
+        let plan = CreateRecord { body, patient: None, number: None };
+        let asked = ask(actor, |reply| Ask::Do { job: Asked::by(plan, reply, None), begun: Arc::default() }).await;
+        if !matches!(asked, Err(EngineError::Refused(Refusal::NotSupportedByEhr))) {
+            actix::clock::sleep(Duration::from_millis(300)).await;
+            return asked.map(drop);
+        }
+        actix::clock::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("the EHR was never asked what it takes");
 }
 
 /// Its way was made under the setup before, and another data source is in force when it has loaded.
