@@ -183,24 +183,26 @@ impl AuditOutbox {
 
     fn try_read_again(&self, store: &dyn Store, location: LocationId, last: u64) -> Result<(), LoadError> {
         let Some(bytes) = store.get(&keys::journal(location.0, last))? else { return Ok(()) };
-        let mut from = JournalRecord::read(location, &bytes)?.untold.unwrap_or(last);
-        while from <= last {
-            let range = KeyRange::new(keys::journal(location.0, from), keys::journal(location.0, last + 1));
+        let untold = |number, JournalRecord { at, events, by, .. }| {
+            Some(Untold { decision: (location, number), at, caller: by?, touched: touched(&events) })
+        };
+        let record = JournalRecord::read(location, &bytes)?;
+        let mut from = record.untold.unwrap_or(last);
+        while from < last {
+            let range = KeyRange::new(keys::journal(location.0, from), keys::journal(location.0, last));
             let records = store.scan(range, Direction::Forward, AT_ONCE)?;
-            let (mut found, mut next) = (Vec::new(), last + 1);
+            from = last;
+            let mut found = Vec::new();
             for (key, bytes) in &records {
                 let Some((_, number)) = keys::parse_journal(key) else { continue };
-                let JournalRecord { at, events, by, .. } = JournalRecord::read(location, bytes)?;
-                if let Some(caller) = by {
-                    found.push(Untold { decision: (location, number), at, caller, touched: touched(&events) });
-                }
+                found.extend(untold(number, JournalRecord::read(location, bytes)?));
                 if records.len() == AT_ONCE {
-                    next = number + 1;
+                    from = number + 1;
                 }
             }
             self.found(found);
-            from = next;
         }
+        self.found(untold(last, record).into_iter().collect());
         Ok(())
     }
 }
