@@ -5,7 +5,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use cloud_ehr::{CloudEhr, On, Settings, Trouble};
@@ -98,19 +98,26 @@ impl Day {
 
     /// It is written, and once.
     async fn written(&mut self, booking: &Booking, what: &str) {
-        for _ in 0..1_500 {
+        if !self.is_written(booking, what, Duration::from_secs(30)).await {
+            let state = self.product.get(&format!("/locations/{LOCATION}/sync")).await.1;
+            panic!("{what}: not written: {} {state}", self.standing(booking).await);
+        }
+    }
+
+    async fn is_written(&mut self, booking: &Booking, what: &str, within: Duration) -> bool {
+        let end = Instant::now() + within;
+        while Instant::now() < end {
             let standing = self.standing(booking).await;
             match standing["ehr_writeback"].as_str() {
                 Some("confirmed") => {
                     assert_eq!(self.copies(booking), 1, "{what}");
-                    return;
+                    return true;
                 }
                 Some("failed") => panic!("{what}: {standing}"),
                 _ => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         }
-        let state = self.product.get(&format!("/locations/{LOCATION}/sync")).await.1;
-        panic!("{what}: not written: {} {state}", self.standing(booking).await);
+        false
     }
 
     /// Somebody logs in again, and the workstation comes back where it went.
@@ -199,8 +206,14 @@ async fn whatever_the_ehr_does_each_booking_is_written_once() {
         let booking = day.book().await;
         until(&what, async || (day.product.ehr.spoilt() > before).then_some(())).await;
         day.product.ehr.calm();
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        day.mended().await;
+        // The workstation may find itself logged out only after somebody has logged in again.
+        for _ in 0..10 {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            day.mended().await;
+            if day.is_written(&booking, &what, Duration::from_secs(3)).await {
+                break;
+            }
+        }
         day.written(&booking, &what).await;
     }
     assert_eq!(day.product.installation.panics().unwrap(), Vec::<String>::new());
