@@ -26,7 +26,7 @@ use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
     http_client::Caller,
-    process::{self, Installation, LOCATIONS, SUBDOMAIN, booking, path},
+    process::{self, HASTY, Installation, LOCATIONS, SUBDOMAIN, booking, path},
 };
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
@@ -354,7 +354,8 @@ async fn a_new_key_by_hand_waits_until_the_server_has_stopped() {
     }
     let (ehr, dir) = (ehr(), tempfile::tempdir().unwrap());
     let cluster = Cluster::temporary(Durability::Written).unwrap();
-    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), "").unwrap();
+    // The first process is stopped while it reads: the second asks again once the call of the first has no time left.
+    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), HASTY).unwrap();
     let installation = installation.on_database(&cluster.database().unwrap()).unwrap();
     let config = installation.config().to_str().unwrap().to_owned();
     let rotate = ["store", "rotate-key", "--config", &config];
