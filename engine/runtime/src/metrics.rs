@@ -15,10 +15,10 @@ use location::{
 use prometheus::HistogramOpts;
 pub use prometheus::{Histogram, HistogramVec, core::Collector, proto::MetricFamily as Family};
 
+use crate::recent_errors::RecentErrors;
+
 /// What every name in /metrics begins with.
 pub const NAMESPACE: &str = "practice_sync";
-
-use crate::recent_errors::RecentErrors;
 
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);

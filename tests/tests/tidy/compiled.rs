@@ -81,8 +81,8 @@ mod tests {
         let files = [MANIFEST, ("a/src/lib.rs", "mod b;"), ("a/src/b.rs", "mod c;"), ("a/src/b/c.rs", "")];
         assert_eq!(dead(&files), [""; 0]);
         assert_eq!(dead(&[MANIFEST, ("a/src/lib.rs", ""), ("a/src/b/mod.rs", "")]), ["a/src/b/mod.rs"]);
-        let path = "#[path = \"../shared/b.rs\"]\nmod b;";
-        assert_eq!(dead(&[MANIFEST, ("a/src/lib.rs", path), ("a/shared/b.rs", "")]), [""; 0]);
+        let path = "#[path = \"../common/b.rs\"]\nmod b;";
+        assert_eq!(dead(&[MANIFEST, ("a/src/lib.rs", path), ("a/common/b.rs", "")]), [""; 0]);
     }
 
     #[test]
