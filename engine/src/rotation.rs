@@ -58,6 +58,13 @@ struct State {
     failed: Option<String>,
 }
 
+impl State {
+    /// None are left once a look at all of them has found none: until then a key may not be dropped.
+    fn left(&self) -> Option<u64> {
+        self.left.filter(|left| *left > 0 || self.to.is_none())
+    }
+}
+
 impl Rotation {
     /// `file` has the keys that the store was opened with.
     pub(crate) fn new(store: Arc<dyn Store>, file: Option<PathBuf>, nodes: bool, backups: Arc<Backups>) -> Arc<Self> {
@@ -195,12 +202,12 @@ impl Rotation {
     pub(crate) fn now(&self) -> Result<KeysNow, KeyError> {
         let keys = StoreKeys::load(self.file()?)?.ids().collect();
         let state = self.state();
-        Ok(KeysNow { keys, left: state.left, failed: state.failed.clone() })
+        Ok(KeysNow { keys, left: state.left(), failed: state.failed.clone() })
     }
 
     /// Values that are not sealed with the newest key, once they are counted.
     pub(crate) fn left(&self) -> Option<u64> {
-        self.state().left
+        self.state().left()
     }
 
     /// Takes a key that nothing needs any more out of the file. Looks at all values, and at all backups of the folder.
