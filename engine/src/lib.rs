@@ -53,7 +53,7 @@ pub use processor::{
     untold, write_requests,
 };
 pub use query::{feed, idempotency, lists};
-pub use runtime::{clock, metrics, origin, recent_errors};
+pub use runtime::{clock, metrics, origin, recent_errors, turns};
 
 pub use crate::{
     adapter_versions::{AdapterVersion, RolledOut, Tried, VersionError},

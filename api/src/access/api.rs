@@ -11,6 +11,7 @@ use engine::{
     Engine, NotReconfigurable, Reconfigured,
     setup::{Environment, Setup},
     simulated::{OpenSimulated, SimulatedEhr, SimulatedEhrs},
+    turns::Turns,
 };
 use location::time::Millis;
 use tokio::sync::Semaphore;
@@ -41,6 +42,8 @@ pub struct Api {
     pub tags: Tags,
     pub metrics: RequestMetrics,
     pub page_cache: PageCache,
+    /// Of those that read for clients and operators.
+    pub(crate) readers: Turns,
     /// One for each workstation that may be connected.
     pub seats: Arc<Semaphore>,
     /// The server is about to stop: answers close their connections.
@@ -68,6 +71,7 @@ impl Api {
             tags: Tags::new(secret),
             metrics: RequestMetrics::default(),
             page_cache: PageCache::new(rules.list_cache_bytes),
+            readers: Turns::of_readers(engine.reads_wait()),
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
             leaving: AtomicBool::new(false),
             peers: None,

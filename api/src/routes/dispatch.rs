@@ -169,15 +169,16 @@ async fn to_its_end(
 const READ_UNDER_RIGHTS: usize = 3;
 
 /// Reading is the work of processor and disk, and may be much: threads of its own do it, so that those who wait for an answer of another
-/// sort, a probe of the process for one, do not wait for it. Where the store is another machine's, whoever writes reads there too.
+/// sort, a probe of the process for one, do not wait for it. They take turns: with a thread on the processors for each client all that is
+/// short would stand behind them. Where the store is another machine's, whoever writes reads there too.
 async fn answer(route: &'static Route, call: Call, beside: bool) -> Result<HttpResponse, Error> {
     if !beside {
         return route.answer(call).ok_or(ApiError::Internal)?.await;
     }
-    let (runtime, origin) = (tokio::runtime::Handle::current(), origin::current());
+    let (runtime, origin, turns) = (tokio::runtime::Handle::current(), origin::current(), call.api.readers.clone());
     let read = web::block(move || {
         let Some(answering) = route.answer(call) else { return Finished::of(ApiError::Internal.error_response()) };
-        let answer = runtime.block_on(on_behalf_of(origin, answering));
+        let answer = runtime.block_on(turns.run(on_behalf_of(origin, answering)));
         Finished::of(answer.unwrap_or_else(|error| error.error_response()))
     });
     let finished = read.await.map_err(|_| {

@@ -34,7 +34,7 @@ use super::{
     },
     log_line::plain,
     manifest::Manifest,
-    metered::Turns,
+    metered::turns_of_long_calls,
     places::Places,
     trial,
 };
@@ -68,7 +68,7 @@ impl Host {
         let threads = GuestThreads::start(limits.threads)?;
         tick(&engine).map_err(HostError::Threads)?;
         let places = Places::new(limits.calls, limits.calls_per_source, limits.calls_per_host);
-        let turns = Turns::new(limits.threads);
+        let turns = turns_of_long_calls(limits.threads);
         let compiling = Arc::new(Semaphore::new(compilers(&limits)));
         let compile_time = limits.compile;
         let signers = limits.signers.into_iter().map(Signer).collect();

@@ -3,6 +3,7 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use adapter_component::signature::Signer;
+use runtime::turns::Turns;
 use tokio::{
     runtime::{Builder, Runtime},
     sync::Semaphore,
@@ -10,14 +11,7 @@ use tokio::{
 };
 use wasmtime::{Engine, component::Linker};
 
-use super::{
-    HostError,
-    cache::Cache,
-    costs::Costs,
-    imports::CallState,
-    metered::{Turns, step_back},
-    places::Places,
-};
+use super::{HostError, cache::Cache, costs::Costs, imports::CallState, metered::step_back, places::Places};
 
 pub(super) struct HostShared {
     pub engine: Engine,

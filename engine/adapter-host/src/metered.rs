@@ -4,23 +4,17 @@
 use std::{
     future::{Future, poll_fn},
     pin::pin,
-    sync::Arc,
     task::Poll,
     time::Duration,
 };
 
-use tokio::sync::Semaphore;
+use runtime::turns::{Turns, woken};
 
 use super::{costs::Spending, limits::LONG_CALL};
 
-/// The turns of long calls: fewer than there are threads.
-#[derive(Clone)]
-pub(crate) struct Turns(Arc<Semaphore>);
-
-impl Turns {
-    pub(crate) fn new(threads: usize) -> Turns {
-        Turns(Arc::new(Semaphore::new((threads / 2).max(1))))
-    }
+/// Of long calls: fewer than there are threads.
+pub(crate) fn turns_of_long_calls(threads: usize) -> Turns {
+    Turns::at_once(threads / 2)
 }
 
 /// The budget is used up.
@@ -37,8 +31,7 @@ pub(crate) async fn metered<T>(
     let mut work = pin!(work);
     let mut used = Duration::ZERO;
     loop {
-        // None only when the semaphore is closed, which nobody does.
-        let turn = if used < LONG_CALL { None } else { turns.0.acquire().await.ok() };
+        let turn = if used < LONG_CALL { None } else { Some(turns.take().await) };
         let polled = poll_fn(|cx| {
             let before = thread_time();
             let polled = work.as_mut().poll(cx);
@@ -54,12 +47,6 @@ pub(crate) async fn metered<T>(
             Poll::Pending => woken().await,
         }
     }
-}
-
-/// Until the task is polled again: what was just polled will wake it.
-async fn woken() {
-    let mut before = true;
-    poll_fn(|_| if std::mem::take(&mut before) { Poll::Pending } else { Poll::Ready(()) }).await;
 }
 
 /// Where both want the processor, guests wait for whoever answers clients: this thread gets a third of what others get. That is for
@@ -110,7 +97,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_computes_is_stopped_and_what_waits_is_not() {
-        let turns = Turns::new(2);
+        let turns = turns_of_long_calls(2);
         let budget = Duration::from_millis(60);
         assert_eq!(metered(computes(1_000), budget, &turns, &Spending::default()).await, Err(Spent));
         assert_eq!(metered(computes(3), budget, &turns, &Spending::default()).await, Ok(()));
@@ -123,7 +110,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn long_calls_take_turns_and_all_end() {
-        let turns = Turns::new(2);
+        let turns = turns_of_long_calls(2);
         let calls: Vec<_> = (0..4)
             .map(|_| {
                 let turns = turns.clone();

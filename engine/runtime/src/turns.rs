@@ -1,0 +1,102 @@
+//! Work that computes takes turns: only so much of it is on the processors at once, in the order it came, and what waits takes no turn.
+
+use std::{
+    future::{Future, poll_fn},
+    num::NonZero,
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    thread::available_parallelism,
+};
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+#[derive(Clone)]
+pub struct Turns(Arc<Semaphore>);
+
+impl Turns {
+    pub fn at_once(count: usize) -> Turns {
+        Turns(Arc::new(Semaphore::new(count.max(1))))
+    }
+
+    /// For work that also waits for the disk in its turn: while some of it does, the processors have the rest. Where it waits for another
+    /// machine, most of it does.
+    pub fn of_readers(from_afar: bool) -> Turns {
+        let each = if from_afar { 32 } else { 2 };
+        Turns::at_once(each * available_parallelism().map_or(1, NonZero::get))
+    }
+
+    /// A turn, until it is dropped.
+    pub async fn take(&self) -> SemaphorePermit<'_> {
+        self.0.acquire().await.expect("the semaphore is never closed")
+    }
+
+    /// Each time the work can go on it takes a turn, and gives it back where it waits.
+    pub async fn run<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            let turn = self.take().await;
+            let polled = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
+            drop(turn);
+            match polled {
+                Poll::Ready(done) => return done,
+                Poll::Pending => woken().await,
+            }
+        }
+    }
+}
+
+/// Until the task is polled again: what was just polled will wake it.
+pub async fn woken() {
+    let mut before = true;
+    poll_fn(|_| if std::mem::take(&mut before) { Poll::Pending } else { Poll::Ready(()) }).await;
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::{
+        sync::atomic::{AtomicUsize, Ordering::SeqCst},
+        time::Duration,
+    };
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+    async fn only_so_many_compute_at_once() {
+        let (turns, now, most) = (Turns::at_once(2), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let work = |_| {
+            let (turns, now, most) = (turns.clone(), now.clone(), most.clone());
+            tokio::spawn(async move {
+                turns
+                    .run(async {
+                        for _ in 0..3 {
+                            most.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
+                            std::thread::sleep(Duration::from_millis(5));
+                            now.fetch_sub(1, SeqCst);
+                            tokio::time::sleep(Duration::from_millis(1)).await;
+                        }
+                    })
+                    .await;
+            })
+        };
+        for working in (0..8).map(work).collect::<Vec<_>>() {
+            working.await.unwrap();
+        }
+        assert_eq!(most.load(SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn what_waits_holds_up_nobody() {
+        let turns = Turns::at_once(1);
+        let (send, wait) = tokio::sync::oneshot::channel();
+        let waiting = tokio::spawn({
+            let turns = turns.clone();
+            async move { turns.run(wait).await.unwrap() }
+        });
+        tokio::task::yield_now().await;
+        assert_eq!(turns.run(async { 1 }).await, 1);
+        send.send(2).unwrap();
+        assert_eq!(waiting.await.unwrap(), 2);
+    }
+}
