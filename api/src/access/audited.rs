@@ -17,7 +17,7 @@ use actix_web::{
     rt,
     web::{self, Data},
 };
-use audit::{Actor, AuditError, Entry, Filter, Trail, Written};
+use audit::{Actor, AuditError, Entry, Filter, Trail};
 use engine::{
     Engine,
     origin::{self, Change, DecisionId, Origin},
@@ -197,6 +197,9 @@ impl Api {
         caller: &Caller,
         answer: Result<HttpResponse, Error>,
     ) -> Result<HttpResponse, Error> {
+        if self.audit.is_none() {
+            return answer;
+        }
         let entries = caller.entries(self.engine.now(), status(&answer).as_str(), &[]);
         self.kept(&entries, answer).await
     }
@@ -221,6 +224,14 @@ impl Api {
             entry.await?;
         }
         Ok(())
+    }
+
+    /// What no answer waits for.
+    async fn keep_soon(&self, entry: &Entry) -> Result<(), AuditError> {
+        match &self.audit {
+            Some(trail) => trail.append_soon(entry)?.await,
+            None => Ok(()),
+        }
     }
 }
 
@@ -255,19 +266,18 @@ pub(crate) async fn changed(
     api.kept(&reads, answer).await
 }
 
-/// Goes on until they are in the trail.
-fn tell(api: &Data<Api>, entries: Vec<Entry>, decisions: Vec<DecisionId>) {
-    let Some(trail) = &api.audit else { return api.engine.untold().told(&decisions) };
-    let written: Vec<(Result<Written, AuditError>, Entry)> =
-        entries.into_iter().map(|entry| (trail.append(&entry), entry)).collect();
+/// Goes on until they are in the trail, one after the other: where the last one is, all are. So it alone names the decisions.
+fn tell(api: &Data<Api>, mut entries: Vec<Entry>, decisions: Vec<DecisionId>) {
+    if api.audit.is_none() {
+        return api.engine.untold().told(&decisions);
+    }
+    if let Some((_, earlier)) = entries.split_last_mut() {
+        earlier.iter_mut().for_each(|entry| entry.decisions.clear());
+    }
     let api = api.clone();
     rt::spawn(async move {
-        for (written, entry) in written {
-            let mut outcome = match written {
-                Ok(written) => written.await,
-                Err(error) => Err(error),
-            };
-            while let Err(error) = outcome {
+        for entry in entries {
+            while let Err(error) = api.keep_soon(&entry).await {
                 match error {
                     // What is left by the last entry is read again by the next start.
                     AuditError::Closed => return,
@@ -286,7 +296,6 @@ fn tell(api: &Data<Api>, entries: Vec<Entry>, decisions: Vec<DecisionId>) {
                 {
                     rt::time::sleep(RETRY).await;
                 }
-                outcome = api.keep(std::slice::from_ref(&entry)).await;
             }
         }
         api.engine.untold().told(&decisions);

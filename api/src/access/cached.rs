@@ -34,7 +34,7 @@ impl Call {
         match self.api.page_cache.get(&key, stamp, at) {
             Some(page) => {
                 self.shown.of(institution, page.whose.location);
-                page.shown.iter().for_each(|access| self.shown.add(*access));
+                self.shown.add_all(&page.shown);
                 let mut answer = HttpResponse::Ok();
                 answer.insert_header((CONTENT_TYPE, "application/json"));
                 if let Some(names) = page.ignored {

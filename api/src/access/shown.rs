@@ -34,6 +34,10 @@ impl Shown {
         self.inner().accesses.push(access);
     }
 
+    pub(crate) fn add_all(&self, accesses: &[Access]) {
+        self.inner().accesses.extend_from_slice(accesses);
+    }
+
     pub(crate) fn of(&self, institution: InstitutionId, location: Option<LocationId>) {
         let whose = &mut self.inner().whose;
         *whose = Whose { institution: Some(institution), location: location.or(whose.location) };

@@ -312,8 +312,12 @@ async fn appointments_leave_lines_wherever_they_are_shown() {
     let token = &world.offers(MAIN, 1).await[0]["slot_token"];
     let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
     let body = json!({"slot_token": token, "idempotency_key": "k", "patient": patient});
+    let made = world.post("/intent/booking/book?subdomain=acme", body.clone()).ok().await;
+    world.all_is_told().await;
+    let id = &made["booking"]["appointment_id"];
+    assert_eq!(world.noted(), [format!("create appointment {id}")], "whoever makes it is shown what is made");
     world.post("/intent/booking/book?subdomain=acme", body).ok().await;
-    world.noted();
+    assert_eq!(world.noted(), [format!("read booking {id}")], "and a replay what is there");
     let feed = world.get(&format!("{changes}&since={now}")).ok().await;
     let lines = world.noted();
     let shown = feed["data"].as_array().unwrap().iter().filter(|row| !row["record"].is_null());

@@ -42,7 +42,8 @@ pub struct Entry {
     pub route: String,
     /// What became of it: an HTTP status or a word.
     pub status: String,
-    /// Where the change stands that it tells of: owners of journals, and numbers of their records.
+    /// Where the change stands that it tells of: owners of journals, and numbers of their records. Of several entries of one change the last
+    /// names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<(u64, u64)>,
 }

@@ -17,6 +17,12 @@ use crate::{entry::Body, error::AuditError};
 
 type Outcome = Result<(), AuditError>;
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    AtOnce,
+    Soon,
+}
+
 pub(crate) struct Job {
     pub body: Body,
     reply: oneshot::Sender<Outcome>,
@@ -97,6 +103,7 @@ pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     arrived: Condvar,
     max_bytes: usize,
+    gather: Duration,
     written: AtomicU64,
 }
 
@@ -104,6 +111,8 @@ pub(crate) struct Queue {
 struct Waiting {
     jobs: Vec<Job>,
     bytes: usize,
+    /// Somebody waits for one of them.
+    at_once: bool,
     refused: Refused,
     /// Why nothing can be written now.
     interrupted: Option<String>,
@@ -111,11 +120,11 @@ struct Waiting {
 }
 
 impl Queue {
-    pub(crate) fn new(max_bytes: usize) -> Self {
-        Self { waiting: Mutex::default(), arrived: Condvar::new(), max_bytes, written: AtomicU64::new(0) }
+    pub(crate) fn new(max_bytes: usize, gather: Duration) -> Self {
+        Self { waiting: Mutex::default(), arrived: Condvar::new(), max_bytes, gather, written: AtomicU64::new(0) }
     }
 
-    pub(crate) fn push(&self, job: Job) -> Result<(), AuditError> {
+    pub(crate) fn push(&self, job: Job, pace: Pace) -> Result<(), AuditError> {
         let mut waiting = self.lock();
         let bytes = job.body.json.len();
         if waiting.closed {
@@ -132,12 +141,17 @@ impl Queue {
         }
         waiting.bytes += bytes;
         waiting.jobs.push(job);
+        // More than half would be a queue that is full soon.
+        waiting.at_once |= pace == Pace::AtOnce || waiting.bytes > self.max_bytes / 2;
+        let is_noticed = waiting.at_once || waiting.jobs.len() == 1;
         drop(waiting);
-        self.arrived.notify_one();
+        if is_noticed {
+            self.arrived.notify_one();
+        }
         Ok(())
     }
 
-    /// What waits, as soon as something does; after `patience` without, what was refused.
+    /// What waits, as soon as something has to be written; after `patience` without, what was refused.
     pub(crate) fn next(&self, patience: Option<Duration>) -> Turn {
         let waiting = self.lock();
         let nothing = |waiting: &mut Waiting| waiting.jobs.is_empty() && !waiting.closed;
@@ -148,8 +162,13 @@ impl Queue {
                 waited.unwrap_or_else(PoisonError::into_inner).0
             }
         };
+        if !waiting.jobs.is_empty() {
+            let gathering = |waiting: &mut Waiting| !waiting.at_once && !waiting.closed;
+            let gathered = self.arrived.wait_timeout_while(waiting, self.gather, gathering);
+            waiting = gathered.unwrap_or_else(PoisonError::into_inner).0;
+        }
         if !waiting.jobs.is_empty() || waiting.refused.entries > 0 {
-            waiting.bytes = 0;
+            (waiting.bytes, waiting.at_once) = (0, false);
             return Turn::Group {
                 jobs: std::mem::take(&mut waiting.jobs),
                 refused: std::mem::take(&mut waiting.refused),
@@ -162,7 +181,7 @@ impl Queue {
     pub(crate) fn interrupt(&self, error: &AuditError, mut jobs: Vec<Job>, refused: Refused) {
         let mut waiting = self.lock();
         waiting.interrupted = Some(error.to_string());
-        waiting.bytes = 0;
+        (waiting.bytes, waiting.at_once) = (0, false);
         jobs.append(&mut waiting.jobs);
         waiting.refused.add(refused.entries, refused.at);
         jobs.iter().for_each(|job| waiting.refused.add(1, job.body.at));

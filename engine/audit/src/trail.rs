@@ -14,7 +14,7 @@ use crate::{
     folder::Folder,
     mac::Key,
     newest::{self, Newest},
-    queue::{Job, Queue, Written},
+    queue::{Job, Pace, Queue, Written},
     rules::Rules,
     writer::Writer,
 };
@@ -34,7 +34,7 @@ impl Trail {
     }
 
     pub fn open_on(folder: &Path, secret: &[u8; 32], rules: Rules, disk: Arc<dyn Disk>) -> Result<Self, AuditError> {
-        let queue = Arc::new(Queue::new(rules.max_waiting_bytes));
+        let queue = Arc::new(Queue::new(rules.max_waiting_bytes, rules.gather));
         let key = Key::new(secret);
         let writer = Writer::open(Folder::claim(folder)?, key.clone(), rules, disk)?;
         let last = Last(queue.clone());
@@ -46,8 +46,17 @@ impl Trail {
 
     /// Never blocks. The entry is durable once the answer was waited for and is Ok; after an error it is not to be counted on.
     pub fn append(&self, entry: &Entry) -> Result<Written, AuditError> {
+        self.push(entry, Pace::AtOnce)
+    }
+
+    /// The same for what no answer waits for: it lets others come along, for `Rules::gather` at most.
+    pub fn append_soon(&self, entry: &Entry) -> Result<Written, AuditError> {
+        self.push(entry, Pace::Soon)
+    }
+
+    fn push(&self, entry: &Entry, pace: Pace) -> Result<Written, AuditError> {
         let (job, written) = Job::new(Body::of(entry)?);
-        self.queue.push(job)?;
+        self.queue.push(job, pace)?;
         Ok(written)
     }
 

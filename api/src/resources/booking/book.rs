@@ -70,8 +70,10 @@ pub(crate) async fn create(
         refused => Failure::refused(refused, |slots| offers(&call, &location, wanted, slots)),
     })?;
     made.warnings.iter().for_each(|warning| call.warn(warning));
-    if !made.replay {
-        call.audit("create", "appointment", made.appointment.id);
+    // What is made is shown to whoever made it; a replay shows it again.
+    match made.replay {
+        true => call.audit("read", "booking", made.appointment.id),
+        false => call.audit("create", "appointment", made.appointment.id),
     }
     let booking = made.appointment.booking.clone().ok_or(ApiError::Internal)?;
     booked(&call, &location, &made.appointment, &booking, Some(made.replay))

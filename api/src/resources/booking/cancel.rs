@@ -32,7 +32,9 @@ pub(crate) async fn create(
         return Err(Failure::booking_failed());
     }
     // A location forgets in time what is cancelled; asking it again would find nothing.
-    if !appointment.cancelled {
+    if appointment.cancelled {
+        call.audit("read", "booking", appointment.id);
+    } else {
         let cancelled = call.api.engine.cancel(location.setup.id, AppointmentId(appointment.id), reason).await;
         cancelled.map_err(|refused| Failure::refused(refused, |_| Ok(Vec::new())))?;
         call.audit("cancel", "appointment", appointment.id);

@@ -129,7 +129,6 @@ fn booking_answer(
         patient_matched: booking.patient_matched,
         failure_reason: booking.failure_reason.as_deref(),
     };
-    call.audit("read", "booking", it.id);
     let message = message(&booking, location.setup.source.is_some(), freeing);
     Ok(call.plain(BookingResponse { ok: true, replay, message, booking, description: call.description() }))
 }

@@ -15,5 +15,6 @@ pub(crate) async fn show(
     InTenant(tenant, ShowBooking { reference }): InTenant<ShowBooking>,
 ) -> BookingAnswer<BookingResponse<'static>> {
     let (location, appointment, booking) = find(&call, &tenant, &reference)?;
+    call.audit("read", "booking", appointment.id);
     booked(&call, &location, &appointment, &booking, None)
 }

@@ -51,6 +51,32 @@ fn a_thousand_that_wait_cost_two_syncs() {
 }
 
 #[test]
+fn what_nobody_waits_for_shares_the_sync_of_whoever_comes_next() {
+    let (_dir, folder) = folder();
+    let disk = TestDisk::new();
+    let never = Rules { gather: Duration::from_secs(1 << 40), ..rare_heads() };
+    let trail = Trail::open_on(&folder, &SECRET, never, disk.clone()).unwrap();
+    append(&trail, 1..=1);
+    let before = disk.syncs.load(SeqCst);
+    let soon: Vec<_> = (2..=1_000).map(|n| trail.append_soon(&entry(n)).unwrap()).collect();
+    append(&trail, 1_001..=1_001);
+    soon.into_iter().for_each(|written| written.wait().unwrap());
+    assert_eq!(disk.syncs.load(SeqCst) - before, 1);
+    let last = trail.append_soon(&entry(1_002)).unwrap();
+    trail.close().unwrap();
+    last.wait().unwrap();
+    assert_eq!(verify(&folder, &SECRET).unwrap().entries, 1_002);
+}
+
+#[test]
+fn what_nobody_waits_for_is_written_after_a_while() {
+    let (_dir, folder) = folder();
+    let trail = open(&folder, Rules { gather: Duration::from_millis(20), ..rare_heads() });
+    trail.append_soon(&entry(1)).unwrap().wait().unwrap();
+    assert_eq!(verify(&folder, &SECRET).unwrap().entries, 1);
+}
+
+#[test]
 fn a_full_queue_refuses_at_once_and_the_trail_says_how_many() {
     let (_dir, folder) = folder();
     let disk = TestDisk::new();
