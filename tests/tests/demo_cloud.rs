@@ -55,7 +55,10 @@ impl Demo {
 }
 
 fn facts(dir: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(dir.join("demo.json")).unwrap()).unwrap()
+    let file = dir.join("demo.json");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600, "it holds a key and a token");
+    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
 }
 
 /// Through the login page, with the user and password that were printed: the session's cookie.

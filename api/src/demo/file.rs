@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use engine::store::files;
 use serde::{Deserialize, Serialize};
 
 pub(super) const SUBDOMAIN: &str = "demo-dental";
@@ -38,12 +39,9 @@ pub(super) fn read(file: &Path) -> Option<DemoFile> {
     serde_json::from_slice(&fs::read(file).ok()?).ok()
 }
 
-/// Whole or not at all: scripts wait for this file.
+/// Whole or not at all, as scripts wait for this file; and for its owner, as it holds a key and a token.
 pub(super) fn write(file: &Path, facts: &DemoFile) -> io::Result<()> {
-    let text = serde_json::to_vec_pretty(facts).map_err(io::Error::other)?;
-    let partial = file.with_extension("json.partial");
-    fs::write(&partial, text)?;
-    fs::rename(partial, file)
+    files::replace(file, &serde_json::to_string_pretty(facts).map_err(io::Error::other)?)
 }
 
 /// What a person or a test needs to log in, and what the next start goes on with.
