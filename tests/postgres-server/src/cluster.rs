@@ -4,7 +4,6 @@ use std::{
     ffi::OsStr,
     fs,
     io::{self, Write},
-    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicU64, Ordering},
@@ -12,6 +11,8 @@ use std::{
 };
 
 use tempfile::TempDir;
+
+use crate::port::free_port;
 
 const VERSIONS: &str = "/usr/lib/postgresql";
 /// PostgreSQL does not run as root.
@@ -89,7 +90,7 @@ impl Cluster {
         let data = dir.join("data");
         let initdb = ["-A", "trust", "-U", USER, "-E", "UTF8", "--locale=C", "--no-sync", "-D"].map(OsStr::new);
         run(program("initdb")?.args(initdb).arg(&data))?;
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = free_port()?;
         let fsync = if durability == Durability::Synced { "on" } else { "off" };
         let own = format!(
             "listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{}'\nfsync = {fsync}\n",

@@ -1,12 +1,14 @@
-//! A PostgreSQL of a test's own (`Cluster`), made and started from Debian's binaries, and a network to it that fails (`Proxy`). For tests
-//! and benchmarks; nothing here knows the store.
+//! A PostgreSQL of a test's own (`Cluster`), made and started from Debian's binaries, and a network to it that fails (`Proxy`); ports for
+//! processes that are started again and again (`free_port`). For tests and benchmarks; nothing here knows the store.
 
 #![warn(unreachable_pub)]
 
 mod cluster;
+mod port;
 mod proxy;
 
 pub use cluster::{Cluster, Durability, missing};
+pub use port::free_port;
 pub use proxy::{Commits, Proxy};
 
 use std::io::Write;

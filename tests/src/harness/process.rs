@@ -2,13 +2,14 @@
 
 use std::{
     fs, io,
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
 use location::zone::Date;
+use postgres_server::free_port;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use store::EngineKind;
@@ -116,7 +117,8 @@ impl Installation {
         keys: &str,
         configuration: impl FnOnce(Listen) -> String,
     ) -> io::Result<Installation> {
-        let (address, operators) = (free_address()?, free_address()?);
+        let free = || free_port().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        let (address, operators) = (free()?, free()?);
         let config = dir.join("practice-sync.toml");
         fs::write(&config, configuration(Listen { address, operators }))?;
         fs::write(dir.join("keys.toml"), keys)?;
@@ -258,11 +260,6 @@ impl Drop for Process {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// Free when it is looked for. Connections of an earlier process do not keep it.
-fn free_address() -> io::Result<SocketAddr> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }
 
 fn configuration(dir: &Path, listen: Listen, served: &ServedEhr, rules: &str) -> String {

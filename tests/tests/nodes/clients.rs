@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 use tests::harness::{
     fixtures,
     http_client::Caller,
-    poll::until,
     process::{API_KEY, booking},
     random::Random,
 };
@@ -317,15 +316,15 @@ pub fn seconds(text: &Value) -> i64 {
 
 /// Offers of a location that do not overlap.
 pub async fn offers(caller: &mut Caller, location: u32, days: i32) -> Vec<Offer> {
-    let (_, answer) = caller.get(&format!("{}&per_page=100", at("/operatories", location))).await.unwrap();
+    let answer = told(caller, &format!("{}&per_page=100", at("/operatories", location))).await;
+    let search = at("/intent/booking/search", location);
     let today = Date(fixtures::today());
     let mut offers = Vec::new();
     for operatory in answer["data"].as_array().unwrap() {
         for day in (1..days).step_by(3) {
             let start = today.add_days(day).to_string();
             let asked = json!({"operatory_ids": [operatory["id"]], "start_date": start, "days": 3, "limit": 100});
-            let (status, found) = caller.post(&at("/intent/booking/search", location), &asked).await.unwrap();
-            assert_eq!(status, 200, "{found}");
+            let found = insisting(&search, async || caller.post(&search, &asked).await.unwrap()).await;
             let mut starts = BTreeSet::new();
             let slots = found["slots"].as_array().unwrap().iter();
             offers.extend(slots.filter(|slot| starts.insert(slot["start_iso"].to_string())).map(|slot| {
@@ -342,10 +341,23 @@ pub async fn offers(caller: &mut Caller, location: u32, days: i32) -> Vec<Offer>
 
 /// Books, however often it has to ask.
 pub async fn book(caller: &mut Caller, location: u32, body: &Value) -> Value {
-    until("a booking", async || match caller.post(&at("/intent/booking/book", location), body).await.unwrap() {
-        (200, answer) => Some(answer),
-        (503, _) => None,
-        (status, answer) => panic!("{status} {answer}"),
-    })
-    .await
+    insisting("a booking", async || caller.post(&at("/intent/booking/book", location), body).await.unwrap()).await
+}
+
+/// Reads, however often it has to ask.
+pub async fn told(caller: &mut Caller, path: &str) -> Value {
+    insisting(path, async || caller.get(path).await.unwrap()).await
+}
+
+/// What moves is 503 for a moment, which says that nothing was done.
+pub async fn insisting(what: &str, mut ask: impl AsyncFnMut() -> (u16, Value)) -> Value {
+    let since = Instant::now();
+    loop {
+        match ask().await {
+            (200 | 201, answer) => return answer,
+            (503, answer) => assert!(since.elapsed() < PATIENCE, "{what}: {answer}"),
+            (status, answer) => panic!("{what}: {status} {answer}"),
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
 }

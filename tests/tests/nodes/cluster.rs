@@ -1,14 +1,8 @@
 //! Nodes on one database, each as its own process, and a proxy between each of them and the database.
 
-use std::{
-    fs,
-    net::{SocketAddr, TcpListener},
-    path::Path,
-    process::Command,
-    time::Duration,
-};
+use std::{fs, net::SocketAddr, path::Path, process::Command, time::Duration};
 
-use postgres_server::{Cluster, Durability, Proxy};
+use postgres_server::{Cluster, Durability, Proxy, free_port};
 use sandbox_ehr::{Behaviours, Control, Profile};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -46,10 +40,6 @@ pub struct Nodes {
     pub cluster: Cluster,
     pub ehrs: Vec<EhrServer>,
     _dir: TempDir,
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 pub fn subdomain(location: u32) -> String {
@@ -155,7 +145,7 @@ impl Nodes {
             let own = dir.path().join(name);
             fs::create_dir_all(own.join("data")).unwrap();
             let database = Proxy::to(cluster.port()).unwrap();
-            let internal = SocketAddr::from(([127, 0, 0, 1], free_port()));
+            let internal = SocketAddr::from(([127, 0, 0, 1], free_port().unwrap()));
             let url = Cluster::url(database.port());
             let configured = |listen| configuration(&own, listen, internal, name, &url, &ehrs);
             let installation = Installation::configured(Path::new(PROGRAM), &own, &keys, configured).unwrap();
