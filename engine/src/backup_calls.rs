@@ -14,8 +14,17 @@ impl Engine {
         self.backups.begin(clock::now())
     }
 
-    pub fn backups(&self) -> Result<BackupsNow, BackupError> {
-        self.backups.now()
+    /// Waits for the folder's disk, which may be another machine's.
+    pub async fn backups(&self) -> Result<BackupsNow, BackupError> {
+        let backups = self.backups.clone();
+        match tokio::task::spawn_blocking(move || backups.now()).await {
+            Ok(now) => now,
+            Err(ended) => match ended.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime ends, and with it whoever waits.
+                Err(_) => std::future::pending().await,
+            },
+        }
     }
 
     /// When the newest backup was made, and how many came to nothing since the start; none where no backups are made.

@@ -42,8 +42,8 @@ pub struct Api {
     pub tags: Tags,
     pub metrics: RequestMetrics,
     pub page_cache: PageCache,
-    /// Of those that read for clients and operators.
-    pub(crate) readers: Turns,
+    /// Of those that read for clients, and of those that do for operators.
+    readers: [Turns; 2],
     /// One for each workstation that may be connected.
     pub seats: Arc<Semaphore>,
     /// The server is about to stop: answers close their connections.
@@ -71,7 +71,7 @@ impl Api {
             tags: Tags::new(secret),
             metrics: RequestMetrics::default(),
             page_cache: PageCache::new(rules.list_cache_bytes),
-            readers: Turns::of_readers(engine.reads_wait()),
+            readers: [(); 2].map(|()| Turns::of_readers(engine.reads_wait())),
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
             leaving: AtomicBool::new(false),
             peers: None,
@@ -166,6 +166,11 @@ impl Api {
             self.page_cache.clear();
         }
         Ok(taken)
+    }
+
+    /// Operators find out what is wrong where clients' reads stand still.
+    pub(crate) fn readers(&self, for_operators: bool) -> Turns {
+        self.readers[usize::from(for_operators)].clone()
     }
 
     /// How long a new bearer token of a key is valid, in milliseconds.

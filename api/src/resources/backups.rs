@@ -76,7 +76,7 @@ impl From<BackupError> for ApiError {
 }
 
 pub(crate) async fn list(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<BackupsView>> {
-    Ok(call.show(BackupsView::from(call.api.engine.backups()?)))
+    Ok(call.show(BackupsView::from(call.api.engine.backups().await?)))
 }
 
 pub(crate) async fn make(call: Call, Anywhere(()): Anywhere<()>) -> Answer<One<BackupBegun>> {

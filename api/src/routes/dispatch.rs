@@ -13,6 +13,7 @@ use actix_web::{
 use engine::{
     Place,
     origin::{self, on_behalf_of},
+    turns::Turns,
 };
 
 use super::{
@@ -86,7 +87,7 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
         Placed::Here(institution, payload) => (institution, payload),
         Placed::Answered(answer) => return Ok(answer),
     };
-    let beside = route.reads || api.engine.reads_wait();
+    let beside = (route.reads || api.engine.reads_wait()).then(|| api.readers(route.role.is_some()));
     for _ in 0..READ_UNDER_RIGHTS {
         let generation = api.page_cache.generation();
         let call = Call::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
@@ -94,16 +95,16 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
         if route.method != Method::GET {
             let api = api.clone();
             let here = move |api: &Api| institution.is_none_or(|it| api.engine.place(it) == Place::Mine);
-            return to_its_end(api, route, (call, caller), beside, here).await;
+            return to_its_end(api, route, (call, caller), beside.clone(), here).await;
         }
         let tagging = route.is_conditional().then(|| api.tags.of_caller(&call.key, version));
         let tagged = |answer| tagging.iter().fold(answer, |answer, tagging| tagging.tag(answer));
         let answer = match call.cached_page(request.path(), request.query_string()) {
             Lookup::Hit(answer) => Ok(answer),
             Lookup::Miss(vacancy) => {
-                answer(route, call, beside).await.map(|answer| api.page_cache.fill(vacancy, tagged(answer)))
+                answer(route, call, beside.clone()).await.map(|answer| api.page_cache.fill(vacancy, tagged(answer)))
             }
-            Lookup::Uncached => answer(route, call, beside).await.map(tagged),
+            Lookup::Uncached => answer(route, call, beside.clone()).await.map(tagged),
         };
         // What was read here is true while the institution is here.
         if institution.is_some_and(|institution| api.engine.place(institution) != Place::Mine) {
@@ -141,7 +142,7 @@ async fn to_its_end(
     api: Data<Api>,
     route: &'static Route,
     (call, caller): (Call, Caller),
-    beside: bool,
+    beside: Option<Turns>,
     is_here: impl FnOnce(&Api) -> bool + 'static,
 ) -> Result<HttpResponse, Error> {
     if route.access == Access::Token && route.role.is_none() && !route.reads {
@@ -171,11 +172,9 @@ const READ_UNDER_RIGHTS: usize = 3;
 /// Reading is the work of processor and disk, and may be much: threads of its own do it, so that those who wait for an answer of another
 /// sort, a probe of the process for one, do not wait for it. They take turns: with a thread on the processors for each client all that is
 /// short would stand behind them. Where the store is another machine's, whoever writes reads there too.
-async fn answer(route: &'static Route, call: Call, beside: bool) -> Result<HttpResponse, Error> {
-    if !beside {
-        return route.answer(call).ok_or(ApiError::Internal)?.await;
-    }
-    let (runtime, origin, turns) = (tokio::runtime::Handle::current(), origin::current(), call.api.readers.clone());
+async fn answer(route: &'static Route, call: Call, beside: Option<Turns>) -> Result<HttpResponse, Error> {
+    let Some(turns) = beside else { return route.answer(call).ok_or(ApiError::Internal)?.await };
+    let (runtime, origin) = (tokio::runtime::Handle::current(), origin::current());
     let read = web::block(move || {
         let Some(answering) = route.answer(call) else { return Finished::of(ApiError::Internal.error_response()) };
         let answer = runtime.block_on(turns.run(on_behalf_of(origin, answering)));
@@ -256,7 +255,7 @@ mod tests {
     async fn thread_of(beside: bool) -> String {
         let route: &'static Route = Box::leak(Box::new(route::get("/", here)));
         let call = Call::describing(route, Version::V3_0_0, Notes::default());
-        let answer = answer(route, call, beside).await.unwrap();
+        let answer = answer(route, call, beside.then(|| Turns::at_once(1))).await.unwrap();
         serde_json::from_slice(&answer.into_body().try_into_bytes().unwrap()).unwrap()
     }
 
