@@ -150,6 +150,14 @@ impl Running {
             }
         };
         join_all(others.iter().map(|other| other.stop(true))).await;
+        let told = async {
+            while engine.untold().waiting() > 0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        if tokio::time::timeout(server::LAST_SECOND, told).await.is_err() {
+            tracing::warn!("some changes have no entry in the audit trail yet; the next start writes them");
+        }
         if tokio::time::timeout(server::LAST_SECOND, token_uses::note(&api)).await.is_err() {
             tracing::warn!("when operators' tokens were last used was not stored in time");
         }

@@ -14,7 +14,7 @@ use std::{
 use actix_web::{
     Error, HttpMessage, HttpRequest, HttpResponse,
     http::StatusCode,
-    rt,
+    rt::{self, System},
     web::{self, Data},
 };
 use audit::{Actor, AuditError, Entry, Filter, Trail};
@@ -275,7 +275,8 @@ fn tell(api: &Data<Api>, mut entries: Vec<Entry>, decisions: Vec<DecisionId>) {
         earlier.iter_mut().for_each(|entry| entry.decisions.clear());
     }
     let api = api.clone();
-    rt::spawn(async move {
+    // A worker may end before its tasks do.
+    System::current().arbiter().spawn(async move {
         for entry in entries {
             while let Err(error) = api.keep_soon(&entry).await {
                 match error {
@@ -291,10 +292,12 @@ fn tell(api: &Data<Api>, mut entries: Vec<Entry>, decisions: Vec<DecisionId>) {
                 }
                 tracing::error!(%error, request = entry.request_id, "a change waits for the audit trail to take its entry");
                 // The trail counts what it refuses, and tells of it as of what is lost.
-                while let Err(AuditError::Interrupted { .. } | AuditError::Full) =
-                    api.audit.as_ref().map_or(Ok(()), Trail::takes_entries)
-                {
+                loop {
                     rt::time::sleep(RETRY).await;
+                    let takes = api.audit.as_ref().map_or(Ok(()), Trail::takes_entries);
+                    if !matches!(takes, Err(AuditError::Interrupted { .. } | AuditError::Full)) {
+                        break;
+                    }
                 }
             }
         }

@@ -394,6 +394,9 @@ async fn actions_are_asked_about_and_done_once_by_who_may() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert!(world.engine.sync_state(LocationId(MAIN)).await.unwrap().last_sync > before);
+    while world.engine.untold().waiting() > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     assert!(entries(&folder, OPERATOR).contains(&"start read cycle location".to_owned()));
 
     // Without the session's word, with another session's, and without the role nothing is done.

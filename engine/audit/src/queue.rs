@@ -15,6 +15,9 @@ use tokio::sync::oneshot;
 
 use crate::{entry::Body, error::AuditError};
 
+/// What an entry has at least room for where one is taken.
+const USUAL: usize = 512;
+
 type Outcome = Result<(), AuditError>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -209,7 +212,7 @@ impl Queue {
         match &waiting.interrupted {
             _ if waiting.closed => Err(AuditError::Closed),
             Some(why) => Err(AuditError::Interrupted { why: why.clone() }),
-            None if waiting.bytes >= self.max_bytes => Err(AuditError::Full),
+            None if waiting.bytes > 0 && waiting.bytes + USUAL > self.max_bytes => Err(AuditError::Full),
             None => Ok(()),
         }
     }
