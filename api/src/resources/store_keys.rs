@@ -18,7 +18,7 @@ use crate::{
 pub(crate) struct StoreKeysView {
     /// Keys in `store.key`, the newest first.
     keys: Vec<StoreKeyView>,
-    /// Values that are not sealed with the newest key yet; null until they are counted.
+    /// Values that are not sealed with the newest key yet; null while they are counted, at the beginning and at the end.
     values_left: Option<u64>,
     /// Why values are not being sealed with the newest key; null if nothing is wrong.
     failed: Option<String>,
