@@ -11,6 +11,8 @@ mod retention;
 mod writing;
 
 use std::{
+    collections::BTreeMap,
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
 };
@@ -92,13 +94,24 @@ fn write_lines(path: &Path, lines: &[String]) {
     fs::write(path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
 }
 
-/// As it lies on the disk now, as if the power had gone.
+/// As it lies on the disk now, as if the power had gone. A writer may be at it: what is the same twice was there in one moment.
 fn copy(folder: &Path) -> (TempDir, PathBuf) {
+    let lying = loop {
+        let seen = contents(folder);
+        if seen == contents(folder)
+            && let Some(seen) = seen
+        {
+            break seen;
+        }
+    };
     let (dir, copy) = self::folder();
     fs::create_dir(&copy).unwrap();
-    for found in fs::read_dir(folder).unwrap() {
-        let found = found.unwrap();
-        fs::copy(found.path(), copy.join(found.file_name())).unwrap();
-    }
+    lying.iter().for_each(|(name, bytes)| fs::write(copy.join(name), bytes).unwrap());
     (dir, copy)
+}
+
+/// None where a file went while it was read.
+fn contents(folder: &Path) -> Option<BTreeMap<OsString, Vec<u8>>> {
+    let names = fs::read_dir(folder).unwrap().map(|found| found.unwrap().file_name());
+    names.map(|name| Some((name.clone(), fs::read(folder.join(name)).ok()?))).collect()
 }
