@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    KitError, MANIFEST_FILE, Manifest, cargo, component::pack, files, made::Made, npm, progress::Progress, stamp,
+    KitError, MANIFEST_FILE, Manifest, Profile, cargo, component::pack, files, made::Made, npm, progress::Progress,
+    stamp,
 };
 
 /// A component on disk.
@@ -17,9 +18,15 @@ pub struct Built {
     pub fresh: bool,
 }
 
-/// Makes `out_dir/<id>.wasm` of the adapter in `dir`: by npm where it has a `package.json`, otherwise by cargo. Skips the work when neither it
-/// nor any of its sources changed. cargo's own files go to `out_dir/build`, shared by all adapters built into `out_dir`.
-pub fn build(dir: &Path, out_dir: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Built, KitError> {
+/// Builds `out_dir/<id>.wasm` from the adapter in `dir`: with npm if it has a `package.json`, otherwise with cargo and `profile`. Skips the
+/// work if the component, its sources and the profile are unchanged. cargo's own files are in `out_dir/build`, which all adapters share that
+/// are built into `out_dir`.
+pub fn build(
+    dir: &Path,
+    out_dir: &Path,
+    profile: Profile,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Built, KitError> {
     // Without `..` and links: cargo names its crates by such paths.
     let dir = dir.canonicalize().map_err(KitError::at(dir))?;
     let out_dir = std::path::absolute(out_dir).map_err(KitError::at(out_dir))?;
@@ -27,20 +34,23 @@ pub fn build(dir: &Path, out_dir: &Path, progress: &mut dyn FnMut(Progress<'_>))
     files::create_dir(&out_dir)?;
     let component = out_dir.join(format!("{}.wasm", manifest.id));
     let stamp = out_dir.join(format!("{}.stamp", manifest.id));
-    if stamp::holds(&stamp, &component) {
+    if stamp::holds(&stamp, &component, profile) {
         progress(Progress::UpToDate(&component));
         return built(component, manifest, false);
     }
     // A build that fails leaves nothing that could be taken for its outcome.
     files::remove(&stamp)?;
     files::remove(&component)?;
-    let make = if dir.join(npm::PACKAGE).is_file() { npm::make } else { cargo::make };
-    let Made { component: bare, mut inputs } = make(&dir, &out_dir, &manifest.id, progress)?;
+    let Made { component: bare, mut inputs } = if dir.join(npm::PACKAGE).is_file() {
+        npm::make(&dir, &out_dir, &manifest.id, progress)?
+    } else {
+        cargo::make(&dir, &out_dir.join("build"), profile, progress)?
+    };
     let packed = pack(&bare, &manifest);
     let packed = packed.map_err(|reason| KitError::NotAnAdapter { path: component.clone(), reason })?;
     files::write_atomic(&component, &packed)?;
     inputs.insert(dir.join(MANIFEST_FILE));
-    stamp::write(&stamp, &component, &inputs)?;
+    stamp::write(&stamp, &component, profile, &inputs)?;
     progress(Progress::Wrote(&component));
     built(component, manifest, true)
 }

@@ -8,31 +8,22 @@ use crate::{
     component::encode,
     files, find,
     made::Made,
+    profile::Profile,
     progress::Progress,
     stamp,
     toolchain::{self, TARGET, Toolchain},
 };
 
-/// Settings of the release build, whatever the crate's own profile says. Speed over size: a component is compiled once and cached.
-const PROFILE: [&str; 6] = [
-    "profile.release.opt-level=3",
-    "profile.release.lto=\"thin\"",
-    "profile.release.codegen-units=1",
-    "profile.release.panic=\"abort\"",
-    "profile.release.debug=false",
-    "profile.release.strip=\"debuginfo\"",
-];
-
 pub(crate) fn make(
     dir: &Path,
-    out_dir: &Path,
-    _id: &str,
+    target_dir: &Path,
+    profile: Profile,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Made, KitError> {
     let toolchain = find::toolchain(dir, progress)?;
     progress(Progress::Toolchain(&toolchain));
     let root = workspace_manifest(dir)?;
-    let module = compile(dir, &out_dir.join("build"), &toolchain, progress)?;
+    let module = compile(dir, target_dir, &toolchain, profile, progress)?;
     let component = encode(&files::read(&module)?);
     let component = component.map_err(|reason| KitError::NotAnAdapter { path: module.clone(), reason })?;
     let mut inputs = stamp::sources(&module.with_extension("d"))?;
@@ -57,14 +48,23 @@ fn compile(
     dir: &Path,
     target_dir: &Path,
     toolchain: &Toolchain,
+    profile: Profile,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<PathBuf, KitError> {
     let manifest = dir.join("Cargo.toml");
     let mut cargo = toolchain.cargo();
-    cargo.current_dir(dir).args(["build", "--lib", "--release", "--target", TARGET, "--message-format"]);
+    cargo.current_dir(dir).args([
+        "build",
+        "--lib",
+        "--profile",
+        profile.base(),
+        "--target",
+        TARGET,
+        "--message-format",
+    ]);
     cargo.arg("json-render-diagnostics").arg("--manifest-path").arg(&manifest).arg("--target-dir").arg(target_dir);
-    for setting in PROFILE {
-        cargo.args(["--config", setting]);
+    for setting in profile.settings() {
+        cargo.arg("--config").arg(format!("profile.{}.{setting}", profile.base()));
     }
     cargo.args(toolchain.arguments());
     let messages = run(cargo, progress)?;

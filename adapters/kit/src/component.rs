@@ -26,8 +26,7 @@ pub struct Report {
 
 /// Makes a component of a core module that was built against the SDK.
 pub fn encode(module: &[u8]) -> Result<Vec<u8>, String> {
-    let mut encoder = wit_component::ComponentEncoder::default();
-    encoder.module(module).map_err(|e| format!("{e:#}"))?;
+    let encoder = wit_component::ComponentEncoder::default().module(module).map_err(|e| format!("{e:#}"))?;
     encoder.validate(true).encode().map_err(|e| format!("{e:#}"))
 }
 

@@ -5,25 +5,27 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{KitError, files};
+use crate::{KitError, Profile, files};
 
-/// Changes when this kit makes something else of the same sources.
-const KIT: &str = concat!("adapter-kit ", env!("CARGO_PKG_VERSION"), " form 1");
+/// First line of a stamp. It changes when this kit builds a different component from the same sources.
+fn head(profile: Profile) -> String {
+    format!("adapter-kit {} form 2 {profile:?}", env!("CARGO_PKG_VERSION"))
+}
 
-/// Remembers that `component` was made of `inputs`.
-pub fn write(stamp: &Path, component: &Path, inputs: &BTreeSet<PathBuf>) -> Result<(), KitError> {
-    let mut text = format!("{KIT}\n{} {}\n", files::sha256(&files::read(component)?), component.display());
+/// Records the sources and the profile from which `component` was built.
+pub fn write(stamp: &Path, component: &Path, profile: Profile, inputs: &BTreeSet<PathBuf>) -> Result<(), KitError> {
+    let mut text = format!("{}\n{} {}\n", head(profile), files::sha256(&files::read(component)?), component.display());
     for input in inputs {
         text.push_str(&format!("{} {}\n", files::sha256(&files::read(input)?), input.display()));
     }
     files::write_atomic(stamp, text.as_bytes())
 }
 
-/// True when the component and everything it was made of are unchanged. Whatever cannot be read counts as changed.
-pub fn holds(stamp: &Path, component: &Path) -> bool {
+/// Returns `true` if the component, its sources and the profile are unchanged. A file that cannot be read counts as changed.
+pub fn holds(stamp: &Path, component: &Path, profile: Profile) -> bool {
     let Ok(text) = files::read_text(stamp) else { return false };
     let mut lines = text.lines();
-    if lines.next() != Some(KIT) {
+    if lines.next() != Some(head(profile).as_str()) {
         return false;
     }
     let mut seen_component = false;
@@ -69,16 +71,17 @@ mod tests {
             std::fs::write(at("c.wasm"), "c").unwrap();
         };
         write_all();
-        assert!(!holds(&at("c.stamp"), &at("c.wasm")));
-        write(&at("c.stamp"), &at("c.wasm"), &BTreeSet::from([at("a.rs")])).unwrap();
-        assert!(holds(&at("c.stamp"), &at("c.wasm")));
-        assert!(!holds(&at("c.stamp"), &at("other.wasm")));
+        assert!(!holds(&at("c.stamp"), &at("c.wasm"), Profile::Quick));
+        write(&at("c.stamp"), &at("c.wasm"), Profile::Quick, &BTreeSet::from([at("a.rs")])).unwrap();
+        assert!(holds(&at("c.stamp"), &at("c.wasm"), Profile::Quick));
+        assert!(!holds(&at("c.stamp"), &at("other.wasm"), Profile::Quick));
+        assert!(!holds(&at("c.stamp"), &at("c.wasm"), Profile::Release));
         std::fs::write(at("a.rs"), "b").unwrap();
-        assert!(!holds(&at("c.stamp"), &at("c.wasm")));
+        assert!(!holds(&at("c.stamp"), &at("c.wasm"), Profile::Quick));
         write_all();
-        assert!(holds(&at("c.stamp"), &at("c.wasm")));
+        assert!(holds(&at("c.stamp"), &at("c.wasm"), Profile::Quick));
         std::fs::remove_file(at("c.wasm")).unwrap();
-        assert!(!holds(&at("c.stamp"), &at("c.wasm")));
+        assert!(!holds(&at("c.stamp"), &at("c.wasm"), Profile::Quick));
     }
 
     #[test]

@@ -1,14 +1,14 @@
-//! The bindings of the SDK are what the generator makes of `wit/v1`. They are checked in, so that whoever builds an adapter builds neither
-//! the generator nor what that depends on. `UPDATE_BINDINGS=1` writes them anew.
+//! The bindings of the SDK are what the generator makes of `wit/v1`. They are checked in, so that the build of an adapter compiles neither
+//! the generator nor its dependencies. `UPDATE_BINDINGS=1` writes them again.
 
 #![allow(clippy::unwrap_used)]
 
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use wit_bindgen_core::{Files, WorldGenerator, wit_parser::Resolve};
 use wit_bindgen_rust::Opts;
 
-/// What types of the contract say beside what the generator writes on all.
+/// Attributes of single types, in addition to those that the generator adds to all of them.
 const ATTRIBUTES: &[(&str, &[&str])] = &[
     (
         "#[serde(rename_all = \"snake_case\")]",
@@ -81,22 +81,38 @@ fn generated() -> String {
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/v1")).unwrap();
     let world = resolve.select_world(&[package], Some("practice-sync:ehr/adapter")).unwrap();
-    let named = |(attribute, types): &(&str, &[&str])| {
-        types.iter().map(|name| (format!("practice-sync:ehr/{name}"), (*attribute).to_owned())).collect::<Vec<_>>()
-    };
     let options = Opts {
         pub_export_macro: true,
         export_macro_name: Some("export_bindings".to_owned()),
         default_bindings_module: Some("adapter_sdk::bindings".to_owned()),
         additional_derive_attributes: ["PartialEq", "serde::Serialize", "serde::Deserialize"].map(str::to_owned).into(),
-        additional_type_attributes: ATTRIBUTES.iter().flat_map(named).collect(),
         ..Opts::default()
     };
     let mut files = Files::default();
     options.build().generate(&mut resolve, world, &mut files).unwrap();
     let (_, text) = files.iter().next().unwrap();
-    // Two thirds of it would be indentation.
-    std::str::from_utf8(text).unwrap().lines().map(|line| format!("{}\n", line.trim())).collect()
+    let mut left: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (attribute, types) in ATTRIBUTES {
+        types.iter().for_each(|name| left.entry(rust_name(name)).or_default().push(attribute));
+    }
+    let mut bindings = String::new();
+    // Without indentation, which is two thirds of the text.
+    for line in std::str::from_utf8(text).unwrap().lines().map(str::trim) {
+        let declared = line.strip_prefix("pub struct ").or_else(|| line.strip_prefix("pub enum "));
+        let name = declared.and_then(|rest| rest.split([' ', '<', '(', ';']).next());
+        for attribute in name.and_then(|name| left.remove(name)).unwrap_or_default() {
+            bindings.extend([attribute, "\n"]);
+        }
+        bindings.extend([line, "\n"]);
+    }
+    assert!(left.is_empty(), "the contract has no such types: {left:?}");
+    bindings
+}
+
+/// `types@1.0.0/history-category` as `HistoryCategory`. The contract's type names are unique.
+fn rust_name(name: &str) -> String {
+    let name = name.rsplit('/').next().unwrap();
+    name.split('-').map(|word| format!("{}{}", word[..1].to_uppercase(), &word[1..])).collect()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use adapter_kit::{KitError, Progress, Start, build, check, pack, scaffold, scaffold_javascript};
+use adapter_kit::{KitError, Profile, Progress, Start, build, check, pack, scaffold, scaffold_javascript};
 
 /// The crates the SDK needs are in the workspace's lock file: with it the build asks nothing of the network.
 fn lock_like_the_workspace(dir: &Path) {
@@ -22,7 +22,7 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
     let work = tempfile::tempdir().unwrap();
     let dir = work.path().join("my ehr");
     // The SDK compiled here stays for the next run; the component does not.
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kit");
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../adapters");
     for left in ["my-ehr.wasm", "my-ehr.stamp"] {
         let _ = fs::remove_file(out.join(left));
     }
@@ -31,7 +31,7 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
     lock_like_the_workspace(&dir);
 
     let mut lines = Vec::new();
-    let built = build(&dir, &out, &mut |progress| lines.push(progress.to_string())).unwrap();
+    let built = build(&dir, &out, Profile::Quick, &mut |progress| lines.push(progress.to_string())).unwrap();
     assert!(built.fresh, "{lines:?}");
     assert_eq!(built.component, out.join("my-ehr.wasm"));
     let report = check(&built.component).unwrap();
@@ -42,19 +42,21 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
     assert!(report.imports.iter().all(|name| name.starts_with("practice-sync:ehr/")), "no WASI: {report:?}");
 
     let mut shown = Vec::new();
-    let again = build(&dir, &out, &mut |progress| shown.push(progress.to_string())).unwrap();
+    let again = build(&dir, &out, Profile::Quick, &mut |progress| shown.push(progress.to_string())).unwrap();
     assert!(!again.fresh && shown.len() == 1, "{shown:?}");
     assert_eq!(again.sha256, built.sha256);
 
     let source = dir.join("src/lib.rs");
     let changed = fs::read_to_string(&source).unwrap().replace("nothing can be written yet", "read only");
     fs::write(&source, &changed).unwrap();
-    let rebuilt = build(&dir, &out, &mut |_| {}).unwrap();
+    let rebuilt = build(&dir, &out, Profile::Quick, &mut |_| {}).unwrap();
     assert!(rebuilt.fresh && rebuilt.sha256 != built.sha256);
 
     fs::write(&source, "fn broken(").unwrap();
     let mut failed_lines = 0;
-    let failed = build(&dir, &out, &mut |progress| failed_lines += usize::from(matches!(progress, Progress::Line(_))));
+    let failed = build(&dir, &out, Profile::Quick, &mut |progress| {
+        failed_lines += usize::from(matches!(progress, Progress::Line(_)))
+    });
     let Err(KitError::Failed { output, .. }) = failed else { panic!("{failed:?}") };
     assert!(output.contains("src/lib.rs") && failed_lines > 0, "{output}");
     // Nothing is left that could be taken for what this build made.
@@ -65,7 +67,7 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
     fs::write(&source, changed).unwrap();
     let raised = fs::read_to_string(&cargo).unwrap().replace("version = \"0.1.0\"", "version = \"0.2.0\"");
     fs::write(&cargo, raised).unwrap();
-    assert!(build(&dir, &out, &mut |_| {}).unwrap().fresh);
+    assert!(build(&dir, &out, Profile::Quick, &mut |_| {}).unwrap().fresh);
 }
 
 /// That npm builds it, and a server takes it, `tests/tests/javascript_adapter.rs` shows.
@@ -94,14 +96,14 @@ fn a_new_package_is_of_its_own_name_and_needs_nothing_beside_it() {
 #[test]
 fn what_cannot_be_built_is_named() {
     let work = tempfile::tempdir().unwrap();
-    let missing = build(work.path(), &work.path().join("out"), &mut |_| {}).unwrap_err();
+    let missing = build(work.path(), &work.path().join("out"), Profile::Quick, &mut |_| {}).unwrap_err();
     assert!(missing.to_string().contains("adapter.toml"), "{missing}");
     let text = "id = \"x\"\nname = \"X\"\nversion = \"1\"\ncontract = 1\npaths = [\"/\"]\nshiny = true\n";
     fs::write(work.path().join("adapter.toml"), text).unwrap();
-    let unknown = build(work.path(), &work.path().join("out"), &mut |_| {}).unwrap_err();
+    let unknown = build(work.path(), &work.path().join("out"), Profile::Quick, &mut |_| {}).unwrap_err();
     assert!(unknown.to_string().contains("unknown field `shiny`"), "{unknown}");
     fs::write(work.path().join("adapter.toml"), text.replace("shiny = true\n", "")).unwrap();
-    let no_crate = build(work.path(), &work.path().join("out"), &mut |_| {}).unwrap_err();
+    let no_crate = build(work.path(), &work.path().join("out"), Profile::Quick, &mut |_| {}).unwrap_err();
     assert!(no_crate.to_string().contains("Cargo.toml"), "{no_crate}");
     assert!(matches!(scaffold(&work.path().join("y"), "Not An Id", Start::Booking), Err(KitError::Manifest { .. })));
     assert!(

@@ -13,6 +13,7 @@ use std::{
     process::ExitCode,
 };
 
+use adapter_kit::Profile;
 use clap::Args;
 use sandbox_host::Sandboxes;
 use tokio::signal::unix::{SignalKind, signal};
@@ -160,7 +161,9 @@ fn adapter(name: &str) -> Result<PathBuf, String> {
         return Err(format!("the demo builds its adapter from the checkout, and {} is not there", sources.display()));
     }
     let out = checkout.join("target/adapters");
-    let built = adapter_kit::build(&sources, &out, &mut |progress| say(format_args!("  {progress}")));
+    let built = adapter_kit::build(&sources, &out, Profile::like_this_build(), &mut |progress| {
+        say(format_args!("  {progress}"))
+    });
     Ok(built.map_err(|error| error.to_string())?.component)
 }
 

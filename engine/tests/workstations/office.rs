@@ -226,8 +226,8 @@ async fn start(store: &Arc<MemoryStore>, rules: WriteRules) -> Engine {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let component = BUILT.get_or_init(|| {
         let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("adapter-host/tests/guests/hostile");
-        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("adapters");
-        adapter_kit::build(&guest, &out, &mut |_| {}).unwrap().component
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../adapters");
+        adapter_kit::build(&guest, &out, adapter_kit::Profile::Quick, &mut |_| {}).unwrap().component
     });
     let host = Host::new(HostLimits::default(), &Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled")).unwrap();
     let adapters = AdapterRegistry::new();

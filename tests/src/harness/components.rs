@@ -6,7 +6,7 @@ use std::{
 };
 
 use adapter_host::{AdapterRegistry, Host};
-use adapter_kit::{Manifest, pack};
+use adapter_kit::{Manifest, Profile, pack};
 use setup::guests::HostLimits;
 
 /// The root of the checkout.
@@ -39,7 +39,7 @@ pub fn hostile() -> PathBuf {
 
 fn built(dir: &Path) -> PathBuf {
     let out = root().join("target").join("adapters");
-    let built = adapter_kit::build(dir, &out, &mut |_| ());
+    let built = adapter_kit::build(dir, &out, Profile::like_this_build(), &mut |_| ());
     built.unwrap_or_else(|error| panic!("{} could not be built: {error}", dir.display())).component
 }
 

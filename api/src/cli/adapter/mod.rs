@@ -14,7 +14,7 @@ use std::{
     process::ExitCode,
 };
 
-use adapter_kit::{KitError, Report, Signer, Start};
+use adapter_kit::{KitError, Profile, Report, Signer, Start};
 use clap::{Subcommand, ValueEnum};
 use engine::{
     adapter_host::{Host, plain},
@@ -110,7 +110,7 @@ pub(super) fn run(command: Command) -> ExitCode {
 }
 
 fn build(dir: &Path, out: &Path) -> Result<(), KitError> {
-    let built = adapter_kit::build(dir, out, &mut |progress| say(progress))?;
+    let built = adapter_kit::build(dir, out, Profile::Release, &mut |progress| say(progress))?;
     say(format_args!("{}  {} bytes  sha256 {}", built.component.display(), built.bytes, built.sha256));
     Ok(())
 }

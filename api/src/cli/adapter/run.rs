@@ -10,6 +10,7 @@ use std::{
 };
 
 use adapter_conformance::{FlakyTransport, Local, Spoiler, Trouble, When};
+use adapter_kit::Profile;
 use clap::{Args, Subcommand};
 use engine::{
     adapter_host::{HttpTransport, Transport, plain},
@@ -186,7 +187,8 @@ pub(super) fn component(adapter: &Path) -> Result<PathBuf, String> {
     if !adapter.is_dir() {
         return Ok(adapter.to_path_buf());
     }
-    let built = adapter_kit::build(adapter, &adapter.join("dist"), &mut |progress| say(progress));
+    let built =
+        adapter_kit::build(adapter, &adapter.join("dist"), Profile::like_this_build(), &mut |progress| say(progress));
     built.map(|built| built.component).map_err(|error| error.to_string())
 }
 

@@ -17,8 +17,8 @@ pub fn hostile() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests/hostile");
-        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("adapters");
-        adapter_kit::build(&guest, &out, &mut |_| {}).unwrap().component
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../adapters");
+        adapter_kit::build(&guest, &out, adapter_kit::Profile::Quick, &mut |_| {}).unwrap().component
     })
 }
 
