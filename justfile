@@ -4,11 +4,19 @@ verify:
     cargo clippy --workspace --all-targets -- -D warnings
     cargo test --workspace
 
+# Tests of one crate: the quickest check after an edit. `just t location`, `just t api openapi`.
+t CRATE *FILTER:
+    cargo test -p {{CRATE}} {{FILTER}}
+
+# One suite of the crate `tests`, with the programs it needs. `just suite kill9`.
+suite NAME:
+    PRACTICE_SYNC_EXTERNAL=all cargo test --workspace --test suites {{NAME}}::
+
 # All tests, with those that need Node.js, Python or Chromium (tests/README.md): all of these, or those that are named.
 external SUITES="all":
     PRACTICE_SYNC_EXTERNAL={{SUITES}} cargo test --workspace
 
-# Formats, and applies what clippy can mend by itself.
+# Formats, and applies what clippy can repair.
 fix:
     cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged
     cargo fmt
@@ -19,7 +27,7 @@ deny:
 
 # A practice with two locations; one booking walked through the API, then it keeps serving.
 demo *OPTIONS:
-    cargo run --release -- demo {{OPTIONS}}
+    cargo run -- demo {{OPTIONS}}
 
 # Figures with their aims: all sections, or those that are named.
 bench *SECTIONS:
