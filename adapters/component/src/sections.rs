@@ -12,7 +12,7 @@ pub fn without(component: &[u8], name: &str) -> Result<Vec<u8>, Unfit> {
         _ => None,
     });
     if let Some(content) = held {
-        let (from, to) = (content.start as usize, content.end as usize);
+        let (from, to) = (content.start, content.end);
         // The range is the section's content; its id byte and its size, as many bytes as the size takes, lie before it.
         let mut head = vec![0];
         leb128(&mut head, to - from);
