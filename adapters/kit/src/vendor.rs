@@ -27,7 +27,7 @@ const CONTRACT: [(&str, &str); 3] = [
 ];
 
 const DEPENDENCIES: [(&str, &str); 3] = [
-    ("wit-bindgen", "{ version = \"=0.61.1\", default-features = false, features = [\"realloc\", \"std\"] }"),
+    ("wit-bindgen", "{ version = \"=0.60.0\", default-features = false, features = [\"realloc\", \"std\"] }"),
     ("serde", "{ version = \"1.0\", features = [\"derive\"] }"),
     ("serde_json", "\"1.0\""),
 ];
