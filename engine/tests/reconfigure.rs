@@ -1,5 +1,4 @@
 //! Another setup takes the place of the one that is served: who is concerned, and who is not.
-#![allow(clippy::unwrap_used)]
 
 use std::{
     collections::HashMap,

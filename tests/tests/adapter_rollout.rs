@@ -1,6 +1,6 @@
 //! A running server takes a version of an adapter, rolls it out to a location and takes it back, as an operator types it.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, process::Command};
 
 use location::zone::Date;
 use sandbox_ehr::Control;
@@ -11,10 +11,8 @@ use tests::harness::{
     fixtures,
     http_client::Caller,
     poll::until,
-    process::{HASTY, Installation, LOCATIONS, OPERATOR_TOKEN, SUBDOMAIN},
+    process::{HASTY, Installation, LOCATIONS, OPERATOR_TOKEN, SUBDOMAIN, binary},
 };
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
 
 struct Operator<'a> {
     at: &'a Installation,
@@ -23,7 +21,7 @@ struct Operator<'a> {
 impl Operator<'_> {
     /// Whether it ended well, and what it said.
     fn types(&self, arguments: &[&str]) -> (bool, String) {
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(binary());
         command.arg("adapter").args(arguments).args(["--server", &format!("http://{}", self.at.operators)]);
         let output = command.env("PRACTICE_SYNC_TOKEN", OPERATOR_TOKEN).output().unwrap();
         let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
@@ -103,7 +101,7 @@ async fn books(caller: &mut Caller, location: u32) {
 async fn a_version_is_uploaded_tried_rolled_out_and_taken_back_while_the_server_runs() {
     let dir = tempfile::tempdir().unwrap();
     let ehr = EhrServer::start(fixtures::profile(7)).unwrap();
-    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), HASTY).unwrap();
+    let installation = Installation::new(binary(), dir.path(), &ehr.url(), HASTY).unwrap();
     let process = installation.start().await.unwrap();
     let operator = Operator { at: &installation };
     let [(main, ..), (lakeside, ..)] = LOCATIONS;

@@ -1,6 +1,7 @@
 //! What an operator sets for an adapter is held against what its manifest declares, before a server starts with it.
 
 use std::{fs, process::Command};
+use tests::harness::process::binary;
 
 use tests::harness::components;
 
@@ -38,7 +39,7 @@ fn config_check_names_the_location_and_the_setting_that_does_not_fit() {
     let component = components::component("gated-cloud");
     let check = |adapter_config: &str| {
         fs::write(&file, practice(component.to_str().unwrap(), adapter_config)).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+        let mut command = Command::new(binary());
         let output = command.args(["config", "check"]).arg(&file).output().unwrap();
         let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
         (output.status.success(), said)
@@ -58,7 +59,7 @@ fn config_check_names_the_location_and_the_setting_that_does_not_fit() {
 
 #[test]
 fn inspect_shows_what_an_adapter_asks_for_and_its_settings() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let mut command = Command::new(binary());
     let output = command.args(["adapter", "inspect"]).arg(components::component("gated-cloud")).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{said}");
@@ -74,7 +75,7 @@ fn inspect_shows_what_an_adapter_asks_for_and_its_settings() {
 
 #[test]
 fn print_default_shows_the_settings_of_an_adapter() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let mut command = Command::new(binary());
     let output = command
         .args(["config", "print-default", "--adapter"])
         .arg(components::component("gated-cloud"))

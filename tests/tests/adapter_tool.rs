@@ -7,11 +7,10 @@ use std::{
     path::Path,
     process::{Child, Command, Stdio},
 };
+use tests::harness::process::binary;
 
 use serde_json::Value;
 use tests::harness::components;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
 
 struct Ehr {
     process: Child,
@@ -21,7 +20,7 @@ struct Ehr {
 impl Ehr {
     fn start() -> Ehr {
         let mut process =
-            Command::new(PROGRAM).args(["adapter", "ehr", "--port", "0"]).stdout(Stdio::piped()).spawn().unwrap();
+            Command::new(binary()).args(["adapter", "ehr", "--port", "0"]).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let url = line.split_once("at ").unwrap().1.split_once(',').unwrap().0.to_owned();
@@ -54,7 +53,7 @@ impl Drop for Ehr {
 /// Whether it ended well, and what it said.
 fn run(dir: &Path, arguments: &[&str]) -> (bool, String) {
     let component = components::component("sandbox");
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(binary());
     command.args(["adapter", "run"]).arg(component).args(arguments).arg("--config").arg(dir.join("local.toml"));
     let output = command.output().unwrap();
     let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
@@ -115,7 +114,7 @@ fn subject_file(dir: &Path) -> String {
 
 /// Whether every case passed, and the report.
 fn test(component: &Path, config: &Path, arguments: &[&str]) -> (bool, String) {
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(binary());
     command.args(["adapter", "test"]).arg(component).arg("--config").arg(config).args(arguments);
     let output = command.output().unwrap();
     let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
@@ -195,7 +194,7 @@ fn a_test_that_cannot_begin_says_what_to_change() {
     told(&text, &["--against", "127.0.0.1"], &["`base_url` is 127.0.0.1", "not an address"]);
     let ehr = Ehr::start();
     told(&text, &["--against", &ehr.url, "--only", "everything"], &["`everything` is no case", "one_key_writes_once"]);
-    let listed = Command::new(PROGRAM).args(["adapter", "test", "--list"]).output().unwrap();
+    let listed = Command::new(binary()).args(["adapter", "test", "--list"]).output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
     assert!(listed.lines().any(|line| line == "one_key_writes_once"), "{listed}");
 }

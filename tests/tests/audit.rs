@@ -1,17 +1,17 @@
 //! The audit trail of a running server: what was booked is in it though the process is killed right after, it outlives `kill -9`, and what is changed in
 //! it afterwards is found by the command that operators have.
 
-use std::{fs, path::Path, process::Command, time::Duration};
+use std::{fs, process::Command, time::Duration};
 
 use serde_json::Value;
 use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
-    process::{self, HASTY, Installation, LOCATIONS, booking, path},
+    process::{self, HASTY, Installation, LOCATIONS, binary, booking, path},
 };
 
 fn audit(installation: &Installation, command: &[&str]) -> (Option<i32>, String) {
-    let program = env!("CARGO_BIN_EXE_practice-sync-under-test");
+    let program = binary();
     let ended =
         Command::new(program).arg("audit").args(command).arg("--config").arg(installation.config()).output().unwrap();
     (ended.status.code(), String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
@@ -32,7 +32,7 @@ async fn exported_at_last(installation: &Installation, filters: &[&str], action:
 #[actix::test]
 async fn what_was_answered_is_in_the_trail_and_stays_as_it_is() {
     let (ehr, dir) = (EhrServer::start(fixtures::profile(9)).unwrap(), tempfile::tempdir().unwrap());
-    let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let program = binary();
     let installation = Installation::new(program, dir.path(), &ehr.url(), HASTY).unwrap();
     let server = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();

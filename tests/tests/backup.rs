@@ -19,12 +19,12 @@ use tests::harness::{
     fixtures,
     http_client::Caller,
     poll::until,
-    process::{self, HASTY, Installation, LOCATIONS, OPERATOR_TOKEN, SUBDOMAIN, booking, path},
+    process::{self, HASTY, Installation, LOCATIONS, OPERATOR_TOKEN, SUBDOMAIN, binary, booking, path},
 };
 
 /// What a command of the product said, and whether it succeeded.
 fn command(arguments: &[&str]) -> (bool, String) {
-    let program = env!("CARGO_BIN_EXE_practice-sync-under-test");
+    let program = binary();
     let ended = Command::new(program).args(arguments).env("PRACTICE_SYNC_TOKEN", OPERATOR_TOKEN).output().unwrap();
     (ended.status.success(), String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
 }
@@ -85,7 +85,7 @@ impl Server {
         let (ehr, dir) = (EhrServer::start(profile).unwrap(), tempfile::tempdir().unwrap());
         fs::create_dir(dir.path().join("backups")).unwrap();
         let rules = format!("{HASTY}\n[backup]\nfolder = \"{}\"\nkeep = 2\n", dir.path().join("backups").display());
-        let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+        let program = binary();
         let installation = Installation::new(program, dir.path(), &ehr.url(), &rules).unwrap();
         let installation = installation.on_engine(engine).unwrap();
         let server = Server { dir, ehr, installation };

@@ -14,7 +14,7 @@ use tests::harness::{
     fixtures,
     http_client::{Caller, Connection, request},
     poll::until,
-    process::{self, HASTY, Installation, LOCATIONS, path},
+    process::{self, HASTY, Installation, LOCATIONS, binary, path},
     trace_collector::TraceCollector,
 };
 
@@ -69,7 +69,7 @@ async fn book(caller: &mut Caller, key: &str, offer: &str) -> (u16, Value) {
 #[actix::test]
 async fn nothing_of_a_patient_stands_where_it_has_no_business() {
     let (ehr, dir) = (EhrServer::start(fixtures::profile(31)).unwrap(), tempfile::tempdir().unwrap());
-    let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let program = binary();
     let collector = TraceCollector::start().unwrap();
     let rules = format!("{HASTY}{}", collector.table());
     let installation = Installation::new(program, dir.path(), &ehr.url(), &rules).unwrap();

@@ -3,7 +3,6 @@
 
 use std::{
     fs,
-    path::Path,
     process::{Command, Output},
 };
 
@@ -12,10 +11,8 @@ use tests::harness::{
     components::root,
     ehr_server::EhrServer,
     fixtures,
-    process::{self, API_KEY, Installation, LOCATIONS, SUBDOMAIN},
+    process::{self, API_KEY, Installation, LOCATIONS, SUBDOMAIN, binary},
 };
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
 
 /// What no EHR takes through this API.
 const NOT_SUPPORTED: [&str; 2] = ["POST /conversations/{id}/messages", "POST /patients/{id}/documents"];
@@ -28,12 +25,12 @@ struct Checked {
 async fn checked(recording: &str, more: &[&str]) -> Checked {
     let dir = tempfile::tempdir().unwrap();
     let ehr = EhrServer::start(fixtures::profile(11)).unwrap();
-    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), "").unwrap();
+    let installation = Installation::new(binary(), dir.path(), &ehr.url(), "").unwrap();
     let process = installation.start().await.unwrap();
     process::first_sync(&mut installation.sign_in().await.unwrap()).await.unwrap();
     let file = dir.path().join("recording");
     fs::write(&file, recording).unwrap();
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(binary());
     command.arg("check-client").arg(file).args(["--url", &format!("http://{}", installation.address)]);
     command.env("PRACTICE_SYNC_KEY", API_KEY).args(["--subdomain", SUBDOMAIN]).args(more);
     for (location, ..) in LOCATIONS {

@@ -15,7 +15,7 @@ use tests::harness::{
     fixtures,
     packages::{Project, run},
     poll::until,
-    process::{self, API_KEY, Installation, LOCATIONS, Process, SUBDOMAIN},
+    process::{self, API_KEY, Installation, LOCATIONS, Process, SUBDOMAIN, binary},
     webhook_receiver::WebhookReceiver,
 };
 use tokio::process::Command;
@@ -163,7 +163,7 @@ async fn works(mut program: Command, mut sample: Command, folder: &Path) {
 }
 
 async fn serving(dir: &Path, ehr: &EhrServer) -> (Installation, Process) {
-    let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let program = binary();
     let installation = Installation::new(program, dir, &ehr.url(), "").unwrap();
     let process = installation.start().await.unwrap();
     process::first_sync(&mut installation.sign_in().await.unwrap()).await.unwrap();

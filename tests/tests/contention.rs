@@ -1,9 +1,6 @@
 //! Many clients at once, over HTTP: one slot is booked once, one key makes one booking.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use sandbox_ehr::Profile;
 use serde_json::Value;
@@ -12,7 +9,7 @@ use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
     http_client::Caller,
-    process::{self, Installation, LOCATIONS, Process, booking, path},
+    process::{self, Installation, LOCATIONS, Process, binary, booking, path},
 };
 
 const CLIENTS: usize = 64;
@@ -31,7 +28,7 @@ async fn contest() -> Contest {
     let profile = Profile { booked_percent: 20, days_back: 0, days_ahead: 7, patients: 40, ..fixtures::profile(5) };
     let ehr = EhrServer::start(profile).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let program = binary();
     let installation = Installation::new(program, dir.path(), &ehr.url(), "").unwrap();
     let process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();

@@ -6,6 +6,7 @@ use std::{
     process::Stdio,
     time::{Duration, Instant},
 };
+use tests::harness::process::binary;
 
 use reqwest::{Client, redirect::Policy};
 use serde_json::Value;
@@ -16,7 +17,6 @@ use tokio::{
     time::timeout,
 };
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
 /// The adapter is built where it changed.
 const BUILT: Duration = Duration::from_secs(400);
 const STEP: Duration = Duration::from_secs(60);
@@ -28,7 +28,7 @@ struct Demo {
 
 impl Demo {
     fn start(dir: &Path, more: &[&str]) -> Demo {
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(binary());
         command
             .args(["demo", "--cloud", "--listen", "127.0.0.1:0", "--operators", "127.0.0.1:0", "--data"])
             .arg(dir)
@@ -116,7 +116,7 @@ async fn it_only_serves_where_that_is_asked_and_keeps_its_port() {
         demo.process.kill().await.unwrap();
     }
     assert_eq!(ports[0], ports[1]);
-    let other = Command::new(PROGRAM).args(["demo", "--listen", "127.0.0.1:0", "--data"]).arg(dir.path()).output();
+    let other = Command::new(binary()).args(["demo", "--listen", "127.0.0.1:0", "--data"]).arg(dir.path()).output();
     let other = other.await.unwrap();
     assert_eq!(other.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&other.stderr).contains("holds the data of the other demo"));

@@ -1,12 +1,11 @@
 //! Adapters in JavaScript: their own tests pass in Node.js, and what npm makes of them is a component that a server takes.
 
 use std::{path::Path, process::Command};
+use tests::harness::process::binary;
 
 use adapter_host::Host;
 use setup::guests::HostLimits;
 use tests::harness::{components::root, external::Suite, javascript::Toolbox};
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
 
 #[actix::test]
 async fn the_adapter_for_the_simulated_ehr_passes_its_tests_and_is_fit() {
@@ -36,13 +35,13 @@ async fn passes_and_is_fit(dir: &Path) {
         let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
         (output.status.success(), said)
     };
-    let (well, said) = build(&mut Command::new(PROGRAM));
+    let (well, said) = build(&mut Command::new(binary()));
     assert!(!well && said.contains("run `npm ci` there first"), "nothing is installed in the folder: {said}");
     let id = adapter_kit::Manifest::parse(&std::fs::read_to_string(dir.join("adapter.toml")).unwrap()).unwrap().id;
     let component = work.path().join(format!("{id}.wasm"));
     assert!(!component.exists());
     let with_programs = || {
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(binary());
         command.env("PATH", toolbox.path());
         command
     };

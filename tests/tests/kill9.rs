@@ -6,7 +6,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -23,7 +22,7 @@ use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
     http_client::Caller,
-    process::{self, HASTY, Installation, LOCATIONS, SUBDOMAIN, booking, path},
+    process::{self, HASTY, Installation, LOCATIONS, SUBDOMAIN, binary, booking, path},
     webhook_receiver::WebhookReceiver,
 };
 
@@ -186,7 +185,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(
     let rounds = std::env::var("KILL9_ROUNDS").ok().map_or(rounds, |rounds| rounds.parse().unwrap());
     let ehr = unpleasant_ehr();
     let dir = tempfile::tempdir().unwrap();
-    let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let program = binary();
     let installation = chosen(Installation::new(program, dir.path(), &ehr.url(), &rules()).unwrap());
 
     let process = installation.start().await.unwrap();

@@ -1,11 +1,12 @@
 //! The main story (`tests/src/main_story`) with a GNU Health server and a FHIR server nobody here wrote, and with the fake of Open Dental's API.
 
 use std::path::Path;
+use tests::harness::process::binary;
 
 use tests::main_story::{FhirPractice, GnuHealthPractice, OpenDentalPractice, tell};
 
 fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"))
+    binary()
 }
 
 #[actix::test]

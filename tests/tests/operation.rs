@@ -21,7 +21,7 @@ use tests::harness::{
     fixtures,
     http_client::{Caller, Connection, request},
     poll::until,
-    process::{self, Installation},
+    process::{self, Installation, binary},
 };
 
 const CLIENTS: usize = 8;
@@ -36,8 +36,7 @@ fn small_practice() -> EhrServer {
 
 /// An installation with these lines of its configuration file replaced.
 fn installation(dir: &Path, ehr: &EhrServer, replaced: &[(&str, &str)]) -> Installation {
-    let installation =
-        Installation::new(Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test")), dir, &ehr.url(), "").unwrap();
+    let installation = Installation::new(binary(), dir, &ehr.url(), "").unwrap();
     let file = dir.join("practice-sync.toml");
     let mut text = fs::read_to_string(&file).unwrap();
     for (line, instead) in replaced {
@@ -163,7 +162,7 @@ async fn operators_have_a_listener_of_their_own() {
 /// What an operator types, at a server whose practice is read.
 fn command_line(server: &str) {
     let run = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+        let mut command = Command::new(binary());
         command.args(arguments).args(["--server", server]).env("PRACTICE_SYNC_TOKEN", process::OPERATOR_TOKEN);
         let ended = command.output().unwrap();
         (ended.status.code(), String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
@@ -244,7 +243,7 @@ async fn the_service_manager_is_told_and_a_second_signal_stops_at_once() {
 
 /// What a command of the product said; it succeeded.
 fn succeeds(arguments: &[&str]) -> String {
-    let ended = Command::new(env!("CARGO_BIN_EXE_practice-sync-under-test")).args(arguments).output().unwrap();
+    let ended = Command::new(binary()).args(arguments).output().unwrap();
     let said = String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned();
     assert!(ended.status.success(), "{arguments:?}: {said}");
     said
@@ -284,7 +283,7 @@ async fn a_store_is_made_anew_and_salvaged_by_hand_and_holds_what_it_held() {
     let lost = dir.path().join("lost");
     fs::create_dir(&lost).unwrap();
     fs::copy(path("salvaged/store.key"), lost.join("store.key")).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let mut command = Command::new(binary());
     let failed = command.args(["store", "salvage", "--data", &path("lost"), "--to", &path("never")]).output().unwrap();
     assert_eq!(failed.status.code(), Some(2), "{failed:?}");
     assert!(!dir.path().join("never").exists());

@@ -26,10 +26,8 @@ use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
     http_client::Caller,
-    process::{self, HASTY, Installation, LOCATIONS, SUBDOMAIN, booking, path},
+    process::{self, HASTY, Installation, LOCATIONS, SUBDOMAIN, binary, booking, path},
 };
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
 
 fn ehr() -> EhrServer {
     let profile = Profile { booked_percent: 20, days_back: 0, days_ahead: 7, patients: 40, ..fixtures::profile(9) };
@@ -61,7 +59,7 @@ async fn a_database_that_is_away_is_503_and_the_practice_goes_on_when_it_is_back
     }
     let (ehr, dir) = (ehr(), tempfile::tempdir().unwrap());
     let mut cluster = Cluster::temporary(Durability::Written).unwrap();
-    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), "").unwrap();
+    let installation = Installation::new(binary(), dir.path(), &ehr.url(), "").unwrap();
     let installation = installation.on_database(&cluster.database().unwrap()).unwrap();
     let _process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
@@ -124,7 +122,7 @@ async fn a_probe_of_the_process_is_answered_while_every_call_waits_for_the_datab
     let (ehr, dir) = (ehr(), tempfile::tempdir().unwrap());
     let cluster = Cluster::temporary(Durability::Written).unwrap();
     let way = Proxy::to(cluster.port()).unwrap();
-    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), "").unwrap();
+    let installation = Installation::new(binary(), dir.path(), &ehr.url(), "").unwrap();
     let installation = installation.on_database(&Cluster::url(way.port())).unwrap();
     let _process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
@@ -157,7 +155,7 @@ async fn a_probe_of_the_process_is_answered_while_every_call_waits_for_the_datab
 }
 
 fn command(arguments: &[&str]) -> (bool, String) {
-    let ended = Command::new(PROGRAM).args(arguments).output().unwrap();
+    let ended = Command::new(binary()).args(arguments).output().unwrap();
     let said = [ended.stdout, ended.stderr].concat();
     (ended.status.success(), String::from_utf8_lossy(&said).into_owned())
 }
@@ -185,7 +183,7 @@ async fn a_store_moves_into_a_database_and_out_of_it() {
     let place = |name: &str| {
         let folder = dir.path().join(name);
         std::fs::create_dir(&folder).unwrap();
-        Installation::new(Path::new(PROGRAM), &folder, &ehr.url(), "").unwrap()
+        Installation::new(binary(), &folder, &ehr.url(), "").unwrap()
     };
     let text = |path: PathBuf| path.to_str().unwrap().to_owned();
     let data = |name: &str| text(dir.path().join(name).join("data"));
@@ -241,7 +239,7 @@ async fn a_database_that_is_not_the_stores_is_refused_with_what_to_do() {
     }
     let (ehr, dir) = (ehr(), tempfile::tempdir().unwrap());
     let cluster = Cluster::temporary(Durability::Written).unwrap();
-    let installation = || Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), "").unwrap();
+    let installation = || Installation::new(binary(), dir.path(), &ehr.url(), "").unwrap();
     drop(installation().start().await.unwrap());
     let fails = async |url: &str, told: &str| {
         let error = installation().on_database(url).unwrap().start().await.err().unwrap().to_string();
@@ -355,7 +353,7 @@ async fn a_new_key_by_hand_waits_until_the_server_has_stopped() {
     let (ehr, dir) = (ehr(), tempfile::tempdir().unwrap());
     let cluster = Cluster::temporary(Durability::Written).unwrap();
     // The first process is stopped while it reads: the second asks again once the call of the first has no time left.
-    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), HASTY).unwrap();
+    let installation = Installation::new(binary(), dir.path(), &ehr.url(), HASTY).unwrap();
     let installation = installation.on_database(&cluster.database().unwrap()).unwrap();
     let config = installation.config().to_str().unwrap().to_owned();
     let rotate = ["store", "rotate-key", "--config", &config];
@@ -382,7 +380,7 @@ async fn a_location_comes_with_its_data_source_while_it_is_served() {
     let (first, second, dir) = (ehr(), ehr(), tempfile::tempdir().unwrap());
     let cluster = Cluster::temporary(Durability::Written).unwrap();
     let url = cluster.database().unwrap();
-    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &first.url(), "").unwrap();
+    let installation = Installation::new(binary(), dir.path(), &first.url(), "").unwrap();
     let installation = installation.on_database(&url).unwrap();
     let process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();

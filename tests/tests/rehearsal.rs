@@ -1,7 +1,7 @@
 //! What a client can rehearse in the sandbox: every state and message of the specification that a practice which behaves never shows, over
 //! HTTP, on the simulated EHR that the product hosts itself. `GET /docs/sandbox` promises it.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tests::harness::{
     http_client::Caller,
     poll::until,
-    process::{self, Installation, LOCATIONS, Process, SUBDOMAIN, path},
+    process::{self, Installation, LOCATIONS, Process, SUBDOMAIN, binary, path},
     webhook_receiver::WebhookReceiver,
 };
 
@@ -29,7 +29,7 @@ struct Sandbox {
 /// `rules` are tables of the configuration.
 async fn sandbox(rules: &str) -> Sandbox {
     let dir = tempfile::tempdir().unwrap();
-    let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let program = binary();
     let installation = Installation::new(program, dir.path(), "sandbox:", rules).unwrap();
     let process = installation.start().await.unwrap();
     let (mut client, operator) = (installation.sign_in().await.unwrap(), installation.operator().await.unwrap());

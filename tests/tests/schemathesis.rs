@@ -17,7 +17,7 @@ use tests::harness::{
     external::Suite,
     fixtures,
     packages::{Project, run},
-    process::{self, API_KEY, Installation, OPERATOR_TOKEN},
+    process::{self, API_KEY, Installation, OPERATOR_TOKEN, binary},
 };
 use tokio::process::Command;
 
@@ -43,7 +43,7 @@ async fn every_operation_keeps_what_its_description_promises() {
     let python = Project::new("schemathesis", "schemathesis", Suite::Python).python().await;
     let dir = tempfile::tempdir().unwrap();
     let ehr = EhrServer::start(fixtures::profile(7)).unwrap();
-    let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let program = binary();
     let installation = Installation::new(program, dir.path(), &ehr.url(), "").unwrap();
     let _process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();

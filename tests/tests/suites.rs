@@ -35,3 +35,4 @@ mod simulation;
 mod traces;
 mod webhook_receivers;
 mod workstations;
+mod zz_left_out;

@@ -10,7 +10,7 @@ use tests::harness::{
     fixtures,
     http_client::{Caller, Connection, request},
     poll::until,
-    process::{self, HASTY, Installation, LOCATIONS, SUBDOMAIN, path},
+    process::{self, HASTY, Installation, LOCATIONS, SUBDOMAIN, binary, path},
     trace_collector::{Span, TraceCollector},
     webhook_receiver::WebhookReceiver,
 };
@@ -19,7 +19,7 @@ const CALLERS_TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLERS_SPAN: &str = "00f067aa0ba902b7";
 
 fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"))
+    binary()
 }
 
 /// Calls with further headers.

@@ -1,5 +1,4 @@
-//! The last word of a run: which suites were left out, and how to run them. Cargo runs the tests of a crate in the order of their
-//! names, so that this one comes last.
+//! The last test of a run reports which suites were left out and how to run them. The test harness starts tests in the order of their names.
 
 use tests::harness::external::{Suite, named, say, summary};
 

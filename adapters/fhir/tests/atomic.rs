@@ -1,11 +1,8 @@
 //! The adapter against a server whose transactions are atomic and whose links are opaque (a server written for tests).
-#![allow(clippy::unwrap_used)]
-
-mod atomic_server;
-use adapter_sdk::time as adapter_time;
 
 use std::{cell::RefCell, rc::Rc};
 
+use crate::atomic_server::{Asked, AtomicServer};
 use adapter_sdk::{
     Adapter, AppointmentChange, Fault, Receipt, Resource, Write, WriteKind,
     http::{Error, Method, Request, Response},
@@ -13,7 +10,6 @@ use adapter_sdk::{
     testing::Host,
     time::instant_of,
 };
-use atomic_server::{Asked, AtomicServer};
 use fhir_adapter::Fhir;
 use serde_json::{Value, json};
 

@@ -1,8 +1,6 @@
 //! What a practice files beside its schedule, as Medplum's router showed it (`fixtures/files.json`), read by the adapter.
-#![allow(clippy::unwrap_used)]
 
-mod server;
-
+use crate::server::Server;
 use adapter_sdk::{
     Adapter, Record, Resource, WriteKind,
     log::Level,
@@ -11,7 +9,6 @@ use adapter_sdk::{
 };
 use fhir_adapter::Fhir;
 use serde_json::{Value, json};
-use server::Server;
 
 const RESOURCES: &str = "Patient,Practitioner,PractitionerRole,Organization,Coverage,AllergyIntolerance,Condition,\
                          MedicationStatement,Flag,Communication,Questionnaire,QuestionnaireResponse,PaymentNotice";

@@ -1,10 +1,8 @@
 //! What servers show that is large, odd or forbidden: it is read as far as it can be, and what is not read is not gone.
-#![allow(clippy::unwrap_used)]
-
-mod server;
 
 use std::collections::BTreeSet;
 
+use crate::server::{Server, refused};
 use adapter_sdk::{
     Adapter, Fault, Page, Record, Resource, Write,
     http::{Error, Method},
@@ -15,7 +13,6 @@ use adapter_sdk::{
 };
 use fhir_adapter::Fhir;
 use serde_json::{Value, json};
-use server::{Server, refused};
 
 const ALL: &str =
     "Patient,Location,HealthcareService,Appointment,Condition,Flag,Questionnaire,QuestionnaireResponse,PaymentNotice";

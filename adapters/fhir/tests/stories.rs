@@ -1,8 +1,7 @@
 //! The adapter against a FHIR server in memory: pulls, and bookings with everything that comes in between.
-#![allow(clippy::unwrap_used)]
 
-mod server;
-
+use crate::server;
+use crate::server::{Server, json_answer, refused};
 use adapter_sdk::{
     Adapter, AppointmentChange, Fault, Page, Receipt, Record, Resource, Write,
     http::{Error, Header, Method, Response},
@@ -11,7 +10,6 @@ use adapter_sdk::{
 };
 use fhir_adapter::{Fhir, faults};
 use serde_json::{Value, json};
-use server::{Server, json_answer, refused};
 
 #[derive(Default)]
 struct Pass {

@@ -1,8 +1,6 @@
 //! The adapter on what a real server answered: what it reads, what it writes, and in which words.
-#![allow(clippy::unwrap_used)]
 
-mod tape;
-
+use crate::tape::Tape;
 use adapter_sdk::{
     Adapter, AppointmentChange, Fault, Page, PatientChange, Receipt, Record, Resource, Write,
     records::{
@@ -13,7 +11,6 @@ use adapter_sdk::{
 };
 use gnuhealth_adapter::{GnuHealth, client, values::DateTime};
 use serde_json::{Value, json};
-use tape::Tape;
 
 fn pull(tape: &Tape, resource: Resource, cursor: Option<String>) -> Page {
     tape.run(|| GnuHealth::pull(resource, cursor, 500)).unwrap()

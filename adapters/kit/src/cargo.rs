@@ -53,15 +53,8 @@ fn compile(
 ) -> Result<PathBuf, KitError> {
     let manifest = dir.join("Cargo.toml");
     let mut cargo = toolchain.cargo();
-    cargo.current_dir(dir).args([
-        "build",
-        "--lib",
-        "--profile",
-        profile.base(),
-        "--target",
-        TARGET,
-        "--message-format",
-    ]);
+    cargo.current_dir(dir).args(["rustc", "--lib", "--crate-type", "cdylib", "--profile", profile.base()]);
+    cargo.args(["--target", TARGET, "--message-format"]);
     cargo.arg("json-render-diagnostics").arg("--manifest-path").arg(&manifest).arg("--target-dir").arg(target_dir);
     for setting in profile.settings() {
         cargo.arg("--config").arg(format!("profile.{}.{setting}", profile.base()));
@@ -78,5 +71,5 @@ fn compile(
             let files = message["filenames"].as_array()?;
             files.iter().filter_map(|file| file.as_str()).find(|file| file.ends_with(".wasm")).map(PathBuf::from)
         })
-        .ok_or_else(|| KitError::NoLibrary { command: "cargo build --lib".into() })
+        .ok_or_else(|| KitError::NoLibrary { command: "cargo rustc --lib --crate-type cdylib".into() })
 }

@@ -26,7 +26,7 @@ pub enum KitError {
     NoNpm,
     #[error("{}: a program that the script `{script}` of package.json runs is not installed; run `npm ci` there first", dir.display())]
     NotInstalled { dir: PathBuf, script: &'static str },
-    #[error("`{command}` built no wasm library: the crate needs `[lib] crate-type = [\"cdylib\"]`")]
+    #[error("`{command}` built no wasm library: the crate needs a `src/lib.rs`")]
     NoLibrary { command: String },
     #[error("{}: not an adapter component: {reason}", path.display())]
     NotAnAdapter { path: PathBuf, reason: String },

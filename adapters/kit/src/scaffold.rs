@@ -85,7 +85,6 @@ fn booking_manifest_text(id: &str) -> String {
 fn cargo_text(id: &str) -> String {
     format!(
         "[package]\nname = \"{id}-adapter\"\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\n\n\
-         [lib]\ncrate-type = [\"cdylib\", \"rlib\"]\n\n\
          [dependencies]\nadapter-sdk = {{ path = \"{FOLDER}\" }}\n\
          serde = {{ version = \"1.0\", features = [\"derive\"] }}\nserde_json = \"1.0\"\n\n\
          # A workspace of its own, wherever this folder lies.\n[workspace]\n",

@@ -1,8 +1,6 @@
 //! The bindings of the SDK are what the generator makes of `wit/v1`. They are checked in, so that the build of an adapter compiles neither
 //! the generator nor its dependencies. `UPDATE_BINDINGS=1` writes them again.
 
-#![allow(clippy::unwrap_used)]
-
 use std::{collections::BTreeMap, fs, path::Path};
 
 use wit_bindgen_core::{Files, WorldGenerator, wit_parser::Resolve};

@@ -1,5 +1,4 @@
 //! A new adapter builds as it is, is not built twice, and says plainly what is wrong with it.
-#![allow(clippy::unwrap_used)]
 
 use std::{fs, path::Path};
 

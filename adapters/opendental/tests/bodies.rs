@@ -1,5 +1,4 @@
 //! Bodies of writes.
-#![allow(clippy::unwrap_used)]
 
 use adapter_sdk::{
     Fault,

@@ -1,5 +1,4 @@
 //! Schedules as working hours.
-#![allow(clippy::unwrap_used)]
 
 use adapter_sdk::{Adapter, Record, Resource, http::Response, testing::Host, time::instant_of};
 use opendental_adapter::OpenDental;

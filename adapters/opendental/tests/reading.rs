@@ -1,5 +1,4 @@
 //! Pulls on rows with the fields of the public documentation and values of our own, natively: no office answers here.
-#![allow(clippy::unwrap_used)]
 
 use std::{cell::RefCell, rc::Rc};
 

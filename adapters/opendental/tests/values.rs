@@ -1,5 +1,4 @@
 //! Values as the API writes them.
-#![allow(clippy::unwrap_used)]
 
 use adapter_sdk::{testing::Host, time::instant_of};
 use opendental_adapter::{

@@ -1,5 +1,4 @@
 //! Writes that meet somebody else's, natively.
-#![allow(clippy::unwrap_used)]
 
 use std::{cell::RefCell, rc::Rc};
 

@@ -1,8 +1,6 @@
 //! The calendar: what is busy, by story and against a plain list.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support;
 use location::{
     calendar::{Calendar, Column, Entry, Holder},
     ids::{AppointmentId, OperatoryId, ProviderId},

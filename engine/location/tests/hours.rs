@@ -1,8 +1,7 @@
 //! Working hours: on which dates they apply, which instants they cover, and what is refused.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support;
+use crate::support::{daily, date, hour, new_york, utc, zone};
 use location::{
     hours::{HourError, Recurrence, RecurrenceUnit, Weekday},
     ids::AppointmentTypeId,
@@ -10,7 +9,6 @@ use location::{
     zone::{Date, Zone},
 };
 use proptest::prelude::*;
-use support::{daily, date, hour, new_york, utc, zone};
 
 fn every(number: u32, unit: RecurrenceUnit, reference: &str) -> Recurrence {
     Recurrence::Every { number, unit, reference: date(reference) }

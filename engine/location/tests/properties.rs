@@ -1,10 +1,7 @@
 //! Whatever clients, staff, time and a lying EHR do: the invariants of a location hold after each step, nothing is written twice, and in
 //! the end everything comes to its end.
-#![allow(clippy::unwrap_used)]
 
-mod passes;
-mod sim;
-
+use crate::sim::{How, Sim, Staff, Step, Variant};
 use location::{
     gate::{Gate, Shut},
     pause::Directions,
@@ -13,7 +10,6 @@ use location::{
     time::{HOUR, MINUTE, SECOND},
 };
 use proptest::prelude::*;
-use sim::{How, Sim, Staff, Step, Variant};
 
 fn how() -> impl Strategy<Value = How> {
     prop_oneof![

@@ -1,10 +1,8 @@
 //! Of the read cycle what takes more pages, or more records, than a story can tell.
-#![allow(clippy::unwrap_used)]
-
-mod passes;
 
 use std::sync::Arc;
 
+use crate::passes::Passes;
 use location::{
     Location,
     command::{Command, Cx, Page, SweepStep},
@@ -17,7 +15,6 @@ use location::{
     time::{SECOND, Timestamp},
     zone::Zone,
 };
-use passes::Passes;
 
 const PAGES: u32 = 500;
 

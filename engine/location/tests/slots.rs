@@ -1,8 +1,6 @@
 //! Free slots by story: each rule once, on plain days and on days when clocks change.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{daily, date, hour, new_york, utc, zone};
 use location::{
     calendar::{Calendar, Column, Holder},
     hours::{HourKind, HourSource, Recurrence, WorkingHour},
@@ -11,7 +9,6 @@ use location::{
     time::{DAY, HOUR, MINUTE, Millis, Span, Timestamp},
     zone::Zone,
 };
-use support::{daily, date, hour, new_york, utc, zone};
 
 const CLEANING: AppointmentTypeId = AppointmentTypeId(7);
 const IMPLANT: AppointmentTypeId = AppointmentTypeId(8);

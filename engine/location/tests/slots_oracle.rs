@@ -1,10 +1,9 @@
 //! Free slots against a slow reading of the rules, minute by minute, over random hours, calendars and queries.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support;
 use std::{collections::BTreeSet, sync::LazyLock};
 
+use crate::support::{date, zone};
 use location::{
     calendar::{Calendar, Column, Holder},
     hours::{HourKind, HourSource, Recurrence, RecurrenceUnit, Weekday, WorkingHour},
@@ -14,7 +13,6 @@ use location::{
     zone::{Date, Zone},
 };
 use proptest::prelude::*;
-use support::{date, zone};
 
 /// Zones with a day on which clocks change.
 static CHANGES: LazyLock<Vec<(Zone, Date)>> = LazyLock::new(|| {

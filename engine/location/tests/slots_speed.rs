@@ -1,13 +1,12 @@
 //! How long it takes to search a month. The time is asserted in release builds only.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
-
-mod support;
+#![allow(clippy::disallowed_methods)]
 
 use std::{
     hint::black_box,
     time::{Duration, Instant},
 };
 
+use crate::support::{date, hour, new_york};
 use location::{
     calendar::{Calendar, Column, Holder},
     hours::{Recurrence, Weekday, WorkingHour},
@@ -16,7 +15,6 @@ use location::{
     time::{HOUR, MINUTE, Span, Timestamp},
     zone::Zone,
 };
-use support::{date, hour, new_york};
 
 const OPERATORIES: u64 = 10;
 const PROVIDERS: u32 = 5;

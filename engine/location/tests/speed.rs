@@ -1,7 +1,5 @@
 //! What a location with 5,000 appointments to come costs. Printed always, asserted in release builds only.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
-
-mod support;
+#![allow(clippy::disallowed_methods)]
 
 use std::{
     hint::black_box,
@@ -9,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::support::{date, hour, new_york, utc};
 use location::{
     Location,
     command::{Book, BookPatient, Command, Cx, Placement, PulledAppointment, PulledOperatory, Written},
@@ -21,7 +20,6 @@ use location::{
     state::State,
     time::{HOUR, MINUTE, Span, Timestamp},
 };
-use support::{date, hour, new_york, utc};
 
 const OPERATORIES: u64 = 10;
 const DAYS: i32 = 32;

@@ -1,9 +1,6 @@
 //! The rules of a location as stories: scripts in `stories/`, one file per theme, run by the interpreter in `story/`.
-#![allow(clippy::unwrap_used)]
 
-mod passes;
-mod story;
-
+use crate::story;
 macro_rules! stories {
     ($($theme:ident),* $(,)?) => {$(
         #[test]

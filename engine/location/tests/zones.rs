@@ -1,8 +1,7 @@
 //! Dates and zones: tables of known changes, and the real zone database as oracle.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support;
+use crate::support::{date, minutes, new_york, utc, zone};
 use chrono::{DateTime, Datelike, Duration, NaiveDate, NaiveDateTime, TimeZone, offset::LocalResult};
 use chrono_tz::{GapInfo, Tz};
 use location::{
@@ -10,7 +9,6 @@ use location::{
     zone::{Date, NotADate, Resolved, Zone, ZoneChange, ZoneError},
 };
 use proptest::prelude::*;
-use support::{date, minutes, new_york, utc, zone};
 
 fn naive(date: Date) -> NaiveDate {
     NaiveDate::from_ymd_opt(1970, 1, 1).unwrap() + Duration::days(date.0.into())

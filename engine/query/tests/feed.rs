@@ -1,5 +1,4 @@
 //! What the feed shows of turns, in which order, and for how long.
-#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 

@@ -1,7 +1,5 @@
 //! Lists against a model, read page by page while records are made and changed.
 
-#![allow(clippy::unwrap_used)]
-
 use records::record::Record;
 use std::{
     collections::BTreeSet,

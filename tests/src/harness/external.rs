@@ -1,6 +1,6 @@
 //! Suites that need more than a Rust toolchain. They run when `PRACTICE_SYNC_EXTERNAL` names them, separated by commas; `all` names
 //! every one. A suite that is named and lacks its tool fails and says what to install; one that is not named is left out and says so,
-//! and `tests/zz_left_out.rs` says at the end of a run what was.
+//! and `tests/zz_left_out.rs` reports them at the end of a run.
 
 use std::io::Write;
 

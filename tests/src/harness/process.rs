@@ -1,10 +1,11 @@
 //! The product as its users run it: a process of its own, a configuration file, a data directory, an EHR it reaches over the network.
 
 use std::{
-    fs, io,
+    env, fs, io,
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -47,6 +48,32 @@ retry_cap = "1s"
 per_minute = 1000000
 burst = 100000
 "#;
+/// Variables that cargo sets for a test. Passed on, they would change the build of [`binary`].
+const OF_THE_TEST: [&str; 4] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_EXE_", "RUSTC_BOOTSTRAP"];
+
+/// The product's executable. cargo builds it once per process if its sources changed, with the features that `cargo run` has.
+pub fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.current_dir(components::root()).args(["build", "--bin", "practice-sync", "--message-format"]);
+        cargo.arg("json-render-diagnostics");
+        for (name, _) in env::vars_os() {
+            if OF_THE_TEST.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+                cargo.env_remove(name);
+            }
+        }
+        let built = cargo.output().expect("cargo runs this test");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let messages = String::from_utf8_lossy(&built.stdout);
+        let executable = messages.lines().find_map(|line| {
+            let message: Value = serde_json::from_str(line).ok()?;
+            Some(PathBuf::from(message["executable"].as_str()?))
+        });
+        executable.expect("cargo reports the executable it built")
+    })
+}
+
 /// How long a start may take before it counts as failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -11,11 +11,11 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
+use tests::harness::process::binary;
 
 use shell::Shell;
 use tests::harness::{components, external::Suite};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
 const SECTION: &str = "## One day: from nothing to a booking";
 const CRATE: &str = "my-ehr";
 
@@ -55,7 +55,7 @@ fn the_day_of_the_readme_ends_with_a_booking_and_a_new_version() {
     let readme = fs::read_to_string(components::root().join("adapters/README.md")).unwrap();
     let steps = steps::parse(&readme, SECTION).unwrap_or_else(|error| panic!("adapters/README.md: {error}"));
     let dir = tempfile::tempdir().unwrap();
-    let mut shell = Shell::start(dir.path(), Path::new(PROGRAM)).unwrap();
+    let mut shell = Shell::start(dir.path(), binary()).unwrap();
     for step in &steps {
         shell.follow(step).unwrap_or_else(|error| panic!("adapters/README.md:{}: {error}", step.line));
         prepare(&dir.path().join("home"));
@@ -66,7 +66,7 @@ fn the_day_of_the_readme_ends_with_a_booking_and_a_new_version() {
 fn walk(text: &str) -> Result<(), String> {
     let steps = steps::parse(&format!("# A\n{SECTION}\n{text}\n## B\n"), SECTION)?;
     let dir = tempfile::tempdir().unwrap();
-    let mut shell = Shell::start(dir.path(), Path::new(PROGRAM)).map_err(|error| error.to_string())?;
+    let mut shell = Shell::start(dir.path(), binary()).map_err(|error| error.to_string())?;
     fs::write(dir.path().join("home/a.txt"), "one\ntwo\n  three\n").unwrap();
     steps.iter().try_for_each(|step| shell.follow(step))
 }

@@ -1,6 +1,6 @@
 //! The console in a real browser: every page at two widths and in both themes, every action, by keyboard, and live.
 
-use std::{path::Path, process::Command};
+use std::process::Command;
 
 use cloud_ehr::{CloudEhr, Settings};
 use sandbox_ehr::{Control, Profile, records::Resource};
@@ -10,11 +10,10 @@ use tests::harness::{
     components::packed,
     ehr_server::EhrServer,
     fixtures,
-    process::{self, HASTY, Installation, LOCATIONS, OPERATOR_TOKEN},
+    process::{self, HASTY, Installation, LOCATIONS, OPERATOR_TOKEN, binary},
     workstation::gated_process::{GatedProcess, LOCATION},
 };
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
 const PAGE: &str = "console";
 const MAIN: &str = "main";
 
@@ -75,7 +74,7 @@ async fn operators_see_the_fleet_and_tend_it() {
     let Some(kit) = chromium::kit().await else { return };
     let profile = Profile { days_back: 2, days_ahead: 30, patients: 60, ..fixtures::profile(4) };
     let (ehr, dir) = (EhrServer::start(profile).unwrap(), tempfile::tempdir().unwrap());
-    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), HASTY).unwrap();
+    let installation = Installation::new(binary(), dir.path(), &ehr.url(), HASTY).unwrap();
     let _process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
@@ -154,7 +153,7 @@ async fn operators_mend_what_went_wrong() {
     let Some(kit) = chromium::kit().await else { return };
     let profile = Profile { days_back: 2, days_ahead: 30, patients: 60, ..fixtures::profile(4) };
     let (ehr, dir) = (EhrServer::start(profile).unwrap(), tempfile::tempdir().unwrap());
-    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), HASTY).unwrap();
+    let installation = Installation::new(binary(), dir.path(), &ehr.url(), HASTY).unwrap();
     let _process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
@@ -208,10 +207,10 @@ async fn operators_mend_what_went_wrong() {
 async fn operators_roll_an_adapter_out_and_back() {
     let Some(kit) = chromium::kit().await else { return };
     let (ehr, dir) = (EhrServer::start(fixtures::profile(7)).unwrap(), tempfile::tempdir().unwrap());
-    let installation = Installation::new(Path::new(PROGRAM), dir.path(), &ehr.url(), HASTY).unwrap();
+    let installation = Installation::new(binary(), dir.path(), &ehr.url(), HASTY).unwrap();
     let _process = installation.start().await.unwrap();
     process::first_sync(&mut installation.sign_in().await.unwrap()).await.unwrap();
-    let mut upload = Command::new(PROGRAM);
+    let mut upload = Command::new(binary());
     upload.args(["adapter", "upload", "sandbox"]).arg(packed(dir.path(), "sandbox", "2.0.0"));
     upload.args(["--server", &format!("http://{}", installation.operators)]);
     assert!(upload.env("PRACTICE_SYNC_TOKEN", OPERATOR_TOKEN).status().unwrap().success());
@@ -253,7 +252,7 @@ async fn operators_pair_workstations_and_revoke_them() {
     let settings = Settings { calls_per_minute: None, ..Settings::default() };
     // That nobody is there is said soon.
     let rules = format!("{HASTY}\n[defaults.workstation]\npatience = \"2s\"\n");
-    let product = GatedProcess::open_on(Path::new(PROGRAM), &rules, CloudEhr::start(settings).unwrap()).await;
+    let product = GatedProcess::open_on(binary(), &rules, CloudEhr::start(settings).unwrap()).await;
     let workstation = product.pair(LOCATION, "Front desk").await;
     let running = workstation.start().await.unwrap();
     product.log_in(&workstation);

@@ -1,7 +1,7 @@
 //! A day at a practice whose EHR is a web application: the product as a process of its own, two workstations with the real extension, the
 //! demo cloud EHR. Whatever happens at the workstations and to the engine, each booking is in the EHR once.
 
-use std::{collections::BTreeSet, path::Path};
+use std::collections::BTreeSet;
 
 use cloud_ehr::{CloudEhr, Settings, Status};
 use serde_json::json;
@@ -9,7 +9,7 @@ use tests::harness::{
     chromium::{self, Browser, Kit, POPUP},
     http_client::Caller,
     poll::until,
-    process,
+    process::{self, binary},
     workstation::gated_process::{GatedProcess, LOCATION},
 };
 
@@ -178,7 +178,7 @@ impl Bookings {
 
 async fn product(more: &str) -> GatedProcess {
     let settings = Settings { calls_per_minute: None, ..Settings::default() };
-    let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let program = binary();
     GatedProcess::open_on(program, &format!("{RULES}{more}"), CloudEhr::start(settings).unwrap()).await
 }
 

@@ -12,12 +12,11 @@ use tests::harness::{
     fixtures,
     http_client::Caller,
     poll::until,
-    process::{API_KEY, HASTY, Installation, Listen, Process, operator},
+    process::{API_KEY, HASTY, Installation, Listen, Process, binary, operator},
 };
 
 use crate::nodes::clock;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_practice-sync-under-test");
 /// Those that run from the beginning, and those that may come later.
 pub const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 pub const FIRST: usize = 3;
@@ -148,7 +147,7 @@ impl Nodes {
             let internal = SocketAddr::from(([127, 0, 0, 1], free_port().unwrap()));
             let url = Cluster::url(database.port());
             let configured = |listen| configuration(&own, listen, internal, name, &url, &ehrs);
-            let installation = Installation::configured(Path::new(PROGRAM), &own, &keys, configured).unwrap();
+            let installation = Installation::configured(binary(), &own, &keys, configured).unwrap();
             let ahead = clocks.iter().find(|(of, _)| *of == name).map(|(_, seconds)| *seconds);
             let installation = match ahead {
                 Some(seconds) => clock::set_apart(installation, dir.path(), seconds),
@@ -160,7 +159,7 @@ impl Nodes {
         // One makes the store, and all have its key.
         let first = &nodes.nodes[0];
         let made =
-            Command::new(PROGRAM).args(["store", "migrate", "--config"]).arg(first.installation.config()).output();
+            Command::new(binary()).args(["store", "migrate", "--config"]).arg(first.installation.config()).output();
         assert!(made.as_ref().unwrap().status.success(), "{made:?}");
         let key = |node: &Node| node.installation.config().with_file_name("data").join("store.key");
         for node in &nodes.nodes[1..] {

@@ -12,6 +12,7 @@ mod circles;
 mod compiled;
 mod crates;
 mod documents;
+mod executables;
 mod length;
 mod released;
 mod rooms;
@@ -87,6 +88,11 @@ fn no_file_names_a_path_of_a_machine() {
 #[test]
 fn every_file_is_compiled() {
     none(&compiled::check(&now().0, tables::COMPILED_OTHERWISE));
+}
+
+#[test]
+fn test_executables_are_few() {
+    none(&executables::check(&now().0));
 }
 
 #[test]

@@ -7,11 +7,12 @@ mod sockets;
 mod work;
 
 use std::path::Path;
+use tests::harness::process::binary;
 
 use tests::harness::workstation::gated_process::GatedProcess;
 
 fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"))
+    binary()
 }
 
 async fn product() -> GatedProcess {

@@ -4,7 +4,7 @@ use adapter_sdk::records;
 use fhir_adapter::{requests::forms::response, responses::filed::Questionnaire};
 use serde_json::json;
 
-use crate::settings;
+use crate::parts::settings;
 
 #[test]
 fn answers_take_their_questions_types_and_places() {

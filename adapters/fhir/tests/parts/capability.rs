@@ -4,7 +4,7 @@ use adapter_sdk::Fault;
 use fhir_adapter::{capability::Offer, settings::Settings};
 use serde_json::{Value, json};
 
-use crate::host;
+use crate::parts::host;
 
 fn offer(statement: Option<Value>, resources: Option<&str>) -> Result<Offer, Fault> {
     let host = resources.into_iter().fold(host(), |host, list| host.config("resources", list));

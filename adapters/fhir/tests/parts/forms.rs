@@ -4,7 +4,7 @@ use adapter_sdk::{Record, testing::Host};
 use fhir_adapter::map::forms::{response, schema};
 use serde_json::{Value, json};
 
-use crate::settings;
+use crate::parts::settings;
 
 #[test]
 fn a_questionnaire_becomes_components() {

@@ -8,7 +8,7 @@ use fhir_adapter::{
 };
 use serde_json::json;
 
-use crate::host;
+use crate::parts::host;
 
 fn settings() -> Settings {
     let types = r#"[{"id":"hyg","name":"Hygiene","minutes":60}]"#;

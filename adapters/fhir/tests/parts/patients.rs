@@ -10,7 +10,7 @@ use fhir_adapter::{
 };
 use serde_json::{Value, json};
 
-use crate::settings;
+use crate::parts::settings;
 
 fn somebody() -> records::Patient {
     records::Patient {

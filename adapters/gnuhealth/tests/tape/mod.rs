@@ -2,7 +2,7 @@
 //! the requests go to that server (`tests/gnuhealth/server.py`, on a fresh practice) and the fixtures are written anew:
 //!
 //! ```text
-//! GNUHEALTH_RECORD=127.0.0.1:PORT cargo test -p gnuhealth-adapter --test stories -- --test-threads 1
+//! GNUHEALTH_RECORD=127.0.0.1:PORT cargo test -p gnuhealth-adapter --test gnuhealth stories:: -- --test-threads 1
 //! ```
 
 use std::{

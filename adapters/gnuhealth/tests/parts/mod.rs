@@ -1,5 +1,4 @@
 //! The parts of the adapter, each by itself.
-#![allow(clippy::unwrap_used)]
 
 mod faults;
 mod ledger;

@@ -1,6 +1,5 @@
 //! Writes to an EHR that can be reached only through a workstation: parked, drained in order, never twice. The whole engine with a real
 //! guest and its `gate` import; the workstations and the EHR behind them are in the test.
-#![allow(clippy::unwrap_used)]
 
 mod office;
 

@@ -1,0 +1,13 @@
+//! The adapter natively: its parts, its reading of recorded answers, and stories on small servers.
+#![allow(clippy::unwrap_used)]
+
+mod atomic;
+mod atomic_server;
+mod files;
+mod parts;
+mod reading;
+mod server;
+mod stories;
+
+// `atomic_server` also serves the conformance suite, which has no SDK and defines a module of this name.
+use adapter_sdk::time as adapter_time;

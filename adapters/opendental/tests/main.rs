@@ -1,0 +1,9 @@
+//! The adapter natively, on answers as Open Dental documents them.
+#![allow(clippy::unwrap_used)]
+
+mod bodies;
+mod hours;
+mod reading;
+mod refusals;
+mod values;
+mod writing;

@@ -1,0 +1,18 @@
+//! Rules of a location: stories, properties, oracles and speed.
+#![allow(clippy::unwrap_used)]
+
+mod calendar;
+mod hours;
+mod passes;
+mod persisted;
+mod properties;
+mod read_cycle;
+mod sim;
+mod slots;
+mod slots_oracle;
+mod slots_speed;
+mod speed;
+mod stories;
+mod story;
+mod support;
+mod zones;

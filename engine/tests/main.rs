@@ -1,0 +1,5 @@
+//! The engine as the API uses it.
+#![allow(clippy::unwrap_used)]
+
+mod reconfigure;
+mod workstations;
