@@ -130,6 +130,9 @@ fn pull(s: &Section<'_, '_>, rules: &mut PullRules) {
         0..=1_000_000,
         &mut rules.guard_at_least,
     );
+    let confirm = "Records that a full pass does not show are deleted if a second one does not show them either. It is read this long after the \
+                   first. A change in the EHR between two pages can hide a record from one pass.";
+    s.about(confirm).duration("confirm_after", 0..=DAY, &mut rules.confirm_after);
     s.about("How long ended appointments stay in the memory of a location.").duration(
         "keep_past",
         0..=3_650 * DAY,

@@ -120,6 +120,11 @@ pub(crate) struct ResourceProgress {
     skipped: u64,
     /// The last of them, at most 10.
     skipped_records: Vec<SkippedRecord>,
+    /// Records that the last full pass did not show. They are deleted if the next full pass, which follows within minutes, does not show them
+    /// either.
+    missing: u64,
+    /// Whether the last full pass ended with fewer records than the health record system announced. Nothing is deleted after such a pass.
+    incomplete: bool,
     /// Whether the last full pass was stopped because too many records were missing; see accept_deletions.
     deletions_stopped: bool,
 }
@@ -151,7 +156,7 @@ impl LocationSyncView {
         let resources: BTreeSet<Resource> = state.progress.keys().chain(&state.guarded).copied().collect();
         let none = BTreeMap::new();
         let progress = |resource: &Resource| {
-            let Progress { running, whole, records, estimate, ended_at } =
+            let Progress { running, whole, records, estimate, ended_at, short } =
                 state.progress.get(resource).copied().unwrap_or_default();
             let skips = state.skipped.get(resource).unwrap_or(&none);
             ResourceProgress {
@@ -163,6 +168,8 @@ impl LocationSyncView {
                 ended_at: ended_at.map(At),
                 skipped: skips.len() as u64,
                 skipped_records: SkippedRecord::last(skips),
+                missing: state.missing.get(resource).map_or(0, |missing| *missing as u64),
+                incomplete: short,
                 deletions_stopped: state.guarded.contains(resource),
             }
         };

@@ -211,7 +211,7 @@ pub async fn world_unread_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>
     for location in setup.locations.values_mut() {
         // Tests do not wait for the usual pauses, which a page makes that may show what is just being written.
         let pull = &mut Arc::make_mut(location).pull;
-        (pull.retry_base, pull.retry_cap) = (50, 50);
+        (pull.retry_base, pull.retry_cap, pull.confirm_after) = (50, 50, 0);
     }
     let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates());

@@ -1,6 +1,8 @@
 //! What happened at a location: a closed list, journaled, replayed. No patient data travels in events, only ids; documents hold
 //! the rest. An event names its outcome in full, so that `evolve` never has to decide.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 pub use crate::writes::{breaker::Blocked, intent::CallKind};
@@ -11,6 +13,7 @@ use crate::{
     resource::{Operation, Resource},
     schedule::{calendar::Placement, hours::WorkingHour},
     sync::{
+        is_zero,
         page::{PulledAppointment, PulledOperatory},
         pulls::Skipped,
     },
@@ -368,6 +371,21 @@ pub enum Event {
         /// Foreign ids of those left out before that are read now, or gone.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         read_again: Vec<String>,
+        /// Records that its whole pass had not shown before. `None` in journals of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        distinct: Option<u32>,
+        /// Its other entries: records that are reported deleted, and unreadable ones that are not known.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        others: u32,
+        /// Its whole pass ends with fewer records than the EHR announced.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        short: bool,
+        /// Records that its whole pass, which ends, is the first not to show.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        missing: BTreeSet<u64>,
+        /// Missing records that it shows.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        shown_again: Vec<u64>,
     },
     /// A step of looking for what a whole pass missed. With it went the records that the step found, if all are counted.
     Swept {
@@ -381,6 +399,9 @@ pub enum Event {
         next: Option<String>,
         /// All are counted.
         counted: bool,
+        /// Missing records that the complete pass before this one showed, found by this step.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        unconfirmed: BTreeSet<u64>,
     },
     /// Nothing is left of what a whole pass missed.
     SweepEnded {

@@ -223,45 +223,58 @@ impl State {
                 sweeping,
                 skipped,
                 read_again,
+                distinct,
+                others,
+                short,
+                missing,
+                shown_again,
             } => {
                 if *needs_full_pass {
                     self.pulls.needs_full_pass.insert(*resource);
                 }
-                let shown = PageShown { records: *records, estimate: *estimate, last: *last, whole: *whole };
+                let (last, whole, short) = (*last, *whole, *short);
+                let shown = PageShown { records: *records, estimate: *estimate, last, whole, short };
                 self.pulls.progress.entry(*resource).or_default().page(at, shown);
                 let number = self.pulls.pass_number(*resource);
                 let call = self.pulls.calling.take();
                 let asked = call.as_ref().map_or(number, |call| call.call);
-                self.pulls.note_skipped(*resource, asked, (skipped, read_again), (*whole && *last).then_some(number));
+                self.pulls.note_skipped(*resource, asked, (skipped, read_again), (whole && last).then_some(number));
                 (self.pulls.failures, self.pulls.waits) = (0, 0);
                 self.pulls.put_off = None;
                 self.pulls.cursors.insert(*resource, cursor.clone());
-                if *whole && (!*last || *sweeping) {
-                    let pass = self.pulls.passes.entry(*resource).or_insert(Pass { number, shown: 0 });
-                    pass.shown += u64::from(*records);
+                if whole && (!last || *sweeping) {
+                    let pass = self.pulls.passes.entry(*resource).or_insert(Pass { number, ..Pass::default() });
+                    pass.shown += u64::from(distinct.unwrap_or(*records));
+                    pass.others += u64::from(*others);
                     pass.shown += call.map_or(0, |call| call.written_during_pull.len() as u64);
                 }
-                if *last {
+                if last {
                     self.pulls.known.insert(*resource);
                 }
+                self.pulls.shown_again(*resource, shown_again);
                 match &mut self.pulls.cycle {
-                    Some(cycle) if !*last => cycle.page(*resource, *barren),
+                    Some(cycle) if !last => cycle.page(*resource, *barren),
                     _ if *sweeping => {}
                     _ => {
                         self.pulls.done_with(*resource, false);
-                        if *last {
-                            self.pulls.pass_ended(*resource);
+                        match (last, whole) {
+                            (true, true) if short => _ = self.pulls.passes.remove(resource),
+                            (true, _) => self.pulls.pass_ended(*resource, whole.then(|| missing.clone())),
+                            (false, _) => {}
                         }
                     }
                 }
             }
-            Event::Swept { resource, known, missing, next, counted } => {
+            Event::Swept { resource, known, missing, next, counted, unconfirmed } => {
                 let (from, resource) = (next.clone(), *resource);
-                self.pulls.sweep = Some(Sweep { resource, from, known: *known, missing: *missing, counted: *counted });
+                let (known, missing, counted) = (*known, *missing, *counted);
+                let mut all = self.pulls.sweep.take().map_or_else(BTreeSet::new, |sweep| sweep.unconfirmed);
+                all.extend(unconfirmed);
+                self.pulls.sweep = Some(Sweep { resource, from, known, missing, counted, unconfirmed: all });
             }
             Event::SweepEnded { resource } => {
-                self.pulls.sweep = None;
-                self.pulls.pass_ended(*resource);
+                let missing = self.pulls.sweep.take().map_or_else(BTreeSet::new, |sweep| sweep.unconfirmed);
+                self.pulls.pass_ended(*resource, Some(missing));
                 self.pulls.done_with(*resource, false);
             }
             Event::PullSuspended { resource, reason } => {
@@ -374,6 +387,7 @@ impl State {
     /// A write of ours reached the EHR while it was being read. A running pass may have been at that place already, so that the record
     /// counts as shown.
     fn written_during_pull(&mut self, resource: Resource, id: u64) {
+        self.pulls.shown_again(resource, &[id]);
         if let Some(call) = self.pulls.calling.as_mut().filter(|call| call.resource == resource) {
             call.written_during_pull.insert(id);
         }

@@ -153,6 +153,8 @@ pub struct PullRules {
     pub guard_percent: u8,
     /// Fewer deletions than this do not stop a pass.
     pub guard_at_least: u32,
+    /// Time after which a resource is read in full again to confirm that missing records are deleted.
+    pub confirm_after: Millis,
     /// How long ended appointments stay in the calendar's memory.
     pub keep_past: Millis,
 }
@@ -217,6 +219,7 @@ impl Default for PullRules {
             retry_cap: 10 * MINUTE,
             guard_percent: 30,
             guard_at_least: 20,
+            confirm_after: 2 * MINUTE,
             keep_past: DAY,
         }
     }

@@ -24,6 +24,7 @@ stories!(
     deadlines,
     pull,
     conflicts,
+    absence,
     deletion_guard,
     precedence,
     saving,

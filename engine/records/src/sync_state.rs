@@ -107,6 +107,8 @@ pub struct SyncState {
     pub progress: BTreeMap<Resource, Progress>,
     /// Records that could not be read when they were last shown, by their identifier in the EHR.
     pub skipped: BTreeMap<Resource, BTreeMap<String, Skip>>,
+    /// Records that the last full pass did not show and that the next one has to confirm as deleted.
+    pub missing: BTreeMap<Resource, usize>,
     /// Resources whose deletions were stopped, until an operator accepts them.
     pub guarded: BTreeSet<Resource>,
     /// As the adapter describes it; none before it did.
@@ -221,6 +223,7 @@ impl SyncState {
                 .and_then(|cycle| Some(cycle.next(&settings.capabilities.pulls)?.resource)),
             progress: pulls.progress.clone(),
             skipped: pulls.skipped.clone(),
+            missing: pulls.missing.iter().map(|(resource, ids)| (*resource, ids.len())).collect(),
             guarded: pulls.guarded.clone(),
             ehr_name: description.map(|description| description.name.clone()),
             ehr_hosting: description.map(|description| description.hosting.clone()),

@@ -44,6 +44,7 @@ jitter_percent = 50
 call_deadline = "2s"
 retry_base = "100ms"
 retry_cap = "1s"
+confirm_after = "1s"
 [defaults.quota]
 per_minute = 1000000
 burst = 100000

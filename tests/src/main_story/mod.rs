@@ -38,6 +38,7 @@ breaker_pause_cap = "1s"
 every = "1h"
 retry_base = "100ms"
 retry_cap = "1s"
+confirm_after = "1s"
 [defaults.quota]
 per_minute = 100000
 burst = 10000

@@ -26,6 +26,7 @@ breaker_pause_cap = "1s"
 call_deadline = "10s"
 retry_base = "200ms"
 retry_cap = "1s"
+confirm_after = "1s"
 [defaults.quota]
 per_minute = 450
 burst = 4

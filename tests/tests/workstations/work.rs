@@ -35,6 +35,7 @@ breaker_pause_cap = "1s"
 call_deadline = "5s"
 retry_base = "200ms"
 retry_cap = "1s"
+confirm_after = "1s"
 [defaults.quota]
 per_minute = 60000
 burst = 1000

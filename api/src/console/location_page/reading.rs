@@ -39,6 +39,10 @@ pub(super) struct ResourceRow {
     pub ended: Option<When>,
     pub skipped: usize,
     pub skipped_reasons: Vec<String>,
+    /// Records that the next full pass has to confirm as deleted.
+    pub missing: usize,
+    /// The last full pass ended with fewer records than the EHR announced.
+    pub incomplete: bool,
     pub stopped: bool,
     pub can_accept: bool,
 }
@@ -47,7 +51,7 @@ impl Cycle {
     pub(super) fn of(visit: &Visit, location: &LocationSetup, state: &SyncState, now: Timestamp) -> Cycle {
         let all: BTreeSet<Resource> = state.progress.keys().chain(&state.guarded).copied().collect();
         let row = |resource: Resource| {
-            let Progress { running, whole, records, estimate, ended_at } =
+            let Progress { running, whole, records, estimate, ended_at, short } =
                 state.progress.get(&resource).copied().unwrap_or_default();
             let skips = state.skipped.get(&resource);
             let reasons: BTreeSet<String> =
@@ -63,6 +67,8 @@ impl Cycle {
                 ended: ended_at.map(|at| When::of(at, now)),
                 skipped: skips.map_or(0, |it| it.len()),
                 skipped_reasons: reasons.into_iter().collect(),
+                missing: state.missing.get(&resource).copied().unwrap_or_default(),
+                incomplete: short,
                 stopped,
                 can_accept: stopped && visit.may(Role::Operator),
             }

@@ -1,7 +1,7 @@
 //! Pulling from the EHR: one resource after the other, pages applied once with their cursor. The EHR wins over what it confirmed;
 //! what we still have to write there stays ours until it answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Location,
@@ -99,7 +99,9 @@ impl Location {
             None => &fresh,
         };
         let Some(plan) = cycle.next(self.plan()) else {
-            let every = self.spread(cx, self.settings.pull.every, self.settings.pull.jitter_percent);
+            let rules = &self.settings.pull;
+            let every = if pulls.missing.is_empty() { rules.every } else { rules.every.min(rules.confirm_after) };
+            let every = self.spread(cx, every, rules.jitter_percent);
             events.push(Event::CycleFinished { next: cx.now.plus(every) });
             return;
         };
@@ -208,13 +210,15 @@ impl Location {
             events.push(Event::PullPutOff { resource, reason, retry_at, insert: true });
             return Decision::of(Reply::PageIgnored, events);
         }
-        let (deleted, known) = self.deletions(cx.now, resource, page);
+        let short = self.is_short(resource, page);
+        let (deleted, unconfirmed, known) = self.deletions(cx.now, resource, page, short);
         // Nobody counted the known ones of a shared resource: then its few deletions stand alone.
         let counted = !resource.shared() || page.known > 0;
         let before = self.deleted_before(resource).filter(|_| counted).unwrap_or_default();
-        let (deletions, known) = (before + deleted.len() as u64, before + known);
-        let emptied = deletions == known && self.shows_nothing(resource, page, &deleted);
-        if !deleted.is_empty() && self.guarded(resource, deletions, known, emptied) {
+        let lost = (deleted.len() + unconfirmed.len()) as u64;
+        let (deletions, known) = (before + lost, before + known);
+        let emptied = deletions == known && self.shows_nothing(resource, page);
+        if lost > 0 && self.guarded(resource, deletions, known, emptied) {
             let tripped = Event::GuardTripped { resource, deletions, known, whole: page.whole };
             return Decision::of(Reply::PageIgnored, vec![tripped]);
         }
@@ -251,7 +255,7 @@ impl Location {
         }
         let (cursor, last, whole) = (page.cursor.clone(), page.last, page.whole);
         let (records, estimate) = (page.records, page.estimate);
-        let (next, sweeping) = (cursor.clone(), page.sweep_on.is_some());
+        let (next, sweeping) = (cursor.clone(), page.sweep_on.is_some() && !short);
         events.push(Event::PageApplied {
             resource,
             cursor: next,
@@ -264,10 +268,16 @@ impl Location {
             sweeping,
             skipped: page.skipped.iter().take(SKIPS).cloned().collect(),
             read_again: page.read_again.clone(),
+            distinct: Some(page.distinct),
+            others: page.others,
+            short,
+            missing: unconfirmed,
+            shown_again: self.shown_again(resource, page),
         });
         if sweeping {
             let (missing, next) = (page.absent.len() as u64, page.sweep_on.clone());
-            events.push(Event::Swept { resource, known: page.known, missing, next, counted: false });
+            let unconfirmed = BTreeSet::new();
+            events.push(Event::Swept { resource, known: page.known, missing, next, counted: false, unconfirmed });
         } else if self.may_ask(cx.now) {
             self.ask_at_once(cx, resource, cursor, (last, barren), &mut events, &mut calls);
         }

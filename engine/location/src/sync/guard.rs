@@ -11,7 +11,10 @@ use crate::{
     resource::Resource,
     schedule::hours::HourSource,
     state::Appointment,
-    sync::page::{Page, SweepStep},
+    sync::{
+        absence::MISSING_AT_ONCE,
+        page::{Page, SweepStep},
+    },
     time::Timestamp,
 };
 
@@ -38,11 +41,10 @@ impl Location {
         Decision { reply: Reply::PageIgnored, events, calls }
     }
 
-    /// Whether a whole pass ends without having shown a record, and not because the EHR says one by one that they are deleted.
-    pub(super) fn shows_nothing(&self, resource: Resource, page: &Page, deleted: &BTreeSet<u64>) -> bool {
-        let shown = self.pass_shows(resource);
-        let missed = deleted.iter().any(|id| !page.deleted.contains(id));
-        page.whole && page.last && page.seen.is_empty() && !shown && missed
+    /// Returns `true` if a whole pass ends without having shown a record, other than because the EHR reports each of them deleted.
+    pub(super) fn shows_nothing(&self, resource: Resource, page: &Page) -> bool {
+        let missed = page.absent.iter().any(|id| !page.deleted.contains(id));
+        page.whole && page.last && page.seen.is_empty() && !self.pass_shows(resource) && missed
     }
 
     fn pass_shows(&self, resource: Resource) -> bool {
@@ -62,15 +64,20 @@ impl Location {
         all.saturating_sub(before)
     }
 
-    /// A step of the sweep: it counts, and once all are counted and the guard lets them go, it deletes what it finds.
+    /// A step of the sweep. The first steps count. Once all are counted and the guard allows it, the steps begin again and delete those that
+    /// the pass before did not show either.
     pub(crate) fn sweep(&self, cx: Cx, step: &SweepStep) -> Decision {
         let Some(sweep) = &self.state.pulls.sweep else { return Decision::nothing() };
         let (resource, mut events, mut calls) = (sweep.resource, Vec::new(), Vec::new());
         let (mut known, mut missing) = (sweep.known, sweep.missing);
+        let mut unconfirmed = BTreeSet::new();
         if sweep.counted {
-            for id in &step.absent {
-                self.deleted(resource, *id, &mut events);
+            let (confirmed, others) = self.confirmed(resource, &step.absent);
+            for id in confirmed {
+                self.deleted(resource, id, &mut events);
             }
+            let room = MISSING_AT_ONCE.saturating_sub(sweep.unconfirmed.len());
+            unconfirmed = others.into_iter().take(room).collect();
         } else {
             (known, missing) = (known + step.known, missing + step.absent.len() as u64);
         }
@@ -84,8 +91,11 @@ impl Location {
                 return Decision::of(Reply::Done, vec![tripped]);
             }
         }
-        if step.next.is_some() || (!sweep.counted && missing > 0) {
-            events.push(Event::Swept { resource, known, missing, next: step.next.clone(), counted });
+        let goes_on = step.next.is_some() || (!sweep.counted && missing > 0);
+        if goes_on || !unconfirmed.is_empty() {
+            events.push(Event::Swept { resource, known, missing, next: step.next.clone(), counted, unconfirmed });
+        }
+        if goes_on {
             return Decision::of(Reply::Done, events);
         }
         events.push(Event::SweepEnded { resource });
@@ -95,20 +105,31 @@ impl Location {
         Decision { reply: Reply::Done, events, calls }
     }
 
-    /// Known records this page says are gone, and how many are known. While a sweep goes on, its end says so.
-    pub(super) fn deletions(&self, now: Timestamp, resource: Resource, page: &Page) -> (BTreeSet<u64>, u64) {
+    /// Known records that a page deletes, those that its pass is the first not to show, and the number of known records. A sweep does this at
+    /// its end, and a `short` pass deletes what the EHR reports only.
+    pub(super) fn deletions(
+        &self,
+        now: Timestamp,
+        resource: Resource,
+        page: &Page,
+        short: bool,
+    ) -> (BTreeSet<u64>, BTreeSet<u64>, u64) {
         if page.sweep_on.is_some() {
-            return (BTreeSet::new(), page.known);
+            return (BTreeSet::new(), BTreeSet::new(), page.known);
         }
-        let mut deleted: BTreeSet<u64> = page.deleted.iter().chain(&page.absent).copied().collect();
+        let mut deleted: BTreeSet<u64> = page.deleted.iter().copied().collect();
+        let absent: Vec<u64> = page.absent.iter().copied().filter(|id| !short && !deleted.contains(id)).collect();
+        let (confirmed, mut unconfirmed) = self.confirmed(resource, &absent);
+        deleted.extend(confirmed);
         if resource.shared() {
-            return (deleted, page.known);
+            return (deleted, unconfirmed, page.known);
         }
         let known = self.known(now, resource);
-        // What the EHR says is deleted need not be to come: the rest of a block is free again.
+        // What the EHR reports deleted need not be in the future: the rest of a block is free again.
         deleted.retain(|id| known.contains(id) || self.holds(resource, *id));
+        unconfirmed.retain(|id| known.contains(id));
         let known = known.union(&deleted).count();
-        (deleted, known as u64)
+        (deleted, unconfirmed, known as u64)
     }
 
     pub(super) fn holds(&self, resource: Resource, id: u64) -> bool {

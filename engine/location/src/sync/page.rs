@@ -53,6 +53,10 @@ pub struct Page {
     pub whole: bool,
     /// Records on the page; one that comes twice counts once.
     pub records: u32,
+    /// Those of them that its whole pass had not shown before.
+    pub distinct: u32,
+    /// Other entries of the page: records that are reported deleted, and unreadable ones that are not known.
+    pub others: u32,
     /// Records in all, where the EHR tells.
     pub estimate: Option<u64>,
     /// Only some records of it: one commit does not hold what there is to tell of all of them.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::resource::Resource;
 use crate::{
     settings::PullPlan,
+    sync::is_zero,
     time::{Millis, Timestamp},
 };
 
@@ -54,6 +55,10 @@ pub struct Pulls {
     pub silent: Option<Silent>,
     /// Deletions since the last pass that ended well: the guard counts them together, however many pages they are spread over.
     pub deleted: BTreeMap<Resource, u64>,
+    /// Records that the last complete pass did not show, at most [`MISSING_AT_ONCE`](crate::sync::absence::MISSING_AT_ONCE) of a resource.
+    /// Those that the next complete pass does not show either are deleted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub missing: BTreeMap<Resource, BTreeSet<u64>>,
     /// Resources whose deletions the guard stopped.
     pub guarded: BTreeSet<Resource>,
     /// Resources whose next deletions an operator accepted.
@@ -99,6 +104,9 @@ pub struct Pass {
     pub number: u64,
     /// Records it has shown, and those that a write of ours reached meanwhile.
     pub shown: u64,
+    /// Other entries of its pages: records that are reported deleted, and unreadable ones that are not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub others: u64,
 }
 
 /// A search, in steps, for records that a whole pass has missed: all of them are counted before the first one is deleted.
@@ -114,6 +122,9 @@ pub struct Sweep {
     pub missing: u64,
     /// All are counted, and the guard lets them go.
     pub counted: bool,
+    /// Those that the complete pass before this one showed.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unconfirmed: BTreeSet<u64>,
 }
 
 /// Asked what it can do, the EHR gives no answer.
@@ -140,6 +151,9 @@ pub struct Progress {
     pub estimate: Option<u64>,
     /// When the last complete pass ended.
     pub ended_at: Option<Timestamp>,
+    /// It ended with fewer records than the EHR announced: nothing follows from what it did not show.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub short: bool,
 }
 
 impl Progress {
@@ -152,6 +166,7 @@ impl Progress {
         self.estimate = shown.estimate.or(self.estimate);
         if shown.last {
             (self.running, self.ended_at) = (false, Some(at));
+            self.short = shown.short;
         }
     }
 }
@@ -167,6 +182,8 @@ pub struct PageShown {
     pub last: bool,
     /// Whether its pass shows every record, not only changes.
     pub whole: bool,
+    /// Whether its pass ends with fewer records than the EHR announced.
+    pub short: bool,
 }
 
 impl Pulls {
@@ -196,12 +213,33 @@ impl Pulls {
         }
     }
 
-    /// A pass over a resource has ended, and what it missed is deleted.
-    pub fn pass_ended(&mut self, resource: Resource) {
+    /// Ends a pass over a resource. `missing`: of a complete pass, the records it is the first not to show, which another pass must confirm;
+    /// `None` of a pass over changes.
+    pub fn pass_ended(&mut self, resource: Resource, missing: Option<BTreeSet<u64>>) {
+        if let Some(missing) = missing {
+            self.missing.remove(&resource);
+            if !missing.is_empty() {
+                self.missing.insert(resource, missing);
+                self.needs_full_pass.insert(resource);
+            }
+        }
         self.passes.remove(&resource);
-        self.accepted.remove(&resource);
+        if !self.missing.contains_key(&resource) {
+            // Deletions that an operator accepted are done by now.
+            self.accepted.remove(&resource);
+        }
         self.guarded.remove(&resource);
         self.deleted.remove(&resource);
+    }
+
+    /// Removes records from the missing ones.
+    pub fn shown_again(&mut self, resource: Resource, ids: &[u64]) {
+        if let Some(missing) = self.missing.get_mut(&resource) {
+            missing.retain(|id| !ids.contains(id));
+            if missing.is_empty() {
+                self.missing.remove(&resource);
+            }
+        }
     }
 
     /// What a running cycle has read already is read once more after it.
@@ -218,6 +256,7 @@ impl Pulls {
         self.known.clear();
         self.deleted.clear();
         self.needs_full_pass.clear();
+        self.missing.clear();
         self.progress.clear();
         (self.next_cycle, self.again) = (at, false);
     }

@@ -24,7 +24,9 @@ impl Passes {
         {
             let before = self.0.get(&(*resource, location.state.pulls.pass_number(*resource)));
             let shown_before = |id: &u64| before.is_some_and(|before| before.contains(id));
-            page.news = page.seen.iter().any(|id| !shown_before(id));
+            let distinct: BTreeSet<&u64> = page.seen.iter().filter(|id| !shown_before(id)).collect();
+            page.distinct = distinct.len() as u32;
+            page.news = page.distinct > 0;
             let pulls = &location.settings.capabilities.pulls;
             let by_absence = pulls.iter().any(|plan| plan.resource == *resource && plan.deletions_by_absence);
             if page.last && by_absence && !resource.shared() {

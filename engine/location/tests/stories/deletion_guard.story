@@ -69,6 +69,11 @@ accept appointments -> done
 + deletions_accepted appointments
 wake
 page appointments 2 cursor c2 last whole -> applied
++ page_applied *
+wake
+sync
+wake
+page appointments 3 cursor c3 last whole -> applied
 + cancelled a1 by ehr
 + gone a1
 + cancelled a2 by ehr
@@ -77,13 +82,13 @@ page appointments 2 cursor c2 last whole -> applied
 wake
 sync
 wake
-page appointments 3 cursor c3 last whole -> applied
+page appointments 4 cursor c4 last whole -> applied
 | a5 op1 prov1 10:00 30m patient p1
 | a6 op1 prov1 11:00 30m patient p2
 wake
 sync
 wake
-page appointments 4 cursor c4 last whole -> ignored
+page appointments 5 cursor c5 last whole -> ignored
 + guard_tripped appointments 2 of 2
 
 story deletions spread over many pages are counted together, also over several cycles
@@ -169,10 +174,6 @@ story a whole pass that shows nothing any more is stopped whatever the size of t
 settings pulls=operatories!,appointments
 wake
 page operatories 0 cursor c1 last whole -> applied
-+ operatory_gone op2
-+ record_gone operatories 2
-+ operatory_gone op3
-+ record_gone operatories 3
 + page_applied *
 + pulling *
 | operatory op1 active
@@ -180,16 +181,35 @@ page appointments 1 cursor d1 last -> applied
 wake
 sync
 wake
-page operatories 2 cursor c2 last whole -> ignored
+page operatories 2 cursor c2 last whole -> applied
++ operatory_gone op2
++ record_gone operatories 2
++ operatory_gone op3
++ record_gone operatories 3
++ page_applied *
++ pulling *
+| operatory op1 active
+page appointments 3 cursor d2 last -> applied
+wake
+sync
+wake
+page operatories 4 cursor c3 last whole -> ignored
 + guard_tripped operatories 1 of 1
 expect reads failing since 08:00 stopped: the EHR shows 1 of 1 records deleted
 expect slot op1 prov1 10:00 30m free
 wake
-page appointments 3 cursor d2 last -> applied
+page appointments 5 cursor d3 last -> applied
 wake
 accept operatories -> done
 wake
-page operatories 4 cursor c3 last whole -> applied
+page operatories 6 cursor c4 last whole -> applied
++ page_applied *
++ pulling *
+page appointments 7 cursor d4 last -> applied
+wake
+sync
+wake
+page operatories 8 cursor c5 last whole -> applied
 + operatory_gone op1
 + record_gone operatories 1
 + page_applied *
@@ -208,6 +228,14 @@ wake
 page providers 0 cursor c1 whole -> applied
 | seen 2
 page providers 1 cursor c2 last whole known 1 -> applied
++ page_applied *
+| absent 1
+wake
+sync
+wake
+page providers 2 cursor c3 whole -> applied
+| seen 2
+page providers 3 cursor c4 last whole known 1 -> applied
 + record_gone providers 1
 + page_applied *
 | absent 1
@@ -216,6 +244,13 @@ story another provider in place of the only one is nothing unusual
 settings pulls=providers!
 wake
 page providers 0 cursor c1 last whole known 1 -> applied
++ page_applied *
+| seen 2
+| absent 1
+wake
+sync
+wake
+page providers 1 cursor c2 last whole known 1 -> applied
 + record_gone providers 1
 + page_applied *
 | seen 2

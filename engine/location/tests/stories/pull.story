@@ -253,7 +253,7 @@ page appointments 1 cursor c2 last -> applied
 expect slot op1 prov1 11:00 30m free
 expect slot op1 prov1 10:00 30m busy
 
-story deletions by absence: what a whole pass did not show, over all its pages
+story deletions by absence: what two whole passes in a row did not show, over all their pages
 settings pulls=appointments!
 wake
 page appointments 0 cursor c1 last whole -> applied
@@ -266,6 +266,14 @@ wake
 page appointments 1 cursor c2 whole -> applied
 | a1 op1 prov1 10:00 30m patient p1
 page appointments 2 cursor c3 last whole -> applied
++ page_applied *
+| a3 op1 prov1 12:00 30m patient p3
+wake
+sync
+wake
+page appointments 3 cursor c4 whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+page appointments 4 cursor c5 last whole -> applied
 + cancelled a2 by ehr
 + gone a2
 + page_applied *
@@ -297,6 +305,13 @@ wake
 > push w0 1 *
 > pull appointments 3 *
 page appointments 3 cursor c4 last whole -> applied
++ page_applied *
+| a4 op2 prov1 16:00 30m patient p4
+pushed w0 1 rejected "full"
+wake
+sync
+wake
+page appointments 4 cursor c5 last whole -> applied
 + cancelled a2 by ehr
 + gone a2
 + page_applied *
@@ -308,15 +323,27 @@ settings pulls=operatories!,hours!
 wake
 page operatories 0 cursor c1 last whole -> applied
 + operatory op4 active
-+ operatory_gone op2
-+ record_gone operatories 2
-+ operatory_gone op3
-+ record_gone operatories 3
 + page_applied *
 + pulling hours 1 *
 | operatory op1 active
 | operatory op4 active
 page hours 1 cursor d1 last whole -> applied
+| hour 41 op4 prov1
+| hour 11 op1 prov1
+wake
+sync
+wake
+page operatories 2 cursor c2 last whole -> applied
++ operatory_gone op2
++ record_gone operatories 2
++ operatory_gone op3
++ record_gone operatories 3
++ page_applied *
++ read_anew hours
++ pulling hours 3 *
+| operatory op1 active
+| operatory op4 active
+page hours 3 cursor d2 last whole -> applied
 | hour 41 op4 prov1
 | hour 11 op1 prov1
 expect slot op4 prov1 10:00 30m free
@@ -327,6 +354,13 @@ story records of a shared resource: the shell says what is absent
 settings pulls=patients!
 wake
 page patients 0 cursor c1 last whole known 50 -> applied
++ page_applied *
+| seen 1..6
+| absent 7
+wake
+sync
+wake
+page patients 1 cursor c2 last whole known 50 -> applied
 + record_gone patients 7
 + page_applied *
 | seen 1..6
@@ -363,6 +397,12 @@ wake
 sync
 wake
 page appointments 2 cursor c3 last whole -> applied
++ page_applied *
+| a2 op2 prov1 10:00 30m patient p2
+wake
+sync
+wake
+page appointments 3 cursor c4 last whole -> applied
 + cancelled a1 by ehr
 + gone a1
 + page_applied *
@@ -514,6 +554,12 @@ story a deleted operatory is not booked any more, whatever hours it still has
 settings pulls=operatories!
 wake
 page operatories 0 cursor c1 last whole -> applied
+| operatory op1 active
+| operatory op3 active
+wake
+sync
+wake
+page operatories 1 cursor c2 last whole -> applied
 | operatory op1 active
 | operatory op3 active
 expect slot op2 prov1 10:00 30m closed

@@ -354,6 +354,10 @@ fn page(world: &World, mut options: Options, records: &[&Line]) -> Result<Page, 
         last: options.flag("last"),
         whole: options.flag("whole"),
         known: options.value("known").map_or(Ok(0), |word| word.parse().map_err(|_| "how many are known?"))?,
+        estimate: options
+            .value("estimate")
+            .map(|word| word.parse().map_err(|_| "how many are announced?"))
+            .transpose()?,
         unmatched: options.value("unmatched").map_or(Ok(0), |word| word.parse().map_err(|_| "how many unmatched?"))?,
         outdated: options.flag("outdated"),
         part: options.flag("part"),

@@ -191,6 +191,8 @@ impl Intake<'_, '_, '_> {
         // One that comes twice counts once, as it came last.
         let shown: BTreeSet<u64> = self.page.seen.iter().copied().collect();
         self.page.records = u32::try_from(shown.len()).unwrap_or(u32::MAX);
+        self.page.distinct = self.page.records;
+        self.page.others = u32::try_from(page.deleted.len()).unwrap_or(u32::MAX);
         self.skipped(resource, page)?;
         self.page.estimate = page.estimate;
         let by_absence = |plan: &location::settings::PullPlan| plan.resource == resource && plan.deletions_by_absence;
@@ -210,8 +212,10 @@ impl Intake<'_, '_, '_> {
     /// Records that are there and cannot be read: what is known of them stays, and absence is not said of them.
     fn skipped(&mut self, resource: Resource, page: &ehr::Page) -> Result<(), Reject> {
         for skipped in &page.skipped {
-            let link = self.unit.link(self.source, resource, &skipped.id)?;
-            self.page.seen.extend(link.filter(|link| !link.is_gone()).map(|link| link.id));
+            match self.unit.link(self.source, resource, &skipped.id)?.filter(|link| !link.is_gone()) {
+                Some(link) => self.page.seen.push(link.id),
+                None => self.page.others = self.page.others.saturating_add(1),
+            }
         }
         self.page.skipped.clone_from(&page.skipped);
         if let Some(before) = self.processor.machine.state.pulls.skipped.get(&resource) {
@@ -248,10 +252,11 @@ impl Intake<'_, '_, '_> {
         let mut pass = Pass::of(self.processor, resource);
         let calling = self.processor.machine.state.pulls.calling.as_ref();
         let written = calling.into_iter().flat_map(|call| &call.written_during_pull);
-        self.page.news = false;
+        self.page.distinct = 0;
         for id in &self.page.seen {
-            self.page.news |= pass.shows(self.unit, *id)?;
+            self.page.distinct += u32::from(pass.shows(self.unit, *id)?);
         }
+        self.page.news = self.page.distinct > 0;
         for id in written {
             pass.shows(self.unit, *id)?;
         }

@@ -324,6 +324,7 @@ fn location(foreign_id: &str, zone: chrono_tz::Tz) -> LocationSetup {
             call_deadline: 10 * SECOND,
             retry_base: 100,
             retry_cap: 400,
+            confirm_after: 0,
             ..PullRules::default()
         },
         ..fixtures::location(LOCATION, "harbour", zone, true)

@@ -1,0 +1,147 @@
+# An EHR's silence is not a deletion: a record goes only if two complete passes in a row do not show it.
+
+story a record that one pass misses and the next one shows again stays
+settings pulls=appointments!
+wake
+page appointments 0 cursor c1 last whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+wake
+sync
+wake
+page appointments 1 cursor c2 last whole -> applied
++ page_applied *
+| a1 op1 prov1 10:00 30m patient p1
+expect slot op1 prov1 11:00 30m busy
+wake
+sync
+wake
+page appointments 2 cursor c3 last whole -> applied
++ page_applied *
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+wake
+sync
+wake
+page appointments 3 cursor c4 last whole -> applied
++ page_applied *
+| a1 op1 prov1 10:00 30m patient p1
+expect slot op1 prov1 11:00 30m busy
+
+story a deletion is confirmed two minutes after the pass that first misses it, by a pass from the beginning
+settings pulls=appointments!
+wake
+page appointments 0 cursor c1 last whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+wake
+sync
+wake
+page appointments 1 cursor c2 last whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+wake
++ cycle_finished *
+at 2026-12-01T08:02:12
+wake
+> pull appointments 2 cursor -
+page appointments 2 cursor c3 last whole -> applied
++ cancelled a2 by ehr
++ gone a2
++ page_applied *
+| a1 op1 prov1 10:00 30m patient p1
+expect slot op1 prov1 11:00 30m free
+
+story a record that changes between two passes is not missing, though a pass over changes comes in between
+settings pulls=appointments!
+wake
+page appointments 0 cursor c1 last whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+wake
+sync
+wake
+page appointments 1 cursor c2 last whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+wake
+sync
+wake
+page appointments 2 cursor c3 last -> applied
+| a2 op1 prov1 11:00 30m patient p2
+wake
+sync
+wake
+page appointments 3 cursor c4 last whole -> applied
++ page_applied *
+| a1 op1 prov1 10:00 30m patient p1
+expect slot op1 prov1 11:00 30m busy
+
+story a pass that shows fewer records than the EHR announces deletes nothing and confirms nothing
+settings pulls=appointments!
+wake
+page appointments 0 cursor c1 last whole estimate 2 -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+wake
+sync
+wake
+page appointments 1 cursor c2 last whole estimate 2 -> applied
++ page_applied *
+| a1 op1 prov1 10:00 30m patient p1
+wake
+sync
+wake
+page appointments 2 cursor c3 last whole estimate 2 -> applied
++ page_applied *
+| a1 op1 prov1 10:00 30m patient p1
+expect slot op1 prov1 11:00 30m busy
+wake
+sync
+wake
+page appointments 3 cursor c4 last whole estimate 1 -> applied
++ page_applied *
+| a1 op1 prov1 10:00 30m patient p1
+wake
+sync
+wake
+page appointments 4 cursor c5 last whole estimate 1 -> applied
++ cancelled a2 by ehr
++ gone a2
++ page_applied *
+| a1 op1 prov1 10:00 30m patient p1
+
+story a record that the EHR reports deleted goes at once
+settings pulls=appointments!
+wake
+page appointments 0 cursor c1 last whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+wake
+sync
+wake
+page appointments 1 cursor c2 last whole -> applied
++ cancelled a2 by ehr
++ gone a2
++ page_applied *
+| a1 op1 prov1 10:00 30m patient p1
+| deleted a2
+
+story a restart between the two passes does not forget what is missing
+settings pulls=appointments!
+wake
+page appointments 0 cursor c1 last whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+wake
+sync
+wake
+page appointments 1 cursor c2 last whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+restart
+wake
+sync
+wake
+page appointments 2 cursor c3 last whole -> applied
++ cancelled a2 by ehr
++ gone a2
++ page_applied *
+| a1 op1 prov1 10:00 30m patient p1
