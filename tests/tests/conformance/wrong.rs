@@ -103,6 +103,7 @@ async fn each_case_finds_what_it_is_about() {
         (Wrong::LateIndex, "a_write_is_found_before_the_index_knows_it", "a receipt, or `retry-later`"),
         (Wrong::OneId, "two_writes_have_two_receipts", "another record than"),
         (Wrong::LostInTheWalk, "a_walk_while_records_change_misses_none", "every record: staff changed two of them"),
+        (Wrong::LostInTheWalk, "churn_between_pages_hides_no_record_twice", "every record in one of the two passes"),
         (Wrong::SilentlyLeftOut, "one_broken_record_leaves_the_others", "among the skipped"),
         (
             Wrong::AnHourLater,

@@ -243,7 +243,14 @@ fn setup(proxy: &FlakyProxy, login: &str) -> Setup {
             ..WriteRules::default()
         },
         // Read once, and then when a test asks for it.
-        pull: PullRules { every: HOUR, retry_base: 100, retry_cap: 400, confirm_after: 0, keep_past: DAY, ..PullRules::default() },
+        pull: PullRules {
+            every: HOUR,
+            retry_base: 100,
+            retry_cap: 400,
+            confirm_after: 0,
+            keep_past: DAY,
+            ..PullRules::default()
+        },
         adapter_config: BTreeMap::from([
             ("appointment_types".to_owned(), TYPES.to_owned()),
             ("country".to_owned(), "US".to_owned()),

@@ -41,7 +41,7 @@ cases! {
     losses: a_lost_reply_is_found_and_written_once a_lost_request_is_written_once;
     troubles: nobody_without_credentials too_many_requests_say_when closed_for_maintenance a_server_that_fails answers_that_are_none
         answers_that_break_off answers_that_are_late a_lookup_never_takes_a_failure_for_an_answer;
-    moving: a_walk_while_records_change_misses_none a_write_is_found_before_the_index_knows_it two_writes_have_two_receipts
+    moving: a_walk_while_records_change_misses_none churn_between_pages_hides_no_record_twice a_write_is_found_before_the_index_knows_it two_writes_have_two_receipts
         one_broken_record_leaves_the_others;
 }
 

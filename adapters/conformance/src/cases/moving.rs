@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, rc::Rc};
 
-use records::ehr::Fault;
+use records::ehr::{Fault, Resource};
 
 use super::no_writes;
 use crate::{
@@ -77,6 +77,84 @@ pub async fn a_walk_while_records_change_misses_none<S: EhrUnderTest>(subject: R
         ))),
         _ => Ok(()),
     }
+}
+
+/// Records change, appear and disappear before the place of a walk, in two walks one after the other. The engine deletes records that two whole
+/// passes in a row do not show, so none that exists may be missing from both.
+pub async fn churn_between_pages_hides_no_record_twice<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
+    let mut walked = 0;
+    for ability in &subject.description.pulls {
+        let resource = ability.resource;
+        let mut existing: BTreeSet<String> = subject.everything(resource).await?.records.into_keys().collect();
+        let mut missing_before: Option<BTreeSet<String>> = None;
+        for _ in 0..2 {
+            if existing.len() < 2 * PAGES {
+                break;
+            }
+            let limit = u32::try_from(existing.len() / PAGES + 1).expect("a small number");
+            let page = subject.pull(resource, None, limit).await?;
+            let page = subject.answered(page)?;
+            let shown: Vec<String> = page.records.iter().map(|record| record.id().to_owned()).collect();
+            let Some(created) = churn(&subject, resource, &shown, &mut existing).await?.filter(|_| !page.last) else {
+                break;
+            };
+            let records = page.records.into_iter().map(|record| (record.id().to_owned(), record)).collect();
+            let begun = Pass { records, deleted: page.deleted, ..Pass::default() };
+            let pass = subject.walk(resource, Some(page.cursor), limit, begun).await?;
+            if pass.whole {
+                walked += 1;
+                let is_missing = |id: &&String| !pass.records.contains_key(*id) && !pass.skipped.contains(*id);
+                let missing: BTreeSet<String> = existing.iter().filter(is_missing).cloned().collect();
+                let twice = missing_before.and_then(|before| before.intersection(&missing).next().cloned());
+                subject.hold_seen(
+                    twice.is_none(),
+                    format!("two passes in a row are `whole`, and {} {} is in neither", name(resource), twice.unwrap_or_default()),
+                    "every record in one of the two passes: staff changed and deleted others during both",
+                    "walk in an order that a change does not touch, such as by identifier, or let pages overlap by a row and do not \
+                     say `whole` where it is not where it was",
+                )?;
+                missing_before = Some(missing);
+            }
+            existing.extend(created);
+        }
+    }
+    match walked {
+        0 => Err(Ended::NotAsked(format!(
+            "the subject does not say how staff would change or delete records of which there are {} or more",
+            2 * PAGES
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Changes one of the records `shown` as staff would, deletes an appointment among them, and books another one. Returns the ids of new records,
+/// or `None` if nothing could be done. Removes what it deletes from `existing`.
+async fn churn<S: EhrUnderTest>(
+    subject: &Subject<S>,
+    resource: Resource,
+    shown: &[String],
+    existing: &mut BTreeSet<String>,
+) -> Going<Option<Vec<String>>> {
+    let mut untouched = shown.iter().filter(|id| subject.untouched(resource, id));
+    let mut done = match untouched.next() {
+        Some(id) => subject.changed_by_staff(resource, id).await,
+        None => false,
+    };
+    let mut created = Vec::new();
+    if resource == Resource::Appointments {
+        if let Some(id) = untouched.next()
+            && subject.system.delete(resource, id).await
+        {
+            existing.remove(id);
+            done = true;
+        }
+        if subject.writes("create-appointment") {
+            let write = subject.fresh("create-appointment").await?;
+            created.push(subject.written(&write).await?.id);
+            done = true;
+        }
+    }
+    Ok(done.then_some(created))
 }
 
 /// The EHR has taken a write, and its search may not know it yet. None would mean: certainly not written, and it is sent once more.

@@ -121,7 +121,7 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         let stopped = async || state().await.filter(|state| state.guarded.contains(&resource));
         until("the deletions are stopped", stopped).await;
         self.engine.accept_deletions(LOCATION, resource).await.expect("an operator may accept them");
-        until("a read cycle", async || state().await?.last_sync.filter(|at| Some(*at) > before)).await;
+        until("a read cycle", async || read_since(&self.engine, before).await).await;
     }
 
     /// Waits until nothing is left to be written.
@@ -263,12 +263,17 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
     }
 }
 
-/// Reads the EHR now, to the end.
+/// Reads the EHR now, to the end, and again until every deletion is confirmed.
 pub async fn sync(engine: &Engine) {
-    let last = async || engine.sync_state(LOCATION).await.ok()?.last_sync;
-    let before = last().await;
+    let before = engine.sync_state(LOCATION).await.ok().and_then(|state| state.last_sync);
     engine.sync_now(LOCATION).await.expect("a read cycle can be asked for");
-    until("a read cycle", async || last().await.filter(|at| Some(*at) > before)).await;
+    until("a read cycle", async || read_since(engine, before).await).await;
+}
+
+/// The end of a read cycle after `before`. Returns `None` while a deletion waits to be confirmed.
+async fn read_since(engine: &Engine, before: Option<Timestamp>) -> Option<Timestamp> {
+    let state = engine.sync_state(LOCATION).await.ok()?;
+    state.last_sync.filter(|at| Some(*at) > before && state.missing.is_empty())
 }
 
 /// Waits until nothing is left to be written.
