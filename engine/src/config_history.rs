@@ -76,24 +76,12 @@ fn digest(shown: &impl Serialize) -> [u8; 16] {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::sync::Arc;
-
-    use location::ids::InstitutionId;
-    use setup::Environment;
     use store::MemoryStore;
 
     use super::*;
 
     fn setup(name: &str) -> Setup {
-        let institution = Institution {
-            id: InstitutionId(1),
-            subdomain: "acme".into(),
-            name: name.into(),
-            phone_number: None,
-            country_code: "US".into(),
-            environment: Environment::Sandbox,
-        };
-        Setup { institutions: [(institution.id, Arc::new(institution))].into_iter().collect(), ..Setup::default() }
+        testing::setup([Institution { name: name.into(), ..testing::institution(1) }], [], [])
     }
 
     #[tokio::test]

@@ -139,8 +139,8 @@ mod tests {
     #[test]
     fn what_a_later_setup_adds_is_an_institutions_too() {
         let owners = owners();
-        let more = setup::testing::location(LocationId(102), 8, 12);
-        owners.learn(&setup::testing::setup([], [more], [setup::testing::source(12, 8)]));
+        let more = testing::location(LocationId(102), 8, 12);
+        owners.learn(&testing::setup([], [more], [testing::source(12, 8)]));
         let homes = [Home::Location(101), Home::Source(11), Home::Location(102), Home::Source(12), Home::Source(0)];
         assert_eq!(homes.map(|home| owners.owner(home)), [7, 7, 8, 8, NOBODY]);
     }

@@ -119,7 +119,6 @@ fn asleep(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use location::time::{HOUR, MINUTE};
-    use setup::testing;
     use store::{Batch, MemoryStore};
 
     use super::*;

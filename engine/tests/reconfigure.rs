@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
@@ -13,89 +13,20 @@ use engine::{
     Engine, EngineError, NotReconfigurable, Parts, Place, Reconfigured,
     simulated::{NoSimulatedEhrs, OpenSimulated, SimulatedEhrs, SimulatedFuture},
 };
-use location::{
-    ids::{InstitutionId, LocationId},
-    pull::Resource,
-};
+use location::ids::{InstitutionId, LocationId};
 use processor::commands::CreateRecord;
 use query::lists::{ListQuery, Order, PageRequest};
-use records::{
-    InsurancePlan,
-    ehr::{Description, Ehr, EhrFuture, Fault, Page, PullAbility, Receipt, Write},
-    record::Record,
-    schema,
-    sync_state::SyncState,
-};
-use serde_json::{Value, json};
-use setup::{BackupRules, DataSource, EngineRules, LocationSetup, LocationStatus, NodeRules, Setup, testing};
-use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned};
+use records::{InsurancePlan, ehr::Ehr, record::Record};
+use setup::{BackupRules, DataSource, EngineRules, LocationSetup, LocationStatus, NodeRules, Setup};
+use store::{MemoryStore, Store};
+use testing::{FakeEhr, HookedStore, NoViews, insurance_plan};
 use tokio::sync::watch;
-use webhooks::views::{RelatedRecords, ViewContext, ViewError, Views};
 
 const PLACE: LocationId = LocationId(1);
 const OTHER: LocationId = LocationId(2);
 
-/// Nobody listens.
-struct Mute;
-
-impl Views for Mute {
-    fn record(&self, _: &ViewContext<'_>, _: Resource, _: &[u8], _: &dyn RelatedRecords) -> Result<Value, ViewError> {
-        Err(ViewError::Damaged)
-    }
-
-    fn sync_status(&self, _: &ViewContext<'_>, _: &SyncState) -> Result<Value, ViewError> {
-        Err(ViewError::Damaged)
-    }
-}
-
-fn description() -> Description {
-    Description {
-        pulls: vec![PullAbility { resource: Resource::Patients, delta: true, deletions_by_absence: false }],
-        writes: vec!["create-insurance-plan".to_owned()],
-        ..Description::default()
-    }
-}
-
-/// Takes every write unless it is shut, and shows nobody.
-#[derive(Default)]
-struct Practice {
-    described: AtomicUsize,
-    pulled: AtomicUsize,
-    pushed: AtomicUsize,
-    shut: AtomicBool,
-}
-
-impl Ehr for Practice {
-    fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
-        self.described.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async { Ok(description()) })
-    }
-
-    fn pull(&self, _: Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
-        self.pulled.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async { Ok(Page { last: true, ..Page::default() }) })
-    }
-
-    fn push(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Receipt> {
-        if self.shut.load(Ordering::SeqCst) {
-            return Box::pin(async { Err(Fault::RetryLater { reason: "shut".into(), after: None }) });
-        }
-        let id = format!("written {}", self.pushed.fetch_add(1, Ordering::SeqCst));
-        Box::pin(async { Ok(Receipt { id, version: None }) })
-    }
-
-    fn find(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Option<Receipt>> {
-        Box::pin(async { Ok(None) })
-    }
-}
-
-fn setup(engine: EngineRules) -> Setup {
-    let location = testing::location(PLACE, 1, 1);
-    Setup { engine, ..testing::setup([testing::institution(1)], [location], [testing::source(1, 1)]) }
-}
-
 fn parts(store: &Arc<impl Store + 'static>) -> Parts {
-    Parts::new(store.clone(), Arc::new(Mute))
+    Parts::new(store.clone(), Arc::new(NoViews))
 }
 
 fn memory() -> Arc<MemoryStore> {
@@ -113,17 +44,11 @@ async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
 }
 
 fn plan() -> CreateRecord<InsurancePlan> {
-    let body = schema::read(json!({"name": "Family Plan"})).unwrap();
-    CreateRecord { body, patient: None, number: None }
+    CreateRecord { body: insurance_plan(), patient: None, number: None }
 }
 
 /// With EHRs for both locations, of which the setup has the first.
-async fn serving(
-    store: &Arc<impl Store + 'static>,
-    here: &Arc<Practice>,
-    other: &Arc<Practice>,
-    setup: Setup,
-) -> Engine {
+async fn serving(store: &Arc<impl Store + 'static>, here: &Arc<FakeEhr>, other: &Arc<FakeEhr>, setup: Setup) -> Engine {
     let own = [(PLACE, here), (OTHER, other)].map(|(id, ehr)| (id, ehr.clone() as Arc<dyn Ehr>));
     let parts = Parts { own: own.into_iter().collect(), ..parts(store) };
     parts.adapters.announce("practice");
@@ -133,7 +58,7 @@ async fn serving(
 }
 
 fn one() -> Setup {
-    setup(EngineRules::default())
+    testing::one_location()
 }
 
 /// The other location beside the first, on a data source of its own.
@@ -153,13 +78,9 @@ async fn reconfigured(engine: &Engine, setup: Setup) -> Reconfigured {
     engine.reconfigure(setup, &NoSimulatedEhrs).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn pushed(ehr: &Practice) -> usize {
-    ehr.pushed.load(Ordering::SeqCst)
-}
-
 #[actix::test]
 async fn a_location_comes_and_goes_and_what_it_had_queued_stays() {
-    let (store, here, other) = (memory(), Arc::default(), Arc::new(Practice::default()));
+    let (store, here, other) = (memory(), Arc::default(), Arc::new(FakeEhr::default()));
     let engine = serving(&store, &here, &other, one()).await;
     assert_eq!(engine.send(OTHER, plan()).await.err(), Some(EngineError::UnknownLocation));
     let taken = reconfigured(&engine, both()).await;
@@ -167,9 +88,9 @@ async fn a_location_comes_and_goes_and_what_it_had_queued_stays() {
     until("its first reading", async || engine.last_sync(OTHER).unwrap().is_some()).await;
     assert!(engine.location_set_up(OTHER).unwrap().is_some());
     engine.send(OTHER, plan()).await.unwrap();
-    until("the write", async || pushed(&other) == 1).await;
+    until("the write", async || other.pushed.get() == 1).await;
 
-    other.shut.store(true, Ordering::SeqCst);
+    other.set_shut(true);
     engine.send(OTHER, plan()).await.unwrap();
     // One that is under way when its location goes is looked up first, when it has had its time.
     let answered = async || engine.unfinished_writes(OTHER).await.unwrap().iter().any(|write| write.reason.is_some());
@@ -177,53 +98,22 @@ async fn a_location_comes_and_goes_and_what_it_had_queued_stays() {
     assert_eq!(reconfigured(&engine, one()).await.changes.locations.gone, [OTHER]);
     assert_eq!(engine.send(OTHER, plan()).await.err(), Some(EngineError::UnknownLocation));
     assert_eq!(engine.sync_state(OTHER).await.err(), Some(EngineError::UnknownLocation));
-    other.shut.store(false, Ordering::SeqCst);
+    other.set_shut(false);
 
     reconfigured(&engine, both()).await;
     assert_eq!(engine.unfinished_writes(OTHER).await.unwrap().len(), 1, "it waited in the store");
     engine.sync_now(OTHER).await.unwrap();
-    until("the write that waited", async || pushed(&other) == 2).await;
+    until("the write that waited", async || other.pushed.get() == 2).await;
     engine.stop().await;
-}
-
-/// Commits wait while it is held.
-struct Held {
-    store: MemoryStore,
-    held: watch::Sender<bool>,
-}
-
-impl Store for Held {
-    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
-        self.store.read(key)
-    }
-
-    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
-        self.store.scan(range, direction, limit)
-    }
-
-    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
-        self.store.scan_keys(range, direction, limit)
-    }
-
-    fn commit(&self, batch: Batch) -> CommitFuture {
-        let (committed, mut held) = (self.store.commit(batch), self.held.subscribe());
-        Box::pin(async move {
-            held.wait_for(|held| !held).await.expect("the store is there");
-            committed.await
-        })
-    }
-
-    fn health(&self) -> Health {
-        self.store.health()
-    }
 }
 
 #[actix::test]
 async fn a_location_that_comes_back_while_it_is_still_leaving_is_in_memory_once() {
-    let store = Arc::new(Held { store: MemoryStore::default(), held: watch::Sender::new(false) });
+    let commits = watch::Sender::new(true);
+    let store = Arc::new(HookedStore::default().commits_behind(&commits));
     let engine = Arc::new(serving(&store, &Arc::default(), &Arc::default(), both()).await);
     until("both readings", async || [PLACE, OTHER].iter().all(|id| engine.last_sync(*id).unwrap().is_some())).await;
-    store.held.send_replace(true);
+    commits.send_replace(false);
     let in_memory = || engine.metrics().locations_active;
     // Nobody waits for the end of it any more.
     let going = tokio::time::timeout(Duration::from_millis(100), engine.reconfigure(one(), &NoSimulatedEhrs));
@@ -237,7 +127,7 @@ async fn a_location_that_comes_back_while_it_is_still_leaving_is_in_memory_once(
     tokio::time::sleep(Duration::from_millis(1_200)).await;
     assert_eq!(in_memory(), 2);
     assert!(!asking.is_finished());
-    store.held.send_replace(false);
+    commits.send_replace(true);
     asking.await.unwrap().unwrap();
     assert_eq!(in_memory(), 2);
     engine.send(OTHER, plan()).await.unwrap();
@@ -256,16 +146,16 @@ async fn a_location_that_goes_is_gone_when_that_is_told() {
 
 #[actix::test]
 async fn a_knob_counts_from_the_next_command_on() {
-    let (store, here) = (memory(), Arc::new(Practice::default()));
+    let (store, here) = (memory(), Arc::new(FakeEhr::default()));
     let engine = serving(&store, &here, &Arc::default(), one()).await;
-    here.shut.store(true, Ordering::SeqCst);
+    here.set_shut(true);
     let full = |most| with(one(), PLACE, |place| place.write.max_queue = most);
     for most in [1, 2] {
         reconfigured(&engine, full(most)).await;
         engine.send(PLACE, plan()).await.unwrap();
         assert!(engine.send(PLACE, plan()).await.is_err(), "{most} wait");
     }
-    assert_eq!(here.described.load(Ordering::SeqCst), 1, "its connection is the same");
+    assert_eq!(here.described.get(), 1, "its connection is the same");
     let mut renamed = with(one(), PLACE, |place| place.name = "Elsewhere".into());
     renamed.engine.mailbox = 1;
     reconfigured(&engine, renamed).await;
@@ -276,7 +166,7 @@ async fn a_knob_counts_from_the_next_command_on() {
 
 #[actix::test]
 async fn who_is_not_concerned_notices_nothing() {
-    let (store, here, other) = (memory(), Arc::new(Practice::default()), Arc::new(Practice::default()));
+    let (store, here, other) = (memory(), Arc::new(FakeEhr::default()), Arc::new(FakeEhr::default()));
     let engine = Arc::new(serving(&store, &here, &other, both()).await);
     let done = Arc::new(AtomicBool::new(false));
     let calling = |place| {
@@ -304,94 +194,59 @@ async fn who_is_not_concerned_notices_nothing() {
     for (calls, ehr) in calls.into_iter().zip([&here, &other]) {
         let calls = calls.await.unwrap();
         assert!(calls > 20);
-        until("each write, once", async || pushed(ehr) >= calls).await;
-        assert_eq!(pushed(ehr), calls);
+        until("each write, once", async || ehr.pushed.get() >= calls).await;
+        assert_eq!(ehr.pushed.get(), calls);
     }
-    assert_eq!(here.described.load(Ordering::SeqCst), 1, "it came into memory once");
+    assert_eq!(here.described.get(), 1, "it came into memory once");
     engine.stop().await;
-}
-
-/// Takes one write, when it may.
-struct Lingering {
-    may_end: watch::Sender<bool>,
-    began: AtomicUsize,
-    pushed: AtomicUsize,
-    looked_up: AtomicUsize,
-}
-
-impl Ehr for Lingering {
-    fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
-        Box::pin(async { Ok(description()) })
-    }
-
-    fn pull(&self, _: Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
-        Box::pin(async { Ok(Page { last: true, ..Page::default() }) })
-    }
-
-    fn push(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Receipt> {
-        self.began.fetch_add(1, Ordering::SeqCst);
-        let mut may_end = self.may_end.subscribe();
-        Box::pin(async move {
-            may_end.wait_for(|may| *may).await.unwrap();
-            let id = format!("written {}", self.pushed.fetch_add(1, Ordering::SeqCst));
-            Ok(Receipt { id, version: None })
-        })
-    }
-
-    fn find(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Option<Receipt>> {
-        self.looked_up.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async { Ok(None) })
-    }
 }
 
 #[actix::test]
 async fn a_write_that_is_under_way_is_written_once() {
-    let (may_end, zero) = (watch::Sender::new(false), AtomicUsize::default);
-    let ehr = Arc::new(Lingering { may_end, began: zero(), pushed: zero(), looked_up: zero() });
+    let ehr = Arc::new(FakeEhr { writable: watch::Sender::new(false), ..FakeEhr::default() });
     let own = HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]);
     let parts = Parts { own, ..parts(&memory()) };
     let engine = Engine::start(one(), parts).await.unwrap();
     until("what the EHR can do", async || engine.description(PLACE).unwrap().is_some()).await;
     engine.send(PLACE, plan()).await.unwrap();
-    until("the call", async || ehr.began.load(Ordering::SeqCst) == 1).await;
+    until("the call", async || ehr.attempted.get() == 1).await;
     for n in 0..20 {
         let next = with(one(), PLACE, |place| place.write.concurrency = 2 + n);
         reconfigured(&engine, next).await;
     }
-    ehr.may_end.send_replace(true);
+    ehr.writable.send_replace(true);
     until("its end", async || engine.unfinished_writes(PLACE).await.unwrap().is_empty()).await;
-    let counts = [&ehr.began, &ehr.pushed, &ehr.looked_up].map(|count| count.load(Ordering::SeqCst));
-    assert_eq!(counts, [1, 1, 0]);
+    assert_eq!((ehr.attempted.get(), ehr.pushed.get(), ehr.looked_up.get()), (1, 1, 0));
     engine.stop().await;
 }
 
 #[actix::test]
 async fn a_location_that_opens_is_read_and_one_that_closes_is_not() {
-    let (store, here) = (memory(), Arc::new(Practice::default()));
+    let (store, here) = (memory(), Arc::new(FakeEhr::default()));
     let pending = || with(one(), PLACE, |place| place.status = LocationStatus::Pending);
     let engine = serving(&store, &here, &Arc::default(), pending()).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert_eq!(here.pulled.load(Ordering::SeqCst), 0);
+    assert_eq!(here.pulled.get(), 0);
     assert_eq!(reconfigured(&engine, one()).await.changes.opened, [PLACE]);
     until("its first reading", async || engine.last_sync(PLACE).unwrap().is_some()).await;
-    let read = here.pulled.load(Ordering::SeqCst);
+    let read = here.pulled.get();
     assert_eq!(reconfigured(&engine, pending()).await.changes.closed, [PLACE]);
     engine.sync_now(PLACE).await.unwrap();
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert_eq!(here.pulled.load(Ordering::SeqCst), read);
+    assert_eq!(here.pulled.get(), read);
     engine.stop().await;
 }
 
 #[actix::test]
 async fn a_location_that_gets_another_ehr_is_connected_to_it() {
-    let (store, here) = (memory(), Arc::new(Practice::default()));
+    let (store, here) = (memory(), Arc::new(FakeEhr::default()));
     let engine = serving(&store, &here, &Arc::default(), both()).await;
     until("its first reading", async || engine.last_sync(PLACE).unwrap().is_some()).await;
-    let before = here.described.load(Ordering::SeqCst);
+    let before = here.described.get();
     reconfigured(&engine, with(both(), PLACE, |place| place.source = Some(2))).await;
-    until("the other EHR", async || here.described.load(Ordering::SeqCst) > before).await;
+    until("the other EHR", async || here.described.get() > before).await;
     engine.send(PLACE, plan()).await.unwrap();
-    until("the write", async || pushed(&here) == 1).await;
+    until("the write", async || here.pushed.get() == 1).await;
     let query = ListQuery::new([2], Order::UpdatedAt);
     let plans = engine.list(&query, &PageRequest::whole(10), |_: &Record<InsurancePlan>| true).unwrap().rows;
     assert_eq!(plans.len(), 1, "it is kept where the other data source's are");
@@ -478,10 +333,11 @@ async fn setups_that_come_while_it_ends_bring_nobody_into_memory() {
 
 #[actix::test]
 async fn a_node_takes_over_what_is_here() {
-    let (ehr, period) = (Arc::new(Practice::default()), Duration::from_millis(400));
+    let (ehr, period) = (Arc::new(FakeEhr::default()), Duration::from_millis(400));
     let node = Some(NodeRules { name: "north".into(), address: "north:7001".into(), period });
     let parts = Parts { own: HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]), ..parts(&memory()) };
-    let engine = Engine::start(setup(EngineRules { node, ..EngineRules::default() }), parts).await.unwrap();
+    let engine =
+        Engine::start(Setup { engine: EngineRules { node, ..EngineRules::default() }, ..one() }, parts).await.unwrap();
     until("its place", async || engine.place(InstitutionId(1)) == Place::Mine).await;
     until("its first reading", async || engine.last_sync(PLACE).unwrap().is_some()).await;
     let mut more = engine.setup().as_ref().clone();
@@ -493,7 +349,7 @@ async fn a_node_takes_over_what_is_here() {
     assert!(engine.here_since(InstitutionId(2)).is_some() && engine.stamp(InstitutionId(2)).is_some());
     engine.sync_state(OTHER).await.unwrap();
     engine.send(PLACE, plan()).await.unwrap();
-    until("the write", async || pushed(&ehr) == 1).await;
+    until("the write", async || ehr.pushed.get() == 1).await;
     more.engine.node = None;
     let refused = engine.reconfigure(more, &NoSimulatedEhrs).await.err().unwrap();
     assert!(matches!(refused, NotReconfigurable::Restart(names) if names == ["node"]));

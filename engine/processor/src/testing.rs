@@ -1,11 +1,9 @@
-//! What the tests of this crate share: a processor's surroundings, of which nobody listens to the world.
+//! Fixtures of this crate's tests: the dependencies of a processor, and its turns.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 
-use location::pull::Resource;
-use records::sync_state::SyncState;
-use serde_json::Value;
+use location::{command::Cx, decision::Call, time::Timestamp};
 use setup::{Setup, current::Current};
 use store::{Store, counters::Ids, secrets::Secrets};
 use webhooks::{
@@ -13,25 +11,19 @@ use webhooks::{
     outbox::{Doorbell, Outbox},
     registry::EndpointRegistry,
     subscriptions::Everyone,
-    views::{RelatedRecords, ViewContext, ViewError, Views},
+    views::Views,
 };
 
-use crate::{change_counter::ChangeCounter, id_pool::Pool, long_work::LongWork, processor::Deps};
+use crate::{
+    change_counter::ChangeCounter,
+    error::Reject,
+    id_pool::Pool,
+    long_work::LongWork,
+    processor::{Deps, Processor},
+    request::Request,
+};
 
-/// Nobody listens.
-pub(crate) struct Mute;
-
-impl Views for Mute {
-    fn record(&self, _: &ViewContext<'_>, _: Resource, _: &[u8], _: &dyn RelatedRecords) -> Result<Value, ViewError> {
-        Err(ViewError::Damaged)
-    }
-
-    fn sync_status(&self, _: &ViewContext<'_>, _: &SyncState) -> Result<Value, ViewError> {
-        Err(ViewError::Damaged)
-    }
-}
-
-/// With the endpoints that hear of it.
+/// The dependencies of a processor, and the registry of their webhook endpoints.
 pub(crate) fn deps(
     store: Arc<dyn Store>,
     setup: Arc<Setup>,
@@ -56,4 +48,28 @@ pub(crate) fn deps(
         untold: Default::default(),
     };
     (Arc::new(deps), registry)
+}
+
+/// Commits a request as one turn, a millisecond later, and again if ids have to be reserved first. Returns the reply, the calls to make,
+/// and the number of values written.
+pub(crate) async fn turn<R: Request>(
+    deps: &Deps,
+    processor: &mut Processor,
+    now: &mut Timestamp,
+    request: &R,
+) -> (R::Reply, Vec<Call>, usize) {
+    loop {
+        *now = now.plus(1);
+        let (mut turn, reply) = match processor.prepare(Cx { now: *now, random: 77 }, None, request) {
+            Ok(turn) => turn,
+            Err(Reject::NeedIds(resource)) => {
+                deps.pool.fill(&deps.ids, resource).await.unwrap();
+                continue;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let values = turn.batch.writes().len() + turn.batch.appends().len();
+        deps.store.commit(std::mem::take(&mut turn.batch)).await.unwrap();
+        return (reply, processor.finish(turn), values);
+    }
 }

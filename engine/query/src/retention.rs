@@ -92,49 +92,20 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use location::pull::Resource;
-    use store::{CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Versioned};
+    use testing::{Counter, HookedStore};
 
     use super::*;
     use crate::stream::{Change, Readers, Recorded, append};
 
-    /// Counts what is read, and from where.
-    #[derive(Default)]
-    struct Counting {
-        store: MemoryStore,
-        values: AtomicUsize,
-        on_runtime: AtomicUsize,
-    }
-
-    impl Store for Counting {
-        fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
-            self.store.read(key)
-        }
-
-        fn scan(&self, range: KeyRange, way: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
-            let found = self.store.scan(range, way, limit)?;
-            self.values.fetch_add(found.len(), Ordering::SeqCst);
-            let main = std::thread::current().name().is_some_and(|name| name.contains("upkeep::tests"));
-            self.on_runtime.fetch_add(usize::from(main), Ordering::SeqCst);
-            Ok(found)
-        }
-
-        fn scan_keys(&self, range: KeyRange, way: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
-            self.store.scan_keys(range, way, limit)
-        }
-
-        fn commit(&self, batch: Batch) -> CommitFuture {
-            self.store.commit(batch)
-        }
-
-        fn health(&self) -> Health {
-            self.store.health()
-        }
-    }
-
     /// A thousand streams whose changes are all young: little is read, none of it where others wait for their turn, and they get it.
     #[tokio::test]
     async fn what_finds_nothing_to_throw_away_lets_others_work() {
-        let store = Arc::new(Counting::default());
+        let (on_runtime, runtime) = (Arc::new(Counter::default()), std::thread::current().id());
+        let reads = on_runtime.clone();
+        let store = HookedStore::default().before_read(move |_| {
+            reads.add(usize::from(std::thread::current().id() == runtime));
+            Ok(())
+        });
         let now = Timestamp(1_800_000_000_000);
         let streams: usize = 1_000;
         for stream in 0..streams {
@@ -151,7 +122,7 @@ mod tests {
                 };
                 append(&mut batch, Stream::Location(u32::try_from(stream).unwrap()), &[change]);
             }
-            store.store.commit_now(batch).unwrap();
+            store.inner.commit_now(batch).unwrap();
         }
         let turns = Arc::new(AtomicUsize::new(0));
         let others = {
@@ -163,11 +134,11 @@ mod tests {
                 }
             })
         };
-        let shared: Arc<dyn Store> = store.clone();
-        all(&Arc::default(), &shared, now, Duration::ZERO).await.unwrap();
+        let store = Arc::new(store);
+        all(&Arc::default(), &(store.clone() as Arc<dyn Store>), now, Duration::ZERO).await.unwrap();
         others.abort();
         assert!(turns.load(Ordering::SeqCst) >= streams, "{turns:?} turns beside {streams} streams");
-        assert_eq!(store.on_runtime.load(Ordering::SeqCst), 0, "reads on the thread of the runtime");
-        assert!(store.values.load(Ordering::SeqCst) <= 2 * streams, "{:?} values read", store.values);
+        assert_eq!(on_runtime.get(), 0, "reads on the thread of the runtime");
+        assert!(store.found.get() <= 2 * streams, "{:?} values read", store.found);
     }
 }

@@ -1,14 +1,7 @@
 //! Lists against a model, read page by page while records are made and changed.
 
 use records::record::Record;
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use location::{
     command::Placement,
@@ -30,7 +23,8 @@ use records::{
     document::{Document, Link},
     index::words,
 };
-use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned, keys};
+use store::{Batch, Direction, MemoryStore, Store, keys};
+use testing::HookedStore;
 
 const OWNER: u32 = 7;
 const NAMES: [&str; 6] = ["Ada", "Adam", "Zoë", "Åsa", "Bo Adler", "Mary-Ann"];
@@ -610,39 +604,6 @@ proptest! {
     }
 }
 
-/// Counts the values that are read.
-struct Counting {
-    store: Arc<MemoryStore>,
-    values: AtomicUsize,
-}
-
-impl Store for Counting {
-    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
-        self.values.fetch_add(1, Ordering::SeqCst);
-        self.store.read(key)
-    }
-
-    fn scan(&self, range: KeyRange, way: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
-        let found = self.store.scan(range, way, limit)?;
-        self.values.fetch_add(found.len().max(1), Ordering::SeqCst);
-        Ok(found)
-    }
-
-    fn scan_keys(&self, range: KeyRange, way: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
-        let found = self.store.scan_keys(range, way, limit)?;
-        self.values.fetch_add(found.len().max(1), Ordering::SeqCst);
-        Ok(found)
-    }
-
-    fn commit(&self, batch: Batch) -> CommitFuture {
-        self.store.commit(batch)
-    }
-
-    fn health(&self) -> Health {
-        self.store.health()
-    }
-}
-
 /// The values read for a page of a hundred, for each kind of filter, in a list of so many patients.
 async fn values_of_pages(count: u32) -> Vec<usize> {
     let world = World { index: Arc::default(), ..World::new() };
@@ -656,7 +617,7 @@ async fn values_of_pages(count: u32) -> Vec<usize> {
         });
         world.merge().await;
     }
-    let store = Counting { store: world.store.clone(), values: AtomicUsize::new(0) };
+    let store = HookedStore::over(world.store.clone());
     let middle = world.now + i64::from(count / 2);
     let cases = [
         (Order::Id, vec![]),
@@ -681,9 +642,9 @@ async fn values_of_pages(count: u32) -> Vec<usize> {
         let page = || lists.list::<Record<Patient>>(&query, &request, |_| true).unwrap();
         // What is kept in memory is read by whoever asks first.
         page();
-        let before = store.values.load(Ordering::SeqCst);
+        let before = store.found.get();
         assert!(!page().rows.is_empty());
-        store.values.load(Ordering::SeqCst) - before
+        store.found.get() - before
     });
     values.to_vec()
 }

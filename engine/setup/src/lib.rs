@@ -11,7 +11,6 @@ pub mod guests;
 pub mod login;
 pub mod secret;
 pub mod settings;
-pub mod testing;
 pub mod zones;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};

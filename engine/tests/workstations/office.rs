@@ -11,25 +11,21 @@ use adapter_host::{AdapterRegistry, Host};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use engine::{Engine, Parts};
 use location::{
-    ids::{InstitutionId, LocationId},
-    settings::{PullRules, Quota, WriteRules},
+    ids::LocationId,
+    settings::{PullRules, WriteRules},
     time::{DAY, HOUR, SECOND},
 };
 use processor::{commands::CreateRecord, write_requests::WriteRequest};
 use records::{self, Payment, document::Kind, ehr::Resource, schema, sync_state::SyncState};
 use serde_json::{Value, json};
-use setup::{
-    DataSource, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess, WorkstationRules,
-    guests::HostLimits,
-};
+use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, WorkstationRules, guests::HostLimits};
 use store::{MemoryStore, Store};
+use testing::NoViews;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
-use webhooks::views::{RelatedRecords, ViewContext, ViewError, Views};
 use workstations::{CodeKind, Session, ToWorkstation, protocol::Request};
 
 const HERE: LocationId = LocationId(101);
-const PRACTICE: InstitutionId = InstitutionId(1);
 const SOURCE: u32 = 11;
 
 pub async fn until<T>(what: &str, mut check: impl AsyncFnMut() -> Option<T>) -> T {
@@ -103,25 +99,6 @@ impl Cloud {
 
     pub fn looked_up(&self) -> usize {
         self.0.lock().unwrap().looked_up
-    }
-}
-
-/// Shows documents as they are: nobody subscribes here.
-struct Plain;
-
-impl Views for Plain {
-    fn record(
-        &self,
-        _: &ViewContext<'_>,
-        _: Resource,
-        stored: &[u8],
-        _: &dyn RelatedRecords,
-    ) -> Result<Value, ViewError> {
-        serde_json::from_slice(stored).map_err(|_| ViewError::Damaged)
-    }
-
-    fn sync_status(&self, _: &ViewContext<'_>, state: &SyncState) -> Result<Value, ViewError> {
-        Ok(json!({"write": state.write_ok}))
     }
 }
 
@@ -233,62 +210,26 @@ async fn start(store: &Arc<MemoryStore>, rules: WriteRules) -> Engine {
     let adapters = AdapterRegistry::new();
     adapters.swap("cloud", host.load(component).await.unwrap());
     let store: Arc<dyn Store> = store.clone();
-    Engine::start(setup(rules), Parts { adapters, ..Parts::new(store, Arc::new(Plain)) }).await.unwrap()
+    Engine::start(setup(rules), Parts { adapters, ..Parts::new(store, Arc::new(NoViews)) }).await.unwrap()
 }
 
 fn setup(write: WriteRules) -> Setup {
-    let institution = Institution {
-        id: PRACTICE,
-        subdomain: "practice".into(),
-        name: "Practice".into(),
-        phone_number: None,
-        country_code: "US".into(),
-        environment: Environment::Sandbox,
-    };
     let source = DataSource {
-        id: SOURCE,
-        institution: PRACTICE,
-        name: "Cloud".into(),
         adapter: "cloud".into(),
         base_url: "https://ehr.example/app".into(),
-        headers: Vec::new(),
-        login: None,
-        allowed_paths: Vec::new(),
-        guest_memory_mib: 64,
         guest_requests_per_call: 20,
         workstation: Some(WorkstationAccess { probe: "/session".into() }),
+        ..testing::source(SOURCE, 1)
     };
     let location = LocationSetup {
-        id: HERE,
-        institution: PRACTICE,
-        name: "Main Street".into(),
-        street_address: None,
-        street_address_2: None,
-        city: None,
-        state: None,
-        zip_code: None,
-        country_code: None,
-        phone_number: None,
-        email: None,
-        latitude: None,
-        longitude: None,
         zone: chrono_tz::America::New_York,
-        map_by_operatory: false,
-        status: LocationStatus::Active,
-        source: Some(SOURCE),
-        foreign_id: None,
-        booking: Default::default(),
         write,
         pull: PullRules { retry_base: SECOND / 10, ..PullRules::default() },
-        quota: Quota { per_minute: 6_000, burst: 100 },
         adapter_config: BTreeMap::from([("behaviour".to_owned(), "gated".to_owned())]),
         workstation: WorkstationRules { patience_seconds: 1, ..WorkstationRules::default() },
+        ..testing::location(HERE, 1, SOURCE)
     };
-    let mut setup = Setup::default();
-    setup.institutions.insert(PRACTICE, Arc::new(institution));
-    setup.sources.insert(SOURCE, Arc::new(source));
-    setup.locations.insert(HERE, Arc::new(location));
-    setup
+    testing::setup([testing::institution(1)], [location], [source])
 }
 
 /// What a workstation does with what it is asked.

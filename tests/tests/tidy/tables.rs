@@ -42,6 +42,8 @@ pub const ARROWS: &[Arrows] = &[
     ("processor", &["location", "records", "runtime", "setup", "store", "query", "webhooks"]),
     ("webhooks", &["location", "records", "runtime", "setup", "store", "query"]),
     ("workstations", &["location", "records", "runtime", "setup", "store", "adapter-host"]),
+    // Fixtures, for dev-dependencies.
+    ("testing", &["location", "records", "setup", "store", "webhooks"]),
     ("query", &["location", "records", "runtime", "store"]),
     ("membership", &["store"]),
     // Knows nothing of ours: it is told what to write down.
@@ -85,6 +87,7 @@ pub const ARROWS: &[Arrows] = &[
             "runtime",
             "setup",
             "store",
+            "testing",
             "query",
             "webhooks",
             "workstations",

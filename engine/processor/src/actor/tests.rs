@@ -3,63 +3,18 @@
 
 use actix::Addr;
 use location::{decision::Refusal, zone::Date};
-use records::{
-    InsurancePlan,
-    ehr::{EhrFuture, Page, Receipt, Write},
-    schema,
-};
-use serde_json::json;
-use setup::testing;
-use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned, keys};
+use records::schema;
+use store::{Direction, KeyRange, MemoryStore, Store, StoreError, keys};
+use testing::{FakeEhr, HookedStore, NoViews, insurance_plan};
 use tokio::sync::watch;
 
 use super::*;
-use crate::{
-    commands::CreateRecord,
-    testing::{Mute, deps},
-};
-
-/// No journal can be read while it is away.
-#[derive(Default)]
-struct Leaving {
-    store: MemoryStore,
-    away: AtomicBool,
-}
-
-impl Store for Leaving {
-    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
-        self.store.read(key)
-    }
-
-    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
-        if self.away.load(Ordering::SeqCst) && keys::parse_journal(&range.start).is_some() {
-            return Err(StoreError::Away { why: "a test".into() });
-        }
-        self.store.scan(range, direction, limit)
-    }
-
-    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
-        self.store.scan_keys(range, direction, limit)
-    }
-
-    fn commit(&self, batch: Batch) -> CommitFuture {
-        self.store.commit(batch)
-    }
-
-    fn health(&self) -> Health {
-        self.store.health()
-    }
-}
+use crate::{commands::CreateRecord, testing::deps};
 
 /// A location without EHR.
 fn practice() -> Arc<setup::Setup> {
     let here = setup::LocationSetup { source: None, ..testing::location(LocationId(1), 1, 1) };
     Arc::new(testing::setup([testing::institution(1)], [here], []))
-}
-
-fn start(store: &Arc<Leaving>) -> Addr<LocationActor> {
-    let (deps, _) = deps(store.clone(), practice(), Arc::new(Mute));
-    actor(deps)
 }
 
 fn actor(deps: Arc<Deps>) -> Addr<LocationActor> {
@@ -75,11 +30,15 @@ async fn ask<T>(actor: &Addr<LocationActor>, make: impl FnOnce(Reply<T>) -> Ask)
 
 /// Whatever is asked first of a location that could not be loaded loads it, when it is time to try again.
 async fn comes_back<T>(make: impl Fn(Reply<T>) -> Ask) {
-    let store = Arc::new(Leaving::default());
-    store.away.store(true, Ordering::SeqCst);
-    let actor = start(&store);
+    let away = Arc::new(AtomicBool::new(true));
+    let journal_away = away.clone();
+    let store = HookedStore::default().before_read(move |key| {
+        let fails = journal_away.load(Ordering::SeqCst) && keys::parse_journal(key).is_some();
+        if fails { Err(StoreError::Away { why: "a test".into() }) } else { Ok(()) }
+    });
+    let actor = actor(deps(Arc::new(store), practice(), Arc::new(NoViews)).0);
     assert_eq!(ask(&actor, &make).await.err(), Some(EngineError::StoreAway));
-    store.away.store(false, Ordering::SeqCst);
+    away.store(false, Ordering::SeqCst);
     for _ in 0..600 {
         if ask(&actor, &make).await.is_ok() {
             return;
@@ -120,44 +79,13 @@ async fn a_list_of_its_writes_loads_it() {
     comes_back(|reply| Ask::Writes { reply }).await;
 }
 
-/// What one node sees of a store that others use too: its commits take until the way is open.
-struct Way {
-    store: Arc<MemoryStore>,
-    open: watch::Receiver<bool>,
-}
-
-impl Store for Way {
-    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
-        self.store.read(key)
-    }
-
-    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
-        self.store.scan(range, direction, limit)
-    }
-
-    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
-        self.store.scan_keys(range, direction, limit)
-    }
-
-    fn commit(&self, batch: Batch) -> CommitFuture {
-        let (store, mut open) = (self.store.clone(), self.open.clone());
-        Box::pin(async move {
-            open.wait_for(|open| *open).await.unwrap();
-            store.commit(batch).await
-        })
-    }
-
-    fn health(&self) -> Health {
-        self.store.health()
-    }
-}
-
 /// What a node had sent to the store before it lost the location arrives when another node has the location in memory.
 #[actix::test]
 async fn a_commit_of_a_node_that_has_lost_the_location_is_refused_however_late_it_arrives() {
     let (store, way) = (Arc::new(MemoryStore::default()), watch::Sender::new(true));
-    let node = |lives_here: &Arc<AtomicBool>, open: watch::Receiver<bool>| {
-        let (deps, _) = deps(Arc::new(Way { store: store.clone(), open }), practice(), Arc::new(Mute));
+    let node = |lives_here: &Arc<AtomicBool>, gate: &watch::Sender<bool>| {
+        let store = HookedStore::over(store.clone()).commits_behind(gate);
+        let (deps, _) = deps(Arc::new(store), practice(), Arc::new(NoViews));
         let (mut deps, lives_here) = (Arc::into_inner(deps).unwrap(), lives_here.clone());
         deps.lives_here = Some(Arc::new(move |_| lives_here.load(Ordering::SeqCst)));
         actor(Arc::new(deps))
@@ -168,14 +96,14 @@ async fn a_commit_of_a_node_that_has_lost_the_location_is_refused_however_late_i
     };
 
     let at_first = Arc::new(AtomicBool::new(true));
-    let first = node(&at_first, way.subscribe());
+    let first = node(&at_first, &way);
     ask(&first, writes).await.unwrap();
     assert_eq!(records(), 2, "it took the location over, and did what it was asked");
     way.send_replace(false);
     let (reply, late) = oneshot::channel();
     first.do_send(writes(reply));
     at_first.store(false, Ordering::SeqCst);
-    let second = node(&Arc::new(AtomicBool::new(true)), watch::Sender::new(true).subscribe());
+    let second = node(&Arc::new(AtomicBool::new(true)), &watch::Sender::new(true));
     ask(&second, |reply| Ask::Writes { reply }).await.unwrap();
     assert_eq!(records(), 3, "the other took it over before it answered anything");
 
@@ -186,48 +114,19 @@ async fn a_commit_of_a_node_that_has_lost_the_location_is_refused_however_late_i
     assert_eq!(records(), 4);
 }
 
-/// Takes insurance plans.
-#[derive(Default)]
-struct Practice(std::sync::atomic::AtomicUsize);
-
-impl Practice {
-    fn pushed(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-impl Ehr for Practice {
-    fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
-        Box::pin(async { Ok(Description { writes: vec!["create-insurance-plan".into()], ..Description::default() }) })
-    }
-
-    fn pull(&self, _: location::pull::Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
-        Box::pin(async { Ok(Page { last: true, ..Page::default() }) })
-    }
-
-    fn push(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Receipt> {
-        let id = self.0.fetch_add(1, Ordering::SeqCst).to_string();
-        Box::pin(async { Ok(Receipt { id, version: None }) })
-    }
-
-    fn find(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Option<Receipt>> {
-        Box::pin(async { Ok(None) })
-    }
-}
-
 fn practice_of(source: u32) -> setup::Setup {
     let here = testing::location(LocationId(1), 1, source);
     testing::setup([testing::institution(1)], [here], [1, 2].map(|id| testing::source(id, 1)))
 }
 
-fn means_of(source: u32, ehr: &Arc<Practice>) -> Means {
+fn means_of(source: u32, ehr: &Arc<FakeEhr>) -> Means {
     Means { source: Some(source), ehr: Some(ehr.clone()), watcher: None, idle: Duration::from_secs(3_600), mailbox: 16 }
 }
 
 /// The way to data source 1, to an actor that finds `source` in force when it has loaded.
-fn connected(source: u32) -> (Addr<LocationActor>, Arc<Practice>, Arc<Deps>) {
-    let (deps, _) = deps(Arc::new(MemoryStore::default()), Arc::new(practice_of(source)), Arc::new(Mute));
-    let ehr = Arc::new(Practice::default());
+fn connected(source: u32) -> (Addr<LocationActor>, Arc<FakeEhr>, Arc<Deps>) {
+    let (deps, _) = deps(Arc::new(MemoryStore::default()), Arc::new(practice_of(source)), Arc::new(NoViews));
+    let ehr = Arc::new(FakeEhr::default());
     let actor = LocationActor::new(LocationId(1), deps.clone(), means_of(1, &ehr), Arc::default(), Arc::default());
     (actor.start(), ehr, deps)
 }
@@ -235,8 +134,7 @@ fn connected(source: u32) -> (Addr<LocationActor>, Arc<Practice>, Arc<Deps>) {
 /// Queues a write once the EHR has said that it takes such, and gives it time to go out.
 async fn create_plan(actor: &Addr<LocationActor>) -> Result<(), EngineError> {
     for _ in 0..100 {
-        let body: InsurancePlan = schema::read(json!({"name": "Family Plan"})).unwrap();
-        let plan = CreateRecord { body, patient: None, number: None };
+        let plan = CreateRecord { body: insurance_plan(), patient: None, number: None };
         let asked = ask(actor, |reply| Ask::Do { job: Asked::by(plan, reply, None), begun: Arc::default() }).await;
         if !matches!(asked, Err(EngineError::Refused(Refusal::NotSupportedByEhr))) {
             actix::clock::sleep(Duration::from_millis(300)).await;
@@ -252,10 +150,10 @@ async fn create_plan(actor: &Addr<LocationActor>) -> Result<(), EngineError> {
 async fn what_is_for_another_ehr_does_not_go_to_the_one_before() {
     let (actor, ehr, _) = connected(1);
     create_plan(&actor).await.unwrap();
-    assert_eq!(ehr.pushed(), 1);
+    assert_eq!(ehr.pushed.get(), 1);
     let (actor, ehr, _) = connected(2);
     assert!(matches!(create_plan(&actor).await, Err(EngineError::Busy { .. })));
-    assert_eq!(ehr.pushed(), 0);
+    assert_eq!(ehr.pushed.get(), 0);
 }
 
 /// It is told of one setup when the next is in force already, which gives it another data source: it stays at its own until it leaves.
@@ -270,5 +168,5 @@ async fn who_is_about_to_leave_writes_for_the_ehr_it_has() {
         let kind = schema::rules(location::pull::Resource::InsurancePlans).tag;
         deps.store.scan_keys(keys::records(kind, source), Direction::Forward, 9).unwrap().len()
     };
-    assert_eq!((plans(1), plans(2), ehr.pushed()), (2, 0, 2));
+    assert_eq!((plans(1), plans(2), ehr.pushed.get()), (2, 0, 2));
 }

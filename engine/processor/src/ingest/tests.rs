@@ -22,14 +22,15 @@ use records::{
     ehr::{Description, EhrAppointment, EhrPatient, EhrRecord, Page as EhrPage, PullAbility, Skipped},
     record::Record,
 };
-use setup::{LocationSetup, Setup, testing};
+use setup::{LocationSetup, Setup};
 use store::{MemoryStore, Store, keys::Space};
+use testing::NoViews;
 
 use super::*;
 use crate::{
     processor::Deps,
     request::Request,
-    testing::{Mute, deps},
+    testing::{deps, turn},
 };
 
 const START: Timestamp = Timestamp(1_795_255_200_000);
@@ -53,7 +54,7 @@ struct World {
 impl World {
     fn new(by_absence: bool) -> World {
         let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup()));
-        let (deps, _) = deps(store.clone(), setup, Arc::new(Mute));
+        let (deps, _) = deps(store.clone(), setup, Arc::new(NoViews));
         let mut world = World {
             deps,
             store,
@@ -80,21 +81,10 @@ impl World {
     }
 
     async fn turn(&mut self, location: u32, request: &impl Request) -> Vec<Call> {
-        loop {
-            self.now = self.now.plus(1);
-            let processor = self.processors.get_mut(&location).unwrap();
-            let (mut turn, _) = match processor.prepare(Cx { now: self.now, random: 77 }, None, request) {
-                Ok(turn) => turn,
-                Err(Reject::NeedIds(resource)) => {
-                    self.deps.pool.fill(&self.deps.ids, resource).await.unwrap();
-                    continue;
-                }
-                Err(error) => panic!("{error}"),
-            };
-            self.values += turn.batch.writes().len() + turn.batch.appends().len();
-            self.store.commit_now(std::mem::take(&mut turn.batch)).unwrap();
-            return processor.finish(turn);
-        }
+        let processor = self.processors.get_mut(&location).unwrap();
+        let (_, calls, values) = turn(&self.deps, processor, &mut self.now, request).await;
+        self.values += values;
+        calls
     }
 
     /// The page a location waits for.

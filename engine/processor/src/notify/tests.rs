@@ -3,10 +3,7 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
 };
 
 use location::{
@@ -23,19 +20,18 @@ use records::{
     Payment, Writeback,
     ehr::{Description, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Page, PullAbility},
     schema,
-    sync_state::SyncState,
 };
 use serde::Serialize;
-use serde_json::{Map, json};
-use setup::{LocationSetup, Setup, testing};
+use serde_json::json;
+use setup::{LocationSetup, Setup};
 use store::{Direction, KeyRange, MemoryStore, Store};
+use testing::PlainViews;
 use webhooks::{
     delivery::Delivery,
     delivery_id::first_of,
     model::{EndpointId, Owner},
     registry::{EndpointRegistry, NewSubscription},
     sign::SecretKey,
-    views::ViewError,
 };
 
 use super::*;
@@ -49,7 +45,7 @@ use crate::{
     processor::Deps,
     reply::Saved,
     request::Request,
-    testing::deps,
+    testing::{deps, turn},
 };
 
 /// What the location asks of itself.
@@ -128,36 +124,6 @@ const WRITES: [&str; 10] = [
     "create-coverage",
 ];
 
-/// Shows documents as they are, and counts.
-#[derive(Default)]
-struct Plain(AtomicUsize);
-
-impl Views for Plain {
-    fn record(
-        &self,
-        context: &ViewContext<'_>,
-        _: Resource,
-        stored: &[u8],
-        _: &dyn RelatedRecords,
-    ) -> Result<Value, ViewError> {
-        self.0.fetch_add(1, Ordering::SeqCst);
-        let mut view: Map<String, Value> = serde_json::from_slice(stored).map_err(|_| ViewError::Damaged)?;
-        view.insert("version".to_owned(), context.version.into());
-        // As the API shows a record, and how its write stands.
-        if let Some(Value::Object(body)) = view.remove("body") {
-            view.extend(body);
-        }
-        if let Some(write) = view.remove("write") {
-            view.insert("ehr_writeback".to_owned(), write["status"].clone());
-        }
-        Ok(view.into())
-    }
-
-    fn sync_status(&self, context: &ViewContext<'_>, state: &SyncState) -> Result<Value, ViewError> {
-        Ok(json!({"location": context.location.id.0, "read": state.read_ok, "write": state.write_ok}))
-    }
-}
-
 /// What becomes of writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writes {
@@ -181,7 +147,7 @@ struct World {
     deps: Arc<Deps>,
     store: Arc<MemoryStore>,
     registry: Arc<EndpointRegistry>,
-    views: Arc<Plain>,
+    views: Arc<PlainViews>,
     processors: BTreeMap<u32, Processor>,
     /// By data source, which has its institution's number.
     ehrs: BTreeMap<u32, Practice>,
@@ -210,7 +176,7 @@ impl World {
 
     async fn with(write: WriteRules) -> World {
         let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup(write)));
-        let views = Arc::new(Plain::default());
+        let views = Arc::new(PlainViews::default());
         let (deps, registry) = deps(store.clone(), setup, views.clone());
         let ehrs = [1, 2].map(|source| (source, practice())).into_iter().collect();
         let (processors, now) = (BTreeMap::new(), START);
@@ -270,21 +236,10 @@ impl World {
     }
 
     async fn turn<R: Request>(&mut self, location: u32, request: &R) -> (R::Reply, Vec<Call>) {
-        loop {
-            self.now = self.now.plus(1);
-            let processor = self.processors.get_mut(&location).unwrap();
-            let (mut turn, reply) = match processor.prepare(Cx { now: self.now, random: 77 }, None, request) {
-                Ok(turn) => turn,
-                Err(Reject::NeedIds(resource)) => {
-                    self.deps.pool.fill(&self.deps.ids, resource).await.unwrap();
-                    continue;
-                }
-                Err(error) => panic!("{error}"),
-            };
-            self.values += turn.batch.writes().len() + turn.batch.appends().len();
-            self.store.commit_now(std::mem::take(&mut turn.batch)).unwrap();
-            return (reply, processor.finish(turn));
-        }
+        let processor = self.processors.get_mut(&location).unwrap();
+        let (reply, calls, values) = turn(&self.deps, processor, &mut self.now, request).await;
+        self.values += values;
+        (reply, calls)
     }
 
     /// Leaves memory and comes back.
@@ -918,14 +873,14 @@ async fn nobody_listening_costs_nothing_and_a_page_costs_each_record_once() {
     }
     let quiet = world.subscribe(2, Event::PatientCreated, "v3.0.0").await;
     world.sync(MAIN).await;
-    assert_eq!((world.news().len(), world.views.0.load(Ordering::SeqCst)), (0, 0));
+    assert_eq!((world.news().len(), world.views.rendered.get()), (0, 0));
 
     for n in 0..500 {
         world.ehr().patient(&format!("patient {n}"), "More");
     }
     let deaf = world.subscribe(1, Event::PatientCreated, "v3.0.0").await;
     world.sync(MAIN).await;
-    assert_eq!((world.news().len(), world.views.0.load(Ordering::SeqCst)), (0, 0), "nobody asked for updates");
+    assert_eq!((world.news().len(), world.views.rendered.get()), (0, 0), "nobody asked for updates");
 
     for n in 500..1_000 {
         world.ehr().patient(&format!("patient {n}"), "Many");
@@ -935,7 +890,7 @@ async fn nobody_listening_costs_nothing_and_a_page_costs_each_record_once() {
         world.subscribe(1, Event::PatientCreated, "v3.1.0").await,
     );
     world.sync(MAIN).await;
-    assert_eq!(world.views.0.load(Ordering::SeqCst), 1_000, "each new patient once in each version");
+    assert_eq!(world.views.rendered.get(), 1_000, "each new patient once in each version");
     let told = world.news();
     let of = |endpoint| told.iter().filter(|it| it.endpoint == endpoint).collect::<Vec<_>>();
     assert_eq!([deaf, one, other, quiet].map(|endpoint| of(endpoint).len()), [5, 5, 5, 0]);

@@ -352,42 +352,11 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Reject> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
     use location::{command::Placement, time::Span};
     use records::{Appointment, Patient, record::Record};
-    use store::{CommitFuture, Direction, Health, KeyRange, MemoryStore, counters::Ids};
+    use store::{MemoryStore, counters::Ids};
 
     use super::*;
-
-    #[derive(Default)]
-    struct Counting {
-        store: MemoryStore,
-        reads: AtomicUsize,
-    }
-
-    impl Store for Counting {
-        fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
-            self.reads.fetch_add(1, Ordering::SeqCst);
-            self.store.read(key)
-        }
-
-        fn scan(&self, _: KeyRange, _: Direction, _: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
-            unreachable!("a turn scans nothing")
-        }
-
-        fn scan_keys(&self, _: KeyRange, _: Direction, _: usize) -> Result<Vec<Key>, StoreError> {
-            unreachable!("a turn scans nothing")
-        }
-
-        fn commit(&self, batch: Batch) -> CommitFuture {
-            self.store.commit(batch)
-        }
-
-        fn health(&self) -> Health {
-            self.store.health()
-        }
-    }
 
     fn appointment(id: u64) -> Record<Appointment> {
         let span = Span::new(Timestamp(10), Timestamp(20)).unwrap();
@@ -399,13 +368,13 @@ mod tests {
     /// The booking path: what is new is not looked for, and what was read is not read again.
     #[tokio::test]
     async fn the_index_costs_no_reads() {
-        let (store, pool, index) = (Counting::default(), Pool::default(), Index::default());
+        let (store, pool, index) = (MemoryStore::new(), Pool::default(), Index::default());
         let ids = Ids::new(std::sync::Arc::new(MemoryStore::new()));
         for resource in [Resource::Patients, Resource::Appointments] {
             pool.fill(&ids, resource).await.unwrap();
         }
-        let turn = async |now: i64, work: &dyn Fn(&mut UnitOfWork<'_>)| -> (usize, usize) {
-            let before = store.reads.load(Ordering::SeqCst);
+        let turn = async |now: i64, work: &dyn Fn(&mut UnitOfWork<'_>)| -> (u64, usize) {
+            let before = store.reads();
             let home = Home { source: Some(1), location: 2, now: Timestamp(now) };
             let mut unit = UnitOfWork::new(&store, &pool, &index, home);
             work(&mut unit);
@@ -413,7 +382,7 @@ mod tests {
             unit.into_batch(&mut batch);
             let written = batch.writes().len() + batch.appends().len();
             store.commit(batch).await.unwrap();
-            (store.reads.load(Ordering::SeqCst) - before, written)
+            (store.reads() - before, written)
         };
         let book = |unit: &mut UnitOfWork<'_>| {
             let id = unit.allot(Resource::Appointments).unwrap();

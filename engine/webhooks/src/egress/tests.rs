@@ -5,8 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use testing::{Answer, Receiver};
+
 use super::*;
-use crate::testing::{Answer, Receiver};
 
 /// Answers in turn; the last answer stays.
 struct ScriptedResolver {

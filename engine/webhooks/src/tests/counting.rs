@@ -1,52 +1,8 @@
 //! What waits is counted in the store: a start reads few values however much waits, and what it finds is what was left.
 
-use std::sync::atomic::AtomicUsize;
-
-use store::{CommitFuture, Health, Key, StoreError, Versioned};
+use testing::{Answer, HookedStore, Receiver};
 
 use super::*;
-use crate::testing::{Answer, Receiver};
-
-/// Counts what is read.
-struct Reads {
-    store: MemoryStore,
-    /// Values and keys.
-    read: AtomicUsize,
-}
-
-impl Reads {
-    fn of(world: &World) -> Arc<Reads> {
-        Arc::new(Reads { store: world.store.fork(), read: AtomicUsize::new(0) })
-    }
-
-    fn noted<T>(&self, found: Vec<T>) -> Vec<T> {
-        self.read.fetch_add(found.len(), Ordering::SeqCst);
-        found
-    }
-}
-
-impl Store for Reads {
-    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
-        self.read.fetch_add(1, Ordering::SeqCst);
-        self.store.read(key)
-    }
-
-    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
-        Ok(self.noted(self.store.scan(range, direction, limit)?))
-    }
-
-    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
-        Ok(self.noted(self.store.scan_keys(range, direction, limit)?))
-    }
-
-    fn commit(&self, batch: Batch) -> CommitFuture {
-        self.store.commit(batch)
-    }
-
-    fn health(&self) -> Health {
-        self.store.health()
-    }
-}
 
 /// What a start on this store counts for the endpoint.
 fn after_restart(world: &World, endpoint: EndpointId) -> u64 {
@@ -66,12 +22,12 @@ async fn a_start_reads_as_much_for_ten_messages_as_for_two_thousand() {
         for _ in 0..waiting {
             world.inserted(SMILE).await;
         }
-        let store = Reads::of(&world);
+        let store = Arc::new(HookedStore::over(Arc::new(world.store.fork())));
         let (ids, egress) = (Arc::new(Ids::new(store.clone())), Arc::new(Egress::new(Reach::Public).unwrap()));
         let rules = WebhookRules::default();
         let loaded = EndpointRegistry::load(store.clone(), ids, egress, rules, Arc::new(Keys::default())).unwrap();
         assert_eq!(loaded.subscriptions().backlogs.of(endpoint).waiting(), waiting);
-        read.push(store.read.load(Ordering::SeqCst));
+        read.push(store.found.get());
     }
     assert_eq!(read[0], read[1], "whatever waits");
     assert!(read[0] < 10, "{read:?}");

@@ -1,13 +1,9 @@
 use location::time::{HOUR, MINUTE, SECOND};
 use store::{CommitError, StoreError, memory::Fault};
+use testing::{Answer, Received, Receiver};
 
 use super::*;
-use crate::{
-    limits,
-    schedule::RETRIES,
-    sign,
-    testing::{Answer, Receiver},
-};
+use crate::{limits, schedule::RETRIES, sign};
 
 const A_MOMENT: Duration = Duration::from_millis(60);
 
@@ -224,8 +220,8 @@ async fn messages_about_one_record_leave_in_their_order() {
     let world = before.sending();
     world.doorbell.ring([EndpointId(1)]);
     world.wait_until("all tried", |all| all.iter().all(|it| it.attempts == 1)).await;
-    let of_one = |messages: &[crate::testing::Received]| -> Vec<String> {
-        let about = |it: &&crate::testing::Received| it.json()["data"]["appointment"]["id"] == 1_000;
+    let of_one = |messages: &[Received]| -> Vec<String> {
+        let about = |it: &&Received| it.json()["data"]["appointment"]["id"] == 1_000;
         messages.iter().filter(about).map(|it| it.headers["delivery-id"].clone()).collect()
     };
     let sent = of_one(&receiver.received());
@@ -240,7 +236,7 @@ async fn a_dead_endpoint_with_a_long_queue_holds_up_nobody() {
     let hanging = Receiver::start(|_| Answer::Hang).await;
     let quick = Receiver::start(|_| Answer::Status(200)).await;
     let rules = WebhookRules { queue: 500, ..WebhookRules::default() };
-    let world = World::with_rules(Arc::new(MemoryStore::new()), HandClock::at(T0), rules).sending();
+    let world = World::with_rules(Arc::new(MemoryStore::new()), ManualClock::at(T0), rules).sending();
     let dead = world.subscribed(&hanging.url()).await;
     let alive = world.subscribed(&quick.url()).await;
     for n in 1..=3_000_u64 {

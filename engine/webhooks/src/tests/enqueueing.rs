@@ -183,7 +183,7 @@ async fn an_endpoint_hears_of_its_locations_and_outcomes_once() {
 #[tokio::test]
 async fn events_without_room_are_counted_by_their_commit() {
     let rules = WebhookRules { queue: 1, ..WebhookRules::default() };
-    let world = World::with_rules(Arc::new(MemoryStore::new()), HandClock::at(T0), rules);
+    let world = World::with_rules(Arc::new(MemoryStore::new()), ManualClock::at(T0), rules);
     let endpoint = world.subscribed(URL).await;
     world.inserted(SMILE).await;
     let overflow = || world.registry.subscriptions().backlogs.of(endpoint).overflow.map(|it| it.events);

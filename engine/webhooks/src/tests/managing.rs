@@ -2,6 +2,7 @@
 
 use location::time::{DAY, HOUR, SECOND};
 use query::idempotency::IdempotencyKey;
+use testing::{Answer, Received, Receiver};
 
 use super::*;
 use crate::{
@@ -9,7 +10,6 @@ use crate::{
     delivery_id::made_at,
     delivery_log::{DeliveryLog, Replay, Replayed},
     limits, sign,
-    testing::{Answer, Received, Receiver},
 };
 
 fn log(world: &World) -> DeliveryLog {
@@ -241,7 +241,7 @@ async fn a_replay_is_bounded_and_says_where_to_go_on() {
 #[tokio::test]
 async fn a_replay_leaves_a_queue_within_its_bound() {
     let rules = WebhookRules { queue: 250, ..WebhookRules::default() };
-    let world = World::with_rules(Arc::new(MemoryStore::new()), HandClock::at(T0), rules);
+    let world = World::with_rules(Arc::new(MemoryStore::new()), ManualClock::at(T0), rules);
     let endpoint = world.subscribed("https://a.example.com/").await;
     for n in 0..300 {
         world.clock.set(T0.plus(n));
@@ -267,7 +267,7 @@ async fn a_replay_leaves_a_queue_within_its_bound() {
 #[tokio::test]
 async fn a_queue_that_is_full_takes_no_more_and_says_so() {
     let rules = WebhookRules { queue: 50, ..WebhookRules::default() };
-    let world = World::with_rules(Arc::new(MemoryStore::new()), HandClock::at(T0), rules);
+    let world = World::with_rules(Arc::new(MemoryStore::new()), ManualClock::at(T0), rules);
     let (dead, alive) =
         (world.subscribed("https://a.example.com/").await, world.subscribed("https://b.example.com/").await);
     for _ in 0..40 {

@@ -25,6 +25,7 @@ use runtime::metrics::Metrics;
 use serde_json::{Map, json};
 use setup::WebhookRules;
 use store::{Batch, Direction, KeyRange, MemoryStore, Store, counters::Ids};
+use testing::ManualClock;
 use uuid::Uuid;
 
 use super::{
@@ -40,7 +41,7 @@ use super::{
     registry::{EndpointRegistry, NewSubscription, RegistryError},
     sign::SecretKey,
     subscriptions::Audience,
-    testing::{HandClock, eventually},
+    testing::eventually,
 };
 
 const T0: Timestamp = Timestamp(1_795_255_200_000);
@@ -66,7 +67,7 @@ impl Audience for Keys {
 /// One process: what the store holds outlives it.
 struct World {
     store: Arc<MemoryStore>,
-    clock: HandClock,
+    clock: ManualClock,
     registry: Arc<EndpointRegistry>,
     audience: Arc<Keys>,
     doorbell: Arc<Doorbell>,
@@ -79,21 +80,21 @@ struct World {
 
 impl World {
     fn new() -> World {
-        World::on(Arc::new(MemoryStore::new()), HandClock::at(T0))
+        World::on(Arc::new(MemoryStore::new()), ManualClock::at(T0))
     }
 
-    fn on(store: Arc<MemoryStore>, clock: HandClock) -> World {
+    fn on(store: Arc<MemoryStore>, clock: ManualClock) -> World {
         World::with_rules(store, clock, WebhookRules::default())
     }
 
-    fn with_rules(store: Arc<MemoryStore>, clock: HandClock, rules: WebhookRules) -> World {
+    fn with_rules(store: Arc<MemoryStore>, clock: ManualClock, rules: WebhookRules) -> World {
         World::among(store, clock, rules, None)
     }
 
     /// One of the processes on a store.
     fn among(
         store: Arc<MemoryStore>,
-        clock: HandClock,
+        clock: ManualClock,
         rules: WebhookRules,
         placement: Option<Arc<dyn Placement>>,
     ) -> World {

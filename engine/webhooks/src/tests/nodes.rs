@@ -3,12 +3,10 @@
 use std::{sync::atomic::AtomicUsize, time::Instant};
 
 use store::{CommitError, StoreError};
+use testing::{Answer, Receiver};
 
 use super::*;
-use crate::{
-    schedule::AttemptOutcome,
-    testing::{Answer, Receiver},
-};
+use crate::schedule::AttemptOutcome;
 
 const NOWHERE: usize = usize::MAX;
 
@@ -32,7 +30,7 @@ impl Placement for At {
     }
 }
 
-async fn node(node: usize, store: &Arc<MemoryStore>, clock: HandClock, place: &Arc<AtomicUsize>) -> World {
+async fn node(node: usize, store: &Arc<MemoryStore>, clock: ManualClock, place: &Arc<AtomicUsize>) -> World {
     let placement = Arc::new(At { node, place: place.clone() });
     let world = World::among(store.clone(), clock, WebhookRules::default(), Some(placement));
     world.registry.arrive().await.unwrap();
@@ -41,7 +39,7 @@ async fn node(node: usize, store: &Arc<MemoryStore>, clock: HandClock, place: &A
 
 /// Two nodes, and which of them has the endpoints: the first one.
 async fn nodes() -> (World, World, Arc<AtomicUsize>) {
-    let (store, clock, place) = (Arc::new(MemoryStore::new()), HandClock::at(T0), Arc::new(AtomicUsize::new(0)));
+    let (store, clock, place) = (Arc::new(MemoryStore::new()), ManualClock::at(T0), Arc::new(AtomicUsize::new(0)));
     (node(0, &store, clock.clone(), &place).await, node(1, &store, clock, &place).await, place)
 }
 
@@ -177,7 +175,7 @@ async fn an_endpoint_moves_and_each_message_arrives_once_and_in_order() {
     let received = receiver.received();
     assert_eq!(received.len(), MESSAGES as usize, "each once");
     for record in 0..4 {
-        let of_record = received.iter().map(crate::testing::Received::json);
+        let of_record = received.iter().map(testing::Received::json);
         let of_record = of_record.filter(|message| message["data"]["appointment"]["id"] == record);
         let sequence: Vec<u64> = of_record.map(|message| message["sequence"].as_u64().unwrap()).collect();
         assert!(sequence.is_sorted(), "{sequence:?}");
@@ -264,7 +262,7 @@ async fn counts_are_those_of_all_nodes_together() {
 
 #[tokio::test]
 async fn stripes_of_nodes_that_are_gone_are_taken_over() {
-    let (store, clock, place) = (Arc::new(MemoryStore::new()), HandClock::at(T0), Arc::default());
+    let (store, clock, place) = (Arc::new(MemoryStore::new()), ManualClock::at(T0), Arc::default());
     let first = node(0, &store, clock.clone(), &place).await;
     let endpoint = first.subscribed("https://a.example.com/").await;
     first.happens(0).await;
@@ -282,7 +280,7 @@ async fn stripes_of_nodes_that_are_gone_are_taken_over() {
 async fn what_happens_to_a_record_after_its_move_is_told_after_what_waits() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
     let (store, place) = (Arc::new(MemoryStore::new()), Arc::new(AtomicUsize::new(1)));
-    let (now, ahead) = (HandClock::at(T0), HandClock::at(T0.plus(location::time::MINUTE)));
+    let (now, ahead) = (ManualClock::at(T0), ManualClock::at(T0.plus(location::time::MINUTE)));
     let before = node(0, &store, ahead, &place).await;
     before.subscribed(&receiver.url()).await;
     before.happens(1).await;

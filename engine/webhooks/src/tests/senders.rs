@@ -3,62 +3,38 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::atomic::AtomicUsize,
+    sync::atomic::AtomicBool,
 };
 
-use store::{CommitFuture, Health, Key, StoreError, Versioned};
+use store::StoreError;
+use testing::{Answer, Counter, HookedStore, Received, Receiver};
 use tokio::sync::watch;
 
 use super::*;
-use crate::testing::{Answer, Received, Receiver};
 
 const EVENT_DATA: u8 = 0x59;
 
-/// A disk that takes no commit until it is told to.
+/// The controls of a slow disk.
+#[derive(Default)]
 struct SlowDisk {
-    store: Arc<MemoryStore>,
+    /// Commits wait while this is `false`.
     takes: watch::Sender<bool>,
-    /// How often it was read what an event shows.
-    shown: AtomicUsize,
-    /// Deliveries that cannot be read at first.
-    unreadable: AtomicUsize,
+    /// Reads of what an event shows.
+    shown: Counter,
+    /// Refuses the next read of a delivery.
+    unreadable: AtomicBool,
 }
 
 impl SlowDisk {
-    fn under(world: &World) -> Arc<SlowDisk> {
-        let (takes, shown, unreadable) = (watch::Sender::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(SlowDisk { store: world.store.clone(), takes, shown, unreadable })
-    }
-}
-
-impl Store for SlowDisk {
-    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
-        self.shown.fetch_add(usize::from(key[0] == EVENT_DATA), Ordering::SeqCst);
-        let fails = |left: usize| left.checked_sub(usize::from(key[0] == DELIVERIES));
-        match self.unreadable.try_update(Ordering::SeqCst, Ordering::SeqCst, fails) {
-            Ok(left) if left > 0 && key[0] == DELIVERIES => Err(StoreError::Busy),
-            _ => self.store.read(key),
-        }
-    }
-
-    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
-        self.store.scan(range, direction, limit)
-    }
-
-    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
-        self.store.scan_keys(range, direction, limit)
-    }
-
-    fn commit(&self, batch: Batch) -> CommitFuture {
-        let (store, mut takes) = (self.store.clone(), self.takes.subscribe());
-        Box::pin(async move {
-            takes.wait_for(|takes| *takes).await.unwrap();
-            store.commit_now(batch)
-        })
-    }
-
-    fn health(&self) -> Health {
-        self.store.health()
+    fn under(world: &World) -> (Arc<HookedStore>, Arc<SlowDisk>) {
+        let disk = Arc::new(SlowDisk::default());
+        let controls = disk.clone();
+        let store = HookedStore::over(world.store.clone()).commits_behind(&disk.takes).before_read(move |key| {
+            controls.shown.add(usize::from(key[0] == EVENT_DATA));
+            let fails = key[0] == DELIVERIES && controls.unreadable.swap(false, Ordering::SeqCst);
+            if fails { Err(StoreError::Busy) } else { Ok(()) }
+        });
+        (Arc::new(store), disk)
     }
 }
 
@@ -74,8 +50,8 @@ async fn answered(world: &World, messages: u64) {
 async fn outcomes_of_many_deliveries_share_a_commit() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
     let world = World::new();
-    let disk = SlowDisk::under(&world);
-    let world = world.sending_from(disk.clone());
+    let (store, disk) = SlowDisk::under(&world);
+    let world = world.sending_from(store);
     for _ in 0..100 {
         world.subscribed(&receiver.url()).await;
     }
@@ -94,14 +70,14 @@ async fn outcomes_of_many_deliveries_share_a_commit() {
 async fn what_an_event_shows_is_read_once_for_all_its_messages_under_way() {
     let receiver = Receiver::start(|_| Answer::Hang).await;
     let world = World::new();
-    let disk = SlowDisk::under(&world);
-    let world = world.sending_from(disk.clone());
+    let (store, disk) = SlowDisk::under(&world);
+    let world = world.sending_from(store);
     for _ in 0..100 {
         world.subscribed(&receiver.url()).await;
     }
     world.inserted(SMILE).await;
     receiver.wait_for(100).await;
-    let read = disk.shown.load(Ordering::SeqCst);
+    let read = disk.shown.get();
     assert!(
         (1..=limits::MOST_THREADS).contains(&read),
         "{read} reads: at most once by each thread that came at the same time"
@@ -112,8 +88,8 @@ async fn what_an_event_shows_is_read_once_for_all_its_messages_under_way() {
 async fn what_was_sent_and_not_recorded_at_a_crash_is_sent_again_as_the_same() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
     let world = World::new();
-    let disk = SlowDisk::under(&world);
-    let world = world.sending_from(disk);
+    let store = SlowDisk::under(&world).0;
+    let world = world.sending_from(store);
     world.subscribed(&receiver.url()).await;
     for _ in 0..5 {
         world.inserted(SMILE).await;
@@ -130,8 +106,8 @@ async fn what_was_sent_and_not_recorded_at_a_crash_is_sent_again_as_the_same() {
 async fn an_outcome_that_somebody_else_recorded_holds_up_no_other() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
     let world = World::new();
-    let disk = SlowDisk::under(&world);
-    let world = world.sending_from(disk.clone());
+    let (store, disk) = SlowDisk::under(&world);
+    let world = world.sending_from(store);
     world.subscribed(&receiver.url()).await;
     for _ in 0..6 {
         world.inserted(SMILE).await;
@@ -156,11 +132,11 @@ async fn a_message_that_could_not_be_read_keeps_its_place() {
     for _ in 0..5 {
         world.changed(7).await;
     }
-    let disk = SlowDisk::under(&world);
+    let (store, disk) = SlowDisk::under(&world);
     disk.takes.send_replace(true);
-    disk.unreadable.store(1, Ordering::SeqCst);
-    let world = world.sending_from(disk.clone());
-    eventually("it was tried", || (disk.unreadable.load(Ordering::SeqCst) == 0).then_some(())).await;
+    disk.unreadable.store(true, Ordering::SeqCst);
+    let world = world.sending_from(store);
+    eventually("it was tried", || (!disk.unreadable.load(Ordering::SeqCst)).then_some(())).await;
     eventually("they are all sent", || {
         // The pause may begin at any time of this clock.
         world.set_clock(world.clock.now().plus(limits::STORE_RETRY.as_millis() as Millis));

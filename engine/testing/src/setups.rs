@@ -1,4 +1,4 @@
-//! Institutions, locations and data sources of which a test says only what it is about.
+//! Institutions, locations and data sources with defaults: tests set only the fields they are about.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,8 +7,9 @@ use location::{
     settings::Quota,
 };
 
-use super::{DataSource, Environment, Institution, LocationSetup, LocationStatus, Setup};
+use setup::{DataSource, Environment, Institution, LocationSetup, LocationStatus, Setup};
 
+/// An institution `practice-{id}` in the sandbox.
 pub fn institution(id: u32) -> Institution {
     Institution {
         id: InstitutionId(id),
@@ -20,7 +21,7 @@ pub fn institution(id: u32) -> Institution {
     }
 }
 
-/// With a quota nobody runs into.
+/// An active location with a request quota too large to run out.
 pub fn location(id: LocationId, institution: u32, source: u32) -> LocationSetup {
     LocationSetup {
         id,
@@ -50,6 +51,7 @@ pub fn location(id: LocationId, institution: u32, source: u32) -> LocationSetup 
     }
 }
 
+/// A data source of the adapter `practice`.
 pub fn source(id: u32, institution: u32) -> DataSource {
     DataSource {
         id,
@@ -66,6 +68,7 @@ pub fn source(id: u32, institution: u32) -> DataSource {
     }
 }
 
+/// A setup of these parts, with default rules of the engine.
 pub fn setup(
     institutions: impl IntoIterator<Item = Institution>,
     locations: impl IntoIterator<Item = LocationSetup>,
@@ -77,4 +80,9 @@ pub fn setup(
         sources: sources.into_iter().map(|it| (it.id, Arc::new(it))).collect(),
         ..Setup::default()
     }
+}
+
+/// A setup of one institution with one location on one data source, each with the id 1.
+pub fn one_location() -> Setup {
+    setup([institution(1)], [location(LocationId(1), 1, 1)], [source(1, 1)])
 }

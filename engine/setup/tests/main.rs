@@ -1,0 +1,3 @@
+//! Tests of the crate's public interface.
+
+mod changes;

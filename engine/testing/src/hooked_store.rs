@@ -1,0 +1,92 @@
+//! A store whose calls tests count, delay or refuse.
+
+use std::sync::Arc;
+
+use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned};
+use tokio::sync::watch;
+
+use crate::Counter;
+
+type ReadHook = Box<dyn Fn(&[u8]) -> Result<(), StoreError> + Send + Sync>;
+type CommitHook<S> = Box<dyn Fn(&Arc<S>, Batch) -> CommitFuture + Send + Sync>;
+
+/// Passes each call to another store, through the hooks of a test.
+pub struct HookedStore<S: ?Sized = MemoryStore> {
+    /// The other store. Calls of it pass no hook and are not counted.
+    pub inner: Arc<S>,
+    /// Keys and values read. A read or scan that finds nothing counts as one.
+    pub found: Counter,
+    before_read: ReadHook,
+    commit: CommitHook<S>,
+}
+
+impl<S: Store + ?Sized> HookedStore<S> {
+    /// Creates a store that counts what is read from `inner`.
+    pub fn over(inner: Arc<S>) -> HookedStore<S> {
+        HookedStore {
+            inner,
+            found: Counter::default(),
+            before_read: Box::new(|_| Ok(())),
+            commit: Box::new(|inner, batch| inner.commit(batch)),
+        }
+    }
+
+    /// Calls `hook` before each read or scan, with the key or the start of the range. Its error becomes the result.
+    pub fn before_read(self, hook: impl Fn(&[u8]) -> Result<(), StoreError> + Send + Sync + 'static) -> Self {
+        HookedStore { before_read: Box::new(hook), ..self }
+    }
+
+    /// Calls `commit` instead of the inner store's commit.
+    pub fn on_commit(self, commit: impl Fn(&Arc<S>, Batch) -> CommitFuture + Send + Sync + 'static) -> Self {
+        HookedStore { commit: Box::new(commit), ..self }
+    }
+
+    /// Holds commits back while the gate is closed (`false`).
+    pub fn commits_behind(self, gate: &watch::Sender<bool>) -> Self {
+        let gate = gate.clone();
+        self.on_commit(move |inner, batch| {
+            let (inner, mut open) = (inner.clone(), gate.subscribe());
+            Box::pin(async move {
+                open.wait_for(|open| *open).await.expect("the hook holds a sender");
+                inner.commit(batch).await
+            })
+        })
+    }
+
+    fn counted<T>(&self, found: Vec<T>) -> Vec<T> {
+        self.found.add(found.len().max(1));
+        found
+    }
+}
+
+impl Default for HookedStore {
+    fn default() -> Self {
+        HookedStore::over(Arc::default())
+    }
+}
+
+impl<S: Store + ?Sized> Store for HookedStore<S> {
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
+        (self.before_read)(key)?;
+        self.found.add(1);
+        self.inner.read(key)
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        (self.before_read)(&range.start)?;
+        Ok(self.counted(self.inner.scan(range, direction, limit)?))
+    }
+
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        (self.before_read)(&range.start)?;
+        Ok(self.counted(self.inner.scan_keys(range, direction, limit)?))
+    }
+
+    fn commit(&self, batch: Batch) -> CommitFuture {
+        (self.commit)(&self.inner, batch)
+    }
+
+    fn health(&self) -> Health {
+        self.inner.health()
+    }
+}

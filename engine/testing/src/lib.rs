@@ -1,0 +1,31 @@
+//! Fixtures shared by the tests of several crates, for `[dev-dependencies]` only.
+//!
+//! | module | fixtures |
+//! | --- | --- |
+//! | `setups` | institutions, locations and data sources with defaults for all fields |
+//! | `ehr` | `FakeEhr`: an EHR with scripted pages and writes |
+//! | `hooked_store` | `HookedStore`: counts reads, and delays or refuses calls |
+//! | `views` | `NoViews` and `PlainViews`: records as webhooks show them |
+//! | `receiver` | `Receiver`: a receiver of webhooks on loopback with scripted answers |
+//! | `clock`, `counter` | `ManualClock` and `Counter` |
+//!
+//! Unit tests of a crate below this one (`location`, `records`, `runtime`, `setup`, `store`, `query`, `webhooks`) see two versions of
+//! their own crate here: the tested one, and the one that this crate is built on. They can share fixtures of the crates below theirs only.
+#![warn(unreachable_pub)]
+#![allow(clippy::unwrap_used)]
+
+mod clock;
+mod counter;
+mod ehr;
+mod hooked_store;
+mod receiver;
+mod setups;
+mod views;
+
+pub use clock::ManualClock;
+pub use counter::Counter;
+pub use ehr::{FakeEhr, insurance_plan};
+pub use hooked_store::HookedStore;
+pub use receiver::{Answer, Received, Receiver};
+pub use setups::{institution, location, one_location, setup, source};
+pub use views::{NoViews, PlainViews};

@@ -1,0 +1,53 @@
+//! Views of records in webhook messages, where the API's own are not needed.
+
+use location::pull::Resource;
+use records::sync_state::SyncState;
+use serde_json::{Map, Value, json};
+use webhooks::views::{RelatedRecords, ViewContext, ViewError, Views};
+
+use crate::Counter;
+
+/// Views of an engine without subscriptions: a request for one fails.
+pub struct NoViews;
+
+impl Views for NoViews {
+    fn record(&self, _: &ViewContext<'_>, _: Resource, _: &[u8], _: &dyn RelatedRecords) -> Result<Value, ViewError> {
+        Err(ViewError::Damaged)
+    }
+
+    fn sync_status(&self, _: &ViewContext<'_>, _: &SyncState) -> Result<Value, ViewError> {
+        Err(ViewError::Damaged)
+    }
+}
+
+/// Records as they are stored, with the fields of their body at the top level, the API version, and the status of their write.
+#[derive(Default)]
+pub struct PlainViews {
+    /// Rendered records.
+    pub rendered: Counter,
+}
+
+impl Views for PlainViews {
+    fn record(
+        &self,
+        context: &ViewContext<'_>,
+        _: Resource,
+        stored: &[u8],
+        _: &dyn RelatedRecords,
+    ) -> Result<Value, ViewError> {
+        self.rendered.add(1);
+        let mut view: Map<String, Value> = serde_json::from_slice(stored).map_err(|_| ViewError::Damaged)?;
+        view.insert("version".to_owned(), context.version.into());
+        if let Some(Value::Object(body)) = view.remove("body") {
+            view.extend(body);
+        }
+        if let Some(write) = view.remove("write") {
+            view.insert("ehr_writeback".to_owned(), write["status"].clone());
+        }
+        Ok(view.into())
+    }
+
+    fn sync_status(&self, context: &ViewContext<'_>, state: &SyncState) -> Result<Value, ViewError> {
+        Ok(json!({"location": context.location.id.0, "read": state.read_ok, "write": state.write_ok}))
+    }
+}
