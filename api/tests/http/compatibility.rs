@@ -1,10 +1,7 @@
 //! What `[compatibility]` lets in, and that nothing of it is let in without.
 
 use api::{
-    http::{
-        compatibility::Compatibility,
-        rules::{HttpRules, RateRules},
-    },
+    http::{compatibility::Compatibility, rules::HttpRules},
     values::versions::Version,
 };
 
@@ -18,8 +15,7 @@ async fn loose() -> World {
         raw_keys: true,
         refused_user_agents: Some(vec!["curl".to_owned()]),
     };
-    let rate_limits = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    world_with(HttpRules { compatibility, rate_limits, ..HttpRules::default() }).await
+    world_with(HttpRules { compatibility, ..free_rates() }).await
 }
 
 async fn read_as(ask: Ask<'_>) -> String {

@@ -59,8 +59,7 @@ async fn tags_are_named_as_the_standard_has_it() {
 #[actix_web::test]
 async fn a_page_that_is_read_anew_has_the_same_tag() {
     // Nothing is cached: every page is read.
-    let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    let world = world_with(HttpRules { list_cache_bytes: 0, rate_limits: rates, ..HttpRules::default() }).await;
+    let world = world_with(HttpRules { list_cache_bytes: 0, ..free_rates() }).await;
     for path in [
         APPOINTMENTS,
         "/patients?subdomain=acme&location_id=1&sort=updated_at",

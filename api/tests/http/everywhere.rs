@@ -14,9 +14,9 @@ use api::{
     routes::{route::Route, table::TABLE},
     values::{role::Role, versions::Version},
 };
-use engine::{records::ehr::Ehr, setup::Environment};
+use engine::records::ehr::Ehr;
 use location::{
-    ids::{InstitutionId, LocationId},
+    ids::LocationId,
     time::{HOUR, Timestamp},
 };
 use serde_json::{Value, json};
@@ -195,12 +195,10 @@ fn more_keys() -> Vec<ApiKey> {
     let key = |name: &str, locations: Option<Vec<u32>>, grants| ApiKey {
         name: name.to_owned(),
         hash: hash(name),
-        environment: Environment::Sandbox,
-        institutions: vec![InstitutionId(1)],
         locations: locations.map(|ids| ids.into_iter().map(LocationId).collect()),
         grants,
         organisation: format!("organisation of {name}"),
-        role: None,
+        ..keys().swap_remove(0)
     };
     let mut keys = keys();
     keys.push(key(ONE_PLACE, Some(vec![MAIN]), Grants { financial: true, beta: true }));

@@ -14,7 +14,7 @@ use engine::records::{
     schema::{RESOURCES, rules},
 };
 use location::{
-    hours::{HourKind, Weekday},
+    hours::Weekday,
     time::{DAY, HOUR, MINUTE, SECOND as ONE_SECOND},
 };
 use serde_json::{Map, Value, json};
@@ -123,16 +123,9 @@ impl Filled {
                 id,
                 provider: self.key(Resource::Providers, n),
                 operatory: Some(self.key(Resource::Operatories, n)),
-                begin_time: "09:00".into(),
-                end_time: if version.is_multiple_of(2) { "17:00".into() } else { "16:00".into() },
                 days: vec![Weekday::Monday, Weekday::Tuesday],
-                specific_date: None,
-                recurrence: None,
-                kind: HourKind::WorkingHour,
-                appointment_types: Vec::new(),
                 label: Some(text("label")),
-                active: true,
-                extra: Vec::new(),
+                ..testing::working_hour("09:00", if version.is_multiple_of(2) { "17:00" } else { "16:00" })
             }),
             Resource::Appointments => EhrRecord::Appointment(self.appointment(id, n, version)),
             _ => EhrRecord::from_fields(resource, &id, self.fields(resource, n, version).into()).unwrap(),

@@ -18,7 +18,7 @@ use engine::records::ehr::{
 };
 use engine::records::record::Scope;
 use location::{
-    hours::{HourKind, Weekday},
+    hours::Weekday,
     time::{DAY, HOUR, MINUTE, SECOND as ONE_SECOND, Timestamp},
 };
 
@@ -389,16 +389,9 @@ fn hours(chair: &str, who: &str) -> EhrWorkingHour {
         id: format!("hours in {chair}"),
         provider: who.into(),
         operatory: Some(chair.into()),
-        begin_time: "09:00".into(),
-        end_time: "17:00".into(),
         days: vec![Weekday::Monday, Weekday::Tuesday, Weekday::Wednesday, Weekday::Thursday, Weekday::Friday],
-        specific_date: None,
-        recurrence: None,
-        kind: HourKind::WorkingHour,
-        appointment_types: Vec::new(),
         label: (chair == "chair 1").then(|| "Hygiene".into()),
-        active: true,
-        extra: Vec::new(),
+        ..testing::working_hour("09:00", "17:00")
     }
 }
 

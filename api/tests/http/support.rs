@@ -38,7 +38,7 @@ use engine::{
 use location::{
     hours::Weekday,
     ids::{InstitutionId, LocationId},
-    settings::{BookingRules, PullRules, Quota, WriteRules},
+    settings::Quota,
     time::{DAY, HOUR, Timestamp},
     zone::Date,
 };
@@ -102,8 +102,7 @@ pub struct World {
 }
 
 pub async fn world() -> World {
-    let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    world_with(HttpRules { rate_limits: rates, ..HttpRules::default() }).await
+    world_with(free_rates()).await
 }
 
 /// The engine as it is, over a store in memory, after its first pull.
@@ -118,16 +117,14 @@ pub async fn world_gated() -> World {
     source.base_url = "https://cloud.example/app/".into();
     source.allowed_paths = vec!["/api/".into()];
     source.workstation = Some(WorkstationAccess { probe: "/api/session".into() });
-    let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    world_set_up(setup, HttpRules { rate_limits: rates, ..HttpRules::default() }).await
+    world_set_up(setup, free_rates()).await
 }
 
 /// The same, with messages to receivers on this machine.
 pub async fn world_that_sends() -> World {
     let mut setup = setup();
     setup.engine.webhook_development = true;
-    let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    world_set_up(setup, HttpRules { rate_limits: rates, ..HttpRules::default() }).await
+    world_set_up(setup, free_rates()).await
 }
 
 /// Nothing can be read of any practice, from the beginning.
@@ -257,12 +254,10 @@ pub fn operators() -> Vec<OperatorToken> {
 
 pub fn setup() -> Setup {
     let institution = |id, subdomain: &str, environment| Institution {
-        id: InstitutionId(id),
         subdomain: subdomain.into(),
         name: subdomain.to_uppercase(),
-        phone_number: None,
-        country_code: "US".into(),
         environment,
+        ..testing::institution(id)
     };
     let institutions = [
         institution(1, "acme", Environment::Sandbox),
@@ -284,52 +279,26 @@ pub fn setup() -> Setup {
         LocationSetup { source: None, ..place(BARE, 1, "America/New_York", active) },
     ];
     let sources = [1, 2, 3].map(|id| DataSource {
-        id,
-        institution: InstitutionId(id),
         name: format!("Source {id}"),
         adapter: String::new(),
-        base_url: "https://ehr.example".into(),
-        headers: Vec::new(),
-        login: None,
-        allowed_paths: Vec::new(),
-        guest_memory_mib: 64,
-        guest_requests_per_call: 10,
-        workstation: Default::default(),
+        ..testing::source(id, id)
     });
-    Setup {
-        institutions: institutions.into_iter().map(|it| (it.id, Arc::new(it))).collect(),
-        locations: locations.into_iter().map(|it| (it.id, Arc::new(it))).collect(),
-        sources: sources.into_iter().map(|it| (it.id, Arc::new(it))).collect(),
-        engine: EngineRules { actor_threads: 1, webhook_development: false, ..EngineRules::default() },
-    }
+    let engine = EngineRules { actor_threads: 1, ..EngineRules::default() };
+    Setup { engine, ..testing::setup(institutions, locations, sources) }
 }
 
 fn place(id: u32, institution: u32, zone: &str, status: LocationStatus) -> LocationSetup {
     LocationSetup {
-        id: LocationId(id),
-        institution: InstitutionId(institution),
-        name: format!("Place {id}"),
         street_address: Some("1 Main Street".into()),
-        street_address_2: None,
         city: Some("Springfield".into()),
         state: Some("NY".into()),
         zip_code: Some("10001".into()),
         country_code: Some("US".into()),
-        phone_number: None,
-        email: None,
         latitude: Some(40.5),
-        longitude: None,
         zone: zone.parse().unwrap(),
-        map_by_operatory: false,
         status,
-        source: Some(institution),
-        foreign_id: None,
-        booking: BookingRules::default(),
-        write: WriteRules::default(),
-        pull: PullRules::default(),
         quota: Quota { per_minute: 60_000, burst: 1_000 },
-        adapter_config: Default::default(),
-        workstation: Default::default(),
+        ..testing::location(LocationId(id), institution, institution)
     }
 }
 

@@ -1,17 +1,13 @@
 //! Endpoints of a world of its own, whose engine may send to this machine, and the messages they got.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use std::sync::Arc;
 
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use actix_web::web;
 use api::{
     access::{
         api::Api,
         keys::{ApiKey, KeyRing, hash},
     },
-    http::rules::{HttpRules, RateRules},
     values::secret::Secret,
     views::published::RecordViews,
 };
@@ -29,6 +25,7 @@ use location::{
     time::{DAY, HOUR, Millis, Timestamp},
 };
 use serde_json::{Value, json};
+use testing::{Answer, Receiver};
 
 use crate::support::*;
 
@@ -36,45 +33,14 @@ use crate::support::*;
 const ENDPOINTS: u8 = 0x50;
 const DELIVERIES: u8 = 0x53;
 
-#[derive(Clone)]
-struct Got {
-    headers: BTreeMap<String, String>,
-    body: Value,
+/// A receiver that answers with the status in the path: `/200`.
+async fn receiver() -> Receiver {
+    let status = |path: &str| path[1..].split('?').next()?.parse().ok();
+    Receiver::scripted(move |_, message| Answer::Status(status(&message.path).expect("a status"))).await
 }
 
-/// Answers with the status in the path: `/200`.
-struct Receiver {
-    address: String,
-    got: Arc<Mutex<Vec<Got>>>,
-}
-
-impl Receiver {
-    fn start() -> Receiver {
-        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let receiver = Receiver { address: listener.local_addr().unwrap().to_string(), got: Arc::default() };
-        let got = receiver.got.clone();
-        let server = HttpServer::new(move || {
-            App::new().app_data(web::Data::new(got.clone())).route("/{status}", web::post().to(receive))
-        });
-        actix_web::rt::spawn(server.workers(1).disable_signals().listen(listener).unwrap().run());
-        receiver
-    }
-
-    fn url(&self, status: u16) -> String {
-        format!("http://{}/{status}", self.address)
-    }
-
-    fn got(&self) -> Vec<Got> {
-        self.got.lock().unwrap().clone()
-    }
-}
-
-async fn receive(request: HttpRequest, body: web::Bytes, got: web::Data<Arc<Mutex<Vec<Got>>>>) -> HttpResponse {
-    let text = |value: &[u8]| String::from_utf8(value.to_vec()).unwrap();
-    let headers = request.headers().iter().map(|(name, value)| (name.to_string(), text(value.as_bytes()))).collect();
-    got.lock().unwrap().push(Got { headers, body: serde_json::from_slice(&body).unwrap() });
-    let status: u16 = request.match_info()["status"].parse().unwrap();
-    HttpResponse::build(status.try_into().unwrap()).finish()
+fn url(receiver: &Receiver, status: u16) -> String {
+    format!("http://{}/{status}", receiver.address)
 }
 
 async fn world_over(store: Arc<MemoryStore>) -> World {
@@ -83,9 +49,7 @@ async fn world_over(store: Arc<MemoryStore>) -> World {
     let ring = KeyRing::from(keys());
     let parts = Parts { audience: Arc::new(ring.clone()), ..Parts::new(store, RecordViews::shared()) };
     let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
-    let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    let rules = HttpRules { rate_limits: rates, ..HttpRules::default() };
-    let api = Api::new(engine.clone(), ring, &Secret::from_bytes([7; 32]), rules);
+    let api = Api::new(engine.clone(), ring, &Secret::from_bytes([7; 32]), free_rates());
     World { api: web::Data::new(api), engine, books: Arc::default() }
 }
 
@@ -132,8 +96,8 @@ async fn a_full_store_says_that_it_is_full() {
 /// Sending changes nothing that kept pages hear of.
 #[actix_web::test]
 async fn the_log_is_read_anew_at_every_call() {
-    let (world, receiver) = (sending_world().await, Receiver::start());
-    let path = endpoint(&world, &receiver.url(200)).await;
+    let (world, receiver) = (sending_world().await, receiver().await);
+    let path = endpoint(&world, &url(&receiver, 200)).await;
     let list = format!("{path}/deliveries?subdomain=acme");
     assert_eq!(world.get(&list).ok().await["data"], json!([]));
     let id = test(&world, &path).await;
@@ -143,8 +107,8 @@ async fn the_log_is_read_anew_at_every_call() {
 
 #[actix_web::test]
 async fn a_test_message_is_sent_and_shown_in_the_log() {
-    let (world, receiver) = (sending_world().await, Receiver::start());
-    let path = endpoint(&world, &receiver.url(200)).await;
+    let (world, receiver) = (sending_world().await, receiver().await);
+    let path = endpoint(&world, &url(&receiver, 200)).await;
     let id = test(&world, &path).await;
     let one = has_status(&world, &format!("{path}/deliveries/{id}"), "delivered").await;
     let said = ["resource_type", "event_name", "attempts", "response_code", "failure_reason", "next_attempt_at"];
@@ -152,9 +116,9 @@ async fn a_test_message_is_sent_and_shown_in_the_log() {
     let expected =
         [json!("webhook_endpoint"), json!("webhook_endpoint.test"), json!(1), json!(200), Value::Null, Value::Null];
     assert_eq!(said, expected);
-    let got = receiver.got().remove(0);
+    let got = receiver.received().remove(0);
     assert_eq!((&got.headers["delivery-id"], &got.headers["webhook-id"]), (&id, &id));
-    assert_eq!(one["message"], got.body, "what its owner is shown is what was sent");
+    assert_eq!(one["message"], got.json(), "what its owner is shown is what was sent");
 
     let listed = world.get(&format!("{path}/deliveries")).ok().await;
     let row = &listed["data"][0];
@@ -175,8 +139,8 @@ async fn a_test_message_is_sent_and_shown_in_the_log() {
 
 #[actix_web::test]
 async fn the_log_is_walked_from_the_newest_on() {
-    let (world, receiver) = (sending_world().await, Receiver::start());
-    let path = endpoint(&world, &receiver.url(200)).await;
+    let (world, receiver) = (sending_world().await, receiver().await);
+    let path = endpoint(&world, &url(&receiver, 200)).await;
     let mut ids = Vec::new();
     for _ in 0..7 {
         ids.insert(0, json!(test(&world, &path).await));
@@ -199,8 +163,8 @@ async fn the_log_is_walked_from_the_newest_on() {
 
 #[actix_web::test]
 async fn a_failed_message_says_why_and_is_sent_again_as_the_same() {
-    let (world, receiver) = (sending_world().await, Receiver::start());
-    let path = endpoint(&world, &receiver.url(503)).await;
+    let (world, receiver) = (sending_world().await, receiver().await);
+    let path = endpoint(&world, &url(&receiver, 503)).await;
     let id = test(&world, &path).await;
     let one = format!("{path}/deliveries/{id}");
     let failed = world.until(&one, |answer| answer["data"]["attempts"] == 1).await["data"].clone();
@@ -211,21 +175,21 @@ async fn a_failed_message_says_why_and_is_sent_again_as_the_same() {
     let shown = world.until(&path, |answer| !answer["data"]["failing_since"].is_null()).await;
     assert_eq!(shown["data"]["waiting_deliveries"], 1);
 
-    world.patch(&path, json!({"target_url": receiver.url(200)})).ok().await;
+    world.patch(&path, json!({"target_url": url(&receiver, 200)})).ok().await;
     let again = world.post(&format!("{one}/redeliver"), json!({})).ok().await;
     assert_eq!(again["data"]["id"], id);
     let sent = has_status(&world, &one, "delivered").await;
     assert_eq!(sent["attempts"], 2);
     world.post(&format!("{one}/redeliver"), json!({})).ok().await;
     world.until(&one, |answer| answer["data"]["attempts"] == 3).await;
-    assert!(receiver.got().iter().all(|got| got.headers["delivery-id"] == id));
+    assert!(receiver.received().iter().all(|got| got.headers["delivery-id"] == id));
     let mended = world.until(&path, |answer| answer["data"]["failing_since"].is_null()).await;
     assert_eq!(mended["data"]["waiting_deliveries"], 0);
 
     let none = "00000000-0000-7000-8000-000000000000";
     let missing = world.post(&format!("{path}/deliveries/{none}/redeliver"), json!({})).fails(404).await;
     assert_eq!(missing, [format!("Webhook delivery with id {none} not found")]);
-    let other = endpoint(&world, &receiver.url(200)).await;
+    let other = endpoint(&world, &url(&receiver, 200)).await;
     world.get(&format!("{other}/deliveries/{id}")).fails(404).await;
     world.get(&one).key(RIVAL_KEY).fails(404).await;
     world.patch(&path, json!({"active": false})).ok().await;
@@ -236,11 +200,11 @@ async fn a_failed_message_says_why_and_is_sent_again_as_the_same() {
 
 #[actix_web::test]
 async fn operators_see_all_endpoints_and_send_messages_again() {
-    let (world, receiver) = (sending_world().await, Receiver::start());
+    let (world, receiver) = (sending_world().await, receiver().await);
     world.api.replace_operators(operators());
-    let fine = endpoint(&world, &receiver.url(200)).await;
-    let path = endpoint(&world, &format!("{}?secret=s3", receiver.url(503))).await;
-    let rivals = json!({"target_url": receiver.url(200), "active": false});
+    let fine = endpoint(&world, &url(&receiver, 200)).await;
+    let path = endpoint(&world, &format!("{}?secret=s3", url(&receiver, 503))).await;
+    let rivals = json!({"target_url": url(&receiver, 200), "active": false});
     world.post("/webhook_endpoints", rivals).key(RIVAL_KEY).answers(201).await;
     let id = test(&world, &path).await;
     let delivered = test(&world, &fine).await;
@@ -250,7 +214,7 @@ async fn operators_see_all_endpoints_and_send_messages_again() {
     let listed = world.get("/webhooks").operator(VIEWER).ok().await["data"].clone();
     assert_eq!(each(&listed, "status"), ["inactive", "failing", "active"], "those in trouble first");
     let failing = &listed[1];
-    assert_eq!(failing["target_url"], receiver.url(503), "what stands behind `?` is the receiver's secret");
+    assert_eq!(failing["target_url"], url(&receiver, 503), "what stands behind `?` is the receiver's secret");
     assert_eq!((&failing["waiting_deliveries"], &failing["subscriptions"]), (&json!(1), &json!(0)));
     assert_ne!(listed[0]["organisation"], failing["organisation"]);
 
@@ -266,7 +230,7 @@ async fn operators_see_all_endpoints_and_send_messages_again() {
 
     let again = format!("{messages}/{id}/redeliver");
     world.post(&again, json!({})).operator(VIEWER).fails(403).await;
-    world.patch(&path, json!({"target_url": receiver.url(200)})).ok().await;
+    world.patch(&path, json!({"target_url": url(&receiver, 200)})).ok().await;
     assert_eq!(world.post(&again, json!({})).operator(OPERATOR).ok().await["data"]["id"], id);
     has_status(&world, &format!("{path}/deliveries/{id}"), "delivered").await;
     // Another endpoint's message is none of this one.
@@ -277,8 +241,8 @@ async fn operators_see_all_endpoints_and_send_messages_again() {
 
 #[actix_web::test]
 async fn a_time_is_replayed() {
-    let (world, receiver) = (sending_world().await, Receiver::start());
-    let path = endpoint(&world, &receiver.url(200)).await;
+    let (world, receiver) = (sending_world().await, receiver().await);
+    let path = endpoint(&world, &url(&receiver, 200)).await;
     let before = world.engine.now();
     for _ in 0..3 {
         let id = test(&world, &path).await;
@@ -292,7 +256,7 @@ async fn a_time_is_replayed() {
     let all = replay(json!({"since": since, "until": time(before.plus(HOUR))})).ok().await;
     assert_eq!((&all["data"]["deliveries"], &all["data"]["next_since"]), (&json!(3), &Value::Null));
     world.until(&path, |answer| answer["data"]["waiting_deliveries"] == 0).await;
-    assert_eq!(receiver.got().len(), 6);
+    assert_eq!(receiver.received().len(), 6);
     assert_eq!(replay(json!({})).fails(400).await, ["since is missing."]);
     let turned = replay(json!({"since": time(before), "until": since})).fails(400).await;
     assert_eq!(turned, ["since must be before until."]);
@@ -301,8 +265,8 @@ async fn a_time_is_replayed() {
 
 #[actix_web::test]
 async fn a_secret_is_rotated_and_shown_once() {
-    let (world, receiver) = (sending_world().await, Receiver::start());
-    let path = endpoint(&world, &receiver.url(200)).await;
+    let (world, receiver) = (sending_world().await, receiver().await);
+    let path = endpoint(&world, &url(&receiver, 200)).await;
     let rotate = |body: Value| world.post(&format!("{path}/rotate_secret"), body);
     let rotated = rotate(json!({"overlap_hours": 1})).with("Idempotency-Key", "r-1").answers(201).await["data"].clone();
     let secret = rotated["secret_key"].as_str().unwrap();
@@ -330,9 +294,9 @@ async fn a_secret_is_rotated_and_shown_once() {
 /// An endpoint that has failed for two days, one more time: it is deactivated, and activating it again leaves its subscriptions.
 #[actix_web::test]
 async fn two_days_of_failure_deactivate_and_subscriptions_stay_so() {
-    let (store, receiver) = (Arc::new(MemoryStore::new()), Receiver::start());
+    let (store, receiver) = (Arc::new(MemoryStore::new()), receiver().await);
     let world = world_over(store.clone()).await;
-    let path = endpoint(&world, &receiver.url(500)).await;
+    let path = endpoint(&world, &url(&receiver, 500)).await;
     let subscriptions = format!("{path}/webhook_subscriptions?subdomain=acme");
     let wanted = json!({"resource_type": "Appointment", "event": "appointment_insertion"});
     let subscription = world.post(&subscriptions, wanted).answers(201).await["data"]["id"].clone();
@@ -382,9 +346,9 @@ async fn time_passes(store: &MemoryStore, by: Millis) {
 #[actix_web::test]
 async fn ten_retries_in_48_hours_and_then_no_more() {
     const SOON: Millis = 200;
-    let (mut store, receiver) = (Arc::new(MemoryStore::new()), Receiver::start());
+    let (mut store, receiver) = (Arc::new(MemoryStore::new()), receiver().await);
     let mut world = world_over(store.clone()).await;
-    let path = endpoint(&world, &receiver.url(500)).await;
+    let path = endpoint(&world, &url(&receiver, 500)).await;
     let one = format!("{path}/deliveries/{}", test(&world, &path).await);
     let time = |shown: &Value, name: &str| {
         chrono::DateTime::parse_from_rfc3339(shown[name].as_str().unwrap()).unwrap().timestamp_millis()
@@ -410,7 +374,7 @@ async fn ten_retries_in_48_hours_and_then_no_more() {
     }
     let given_up = has_status(&world, &one, "failed").await;
     assert_eq!((&given_up["attempts"], &given_up["next_attempt_at"]), (&json!(11), &Value::Null));
-    assert_eq!(receiver.got().len(), 11);
+    assert_eq!(receiver.received().len(), 11);
     world.until(&path, |answer| answer["data"]["active"] == false).await;
     assert_eq!(
         world.post(&format!("{path}/test"), json!({})).fails(400).await,

@@ -6,12 +6,7 @@ use std::{
 };
 
 use location::pull::Resource;
-use records::{
-    InsurancePlan,
-    ehr::{Description, Ehr, EhrFuture, EhrPatient, EhrRecord, Fault, Page, PullAbility, Receipt, Write},
-    schema,
-};
-use serde_json::json;
+use records::ehr::{Description, Ehr, EhrFuture, EhrPatient, EhrRecord, Fault, Page, PullAbility, Receipt, Write};
 use tokio::sync::watch;
 
 use crate::Counter;
@@ -110,9 +105,4 @@ impl Ehr for FakeEhr {
         self.looked_up.add(1);
         Box::pin(async { Ok(None) })
     }
-}
-
-/// An insurance plan named `Family Plan`, to be created in a [`FakeEhr`].
-pub fn insurance_plan() -> InsurancePlan {
-    schema::read(json!({"name": "Family Plan"})).unwrap()
 }

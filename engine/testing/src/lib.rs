@@ -7,6 +7,7 @@
 //! | `hooked_store` | `HookedStore`: counts reads, and delays or refuses calls |
 //! | `views` | `NoViews` and `PlainViews`: records as webhooks show them |
 //! | `receiver` | `Receiver`: a receiver of webhooks on loopback with scripted answers |
+//! | `samples` | records and queries with the fields that most tests leave alone |
 //! | `clock`, `counter` | `ManualClock` and `Counter` |
 //!
 //! Unit tests of a crate below this one (`location`, `records`, `runtime`, `setup`, `store`, `query`, `webhooks`) see two versions of
@@ -19,13 +20,15 @@ mod counter;
 mod ehr;
 mod hooked_store;
 mod receiver;
+mod samples;
 mod setups;
 mod views;
 
 pub use clock::ManualClock;
 pub use counter::Counter;
-pub use ehr::{FakeEhr, insurance_plan};
+pub use ehr::FakeEhr;
 pub use hooked_store::HookedStore;
 pub use receiver::{Answer, Received, Receiver};
+pub use samples::{insurance_plan, slot_query, working_hour};
 pub use setups::{institution, location, one_location, setup, source};
 pub use views::{NoViews, PlainViews};

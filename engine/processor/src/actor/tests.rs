@@ -5,7 +5,7 @@ use actix::Addr;
 use location::{decision::Refusal, zone::Date};
 use records::schema;
 use store::{Direction, KeyRange, MemoryStore, Store, StoreError, keys};
-use testing::{FakeEhr, HookedStore, NoViews, insurance_plan};
+use testing::{FakeEhr, HookedStore, NoViews, insurance_plan, slot_query};
 use tokio::sync::watch;
 
 use super::*;
@@ -50,22 +50,7 @@ async fn comes_back<T>(make: impl Fn(Reply<T>) -> Ask) {
 
 #[actix::test]
 async fn a_search_loads_it() {
-    let query = SlotQuery {
-        from: Date(20_000),
-        days: 1,
-        length: SECOND,
-        interval: None,
-        appointment_type: None,
-        providers: Vec::new(),
-        operatories: Vec::new(),
-        source: None,
-        hours: None,
-        join_blocks: false,
-        overlapping_operatory_slots: false,
-        appointments_per_timeslot: 1,
-        not_before: Timestamp(0),
-        limit: 1,
-    };
+    let query = slot_query(Date(20_000), 1, SECOND, Timestamp(0));
     comes_back(|reply| Ask::FreeSlots { query: Box::new(query.clone()), reply }).await;
 }
 

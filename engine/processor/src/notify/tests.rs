@@ -430,21 +430,11 @@ fn practice() -> Practice {
 }
 
 fn hours(end: &str) -> EhrWorkingHour {
-    use location::hours::{HourKind, Weekday::*};
     EhrWorkingHour {
         id: "hours".into(),
         provider: "anna".into(),
         operatory: Some("chair".into()),
-        begin_time: "08:00".into(),
-        end_time: end.into(),
-        days: vec![Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday],
-        specific_date: None,
-        recurrence: None,
-        kind: HourKind::WorkingHour,
-        appointment_types: Vec::new(),
-        label: None,
-        active: true,
-        extra: Vec::new(),
+        ..testing::working_hour("08:00", end)
     }
 }
 
