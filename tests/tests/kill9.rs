@@ -191,7 +191,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(
     let process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
-    let receiver = WebhookReceiver::start(|_| true).unwrap();
+    let receiver = WebhookReceiver::start().unwrap();
     subscribe(&mut caller, &receiver).await;
     let ledger = Arc::new(Mutex::new(Ledger::default()));
     for (location, ..) in LOCATIONS {

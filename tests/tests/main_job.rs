@@ -39,7 +39,7 @@ async fn start(dir: &Path) -> (Engine, Arc<Hosted>) {
 
 fn query(engine: &Engine, length: i64) -> SlotQuery {
     let today = Date(i32::try_from(engine.now().0.div_euclid(DAY)).unwrap());
-    SlotQuery { limit: 50, ..fixtures::slot_query(today.add_days(1), 7, length, engine.now()) }
+    SlotQuery { limit: 50, ..testing::slot_query(today.add_days(1), 7, length, engine.now()) }
 }
 
 fn booking(location: LocationId, slot: Slot, key: &str, expires: Timestamp) -> BookSlot {

@@ -39,7 +39,7 @@ async fn is_read(engine: &Engine, location: LocationId) {
 /// Confirmed by the EHR: what it calls the appointment.
 async fn booked(engine: &Engine, location: LocationId, key: &str) -> String {
     let today = Date(i32::try_from(engine.now().0.div_euclid(DAY)).unwrap());
-    let query = SlotQuery { limit: 50, ..fixtures::slot_query(today.add_days(1), 7, 30 * MINUTE, engine.now()) };
+    let query = SlotQuery { limit: 50, ..testing::slot_query(today.add_days(1), 7, 30 * MINUTE, engine.now()) };
     let slot = engine.free_slots(location, query).await.unwrap().slots[0];
     let offer = Offer {
         institution: fixtures::INSTITUTION,

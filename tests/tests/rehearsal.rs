@@ -133,7 +133,7 @@ impl Sandbox {
 
     /// Told of appointments and their way into the EHR.
     async fn receiver(&mut self) -> WebhookReceiver {
-        let receiver = WebhookReceiver::start(|_| true).unwrap();
+        let receiver = WebhookReceiver::start().unwrap();
         let (_, made) = self.client.post("/webhook_endpoints", &json!({"target_url": receiver.url})).await.unwrap();
         let wanted = json!({"resource_type": "Appointment", "event": "appointment_insertion"});
         let subscriptions =

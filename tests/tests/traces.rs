@@ -62,7 +62,7 @@ async fn a_booking_is_one_trace_from_its_request_to_the_ehr_and_the_webhook() {
     const BOOKING: &str = "booking-to-follow";
     let (ehr, dir) = (EhrServer::start(fixtures::profile(31)).unwrap(), tempfile::tempdir().unwrap());
     let collector = TraceCollector::start().unwrap();
-    let receiver = WebhookReceiver::start(|_| true).unwrap();
+    let receiver = WebhookReceiver::start().unwrap();
     let rules = format!("{HASTY}{}", collector.table());
     let at = Installation::new(program(), dir.path(), &ehr.url(), &rules).unwrap();
     let process = at.start().await.unwrap();

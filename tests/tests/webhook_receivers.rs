@@ -38,7 +38,7 @@ struct Sent {
 
 impl Sent {
     async fn of_a_rotation() -> Sent {
-        let receiver = WebhookReceiver::start(|_| true).unwrap();
+        let receiver = WebhookReceiver::start().unwrap();
         let rules = EngineRules { webhook_development: true, actor_threads: 1, ..EngineRules::default() };
         let setup = Setup { engine: rules, ..Setup::default() };
         let engine = Engine::start(setup, Parts::new(std::sync::Arc::new(MemoryStore::new()), RecordViews::shared()))

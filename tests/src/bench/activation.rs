@@ -94,7 +94,7 @@ pub async fn first_sync(engine: &Engine, location: LocationId) -> Result<(), Box
 }
 
 fn query(from: i32) -> SlotQuery {
-    SlotQuery { limit: 1, ..fixtures::slot_query(Date(from), 7, 30 * MINUTE, clock::now()) }
+    SlotQuery { limit: 1, ..testing::slot_query(Date(from), 7, 30 * MINUTE, clock::now()) }
 }
 
 /// What the locations of an engine share, without an engine.

@@ -15,7 +15,8 @@ use std::{
 };
 
 use setup::EngineRules;
-use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, Store, StoreError, Versioned, keys};
+use store::{Batch, Store, StoreError, keys};
+use testing::HookedStore;
 
 /// What the store adds to a value: format, nonce, checksum.
 const SEAL: usize = 41;
@@ -23,21 +24,27 @@ const SEAL: usize = 41;
 const MOST: usize = 3_584;
 const DELETED: u32 = u32::MAX;
 
-/// A store whose commits are written down, without their values.
+/// A record of a store's commits, without their values.
 pub struct Recorded {
-    store: Arc<dyn Store>,
     commits: Mutex<BufWriter<File>>,
     /// Numbers given in the feed.
     appended: AtomicU64,
 }
 
 impl Recorded {
-    pub fn new(store: Arc<dyn Store>, file: &Path) -> io::Result<Arc<Recorded>> {
-        Ok(Arc::new(Recorded {
-            store,
-            commits: Mutex::new(BufWriter::new(File::create(file)?)),
-            appended: AtomicU64::new(0),
-        }))
+    /// Records the commits of `store` in a file: those that go through the store it returns.
+    pub fn over(store: Arc<dyn Store>, file: &Path) -> io::Result<(Arc<dyn Store>, Arc<Recorded>)> {
+        let commits = Mutex::new(BufWriter::new(File::create(file)?));
+        let recorded = Arc::new(Recorded { commits, appended: AtomicU64::new(0) });
+        let record = recorded.clone();
+        let hooked = HookedStore::over(store).on_commit(move |store, batch| match record.note(&batch) {
+            Ok(()) => store.commit(batch),
+            Err(error) => {
+                let why = format!("the commits cannot be written down: {error}");
+                Box::pin(ready(Err(StoreError::Refusing { why }.into())))
+            }
+        });
+        Ok((Arc::new(hooked), recorded))
     }
 
     pub fn flush(&self) -> io::Result<()> {
@@ -60,32 +67,6 @@ impl Recorded {
             note(&keys::feed(append.stream, number), Some(append.value.len()))?;
         }
         Ok(())
-    }
-}
-
-impl Store for Recorded {
-    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
-        self.store.read(key)
-    }
-
-    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
-        self.store.scan(range, direction, limit)
-    }
-
-    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
-        self.store.scan_keys(range, direction, limit)
-    }
-
-    fn commit(&self, batch: Batch) -> CommitFuture {
-        if let Err(error) = self.note(&batch) {
-            let refused = StoreError::Refusing { why: format!("the commits cannot be written down: {error}") };
-            return Box::pin(ready(Err(refused.into())));
-        }
-        self.store.commit(batch)
-    }
-
-    fn health(&self) -> Health {
-        self.store.health()
     }
 }
 

@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use location::hours::{HourKind, Weekday};
 use records::ehr::{
     Description, Ehr, EhrAppointment, EhrFuture, EhrOperatory, EhrProvider, EhrRecord, EhrWorkingHour, Fault, Page,
     PullAbility, Receipt, Resource, Write,
@@ -98,16 +97,7 @@ fn hours(operatory: usize) -> EhrRecord {
         id: format!("h{operatory}"),
         provider: provider_id(operatory),
         operatory: Some(operatory_id(operatory)),
-        begin_time: "08:00".to_owned(),
-        end_time: "18:00".to_owned(),
-        days: Weekday::ALL.to_vec(),
-        specific_date: None,
-        recurrence: None,
-        kind: HourKind::WorkingHour,
-        appointment_types: Vec::new(),
-        label: None,
-        active: true,
-        extra: Vec::new(),
+        ..testing::working_hour("08:00", "18:00")
     })
 }
 

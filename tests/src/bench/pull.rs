@@ -104,8 +104,8 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
         report.time("  the simulated EHR meanwhile, not counted above", of_ehr, Aim::None);
 
         let commits = dir.path().join("commits");
-        let store = Recorded::new(practices::store(dir.path())?, &commits)?;
-        let mut parts = Parts::new(store.clone(), RecordViews::shared());
+        let (store, recorded) = Recorded::over(practices::store(dir.path())?, &commits)?;
+        let mut parts = Parts::new(store, RecordViews::shared());
         parts.adapters = registry;
         parts.in_process.insert(fixtures::SOURCE, timed.clone() as Arc<dyn Transport>);
         let before = resident(std::process::id())?;
@@ -134,7 +134,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
         report.megabytes("memory of the process at its peak, above what it had before", peak - before, Aim::BelowMegabytes(200.0));
 
         until(&engine, |state| state.next_cycle.is_some()).await?;
-        store.flush()?;
+        recorded.flush()?;
         let first_pull = dir.path().join("first pull");
         std::fs::copy(&commits, &first_pull)?;
         for n in 1..=CHANGED {
@@ -221,16 +221,12 @@ fn profile(patients: u32) -> Profile {
 }
 
 fn setup() -> Setup {
-    let mut setup = Setup::default();
-    let institution = fixtures::institution(fixtures::INSTITUTION, practices::SUBDOMAIN);
-    setup.institutions.insert(fixtures::INSTITUTION, Arc::new(institution));
-    let source = fixtures::source(fixtures::SOURCE, fixtures::INSTITUTION, "sandbox", "sandbox:");
-    setup.sources.insert(fixtures::SOURCE, Arc::new(source));
     let location = LocationSetup {
         pull: PullRules { every: DAY, max_pages: u32::MAX, ..PullRules::default() },
         quota: Quota { per_minute: 1_000_000, burst: 100_000 },
         ..fixtures::location(LOCATION, PLACE, chrono_tz::UTC, false)
     };
-    setup.locations.insert(LOCATION, Arc::new(location));
-    setup
+    let institution = fixtures::institution(fixtures::INSTITUTION, practices::SUBDOMAIN);
+    let source = fixtures::source(fixtures::SOURCE, fixtures::INSTITUTION, "sandbox", "sandbox:");
+    testing::setup([institution], [location], [source])
 }

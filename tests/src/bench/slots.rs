@@ -114,6 +114,6 @@ fn calendar(zone: &Zone, first: Date, free: usize) -> Calendar {
 }
 
 fn query(from: Date) -> SlotQuery {
-    let query = fixtures::slot_query(from, DAYS as u16, 30 * MINUTE, clock::now());
+    let query = testing::slot_query(from, DAYS as u16, 30 * MINUTE, clock::now());
     SlotQuery { overlapping_operatory_slots: true, limit: usize::MAX, ..query }
 }

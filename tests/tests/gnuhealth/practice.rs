@@ -219,8 +219,6 @@ async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) 
 }
 
 fn setup(proxy: &FlakyProxy, login: &str) -> Setup {
-    let mut setup = Setup::default();
-    setup.institutions.insert(INSTITUTION, Arc::new(fixtures::institution(INSTITUTION, SUBDOMAIN)));
     let base_url = format!("http://{}{BASE_PATH}", proxy.address());
     let session =
         TrytonSession::new(&base_url, login.to_owned(), Secret::new(PASSWORD)).expect("an address and a login");
@@ -229,7 +227,6 @@ fn setup(proxy: &FlakyProxy, login: &str) -> Setup {
         guest_memory_mib: 128,
         ..fixtures::source(SOURCE, INSTITUTION, "gnuhealth", &base_url)
     };
-    setup.sources.insert(SOURCE, Arc::new(source));
     let place = LocationSetup {
         foreign_id: Some("1".to_owned()),
         write: WriteRules {
@@ -257,6 +254,5 @@ fn setup(proxy: &FlakyProxy, login: &str) -> Setup {
         ]),
         ..fixtures::location(LOCATION, "harbour", ZONE, false)
     };
-    setup.locations.insert(LOCATION, Arc::new(place));
-    setup
+    testing::setup([fixtures::institution(INSTITUTION, SUBDOMAIN)], [place], [source])
 }

@@ -151,7 +151,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_done_twice_by_nodes_in_trou
     for at in (1..free.len()).rev() {
         free.swap(at, random.below(at + 1));
     }
-    let receiver = WebhookReceiver::start(|_| true).unwrap();
+    let receiver = WebhookReceiver::start().unwrap();
     subscribe(&nodes, &receiver, &mut random).await;
     let addresses: Vec<SocketAddr> = nodes.nodes[..FIRST].iter().map(|node| node.installation.address).collect();
     let world = Arc::new(World::new(addresses, free));

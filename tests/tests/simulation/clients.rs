@@ -9,7 +9,6 @@ use location::{
 };
 use processor::commands::{BookSlot, Booked, Offer};
 use records::record::Record;
-use tests::harness::fixtures;
 
 use super::{
     agenda::Happening,
@@ -132,7 +131,7 @@ impl Sim {
             interval,
             overlapping_operatory_slots: true,
             limit: 12,
-            ..fixtures::slot_query(from, days, length, not_before.plus(1))
+            ..testing::slot_query(from, days, length, not_before.plus(1))
         };
         let slots = free_slots(machine.hours(), &machine.state.calendar, &machine.settings.zone, &query);
         self.random.pick(&slots).copied()

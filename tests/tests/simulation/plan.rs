@@ -4,7 +4,6 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use chrono_tz::Tz;
 use location::{
-    hours::{HourKind, Weekday},
     ids::{InstitutionId, LocationId},
     settings::{BookingRules, ConflictRule, PullRules, Quota, WriteRules},
     time::{HOUR, MINUTE, Millis, SECOND, Timestamp},
@@ -15,7 +14,7 @@ use records::ehr::{
     Description, EhrAppointmentType, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, PullAbility,
     Resource,
 };
-use setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup};
+use setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, Setup};
 
 use super::ehr::Ehr;
 use tests::harness::random::Random;
@@ -110,58 +109,35 @@ impl Rules {
 
     fn location(&self, id: LocationId, institution: InstitutionId, source: Option<u32>, zone: Tz) -> LocationSetup {
         LocationSetup {
-            id,
-            institution,
             name: format!("Location {id}"),
-            street_address: None,
-            street_address_2: None,
-            city: None,
-            state: None,
-            zip_code: None,
-            country_code: None,
-            phone_number: None,
-            email: None,
-            latitude: None,
-            longitude: None,
             zone,
-            map_by_operatory: false,
-            status: LocationStatus::Active,
             source,
             foreign_id: source.map(|_| format!("site-{id}")),
             booking: self.booking,
             write: self.write,
             pull: self.pull,
             quota: self.quota,
-            adapter_config: BTreeMap::new(),
-            workstation: Default::default(),
+            ..testing::location(id, institution.0, 0)
         }
     }
 }
 
 fn institution(id: u32) -> Institution {
     Institution {
-        id: InstitutionId(id),
         subdomain: format!("practice{id}"),
         name: format!("Practice {id}"),
-        phone_number: None,
-        country_code: "US".to_owned(),
         environment: Environment::Production,
+        ..testing::institution(id)
     }
 }
 
 fn data_source(id: u32, institution: InstitutionId) -> DataSource {
     DataSource {
-        id,
-        institution,
         name: format!("Source {id}"),
         adapter: String::new(),
         base_url: String::new(),
-        headers: Vec::new(),
-        login: None,
-        allowed_paths: Vec::new(),
-        guest_memory_mib: 64,
         guest_requests_per_call: 8,
-        workstation: Default::default(),
+        ..testing::source(id, institution.0)
     }
 }
 
@@ -251,19 +227,10 @@ fn furnish(ehr: &mut Ehr, institution: u32, locations: &[LocationId], random: &m
 
 fn hours(provider: &str, operatory: Option<&String>, begin: &str, end: &str, types: Vec<String>) -> EhrWorkingHour {
     EhrWorkingHour {
-        id: String::new(),
         provider: provider.to_owned(),
         operatory: operatory.cloned(),
-        begin_time: begin.to_owned(),
-        end_time: end.to_owned(),
-        days: Weekday::ALL.to_vec(),
-        specific_date: None,
-        recurrence: None,
-        kind: HourKind::WorkingHour,
         appointment_types: types,
-        label: None,
-        active: true,
-        extra: Vec::new(),
+        ..testing::working_hour(begin, end)
     }
 }
 

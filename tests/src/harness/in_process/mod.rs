@@ -88,10 +88,7 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         let Opening { address, base_path, mut source, place, first_day } = opening;
         let proxy = FlakyProxy::to(address).await;
         source.base_url = format!("http://{}{base_path}", proxy.address());
-        let mut setup = Setup::default();
-        setup.institutions.insert(INSTITUTION, Arc::new(fixtures::institution(INSTITUTION, "harbour-dental")));
-        setup.sources.insert(SOURCE, Arc::new(source));
-        setup.locations.insert(LOCATION, Arc::new(place));
+        let setup = testing::setup([fixtures::institution(INSTITUTION, "harbour-dental")], [place], [source]);
         let dir = tempfile::tempdir().expect("a folder for the store");
         let engine = start(dir.path(), setup.clone()).await;
         let harness = Harness { server, proxy, seeded, engine, first_day, setup, dir };
@@ -214,7 +211,7 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         let query = SlotQuery {
             appointment_type: Some(self.check_up()),
             operatories: vec![self.operatory(room)],
-            ..fixtures::slot_query(from, 1, 30 * MINUTE, self.engine.now())
+            ..testing::slot_query(from, 1, 30 * MINUTE, self.engine.now())
         };
         self.engine.free_slots(LOCATION, query).await.expect("slots can be looked for").slots
     }
