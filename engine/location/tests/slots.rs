@@ -1,6 +1,6 @@
 //! Free slots by story: each rule once, on plain days and on days when clocks change.
 
-use crate::support::{daily, date, hour, new_york, utc, zone};
+use crate::support::{daily, date, hour, new_york, slot_query, utc, zone};
 use location::{
     calendar::{Calendar, Column, Holder},
     hours::{HourKind, HourSource, Recurrence, WorkingHour},
@@ -15,22 +15,7 @@ const IMPLANT: AppointmentTypeId = AppointmentTypeId(8);
 
 /// One day, every slot of an hour.
 fn query(day: &str) -> SlotQuery {
-    SlotQuery {
-        from: date(day),
-        days: 1,
-        length: HOUR,
-        interval: None,
-        appointment_type: None,
-        providers: vec![],
-        operatories: vec![],
-        source: None,
-        hours: None,
-        join_blocks: true,
-        overlapping_operatory_slots: true,
-        appointments_per_timeslot: 1,
-        not_before: Timestamp::MIN,
-        limit: usize::MAX,
-    }
+    slot_query(day, 1, HOUR)
 }
 
 fn at(provider: u32, operatory: impl Into<Option<u64>>, hour: WorkingHour) -> WorkingHour {

@@ -1,18 +1,14 @@
 //! How long it takes to search a month. The time is asserted in release builds only.
-#![allow(clippy::disallowed_methods)]
 
-use std::{
-    hint::black_box,
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
-use crate::support::{date, hour, new_york};
+use crate::support::{date, hour, new_york, shortest, slot_query};
 use location::{
     calendar::{Calendar, Column, Holder},
     hours::{Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, OperatoryId, ProviderId, WorkingHourId},
     slots::{SlotQuery, free_slots, next_available},
-    time::{HOUR, MINUTE, Span, Timestamp},
+    time::{HOUR, MINUTE, Span},
     zone::Zone,
 };
 
@@ -49,35 +45,10 @@ fn calendar(zone: &Zone, free: usize) -> Calendar {
     calendar
 }
 
-/// The shortest of several runs: what the work takes when nothing else runs.
-fn shortest<T>(mut work: impl FnMut() -> T) -> Duration {
-    let run = |_| {
-        let start = Instant::now();
-        black_box(work());
-        start.elapsed()
-    };
-    (0..if cfg!(debug_assertions) { 5 } else { 200 }).map(run).min().unwrap()
-}
-
 #[test]
 fn slots_speed() {
     let (zone, hours) = (new_york(), hours()); // clocks change on the 8th
-    let query = SlotQuery {
-        from: date("2026-03-01"),
-        days: 30,
-        length: 30 * MINUTE,
-        interval: None,
-        appointment_type: None,
-        providers: vec![],
-        operatories: vec![],
-        source: None,
-        hours: None,
-        join_blocks: true,
-        overlapping_operatory_slots: true,
-        appointments_per_timeslot: 1,
-        not_before: Timestamp::MIN,
-        limit: usize::MAX,
-    };
+    let query = slot_query("2026-03-01", 30, 30 * MINUTE);
     let full = calendar(&zone, usize::MAX);
     assert_eq!(full.len(), 4_800);
     assert_eq!(free_slots(&hours, &full, &zone, &query), []);

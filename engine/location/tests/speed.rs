@@ -1,13 +1,8 @@
 //! What a location with 5,000 appointments to come costs. Printed always, asserted in release builds only.
-#![allow(clippy::disallowed_methods)]
 
-use std::{
-    hint::black_box,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
-use crate::support::{date, hour, new_york, utc};
+use crate::support::{date, hour, new_york, shortest, slot_query, utc};
 use location::{
     Location,
     command::{Book, BookPatient, Command, Cx, Placement, PulledAppointment, PulledOperatory, Written},
@@ -77,16 +72,6 @@ fn full(free: impl Fn(i32, u64, i64) -> bool) -> Location {
     location
 }
 
-/// The shortest of several runs: what the work takes when nothing else runs.
-fn shortest<T>(mut work: impl FnMut() -> T) -> Duration {
-    let run = |_| {
-        let start = Instant::now();
-        black_box(work());
-        start.elapsed()
-    };
-    (0..if cfg!(debug_assertions) { 5 } else { 200 }).map(run).min().unwrap()
-}
-
 fn report(what: &str, took: Duration, most: Duration) {
     let line = format!("{what}: {took:?}, at most {most:?}");
     // Seen with `--nocapture`; libraries must not print, tests may.
@@ -117,22 +102,8 @@ fn book(location: &Location, operatory: u64, half: i64) -> Command {
 }
 
 fn week() -> SlotQuery {
-    SlotQuery {
-        from: date("2026-03-02"),
-        days: 7,
-        length: 30 * MINUTE,
-        interval: None,
-        appointment_type: None,
-        providers: Vec::new(),
-        operatories: Vec::new(),
-        source: None,
-        hours: None,
-        join_blocks: true,
-        overlapping_operatory_slots: false,
-        appointments_per_timeslot: 1,
-        not_before: now(),
-        limit: 20,
-    }
+    let query = slot_query("2026-03-02", 7, 30 * MINUTE);
+    SlotQuery { overlapping_operatory_slots: false, not_before: now(), limit: 20, ..query }
 }
 
 #[test]

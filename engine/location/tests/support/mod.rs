@@ -1,12 +1,18 @@
-//! What the tests of hours, calendar and slots share.
-#![allow(dead_code, clippy::unwrap_used)]
+//! Fixtures of the tests of hours, calendar, slots and speed.
+#![allow(dead_code, clippy::disallowed_methods, clippy::unwrap_used)]
 
-use chrono::{DateTime, Duration, NaiveDate, Offset, TimeZone};
+use std::{
+    hint::black_box,
+    time::{Duration, Instant},
+};
+
+use chrono::{DateTime, NaiveDate, Offset, TimeDelta, TimeZone};
 use chrono_tz::{OffsetName, Tz};
 use location::{
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{OperatoryId, ProviderId, WorkingHourId},
-    time::{SECOND, Timestamp},
+    slots::SlotQuery,
+    time::{Millis, SECOND, Timestamp},
     zone::{Date, Zone, ZoneChange},
 };
 use proptest::test_runner::Config as ProptestConfig;
@@ -21,7 +27,7 @@ pub fn zone(name: &str, from_year: i32, to_year: i32) -> Zone {
     let year_start =
         |year| NaiveDate::from_ymd_opt(year, 1, 1).unwrap().and_hms_opt(0, 0, 0).unwrap().and_utc().timestamp();
     let change = |at, (offset_seconds, abbreviation)| ZoneChange { at, offset_seconds, abbreviation };
-    let (mut at, end, step) = (year_start(from_year), year_start(to_year), Duration::hours(12).num_seconds());
+    let (mut at, end, step) = (year_start(from_year), year_start(to_year), TimeDelta::hours(12).num_seconds());
     let mut changes = vec![change(Timestamp::MIN, state(at))];
     while at < end {
         if state(at) != state(at + step) {
@@ -37,8 +43,8 @@ pub fn zone(name: &str, from_year: i32, to_year: i32) -> Zone {
     Zone::new(name, changes).unwrap()
 }
 
-/// A property test of so many cases, unless `PROPTEST_CASES` wants another number. A failure is printed, not kept: it belongs
-/// into a test of its own.
+/// A property test of `cases` cases, unless `PROPTEST_CASES` sets another number. A failure is printed, not stored: it
+/// belongs into a separate test.
 pub fn cases(cases: u32) -> ProptestConfig {
     let wanted = ProptestConfig::default();
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { wanted.cases } else { cases };
@@ -82,4 +88,34 @@ pub fn hour(recurrence: Recurrence, begin: &str, end: &str) -> WorkingHour {
 
 pub fn daily(begin: &str, end: &str) -> WorkingHour {
     hour(Recurrence::Weekly(Weekday::ALL.to_vec()), begin, end)
+}
+
+/// A search for all slots of `length` in any operatory and with any provider.
+pub fn slot_query(day: &str, days: u16, length: Millis) -> SlotQuery {
+    SlotQuery {
+        from: date(day),
+        days,
+        length,
+        interval: None,
+        appointment_type: None,
+        providers: vec![],
+        operatories: vec![],
+        source: None,
+        hours: None,
+        join_blocks: true,
+        overlapping_operatory_slots: true,
+        appointments_per_timeslot: 1,
+        not_before: Timestamp::MIN,
+        limit: usize::MAX,
+    }
+}
+
+/// Returns the shortest time of several runs, which other load on the machine disturbs least.
+pub fn shortest<T>(mut work: impl FnMut() -> T) -> Duration {
+    let run = |_| {
+        let start = Instant::now();
+        black_box(work());
+        start.elapsed()
+    };
+    (0..if cfg!(debug_assertions) { 5 } else { 200 }).map(run).min().unwrap()
 }
