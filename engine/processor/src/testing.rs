@@ -50,8 +50,8 @@ pub(crate) fn deps(
     (Arc::new(deps), registry)
 }
 
-/// Commits a request as one turn, a millisecond later, and again if ids have to be reserved first. Returns the reply, the calls to make,
-/// and the number of values written.
+/// Commits a request as one turn, a millisecond later, and again if ids have to be reserved first. Returns the reply,
+/// the calls to make, and the number of values written.
 pub(crate) async fn turn<R: Request>(
     deps: &Deps,
     processor: &mut Processor,

@@ -1,3 +1,4 @@
-//! Tests of the crate's public interface.
+//! Differences between setups, and zones.
 
 mod changes;
+mod zones;

@@ -13,7 +13,7 @@ use crate::Counter;
 
 /// An EHR with scripted pages and writes. By default it takes insurance plans and shows no patients.
 pub struct FakeEhr {
-    /// The result of `describe`: reads patients, writes insurance plans.
+    /// The result of `describe`. By default patients can be read, and insurance plans written.
     pub description: Description,
     /// Makes the page with this number, counted from 0 over all pulls.
     pub page: Box<dyn Fn(usize) -> Page + Send + Sync>,
@@ -58,8 +58,8 @@ impl Default for FakeEhr {
 }
 
 impl FakeEhr {
-    /// Creates an EHR that shows one patient per page: `patient` makes identifier and last name from the number of the page, and a pass
-    /// ends with page `pages` and each page after it.
+    /// Creates an EHR that shows one patient per page. `patient` makes identifier and last name from the page's number.
+    /// The page before `pages`, and each page after it, ends its pass.
     pub fn with_patients(pages: usize, patient: impl Fn(usize) -> (String, String) + Send + Sync + 'static) -> FakeEhr {
         let page = move |number: usize| {
             let (id, last_name) = patient(number);

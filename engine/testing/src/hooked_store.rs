@@ -21,7 +21,7 @@ pub struct HookedStore<S: ?Sized = MemoryStore> {
 }
 
 impl<S: Store + ?Sized> HookedStore<S> {
-    /// Creates a store that counts what is read from `inner`.
+    /// Creates a store that counts reads from `inner`.
     pub fn over(inner: Arc<S>) -> HookedStore<S> {
         HookedStore {
             inner,

@@ -10,8 +10,8 @@
 //! | `samples` | records and queries with the fields that most tests leave alone |
 //! | `clock`, `counter` | `ManualClock` and `Counter` |
 //!
-//! Unit tests of a crate below this one (`location`, `records`, `runtime`, `setup`, `store`, `query`, `webhooks`) see two versions of
-//! their own crate here: the tested one, and the one that this crate is built on. They can share fixtures of the crates below theirs only.
+//! Unit tests of a crate that this one is built on (`setup`, `store`, `query`, `webhooks`, ...) see two versions of their
+//! own crate: the tested one, and the one in the types of these fixtures. They can use fixtures of lower crates only.
 #![warn(unreachable_pub)]
 #![allow(clippy::unwrap_used)]
 

@@ -20,7 +20,7 @@ impl Views for NoViews {
     }
 }
 
-/// Records as they are stored, with the fields of their body at the top level, the API version, and the status of their write.
+/// Stored records with the API version and the status of their write. Fields of the body are at the top level.
 #[derive(Default)]
 pub struct PlainViews {
     /// Rendered records.
