@@ -6,7 +6,7 @@ use location::{
     hours::{HourKind, HourSource, Recurrence, WorkingHour},
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, ProviderId},
     slots::{Fit, Slot, SlotQuery, Wanted, fits, free_slots, nearest, next_available},
-    time::{DAY, HOUR, MINUTE, Millis, Span, Timestamp},
+    time::{DAY, HOUR, MINUTE, Millis, Span},
     zone::Zone,
 };
 
