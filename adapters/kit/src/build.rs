@@ -18,9 +18,9 @@ pub struct Built {
     pub fresh: bool,
 }
 
-/// Builds `out_dir/<id>.wasm` from the adapter in `dir`: with npm if it has a `package.json`, otherwise with cargo and `profile`. Skips the
-/// work if the component, its sources and the profile are unchanged. cargo's own files are in `out_dir/build`, which all adapters share that
-/// are built into `out_dir`.
+/// Builds `out_dir/<id>.wasm` from the adapter in `dir`: with npm if it has a `package.json`, otherwise with cargo and
+/// `profile`. Skips the work if the component, its sources and the profile are unchanged. cargo's own files are in
+/// `out_dir/build`, which all adapters share that are built into `out_dir`.
 pub fn build(
     dir: &Path,
     out_dir: &Path,

@@ -15,7 +15,8 @@ impl Profile {
         if cfg!(debug_assertions) { Profile::Quick } else { Profile::Release }
     }
 
-    /// cargo's profile that the settings change. Each has its own folder, so that neither build discards the other's files.
+    /// cargo's profile that the settings change. Each has its own folder, so that neither build discards the other's
+    /// files.
     pub(crate) fn base(self) -> &'static str {
         match self {
             Profile::Release => "release",

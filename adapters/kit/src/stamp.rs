@@ -21,7 +21,8 @@ pub fn write(stamp: &Path, component: &Path, profile: Profile, inputs: &BTreeSet
     files::write_atomic(stamp, text.as_bytes())
 }
 
-/// Returns `true` if the component, its sources and the profile are unchanged. A file that cannot be read counts as changed.
+/// Returns `true` if the component, its sources and the profile are unchanged. A file that cannot be read counts as
+/// changed.
 pub fn holds(stamp: &Path, component: &Path, profile: Profile) -> bool {
     let Ok(text) = files::read_text(stamp) else { return false };
     let mut lines = text.lines();

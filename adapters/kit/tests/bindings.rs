@@ -1,5 +1,5 @@
-//! The bindings of the SDK are what the generator makes of `wit/v1`. They are checked in, so that the build of an adapter compiles neither
-//! the generator nor its dependencies. `UPDATE_BINDINGS=1` writes them again.
+//! The bindings of the SDK are what the generator makes of `wit/v1`. They are checked in, so that the build of an
+//! adapter compiles neither the generator nor its dependencies. `UPDATE_BINDINGS=1` writes them again.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

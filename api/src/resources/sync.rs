@@ -120,10 +120,11 @@ pub(crate) struct ResourceProgress {
     skipped: u64,
     /// The last of them, at most 10.
     skipped_records: Vec<SkippedRecord>,
-    /// Records that the last full pass did not show. They are deleted if the next full pass, which follows within minutes, does not show them
-    /// either.
+    /// Records that the last full pass did not show. They are deleted if the next full pass, which follows within
+    /// minutes, does not show them either.
     missing: u64,
-    /// Whether the last full pass ended with fewer records than the health record system announced. Nothing is deleted after such a pass.
+    /// Whether the last full pass ended with fewer records than the health record system announced. Nothing is deleted
+    /// after such a pass.
     incomplete: bool,
     /// Whether the last full pass was stopped because too many records were missing; see accept_deletions.
     deletions_stopped: bool,

@@ -10,8 +10,9 @@
 //! | `samples` | records and queries with the fields that most tests leave alone |
 //! | `clock`, `counter` | `ManualClock` and `Counter` |
 //!
-//! Unit tests of a crate that this one is built on (`setup`, `store`, `query`, `webhooks`, ...) see two versions of their
-//! own crate: the tested one, and the one in the types of these fixtures. They can use fixtures of lower crates only.
+//! Unit tests of a crate that this one is built on (`setup`, `store`, `query`, `webhooks`, ...) see two versions of
+//! their own crate: the tested one, and the one in the types of these fixtures. They can use fixtures of lower crates
+//! only.
 #![warn(unreachable_pub)]
 #![allow(clippy::unwrap_used)]
 

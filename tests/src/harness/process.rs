@@ -52,7 +52,8 @@ burst = 100000
 /// Variables that cargo sets for a test. Passed on, they would change the build of [`binary`].
 const OF_THE_TEST: [&str; 4] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_EXE_", "RUSTC_BOOTSTRAP"];
 
-/// The product's executable. cargo builds it once per process if its sources changed, with the features that `cargo run` has.
+/// The product's executable. cargo builds it once per process if its sources changed, with the features that `cargo
+/// run` has.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {

@@ -1,4 +1,5 @@
-//! Rule: few test executables. Each one links the crates below it again, which took half of the time of a test build when there were 74.
+//! Rule: few test executables. Each one links the crates below it again, which took half of the time of a test build
+//! when there were 74.
 
 use toml::Table;
 

@@ -79,8 +79,8 @@ pub async fn a_walk_while_records_change_misses_none<S: EhrUnderTest>(subject: R
     }
 }
 
-/// Records change, appear and disappear before the place of a walk, in two walks one after the other. The engine deletes records that two whole
-/// passes in a row do not show, so none that exists may be missing from both.
+/// Records change, appear and disappear before the place of a walk, in two walks one after the other. The engine
+/// deletes records that two whole passes in a row do not show, so none that exists may be missing from both.
 pub async fn churn_between_pages_hides_no_record_twice<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
     let mut walked = 0;
     for ability in &subject.description.pulls {
@@ -127,8 +127,8 @@ pub async fn churn_between_pages_hides_no_record_twice<S: EhrUnderTest>(subject:
     }
 }
 
-/// Changes one of the records `shown` as staff would, deletes an appointment among them, and books another one. Returns the ids of new records,
-/// or `None` if nothing could be done. Removes what it deletes from `existing`.
+/// Changes one of the records `shown` as staff would, deletes an appointment among them, and books another one. Returns
+/// the ids of new records, or `None` if nothing could be done. Removes what it deletes from `existing`.
 async fn churn<S: EhrUnderTest>(
     subject: &Subject<S>,
     resource: Resource,

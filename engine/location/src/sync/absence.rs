@@ -1,6 +1,7 @@
-//! Records that a whole pass did not show. One pass proves nothing: a record that changes, appears or disappears between two pages can
-//! push another one from a page that is still to come onto one that was already read. So a record is deleted only if two complete passes
-//! in a row did not show it. The second pass follows after [`PullRules::confirm_after`](crate::settings::PullRules::confirm_after).
+//! Records that a whole pass did not show. One pass proves nothing: a record that changes, appears or disappears
+//! between two pages can push another one from a page that is still to come onto one that was already read. So a record
+//! is deleted only if two complete passes in a row did not show it. The second pass follows after
+//! [`PullRules::confirm_after`](crate::settings::PullRules::confirm_after).
 
 use std::collections::BTreeSet;
 
@@ -16,8 +17,8 @@ impl Location {
         absent.iter().partition(|id| before.is_some_and(|before| before.contains(id)))
     }
 
-    /// Returns `true` if the last page of a whole pass contradicts it: the EHR announced more records than the pass has shown. Its absences
-    /// count for nothing.
+    /// Returns `true` if the last page of a whole pass contradicts it: the EHR announced more records than the pass has
+    /// shown. Its absences count for nothing.
     pub(super) fn is_short(&self, resource: Resource, page: &Page) -> bool {
         let before = self.state.pulls.passes.get(&resource).map_or(0, |pass| pass.shown + pass.others);
         let shown = before + u64::from(page.distinct) + u64::from(page.others);

@@ -41,7 +41,8 @@ impl Location {
         Decision { reply: Reply::PageIgnored, events, calls }
     }
 
-    /// Returns `true` if a whole pass ends without having shown a record, other than because the EHR reports each of them deleted.
+    /// Returns `true` if a whole pass ends without having shown a record, other than because the EHR reports each of
+    /// them deleted.
     pub(super) fn shows_nothing(&self, resource: Resource, page: &Page) -> bool {
         let missed = page.absent.iter().any(|id| !page.deleted.contains(id));
         page.whole && page.last && page.seen.is_empty() && !self.pass_shows(resource) && missed
@@ -64,8 +65,8 @@ impl Location {
         all.saturating_sub(before)
     }
 
-    /// A step of the sweep. The first steps count. Once all are counted and the guard allows it, the steps begin again and delete those that
-    /// the pass before did not show either.
+    /// A step of the sweep. The first steps count. Once all are counted and the guard allows it, the steps begin again
+    /// and delete those that the pass before did not show either.
     pub(crate) fn sweep(&self, cx: Cx, step: &SweepStep) -> Decision {
         let Some(sweep) = &self.state.pulls.sweep else { return Decision::nothing() };
         let (resource, mut events, mut calls) = (sweep.resource, Vec::new(), Vec::new());
@@ -105,8 +106,8 @@ impl Location {
         Decision { reply: Reply::Done, events, calls }
     }
 
-    /// Known records that a page deletes, those that its pass is the first not to show, and the number of known records. A sweep does this at
-    /// its end, and a `short` pass deletes what the EHR reports only.
+    /// Known records that a page deletes, those that its pass is the first not to show, and the number of known
+    /// records. A sweep does this at its end, and a `short` pass deletes what the EHR reports only.
     pub(super) fn deletions(
         &self,
         now: Timestamp,

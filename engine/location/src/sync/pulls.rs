@@ -55,8 +55,9 @@ pub struct Pulls {
     pub silent: Option<Silent>,
     /// Deletions since the last pass that ended well: the guard counts them together, however many pages they are spread over.
     pub deleted: BTreeMap<Resource, u64>,
-    /// Records that the last complete pass did not show, at most [`MISSING_AT_ONCE`](crate::sync::absence::MISSING_AT_ONCE) of a resource.
-    /// Those that the next complete pass does not show either are deleted.
+    /// Records that the last complete pass did not show, at most
+    /// [`MISSING_AT_ONCE`](crate::sync::absence::MISSING_AT_ONCE) of a resource. Those that the next complete pass does
+    /// not show either are deleted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missing: BTreeMap<Resource, BTreeSet<u64>>,
     /// Resources whose deletions the guard stopped.
@@ -213,8 +214,8 @@ impl Pulls {
         }
     }
 
-    /// Ends a pass over a resource. `missing`: of a complete pass, the records it is the first not to show, which another pass must confirm;
-    /// `None` of a pass over changes.
+    /// Ends a pass over a resource. `missing`: of a complete pass, the records it is the first not to show, which
+    /// another pass must confirm; `None` of a pass over changes.
     pub fn pass_ended(&mut self, resource: Resource, missing: Option<BTreeSet<u64>>) {
         if let Some(missing) = missing {
             self.missing.remove(&resource);

@@ -393,8 +393,9 @@ async fn a_page_of_ten_thousand_deletions_is_taken_in() {
     assert_eq!(world.pulls().guarded, Default::default());
 }
 
-/// All but a few are missing. Each pass counts them and then looks at each again, a thousand in one commit; the second pass deletes them. A
-/// process that ends in between loses nothing, and neither the journal nor the state contains what a pass has shown.
+/// All but a few are missing. Each pass counts them and then looks at each again, a thousand in one commit; the second
+/// pass deletes them. A process that ends in between loses nothing, and neither the journal nor the state contains what
+/// a pass has shown.
 #[tokio::test]
 async fn missing_records_are_swept_step_by_step_and_deleted_by_the_second_pass() {
     const ALL: usize = 6_000;
