@@ -1,5 +1,4 @@
 //! The adapter against the simulated EHR itself, natively: the same story the engine tells through the sandbox.
-#![allow(clippy::unwrap_used)]
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
