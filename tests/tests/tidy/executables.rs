@@ -1,18 +1,30 @@
-//! Rule: few test executables. Each one links the crates below it again, which took half of the time of a test build
-//! when there were 74.
+//! Rule: few test executables. Each one links the crates below it again, which was half of a test build with 74 of them.
 
-use toml::Table;
+use toml::{Table, Value};
 
 use crate::tree::{Finding, Tree, folder};
 
 /// Unit tests and integration tests of all crates. A new suite is a module of the executable its crate already has.
 const MOST_TEST_EXECUTABLES: usize = 40;
 
+/// The only crate with two integration test executables: `tidy` links neither the product nor wasmtime.
+const CRATE_WITH_SUITES: &str = "tests/Cargo.toml";
+
 /// The only crate with documentation tests. Each other library would start rustdoc for nothing.
 const CRATE_WITH_DOCTESTS: &str = "adapters/sdk/Cargo.toml";
 
 /// Crates that are no members of the workspace.
 const OTHER_WORKSPACE: &str = "tests/extism/";
+
+/// A kind of cargo target that is declared in the manifest or discovered in the file tree.
+struct Kind {
+    table: &'static str,
+    discovery: &'static str,
+    folder: &'static str,
+}
+
+const BINARY: Kind = Kind { table: "bin", discovery: "autobins", folder: "src/bin" };
+const INTEGRATION_TEST: Kind = Kind { table: "test", discovery: "autotests", folder: "tests" };
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -22,11 +34,15 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             continue;
         }
         let Ok(manifest) = file.text.parse::<Table>() else { continue };
-        if manifest.contains_key("package") {
-            count += executables(tree, folder(path), &manifest);
-            if path != CRATE_WITH_DOCTESTS && is_library(tree, folder(path)) && flag(manifest.get("lib"), "doctest") {
-                findings.push(Finding::at(path, 0, "set `doctest = false` in `[lib]`".to_owned()));
-            }
+        if !manifest.contains_key("package") {
+            continue;
+        }
+        count += executables(tree, folder(path), &manifest);
+        if path != CRATE_WITH_SUITES && linked(tree, folder(path), &manifest, &INTEGRATION_TEST) > 1 {
+            findings.push(Finding::at(path, 0, "make its integration tests modules of one `[[test]]`".to_owned()));
+        }
+        if path != CRATE_WITH_DOCTESTS && is_library(tree, folder(path)) && flag(manifest.get("lib"), "doctest") {
+            findings.push(Finding::at(path, 0, "set `doctest = false` in `[lib]`".to_owned()));
         }
     }
     if count > MOST_TEST_EXECUTABLES {
@@ -38,36 +54,55 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 
 /// The number of test executables that cargo links for a crate.
 fn executables(tree: &Tree, dir: &str, manifest: &Table) -> usize {
-    let declared = |kind: &str| manifest.get(kind).and_then(toml::Value::as_array).cloned().unwrap_or_default();
     let unit_tests = usize::from(is_library(tree, dir) && flag(manifest.get("lib"), "test"));
-    let bins = declared("bin");
-    let default_bin = usize::from(bins.is_empty() && tree.get(&format!("{dir}/src/main.rs")).is_some());
-    let bins = default_bin + bins.iter().filter(|bin| flag(Some(bin), "test")).count();
-    let discovered = if flag(manifest.get("package"), "autotests") {
-        let tests = format!("{dir}/tests/");
-        let names = tree.files().filter_map(|(path, _)| path.strip_prefix(tests.as_str()));
-        names.filter(|name| is_root_of_a_test(name)).count()
+    unit_tests + linked(tree, dir, manifest, &BINARY) + linked(tree, dir, manifest, &INTEGRATION_TEST)
+}
+
+/// The number of a crate's targets of `kind` that have a test executable.
+fn linked(tree: &Tree, dir: &str, manifest: &Table, kind: &Kind) -> usize {
+    let declared = manifest.get(kind.table).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let is_discovered = |path: &str| is_root(path, kind) && !declared.iter().any(|target| has_root(target, path, kind));
+    let discovered = if flag(manifest.get("package"), kind.discovery) {
+        let dir = format!("{dir}/");
+        tree.files().filter_map(|(path, _)| path.strip_prefix(dir.as_str())).filter(|path| is_discovered(path)).count()
     } else {
         0
     };
-    unit_tests + bins + declared("test").len().max(discovered)
+    discovered + declared.iter().filter(|target| flag(Some(target), "test")).count()
 }
 
 fn is_library(tree: &Tree, dir: &str) -> bool {
     tree.get(&format!("{dir}/src/lib.rs")).is_some()
 }
 
-/// Returns `true` if `name` in `tests/` is a file that cargo takes for an executable of its own.
-fn is_root_of_a_test(name: &str) -> bool {
+/// Returns `true` if cargo discovers `path` as the root file of a target of `kind`.
+fn is_root(path: &str, kind: &Kind) -> bool {
+    if path == "src/main.rs" {
+        return kind.table == BINARY.table;
+    }
+    let Some(name) = path.strip_prefix(kind.folder).and_then(|rest| rest.strip_prefix('/')) else { return false };
     match name.split_once('/') {
         None => name.ends_with(".rs"),
         Some((_, rest)) => rest == "main.rs",
     }
 }
 
+/// Returns `true` if `path` is the root file of a declared target.
+fn has_root(target: &Value, path: &str, kind: &Kind) -> bool {
+    let value = |key| target.get(key).and_then(Value::as_str);
+    match (value("path"), value("name")) {
+        (Some(root), _) => root == path,
+        (None, Some(name)) => {
+            let stem = format!("{}/{name}", kind.folder);
+            path == format!("{stem}.rs") || path == format!("{stem}/main.rs")
+        }
+        (None, None) => false,
+    }
+}
+
 /// A flag of cargo, which is on unless the manifest turns it off.
-fn flag(table: Option<&toml::Value>, name: &str) -> bool {
-    table.and_then(|table| table.get(name)).and_then(toml::Value::as_bool).unwrap_or(true)
+fn flag(table: Option<&Value>, name: &str) -> bool {
+    table.and_then(|table| table.get(name)).and_then(Value::as_bool).unwrap_or(true)
 }
 
 #[cfg(test)]
@@ -80,18 +115,44 @@ mod tests {
         executables(&Tree::of(&files), "a", &manifest.parse().unwrap())
     }
 
+    fn findings(manifest: &str, files: &[&str]) -> Vec<String> {
+        let mut tree = vec![("a/Cargo.toml", manifest)];
+        tree.extend(files.iter().map(|file| (*file, "")));
+        check(&Tree::of(&tree)).iter().map(ToString::to_string).collect()
+    }
+
     #[test]
     fn libraries_binaries_and_integration_tests_count() {
-        assert_eq!(
-            count("[package]\nname = \"a\"", &["src/lib.rs", "src/main.rs", "tests/a.rs", "tests/b/main.rs"]),
-            4
-        );
+        let files = ["src/lib.rs", "src/main.rs", "src/bin/c.rs", "tests/a.rs", "tests/b/main.rs"];
+        assert_eq!(count("[package]\nname = \"a\"", &files), 5);
         assert_eq!(count("[package]\nname = \"a\"", &["src/lib.rs", "tests/b/mod.rs"]), 1);
     }
 
     #[test]
     fn targets_that_are_switched_off_do_not_count() {
-        let manifest = "[package]\nautotests = false\n[lib]\ntest = false\n[[bin]]\nname = \"b\"\ntest = false\n[[test]]\nname = \"t\"";
+        let manifest = "[package]\nautotests = false\n[lib]\ntest = false\n\
+                        [[bin]]\nname = \"b\"\npath = \"src/main.rs\"\ntest = false\n[[test]]\nname = \"t\"";
         assert_eq!(count(manifest, &["src/lib.rs", "src/main.rs", "tests/main.rs", "tests/other.rs"]), 1);
+    }
+
+    #[test]
+    fn declared_targets_count_once_and_discovered_ones_next_to_them_count_too() {
+        let manifest =
+            "[package]\nname = \"a\"\n[[bin]]\nname = \"b\"\n[[test]]\nname = \"t\"\npath = \"tests/main.rs\"";
+        assert_eq!(count(manifest, &["src/bin/b.rs", "tests/main.rs"]), 2);
+        assert_eq!(count(manifest, &["src/bin/b.rs", "src/bin/c.rs", "tests/main.rs", "tests/other.rs"]), 4);
+    }
+
+    #[test]
+    fn a_second_integration_test_of_a_crate_is_a_finding() {
+        let manifest = "[package]\nname = \"a\"";
+        assert_eq!(findings(manifest, &["a/tests/one.rs"]), [""; 0]);
+        assert_eq!(findings(manifest, &["a/tests/one.rs", "a/tests/two.rs"]).len(), 1);
+    }
+
+    #[test]
+    fn a_library_with_documentation_tests_is_a_finding() {
+        assert_eq!(findings("[package]\nname = \"a\"", &["a/src/lib.rs"]).len(), 1);
+        assert_eq!(findings("[package]\nname = \"a\"\n[lib]\ndoctest = false", &["a/src/lib.rs"]), [""; 0]);
     }
 }
