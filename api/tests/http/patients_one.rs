@@ -157,7 +157,7 @@ async fn what_the_ehr_has_no_field_for_is_said() {
 }
 
 #[actix_web::test]
-async fn one_the_ehr_shows_no_more_is_inactive_until_it_does() {
+async fn a_patient_missing_from_two_passes_is_inactive_until_the_ehr_shows_it_again() {
     let world = world().await;
     let ada = world.patient("ada").await;
     world.books.hidden.lock().unwrap().push("ada".to_owned());
@@ -165,7 +165,7 @@ async fn one_the_ehr_shows_no_more_is_inactive_until_it_does() {
     let gone = told(&world, ada).await;
     assert!(gone.0);
     world.sync(1).await;
-    assert_eq!(told(&world, ada).await, gone, "it is not missed again and again");
+    assert_eq!(told(&world, ada).await, gone, "it is deactivated once");
     world.books.hidden.lock().unwrap().clear();
     world.sync(1).await;
     assert!(!told(&world, ada).await.0);

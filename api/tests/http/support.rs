@@ -352,7 +352,9 @@ impl World {
         tokio::time::sleep(Duration::from_millis(2)).await;
         self.engine.sync_now(id).await.unwrap();
         for _ in 0..3_000 {
-            if self.engine.sync_state(id).await.unwrap().last_sync > Some(before) {
+            let state = self.engine.sync_state(id).await.unwrap();
+            // A deletion is confirmed by the cycle after the one that misses the record.
+            if state.last_sync > Some(before) && state.missing.is_empty() {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
