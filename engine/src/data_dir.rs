@@ -109,8 +109,23 @@ impl DataDir {
         }
         if present(&self.note)? {
             tracing::warn!(store = %self.store.display(), folder, "starting with an empty store, as requested");
+        } else if let Some(earlier) = self.earlier_secret()? {
+            tracing::warn!(
+                store = %self.store.display(), earlier = %earlier.display(),
+                "a new store is made although there is a secret of an earlier one: restore a backup if there was a store"
+            );
         }
         Ok(StoreKeys::load_or_create(&self.key)?)
+    }
+
+    /// A file that an earlier start made and that its store does not outlive.
+    fn earlier_secret(&self) -> Result<Option<PathBuf>, Incomplete> {
+        for path in [self.key.clone(), self.dir.join(TOKEN_SECRET)] {
+            if present(&path)? {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
     }
 
     /// The keys of a store in a database: made with it, and the same for every process that serves from it.
@@ -142,6 +157,8 @@ impl DataDir {
     }
 }
 
+/// The secret of the HTTP edge, which is made at the first start.
+const TOKEN_SECRET: &str = "token.secret";
 /// The folder of the audit trail, unless the configuration names another one.
 const AUDIT: &str = "audit";
 
@@ -226,6 +243,18 @@ mod tests {
         data.note().unwrap();
         data.key(false).unwrap();
         (dir, data)
+    }
+
+    #[test]
+    fn a_secret_of_an_earlier_start_is_found_next_to_no_store() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = DataDir::new(dir.path());
+        assert_eq!(data.earlier_secret().unwrap(), None);
+        let token = dir.path().join(TOKEN_SECRET);
+        fs::write(&token, "secret").unwrap();
+        assert_eq!(data.earlier_secret().unwrap(), Some(token));
+        data.key(false).unwrap();
+        assert_eq!(data.earlier_secret().unwrap(), Some(data.key));
     }
 
     #[test]

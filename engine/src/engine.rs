@@ -331,6 +331,9 @@ impl Engine {
 
     /// Ready for traffic; `Err` names what is not. An adapter that is not is the matter of its own locations.
     pub fn ready(&self) -> Result<(), String> {
+        if let Some(alarm) = self.alarm() {
+            return Err(alarm);
+        }
         let health = self.deps.store.health();
         if !health.accepts_writes() {
             return Err(health.refusing.unwrap_or_else(|| "the disk is nearly full".to_owned()));
@@ -348,10 +351,10 @@ impl Engine {
         Ok(())
     }
 
-    /// What an operator has to see to although the engine serves.
-    pub fn alarm(&self) -> Option<String> {
+    /// The damage of the store, for an operator to repair.
+    fn alarm(&self) -> Option<String> {
         let damage = self.deps.store.health().damage?;
-        Some(format!("the store is damaged, restore a backup or salvage the intact values: {damage}"))
+        Some(format!("the store is damaged and refuses writes, restore a backup or salvage a copy made now: {damage}"))
     }
 
     pub fn metrics(&self) -> Numbers {

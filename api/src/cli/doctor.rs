@@ -221,9 +221,7 @@ async fn server(config: &Config, findings: &mut Findings) {
         findings.add("server", Standing::Bad, body["reason"].as_str().unwrap_or("not ready"));
         return;
     }
-    for (field, standing) in
-        [("alarm", Standing::Bad), ("adapters_refused", Standing::Bad), ("adapters_preparing", Standing::Warning)]
-    {
+    for (field, standing) in [("adapters_refused", Standing::Bad), ("adapters_preparing", Standing::Warning)] {
         if let Some(said) = body.get(field) {
             findings.add("server", standing, format_args!("{field}: {said}"));
         }

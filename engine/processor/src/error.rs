@@ -20,6 +20,8 @@ pub enum EngineError {
     UnknownLocation,
     #[error("the location has too much to do")]
     Busy { retry_after: u32 },
+    #[error("the location has moved to another node")]
+    Moved,
     #[error("the store takes no writes at present")]
     StoreFull,
     /// Nothing was written; the store tries to reach it by itself.
@@ -151,6 +153,7 @@ pub fn not_stored(error: &CommitError) -> EngineError {
         CommitError::Store(StoreError::TooLarge { .. }) => EngineError::TooLarge,
         CommitError::Store(StoreError::Busy) => EngineError::Busy { retry_after: 1 },
         CommitError::Store(StoreError::Away { .. }) => EngineError::StoreAway,
+        CommitError::Store(StoreError::Damaged { .. }) => EngineError::Damaged,
         CommitError::Store(StoreError::NotAKey) => EngineError::Internal,
         CommitError::Conflict { .. } => EngineError::Busy { retry_after: 1 },
         CommitError::Full { .. } | CommitError::Store(_) => EngineError::StoreFull,

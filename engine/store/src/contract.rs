@@ -79,7 +79,7 @@ pub struct Health {
 
 impl Health {
     pub fn accepts_writes(&self) -> bool {
-        self.refusing.is_none() && self.free.is_some_and(|free| free >= self.floor)
+        self.refusing.is_none() && self.damage.is_none() && self.free.is_some_and(|free| free >= self.floor)
     }
 }
 

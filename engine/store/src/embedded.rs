@@ -165,7 +165,7 @@ impl Store for EmbeddedStore {
             free: self.floor.free(&*self.disk).ok(),
             floor: self.floor.bytes(),
             refusing: self.shared.refusing.get().cloned(),
-            damage: self.shared.damage.get().cloned(),
+            damage: self.shared.damage.get().map(StoreError::to_string),
             waiting: self.queue.len(),
             last_commit: self.shared.last_commit(),
         }

@@ -144,13 +144,14 @@ pub(super) fn start_audit(
             }
         };
         shared.audit.end();
-        let damage = shared.damage.get_or_init(|| found.to_string());
+        let damage = shared.damage.get_or_init(|| found);
         let mut said: Option<Instant> = None;
         while !shared.audit.stopped() {
             if said.is_none_or(|said| said.elapsed() >= SAID_EVERY) {
                 tracing::error!(
-                    damage,
-                    "the store is damaged: restore it from a backup, or copy the intact values with `practice-sync store salvage`"
+                    %damage,
+                    "the store is damaged and refuses writes: stop the server, copy its data directory now, and give the copy to \
+                     `practice-sync store salvage`; or restore a backup"
                 );
                 said = Some(Instant::now());
             }

@@ -15,8 +15,8 @@ pub(super) struct Shared {
     pub envelope: Envelope,
     pub refusing: OnceLock<String>,
     pub audit: Audit,
-    /// What the audit found.
-    pub damage: OnceLock<String>,
+    /// The damage that the audit found. Writes are refused from then on: each one makes it harder to tell what is lost.
+    pub damage: OnceLock<StoreError>,
     last_commit: AtomicU64,
 }
 
@@ -41,9 +41,10 @@ impl Shared {
     }
 
     pub(crate) fn refusing(&self) -> Result<(), StoreError> {
-        match self.refusing.get() {
-            Some(why) => Err(StoreError::Refusing { why: why.clone() }),
-            None => Ok(()),
+        match (self.refusing.get(), self.damage.get()) {
+            (Some(why), _) => Err(StoreError::Refusing { why: why.clone() }),
+            (None, Some(damage)) => Err(damage.clone()),
+            (None, None) => Ok(()),
         }
     }
 

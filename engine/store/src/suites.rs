@@ -459,10 +459,17 @@ async fn an_audit_beside_the_work_finds_what_is_missing(engine: EngineKind) {
             n += 1;
             let mut batch = put(keys::record(1, 1, n * 37 % 1_500), vec![2; 50]);
             batch.delete(keys::record(1, 1, n * 11 % 600)).put(keys::record(2, 1, n % 1_000), vec![3; 5_000]);
-            store.commit(batch).await.unwrap();
+            match store.commit(batch).await {
+                Ok(_) => {}
+                Err(error) => assert!(!sound && store.audited() == Some(false), "{error}"),
+            }
         }
         assert_eq!(store.audited(), Some(sound));
         assert_eq!(store.health().damage.is_some(), !sound, "{:?}", store.health());
-        assert!(store.health().accepts_writes());
+        assert_eq!(store.health().accepts_writes(), sound);
+        let refused = store.commit(put(keys::record(1, 1, 1), vec![4; 40])).await.err();
+        assert_eq!(refused.is_some(), !sound);
+        let is_named = |error| matches!(error, CommitError::Store(StoreError::Damaged { .. }));
+        assert!(refused.is_none_or(is_named), "a write to a damaged store was refused without naming the damage");
     }
 }
