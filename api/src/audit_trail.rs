@@ -12,6 +12,13 @@ const KEY: &str = "audit.key";
 pub(crate) fn open(rules: &AuditRules, data_dir: &Path) -> Result<Trail, String> {
     // A trail has its key already, and is nothing without it.
     let begun = rules.folder.join("head").exists();
+    if !begun && data_dir.join(KEY).exists() {
+        let (folder, key) = (rules.folder.display(), data_dir.join(KEY));
+        tracing::warn!(
+            %folder, key = %key.display(),
+            "a new audit trail begins although there is a key of an earlier one: where was the earlier one moved to?"
+        );
+    }
     let key = if begun { known_key(data_dir) } else { key(data_dir) }?;
     let kept = Rules { keep_days: rules.keep_days, ..Rules::default() };
     Trail::open(&rules.folder, &key, kept).map_err(|error| format!("{}: {error}", rules.folder.display()))
@@ -30,4 +37,50 @@ fn key(data_dir: &Path) -> Result<[u8; 32], String> {
     let path = data_dir.join(KEY);
     let secret = Secret::of_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(secret.key("audit trail").tag(&[]))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::{
+        fs, io,
+        sync::{Arc, Mutex},
+    };
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The log of a start.
+    fn start(data_dir: &Path) -> String {
+        let (log, rules) = (Log::default(), AuditRules { folder: data_dir.join("audit"), keep_days: None });
+        let writer = log.clone();
+        let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+        tracing::subscriber::with_default(lines, || open(&rules, data_dir).unwrap().close().unwrap());
+        let text = log.0.lock().unwrap().clone();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn a_trail_that_is_gone_while_its_key_exists_leaves_a_warning() {
+        let dir = tempfile::tempdir().unwrap();
+        for _ in 0..2 {
+            assert!(!start(dir.path()).contains("WARN"));
+        }
+        fs::remove_dir_all(dir.path().join("audit")).unwrap();
+        let log = start(dir.path());
+        assert!(log.contains("WARN") && log.contains("a new audit trail begins"), "{log}");
+    }
 }

@@ -37,7 +37,10 @@ use super::{
     call::Call,
     shown::{Access, Shown, Whose},
 };
-use crate::http::{context::RequestContext, endpoint::Access as Allowed, errors::ApiError};
+use crate::{
+    http::{context::RequestContext, endpoint::Access as Allowed, errors::ApiError},
+    values::reasons::Reason,
+};
 
 /// Ids in an entry: a page of a list. An entry may have 64 KiB, and a page with all that belongs to its patients is many thousand records.
 const IDS: usize = 1_000;
@@ -179,6 +182,12 @@ impl Caller {
     }
 }
 
+/// The answer where the audit trail takes no entry.
+fn without_trail() -> ApiError {
+    let why = "The server's audit trail cannot be written. Please try again later.";
+    ApiError::Closed { why, retry_after: RETRY_LATER }.because(Reason::AuditUnavailable)
+}
+
 fn is_change(what: &str) -> bool {
     what != "read"
 }
@@ -188,7 +197,7 @@ impl Api {
     pub(crate) fn may_change(&self) -> Result<(), ApiError> {
         let Some(error) = self.audit.as_ref().and_then(|trail| trail.takes_entries().err()) else { return Ok(()) };
         tracing::error!(%error, "a change is refused, since the audit trail takes no entry");
-        Err(ApiError::Unavailable { retry_after: RETRY_LATER })
+        Err(without_trail())
     }
 
     /// The answer, once its entries are durable. Where they cannot be written nothing is shown.
@@ -212,7 +221,7 @@ impl Api {
                 for entry in entries.iter().filter_map(|entry| serde_json::to_string(entry).ok()) {
                     tracing::error!(%error, entry, "not answered, since the audit trail takes no entry");
                 }
-                Err(ApiError::Unavailable { retry_after: RETRY_LATER }.into())
+                Err(without_trail().into())
             }
         }
     }

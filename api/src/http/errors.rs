@@ -154,6 +154,12 @@ impl ApiError {
         }
     }
 
+    /// The request met a location that moves between nodes.
+    pub(crate) fn moved() -> ApiError {
+        let why = "The location has just moved to another node of the service; nothing was changed. Please try again.";
+        ApiError::Closed { why, retry_after: 1 }
+    }
+
     pub(crate) fn too_deep(offset: usize) -> ApiError {
         ApiError::bad(format!("The body is nested deeper than {MAX_DEPTH} levels at byte {offset}."))
     }
@@ -287,6 +293,7 @@ impl From<EngineError> for ApiError {
             EngineError::TooManyToSort => {
                 ApiError::bad(format!("More than {MAX_SORTED} records cannot be sorted by id: narrow start and end."))
             }
+            EngineError::Moved => ApiError::moved(),
             EngineError::Busy { retry_after } => ApiError::Unavailable { retry_after: retry_after.into() },
             EngineError::AdapterPreparing => {
                 ApiError::Closed { retry_after: ADAPTER_SOON, why: "The location's adapter is being prepared." }

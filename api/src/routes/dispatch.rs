@@ -108,7 +108,7 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
         };
         // What was read here is true while the institution is here.
         if institution.is_some_and(|institution| api.engine.place(institution) != Place::Mine) {
-            break;
+            return Err(ApiError::moved().into());
         }
         if generation == api.page_cache.generation() {
             let answer = answer.map(|answer| conditional::unless_known(&request, answer));
@@ -154,7 +154,7 @@ async fn to_its_end(
         let answer = answer(route, call, beside).await;
         // What was refused for what was read is true while the institution is here. What was written was committed as one that has its place.
         let answer = match is_refusal(&answer) && !is_here(&api) {
-            true => Err(ApiError::Unavailable { retry_after: 1 }.into()),
+            true => Err(ApiError::moved().into()),
             false => answer,
         };
         audited::changed(&api, &caller, &handling, answer).await

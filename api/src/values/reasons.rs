@@ -127,6 +127,7 @@ reasons! {
     InternalError "internal_error" "After a failed create read the record back before sending it again.",
     ScheduleNotRead "schedule_not_read" "",
     LocationUnavailable "location_unavailable" "Try again after the number of seconds in `Retry-After`.",
+    AuditUnavailable "audit_unavailable" "Nothing is changed or shown until the operator has repaired the disk of the audit trail. Try again later.",
     Unavailable "unavailable" "Try again after the number of seconds in `Retry-After`.",
 }
 

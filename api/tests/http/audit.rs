@@ -158,11 +158,13 @@ async fn nothing_is_shown_that_leaves_no_entry() {
     let refused = world.get(&path).reply().await;
     assert_eq!(refused.status, 503);
     assert!(refused.header("Retry-After").is_some() && refused.json()["data"].is_null(), "{}", refused.text);
+    assert_eq!(refused.json()["reason"], "audit_unavailable");
+    assert!(refused.text.contains("audit trail cannot be written"), "{}", refused.text);
     // Nothing is changed that could not be told of.
     let change = json!({"patient": {"email": "untold@example.com"}});
     let patient = format!("/patients/{PAT}?subdomain=acme&location_id={MAIN}");
     let unchanged = world.patch(&patient, change).version("v3.1.0").reply().await;
-    assert_eq!(unchanged.status, 503);
+    assert_eq!((unchanged.status.as_u16(), &unchanged.json()["reason"]), (503, &json!("audit_unavailable")));
     // What is nobody's record goes on.
     world.get("/locations").ok().await;
     world.disk.0.store(false, Ordering::SeqCst);

@@ -210,7 +210,7 @@ impl LocationActor {
         let (Some(processor), Some(lives_here)) = (&self.processor, &self.deps.lives_here) else { return self.done() };
         if !lives_here(processor.setup.institution) {
             self.processor = None;
-            self.unreadable = Some((Instant::now(), EngineError::Busy { retry_after: ELSEWHERE_SECONDS }));
+            self.unreadable = Some((Instant::now(), EngineError::Moved));
             return self.done();
         }
         Box::pin(self.turn_by_the_clock(Asked::own(Command::TakenOver)).map(|_, _, _| ()))
