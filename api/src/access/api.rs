@@ -26,10 +26,16 @@ use super::{
     reloads::AskToReload,
 };
 use crate::{
-    http::{metrics::RequestMetrics, proxies, rules::HttpRules, tls::Certificates},
+    http::{
+        connections::Connections, metrics::RequestMetrics, proxies, response_body::ResponseBytes, rules::HttpRules,
+        tls::Certificates,
+    },
     nodes::{admission::from_node, forward::Peers},
     values::{cursor::Cursors, secret::Secret, sessions::Sessions, slot_token::SlotTokens, token::Tokens},
 };
+
+/// Connections that the operators' listener accepts: for people, their tools and probes.
+const OPERATORS_CONNECTIONS: usize = 10_000;
 
 pub struct Api {
     pub engine: Arc<Engine>,
@@ -42,6 +48,11 @@ pub struct Api {
     pub tags: Tags,
     pub metrics: RequestMetrics,
     pub page_cache: PageCache,
+    /// Open connections of the clients' listener.
+    pub connections: Arc<Connections>,
+    /// Open connections of the operators' listener.
+    pub operators_connections: Arc<Connections>,
+    pub response_bytes: Arc<ResponseBytes>,
     /// Of those that read for clients, and of those that do for operators.
     readers: [Turns; 2],
     /// One for each workstation that may be connected.
@@ -71,6 +82,9 @@ impl Api {
             tags: Tags::new(secret),
             metrics: RequestMetrics::default(),
             page_cache: PageCache::new(rules.list_cache_bytes),
+            connections: Connections::new(rules.max_connections),
+            operators_connections: Connections::new(OPERATORS_CONNECTIONS),
+            response_bytes: Arc::default(),
             readers: [(); 2].map(|()| Turns::of_readers(engine.reads_wait())),
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
             leaving: AtomicBool::new(false),

@@ -8,6 +8,9 @@ use crate::{
     routes::table,
 };
 
+/// Connections of one address where a tenth of all would be fewer.
+const LEAST_SHARE: usize = 100;
+
 pub(super) fn read(root: &Section<'_, '_>) -> HttpRules {
     let mut http = HttpRules::default();
     edge(&root.about("The edge of the server.").settings("http"), &mut http);
@@ -60,6 +63,12 @@ fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
         1..=1_000_000,
         &mut http.max_connections,
     );
+    http.max_connections_per_address = (http.max_connections / 10).max(LEAST_SHARE).min(http.max_connections);
+    s.about(
+        "Of them, those of one address, or of one /64 network of IPv6, at each listener; more are closed at once. By default a \
+         tenth, at least 100. Addresses of `trusted_proxies` have no such limit.",
+    )
+    .knob("max_connections_per_address", 1..=1_000_000, &mut http.max_connections_per_address);
     // Four of five, unless the file says how many.
     http.max_workstations = http.max_connections * 4 / 5;
     s.about("Of them, those that workstations may hold open; by default four of five.").at_start().knob(
@@ -80,7 +89,11 @@ fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
         SECOND..=5 * MINUTE,
         &mut http.header_timeout,
     );
-    s.about("How long a client may take to send a body.").std_duration(
+    s.about(
+        "How long a client may take to send a body. It may keep responses waiting for as long, and longer by their size at \
+         16 KiB a second; then its connection is closed.",
+    )
+    .std_duration(
         "body_timeout",
         100..=5 * MINUTE,
         &mut http.body_timeout,
@@ -91,6 +104,11 @@ fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
         &mut http.shutdown_timeout,
     );
     s.about("Bytes of a request's body.").knob("max_body", 1_024..=64 * 1024 * 1024, &mut http.max_body);
+    s.about(
+        "Bytes of all responses over 16 KiB that clients have not taken yet. At more, a GET of a client is answered with 503. \
+         Texts of the program, such as /openapi.json, do not count.",
+    )
+    .knob("max_response_bytes", 1024 * 1024..=64 * 1024 * 1024 * 1024, &mut http.max_response_bytes);
     s.about(
         "Memory for pages of lists, kept at most five seconds while nothing of the institution changes. \
          0 keeps none.",

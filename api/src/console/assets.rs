@@ -8,6 +8,7 @@ use actix_web::{
 };
 
 use super::location_page::{LANES, STEPS};
+use crate::http::response_body::OfTheProgram;
 
 /// With a class for each place in a day's calendar: the policy of the pages allows no style in their elements.
 static STYLE: LazyLock<String> = LazyLock::new(|| {
@@ -28,7 +29,10 @@ static STYLE: LazyLock<String> = LazyLock::new(|| {
 
 fn file(kind: &'static str, text: &'static str) -> HttpResponse {
     // They change with the program: a page and what belongs to it are of one version.
-    HttpResponse::Ok().insert_header((CONTENT_TYPE, kind)).insert_header((CACHE_CONTROL, "no-cache")).body(text)
+    let mut response =
+        HttpResponse::Ok().insert_header((CONTENT_TYPE, kind)).insert_header((CACHE_CONTROL, "no-cache")).body(text);
+    response.extensions_mut().insert(OfTheProgram);
+    response
 }
 
 pub(super) async fn style() -> HttpResponse {

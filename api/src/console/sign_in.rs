@@ -89,6 +89,12 @@ pub(super) async fn leave(request: HttpRequest, visit: Visit, given: Form<SignOu
     with_cookie(see_other("/console/sign-in"), &request, "", 0)
 }
 
+/// Returns `true` if the browser's connection is encrypted, by the listener or by a proxy.
+fn has_tls(request: &HttpRequest) -> bool {
+    let of_listener = request.app_data::<Data<Api>>().is_some_and(|api| api.certificates().operators.is_some());
+    of_listener || request.connection_info().scheme() == "https"
+}
+
 /// For so long: the console alone is sent it, and no script is shown it.
 fn with_cookie(
     mut answer: HttpResponse,
@@ -96,7 +102,7 @@ fn with_cookie(
     value: &str,
     lasts: Millis,
 ) -> Result<HttpResponse, Failure> {
-    let secure = if request.connection_info().scheme() == "https" { "; Secure" } else { "" };
+    let secure = if has_tls(request) { "; Secure" } else { "" };
     let seconds = lasts / SECOND;
     let text = format!("{COOKIE}={value}; Path=/console; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
     let cookie = HeaderValue::from_str(&text).map_err(|_| ApiError::Internal)?;

@@ -10,10 +10,12 @@
 //!  compatibility ◄── rules, version_header, cors     what is let in for clients of other systems
 //!  describe   what an endpoint asks for       notices   what was ignored or withheld       cors, proxies
 //!  tls ──► rules     the certificates of listeners
+//!  connections ──► proxies     open connections       response_body     slices and their total
 //! ```
 
 pub(crate) mod body;
 pub mod compatibility;
+pub mod connections;
 pub(crate) mod context;
 pub mod cors;
 pub(crate) mod describe;
@@ -27,6 +29,7 @@ pub mod proxies;
 pub(crate) mod query;
 pub(crate) mod rate_limit;
 pub(crate) mod rejected_callers;
+pub mod response_body;
 pub mod rules;
 pub mod tls;
 pub(crate) mod version_header;

@@ -19,6 +19,8 @@ pub struct HttpRules {
     pub operators_tls: Option<TlsFiles>,
     pub workers: usize,
     pub max_connections: usize,
+    /// Of them, those of one address that is no trusted proxy.
+    pub max_connections_per_address: usize,
     /// Of them, those that workstations may hold open.
     pub max_workstations: usize,
     pub keep_alive: Duration,
@@ -26,6 +28,8 @@ pub struct HttpRules {
     pub body_timeout: Duration,
     pub shutdown_timeout: Duration,
     pub max_body: usize,
+    /// Bytes of the large responses that clients have not taken yet.
+    pub max_response_bytes: u64,
     /// Room for the pages of lists that are cached for clients that poll; 0 caches none.
     pub list_cache_bytes: u64,
     pub token_production: Millis,
@@ -68,12 +72,14 @@ impl Default for HttpRules {
             // More than the configuration takes are of no use.
             workers: available_parallelism().map_or(2, |cores| cores.get().min(256)),
             max_connections: 10_000,
+            max_connections_per_address: 1_000,
             max_workstations: 8_000,
             keep_alive: Duration::from_secs(75),
             header_timeout: Duration::from_secs(5),
             body_timeout: Duration::from_secs(10),
             shutdown_timeout: Duration::from_secs(10),
             max_body: 1024 * 1024,
+            max_response_bytes: 256 << 20,
             list_cache_bytes: 64 << 20,
             token_production: HOUR,
             token_sandbox: DAY,

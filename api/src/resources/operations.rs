@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 use super::adapter_costs;
 use crate::{
-    access::api::Api,
+    access::{api::Api, authentication::for_operators},
     http::{
+        connections::Connections,
         errors::{ApiError, HttpResult},
         metrics::Families,
         tls::Certificates,
@@ -26,8 +27,16 @@ pub(crate) async fn healthz(_: HttpRequest) -> HttpResult {
 
 /// Ready even when an adapter is not: that closes its own locations, which is said, and no others.
 pub(crate) async fn readyz(request: HttpRequest) -> HttpResult {
-    let engine = &api(&request)?.engine;
-    if let Err(reason) = engine.ready() {
+    let api = api(&request)?;
+    let engine = &api.engine;
+    // A client's own connection is one of those in use.
+    let is_exhausted = for_operators(&request) && api.connections.is_exhausted();
+    let exhausted = || Err("all connections of the clients' listener are in use (`max_connections`)".to_owned());
+    let ready = engine
+        .ready()
+        .map_err(|reason| reason.to_string())
+        .and_then(|()| if is_exhausted { exhausted() } else { Ok(()) });
+    if let Err(reason) = ready {
         return Ok(HttpResponse::ServiceUnavailable()
             .insert_header((RETRY_AFTER, "5"))
             .json(json!({ "status": "not ready", "reason": reason })));
@@ -40,9 +49,6 @@ pub(crate) async fn readyz(request: HttpRequest) -> HttpResult {
     let mut ready = json!({ "status": "ready" });
     if let Some(nodes) = engine.nodes() {
         ready["node"] = json!({ "name": nodes.name, "view": nodes.view, "members": nodes.members });
-    }
-    if let Some(alarm) = engine.alarm() {
-        ready["alarm"] = alarm.into();
     }
     for (name, status) in
         [("adapters_preparing", AdapterStatus::Preparing), ("adapters_refused", AdapterStatus::Refused)]
@@ -68,6 +74,7 @@ fn shown(api: &Api) -> Result<String, ApiError> {
     let version = [(vec![("version", env!("CARGO_PKG_VERSION"))], 1.0)];
     families.add("build_info", "gauge", "Always 1; the label names the version.", version);
     api.metrics.collect(&mut families);
+    connections(&mut families, api);
     backups(&mut families, &api.engine);
     certificates(&mut families, &api.certificates);
     let help = "Changes whose entry is not on the disk of the audit trail yet.";
@@ -177,6 +184,26 @@ fn process(families: &mut Families) {
         let help = "Open files and connections of the process.";
         families.one("process_open_files", "gauge", help, open.count() as f64);
     }
+}
+
+/// Connections of both listeners, and the responses that their clients have not taken yet.
+fn connections(families: &mut Families, api: &Api) {
+    let listeners = [("http", &api.connections), ("operators", &api.operators_connections)];
+    let mut add = |name, kind, help, count: &dyn Fn(&Connections) -> u64| {
+        let values = listeners.map(|(listener, of)| (vec![("listener", listener)], count(of) as f64));
+        families.add(name, kind, help, values);
+    };
+    add("http_connections", "gauge", "Open connections.", &|of| of.open() as u64);
+    add("http_connections_limit", "gauge", "Connections that the listener accepts.", &|of| of.limit as u64);
+    let help = "Connections closed at once, since their address has its share.";
+    add("http_connections_refused_total", "counter", help, &Connections::refused);
+    let help = "Connections closed because the client did not read its responses.";
+    add("http_connections_cut_total", "counter", help, &Connections::cut);
+    let bytes = &api.response_bytes;
+    let help = "Bytes of large responses that clients have not taken yet.";
+    families.one("http_response_bytes", "gauge", help, bytes.in_flight() as f64);
+    let help = "Responses answered with 503, since too many bytes were in flight.";
+    families.one("http_responses_refused_total", "counter", help, bytes.refused() as f64);
 }
 
 /// Nothing where no backups are made.

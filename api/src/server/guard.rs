@@ -11,11 +11,11 @@ use std::{
 
 use actix_web::{
     Error, HttpMessage, HttpResponse, ResponseError,
-    body::{BoxBody, MessageBody},
+    body::{BodySize, BoxBody, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
     error::InternalError,
     http::{
-        StatusCode,
+        Method, StatusCode,
         header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue, USER_AGENT, X_CONTENT_TYPE_OPTIONS},
     },
     middleware::Next,
@@ -25,12 +25,13 @@ use engine::origin::{Origin, on_behalf_of};
 use tracing::{Span, field::Empty, trace_span};
 
 use crate::{
-    access::api::Api,
+    access::{api::Api, authentication::for_operators},
     http::{
         context::{REQUEST_ID, RequestContext},
         cors,
         errors::ApiError,
         rate_limit::RateLimitState,
+        response_body::{OfTheProgram, SLICE, SlicedBody},
         rules::HttpRules,
     },
     nodes::{
@@ -38,13 +39,19 @@ use crate::{
         forward::PROOF,
     },
     routes::table,
-    values::limits::MAX_REQUEST_ID,
+    server::connection::Live,
+    values::{limits::MAX_REQUEST_ID, reasons::Reason},
 };
 
 /// The target of the line that each answer leaves in the log.
 const ACCESS: &str = "access";
 /// Asked every few seconds by machines: their answers are in /metrics.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+const RESPONSES_FULL: &str = "Too many bytes of responses are waiting for clients to read them (`max_response_bytes`). Read responses \
+                              completely, and try again soon.";
+/// Within this time slow readers are cut.
+const RETRY_RESPONSES: u64 = 5;
 
 /// Of the limit the caller is nearest to.
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
@@ -77,7 +84,7 @@ pub async fn guard(
         Ok(request.into_response(cors::preflight(&edge.rules.compatibility)))
     } else if named(&edge.rules, &request) {
         let origin = id.to_str().ok().map(Origin::from);
-        caught(on_behalf_of(origin, next.call(request))).await
+        caught(on_behalf_of(origin, next.call(request))).await.map(|response| sliced(&api, response))
     } else {
         Ok(request.into_response(ApiError::UserAgent.error_response()))
     };
@@ -123,6 +130,39 @@ pub async fn guard(
     }
     // Without its request an answer travels as an error; the client sees the same.
     answer.map_err(|response| InternalError::from_response("", response).into())
+}
+
+/// Hands the body out in slices. A GET whose body exceeds the total of responses in flight is answered with 503 instead.
+fn sliced(api: &Api, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+    let (request, response) = response.into_parts();
+    if let Some(Live(live)) = request.conn_data::<Rc<Live>>().map(Rc::as_ref) {
+        live.set(response.body().size() == BodySize::Stream);
+    }
+    if matches!(response.body().size(), BodySize::Sized(size) if size <= SLICE as u64) {
+        return ServiceResponse::new(request, response);
+    }
+    let is_of_the_program = response.extensions().contains::<OfTheProgram>();
+    let (head, body) = response.into_parts();
+    let body = match body.try_into_bytes() {
+        Err(stream) => SlicedBody::of_stream(stream),
+        Ok(bytes) if is_of_the_program || request.method() == Method::HEAD => SlicedBody::of_bytes(bytes, None),
+        Ok(bytes) => {
+            let (size, limit) = (bytes.len() as u64, api.edge().rules.max_response_bytes);
+            let may_refuse = request.method() == Method::GET && !for_operators(&request);
+            let reserved = match may_refuse {
+                true => api.response_bytes.reserve(size, limit),
+                // A change is done, so its response is given out; operators need theirs to find out what is wrong.
+                false => Some(api.response_bytes.add(size)),
+            };
+            if reserved.is_none() {
+                let error = ApiError::Closed { why: RESPONSES_FULL, retry_after: RETRY_RESPONSES };
+                let response = error.because(Reason::Unavailable).error_response();
+                return ServiceResponse::new(request, response);
+            }
+            SlicedBody::of_bytes(bytes, reserved)
+        }
+    };
+    ServiceResponse::new(request, head.set_body(body).map_into_boxed_body())
 }
 
 /// For traces alone: nothing that a client wrote but its request id.

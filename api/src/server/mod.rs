@@ -1,6 +1,10 @@
-//! The HTTP server: workers, timeouts, limits of connections, TLS where there is a certificate. `guard` stands around every request, whatever the table makes of it.
+//! The HTTP server: workers, timeouts, limits of connections, TLS where there is a certificate. `guard` wraps every request, `listener` and
+//! `connection` every connection of clients and operators.
 
+mod connection;
 pub mod guard;
+mod library_errors;
+mod listener;
 
 use std::{io, net::SocketAddr, sync::atomic::Ordering, time::Duration};
 
@@ -21,7 +25,7 @@ use crate::{
     openapi,
     resources::documentation::Documents,
     routes::table,
-    server::guard::guard,
+    server::{guard::guard, listener::Listener},
 };
 
 /// Connections that wait to be accepted.
@@ -71,26 +75,11 @@ async fn leaving(
 /// Takes the port at once, so that a taken one is known before anything else starts. Runs until its handle stops it.
 pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Server, SocketAddr)> {
     let address = listener.local_addr()?;
-    let (rules, certificate) = (api.edge().rules.clone(), api.certificates().clients.clone());
-    let per_worker = rules.max_connections.div_ceil(rules.workers);
-    let server = HttpServer::new(move || app(api.clone()))
-        .workers(rules.workers)
-        .max_connections(per_worker)
-        // By default 256 that say nothing would keep all others from beginning theirs.
-        .max_connection_rate(per_worker)
-        .backlog(BACKLOG)
-        .keep_alive(keep_alive(&rules))
-        .client_request_timeout(rules.header_timeout)
-        .tls_handshake_timeout(rules.header_timeout)
-        .client_disconnect_timeout(DISCONNECT_TIMEOUT)
-        .shutdown_timeout(for_requests(rules.shutdown_timeout).as_secs())
-        // Whoever runs it says when it stops.
-        .disable_signals();
-    let server = match certificate {
-        Some(certificate) => server.listen_rustls_0_23(listener, certificate.config()?)?,
-        None => server.listen(listener)?,
-    };
-    Ok((server.run(), address))
+    let (connections, certificate) = (api.connections.clone(), api.certificates().clients.clone());
+    let workers = api.edge().rules.workers;
+    let per_worker = connections.limit.div_ceil(workers);
+    let server = Listener { api: api.clone(), connections, certificate, workers, per_worker };
+    Ok((server.serve(listener, move || app(api.clone()))?, address))
 }
 
 /// Of idle connections.
@@ -100,21 +89,10 @@ fn keep_alive(rules: &HttpRules) -> KeepAlive {
 
 /// Where operators call: for few and on one thread.
 pub fn start_operators(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
-    let (rules, certificate) = (api.edge().rules.clone(), api.certificates().operators.clone());
-    let server = HttpServer::new(move || operators_app(api.clone()))
-        .workers(1)
-        .backlog(BACKLOG)
-        .keep_alive(keep_alive(&rules))
-        .client_request_timeout(rules.header_timeout)
-        .tls_handshake_timeout(rules.header_timeout)
-        .client_disconnect_timeout(DISCONNECT_TIMEOUT)
-        .shutdown_timeout(for_requests(rules.shutdown_timeout).as_secs())
-        .disable_signals();
-    let server = match certificate {
-        Some(certificate) => server.listen_rustls_0_23(listener, certificate.config()?)?,
-        None => server.listen(listener)?,
-    };
-    Ok(server.run())
+    let (connections, certificate) = (api.operators_connections.clone(), api.certificates().operators.clone());
+    let per_worker = connections.limit;
+    let server = Listener { api: api.clone(), connections, certificate, workers: 1, per_worker };
+    server.serve(listener, move || operators_app(api.clone()))
 }
 
 /// What a stop has for the engine at least.

@@ -63,6 +63,7 @@ mod reload;
 mod request_ids;
 mod server;
 mod simulated_ehr;
+mod slow_readers;
 mod store_keys;
 mod support;
 mod sync;

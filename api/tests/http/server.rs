@@ -11,7 +11,7 @@ use api::{http::rules::HttpRules, server};
 
 use crate::support::*;
 
-async fn serving(rules: HttpRules) -> (World, SocketAddr, actix_web::dev::ServerHandle) {
+pub async fn serving(rules: HttpRules) -> (World, SocketAddr, actix_web::dev::ServerHandle) {
     let world = world_with(HttpRules { workers: 1, ..rules }).await;
     let listener = server::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let (server, address) = server::start(world.api.clone(), listener).unwrap();
@@ -21,7 +21,7 @@ async fn serving(rules: HttpRules) -> (World, SocketAddr, actix_web::dev::Server
 }
 
 /// Sends bytes and reads until the server closes.
-async fn exchange(address: SocketAddr, parts: Vec<(Vec<u8>, Duration)>) -> String {
+pub async fn exchange(address: SocketAddr, parts: Vec<(Vec<u8>, Duration)>) -> String {
     let talk = move || {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -38,7 +38,16 @@ async fn exchange(address: SocketAddr, parts: Vec<(Vec<u8>, Duration)>) -> Strin
     actix_web::rt::task::spawn_blocking(talk).await.unwrap()
 }
 
-fn now(bytes: impl Into<Vec<u8>>) -> (Vec<u8>, Duration) {
+/// Waits for a condition that does not depend on the machine's pace.
+pub async fn until(wanted: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < end, "{wanted}: not within a minute");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+pub fn now(bytes: impl Into<Vec<u8>>) -> (Vec<u8>, Duration) {
     (bytes.into(), Duration::ZERO)
 }
 
@@ -137,10 +146,9 @@ async fn an_answer_to_head_has_no_body() {
     handle.stop(true).await;
 }
 
-/// The HTTP library answers these before there is a request that any code of ours could see: without a body, and so without envelope and
-/// request id. Should that become possible, this test tells.
+/// The HTTP library answers these before there is a request, with an empty body.
 #[actix_web::test]
-async fn what_is_refused_before_there_is_a_request_has_no_envelope() {
+async fn errors_of_the_http_library_have_the_envelope_and_a_request_id() {
     let rules = HttpRules {
         header_timeout: Duration::from_secs(1),
         keep_alive: Duration::from_secs(1),
@@ -150,6 +158,7 @@ async fn what_is_refused_before_there_is_a_request_has_no_envelope() {
     let long = format!("GET /healthz?{} HTTP/1.1\r\nHost: x\r\n\r\n", "x".repeat(200_000));
     let many = format!("GET /healthz HTTP/1.1\r\nHost: x\r\n{}\r\n", "a: b\r\n".repeat(500));
     for (sent, status) in [
+        ("GET /patients?name=Renée HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), "400"),
         ("GET /a<b HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), "400"),
         ("POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx".to_owned(), "400"),
         ("POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n".to_owned(), "400"),
@@ -160,9 +169,11 @@ async fn what_is_refused_before_there_is_a_request_has_no_envelope() {
         let answer = exchange(address, vec![now(sent.clone())]).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{sent:.60}: {answer}");
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        assert_eq!((body, head.to_lowercase().contains("x-request-id")), ("", false), "{sent:.60}: {answer}");
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert!(body["code"] == false && !body["error"][0].as_str().unwrap().is_empty(), "{sent:.60}: {answer}");
+        assert!(head.contains("x-request-id: ") && head.contains("\r\nconnection: close"), "{sent:.60}: {answer}");
     }
-    // What ends after that has both.
+    // A request that ends too early has both as well.
     let head = "POST /authenticates HTTP/1.1\r\nHost: x\r\nUser-Agent: t/1\r\nConnection: close\r\n\r\n";
     let answer = exchange(address, vec![now(head)]).await;
     assert!(answer.to_lowercase().contains("x-request-id: ") && answer.contains("\"code\":false"), "{answer}");
@@ -213,14 +224,21 @@ async fn operators_probes_are_answered_while_clients_get_no_answer() {
     });
     holds.await.unwrap();
     let waiting = actix_web::rt::spawn(exchange(address, vec![now(closing("/healthz"))]));
-    for probe in ["/healthz", "/readyz", "/metrics"].repeat(10) {
+    for (probe, status) in [("/healthz", 200), ("/readyz", 503), ("/metrics", 200)].repeat(10) {
         let answer = exchange(operators, vec![now(closing(probe))]).await;
-        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{probe}: {answer:.200}");
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{probe}: {answer:.200}");
+        assert!(probe != "/readyz" || answer.contains("max_connections"), "{answer}");
+        for line in ["connections{listener=\"http\"} 1\n", "connections_limit{listener=\"http\"} 1\n"] {
+            assert!(probe != "/metrics" || answer.contains(&format!("practice_sync_http_{line}")), "{answer}");
+        }
     }
     assert!(!waiting.is_finished());
     free.send(()).unwrap();
     holder.await.unwrap();
     assert!(waiting.await.unwrap().starts_with("HTTP/1.1 200 OK"));
+    until("the connection is counted as closed", || world.api.connections.open() == 0).await;
+    let ready = exchange(operators, vec![now(closing("/readyz"))]).await;
+    assert!(ready.starts_with("HTTP/1.1 200 OK"), "{ready}");
     operators_handle.stop(true).await;
     handle.stop(true).await;
 }

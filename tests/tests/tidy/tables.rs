@@ -105,11 +105,13 @@ pub const ARROWS: &[Arrows] = &[
 
 /// A library or a call, and the folders and files that may use it.
 pub const TOOLS: &[Tool] = &[
-    Tool { used: Used::Crates(&["actix_web", "actix_ws"]), rooms: &["api/src"] },
+    Tool { used: Used::Crates(&["actix_web", "actix_ws", "actix_http", "actix_service"]), rooms: &["api/src"] },
     Tool { used: Used::Crates(&["actix"]), rooms: &["engine/processor/src/actor", "engine/src/directory.rs"] },
     Tool { used: Used::Crates(&["sled"]), rooms: &["engine/store/src/sled"] },
     Tool { used: Used::Crates(&["fjall"]), rooms: &["engine/store/src/fjall"] },
-    Tool { used: Used::Crates(&["tokio_postgres", "tokio_rustls"]), rooms: &["engine/store/src/postgres"] },
+    Tool { used: Used::Crates(&["tokio_postgres"]), rooms: &["engine/store/src/postgres"] },
+    Tool { used: Used::Crates(&["tokio_rustls"]), rooms: &["engine/store/src/postgres", "api/src/server"] },
+    Tool { used: Used::Crates(&["socket2"]), rooms: &["api/src/server"] },
     Tool { used: Used::Crates(&["wasmtime"]), rooms: &["engine/adapter-host/src"] },
     Tool {
         used: Used::Crates(&["reqwest", "hyper"]),

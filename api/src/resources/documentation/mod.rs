@@ -20,6 +20,7 @@ use crate::{
     http::{
         errors::{ApiError, HttpResult},
         query::Params,
+        response_body::OfTheProgram,
     },
     values::{audience::Audience, kinds::one_of, versions::Version},
 };
@@ -130,11 +131,13 @@ fn file(request: &HttpRequest, kind: &'static str, text: &'static str) -> HttpRe
             .insert_header((CACHE_CONTROL, "no-cache"))
             .finish();
     }
-    HttpResponse::Ok()
+    let mut response = HttpResponse::Ok()
         .insert_header(ETag(tag))
         .insert_header((CONTENT_TYPE, kind))
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
         .insert_header((REFERRER_POLICY, "no-referrer"))
         .insert_header((CACHE_CONTROL, "no-cache"))
-        .body(text)
+        .body(text);
+    response.extensions_mut().insert(OfTheProgram);
+    response
 }

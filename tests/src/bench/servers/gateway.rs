@@ -51,6 +51,7 @@ pub async fn serve(dir: &Path, workstations: usize) -> Result<(), Box<dyn Error>
     let rules = HttpRules {
         workers: WORKERS,
         max_connections: workstations + 1_000,
+        max_connections_per_address: workstations + 1_000,
         max_workstations: workstations,
         compatibility: Compatibility { refused_user_agents: None, ..Compatibility::default() },
         ..HttpRules::default()

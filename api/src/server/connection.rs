@@ -1,0 +1,133 @@
+//! A client's connection as the HTTP library sees it. A client that does not read is cut, and an error that the library answers by
+//! itself gets the envelope.
+
+use std::{
+    cell::Cell,
+    future::Future,
+    io,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll, ready},
+    time::{Duration, Instant},
+};
+
+use actix_web::web::Bytes;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    time::{Sleep, sleep},
+};
+use tokio_rustls::server::TlsStream;
+
+use super::library_errors;
+use crate::http::connections::Seat;
+
+/// Bytes per second that a client has to take beyond its grace.
+const SLOWEST: f64 = 16.0 * 1024.0;
+
+pub(super) enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// Set with each response: a stream without a length, such as server-sent events or a WebSocket, has no deadline.
+#[derive(Default)]
+pub(super) struct Live(pub Cell<bool>);
+
+pub(super) struct Connection {
+    stream: Stream,
+    live: Rc<Live>,
+    /// How long the client may keep responses waiting.
+    grace: Duration,
+    /// How long it has done so. Each byte it takes pays for its time at the slowest rate.
+    waited: Duration,
+    blocked: Option<Blocked>,
+    /// What is sent instead of an error that the HTTP library answers with an empty body.
+    instead: Option<Bytes>,
+    seat: Seat,
+}
+
+/// The client takes nothing at present.
+struct Blocked {
+    since: Instant,
+    deadline: Pin<Box<Sleep>>,
+}
+
+impl Connection {
+    pub(super) fn new(stream: Stream, grace: Duration, seat: Seat) -> Connection {
+        let (live, waited) = (Rc::default(), Duration::ZERO);
+        Connection { stream, live, grace, waited, blocked: None, instead: None, seat }
+    }
+
+    pub(super) fn live(&self) -> Rc<Live> {
+        self.live.clone()
+    }
+
+    fn stream(&mut self) -> Pin<&mut dyn Io> {
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream),
+            Stream::Tls(stream) => Pin::new(stream),
+        }
+    }
+
+    /// Writes within the deadline: the grace, plus the time the bytes take at the slowest rate.
+    fn poll_write_in_time(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = self.stream().poll_write(cx, bytes) {
+            let written = written?;
+            let blocked = self.blocked.take().map_or(Duration::ZERO, |blocked| blocked.since.elapsed());
+            let paid = Duration::from_secs_f64(written as f64 / SLOWEST);
+            self.waited = if self.live.0.get() { Duration::ZERO } else { (self.waited + blocked).saturating_sub(paid) };
+            return Poll::Ready(Ok(written));
+        }
+        if self.live.0.get() {
+            self.blocked = None;
+            return Poll::Pending;
+        }
+        let left = self.grace.saturating_sub(self.waited);
+        let new = || Blocked { since: Instant::now(), deadline: Box::pin(sleep(left)) };
+        ready!(self.blocked.get_or_insert_with(new).deadline.as_mut().poll(cx));
+        self.seat.connections.count_cut();
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+trait Io: AsyncRead + AsyncWrite + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Unpin> Io for T {}
+
+impl AsyncRead for Connection {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.stream().poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let this = &mut *self;
+        match library_errors::find(bytes) {
+            Some(0) => {
+                let mut instead = this.instead.take().unwrap_or_else(|| library_errors::in_envelope(bytes));
+                while !instead.is_empty() {
+                    match this.poll_write_in_time(cx, &instead) {
+                        Poll::Ready(Ok(0)) => return Poll::Ready(Ok(0)),
+                        Poll::Ready(written) => drop(instead.split_to(written?)),
+                        Poll::Pending => {
+                            this.instead = Some(instead);
+                            return Poll::Pending;
+                        }
+                    }
+                }
+                Poll::Ready(Ok(bytes.len()))
+            }
+            Some(start) => this.poll_write_in_time(cx, &bytes[..start]),
+            None => this.poll_write_in_time(cx, bytes),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream().poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream().poll_shutdown(cx)
+    }
+}
