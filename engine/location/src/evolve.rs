@@ -232,51 +232,32 @@ impl State {
                 if *needs_full_pass {
                     self.pulls.needs_full_pass.insert(*resource);
                 }
-                let (last, whole, short) = (*last, *whole, *short);
-                let shown = PageShown { records: *records, estimate: *estimate, last, whole, short };
-                self.pulls.progress.entry(*resource).or_default().page(at, shown);
-                let number = self.pulls.pass_number(*resource);
-                let call = self.pulls.calling.take();
-                let asked = call.as_ref().map_or(number, |call| call.call);
-                self.pulls.note_skipped(*resource, asked, (skipped, read_again), (whole && last).then_some(number));
-                (self.pulls.failures, self.pulls.waits) = (0, 0);
+                let shown = PageShown {
+                    records: *records,
+                    distinct: distinct.unwrap_or(*records),
+                    others: *others,
+                    estimate: *estimate,
+                    last: *last,
+                    whole: *whole,
+                    short: *short,
+                    sweeping: *sweeping,
+                    barren: *barren,
+                };
                 self.pulls.put_off = None;
                 self.pulls.cursors.insert(*resource, cursor.clone());
-                if whole && (!last || *sweeping) {
-                    let pass = self.pulls.passes.entry(*resource).or_insert(Pass { number, ..Pass::default() });
-                    pass.shown += u64::from(distinct.unwrap_or(*records));
-                    pass.others += u64::from(*others);
-                    pass.shown += call.map_or(0, |call| call.written_during_pull.len() as u64);
-                }
-                if last {
-                    self.pulls.known.insert(*resource);
-                }
                 self.pulls.shown_again(*resource, shown_again);
-                match &mut self.pulls.cycle {
-                    Some(cycle) if !last => cycle.page(*resource, *barren),
-                    _ if *sweeping => {}
-                    _ => {
-                        self.pulls.done_with(*resource, false);
-                        match (last, whole) {
-                            (true, true) if short => _ = self.pulls.passes.remove(resource),
-                            (true, _) => self.pulls.pass_ended(*resource, whole.then(|| missing.clone())),
-                            (false, _) => {}
-                        }
-                    }
-                }
+                let (number, asked) = self.pulls.page_applied(at, *resource, shown, missing);
+                self.pulls.note_skipped(*resource, asked, (skipped, read_again), (*whole && *last).then_some(number));
             }
-            Event::Swept { resource, known, missing, next, counted, unconfirmed } => {
-                let (from, resource) = (next.clone(), *resource);
-                let (known, missing, counted) = (*known, *missing, *counted);
-                let mut all = self.pulls.sweep.take().map_or_else(BTreeSet::new, |sweep| sweep.unconfirmed);
-                all.extend(unconfirmed);
-                self.pulls.sweep = Some(Sweep { resource, from, known, missing, counted, unconfirmed: all });
-            }
-            Event::SweepEnded { resource } => {
-                let missing = self.pulls.sweep.take().map_or_else(BTreeSet::new, |sweep| sweep.unconfirmed);
-                self.pulls.pass_ended(*resource, Some(missing));
-                self.pulls.done_with(*resource, false);
-            }
+            Event::Swept { resource, known, missing, next, counted, unconfirmed } => self.pulls.swept(Sweep {
+                resource: *resource,
+                from: next.clone(),
+                known: *known,
+                missing: *missing,
+                counted: *counted,
+                unconfirmed: unconfirmed.clone(),
+            }),
+            Event::SweepEnded { resource } => self.pulls.sweep_ended(*resource),
             Event::PullSuspended { resource, reason } => {
                 self.pulls.done_with(*resource, true);
                 self.pull_failing(at, reason);

@@ -172,12 +172,16 @@ impl Progress {
     }
 }
 
-/// What a page says of the pass it is part of.
+/// The contents of a page that matter for the pass it is part of.
 #[derive(Clone, Copy, Debug)]
 pub struct PageShown {
-    /// How many records were shown.
+    /// Records on the page.
     pub records: u32,
-    /// How many records there are in all, where the EHR says.
+    /// Those of them that its whole pass had not shown before.
+    pub distinct: u32,
+    /// Its other entries: records that are reported deleted, and unreadable ones that are not known.
+    pub others: u32,
+    /// Records in all, if the EHR announces them.
     pub estimate: Option<u64>,
     /// Whether it is the last page of its pass.
     pub last: bool,
@@ -185,6 +189,10 @@ pub struct PageShown {
     pub whole: bool,
     /// Whether its pass ends with fewer records than the EHR announced.
     pub short: bool,
+    /// Whether a sweep looks for the records that its pass missed.
+    pub sweeping: bool,
+    /// Whether it brought nothing that its pass had not brought before.
+    pub barren: bool,
 }
 
 impl Pulls {
@@ -212,6 +220,57 @@ impl Pulls {
         if known.is_empty() {
             self.skipped.remove(&resource);
         }
+    }
+
+    /// Applies the page of the call in flight. Returns the numbers of its whole pass and of the call. `missing`: records that its pass, which
+    /// ends, is the first not to show.
+    pub fn page_applied(
+        &mut self,
+        at: Timestamp,
+        resource: Resource,
+        shown: PageShown,
+        missing: &BTreeSet<u64>,
+    ) -> (u64, u64) {
+        self.progress.entry(resource).or_default().page(at, shown);
+        let number = self.pass_number(resource);
+        let call = self.calling.take();
+        let asked = call.as_ref().map_or(number, |call| call.call);
+        (self.failures, self.waits) = (0, 0);
+        if shown.whole && (!shown.last || shown.sweeping) {
+            let pass = self.passes.entry(resource).or_insert(Pass { number, ..Pass::default() });
+            pass.shown += u64::from(shown.distinct) + call.map_or(0, |call| call.written_during_pull.len() as u64);
+            pass.others += u64::from(shown.others);
+        }
+        if shown.last {
+            self.known.insert(resource);
+        }
+        match &mut self.cycle {
+            Some(cycle) if !shown.last => cycle.page(resource, shown.barren),
+            _ if shown.sweeping => {}
+            _ => {
+                self.done_with(resource, false);
+                if shown.short {
+                    self.passes.remove(&resource);
+                } else if shown.last {
+                    self.pass_ended(resource, shown.whole.then(|| missing.clone()));
+                }
+            }
+        }
+        (number, asked)
+    }
+
+    /// Continues the search for missing records after a step.
+    pub fn swept(&mut self, step: Sweep) {
+        let mut unconfirmed = self.sweep.take().map_or_else(BTreeSet::new, |sweep| sweep.unconfirmed);
+        unconfirmed.extend(&step.unconfirmed);
+        self.sweep = Some(Sweep { unconfirmed, ..step });
+    }
+
+    /// Ends the search for missing records, and with it the pass.
+    pub fn sweep_ended(&mut self, resource: Resource) {
+        let missing = self.sweep.take().map_or_else(BTreeSet::new, |sweep| sweep.unconfirmed);
+        self.pass_ended(resource, Some(missing));
+        self.done_with(resource, false);
     }
 
     /// Ends a pass over a resource. `missing`: of a complete pass, the records it is the first not to show, which
