@@ -15,7 +15,7 @@ use crate::{
     state::{Appointment, Hold, Insert, Key, State},
     sync::{
         page::PulledAppointment,
-        pulls::{Cycle, PageShown, Pass, PullCall, Silent, Sweep},
+        pulls::{Cycle, PageShown, PullCall, Silent, Sweep},
     },
     time::{Millis, Timestamp},
     writes::{
