@@ -175,16 +175,24 @@ fn current(a: &Appointment, read: &responses::Appointment) -> Result<(), Fault> 
     }
 }
 
-/// FHIR servers take two appointments in one room at one time: whoever writes must look. What comes between this look and the write
-/// shows at the next pull.
+/// FHIR servers take two appointments in one room at one time: the time is looked at before it is written. What comes between this
+/// look and the write shows at the next pull. A practitioner may see to two rooms, so that only an appointment without a room is in
+/// the practitioner's way.
 fn look_before(settings: &Settings, a: &Appointment) -> Result<(), Fault> {
     let Some(room) = &a.operatory else { return Ok(()) };
-    let near = client::all(settings, "Appointment", &requests::appointments_near(room, a.start, a.end))?;
+    let actors = [Some(format!("Location/{room}")), a.provider.as_ref().map(|id| format!("Practitioner/{id}"))];
+    let actors: Vec<String> = actors.into_iter().flatten().collect();
+    let near = client::all(settings, "Appointment", &requests::appointments_near(&actors, a.start, a.end))?;
     let overlaps = |other: &responses::Appointment| other.span().is_some_and(|span| overlap(span, (a.start, a.end)));
     let others = near.into_iter().filter_map(|r| map::read::<responses::Appointment>(r).ok());
-    let mut others = others.filter(|other| other.id != a.id && !other.is_off() && other.status != "noshow");
-    match others.any(|other| overlaps(&other)) {
-        true => Err(Fault::rejected("the operatory is occupied at that time")),
-        false => Ok(()),
+    for other in others.filter(|other| other.id != a.id && other.takes_time() && overlaps(other)) {
+        if other.actors("Location").any(|id| id == *room) {
+            return Err(Fault::rejected("the operatory is occupied at that time"));
+        }
+        let nowhere = other.actors("Location").next().is_none();
+        if nowhere && other.actors("Practitioner").any(|id| Some(&id) == a.provider.as_ref()) {
+            return Err(Fault::rejected("the practitioner is occupied at that time"));
+        }
     }
+    Ok(())
 }

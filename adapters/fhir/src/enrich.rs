@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use adapter_sdk::{Fault, warn};
+use adapter_sdk::{Fault, time::instant_of, warn};
 use serde_json::{Value, json};
 
 use crate::{
@@ -20,7 +20,10 @@ const AT_ONCE: usize = 80;
 /// Completes the resources of a type.
 pub fn enrich(settings: &Settings, resource_type: &str, resources: &mut [Value]) -> Result<(), Fault> {
     match resource_type {
-        "Appointment" => appointments(settings, resources),
+        "Appointment" => {
+            slots_of(settings, resources)?;
+            roles_of(settings, resources)
+        }
         "Practitioner" => practitioners(settings, resources),
         "QuestionnaireResponse" => responses(settings, resources),
         "MedicationStatement" => medications(settings, resources),
@@ -28,15 +31,73 @@ pub fn enrich(settings: &Settings, resource_type: &str, resources: &mut [Value])
     }
 }
 
-/// Gives appointments whose participants include a role, but no practitioner, that role's practitioner.
-fn appointments(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault> {
-    let wanting = |a: &Value| practitioner(a).is_none().then(|| role(a)).flatten();
-    let roles: BTreeSet<String> = appointments.iter().filter_map(wanting).collect();
-    let practitioners = by_role(settings, roles)?;
+/// Gives appointments that name a slot the time, the practitioner and the room they do not name, from the slot and its schedule.
+fn slots_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault> {
+    let lacking = |a: &Value| {
+        let nobody = actor(a, "Practitioner").or_else(|| actor(a, "PractitionerRole")).is_none();
+        a["start"].is_null() || nobody || actor(a, "Location").is_none()
+    };
+    let named = |a: &Value| -> Vec<String> {
+        let slots = a["slot"].as_array().filter(|_| settings.slots && lacking(a));
+        slots.into_iter().flatten().filter_map(|slot| reference(slot).id_of("Slot")).collect()
+    };
+    let ids: BTreeSet<String> = appointments.iter().flat_map(named).collect();
+    let slots = by_id(settings, "Slot", ids)?;
+    let schedule = |slot: &Value| reference(&slot["schedule"]).id_of("Schedule");
+    let schedules = by_id(settings, "Schedule", slots.values().filter_map(schedule).collect())?;
     for appointment in appointments {
-        let found = wanting(appointment).and_then(|role| practitioners.get(&role));
-        if let (Some(id), Some(all)) = (found, appointment["participant"].as_array_mut()) {
-            all.push(json!({"actor": {"reference": format!("Practitioner/{id}")}, "status": "accepted"}));
+        let held: Vec<&Value> = named(appointment).iter().filter_map(|id| slots.get(id)).collect();
+        if appointment["start"].is_null() {
+            let first = held.iter().min_by_key(|slot| instant_of(text(slot, "start")));
+            let last = held.iter().max_by_key(|slot| instant_of(text(slot, "end")));
+            if let (Some(first), Some(last)) = (first, last) {
+                appointment["start"] = first["start"].clone();
+                appointment["end"] = last["end"].clone();
+            }
+        }
+        let actors: Vec<Value> = held
+            .iter()
+            .filter_map(|slot| schedules.get(&schedule(slot)?)?["actor"].as_array())
+            .flatten()
+            .cloned()
+            .collect();
+        for kind in ["Practitioner", "Location"] {
+            let there = actor(appointment, kind).is_some()
+                || (kind == "Practitioner" && actor(appointment, "PractitionerRole").is_some());
+            let found = actors.iter().find_map(|actor| reference(actor).id_of(kind)).filter(|_| !there);
+            if let (Some(id), Some(all)) = (found, appointment["participant"].as_array_mut()) {
+                all.push(json!({"actor": {"reference": format!("{kind}/{id}")}, "status": "accepted"}));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a server does not show us is not known.
+fn by_id(settings: &Settings, resource_type: &str, ids: BTreeSet<String>) -> Result<BTreeMap<String, Value>, Fault> {
+    let found = match looked_up(settings, resource_type, "_id", ids.into_iter().collect()) {
+        Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
+            warn!("{resource_type} resources that appointments refer to cannot be read: {reason}");
+            Vec::new()
+        }
+        found => found?,
+    };
+    Ok(found.into_iter().map(|resource| (text(&resource, "id").to_owned(), resource)).collect())
+}
+
+/// Gives appointments the practitioners of the roles among their participants.
+pub fn roles_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault> {
+    let roles = |a: &Value| -> Vec<(String, Value)> {
+        let all = a["participant"].as_array().into_iter().flatten();
+        all.filter_map(|p| Some((reference(&p["actor"]).id_of("PractitionerRole")?, p["status"].clone()))).collect()
+    };
+    let ids = appointments.iter().flat_map(roles).map(|(role, _)| role).collect();
+    let practitioners = by_role(settings, ids)?;
+    for appointment in appointments {
+        for (role, status) in roles(appointment) {
+            if let (Some(id), Some(all)) = (practitioners.get(&role), appointment["participant"].as_array_mut()) {
+                all.push(json!({"actor": {"reference": format!("Practitioner/{id}")}, "status": status}));
+            }
         }
     }
     Ok(())
@@ -158,19 +219,12 @@ fn looked_up(settings: &Settings, resource_type: &str, parameter: &str, ids: Vec
     Ok(found)
 }
 
-fn practitioner(appointment: &Value) -> Option<String> {
-    actor(appointment, "Practitioner")
-}
-
-fn role(appointment: &Value) -> Option<String> {
-    actor(appointment, "PractitionerRole")
-}
-
 fn actor(appointment: &Value, resource_type: &str) -> Option<String> {
     let participants = appointment["participant"].as_array()?;
-    participants.iter().find_map(|participant| reference(&participant["actor"]).id_of(resource_type))
+    let there = participants.iter().filter(|participant| participant["status"] != "declined");
+    there.into_iter().find_map(|participant| reference(&participant["actor"]).id_of(resource_type))
 }
 
-fn reference(value: &Value) -> Reference {
+pub fn reference(value: &Value) -> Reference {
     serde_json::from_value(value.clone()).unwrap_or_default()
 }

@@ -1,8 +1,9 @@
-//! Working hours from a schedule's slots: what touches is one stretch, on one local date.
+//! Working hours from a schedule's slots: free time less what is taken, in stretches that touch, each on one local date.
 
 use adapter_sdk::{
     mark,
     records::WorkingHour,
+    spans::Span,
     time::{date_of, date_text},
 };
 
@@ -12,7 +13,7 @@ use crate::{
     settings::Settings,
 };
 
-/// A stretch of time somebody works, and the appointment types it is for; none means all.
+/// A stretch of working time, and the appointment types it is for; none means all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
     pub start: i64,
@@ -20,20 +21,68 @@ pub struct Stretch {
     pub types: Vec<String>,
 }
 
-/// Free and busy slots that touch or overlap become one stretch. What is `busy-unavailable` is nobody's working time.
-pub fn stretches(slots: Vec<Slot>, settings: &Settings) -> Vec<Stretch> {
-    let worked = slots.into_iter().filter(|s| matches!(s.status.as_str(), "free" | "busy" | "busy-tentative"));
-    let mut all: Vec<Stretch> = worked.filter_map(|slot| stretch(&slot, settings)).collect();
-    all.sort_by(|a, b| (&a.types, a.start).cmp(&(&b.types, b.start)));
+/// Time an appointment takes of a practitioner or a room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    pub span: Span,
+    /// The engine has the appointment as a record of this practitioner or room, and takes the time out itself.
+    pub shown: bool,
+}
+
+/// Free time less what is not free. A busy slot is working time where our mark is on it, or as far as an appointment the engine has
+/// takes its time; otherwise somebody else took it.
+pub fn stretches(slots: &[Slot], taken: &[Taken], settings: &Settings) -> Vec<Stretch> {
+    let mut open: Vec<Stretch> = Vec::new();
+    let mut closed: Vec<Span> = taken.iter().filter(|taken| !taken.shown).map(|taken| taken.span).collect();
+    let shown: Vec<Span> = taken.iter().filter(|taken| taken.shown).map(|taken| taken.span).collect();
+    for slot in slots {
+        let Some(whole) = stretch(slot, settings) else { continue };
+        match slot.status.as_str() {
+            "free" => open.push(whole),
+            "busy" if slot.is_marked(settings) => open.push(whole),
+            "busy" | "busy-tentative" => {
+                let left = less((whole.start, whole.end), &shown);
+                let ours = less((whole.start, whole.end), &left);
+                open.extend(ours.into_iter().map(|(start, end)| Stretch { start, end, types: whole.types.clone() }));
+                closed.extend(left);
+            }
+            "entered-in-error" => (),
+            // `busy-unavailable`, and whatever else is not free.
+            _ => closed.push((whole.start, whole.end)),
+        }
+    }
+    open.sort_by(|a, b| (&a.types, a.start).cmp(&(&b.types, b.start)));
     let mut merged: Vec<Stretch> = Vec::new();
-    for next in all {
+    for next in open {
         match merged.last_mut() {
             Some(last) if last.types == next.types && next.start <= last.end => last.end = last.end.max(next.end),
             _ => merged.push(next),
         }
     }
-    merged.sort_by_key(|s| s.start);
-    merged
+    let parts = |Stretch { start, end, types }: Stretch| {
+        let left = less((start, end), &closed);
+        left.into_iter().map(move |(start, end)| Stretch { start, end, types: types.clone() })
+    };
+    let mut left: Vec<Stretch> = merged.into_iter().flat_map(parts).collect();
+    left.sort_by_key(|s| s.start);
+    left
+}
+
+/// A span without the time of others, in order.
+fn less(whole: Span, others: &[Span]) -> Vec<Span> {
+    let mut others = others.to_vec();
+    others.sort_unstable();
+    let (mut at, mut left) = (whole.0, Vec::new());
+    for (start, end) in others {
+        if at < start.min(whole.1) {
+            left.push((at, start.min(whole.1)));
+        }
+        at = at.max(end);
+    }
+    if at < whole.1 {
+        left.push((at, whole.1));
+    }
+    left
 }
 
 /// Codes that are not among the configured types say nothing to us.
@@ -48,30 +97,30 @@ fn stretch(slot: &Slot, settings: &Settings) -> Option<Stretch> {
     (start < end).then_some(Stretch { start, end, types })
 }
 
-/// The hours of a schedule: each stretch, cut at local midnights, for each of its practitioners in each of its rooms.
-/// `to_local` gives `YYYY-MM-DDTHH:MM:SS`.
+/// The hours of a schedule for each of its practitioners in each of its rooms: the stretches that `open` gives for the two, cut at
+/// local midnights. `to_local` gives `YYYY-MM-DDTHH:MM:SS`.
 pub fn hours(
     schedule: &Schedule,
     practitioners: &[String],
-    stretches: &[Stretch],
+    open: impl Fn(&str, Option<&str>) -> Vec<Stretch>,
     to_local: impl Fn(i64) -> String,
 ) -> Vec<WorkingHour> {
     let rooms: Vec<Option<String>> = schedule.actor.iter().filter_map(|a| a.id_of("Location")).map(Some).collect();
     let rooms = if rooms.is_empty() { vec![None] } else { rooms };
-    let places: Vec<_> = practitioners.iter().flat_map(|p| rooms.iter().map(move |room| (p, room))).collect();
+    let places = practitioners.iter().flat_map(|p| rooms.iter().map(move |room| (p, room)));
     let mut hours = Vec::new();
-    for stretch in stretches {
-        let kind = suffix(&stretch.types);
-        for (date, begin, end) in days(&to_local(stretch.start), &to_local(stretch.end)) {
-            for (n, (provider, room)) in places.iter().enumerate() {
+    for (n, (provider, room)) in places.enumerate() {
+        for stretch in open(provider, room.as_deref()) {
+            let kind = suffix(&stretch.types);
+            for (date, begin, end) in days(&to_local(stretch.start), &to_local(stretch.end)) {
                 hours.push(WorkingHour {
                     // Short whatever the ids: FHIR allows 64 characters to each.
                     id: format!("{}/{n}/{date}T{begin}{kind}", schedule.id),
-                    provider: (*provider).clone(),
-                    operatory: (*room).clone(),
-                    begin_time: begin.clone(),
-                    end_time: end.clone(),
-                    specific_date: Some(date.clone()),
+                    provider: provider.clone(),
+                    operatory: room.clone(),
+                    begin_time: begin,
+                    end_time: end,
+                    specific_date: Some(date),
                     appointment_types: stretch.types.clone(),
                     label: schedule.comment.clone(),
                     active: true,

@@ -3,6 +3,7 @@
 
 pub mod booking;
 pub mod bundle;
+pub mod busy;
 pub mod capability;
 pub mod client;
 pub mod cursor;
@@ -16,6 +17,7 @@ pub mod requests;
 pub mod responses;
 pub mod revision;
 pub mod settings;
+pub mod site;
 pub mod slots;
 pub mod streams;
 pub mod walk;

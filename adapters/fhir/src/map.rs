@@ -9,6 +9,7 @@ pub mod talk;
 use adapter_sdk::{
     Record, clock, limits,
     records::{self, ExtraValue},
+    spans::Span,
     time::{instant_of, is_date, is_instant},
 };
 use serde::de::DeserializeOwned;
@@ -164,13 +165,13 @@ pub fn configured_type(kind: &settings::AppointmentType) -> Record {
 
 pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let a: Appointment = read(resource)?;
-    let start = a.start.as_deref().and_then(instant_of).ok_or("it has no start")?;
-    let end = a.end.as_deref().and_then(instant_of);
-    let end = end.or_else(|| start.checked_add(a.minutes_duration?.checked_mul(60)?).filter(|end| is_instant(*end)));
-    let end = end.filter(|end| *end > start).ok_or("it has no end after its start")?;
+    let (start, end) = span(&a)?;
     let status = a.status.as_str();
-    let patient = a.actor("Patient");
+    if status == "waitlist" {
+        return Err("it waits for a time".into());
+    }
     let visitor = a.participant.iter().find(|p| p.actor.id_of("Patient").is_some());
+    let patient = visitor.and_then(|visitor| visitor.actor.id_of("Patient"));
     // The time a participant took part is known of who came.
     let came = matches!(status, "arrived" | "checked-in" | "fulfilled");
     let took_part = visitor.map(|visitor| &visitor.period).filter(|_| came);
@@ -197,6 +198,14 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmap
         extra: vec![ExtraValue::new("status", a.status.clone())],
         id: a.id,
     }))
+}
+
+/// The time of an appointment.
+pub fn span(a: &Appointment) -> Result<Span, Unmapped> {
+    let start = a.start.as_deref().and_then(instant_of).ok_or("it has no start")?;
+    let end = a.end.as_deref().and_then(instant_of);
+    let end = end.or_else(|| start.checked_add(a.minutes_duration?.checked_mul(60)?).filter(|end| is_instant(*end)));
+    Ok((start, end.filter(|end| *end > start).ok_or("it has no end after its start")?))
 }
 
 /// With types configured, only those: others mean something else to the server.

@@ -35,11 +35,9 @@ pub fn rooms(site: Option<&str>) -> String {
     search("Location", parameters.as_slice())
 }
 
-/// Of resources with an actor: those of the rooms. None: all.
-pub fn in_rooms(resource_type: &str, rooms: Option<&[String]>) -> String {
-    let any = |ids: &[String]| ids.iter().map(|id| format!("Location/{id}")).collect::<Vec<_>>().join(",");
-    let parameters = rooms.map(|ids| ("actor", any(ids)));
-    search(resource_type, parameters.as_slice())
+/// Of resources with an actor: those of these rooms and practitioners (`Location/5`).
+pub fn with_actors(resource_type: &str, actors: &[String]) -> String {
+    search(resource_type, &[("actor", actors.join(","))])
 }
 
 /// The records that changed since.
@@ -69,10 +67,10 @@ pub fn slots_near(schedules: &[String], start: i64, end: i64) -> String {
     slots(schedules, start - LONGEST, end)
 }
 
-/// The appointments in a room that may overlap a stretch of time.
-pub fn appointments_near(room: &str, start: i64, end: i64) -> String {
+/// The appointments of practitioners and rooms (`Location/5`) that may overlap a stretch of time.
+pub fn appointments_near(actors: &[String], start: i64, end: i64) -> String {
     let bound = |prefix: &str, at| ("date", format!("{prefix}{}", instant_text(at)));
-    search("Appointment", &[("actor", format!("Location/{room}")), bound("ge", start - LONGEST), bound("lt", end)])
+    search("Appointment", &[("actor", actors.join(",")), bound("ge", start - LONGEST), bound("lt", end)])
 }
 
 /// One resource about a coded concept.

@@ -23,6 +23,8 @@ use adapter_sdk::{spans::Span, time::instant_of};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::settings::Settings;
+
 use elements::texts;
 pub use elements::{Address, CodeableConcept, Coding, Extension, Identifier, Meta, Money, Period, Reference};
 
@@ -156,6 +158,11 @@ impl Slot {
     pub fn span(&self) -> Option<Span> {
         Some((instant_of(&self.start)?, instant_of(&self.end)?))
     }
+
+    /// A write of ours took it.
+    pub fn is_marked(&self, settings: &Settings) -> bool {
+        self.identifier.iter().any(|i| i.system.as_deref() == Some(&settings.key_system))
+    }
 }
 
 impl Appointment {
@@ -163,9 +170,20 @@ impl Appointment {
         Some((instant_of(self.start.as_deref()?)?, instant_of(self.end.as_deref()?)?))
     }
 
+    /// The participants of a type. Who declined does not take part.
+    pub fn actors(&self, resource_type: &str) -> impl Iterator<Item = String> {
+        let there = self.participant.iter().filter(|p| p.status != "declined");
+        there.filter_map(move |p| p.actor.id_of(resource_type))
+    }
+
     /// The first participant of a type.
     pub fn actor(&self, resource_type: &str) -> Option<String> {
-        self.participant.iter().find_map(|p| p.actor.id_of(resource_type))
+        self.actors(resource_type).next()
+    }
+
+    /// It takes the time of those who take part; one that is only proposed does, too.
+    pub fn takes_time(&self) -> bool {
+        !self.is_off() && !matches!(self.status.as_str(), "noshow" | "waitlist")
     }
 
     /// The ids of its slots.

@@ -140,13 +140,13 @@ pub fn free(slots: Vec<Value>) -> Result<(), Fault> {
 /// Whether a write of ours marked the slot and no appointment stands on it: that write was given up before its appointment came, or
 /// staff cancelled the appointment and left the slot. Of bookings on their way the engine lets only one have a room at a time.
 fn left_behind(settings: &Settings, slot: &Slot) -> Result<bool, Fault> {
-    let by_us = slot.identifier.iter().any(|i| i.system.as_deref() == Some(&settings.key_system));
-    if slot.status != "busy" || !by_us {
+    if slot.status != "busy" || !slot.is_marked(settings) {
         return Ok(false);
     }
     let standing = client::all(settings, "Appointment", &requests::appointments_on(&slot.id))?;
     let mut standing = standing.into_iter().filter_map(|resource| map::read::<Appointment>(resource).ok());
-    Ok(!standing.any(|other| !other.is_off() && other.slot.iter().any(|s| s.id_of("Slot").as_ref() == Some(&slot.id))))
+    Ok(!standing
+        .any(|other| other.takes_time() && other.slot.iter().any(|s| s.id_of("Slot").as_ref() == Some(&slot.id))))
 }
 
 /// The schedules of the practitioner in the room.

@@ -3,15 +3,17 @@
 use adapter_sdk::{Deletions, Fault, Page, Record, Resource, clock, streams::Stream, warn};
 
 use crate::{
+    busy::Busy,
     capability::{CORE, Offer},
     client::{self, Searched},
     cursor::Cursor,
-    enrich, history_items, hours,
+    history_items, hours,
     map::{self, history},
     requests,
-    responses::{Reference, Schedule, Slot},
+    responses::{Schedule, Slot},
     settings::{Plans, Settings},
-    walk::{Map, Part, walk},
+    site::{Site, is_part_of, practitioners},
+    walk::{Keep, Map, Part, walk},
 };
 
 /// In the order in which they refer to each other.
@@ -85,7 +87,12 @@ fn histories(offer: &Offer) -> Vec<&'static str> {
 
 /// The history resources the server has, each of them read by `map`.
 fn of_history(offer: &Offer, map: Map) -> Vec<Part> {
-    let part = |resource_type| Part { resource_type, search: requests::search(resource_type, &[]), map };
+    let part = |resource_type| Part {
+        resource_type,
+        search: requests::search(resource_type, &[]),
+        map,
+        keep: Box::new(|_| true),
+    };
     histories(offer).into_iter().map(part).collect()
 }
 
@@ -122,16 +129,31 @@ fn parts(settings: &Settings, offer: &Offer, resource: Resource) -> Result<Optio
     let Some((resource_type, map)) = source(settings, resource) else {
         return Err(Fault::unsupported("this adapter does not read such records"));
     };
+    let mut keep: Keep = Box::new(|_| true);
     let search = match resource_type {
-        "Location" => requests::rooms(settings.site.as_deref()),
-        "Organization" => requests::search(resource_type, &[("type", settings.plan_type.clone())]),
-        "Appointment" => match rooms(settings)? {
-            Some(rooms) if rooms.is_empty() => return Ok(None),
-            rooms => requests::in_rooms(resource_type, rooms.as_deref()),
+        "Location" => {
+            if let Some(site) = settings.site.clone() {
+                keep = Box::new(move |room| is_part_of(room, &site));
+            }
+            requests::rooms(settings.site.as_deref())
+        }
+        "Organization" => {
+            let kind = settings.plan_type.clone();
+            keep = Box::new(move |organization| map::insurance::is_of_type(organization, &kind));
+            requests::search(resource_type, &[("type", settings.plan_type.clone())])
+        }
+        "Appointment" => match Site::read(settings)? {
+            Some(site) if site.rooms.is_empty() => return Ok(None),
+            Some(site) => {
+                let search = site.appointments(settings)?;
+                keep = Box::new(move |appointment| site.is_ours(appointment));
+                search
+            }
+            None => requests::search(resource_type, &[]),
         },
         _ => requests::search(resource_type, &[]),
     };
-    Ok(Some(vec![Part { resource_type, search, map }]))
+    Ok(Some(vec![Part { resource_type, search, map, keep }]))
 }
 
 /// What is known without asking: by pages all the same.
@@ -148,20 +170,13 @@ fn finished(records: Vec<Record>, cursor: Cursor, limit: u32) -> Page {
     Page { records, cursor: cursor.to_string(), last, whole: true, ..Page::default() }
 }
 
-/// The ids of the site's rooms; none where every Location is one.
-fn rooms(settings: &Settings) -> Result<Option<Vec<String>>, Fault> {
-    let Some(site) = &settings.site else { return Ok(None) };
-    let rooms = client::all(settings, "Location", &requests::rooms(Some(site)))?;
-    Ok(Some(rooms.iter().map(|room| client::text(room, "id").to_owned()).collect()))
-}
-
 /// One schedule a page: its slots make its hours.
 fn working_hours(settings: &Settings, mut cursor: Cursor, limit: u32) -> Result<Page, Fault> {
-    let rooms = if settings.slots { rooms(settings)? } else { Some(Vec::new()) };
-    if rooms.as_ref().is_some_and(Vec::is_empty) {
+    let site = Site::read(settings)?;
+    if !settings.slots || site.as_ref().is_some_and(|site| site.rooms.is_empty()) {
         return Ok(finished(Vec::new(), cursor, limit));
     }
-    let search = requests::in_rooms("Schedule", rooms.as_deref());
+    let search = site.as_ref().map_or_else(|| requests::search("Schedule", &[]), Site::schedules);
     let Searched { step, spot, now } = client::page(settings, "Schedule", &search, &cursor.spot, 1)?;
     let began = cursor.started.unwrap_or(clock::now());
     // The schedule is read again for each page of its hours.
@@ -177,14 +192,19 @@ fn working_hours(settings: &Settings, mut cursor: Cursor, limit: u32) -> Result<
             }
         };
         let practitioners = practitioners(settings, &schedule.actor)?;
-        if schedule.active == Some(false) || practitioners.is_empty() {
+        let elsewhere = site.as_ref().is_some_and(|site| !site.has(&schedule));
+        if schedule.active == Some(false) || practitioners.is_empty() || elsewhere {
             continue;
         }
         let (from, until) = (began - 86_400, began + settings.slot_days * 86_400);
         let slots = client::all(settings, "Slot", &requests::slots(std::slice::from_ref(&schedule.id), from, until))?;
-        let slots = slots.into_iter().filter_map(|slot| map::read::<Slot>(slot).ok()).collect();
-        let stretches = hours::stretches(slots, settings);
-        hours.extend(hours::hours(&schedule, &practitioners, &stretches, |at| clock::to_local(at).text));
+        let slots: Vec<Slot> = slots.into_iter().filter_map(|slot| map::read(slot).ok()).collect();
+        let busy = match slots.is_empty() {
+            true => Busy::default(),
+            false => Busy::read(settings, site.as_ref(), &schedule, &practitioners, &slots, (from, until))?,
+        };
+        let open = |provider: &str, room: Option<&str>| hours::stretches(&slots, &busy.taken(provider, room), settings);
+        hours.extend(hours::hours(&schedule, &practitioners, open, |at| clock::to_local(at).text));
     }
     let limit = limit.max(1) as usize;
     let records: Vec<Record> = hours.iter().skip(cursor.shown).take(limit).cloned().map(Record::WorkingHour).collect();
@@ -198,13 +218,4 @@ fn working_hours(settings: &Settings, mut cursor: Cursor, limit: u32) -> Result<
     let last = step.next.is_none();
     let cursor = cursor.after(step.next, true, now.unwrap_or(began)).to_string();
     Ok(Page { records, cursor, last, whole, ..Page::default() })
-}
-
-/// The practitioners among actors; a role stands for its practitioner.
-fn practitioners(settings: &Settings, actors: &[Reference]) -> Result<Vec<String>, Fault> {
-    let mut ids: Vec<String> = actors.iter().filter_map(|actor| actor.id_of("Practitioner")).collect();
-    let roles = actors.iter().filter_map(|actor| actor.id_of("PractitionerRole")).collect();
-    let behind = enrich::by_role(settings, roles)?.into_values();
-    ids.extend(behind.filter(|id| !ids.contains(id)).collect::<Vec<_>>());
-    Ok(ids)
 }

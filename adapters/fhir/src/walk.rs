@@ -14,12 +14,15 @@ use crate::{
 };
 
 pub type Map = fn(Value, &Settings) -> Result<Record, Unmapped>;
+/// Whether a resource is one of those that were asked for: servers let through what a filter they do not know would keep out.
+pub type Keep = Box<dyn Fn(&mut Value) -> bool>;
 
 /// One resource type as a pull shows it.
 pub struct Part {
     pub resource_type: &'static str,
     pub search: String,
     pub map: Map,
+    pub keep: Keep,
 }
 
 /// One page of one part, and the cursor behind it; the next part begins where one ends.
@@ -46,9 +49,14 @@ pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
     enrich(settings, part.resource_type, &mut resources)?;
     let mut page = Page::default();
     let typed = history::TYPES.contains(&part.resource_type);
-    for resource in resources {
+    for mut resource in resources {
         let id = client::text(&resource, "id").to_owned();
         let id = if typed { format!("{}/{id}", part.resource_type) } else { id };
+        if !(part.keep)(&mut resource) {
+            // It may have been the site's before.
+            page.deleted.push(id);
+            continue;
+        }
         match (part.map)(resource, settings) {
             Ok(record) => page.records.push(record),
             // It is there, whatever it is.

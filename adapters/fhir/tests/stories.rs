@@ -176,11 +176,12 @@ fn an_appointment_that_lost_its_time_is_gone() {
     let id = server.id("Appointment", 0);
     for resource in &mut server.0.borrow_mut().resources {
         if resource["id"] == id.as_str() {
-            resource.as_object_mut().unwrap().remove("start");
+            resource.as_object_mut().unwrap().retain(|name, _| name != "start" && name != "slot");
         }
     }
+    let elsewhere = server.id("Appointment", 5);
     let (page, lines) = server.run_with(&[], || Fhir::pull(Resource::Appointments, None, 100));
-    assert_eq!(page.unwrap().deleted, [id]);
+    assert_eq!(page.unwrap().deleted, [id, elsewhere]);
     assert_eq!(lines.len(), 1);
 }
 

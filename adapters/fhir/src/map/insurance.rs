@@ -36,6 +36,13 @@ pub fn organization(resource: Value, settings: &Settings) -> Result<Record, Unma
     Ok(plan(o.id, o.name, &o.identifier, o.address.first().map(address), &o.extension, settings))
 }
 
+/// Whether an Organization has a code among its types.
+pub fn is_of_type(organization: &Value, code: &str) -> bool {
+    let concepts = organization["type"].as_array().into_iter().flatten();
+    let mut codings = concepts.filter_map(|concept| concept["coding"].as_array()).flatten();
+    codings.any(|coding| coding["code"] == code)
+}
+
 pub fn insurance_plan(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let p: InsurancePlan = read(resource)?;
     let payer = p.contact.iter().find_map(|contact| contact.address.as_ref()).map(address);

@@ -25,23 +25,26 @@ fn slot(status: &str, from: &str, to: &str, code: Option<&str>) -> Slot {
 fn times(slots: Vec<Slot>) -> Vec<(i64, i64, Vec<String>)> {
     let midnight = instant_of("2026-12-01T00:00:00Z").unwrap();
     let minutes = |at: i64| (at - midnight) / 60;
-    let all = stretches(slots, &settings());
+    let all = stretches(&slots, &[], &settings());
     all.into_iter().map(|s| (minutes(s.start), minutes(s.end), s.types)).collect()
 }
 
 #[test]
-fn slots_that_touch_are_one_stretch() {
+fn free_slots_that_touch_are_one_stretch_less_what_is_not_free() {
     let slots = vec![
         slot("free", "09:30", "10:00", None),
-        slot("busy", "09:00", "09:30", None),
+        slot("busy", "08:30", "09:00", None),
+        slot("free", "09:00", "09:30", None),
         slot("free", "10:00", "10:30", None),
         slot("busy-unavailable", "10:30", "11:00", None),
         slot("entered-in-error", "11:00", "11:30", None),
         slot("busy-tentative", "13:00", "13:30", None),
-        slot("free", "13:10", "13:20", None),
+        slot("free", "13:10", "13:40", None),
+        slot("free", "14:00", "18:00", None),
+        slot("busy-unavailable", "15:00", "16:00", None),
         slot("free", "15:00", "15:00", None),
     ];
-    assert_eq!(times(slots), [(540, 630, vec![]), (780, 810, vec![])]);
+    assert_eq!(times(slots), [(540, 630, vec![]), (810, 820, vec![]), (840, 900, vec![]), (960, 1080, vec![])]);
 }
 
 #[test]
@@ -59,7 +62,7 @@ fn stretches_are_cut_at_midnight() {
     let schedule: Schedule = serde_json::from_value(json!({"id": "s"})).unwrap();
     let days = |start: &str, end: &str| -> Vec<(String, String, String)> {
         let local = |at: i64| if at == 0 { start } else { end }.to_owned();
-        let made = hours(&schedule, &["p".into()], &[Stretch { start: 0, end: 1, types: vec![] }], local);
+        let made = hours(&schedule, &["p".into()], |_, _| vec![Stretch { start: 0, end: 1, types: vec![] }], local);
         made.into_iter().map(|hour| (hour.specific_date.unwrap(), hour.begin_time, hour.end_time)).collect()
     };
     let day = |date: &str, begin: &str, end: &str| (date.to_owned(), begin.to_owned(), end.to_owned());
@@ -77,9 +80,9 @@ fn hours_belong_to_each_practitioner_and_room() {
     let schedule: Schedule = serde_json::from_value(json!({"id": "s", "actor": [
         {"reference": "Practitioner/p"}, {"reference": "https://h/fhir/Location/r"}, {"reference": "Device/d"}]}))
     .unwrap();
-    let stretches = [Stretch { start: 0, end: 3_600, types: vec![] }];
+    let open = |_: &str, _: Option<&str>| vec![Stretch { start: 0, end: 3_600, types: vec![] }];
     let local = |at: i64| if at == 0 { "2026-12-01T08:00:00" } else { "2026-12-01T09:00:00" }.to_owned();
-    let made = hours(&schedule, &["p".into(), "q".into()], &stretches, local);
+    let made = hours(&schedule, &["p".into(), "q".into()], open, local);
     assert_eq!(made.len(), 2);
     assert_eq!((made[0].id.as_str(), made[0].operatory.as_deref()), ("s/0/2026-12-01T08:00", Some("r")));
     assert_eq!((made[1].provider.as_str(), made[1].end_time.as_str()), ("q", "09:00"));
@@ -94,7 +97,7 @@ fn stretches_of_different_types_that_begin_together_are_different_hours() {
     let stretches = [stretch(&[]), stretch(&["hyg"]), stretch(&["a", "b"]), stretch(&["ab"])];
     let local = |at: i64| if at == 0 { "2026-12-01T08:00:00" } else { "2026-12-01T09:00:00" }.to_owned();
     let ids = |stretches: &[Stretch]| -> Vec<String> {
-        hours(&schedule, &["p".into()], stretches, local).into_iter().map(|hour| hour.id).collect()
+        hours(&schedule, &["p".into()], |_, _| stretches.to_vec(), local).into_iter().map(|hour| hour.id).collect()
     };
     let all = ids(&stretches);
     assert_eq!(all[0], "s/0/2026-12-01T08:00");

@@ -1,0 +1,74 @@
+//! Appointments that take the time of a schedule's practitioners and rooms, read in one search for all of them.
+
+use adapter_sdk::{Fault, spans::Span, warn};
+
+use crate::{
+    client, enrich,
+    hours::Taken,
+    map, requests,
+    responses::{Appointment, Schedule, Slot},
+    settings::Settings,
+    site::Site,
+};
+
+/// The appointments that take time of those who share a schedule.
+#[derive(Default)]
+pub struct Busy {
+    /// With the span, and whether the engine has them as they are.
+    appointments: Vec<(Span, bool, Appointment)>,
+}
+
+impl Busy {
+    /// Without a right to read appointments there are none, and every busy slot is closed.
+    pub fn read(
+        settings: &Settings,
+        site: Option<&Site>,
+        schedule: &Schedule,
+        practitioners: &[String],
+        slots: &[Slot],
+        (from, until): Span,
+    ) -> Result<Busy, Fault> {
+        let people = practitioners.iter().map(|id| format!("Practitioner/{id}"));
+        let rooms = schedule.actor.iter().filter_map(|actor| actor.id_of("Location"));
+        let actors: Vec<String> = people.chain(rooms.map(|id| format!("Location/{id}"))).collect();
+        let search = requests::appointments_near(&actors, from, until);
+        let mut found = match client::all(settings, "Appointment", &search) {
+            Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
+                warn!("working hours are made without appointments: {reason}");
+                Vec::new()
+            }
+            found => found?,
+        };
+        enrich::roles_of(settings, &mut found)?;
+        let mut busy = Busy::default();
+        for mut resource in found {
+            let ours = site.is_none_or(|site| site.is_ours(&mut resource));
+            let Ok(read) = map::read::<Appointment>(resource) else { continue };
+            // One that names no room is read by who works here at the time of the pass, which may not be known to the engine yet.
+            let shown = ours && (site.is_none() || read.actor("Location").is_some());
+            let span = map::span(&read).ok().or_else(|| of_slots(&read, slots));
+            busy.appointments.extend(span.filter(|_| read.takes_time()).map(|span| (span, shown, read)));
+        }
+        Ok(busy)
+    }
+
+    /// The time taken of a practitioner in a room.
+    pub fn taken(&self, provider: &str, room: Option<&str>) -> Vec<Taken> {
+        let takes = |(span, shown, a): &(Span, bool, Appointment)| {
+            let theirs = a.actors("Practitioner").any(|id| id == provider);
+            let there = room.is_some_and(|room| a.actors("Location").any(|id| id == room));
+            // A record has one practitioner and one room.
+            let first = a.actor("Practitioner").as_deref() == Some(provider)
+                || (room.is_some() && a.actor("Location").as_deref() == room);
+            (theirs || there).then_some(Taken { span: *span, shown: *shown && first })
+        };
+        self.appointments.iter().filter_map(takes).collect()
+    }
+}
+
+/// The time of those slots of the schedule that an appointment without times names.
+fn of_slots(a: &Appointment, slots: &[Slot]) -> Option<Span> {
+    let named = a.slots();
+    let spans = slots.iter().filter(|slot| named.contains(&slot.id)).filter_map(Slot::span);
+    spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
+}

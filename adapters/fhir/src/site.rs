@@ -1,0 +1,83 @@
+//! The rooms of the practice, and which resources are its own.
+
+use adapter_sdk::{Fault, warn};
+use serde_json::Value;
+
+use crate::{
+    client, enrich, map, requests,
+    responses::{Reference, Schedule},
+    settings::Settings,
+};
+
+/// The rooms of a practice that is one site of several.
+pub struct Site {
+    id: String,
+    pub rooms: Vec<String>,
+}
+
+impl Site {
+    /// `None`: every Location is a room of the practice.
+    pub fn read(settings: &Settings) -> Result<Option<Site>, Fault> {
+        let Some(id) = &settings.site else { return Ok(None) };
+        let rooms = client::all(settings, "Location", &requests::rooms(Some(id)))?;
+        let rooms = rooms.iter().filter(|room| is_part_of(room, id)).map(|room| client::text(room, "id").to_owned());
+        Ok(Some(Site { id: id.clone(), rooms: rooms.collect() }))
+    }
+
+    /// The search for the schedules of the rooms.
+    pub fn schedules(&self) -> String {
+        requests::with_actors("Schedule", &self.rooms.iter().map(|id| format!("Location/{id}")).collect::<Vec<_>>())
+    }
+
+    /// Whether a schedule is of one of the rooms.
+    pub fn has(&self, schedule: &Schedule) -> bool {
+        schedule.actor.iter().filter_map(|actor| actor.id_of("Location")).any(|id| self.rooms.contains(&id))
+    }
+
+    /// The search for the appointments that take time here: in the rooms, at the site, and of the practitioners who work there.
+    pub fn appointments(&self, settings: &Settings) -> Result<String, Fault> {
+        let schedules = match settings.slots.then(|| client::all(settings, "Schedule", &self.schedules())) {
+            None => Vec::new(),
+            Some(Err(Fault::Rejected(reason) | Fault::Unsupported(reason))) => {
+                warn!("appointments are read by rooms alone, the schedules cannot be read: {reason}");
+                Vec::new()
+            }
+            Some(found) => found?,
+        };
+        let read = schedules.into_iter().filter_map(|schedule| map::read::<Schedule>(schedule).ok());
+        let actors: Vec<Reference> = read.filter(|schedule| self.has(schedule)).flat_map(|s| s.actor).collect();
+        let mut people = practitioners(settings, &actors)?;
+        people.sort();
+        people.dedup();
+        let places = self.rooms.iter().chain([&self.id]).map(|id| format!("Location/{id}"));
+        let people = people.iter().map(|id| format!("Practitioner/{id}"));
+        Ok(requests::with_actors("Appointment", &places.chain(people).collect::<Vec<_>>()))
+    }
+
+    /// Takes the places of others out of an appointment. Returns `false` if it is at none but those.
+    pub fn is_ours(&self, appointment: &mut Value) -> bool {
+        let place = |p: &Value| enrich::reference(&p["actor"]).id_of("Location");
+        let Some(participants) = appointment["participant"].as_array_mut() else { return true };
+        let there = |p: &&Value| p["status"] != "declined";
+        let placed = participants.iter().filter(there).any(|p| place(p).is_some());
+        let ours = |id: &String| *id == self.id || self.rooms.contains(id);
+        let here = participants.iter().filter(there).filter_map(place).any(|id| ours(&id));
+        // The site itself is no room.
+        participants.retain(|p| place(p).is_none_or(|id| self.rooms.contains(&id)));
+        here || !placed
+    }
+}
+
+/// Whether a Location is part of another.
+pub fn is_part_of(room: &Value, site: &str) -> bool {
+    enrich::reference(&room["partOf"]).id_of("Location").as_deref() == Some(site)
+}
+
+/// The practitioners among actors; a role stands for its practitioner.
+pub fn practitioners(settings: &Settings, actors: &[Reference]) -> Result<Vec<String>, Fault> {
+    let mut ids: Vec<String> = actors.iter().filter_map(|actor| actor.id_of("Practitioner")).collect();
+    let roles = actors.iter().filter_map(|actor| actor.id_of("PractitionerRole")).collect();
+    let behind = enrich::by_role(settings, roles)?.into_values();
+    ids.extend(behind.filter(|id| !ids.contains(id)).collect::<Vec<_>>());
+    Ok(ids)
+}
