@@ -59,7 +59,14 @@ pub fn page(
         warn!("{resource_type}: no answer with {count} records, the server is asked for {fewer}");
         spot.most = Some(fewer);
         if matches!(spot.at, At::Link(_)) {
-            let step = Step { next: Some(At::Start), base: None, resources: Vec::new(), steady: true, total: None };
+            let step = Step {
+                next: Some(At::Start),
+                base: None,
+                resources: Vec::new(),
+                steady: true,
+                walked: None,
+                total: None,
+            };
             return Ok(Searched { step, spot, now: None });
         }
     };
@@ -67,6 +74,7 @@ pub fn page(
     let bundle: Bundle = answer.json()?;
     let step = paging::step(&spot, bundle, resource_type, settings.base_url.as_deref()).map_err(Fault::unsupported)?;
     spot.base.clone_from(&step.base);
+    spot.walked.clone_from(&step.walked);
     Ok(Searched { step, spot, now })
 }
 

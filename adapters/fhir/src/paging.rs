@@ -26,6 +26,17 @@ pub enum At {
     Offset { offset: u64, last: String, total: u64 },
 }
 
+/// The pages of a walk so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Walked {
+    /// Results on them.
+    pub seen: u64,
+    /// The results the server announced.
+    pub total: Option<u64>,
+    /// The id of the last result.
+    pub last: String,
+}
+
 /// Where a walk stands, and what it learnt of the server on its way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spot {
@@ -36,12 +47,14 @@ pub struct Spot {
     /// The most records of a page: answers with more were too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub walked: Option<Walked>,
 }
 
 impl Spot {
     /// The same walk from its beginning.
     pub fn again(self) -> Spot {
-        Spot { at: At::Start, ..self }
+        Spot { at: At::Start, walked: None, ..self }
     }
 
     /// How many records to ask for.
@@ -58,7 +71,10 @@ pub struct Step {
     pub next: Option<At>,
     /// The base URL of the link.
     pub base: Option<String>,
+    /// No result can have been missed so far.
     pub steady: bool,
+    /// With this page.
+    pub walked: Option<Walked>,
     pub total: Option<u64>,
 }
 
@@ -86,25 +102,40 @@ pub fn step(spot: &Spot, bundle: Bundle, resource_type: &str, set_base: Option<&
         (next, base) = (Some(At::Link(path)), Some(found));
     }
     let total = bundle.total;
-    let mut resources: Vec<Value> = bundle.entry.into_iter().filter_map(|e| e.resource).collect();
-    let mut steady = true;
-    let mut seen = 0;
+    // Outcomes and included resources are no results.
+    let results = bundle.entry.into_iter().filter_map(|e| e.resource);
+    let mut resources: Vec<Value> = results.filter(|resource| resource["resourceType"] == resource_type).collect();
+    let (mut steady, mut seen) = (true, 0);
+    let earlier = spot.walked.as_ref().filter(|_| matches!(at, At::Link(_)));
     if let At::Offset { offset, last, total: before } = at {
         steady = resources.first().is_some_and(|first| id(first) == last) && total >= Some(*before);
         if steady {
             resources.remove(0);
+        } else if resources.len() > 1 {
+            // One more was asked for than the page may have; the next page begins with it.
+            resources.pop();
         }
         seen = if steady { *offset } else { offset - 1 };
     }
-    // Outcomes and included resources are no results.
-    resources.retain(|resource| resource["resourceType"] == resource_type);
+    if let Some(earlier) = earlier {
+        // An order that moves shows a record twice, and another one not at all.
+        let changed = total.is_some() && earlier.total.is_some() && total != earlier.total;
+        steady = !changed && !resources.iter().any(|resource| id(resource) == earlier.last);
+        seen = earlier.seen;
+    }
+    seen += resources.len() as u64;
     let next = next.or_else(|| {
         let (last, total) = (resources.last()?, total?);
-        let offset = seen + resources.len() as u64;
-        let counts = !matches!(at, At::Link(_)) && offset < total;
-        counts.then(|| At::Offset { offset, last: id(last).to_owned(), total })
+        let counts = !matches!(at, At::Link(_)) && seen < total;
+        counts.then(|| At::Offset { offset: seen, last: id(last).to_owned(), total })
     });
-    Ok(Step { resources, next, base, steady, total })
+    let announced = total.or(earlier.and_then(|earlier| earlier.total));
+    // Fewer came than there are: a limit of results, a search that ended, a filter behind it.
+    steady &= next.is_some() || announced.is_none_or(|announced| seen >= announced);
+    let last = resources.last().map(|last| id(last).to_owned());
+    let last = last.or(earlier.map(|earlier| earlier.last.clone())).unwrap_or_default();
+    let walked = next.is_some().then_some(Walked { seen, total: announced, last });
+    Ok(Step { resources, next, base, steady, walked, total })
 }
 
 fn id(resource: &Value) -> &str {

@@ -42,7 +42,7 @@ fn records_that_come_or_go_meanwhile_make_a_walk_unsteady() {
     let at = At::Offset { offset: 2, last: "b".into(), total: 5 };
     // "a" was deleted: all move up, and "c" would never be seen.
     let moved = step(&spot(at.clone()), bundle(&["c", "d", "e"], Some(4), &[]), "Patient", None).unwrap();
-    assert_eq!((ids(&moved), moved.steady), (vec!["c", "d", "e"], false));
+    assert_eq!((ids(&moved), moved.steady), (vec!["c", "d"], false), "no more than were asked for");
     assert!(!step(&spot(at.clone()), bundle(&[], Some(1), &[]), "Patient", None).unwrap().steady);
     assert!(!step(&spot(at.clone()), bundle(&["b", "c"], None, &[]), "Patient", None).unwrap().steady);
     // New ones at the end do no harm.
@@ -65,6 +65,40 @@ fn links_are_followed_and_end_the_walk() {
     assert_eq!(end.next, None);
 }
 
+#[test]
+fn a_walk_by_links_that_misses_or_repeats_results_is_not_steady() {
+    let next = ("next", "https://h/fhir/Patient?page");
+    let walk = |pages: &[(&[&str], Option<u64>)]| {
+        let (mut spot, mut steady) = (Spot::default(), true);
+        for (nth, (ids, total)) in pages.iter().enumerate() {
+            let links = if nth + 1 < pages.len() { vec![next] } else { Vec::new() };
+            let step = step(&spot, bundle(ids, *total, &links), "Patient", Some("https://h/fhir")).unwrap();
+            steady &= step.steady;
+            spot = Spot { at: step.next.unwrap_or_default(), walked: step.walked, ..Spot::default() };
+            spot = serde_json::from_str(&serde_json::to_string(&spot).unwrap()).unwrap();
+        }
+        steady
+    };
+    assert!(walk(&[(&["a", "b"], Some(3)), (&["c"], Some(3))]));
+    assert!(walk(&[(&["a", "b"], Some(3)), (&["c"], None)]), "a total on the first page alone");
+    assert!(walk(&[(&["a", "b"], None), (&["c"], None)]));
+    assert!(!walk(&[(&["a", "b"], Some(5)), (&["c"], Some(5))]), "it ends early");
+    assert!(!walk(&[(&["a", "b"], Some(5)), (&["c"], None)]), "it ends early");
+    assert!(!walk(&[(&["a", "b"], Some(4)), (&["c"], Some(3))]), "one was deleted");
+    assert!(!walk(&[(&["a", "b"], None), (&["b", "c"], None)]), "pages overlap");
+    assert!(!walk(&[(&[], Some(2))]), "nothing came of two");
+}
+
+#[test]
+fn an_outcome_before_the_results_of_a_page_is_not_compared() {
+    let mut page = bundle(&["b", "c"], Some(3), &[]);
+    let outcome = json!({"resource": {"resourceType": "OperationOutcome", "id": "x"}});
+    page.entry.insert(0, serde_json::from_value(outcome).unwrap());
+    let at = At::Offset { offset: 2, last: "b".into(), total: 3 };
+    let last = step(&spot(at), page, "Patient", None).unwrap();
+    assert_eq!((ids(&last), last.steady), (vec!["c"], true));
+}
+
 /// The links of a page, and the address of its record where the server shows it.
 type Shown<'a> = (&'a [(&'a str, &'a str)], Option<&'a str>);
 
@@ -77,7 +111,7 @@ fn walked(pages: &[Shown<'_>]) -> Result<Vec<String>, String> {
         let step = step(&spot, page, "Patient", None)?;
         let Some(At::Link(path)) = &step.next else { return Ok(paths) };
         paths.push(path.clone());
-        spot = Spot { at: step.next.unwrap(), base: step.base, most: None };
+        spot = Spot { at: step.next.unwrap(), base: step.base, ..Spot::default() };
         // As the engine keeps it.
         spot = serde_json::from_str(&serde_json::to_string(&spot).unwrap()).unwrap();
     }
