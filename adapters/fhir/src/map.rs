@@ -52,6 +52,11 @@ impl From<&str> for Unmapped {
     }
 }
 
+/// The items of a list, each in its place, whatever the others are.
+pub fn each<T: DeserializeOwned + Default>(items: &[Value]) -> Vec<T> {
+    items.iter().map(|item| read(item.clone()).unwrap_or_default()).collect()
+}
+
 /// A resource read into the parts we use.
 pub fn read<T: DeserializeOwned>(resource: Value) -> Result<T, Unmapped> {
     serde_json::from_value(resource).map_err(|e| Unmapped::Unreadable(format!("{:?} error", e.classify())))
@@ -64,14 +69,15 @@ pub fn patient(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
 pub fn patient_record(resource: Value) -> Result<records::Patient, Unmapped> {
     let p: Patient = read(resource)?;
     let (first_name, middle_name, last_name) = name_parts(main_name(&p.name).map(|at| &p.name[at]));
-    let telecom = |system: &str, usage: &[&str]| point(&p.telecom, system, usage).and_then(|p| p.value.clone());
-    let cell_phone = telecom("phone", &["mobile"]).or_else(|| telecom("sms", &[]));
+    let value = |at: Option<usize>| at.and_then(|at| p.telecom[at].value.clone());
+    let telecom = |system: &str, usage: &[&str]| value(point(&p.telecom, system, usage));
+    let cell_phone = value(cell(&p.telecom));
     let home_phone = telecom("phone", &["home"]);
     let work_phone = telecom("phone", &["work"]);
     let any_phone = telecom("phone", &[]);
     let primary = any_phone.filter(|_| cell_phone.is_none() && home_phone.is_none() && work_phone.is_none());
     let work_extension = point(&p.telecom, "phone", &["work"])
-        .and_then(|phone| phone.extension.iter().find(|e| e.url == PHONE_EXTENSION)?.value_string.clone());
+        .and_then(|at| p.telecom[at].extension.iter().find(|e| e.url == PHONE_EXTENSION)?.value_string.clone());
     let language = p.communication.iter().find(|c| c.preferred).or(p.communication.first());
     let more = extensions("patient", &p.extension);
     let guarantor = more.get("guarantor").and_then(|e| e.value_reference.as_ref()).and_then(|r| r.id_of("Patient"));
@@ -119,7 +125,7 @@ pub fn practitioner(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
         middle_name,
         last_name,
         display_name,
-        email: point(&p.telecom, "email", &[]).and_then(|p| p.value.clone()),
+        email: point(&p.telecom, "email", &[]).and_then(|at| p.telecom[at].value.clone()),
         npi: p.identifier.iter().find(|i| i.system.as_deref() == Some(NPI)).and_then(|i| i.value.clone()),
         tin: coded("TAX"),
         state_license: coded("MD").or_else(|| coded("SL")).or_else(|| coded("LN")),
@@ -252,15 +258,19 @@ fn written_out(name: &HumanName) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
-/// The first contact of a system, of one of the uses; without uses: of any use but an old one.
-fn point<'a>(points: &'a [ContactPoint], system: &str, usage: &[&str]) -> Option<&'a ContactPoint> {
-    let fits = |p: &&ContactPoint| {
+/// The place of the first contact of a system, of one of the uses; without uses: of any use but an old one.
+pub fn point(points: &[ContactPoint], system: &str, usage: &[&str]) -> Option<usize> {
+    points.iter().position(|p| {
         let of = p.usage.as_deref();
         p.system.as_deref() == Some(system)
             && p.value.is_some()
             && if usage.is_empty() { of != Some("old") } else { of.is_some_and(|u| usage.contains(&u)) }
-    };
-    points.iter().find(fits)
+    })
+}
+
+/// The place of the mobile number; without one, of a number for text messages.
+pub fn cell(points: &[ContactPoint]) -> Option<usize> {
+    point(points, "phone", &["mobile"]).or_else(|| point(points, "sms", &[]))
 }
 
 pub fn main_address(addresses: &[Address]) -> Option<usize> {

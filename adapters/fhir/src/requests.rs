@@ -250,7 +250,7 @@ fn push(resource: &mut Value, name: &str, item: Value) {
 }
 
 /// Takes items out of a list, and the list away with the last.
-fn without(resource: &mut Value, field: &str, which: impl Fn(&Value) -> bool) {
+fn without(resource: &mut Value, field: &str, mut which: impl FnMut(&Value) -> bool) {
     let Some(items) = resource.get_mut(field).and_then(Value::as_array_mut) else { return };
     items.retain(|item| !which(item));
     if items.is_empty() {

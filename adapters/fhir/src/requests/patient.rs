@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{address, concept, given, is_of_type, key_identifier, push, reference, set, without};
 use crate::{
     map::{self, EXTENSIONS, PHONE_EXTENSION, Unmapped},
-    responses::{Address, HumanName},
+    responses::{Address, ContactPoint, HumanName},
     settings::Settings,
 };
 
@@ -42,7 +42,7 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
     let ssn = &p.ssn;
     let (was, p) = (&was.known(), &p.known());
     if (&was.first_name, &was.middle_name, &was.last_name) != (&p.first_name, &p.middle_name, &p.last_name) {
-        name(resource, p);
+        name(resource, was, p);
     }
     for (usage, before, now) in [
         ("mobile", (&was.cell_phone, &None), (&p.cell_phone, &None)),
@@ -51,15 +51,14 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
     ] {
         if before != now {
             let (number, extension) = now;
-            let extension = extension.as_ref().map(|text| json!([{"url": PHONE_EXTENSION, "valueString": text}]));
-            contact(resource, "phone", Some(usage), number, extension);
+            contact(resource, ("phone", Some(usage)), &before.0, number, extension);
         }
     }
     if was.primary_phone != p.primary_phone {
-        contact(resource, "phone", None, &p.primary_phone, None);
+        contact(resource, ("phone", None), &was.primary_phone, &p.primary_phone, &None);
     }
     if was.email != p.email {
-        contact(resource, "email", None, &p.email, None);
+        contact(resource, ("email", None), &was.email, &p.email, &None);
     }
     if was.gender != p.gender {
         set(resource, "gender", json!(p.gender));
@@ -73,16 +72,20 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
         main_address(resource, p.address.as_ref());
     }
     if was.preferred_language != p.preferred_language {
-        let spoken = p
-            .preferred_language
-            .as_ref()
-            .map(|code| json!([{"language": concept(Some("urn:ietf:bcp:47"), code, None), "preferred": true}]));
-        set(resource, "communication", json!(spoken));
+        let spoken = p.preferred_language.as_ref().map(|code| concept(Some("urn:ietf:bcp:47"), code, None));
+        let all = items(resource, "communication");
+        let at = all.iter().position(|c| c["preferred"] == true).or((!all.is_empty()).then_some(0));
+        let new = json!({"language": spoken, "preferred": true});
+        exchange(resource, "communication", at, spoken.map(|spoken| ("language", spoken, new)));
     }
     if was.provider != p.provider {
-        without(resource, "generalPractitioner", |practitioner| is_of_type(practitioner, "Practitioner"));
-        if let Some(id) = &p.provider {
-            push(resource, "generalPractitioner", reference("Practitioner", id));
+        let at = items(resource, "generalPractitioner").iter().position(|one| is_of_type(one, "Practitioner"));
+        let new = p.provider.as_ref().map(|id| reference("Practitioner", id));
+        // A display would name the practitioner before.
+        match (at, new) {
+            (Some(at), Some(new)) => resource["generalPractitioner"][at] = new,
+            (None, Some(new)) => push(resource, "generalPractitioner", new),
+            (at, None) => exchange(resource, "generalPractitioner", at, None),
         }
     }
     if was.inactive != p.inactive {
@@ -124,9 +127,45 @@ pub fn extension(resource: &mut Value, record: &str, field: &str, kind: &str, va
     }
 }
 
+fn items<'a>(resource: &'a Value, field: &str) -> &'a [Value] {
+    resource[field].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Sets a part of the item at a place to another value and leaves the rest of the item; without a place the new item is added. `None`
+/// takes the item away.
+fn exchange(resource: &mut Value, field: &str, at: Option<usize>, value: Option<(&str, Value, Value)>) {
+    match (at, value) {
+        (Some(at), Some((part, value, _))) => {
+            let item = &mut resource[field][at];
+            set(item, part, value);
+            set(item, &format!("_{part}"), Value::Null);
+        }
+        (None, Some((_, _, new))) => push(resource, field, given(new)),
+        (Some(at), None) => {
+            let mut place = 0..;
+            without(resource, field, |_| place.next() == Some(at));
+        }
+        (None, None) => (),
+    }
+}
+
+/// Sets the first text of a list and the rest of it where they are to be other than they are shown.
+fn exchange_texts(item: &mut Value, field: &str, was: [&Option<String>; 2], now: [&Option<String>; 2]) {
+    let is_text = |text: &Value| text.as_str().is_some_and(|text| !text.trim().is_empty());
+    let first = items(item, field).iter().position(is_text);
+    match (first, now[0]) {
+        _ if was == now => (),
+        (Some(first), Some(text)) if was[1] == now[1] && !text.is_empty() => item[field][first] = text.as_str().into(),
+        _ => {
+            set(item, field, json!(now));
+            set(item, &format!("_{field}"), Value::Null);
+        }
+    }
+}
+
 /// The name that is shown, in its place; everything else of it stays.
-fn name(resource: &mut Value, p: &records::Patient) {
-    let names: Vec<HumanName> = serde_json::from_value(resource["name"].clone()).unwrap_or_default();
+fn name(resource: &mut Value, was: &records::Patient, p: &records::Patient) {
+    let names: Vec<HumanName> = map::each(items(resource, "name"));
     let at = match map::main_name(&names) {
         Some(at) => at,
         None => {
@@ -134,69 +173,88 @@ fn name(resource: &mut Value, p: &records::Patient) {
             0
         }
     };
+    let in_parts = names.get(at).is_some_and(|name| name.family.is_some());
     let name = &mut resource["name"][at];
-    set(name, "family", json!(p.last_name));
-    set(name, "given", json!([p.first_name, p.middle_name]));
-    // They would contradict the new parts.
-    for other in ["text", "_family", "_given"] {
-        set(name, other, Value::Null);
+    if was.last_name != p.last_name || !in_parts {
+        set(name, "family", json!(p.last_name));
+        set(name, "_family", Value::Null);
     }
+    let (before, now) = (Some(was.first_name.clone()), Some(p.first_name.clone()));
+    let before = if in_parts { before } else { None };
+    exchange_texts(name, "given", [&before, &was.middle_name], [&now, &p.middle_name]);
+    // It would contradict the new parts.
+    set(name, "text", Value::Null);
 }
 
-/// Exchanges the contacts of a kind for one, or for none. Without a use: those of no use that is shown by itself, of mail all that are
-/// not old.
-fn contact(resource: &mut Value, system: &str, usage: Option<&str>, value: &Option<String>, extension: Option<Value>) {
-    without(resource, "telecom", |point| {
-        let of = point["use"].as_str();
-        let sms = system == "phone" && usage == Some("mobile") && point["system"] == "sms";
-        let same = match usage {
-            Some(_) => of == usage,
-            None if system == "email" => of != Some("old"),
-            None => !matches!(of, Some("old" | "mobile" | "home" | "work")),
-        };
-        sms || (point["system"] == system && same)
+/// Exchanges the contact that is shown for another, in its place and with what else it has, or takes it away. Others stay.
+fn contact(
+    resource: &mut Value,
+    (system, usage): (&str, Option<&str>),
+    shown: &Option<String>,
+    value: &Option<String>,
+    extension: &Option<String>,
+) {
+    let points: Vec<ContactPoint> = map::each(items(resource, "telecom"));
+    let at = match (system, usage) {
+        ("phone", Some("mobile")) => map::cell(&points),
+        _ => map::point(&points, system, usage.as_slice()),
+    };
+    let at = at.filter(|_| shown.is_some());
+    let value = value.as_deref().filter(|value| !value.is_empty());
+    let at = match value.is_some() {
+        true => at,
+        false => return exchange(resource, "telecom", at, None),
+    };
+    let at = at.unwrap_or_else(|| {
+        push(resource, "telecom", given(json!({"system": system, "use": usage})));
+        items(resource, "telecom").len() - 1
     });
-    if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
-        let point = json!({"extension": extension, "system": system, "use": usage, "value": value});
-        push(resource, "telecom", given(point));
+    let point = &mut resource["telecom"][at];
+    if point["value"] != json!(value) {
+        set(point, "value", json!(value));
+        set(point, "_value", Value::Null);
+    }
+    if usage == Some("work") {
+        without(point, "extension", |e| e["url"] == PHONE_EXTENSION);
+        if let Some(text) = extension {
+            push(point, "extension", json!({"url": PHONE_EXTENSION, "valueString": text}));
+        }
     }
 }
 
 fn main_address(resource: &mut Value, wanted: Option<&records::Address>) {
-    let held: Vec<Address> = serde_json::from_value(resource["address"].clone()).unwrap_or_default();
-    match (map::main_address(&held), wanted.map(address)) {
-        (Some(at), Some(new)) => {
-            let shown = map::address(&held[at]);
+    let held: Vec<Address> = map::each(items(resource, "address"));
+    match (map::main_address(&held), wanted) {
+        (Some(at), Some(wanted)) => {
+            let (shown, new) = (map::address(&held[at]), address(wanted));
+            let was = address(&shown);
             let place = &mut resource["address"][at];
-            for field in ["line", "city", "state", "postalCode"] {
-                set(place, field, new[field].clone());
+            exchange_texts(place, "line", [&shown.line1, &shown.line2], [&wanted.line1, &wanted.line2]);
+            // A country that is no code of two letters is not shown.
+            for field in ["city", "state", "postalCode", "country"] {
+                if was[field] != new[field] {
+                    set(place, field, new[field].clone());
+                    set(place, &format!("_{field}"), Value::Null);
+                }
             }
-            // One that is no code of two letters is not shown.
-            if wanted.is_some_and(|wanted| wanted.country != shown.country) {
-                set(place, "country", new["country"].clone());
-            }
-            // They would contradict the new parts.
-            for other in ["text", "_line"] {
-                set(place, other, Value::Null);
-            }
+            // It would contradict the new parts.
+            set(place, "text", Value::Null);
         }
-        (None, Some(wanted)) => push(resource, "address", wanted),
-        // Another one of the same use would take its place.
-        (Some(at), None) => {
-            let usage = resource["address"][at]["use"].clone();
-            without(resource, "address", |address| address["use"] == usage);
-        }
-        (None, None) => (),
+        (None, Some(wanted)) => push(resource, "address", address(wanted)),
+        (at, None) => exchange(resource, "address", at, None),
     }
 }
 
+/// Exchanges the value of the first identifier of a kind. A social security number is never shown: cleared, all of them go.
 fn identifier(resource: &mut Value, code: &str, system: Option<&str>, value: Option<&str>) {
-    without(resource, "identifier", |i| {
-        let coded = i["type"]["coding"].as_array().is_some_and(|all| all.iter().any(|coding| coding["code"] == code));
-        coded || system.is_some_and(|system| i["system"] == system)
-    });
-    if let Some(value) = value {
-        let kind = concept(Some(IDENTIFIER_TYPES), code, None);
-        push(resource, "identifier", given(json!({"type": kind, "system": system, "value": value})));
+    let coded = |i: &Value| items(&i["type"], "coding").iter().any(|coding| coding["code"] == code);
+    let of_system = |i: &Value| system.is_some_and(|system| i["system"] == system);
+    if code == "SS" && value.is_none() {
+        return without(resource, "identifier", |i| coded(i) || of_system(i));
     }
+    let all = items(resource, "identifier");
+    let at = all.iter().position(coded).or_else(|| all.iter().position(of_system));
+    let kind = concept(Some(IDENTIFIER_TYPES), code, None);
+    let value = value.map(|text| ("value", json!(text), json!({"type": kind, "system": system, "value": text})));
+    exchange(resource, "identifier", at, value);
 }

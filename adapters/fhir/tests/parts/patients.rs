@@ -107,8 +107,6 @@ fn what_is_cleared_is_removed_whether_it_is_absent_or_empty() {
     theirs["id"] = "p".into();
     theirs["name"][0]["_given"] = json!([{"id": "x"}, null]);
     theirs["_birthDate"] = json!({"extension": [{"url": "t", "valueDateTime": "1990-02-28T10:00:00Z"}]});
-    theirs["address"].as_array_mut().unwrap().push(json!({"use": "home", "city": "Thun"}));
-    theirs["telecom"].as_array_mut().unwrap().push(json!({"system": "sms", "value": "4"}));
     theirs["generalPractitioner"].as_array_mut().unwrap().push(json!({"reference": "Organization/o"}));
     let empty = Some(String::new());
     let nothing = records::Patient {
@@ -172,6 +170,62 @@ fn what_is_cleared_is_removed_whether_it_is_absent_or_empty() {
     assert_eq!(shown.primary_phone.as_deref(), Some("1"));
     let cleared = turned(&temporary, &records::Patient { primary_phone: None, ..shown });
     assert!(cleared.get("telecom").is_none());
+}
+
+#[test]
+fn a_change_exchanges_the_value_that_is_shown_and_leaves_others() {
+    let whose = json!([{"url": "urn:x:whose", "valueString": "mother"}]);
+    let theirs = json!({"resourceType": "Patient", "id": "p",
+        "name": [{"family": "Ek", "_family": {"id": "f"}, "given": ["Ann", "Zoë", "May"], "_given": [{"id": "g"}, null, null]}],
+        "telecom": [
+            {"system": "phone", "use": "mobile", "value": "1", "rank": 1, "extension": whose},
+            {"system": "phone", "use": "mobile", "value": "2", "extension": whose},
+            {"system": "sms", "value": "3"},
+            {"system": "email", "value": "a@x.example", "period": {"start": "2020"}},
+            {"system": "email", "value": "b@x.example"},
+            {"system": "phone", "use": "work", "value": "4", "extension": whose},
+            {"system": "phone", "use": "work", "value": "5"}],
+        "address": [{"use": "home", "line": ["1 Elm", "Apt 2", "Rear"], "_line": [{"id": "l"}, null, null], "city": "Bern",
+            "district": "Mitte"}, {"use": "home", "city": "Thun"}],
+        "communication": [{"language": {"coding": [{"code": "de"}]}}, {"language": {"coding": [{"code": "fr"}]},
+            "preferred": true, "id": "c"}],
+        "generalPractitioner": [{"reference": "Practitioner/a"}, {"reference": "Practitioner/b"}],
+        "identifier": [{"type": {"coding": [{"code": "MR"}]}, "system": "urn:a", "value": "1", "assigner": {"display": "A"}},
+            {"type": {"coding": [{"code": "MR"}]}, "system": "urn:b", "value": "2"}]});
+    let shown = map::patient_record(theirs.clone()).unwrap();
+    let wanted = records::Patient {
+        first_name: "Anna".into(),
+        cell_phone: Some("9".into()),
+        email: Some("c@x.example".into()),
+        work_phone: Some("8".into()),
+        work_phone_extension: Some("77".into()),
+        address: shown.address.clone().map(|held| records::Address { line1: Some("3 Elm".into()), ..held }),
+        preferred_language: Some("it".into()),
+        provider: Some("c".into()),
+        chart_id: Some("3".into()),
+        ..shown.clone()
+    };
+    let mut expected = theirs.clone();
+    expected["name"][0]["given"][0] = json!("Anna");
+    expected["telecom"][0]["value"] = json!("9");
+    expected["telecom"][3]["value"] = json!("c@x.example");
+    expected["telecom"][5]["value"] = json!("8");
+    let extension = json!({"url": map::PHONE_EXTENSION, "valueString": "77"});
+    expected["telecom"][5]["extension"].as_array_mut().unwrap().push(extension);
+    expected["address"][0]["line"][0] = json!("3 Elm");
+    expected["communication"][1]["language"] = json!({"coding": [{"system": "urn:ietf:bcp:47", "code": "it"}]});
+    expected["generalPractitioner"][0] = json!({"reference": "Practitioner/c"});
+    expected["identifier"][0]["value"] = json!("3");
+    let key = json!({"use": "secondary", "system": "urn:practice-sync:write-key", "value": "k2"});
+    expected["identifier"].as_array_mut().unwrap().push(key);
+    assert_eq!(turned(&theirs, &wanted), expected);
+    // Cleared, only the one that is shown goes.
+    let cleared = records::Patient { cell_phone: None, email: None, address: None, provider: None, ..shown };
+    let cleared = turned(&theirs, &cleared);
+    for (field, left) in [("telecom", 5), ("address", 1), ("generalPractitioner", 1)] {
+        assert_eq!(cleared[field].as_array().unwrap().len(), left, "{field}");
+        assert_eq!(cleared[field][0], theirs[field][1], "{field}");
+    }
 }
 
 #[test]
