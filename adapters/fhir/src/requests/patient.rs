@@ -51,7 +51,7 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
     ] {
         if before != now {
             let (number, extension) = now;
-            contact(resource, ("phone", Some(usage)), &before.0, number, extension);
+            contact(resource, ("phone", Some(usage)), before.0, number, extension);
         }
     }
     if was.primary_phone != p.primary_phone {
