@@ -265,6 +265,8 @@ fn page_of_lists<C>(
     pass.missed |= shifted;
     let mut page = Page::default();
     let mut full = None;
+    // Rows that are no record, or several, change how many the EHR announces.
+    let mut announced = total;
     for (n, row) in rows.into_iter().enumerate() {
         let Read { records, gone, skipped, left_out } = list.rows.read(ehr, (resource, row), list.prefix)?;
         if let Some(why) = left_out {
@@ -282,6 +284,7 @@ fn page_of_lists<C>(
             full = Some(Place { list: pass.at.list, at: here, shown: if part > 0 { seen + part } else { 0 } });
             break;
         }
+        announced = announced.map(|all| (all + (records.len() + skipped.iter().len()) as u64).saturating_sub(1));
         page.records.extend(records.into_iter().skip(seen));
         page.skipped.extend(skipped);
         // A whole pass tells what is gone by not showing it; one that is done again also where the EHR says so of each, since nothing else does.
@@ -297,7 +300,7 @@ fn page_of_lists<C>(
     }
     page.last = next.is_none();
     page.whole = pass.is_whole() && !pass.left_out && !pass.missed;
-    page.estimate = total.filter(|_| pass.is_whole() && pass.begins());
+    page.estimate = announced.filter(|_| pass.is_whole() && pass.begins());
     page.cursor = pass.after(next, now, begun).to_string();
     Ok(page)
 }

@@ -188,6 +188,9 @@ impl State {
                 self.pulls.needs_full_pass.remove(resource);
                 self.pulls.cursors.remove(resource);
                 self.pulls.passes.remove(resource);
+                if self.pulls.missing.contains_key(resource) {
+                    self.pulls.confirming.insert(*resource);
+                }
             }
             Event::PullStarted { resource, call, until } => {
                 self.quota.take(quota, at);
@@ -289,6 +292,8 @@ impl State {
                 self.pulls.done_with(*resource, true);
                 self.pulls.guarded.insert(*resource);
                 self.pulls.passes.remove(resource);
+                self.pulls.missing.remove(resource);
+                self.pulls.confirming.remove(resource);
                 self.pulls.sweep = None;
                 if *whole {
                     self.pulls.cursors.remove(resource);
@@ -374,6 +379,7 @@ impl State {
         }
         if let Some(pass) = self.pulls.passes.get_mut(&resource) {
             pass.shown += 1;
+            pass.written.insert(id);
         }
     }
 

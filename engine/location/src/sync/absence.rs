@@ -19,10 +19,23 @@ impl Location {
 
     /// Returns `true` if the last page of a whole pass contradicts it: the EHR announced more records than the pass has
     /// shown. Its absences count for nothing.
-    pub(super) fn is_short(&self, resource: Resource, page: &Page) -> bool {
-        let before = self.state.pulls.passes.get(&resource).map_or(0, |pass| pass.shown + pass.others);
-        let shown = before + u64::from(page.distinct) + u64::from(page.others);
+    pub fn is_short(&self, resource: Resource, page: &Page) -> bool {
+        let pulls = &self.state.pulls;
+        let before = pulls.passes.get(&resource).map_or(0, |pass| pass.entries + pass.written.len() as u64);
+        let written = pulls.calling.iter().flat_map(|call| &call.written_during_pull);
+        let written = written.filter(|id| !page.seen.contains(id)).count() as u64;
+        let shown = before + written + u64::from(page.distinct) + u64::from(page.others);
         page.whole && page.last && page.estimate.is_some_and(|announced| shown < announced)
+    }
+
+    /// Returns `true` if a full pass can be read soon that confirms missing records.
+    pub(super) fn must_confirm(&self) -> bool {
+        let pulls = &self.state.pulls;
+        self.plan().iter().map(|plan| plan.resource).any(|resource| {
+            pulls.missing.contains_key(&resource)
+                && pulls.needs_full_pass.contains(&resource)
+                && self.state.queue.inserts_on_their_way(resource).next().is_none()
+        })
     }
 
     /// Missing records that a page shows again.

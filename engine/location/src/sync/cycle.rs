@@ -100,7 +100,7 @@ impl Location {
         };
         let Some(plan) = cycle.next(self.plan()) else {
             let rules = &self.settings.pull;
-            let every = if pulls.missing.is_empty() { rules.every } else { rules.every.min(rules.confirm_after) };
+            let every = if self.must_confirm() { rules.every.min(rules.confirm_after) } else { rules.every };
             let every = self.spread(cx, every, rules.jitter_percent);
             events.push(Event::CycleFinished { next: cx.now.plus(every) });
             return;
@@ -271,7 +271,8 @@ impl Location {
             distinct: Some(page.distinct),
             others: page.others,
             short,
-            missing: unconfirmed,
+            // A sweep comes to the records that this page reports deleted, and deletes them.
+            missing: if sweeping { page.deleted.iter().copied().collect() } else { unconfirmed },
             shown_again: self.shown_again(resource, page),
         });
         if sweeping {

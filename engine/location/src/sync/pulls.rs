@@ -60,6 +60,9 @@ pub struct Pulls {
     /// not show either are deleted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missing: BTreeMap<Resource, BTreeSet<u64>>,
+    /// Resources whose running full pass confirms the missing records of the one before.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub confirming: BTreeSet<Resource>,
     /// Resources whose deletions the guard stopped.
     pub guarded: BTreeSet<Resource>,
     /// Resources whose next deletions an operator accepted.
@@ -99,15 +102,18 @@ pub struct Skip {
 pub const SKIPS: usize = 100;
 
 /// A whole pass.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pass {
     /// Never that of another pass of the location: the number of the call that read its first page.
     pub number: u64,
     /// Records it has shown, and those that a write of ours reached meanwhile.
     pub shown: u64,
-    /// Other entries of its pages: records that are reported deleted, and unreadable ones that are not known.
+    /// Different records and other entries of its pages: those that are reported deleted, and unreadable ones that are not known.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub others: u64,
+    pub entries: u64,
+    /// Records that a write of ours reached while it ran. They count as shown.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub written: BTreeSet<u64>,
 }
 
 /// A search, in steps, for records that a whole pass has missed: all of them are counted before the first one is deleted.
@@ -152,7 +158,7 @@ pub struct Progress {
     pub estimate: Option<u64>,
     /// When the last complete pass ended.
     pub ended_at: Option<Timestamp>,
-    /// It ended with fewer records than the EHR announced: nothing follows from what it did not show.
+    /// The last full pass ended with fewer records than the EHR announced: nothing follows from what it did not show.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short: bool,
 }
@@ -161,13 +167,16 @@ impl Progress {
     /// A page was applied.
     pub fn page(&mut self, at: Timestamp, shown: PageShown) {
         if !self.running {
-            *self = Progress { running: true, whole: shown.whole, ended_at: self.ended_at, ..Progress::default() };
+            // A pass over changes does not make up for a full pass that was short.
+            let short = self.short && !shown.whole;
+            *self =
+                Progress { running: true, whole: shown.whole, ended_at: self.ended_at, short, ..Progress::default() };
         }
         self.records += u64::from(shown.records);
         self.estimate = shown.estimate.or(self.estimate);
         if shown.last {
             (self.running, self.ended_at) = (false, Some(at));
-            self.short = shown.short;
+            self.short |= shown.short;
         }
     }
 }
@@ -223,7 +232,7 @@ impl Pulls {
     }
 
     /// Applies the page of the call in flight. Returns the numbers of its whole pass and of the call. `missing`: records that its pass, which
-    /// ends, is the first not to show.
+    /// ends, is the first not to show, or that it reports deleted before a sweep.
     pub fn page_applied(
         &mut self,
         at: Timestamp,
@@ -238,11 +247,16 @@ impl Pulls {
         (self.failures, self.waits) = (0, 0);
         if shown.whole && (!shown.last || shown.sweeping) {
             let pass = self.passes.entry(resource).or_insert(Pass { number, ..Pass::default() });
-            pass.shown += u64::from(shown.distinct) + call.map_or(0, |call| call.written_during_pull.len() as u64);
-            pass.others += u64::from(shown.others);
+            let written = call.map_or_else(BTreeSet::new, |call| call.written_during_pull);
+            pass.shown += u64::from(shown.records) + written.len() as u64;
+            pass.entries += u64::from(shown.distinct) + u64::from(shown.others);
+            pass.written.extend(written);
         }
         if shown.last {
             self.known.insert(resource);
+        }
+        if shown.sweeping && !missing.is_empty() {
+            self.missing.entry(resource).or_default().extend(missing);
         }
         match &mut self.cycle {
             Some(cycle) if !shown.last => cycle.page(resource, shown.barren),
@@ -251,6 +265,7 @@ impl Pulls {
                 self.done_with(resource, false);
                 if shown.short {
                     self.passes.remove(&resource);
+                    self.confirming.remove(&resource);
                 } else if shown.last {
                     self.pass_ended(resource, shown.whole.then(|| missing.clone()));
                 }
@@ -276,16 +291,20 @@ impl Pulls {
     /// Ends a pass over a resource. `missing`: of a complete pass, the records it is the first not to show, which
     /// another pass must confirm; `None` of a pass over changes.
     pub fn pass_ended(&mut self, resource: Resource, missing: Option<BTreeSet<u64>>) {
+        let mut accepted_are_done = !self.missing.contains_key(&resource);
         if let Some(missing) = missing {
-            self.missing.remove(&resource);
+            accepted_are_done = self.missing.remove(&resource).is_some() || missing.is_empty();
+            let was_confirming = self.confirming.remove(&resource);
             if !missing.is_empty() {
                 self.missing.insert(resource, missing);
-                self.needs_full_pass.insert(resource);
+                // Where records disappear all the time, each confirming pass would demand another one.
+                if !was_confirming {
+                    self.needs_full_pass.insert(resource);
+                }
             }
         }
         self.passes.remove(&resource);
-        if !self.missing.contains_key(&resource) {
-            // Deletions that an operator accepted are done by now.
+        if accepted_are_done {
             self.accepted.remove(&resource);
         }
         self.guarded.remove(&resource);
@@ -294,6 +313,9 @@ impl Pulls {
 
     /// Removes records from the missing ones.
     pub fn shown_again(&mut self, resource: Resource, ids: &[u64]) {
+        if let Some(sweep) = self.sweep.as_mut().filter(|sweep| sweep.resource == resource) {
+            sweep.unconfirmed.retain(|id| !ids.contains(id));
+        }
         if let Some(missing) = self.missing.get_mut(&resource) {
             missing.retain(|id| !ids.contains(id));
             if missing.is_empty() {
@@ -317,6 +339,7 @@ impl Pulls {
         self.deleted.clear();
         self.needs_full_pass.clear();
         self.missing.clear();
+        self.confirming.clear();
         self.progress.clear();
         (self.next_cycle, self.again) = (at, false);
     }

@@ -260,13 +260,16 @@ impl Intake<'_, '_, '_> {
         for id in written {
             pass.shows(self.unit, *id)?;
         }
-        if last && by_absence {
+        let shown_before = self.page.deleted.clone().into_iter().map(|id| pass.has_shown(self.unit, id));
+        let shown_before =
+            shown_before.collect::<Result<Vec<bool>, Reject>>()?.into_iter().filter(|shown| *shown).count();
+        self.page.others = self.page.others.saturating_sub(shown_before as u32);
+        if last && by_absence && !self.processor.machine.is_short(resource, &self.page) {
             let step = self.processor.sweep_step(self.cx, resource, &mut pass, (None, SWEPT_AT_ONCE), self.unit)?;
             (self.page.known, self.page.absent, self.page.sweep_on) = (step.known, step.absent, step.next);
         }
         if self.page.sweep_on.is_some() {
-            // It did not show them: the sweep comes to them too.
-            self.page.deleted.clear();
+            // The sweep comes to the deleted records too.
             self.tombstones.retain(|(_, id)| self.page.past_deleted.contains(id));
         }
         if !last || self.page.sweep_on.is_some() {
