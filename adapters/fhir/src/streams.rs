@@ -87,12 +87,7 @@ fn histories(offer: &Offer) -> Vec<&'static str> {
 
 /// The history resources the server has, each of them read by `map`.
 fn of_history(offer: &Offer, map: Map) -> Vec<Part> {
-    let part = |resource_type| Part {
-        resource_type,
-        search: requests::search(resource_type, &[]),
-        map,
-        keep: Box::new(|_| true),
-    };
+    let part = |resource_type| Part { resource_type, search: requests::search(resource_type, &[]), map, keep: None };
     histories(offer).into_iter().map(part).collect()
 }
 
@@ -129,24 +124,24 @@ fn parts(settings: &Settings, offer: &Offer, resource: Resource) -> Result<Optio
     let Some((resource_type, map)) = source(settings, resource) else {
         return Err(Fault::unsupported("this adapter does not read such records"));
     };
-    let mut keep: Keep = Box::new(|_| true);
+    let mut keep: Option<Keep> = None;
     let search = match resource_type {
         "Location" => {
             if let Some(site) = settings.site.clone() {
-                keep = Box::new(move |room| is_part_of(room, &site));
+                keep = Some(Box::new(move |room| is_part_of(room, &site)));
             }
             requests::rooms(settings.site.as_deref())
         }
         "Organization" => {
             let kind = settings.plan_type.clone();
-            keep = Box::new(move |organization| map::insurance::is_of_type(organization, &kind));
+            keep = Some(Box::new(move |organization| map::insurance::is_of_type(organization, &kind)));
             requests::search(resource_type, &[("type", settings.plan_type.clone())])
         }
         "Appointment" => match Site::read(settings)? {
             Some(site) if site.rooms.is_empty() => return Ok(None),
             Some(site) => {
                 let search = site.appointments(settings)?;
-                keep = Box::new(move |appointment| site.is_ours(appointment));
+                keep = Some(Box::new(move |appointment| site.is_ours(appointment)));
                 search
             }
             None => requests::search(resource_type, &[]),

@@ -22,7 +22,8 @@ pub struct Part {
     pub resource_type: &'static str,
     pub search: String,
     pub map: Map,
-    pub keep: Keep,
+    /// `None`: the server's filter is one that every server knows.
+    pub keep: Option<Keep>,
 }
 
 /// One page of one part, and the cursor behind it; the next part begins where one ends.
@@ -52,9 +53,8 @@ pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
     for mut resource in resources {
         let id = client::text(&resource, "id").to_owned();
         let id = if typed { format!("{}/{id}", part.resource_type) } else { id };
-        if !(part.keep)(&mut resource) {
-            // It may have been the site's before.
-            page.deleted.push(id);
+        // A record of another site is missing from the whole passes here if it was this site's before.
+        if part.keep.as_ref().is_some_and(|keep| !keep(&mut resource)) {
             continue;
         }
         match (part.map)(resource, settings) {
@@ -73,7 +73,7 @@ pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
         }
     }
     page.whole = cursor.shows_all() && step.steady;
-    page.estimate = step.total.filter(|_| cursor.is_whole() && parts.len() == 1);
+    page.estimate = step.total.filter(|_| cursor.is_whole() && parts.len() == 1 && part.keep.is_none());
     let now = now.unwrap_or_else(clock::now);
     let more = step.next.is_none() && cursor.part + 1 < parts.len();
     page.last = step.next.is_none() && !more;
