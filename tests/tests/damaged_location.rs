@@ -11,7 +11,7 @@ use store::{Batch, CommitError, Store, keys, memory::Fault};
 use testing::{Counter, HookedStore};
 use tests::harness::fixtures;
 
-/// A store, and how often the location's journal was read from it.
+/// A store, and how often the location's journal was read from it. To read it again takes two: the key that conflicted, and what follows.
 fn store() -> (Arc<HookedStore>, Arc<Counter>) {
     let journals_read = Arc::new(Counter::default());
     let count = journals_read.clone();
@@ -43,7 +43,7 @@ async fn a_conflict_reads_the_journal_again_only_where_the_journal_conflicted() 
         of_location: true,
     };
     engine.send(fixtures::MAIN_STREET, recall()).await.unwrap();
-    for (key, reads) in [(keys::record(1, 1, 1), 0), (keys::journal(fixtures::MAIN_STREET.0, 1), 1)] {
+    for (key, reads) in [(keys::record(1, 1, 1), 0), (keys::journal(fixtures::MAIN_STREET.0, 1), 2)] {
         let before = journals_read.get();
         let commits = store.inner.commits();
         store.inner.fail_next_commit(Fault::Refuse(CommitError::Conflict { key: key.clone() }));

@@ -208,7 +208,7 @@ pub async fn world_unread_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>
     for location in setup.locations.values_mut() {
         // Tests do not wait for the usual pauses, which a page makes that may show what is just being written.
         let pull = &mut Arc::make_mut(location).pull;
-        (pull.retry_base, pull.retry_cap, pull.confirm_after) = (50, 50, 0);
+        (pull.retry_base, pull.retry_cap, pull.confirm_after) = (50, 50, HOUR);
     }
     let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates());
@@ -346,15 +346,21 @@ impl World {
         self.ask(Method::DELETE, path)
     }
 
-    /// Reads everything from a location's EHR again.
+    /// Reads everything from a location's EHR again, and once more if a deletion has to be confirmed.
     pub async fn sync(&self, location: u32) {
+        self.read(location).await;
+        if !self.engine.sync_state(LocationId(location)).await.unwrap().missing.is_empty() {
+            self.read(location).await;
+        }
+    }
+
+    /// One read cycle.
+    async fn read(&self, location: u32) {
         let (id, before) = (LocationId(location), self.engine.now());
         tokio::time::sleep(Duration::from_millis(2)).await;
         self.engine.sync_now(id).await.unwrap();
         for _ in 0..3_000 {
-            let state = self.engine.sync_state(id).await.unwrap();
-            // A deletion is confirmed by the cycle after the one that misses the record.
-            if state.last_sync > Some(before) && state.missing.is_empty() {
+            if self.engine.sync_state(id).await.unwrap().last_sync > Some(before) {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -222,7 +222,8 @@ fn slots_of_days(days: u32) -> String {
 async fn wait_for_slots(caller: &mut Caller) -> io::Result<()> {
     let since = Instant::now();
     loop {
-        let (status, answer) = caller.get(&slots_of_days(1)).await?;
+        // The practice is closed at weekends.
+        let (status, answer) = caller.get(&slots_of_days(3)).await?;
         if status == 200 && answer["data"][0]["slots"].as_array().is_some_and(|slots| !slots.is_empty()) {
             return Ok(());
         }

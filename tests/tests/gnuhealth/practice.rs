@@ -244,7 +244,7 @@ fn setup(proxy: &FlakyProxy, login: &str) -> Setup {
             every: HOUR,
             retry_base: 100,
             retry_cap: 400,
-            confirm_after: 0,
+            confirm_after: HOUR,
             keep_past: DAY,
             ..PullRules::default()
         },

@@ -15,6 +15,8 @@ use crate::{
 
 /// Pages of the walk: enough that something changes before, at and behind its place.
 const PAGES: usize = 4;
+/// Walks one after the other: a record that changes on the first page of one can be missing from the second on.
+const WALKS: usize = 3;
 
 /// Staff change a record that was shown and one that was not: whatever a whole pass says is all there is, and both changes are seen in
 /// it or in the next pass.
@@ -79,7 +81,7 @@ pub async fn a_walk_while_records_change_misses_none<S: EhrUnderTest>(subject: R
     }
 }
 
-/// Records change, appear and disappear before the place of a walk, in two walks one after the other. The engine
+/// Records change, appear and disappear before the place of a walk, in walks one after the other. The engine
 /// deletes records that two whole passes in a row do not show, so none that exists may be missing from both.
 pub async fn churn_between_pages_hides_no_record_twice<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> Going {
     let mut walked = 0;
@@ -87,7 +89,7 @@ pub async fn churn_between_pages_hides_no_record_twice<S: EhrUnderTest>(subject:
         let resource = ability.resource;
         let mut existing: BTreeSet<String> = subject.everything(resource).await?.records.into_keys().collect();
         let mut missing_before: Option<BTreeSet<String>> = None;
-        for _ in 0..2 {
+        for _ in 0..WALKS {
             if existing.len() < 2 * PAGES {
                 break;
             }
