@@ -1,6 +1,7 @@
 //! GET /write_requests, GET /write_requests/{id}, POST /write_requests/{id}/retry and /drop: what is on its way to the health record
 //! system, and what became of it (our addition).
 
+pub(crate) use engine::records::write::public_id;
 use engine::{
     lists::Position,
     write_requests::{Status, WriteRequest, merged},
@@ -257,11 +258,6 @@ pub(crate) async fn give_up(
     call.api.engine.drop_write(location.setup.id, WriteId(id)).await?;
     call.audit("drop", "write request", id);
     shown_one(&call, &location, id).await
-}
-
-/// Locations count their writes from 0, people from 1.
-pub(crate) fn public_id(location: u32, id: u64) -> String {
-    format!("{location}-{}", id.saturating_add(1))
 }
 
 /// The location, and the number of the write there.

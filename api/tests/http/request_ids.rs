@@ -72,7 +72,7 @@ async fn a_booking_is_followed_to_the_ehr_and_to_who_hears_of_it() {
     lines.has(&["access", "/intent/booking/book", "status=200"]).await;
     lines.has(&["turn{location=1", "the turn has ended"]).await;
     // The patient and the appointment; their answers come to turns of the location's own.
-    for write in ["write=0 ", "write=1 "] {
+    for write in ["write=\"1-1\"", "write=\"1-2\""] {
         lines.has(&["ehr_call{location=1 call=\"push\"", write, "the EHR call has ended"]).await;
     }
     lines.has(&["event=\"appointment_created\"", "webhook delivered"]).await;

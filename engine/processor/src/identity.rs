@@ -11,6 +11,7 @@ use location::{
 use records::{
     record::{Body, Record},
     schema::{self, Visitor},
+    write::public_id,
 };
 
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
@@ -62,7 +63,8 @@ impl Processor {
             return Ok(None);
         }
         let name = schema::rules(resource).name;
-        tracing::warn!(location = %self.setup.id, %write, other = link.id, "the EHR answered with the identifier of another {name}");
+        let write = public_id(self.setup.id.0, write.0);
+        tracing::warn!(location = %self.setup.id, write, other = link.id, "the EHR answered with the identifier of another {name}");
         let reason = format!("the EHR answered with the identifier that {name} {} has already", link.id);
         Ok(Some(Failure::OfAnother(reason)))
     }

@@ -59,3 +59,8 @@ impl Document for Write {
         self.id
     }
 }
+
+/// The id of a write in the API, the console and the log, such as `101-6`. Locations count their writes from 0, clients from 1.
+pub fn public_id(location: u32, id: u64) -> String {
+    format!("{location}-{}", id.saturating_add(1))
+}

@@ -12,7 +12,10 @@ use location::{
     settings::Settings,
     time::{Millis, Timestamp},
 };
-use records::ehr::{Description, Ehr, Fault, Page};
+use records::{
+    ehr::{Description, Ehr, Fault, Page},
+    write::public_id,
+};
 use runtime::{clock, metrics::Metrics, origin::Origin};
 use tokio::task::JoinHandle;
 use tracing::Instrument;
@@ -106,7 +109,8 @@ impl LocationActor {
                         Err(push_payload::lookup_failure(work, failure, restored))
                     }
                     (Err(error), _) => {
-                        tracing::error!(location = %self.id, %write, %error, "the payload of a write could not be built");
+                        let write = public_id(self.id.0, write.0);
+                        tracing::error!(location = %self.id, write, %error, "the payload of a write could not be built");
                         Err(Failure::NotReady("its records could not be read".to_owned()))
                     }
                 };
@@ -166,7 +170,11 @@ impl LocationActor {
             return Failure::NotBegun(reason);
         }
         metrics.adapter_faults.add(1);
-        tracing::info!(location = %self.id, call = what, %fault, "the EHR call did not succeed");
+        if what == "push" && matches!(fault, Fault::Rejected(_) | Fault::Unsupported(_)) {
+            tracing::warn!(location = %self.id, call = what, %fault, "the EHR rejected the write; it is not tried again");
+        } else {
+            tracing::info!(location = %self.id, call = what, %fault, "the EHR call did not succeed");
+        }
         push_payload::failure(fault)
     }
 

@@ -8,6 +8,7 @@ use std::{
 
 use actix::{Actor, ActorFuture, fut::LocalBoxActorFuture};
 use location::ids::{LocationId, WriteId};
+use records::write::public_id;
 use tracing::{Span, error_span, trace_span};
 
 /// None for what nobody asked for: its lines name the location themselves.
@@ -28,7 +29,8 @@ pub(super) fn call(
     attempt: u32,
     request: Option<&str>,
 ) -> Span {
-    error_span!(parent: None, "ehr_call", %location, call, %write, attempt, request)
+    let write = public_id(location.0, write.0);
+    error_span!(parent: None, "ehr_call", %location, call, write, attempt, request)
 }
 
 /// A future of an actor within a span, as `tracing::Instrumented` is for others.
