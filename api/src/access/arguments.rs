@@ -128,10 +128,7 @@ pub struct AtLocationOfBody<T>(pub OpenLocation, pub T);
 /// An institution, named by `subdomain`.
 pub struct InTenant<T>(pub Tenant, pub T);
 
-/// The same; who names no institution in the query is refused access, and may name one of its locations there (specification 5.7).
-pub struct InTenantOfQuery<T>(pub Tenant, pub T);
-
-/// The same where `location_id` narrows.
+/// An institution; `location_id` narrows, and a caller who names no institution in the query is refused access (specification 5.7).
 pub struct InLocationsOfQuery<T>(pub Tenant, pub Option<OpenLocation>, pub T);
 
 /// An institution; `location_id` narrows.
@@ -172,7 +169,6 @@ scopes! {
     AtLocation(location, asked) at_location;
     AtLocationOfBody(location, asked) at_location_of_body;
     InTenant(tenant, asked) in_tenant;
-    InTenantOfQuery(tenant, asked) in_tenant_of_query;
     InLocationsOfQuery(tenant, location, asked) in_locations_of_query;
     InLocations(tenant, location, asked) in_locations;
     InTenants(tenants, asked) in_tenants;

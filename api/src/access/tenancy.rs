@@ -42,16 +42,7 @@ impl Call {
         Ok((named.map_or_else(|| self.tenants(), |tenant| vec![tenant]), value))
     }
 
-    /// Like `in_tenant`; a caller who names no institution in the query is refused access, and may name one of its locations there
-    /// (specification 5.7).
-    pub(super) fn in_tenant_of_query<T>(
-        &mut self,
-        read: impl FnOnce(&mut Input) -> T,
-    ) -> Result<(Tenant, T), ApiError> {
-        self.in_locations_of_query(read).map(|(tenant, _, value)| (tenant, value))
-    }
-
-    /// The same where `location_id` narrows.
+    /// Like `in_locations`; a caller who names no institution in the query is refused access (specification 5.7).
     pub(super) fn in_locations_of_query<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> T,

@@ -9,6 +9,7 @@ use actix_web::{
 use engine::{EngineError, Unmet, lists::MAX_SORTED};
 use location::{
     decision::{Over, Refusal},
+    ids::LocationId,
     pull::Resource,
     slots::Fit,
     time::SECOND,
@@ -47,6 +48,9 @@ pub enum ApiError {
     NoSuchRoute,
     #[error("{0} not found")]
     NotFound(String),
+    /// The record exists, but at another location than the query names.
+    #[error("{record} not found in location {location}")]
+    NotAtLocation { record: String, location: LocationId },
     #[error("The method is not allowed here; allowed: {allowed}")]
     Method { allowed: String },
     #[error("The request was not received in time.")]
@@ -183,7 +187,7 @@ impl ApiError {
             ApiError::Forbidden => Reason::Forbidden,
             ApiError::UserAgent => Reason::UserAgentRefused,
             ApiError::NoSuchRoute => Reason::UnknownPath,
-            ApiError::NotFound(_) => Reason::NotFound,
+            ApiError::NotFound(_) | ApiError::NotAtLocation { .. } => Reason::NotFound,
             ApiError::Method { .. } => Reason::MethodNotAllowed,
             ApiError::Timeout => Reason::RequestTimeout,
             ApiError::TooLarge { .. } => Reason::BodyTooLarge,
@@ -253,7 +257,7 @@ impl ResponseError for ApiError {
             ApiError::BadRequest(_) => StatusCode::BAD_REQUEST,
             ApiError::Credentials | ApiError::Token => StatusCode::UNAUTHORIZED,
             ApiError::Forbidden | ApiError::UserAgent => StatusCode::FORBIDDEN,
-            ApiError::NoSuchRoute | ApiError::NotFound(_) => StatusCode::NOT_FOUND,
+            ApiError::NoSuchRoute | ApiError::NotFound(_) | ApiError::NotAtLocation { .. } => StatusCode::NOT_FOUND,
             ApiError::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
             ApiError::Timeout => StatusCode::REQUEST_TIMEOUT,
             ApiError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,

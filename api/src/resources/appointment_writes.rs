@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     access::{
-        arguments::{AtLocationOfBody, FromCall, FromInput, FromPath, Id, InTenantOfQuery},
+        arguments::{AtLocationOfBody, FromCall, FromInput, FromPath, Id, InLocationsOfQuery},
         call::Call,
         input::Input,
         respond::{Answer, Created, One},
@@ -116,6 +116,7 @@ pub(crate) async fn create(
 pub(crate) struct AppointmentUpdate {
     id: AppointmentId,
     tenant: Tenant,
+    named: Option<OpenLocation>,
     asked: AppointmentUpdateInput,
 }
 
@@ -129,8 +130,8 @@ impl FromCall for AppointmentUpdate {
         let Id(id) = Id::from_path(call)?;
         let id = AppointmentId(id);
         call.times_at(|engine| engine.appointment(id).ok().flatten().map(|it| LocationId(it.location())));
-        let InTenantOfQuery(tenant, asked) = InTenantOfQuery::from_call(call)?;
-        Ok(AppointmentUpdate { id, tenant, asked })
+        let InLocationsOfQuery(tenant, named, asked) = InLocationsOfQuery::from_call(call)?;
+        Ok(AppointmentUpdate { id, tenant, named, asked })
     }
 }
 
@@ -158,9 +159,12 @@ impl FromInput for AppointmentUpdateInput {
 
 pub(crate) async fn update(
     mut call: Call,
-    AppointmentUpdate { id, tenant, asked: AppointmentUpdateInput { cancelled, change } }: AppointmentUpdate,
+    AppointmentUpdate { id, tenant, named, asked: AppointmentUpdateInput { cancelled, change } }: AppointmentUpdate,
 ) -> Answer<One<AppointmentSaved<'static>>> {
     let (location, before) = find(&call, &tenant, id)?;
+    if let Some(other) = named.filter(|named| named.setup.id != location.setup.id) {
+        return Err(ApiError::NotAtLocation { record: format!("Appointment with id {id}"), location: other.setup.id });
+    }
     let (start, end) = (change.start.filter(|start| *start != before.placement.span.start), change.end);
     let kept = |start: Timestamp| start.plus(before.placement.span.length());
     let until = end.or_else(|| start.map(kept)).unwrap_or(before.placement.span.end);

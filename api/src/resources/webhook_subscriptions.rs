@@ -15,7 +15,7 @@ use serde_json::json;
 use super::webhook_ownership::{hears, might_make, named, owner};
 use crate::{
     access::{
-        arguments::{FromInput, FromPath, InLocationsOfQuery, InTenantOfQuery, InTenants, reads},
+        arguments::{FromInput, FromPath, InLocationsOfQuery, InTenants, reads},
         call::Call,
         input::Input,
         respond::{Answer, Created, Empty, Listed, One},
@@ -140,11 +140,15 @@ reads!(WebhookSubscriptionUpdate |input| {
 pub(crate) async fn update(
     call: Call,
     (endpoint, subscription): (EndpointId, SubscriptionId),
-    InTenantOfQuery(tenant, asked): InTenantOfQuery<WebhookSubscriptionUpdate>,
+    InLocationsOfQuery(tenant, location, asked): InLocationsOfQuery<WebhookSubscriptionUpdate>,
 ) -> Answer<One<WebhookSubscriptionView>> {
     let WebhookSubscriptionUpdate { new_endpoint, active } = asked;
     let engine = &call.api.engine;
-    own_subscription(&call, &[tenant], endpoint, subscription)?;
+    let found = own_subscription(&call, &[tenant], endpoint, subscription)?;
+    if let Some(other) = location.filter(|named| found.location_id.is_some_and(|own| own != named.setup.id)) {
+        let record = format!("Webhook subscription with id {subscription}");
+        return Err(ApiError::NotAtLocation { record, location: other.setup.id });
+    }
     let to = new_endpoint.map(|id| EndpointId(id as i32));
     let updated = engine.webhooks();
     let updated = updated.update_subscription(&owner(&call), (endpoint, subscription), to, active, engine.now()).await;
@@ -176,9 +180,14 @@ fn of_tenants(
 }
 
 /// One that the caller may change.
-fn own_subscription(call: &Call, tenants: &[Tenant], endpoint: EndpointId, id: SubscriptionId) -> Result<(), ApiError> {
+fn own_subscription(
+    call: &Call,
+    tenants: &[Tenant],
+    endpoint: EndpointId,
+    id: SubscriptionId,
+) -> Result<Arc<Subscription>, ApiError> {
     let found = of_tenants(call, tenants, endpoint, id)?;
-    if might_make(call, &found) { Ok(()) } else { Err(ApiError::Forbidden.because(Reason::OutOfReach)) }
+    if might_make(call, &found) { Ok(found) } else { Err(ApiError::Forbidden.because(Reason::OutOfReach)) }
 }
 
 fn unknown(error: ApiError, id: SubscriptionId) -> ApiError {

@@ -284,6 +284,16 @@ async fn one_is_cancelled() {
 }
 
 #[actix_web::test]
+async fn a_change_that_names_another_location_is_refused() {
+    let world = world().await;
+    let change = json!({"appt": {"note": "x"}});
+    let elsewhere = format!("/appointments/1?subdomain=acme&location_id={SECOND}");
+    let refused = world.patch(&elsewhere, change.clone()).fails(404).await;
+    assert_eq!(refused, [format!("Appointment with id 1 not found in location {SECOND}")]);
+    world.patch(&format!("/appointments/1?subdomain=acme&location_id={MAIN}"), change).ok().await;
+}
+
+#[actix_web::test]
 async fn refusals_of_changes() {
     let world = world().await;
     let made = world.post(POST, appt(&world, json!({}))).answers(201).await["data"]["appt"]["id"].clone();

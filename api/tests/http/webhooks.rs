@@ -130,6 +130,21 @@ async fn endpoints_are_changed_and_removed() {
 }
 
 #[actix_web::test]
+async fn a_subscription_of_one_location_is_not_found_in_another() {
+    let world = world().await;
+    let endpoint = registered(&world, "https://8.8.8.8/1").await;
+    let at = |id: &str, location: u32| {
+        format!("/webhook_endpoints/{endpoint}/webhook_subscriptions{id}?subdomain=acme&location_id={location}")
+    };
+    let body = json!({"resource_type": "Appointment", "event": "appointment_insertion"});
+    let made = world.post(&at("", MAIN), body).answers(201).await["data"]["id"].clone();
+    let id = format!("/{made}");
+    let refused = world.patch(&at(&id, SECOND), json!({"active": false})).fails(404).await;
+    assert_eq!(refused, [format!("Webhook subscription with id {made} not found in location {SECOND}")]);
+    world.patch(&at(&id, MAIN), json!({"active": false})).ok().await;
+}
+
+#[actix_web::test]
 async fn subscriptions_are_changed_moved_and_ended() {
     let world = world().await;
     let (first, second) =
