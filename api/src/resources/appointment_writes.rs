@@ -184,7 +184,8 @@ pub(crate) async fn update(
         let change = AppointmentChange { join_blocks: !call.version.is_v2(), ..change };
         let saved = call.save(&location, ChangeAppointment { id, change }).await;
         let v2 = call.version.is_v2();
-        saved.map_err(|refused| refusal(remembered(refused, &before), location.setup.id.0, v2))?.record
+        saved.map_err(|refused| refusal(remembered(refused, &before), location.setup.id.0, v2))?;
+        find(&call, &tenant, id)?.1
     };
     call.audit("update", "appointment", record.id);
     Ok(call.show(shown(&call, &tenant, &location, &record)?))

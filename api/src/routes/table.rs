@@ -515,7 +515,8 @@ fn booking_intent() -> Vec<Route> {
             .about("Status of a booking", "4.8")
             .noting(
                 "`booking_status` is `confirmed` or `cancelled`; `ehr_writeback` is `pending` until the practice's system has stored the \
-                 appointment (`confirmed`) or refused it (`failed`, with `failure_reason`; the time is then free again). `start_iso` \
+                 appointment (`confirmed`) or refused it (`failed`, with `failure_reason`; the time is then free again). A later move, change or \
+                 cancellation makes it `pending` again; `cancellation_writeback` is the state of the cancellation. `start_iso` \
                  changes if the practice moves the appointment.",
             )
             .fails_as::<BookingRefusal>(&[404])

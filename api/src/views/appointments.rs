@@ -8,11 +8,8 @@ use engine::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::parts::foreign_id_type;
-use crate::values::{
-    times::{self, At},
-    words::Word,
-};
+use super::parts::{WriteState, foreign_id_type};
+use crate::values::times::{self, At};
 
 /// An appointment, or a block of unavailable time.
 #[derive(Serialize, JsonSchema)]
@@ -97,12 +94,8 @@ pub(crate) struct AppointmentView<'a> {
     end_time_with_tz: String,
     /// The same time as `created_at`, in the location's time zone, with its offset.
     created_at_with_tz: String,
-    /// State of writing the appointment to the health record system; only for appointments created through the API.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ehr_writeback: Option<Word<Writeback>>,
-    /// Why the health record system refused the appointment; absent unless it was refused.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failure_reason: Option<&'a str>,
+    #[serde(flatten)]
+    write: WriteState<'a>,
 }
 
 impl<'a> AppointmentView<'a> {
@@ -154,8 +147,7 @@ impl<'a> AppointmentView<'a> {
             start_time_with_tz: times::with_zone(span.start, zone),
             end_time_with_tz: times::with_zone(span.end, zone),
             created_at_with_tz: times::with_zone(record.created_at, zone),
-            ehr_writeback: booking.map(|it| Word(it.writeback)),
-            failure_reason: booking.and_then(|it| it.failure_reason.as_deref()),
+            write: WriteState::of_appointment(record),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What several views share: money, the state of a write, where a record comes from, dates.
 
 use engine::records::{
-    Writeback,
+    Appointment, Writeback,
     money::Money,
     record::{Body, Record, RecordWrite, WriteStatus},
     values::Seconds,
@@ -48,15 +48,18 @@ pub(crate) struct WriteState<'a> {
 
 impl<'a> WriteState<'a> {
     pub(crate) fn of(write: Option<&'a RecordWrite>) -> WriteState<'a> {
+        WriteState::new(write.map(RecordWrite::writeback))
+    }
+
+    /// State of an appointment's insert, then of its last change.
+    pub(crate) fn of_appointment(appointment: &'a Record<Appointment>) -> WriteState<'a> {
+        WriteState::new(appointment.last_write())
+    }
+
+    fn new(write: Option<(Writeback, Option<&'a str>)>) -> WriteState<'a> {
         WriteState {
-            ehr_writeback: write.map(|write| {
-                Word(match write.status {
-                    WriteStatus::Pending => Writeback::Pending,
-                    WriteStatus::Succeeded => Writeback::Confirmed,
-                    WriteStatus::Failed => Writeback::Failed,
-                })
-            }),
-            failure_reason: write.and_then(refusal),
+            ehr_writeback: write.map(|(state, _)| Word(state)),
+            failure_reason: write.and_then(|(_, reason)| reason),
         }
     }
 }

@@ -249,6 +249,8 @@ async fn changes_reach_the_practice() {
         json!({"appt": {"confirmed": true, "checkin_at": "2026-12-01T14:00:00Z", "note": "Late", "start_time": at}});
     let changed = world.patch(path, change).ok().await["data"]["appt"].clone();
     assert_eq!((&changed["confirmed"], &changed["note"]), (&json!(true), &json!("Late")));
+    assert!(["pending", "confirmed"].map(|state| json!(state)).contains(&changed["ehr_writeback"]), "{changed}");
+    world.until(path, |shown| shown["data"]["ehr_writeback"] == json!("confirmed")).await;
     assert_eq!(
         (&changed["checkin_at"], &changed["operatory_id"]),
         (&json!("2026-12-01T14:00:00.000Z"), &json!(CHAIR_1))

@@ -289,6 +289,7 @@ async fn status_follows_the_booking() {
     let status = format!("/intent/booking/status?subdomain=acme&booking_ref={reference}");
     let shown = world.get(&status).ok().await;
     assert_eq!((&shown["ok"], &shown["booking"], shown.get("replay")), (&json!(true), &made["booking"], None));
+    assert_eq!(shown["booking"]["cancellation_writeback"], Value::Null);
 
     let cancel = "/intent/booking/cancel?subdomain=acme";
     let cancelled = world.post(cancel, json!({"booking_ref": reference, "reason": "ill"})).ok().await;
@@ -296,6 +297,9 @@ async fn status_follows_the_booking() {
     // Its insert is on its way, and so is the cancellation.
     let freeing = " is cancelled; its time stays booked until the practice's system has cancelled it.";
     assert!(cancelled["message"].as_str().unwrap().ends_with(freeing), "{cancelled}");
+    assert_eq!(cancelled["booking"]["cancellation_writeback"], json!("pending"));
+    let shown = world.get(&status).ok().await;
+    assert_eq!((&shown["message"], &shown["booking"]), (&cancelled["message"], &cancelled["booking"]));
     let taken = world.post(BOOK, booking(&offer["slot_token"], "k2")).answers(409).await;
     assert!(taken["message"].as_str().unwrap().contains("is being freed"), "{taken}");
     world.post(cancel, json!({"booking_ref": reference})).ok().await;

@@ -579,6 +579,16 @@ pub enum CancelledBy {
     Ehr,
 }
 
+/// Reason of an insert that lost its time to staff.
+pub(crate) const SLOT_LOST: &str = "the slot was taken in the EHR";
+/// Reason of a write that waited too long.
+pub(crate) const TOO_LATE: &str = "not in the EHR before its deadline";
+
+/// Whether an insert failed for a reason that another time avoids.
+pub fn another_time_helps(reason: &str) -> bool {
+    [SLOT_LOST, TOO_LATE].contains(&reason)
+}
+
 /// How a write ended without being written (specification 6.5 and 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

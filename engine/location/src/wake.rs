@@ -6,7 +6,7 @@ use crate::{
     Location,
     command::Cx,
     decision::{Call, Decision, Reply},
-    event::{Event, InsertFailure, MoveReason},
+    event::{Event, InsertFailure, MoveReason, SLOT_LOST, TOO_LATE},
     ids::{AppointmentId, WriteId},
     random::mix,
     schedule::{
@@ -87,7 +87,7 @@ impl Location {
                 return;
             }
             if ordered.insert(write.ordering_key) {
-                self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", events);
+                self.failed(id, write, InsertFailure::TimedOut, TOO_LATE, events);
             }
         }
     }
@@ -135,7 +135,7 @@ impl Location {
         };
         match moved {
             Some(to) => events.push(Event::Moved { appointment: id, to, why: MoveReason::Conflict }),
-            None => self.failed(write, pending, InsertFailure::Failed, "the slot was taken in the EHR", events),
+            None => self.failed(write, pending, InsertFailure::Failed, SLOT_LOST, events),
         }
     }
 

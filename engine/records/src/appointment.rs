@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ehr::ForeignId,
     index::{Field, OrderBy, Term},
-    record::{Body, Record},
+    record::{Body, Record, RecordWrite},
     references::{Invalid, Missing, Ours, Reference, Theirs},
     schema::EhrAppointment,
     values::Extra,
@@ -109,6 +109,9 @@ pub struct Booking {
     pub writeback: Writeback,
     /// Why the insert failed, without patient data.
     pub failure_reason: Option<String>,
+    /// State of the cancellation that a client requested; `None` if none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancellation: Option<Writeback>,
     /// The name the client gave, for the booking object.
     pub patient_first_name: String,
     /// The last name the client gave.
@@ -130,6 +133,16 @@ pub struct Booking {
     /// As the client said: the contract's appointment has no place for them.
     #[serde(default)]
     pub descriptor_ids: Vec<u32>,
+}
+
+impl Record<Appointment> {
+    /// State of the last write to the EHR, and why it failed: of the insert until that is done, then of the last change. Returns `None`
+    /// if no client has written the appointment.
+    pub fn last_write(&self) -> Option<(Writeback, Option<&str>)> {
+        let insert = self.booking.as_ref().map(|it| (it.writeback, it.failure_reason.as_deref()));
+        let change = self.write.as_ref().map(RecordWrite::writeback);
+        insert.filter(|(state, _)| *state != Writeback::Confirmed).or(change).or(insert)
+    }
 }
 
 /// `ehr_writeback` (specification 3).

@@ -10,6 +10,7 @@ use location::{pull::Resource, time::Timestamp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
+    appointment::Writeback,
     document::{Document, Kind},
     ehr::ForeignId,
     index::{Indexed, OrderBy, Term},
@@ -292,6 +293,15 @@ impl RecordWrite {
     /// For good. `reason` is without patient data.
     pub fn failed(reason: &str) -> RecordWrite {
         RecordWrite { status: WriteStatus::Failed, reason: Some(reason.to_owned()) }
+    }
+
+    /// The state as `ehr_writeback`, and the reason if it failed.
+    pub fn writeback(&self) -> (Writeback, Option<&str>) {
+        match self.status {
+            WriteStatus::Pending => (Writeback::Pending, None),
+            WriteStatus::Succeeded => (Writeback::Confirmed, None),
+            WriteStatus::Failed => (Writeback::Failed, self.reason.as_deref()),
+        }
     }
 }
 

@@ -1,15 +1,14 @@
 //! POST /intent/booking/cancel (our addition): cancels through the same write-back queue.
 
 use engine::records::Writeback;
-use location::{ids::AppointmentId, intent::WriteIntent};
+use location::ids::AppointmentId;
 
-use super::{BookingAnswer, BookingResponse, booking_answer, booking_ref, failure::Failure, find};
+use super::{BookingAnswer, BookingResponse, booked, booking_ref, failure::Failure, find};
 use crate::{
     access::{
         arguments::{InTenant, reads},
         call::Call,
     },
-    http::errors::ApiError,
     values::{
         kinds::{filled, text},
         limits::MAX_TEXT,
@@ -40,8 +39,5 @@ pub(crate) async fn create(
         call.audit("cancel", "appointment", appointment.id);
     }
     let (location, appointment, booking) = find(&call, &tenant, &reference)?;
-    let cancellation = WriteIntent::Cancel(AppointmentId(appointment.id));
-    let writes = call.api.engine.unfinished_writes(location.setup.id).await.map_err(ApiError::from)?;
-    let freeing = writes.iter().any(|write| write.work == cancellation);
-    booking_answer(&call, &location, &appointment, (&booking, freeing), None)
+    booked(&call, &location, &appointment, &booking, None)
 }

@@ -11,7 +11,7 @@ pub(crate) mod search;
 pub(crate) mod status;
 
 use engine::records::{Appointment, Booking, Writeback, record::Record};
-use location::ids::LocationId;
+use location::{event::another_time_helps, ids::LocationId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -41,8 +41,12 @@ struct BookingView<'a> {
     booking_ref: &'a str,
     /// `confirmed` or `cancelled`, as this service has it.
     booking_status: &'static str,
-    /// State of writing the appointment to the health record system. It stays `pending` if the location has no health record system.
+    /// State of the last write of the appointment to the health record system: of its insert, then of its last move, change or
+    /// cancellation. It stays `pending` if the location has no health record system.
     ehr_writeback: Word<Writeback>,
+    /// State of writing the cancellation to the health record system; null if no cancellation was requested. It stays `pending` if the
+    /// location has no health record system.
+    cancellation_writeback: Option<Word<Writeback>>,
     /// Id of the appointment that was booked.
     appointment_id: u64,
     /// Start in the location's time zone, for people: `Tue, Dec 1 2026, 9:30 AM EST`.
@@ -62,7 +66,7 @@ struct BookingView<'a> {
     /// Whether the patient was known: by date of birth, first and last name, and phone or e-mail. If not, the patient was created
     /// with the booking. Null for bookings that are older than this field.
     patient_matched: Option<bool>,
-    /// Why the health record system refused the appointment; null unless it was refused.
+    /// Why the health record system refused the appointment or its last change; null unless it was refused.
     failure_reason: Option<&'a str>,
 }
 
@@ -100,24 +104,16 @@ fn booked(
     booking: &Booking,
     replay: Option<bool>,
 ) -> BookingAnswer<BookingResponse<'static>> {
-    booking_answer(call, location, it, (booking, false), replay)
-}
-
-/// `freeing`: it is cancelled here, and the practice's system does not know yet.
-fn booking_answer(
-    call: &Call,
-    location: &OpenLocation,
-    it: &Record<Appointment>,
-    (booking, freeing): (&Booking, bool),
-    replay: Option<bool>,
-) -> BookingAnswer<BookingResponse<'static>> {
     let tenant = Tenant { institution: location.institution.clone() };
     let provider = it.placement.provider.map(|id| Names::new(call, &tenant).of(id.0)).transpose()?.flatten();
     let start = it.placement.span.start;
-    let booking = BookingView {
+    let insert = (booking.writeback, booking.failure_reason.as_deref());
+    let (last, failure_reason) = it.last_write().unwrap_or(insert);
+    let view = BookingView {
         booking_ref: &booking.booking_ref,
         booking_status: if it.cancelled { "cancelled" } else { "confirmed" },
-        ehr_writeback: Word(booking.writeback),
+        ehr_writeback: Word(last),
+        cancellation_writeback: booking.cancellation.map(Word),
         appointment_id: it.id,
         start_local: times::for_people(start, location.setup.zone),
         start_iso: times::utc(start),
@@ -127,28 +123,49 @@ fn booking_answer(
         patient: PatientName { first_name: &booking.patient_first_name, last_name: &booking.patient_last_name },
         patient_id: it.patient_id,
         patient_matched: booking.patient_matched,
-        failure_reason: booking.failure_reason.as_deref(),
+        failure_reason,
     };
-    let message = message(&booking, location.setup.source.is_some(), freeing);
-    Ok(call.plain(BookingResponse { ok: true, replay, message, booking, description: call.description() }))
+    let message = message(&view, booking, location.setup.source.is_some());
+    Ok(call.plain(BookingResponse { ok: true, replay, message, booking: view, description: call.description() }))
 }
 
 /// One sentence that is safe to read to the caller.
-fn message(booking: &BookingView<'_>, integrated: bool, freeing: bool) -> String {
-    let with = booking.provider.as_ref().map_or_else(String::new, |name| format!(" with {name}"));
-    let visit = format!("The appointment{with} on {} at {}", booking.start_local, booking.location.name);
-    match (booking.booking_status, booking.ehr_writeback.0) {
-        ("cancelled", _) if freeing => {
-            format!("{visit} is cancelled; its time stays booked until the practice's system has cancelled it.")
+fn message(view: &BookingView<'_>, booking: &Booking, integrated: bool) -> String {
+    let with = view.provider.as_ref().map_or_else(String::new, |name| format!(" with {name}"));
+    let ending = match view.booking_status {
+        "cancelled" => cancelled(booking.cancellation, integrated),
+        _ => open(booking, (view.ehr_writeback.0, view.failure_reason), integrated),
+    };
+    format!("The appointment{with} on {} at {} {ending}", view.start_local, view.location.name)
+}
+
+fn cancelled(cancellation: Option<Writeback>, integrated: bool) -> &'static str {
+    match cancellation {
+        Some(Writeback::Pending) if integrated => {
+            "is cancelled; its time stays booked until the practice's system has cancelled it."
         }
-        ("cancelled", _) => format!("{visit} is cancelled."),
-        (_, Writeback::Confirmed) => format!("{visit} is booked and confirmed by the practice's system."),
-        (_, Writeback::Pending) if integrated => {
-            format!("{visit} is booked and is being sent to the practice's system.")
+        _ => "is cancelled.",
+    }
+}
+
+/// The end of the sentence about a booking that is not cancelled: the state of its insert, then of its last write.
+fn open(booking: &Booking, (last, reason): (Writeback, Option<&str>), integrated: bool) -> &'static str {
+    match (booking.writeback, last) {
+        (Writeback::Pending, _) if integrated => "is booked and is being sent to the practice's system.",
+        (Writeback::Pending, _) => "is booked.",
+        (Writeback::Failed, _) if reason.is_some_and(another_time_helps) => {
+            "could not be entered into the practice's system, so please choose another time."
         }
-        (_, Writeback::Pending) => format!("{visit} is booked."),
-        (_, Writeback::Failed) => {
-            format!("{visit} could not be entered into the practice's system, so please choose another time.")
+        (Writeback::Failed, _) => "could not be entered into the practice's system, so please call the practice.",
+        (Writeback::Confirmed, Writeback::Confirmed) => "is booked and confirmed by the practice's system.",
+        (Writeback::Confirmed, Writeback::Pending) => {
+            "is booked; its last change is being sent to the practice's system."
+        }
+        (Writeback::Confirmed, Writeback::Failed) if booking.cancellation == Some(Writeback::Failed) => {
+            "is still booked: the practice's system did not cancel it, so please call the practice."
+        }
+        (Writeback::Confirmed, Writeback::Failed) => {
+            "is booked; the practice's system did not accept its last change, so please call the practice."
         }
     }
 }
@@ -161,7 +178,7 @@ fn find(
 ) -> Result<(OpenLocation, Record<Appointment>, Booking), Failure> {
     let found = call.api.engine.booking(booking_ref).map_err(ApiError::from)?;
     let own = found.filter(|it| it.institution_id == tenant.institution.id.0);
-    let own = own.and_then(|mut it| it.booking.take().map(|booking| (it, booking)));
+    let own = own.and_then(|it| it.booking.clone().map(|booking| (it, booking)));
     let (appointment, booking) = own.ok_or_else(|| Failure::booking_not_found(booking_ref))?;
     let location = call.location(tenant, LocationId(appointment.location())).map_err(|error| match error {
         error if error.is_not_found() => Failure::booking_not_found(booking_ref),
@@ -173,4 +190,47 @@ fn find(
 fn booking_ref() -> Kind<String> {
     let about = "The reference of the booking, from POST /intent/booking/book.";
     text(MAX_NAME).about(about).example_of("bkg_6f1c9a")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn booking(writeback: Writeback, cancellation: Option<Writeback>) -> Booking {
+        let stored = json!({
+            "booking_ref": "bkg_1", "writeback": writeback, "failure_reason": null, "cancellation": cancellation,
+            "patient_first_name": "Mia", "patient_last_name": "Meier", "created_by": "client",
+        });
+        serde_json::from_value(stored).unwrap()
+    }
+
+    #[test]
+    fn a_failed_booking_recommends_another_time_only_if_the_time_is_the_reason() {
+        let failed = |reason| open(&booking(Writeback::Failed, None), (Writeback::Failed, Some(reason)), true);
+        for reason in ["the slot was taken in the EHR", "not in the EHR before its deadline"] {
+            assert!(failed(reason).ends_with("please choose another time."), "{reason}");
+        }
+        for reason in ["the practice takes no new patients", "the EHR needs a field that is not given"] {
+            assert!(failed(reason).ends_with("please call the practice."), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_claims_confirmation_only_if_the_last_write_is_confirmed() {
+        let states = [Writeback::Pending, Writeback::Confirmed, Writeback::Failed];
+        for (insert, last) in states.into_iter().flat_map(|insert| states.map(|last| (insert, last))) {
+            let both = insert == Writeback::Confirmed && last == Writeback::Confirmed;
+            let ending = open(&booking(insert, None), (last, None), true);
+            assert_eq!(ending.contains("confirmed by"), both, "{insert:?} {last:?}: {ending}");
+        }
+        assert!(cancelled(Some(Writeback::Pending), true).contains("stays booked until"));
+        assert_eq!(cancelled(Some(Writeback::Confirmed), true), "is cancelled.");
+        assert_eq!(cancelled(Some(Writeback::Pending), false), "is cancelled.");
+        let refused = booking(Writeback::Confirmed, Some(Writeback::Failed));
+        assert!(open(&refused, (Writeback::Failed, Some("refused")), true).contains("did not cancel it"));
+    }
 }

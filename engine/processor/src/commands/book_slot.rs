@@ -144,6 +144,7 @@ impl BookSlot {
             booking_ref: at.deps.secrets.booking_ref(id),
             writeback: Writeback::Pending,
             failure_reason: None,
+            cancellation: None,
             patient_first_name: self.patient.first_name.clone(),
             patient_last_name: self.patient.last_name.clone(),
             patient_matched: Some(patient_matched),

@@ -104,6 +104,7 @@ impl Request for CreateAppointment {
             booking_ref: at.deps.secrets.booking_ref(id),
             writeback: Writeback::Pending,
             failure_reason: None,
+            cancellation: None,
             patient_first_name: first_name,
             patient_last_name: last_name,
             patient_matched: Some(!is_new),

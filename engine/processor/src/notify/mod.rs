@@ -285,10 +285,10 @@ impl Renderer<'_, '_> {
         let mut previous = None;
         if let Some(before) = changed.before.filter(|_| event.is_update()) {
             previous = payload::previous(&self.of(context, changed.resource, before)?, &view);
-            // How a write ended is told as its outcome.
-            let told = |name: &String| WRITE_STANDS.contains(&name.as_str()) || payload::is_stamp(name);
-            let apart = changed.resource != Resource::Appointments;
-            if previous.as_ref().is_none_or(|previous| apart && previous.keys().all(told)) {
+            // The state of a write has an event of its own, except that of an appointment's insert.
+            let has_event = |name: &String| WRITE_STANDS.contains(&name.as_str()) || payload::is_stamp(name);
+            let inserting = changed.resource == Resource::Appointments && !in_ehr(changed.after)?;
+            if previous.as_ref().is_none_or(|previous| !inserting && previous.keys().all(has_event)) {
                 return Ok(None);
             }
         }

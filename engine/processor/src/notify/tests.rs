@@ -701,6 +701,60 @@ async fn a_move_that_is_sent_at_once_says_where_to() {
     assert!(matches!(&calls[..], [Call::Write { placement: Some(sent), .. }] if *sent == to), "{calls:?}");
 }
 
+fn last_write(world: &World, id: AppointmentId) -> (Writeback, Option<String>, Option<Writeback>) {
+    let stored = world.processors[&MAIN].appointment(id.0).unwrap().unwrap();
+    let (state, reason) = stored.last_write().unwrap();
+    (state, reason.map(str::to_owned), stored.booking.as_ref().unwrap().cancellation)
+}
+
+/// Decides a request, and returns the calls that answer it.
+async fn begin<R: Request>(world: &mut World, request: &R) -> VecDeque<Own> {
+    let (_, calls) = world.turn(MAIN, request).await;
+    calls.into_iter().map(|call| world.answer(MAIN, call)).collect()
+}
+
+#[tokio::test]
+async fn the_state_of_an_appointment_follows_its_last_write() {
+    use Writeback::{Confirmed, Failed, Pending};
+    let mut world = World::new().await;
+    let made = appointment(&world, 9);
+    let id = AppointmentId(world.save(made).await["id"].as_u64().unwrap());
+    assert_eq!(last_write(&world, id), (Confirmed, None, None));
+
+    let note = |text: &str| ChangeAppointment {
+        id,
+        change: AppointmentChange { note: Some(text.into()), ..AppointmentChange::default() },
+    };
+    let there = world.processors[&MAIN].machine.state.appointments[&id].placement;
+    let span = Span { start: there.span.start.plus(HOUR), end: there.span.end.plus(HOUR) };
+    let moved = Command::Move { appointment: id, to: Placement { span, ..there }, join_blocks: true };
+    let cancel = Command::Cancel { appointment: id, reason: None };
+
+    let calls = begin(&mut world, &moved).await;
+    assert_eq!(last_write(&world, id), (Pending, None, None));
+    // Two writes are in the queue: the end of the first one confirms nothing.
+    let more = begin(&mut world, &note("Hello")).await;
+    assert_eq!(last_write(&world, id), (Pending, None, None));
+    world.follow(MAIN, calls.into_iter().chain(more).collect()).await;
+    assert_eq!(last_write(&world, id), (Confirmed, None, None));
+
+    world.ehr().writes = Writes::Refused;
+    let refused = || Some("the practice says no".to_owned());
+    let calls = begin(&mut world, &note("Bye")).await;
+    world.follow(MAIN, calls).await;
+    assert_eq!(last_write(&world, id), (Failed, refused(), None));
+    let calls = begin(&mut world, &cancel).await;
+    assert_eq!(last_write(&world, id), (Pending, None, Some(Pending)));
+    world.follow(MAIN, calls).await;
+    assert_eq!(last_write(&world, id), (Failed, refused(), Some(Failed)));
+
+    world.ehr().writes = Writes::Taken;
+    let calls = begin(&mut world, &cancel).await;
+    assert_eq!(last_write(&world, id), (Pending, None, Some(Pending)));
+    world.follow(MAIN, calls).await;
+    assert_eq!(last_write(&world, id), (Confirmed, None, Some(Confirmed)));
+}
+
 #[tokio::test]
 async fn a_refused_change_leaves_a_later_one_that_waits() {
     let mut world = World::listening().await;

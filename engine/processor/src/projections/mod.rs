@@ -8,14 +8,14 @@ mod write_retried;
 
 use location::{
     command::{Cx, Placement},
-    event::{Event, InsertFailure},
+    event::{CancelledBy, Event, InsertFailure},
     ids::{AppointmentId, WriteId},
     intent::WriteIntent,
     pull::Resource,
 };
 use records::{
     self, Appointment, Writeback,
-    record::{Body, Record},
+    record::{Body, Record, RecordWrite},
 };
 use store::keys;
 
@@ -42,11 +42,15 @@ pub(crate) fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut Uni
             place(processor, cx, *appointment, *to, unit)?;
         }
         Event::AppointmentPulled { record, keep: false } => place(processor, cx, record.id, record.placement, unit)?,
-        Event::Cancelled { appointment, reason, .. } => {
+        Event::Cancelled { appointment, by, reason } => {
             change(processor, cx, *appointment, unit, |record| {
                 record.cancelled = true;
                 record.cancelled_at.get_or_insert(cx.now);
                 record.cancel_reason.clone_from(reason);
+                match by {
+                    CancelledBy::Client => set_cancellation(record, Writeback::Pending),
+                    CancelledBy::Ehr => no_longer_in_ehr(record),
+                }
             })?;
         }
         Event::CancelReverted { appointment, .. } => {
@@ -54,7 +58,17 @@ pub(crate) fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut Uni
                 record.cancelled = false;
                 record.cancelled_at = None;
                 record.cancel_reason = None;
+                set_cancellation(record, Writeback::Failed);
             })?;
+        }
+        Event::CancelConfirmed { appointment } if processor.settings().capabilities.integrated => {
+            change(processor, cx, *appointment, unit, |record| set_cancellation(record, Writeback::Confirmed))?;
+        }
+        Event::WriteQueued { work, .. } => {
+            if let Some(appointment) = work.appointment().filter(|_| !matches!(work, WriteIntent::CreateAppointment(_)))
+            {
+                change(processor, cx, appointment, unit, |record| record.write = Some(RecordWrite::pending()))?;
+            }
         }
         Event::InsertDone { appointment, written } => {
             processor.link(Resource::Appointments, appointment.0, written, unit)?;
@@ -74,6 +88,7 @@ pub(crate) fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut Uni
                     booking.writeback = Writeback::Failed;
                     booking.failure_reason = Some(reason.clone());
                 }
+                no_longer_in_ehr(record);
             })?;
         }
         Event::WriteDone { write, work, written } => {
@@ -81,10 +96,12 @@ pub(crate) fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut Uni
             if let Some(written) = written {
                 processor.written(cx, *write, *work, written, unit)?;
             }
+            change_ended(processor, cx, *write, *work, RecordWrite::succeeded(), unit)?;
         }
         Event::WriteFailed { write, work, how, reason } => {
             finished(processor, cx, *write, *work, Some((*how, reason)), unit)?;
             processor.not_written(cx, *write, *work, (*how, reason), unit)?;
+            change_ended(processor, cx, *write, *work, RecordWrite::failed(reason), unit)?;
         }
         Event::WriteRetried { write, of, work, .. } => processor.retried(cx, *write, *of, *work, unit)?,
         Event::WriteDropped { write } => processor.dropped(*write, unit)?,
@@ -117,7 +134,6 @@ pub(crate) fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut Uni
         | Event::Held { .. }
         | Event::HoldEnded { .. }
         | Event::CancelConfirmed { .. }
-        | Event::WriteQueued { .. }
         | Event::CallStarted { .. }
         | Event::WriteDeferred { .. }
         | Event::WriteUnknown { .. }
@@ -179,6 +195,47 @@ fn change(
         change(record);
         record.updated_at = cx.now;
     })
+}
+
+/// The state of a change that a client made to an appointment: `ended`, unless another of its writes is in the queue.
+fn change_ended(
+    processor: &Processor,
+    cx: Cx,
+    write: WriteId,
+    work: WriteIntent,
+    ended: RecordWrite,
+    unit: &mut UnitOfWork<'_>,
+) -> Result<(), Reject> {
+    let Some(appointment) = work.appointment() else { return Ok(()) };
+    let insert = matches!(work, WriteIntent::CreateAppointment(_));
+    let last = processor.machine.state.queue.of(appointment).all(|(other, _)| other == write);
+    let state = match last {
+        true if insert => None,
+        true => Some(ended),
+        false => Some(RecordWrite::pending()),
+    };
+    if unit.get::<Record<Appointment>>(0, appointment.0)?.is_none_or(|record| record.write == state) {
+        return Ok(());
+    }
+    change(processor, cx, appointment, unit, |record| record.write = state)?;
+    Ok(())
+}
+
+fn set_cancellation(record: &mut Record<Appointment>, state: Writeback) {
+    if let Some(booking) = &mut record.booking {
+        booking.cancellation = Some(state);
+    }
+}
+
+/// No write of the appointment is left, and the EHR does not have it: a cancellation that was requested has its result.
+fn no_longer_in_ehr(record: &mut Record<Appointment>) {
+    let cancelling = record.booking.as_ref().is_some_and(|booking| booking.cancellation == Some(Writeback::Pending));
+    if cancelling {
+        set_cancellation(record, Writeback::Confirmed);
+        record.write = record.write.take().map(|_| RecordWrite::succeeded());
+    } else if record.write == Some(RecordWrite::pending()) {
+        record.write = Some(RecordWrite::failed("the appointment is not in the EHR"));
+    }
 }
 
 fn place(
