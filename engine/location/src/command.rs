@@ -158,6 +158,8 @@ pub enum Command {
     },
     /// Another process may have begun the calls that are under way, by a clock of its own.
     TakenOver,
+    /// The process that asked for a page ended before the answer came.
+    ReadInterrupted,
     /// The store was restored from a backup: since it was made, the location has gone on.
     Restored,
     /// An operator: start a read cycle and try waiting writes now.

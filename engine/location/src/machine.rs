@@ -65,6 +65,7 @@ impl Location {
             Command::Wake => self.wake(cx),
             Command::ClockSetBack { by } => Decision::of(Reply::Done, vec![Event::ClockSetBack { by: *by }]),
             Command::TakenOver => self.taken_over(cx),
+            Command::ReadInterrupted => self.read_interrupted(cx),
             Command::Restored => self.restored(),
             Command::SyncNow => Decision::of(Reply::Done, vec![Event::SyncRequested]),
             Command::AcceptDeletions { resource } => self.accept_deletions(*resource),

@@ -174,6 +174,18 @@ impl Location {
         Decision::of(Reply::PageIgnored, vec![put_off])
     }
 
+    /// No answer will come to the page in flight, because the process that asked for it has ended. Reads are safe to repeat, so the
+    /// page is requested again at once.
+    pub(crate) fn read_interrupted(&self, cx: Cx) -> Decision {
+        let put_off = self.state.pulls.calling.as_ref().map(|call| Event::PullPutOff {
+            resource: call.resource,
+            reason: "the service was restarted while the page was read; it is requested again".to_owned(),
+            retry_at: cx.now,
+            insert: false,
+        });
+        Decision::of(Reply::Done, put_off.into_iter().collect())
+    }
+
     pub(crate) fn pulled(&self, cx: Cx, resource: Resource, call: u64, outcome: &Outcome<Page>) -> Decision {
         let pulls = &self.state.pulls;
         let awaited = pulls.calling.as_ref().filter(|calling| calling.call == call && calling.resource == resource);

@@ -753,3 +753,19 @@ described
 + describe_worked
 described
 + nothing
+
+story a page that was in flight when the process ended is requested again after the restart
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 -> applied
+> pull appointments 1 cursor c1
+restart
+after 2s
+read_interrupted
++ pull_put_off appointments until 08:00:02 "the service was restarted while the page was read; it is requested again"
+page appointments 1 cursor c2 -> ignored
+wake
+> pull appointments 2 cursor c1
+page appointments 2 cursor c2 last -> applied
+read_interrupted
++ nothing

@@ -254,6 +254,7 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
         // Follows `clock back 1d`.
         "set_back" => Command::ClockSetBack { by: length(word(1)?)? },
         "taken_over" => Command::TakenOver,
+        "read_interrupted" => Command::ReadInterrupted,
         "restored" => Command::Restored,
         "sync" => Command::SyncNow,
         "requests" => Command::RequestsSent { requests: word(1)?.parse().map_err(|_| "how many requests?")? },

@@ -180,8 +180,17 @@ impl LocationActor {
         let loading = async move { loading.run(move || Processor::load(deps, id)).await };
         Box::pin(loading.into_actor(self).then(move |loaded, act, _| {
             act.loaded(loaded, started);
-            act.take_over().then(|(), act, _| act.after_restore())
+            act.take_over().then(|(), act, _| act.read_interrupted_page_again()).then(|(), act, _| act.after_restore())
         }))
+    }
+
+    /// The answer to a page that was in flight is lost with the memory that waited for it.
+    fn read_interrupted_page_again(&mut self) -> LocalBoxActorFuture<Self, ()> {
+        let in_flight = self.processor.as_ref().is_some_and(|it| it.machine.state.pulls.calling.is_some());
+        if !in_flight {
+            return self.done();
+        }
+        Box::pin(self.turn_by_the_clock(Asked::own(Command::ReadInterrupted)).map(|_, _, _| ()))
     }
 
     /// Before anything else: what it has to write may have been written after the backup was made.

@@ -155,3 +155,26 @@ async fn who_is_about_to_leave_writes_for_the_ehr_it_has() {
     };
     assert_eq!((plans(1), plans(2), ehr.pushed.get()), (2, 0, 2));
 }
+
+#[actix::test]
+async fn a_page_in_flight_is_requested_again_after_a_restart() {
+    let store = Arc::new(MemoryStore::default());
+    let mut actors = Vec::new();
+    for restarted in [false, true] {
+        let (deps, _) = deps(store.clone(), Arc::new(practice_of(1)), Arc::new(NoViews));
+        let ehr = Arc::new(FakeEhr::default());
+        ehr.readable.send_replace(false);
+        let actor = LocationActor::new(LocationId(1), deps, means_of(1, &ehr), Arc::default(), Arc::default()).start();
+        let mut state = ask(&actor, |reply| Ask::SyncState { reply }).await.unwrap();
+        for _ in 0..1_200 {
+            if ehr.pulled.get() == 1 {
+                break;
+            }
+            actix::clock::sleep(Duration::from_millis(50)).await;
+            state = ask(&actor, |reply| Ask::SyncState { reply }).await.unwrap();
+        }
+        let waits = state.read_waits.unwrap_or_default();
+        assert_eq!((ehr.pulled.get(), waits.starts_with("the service was restarted")), (1, restarted), "{waits}");
+        actors.push(actor);
+    }
+}
