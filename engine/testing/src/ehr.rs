@@ -27,7 +27,7 @@ pub struct FakeEhr {
     pub shut: AtomicBool,
     /// Calls of `describe`.
     pub described: Counter,
-    /// Calls of `pull`.
+    /// Calls of `pull`, also those that wait.
     pub pulled: Counter,
     /// Calls of `push`, also those that wait or are put off.
     pub attempted: Counter,
@@ -82,10 +82,10 @@ impl Ehr for FakeEhr {
     }
 
     fn pull(&self, _: Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
-        let mut readable = self.readable.subscribe();
+        let (number, mut readable) = (self.pulled.add(1), self.readable.subscribe());
         Box::pin(async move {
             readable.wait_for(|readable| *readable).await.expect("the EHR holds a sender");
-            Ok((self.page)(self.pulled.add(1)))
+            Ok((self.page)(number))
         })
     }
 

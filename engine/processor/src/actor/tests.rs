@@ -93,8 +93,8 @@ async fn a_commit_of_a_node_that_has_lost_the_location_is_refused_however_late_i
     assert_eq!(records(), 3, "the other took it over before it answered anything");
 
     way.send_replace(true);
-    assert!(matches!(late.await.unwrap(), Err(EngineError::Busy { .. })));
-    assert!(matches!(ask(&first, |reply| Ask::Writes { reply }).await, Err(EngineError::Busy { .. })));
+    assert!(matches!(late.await.unwrap(), Err(EngineError::Moved)));
+    assert!(matches!(ask(&first, |reply| Ask::Writes { reply }).await, Err(EngineError::Moved)));
     ask(&second, writes).await.unwrap();
     assert_eq!(records(), 4);
 }
