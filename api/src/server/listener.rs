@@ -16,9 +16,8 @@ use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::{
-    BACKLOG, DISCONNECT_TIMEOUT,
     connection::{Connection, Stream},
-    for_requests, keep_alive,
+    limits::{BACKLOG, DISCONNECT_TIMEOUT, for_requests, keep_alive},
 };
 use crate::{
     access::api::Api,

@@ -4,6 +4,7 @@
 mod connection;
 pub mod guard;
 mod library_errors;
+mod limits;
 mod listener;
 
 use std::{io, net::SocketAddr, sync::atomic::Ordering, time::Duration};
@@ -20,19 +21,20 @@ use actix_web::{
 use crate::{
     access::api::Api,
     console,
-    http::{context::OperatorsListener, rules::HttpRules},
+    http::context::OperatorsListener,
     nodes::{admission::InternalListener, forward::LOOK},
     openapi,
     resources::documentation::Documents,
     routes::table,
-    server::{guard::guard, listener::Listener},
+    server::{
+        guard::guard,
+        limits::{BACKLOG, DISCONNECT_TIMEOUT, for_requests},
+        listener::Listener,
+    },
 };
 
-/// Connections that wait to be accepted.
-const BACKLOG: u32 = 1_024;
-/// How long a connection that is to be closed may still send what no one reads. actix's clock ticks every half second: with
-/// less than that a connection could stay open for good.
-const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+pub(crate) use self::limits::LAST_SECOND;
+
 /// Longer than the other nodes keep an idle connection.
 const INTERNAL_KEEP_ALIVE: Duration = Duration::from_secs(60);
 
@@ -82,25 +84,12 @@ pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Ser
     Ok((server.serve(listener, move || app(api.clone()))?, address))
 }
 
-/// Of idle connections.
-fn keep_alive(rules: &HttpRules) -> KeepAlive {
-    if rules.keep_alive.is_zero() { KeepAlive::Disabled } else { KeepAlive::Timeout(rules.keep_alive) }
-}
-
 /// Where operators call: for few and on one thread.
 pub fn start_operators(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
     let (connections, certificate) = (api.operators_connections.clone(), api.certificates().operators.clone());
     let per_worker = connections.limit;
     let server = Listener { api: api.clone(), connections, certificate, workers: 1, per_worker };
     server.serve(listener, move || operators_app(api.clone()))
-}
-
-/// What a stop has for the engine at least.
-pub(crate) const LAST_SECOND: Duration = Duration::from_secs(1);
-
-/// What requests under way get of the time a stop may take: beside the engine's second there is the one in which clients hear of it.
-fn for_requests(shutdown_timeout: Duration) -> Duration {
-    shutdown_timeout.saturating_sub(2 * LAST_SECOND)
 }
 
 /// Where the other nodes call: the same endpoints, for whoever proves to be one.
