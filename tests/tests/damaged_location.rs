@@ -11,7 +11,8 @@ use store::{Batch, CommitError, Store, keys, memory::Fault};
 use testing::{Counter, HookedStore};
 use tests::harness::fixtures;
 
-/// A store, and how often the location's journal was read from it. To read it again takes two: the key that conflicted, and what follows.
+/// A store, and how often the location's journal was read from it. To read it again takes two: the key that conflicted,
+/// and what follows.
 fn store() -> (Arc<HookedStore>, Arc<Counter>) {
     let journals_read = Arc::new(Counter::default());
     let count = journals_read.clone();

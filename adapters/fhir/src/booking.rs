@@ -175,9 +175,9 @@ fn current(a: &Appointment, read: &responses::Appointment) -> Result<(), Fault> 
     }
 }
 
-/// FHIR servers take two appointments in one room at one time: the time is looked at before it is written. What comes between this
-/// look and the write shows at the next pull. A practitioner may see to two rooms, so that only an appointment without a room is in
-/// the practitioner's way.
+/// FHIR servers take two appointments in one room at one time: the time is looked at before it is written. What comes
+/// between this look and the write shows at the next pull. A practitioner may see to two rooms, so that only an
+/// appointment without a room is in the practitioner's way.
 fn look_before(settings: &Settings, a: &Appointment) -> Result<(), Fault> {
     let Some(room) = &a.operatory else { return Ok(()) };
     let actors = [Some(format!("Location/{room}")), a.provider.as_ref().map(|id| format!("Practitioner/{id}"))];

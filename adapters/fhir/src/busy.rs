@@ -44,7 +44,8 @@ impl Busy {
         for mut resource in found {
             let ours = site.is_none_or(|site| site.is_ours(&mut resource));
             let Ok(read) = map::read::<Appointment>(resource) else { continue };
-            // One that names no room is read by who works here at the time of the pass, which may not be known to the engine yet.
+            // One that names no room is read by who works here at the time of the pass, which may not be known to the
+            // engine yet.
             let shown = ours && (site.is_none() || read.actor("Location").is_some());
             let span = map::span(&read).ok().or_else(|| of_slots(&read, slots));
             busy.appointments.extend(span.filter(|_| read.takes_time()).map(|span| (span, shown, read)));

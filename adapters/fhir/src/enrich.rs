@@ -31,7 +31,8 @@ pub fn enrich(settings: &Settings, resource_type: &str, resources: &mut [Value])
     }
 }
 
-/// Gives appointments that name a slot the time, the practitioner and the room they do not name, from the slot and its schedule.
+/// Gives appointments that name a slot the time, the practitioner and the room they do not name, from the slot and its
+/// schedule.
 fn slots_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault> {
     let lacking = |a: &Value| {
         let nobody = actor(a, "Practitioner").or_else(|| actor(a, "PractitionerRole")).is_none();
@@ -73,7 +74,7 @@ fn slots_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault
     Ok(())
 }
 
-/// What a server does not show us is not known.
+/// Slots that the server does not show stay unknown.
 fn by_id(settings: &Settings, resource_type: &str, ids: BTreeSet<String>) -> Result<BTreeMap<String, Value>, Fault> {
     let found = match looked_up(settings, resource_type, "_id", ids.into_iter().collect()) {
         Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {

@@ -1,4 +1,5 @@
-//! Working hours from a schedule's slots: free time less what is taken, in stretches that touch, each on one local date.
+//! Working hours from a schedule's slots: free time less what is taken, in stretches that touch, each on one local
+//! date.
 
 use adapter_sdk::{
     mark,
@@ -29,8 +30,8 @@ pub struct Taken {
     pub shown: bool,
 }
 
-/// Free time less what is not free. A busy slot is working time where our mark is on it, or as far as an appointment the engine has
-/// takes its time; otherwise somebody else took it.
+/// Free time less what is not free. A busy slot is working time where our mark is on it, or as far as an appointment
+/// the engine has takes its time; otherwise it is taken by others.
 pub fn stretches(slots: &[Slot], taken: &[Taken], settings: &Settings) -> Vec<Stretch> {
     let mut open: Vec<Stretch> = Vec::new();
     let mut closed: Vec<Span> = taken.iter().filter(|taken| !taken.shown).map(|taken| taken.span).collect();
@@ -97,8 +98,8 @@ fn stretch(slot: &Slot, settings: &Settings) -> Option<Stretch> {
     (start < end).then_some(Stretch { start, end, types })
 }
 
-/// The hours of a schedule for each of its practitioners in each of its rooms: the stretches that `open` gives for the two, cut at
-/// local midnights. `to_local` gives `YYYY-MM-DDTHH:MM:SS`.
+/// The hours of a schedule for each of its practitioners in each of its rooms: the stretches that `open` gives for the
+/// two, cut at local midnights. `to_local` gives `YYYY-MM-DDTHH:MM:SS`.
 pub fn hours(
     schedule: &Schedule,
     practitioners: &[String],

@@ -34,7 +34,8 @@ impl Site {
         schedule.actor.iter().filter_map(|actor| actor.id_of("Location")).any(|id| self.rooms.contains(&id))
     }
 
-    /// The search for the appointments that take time here: in the rooms, at the site, and of the practitioners who work there.
+    /// The search for the appointments that take time here: in the rooms, at the site, and of the practitioners who
+    /// work there.
     pub fn appointments(&self, settings: &Settings) -> Result<String, Fault> {
         let schedules = match settings.slots.then(|| client::all(settings, "Schedule", &self.schedules())) {
             None => Vec::new(),

@@ -14,7 +14,8 @@ use crate::{
 };
 
 pub type Map = fn(Value, &Settings) -> Result<Record, Unmapped>;
-/// Whether a resource is one of those that were asked for: servers let through what a filter they do not know would keep out.
+/// Whether a resource is one of those that were asked for: servers let through what a filter they do not know would
+/// keep out.
 pub type Keep = Box<dyn Fn(&mut Value) -> bool>;
 
 /// One resource type as a pull shows it.

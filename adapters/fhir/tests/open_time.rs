@@ -1,4 +1,5 @@
-//! Open time: the working hours less the appointments the engine is shown, against a reading of the standard minute by minute.
+//! Open time: the working hours less the appointments the engine is shown, against a reading of the standard minute by
+//! minute.
 
 use std::collections::BTreeSet;
 
@@ -76,7 +77,8 @@ fn appointments(server: &Server) -> Vec<Appointment> {
     pulled(server, Resource::Appointments).into_iter().map(of).collect()
 }
 
-/// The minutes of the day a practitioner is open in a room, as the engine reckons: hours without appointments of either.
+/// The minutes of the day a practitioner is open in a room, as the engine reckons: hours without appointments of
+/// either.
 fn open(server: &Server, provider: &str, room: &str) -> BTreeSet<i64> {
     open_of(&pulled(server, Resource::WorkingHours), &appointments(server), provider, room)
 }
@@ -263,7 +265,8 @@ fn day(random: &mut Random) -> Vec<Value> {
     all
 }
 
-/// R4, minute by minute: a slot of the schedule is free, none says otherwise, and no appointment that takes time has one of the two.
+/// R4, minute by minute: a slot of the schedule is free, none says otherwise, and no appointment that takes time has
+/// one of the two.
 fn expected(all: &[Value], schedule: &str, provider: &str, room: &str) -> BTreeSet<i64> {
     let covers = |resource: &Value, minute: i64| {
         let at = |field: &str| instant_of(resource[field].as_str().unwrap()).unwrap();

@@ -380,7 +380,8 @@ pub enum Event {
         /// Its whole pass ends with fewer records than the EHR announced.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         short: bool,
-        /// Records that its whole pass, which ends, is the first not to show; before a sweep, records that the page reports deleted.
+        /// Records that its whole pass, which ends, is the first not to show; before a sweep, records that the page
+        /// reports deleted.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         missing: BTreeSet<u64>,
         /// Missing records that it shows.

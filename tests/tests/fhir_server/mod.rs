@@ -93,8 +93,8 @@ async fn slots_are_free_where_nobody_stands(harness: &Harness) {
     let without = |taken: &[&str]| -> Vec<String> {
         whole_day.iter().filter(|time| !taken.contains(&time.as_str())).cloned().collect()
     };
-    // In the first room one is booked and one was missed; the cancelled one left its place. The third room's practitioner is at another site
-    // at nine.
+    // In the first room one is booked and one was missed; the cancelled one left its place. The third room's
+    // practitioner is at another site at nine.
     assert_eq!(harness.free_times(0, 0).await, without(&["09:00", "10:30"]));
     assert_eq!(harness.free_times(1, 0).await, without(&["09:00"]));
     assert_eq!(harness.free_times(2, 0).await, without(&["09:00", "14:00", "14:30"]));

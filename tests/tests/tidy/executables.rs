@@ -1,4 +1,5 @@
-//! Rule: few test executables. Each one links the crates below it again, which was half of a test build with 74 of them.
+//! Rule: few test executables. Each one links the crates below it again, which was half of a test build with 74 of
+//! them.
 
 use toml::{Table, Value};
 

@@ -131,8 +131,8 @@ fn items<'a>(resource: &'a Value, field: &str) -> &'a [Value] {
     resource[field].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Sets a part of the item at a place to another value and leaves the rest of the item; without a place the new item is added. `None`
-/// takes the item away.
+/// Sets a part of the item at a place to another value and leaves the rest of the item; without a place the new item is
+/// added. `None` takes the item away.
 fn exchange(resource: &mut Value, field: &str, at: Option<usize>, value: Option<(&str, Value, Value)>) {
     match (at, value) {
         (Some(at), Some((part, value, _))) => {
@@ -186,7 +186,8 @@ fn name(resource: &mut Value, was: &records::Patient, p: &records::Patient) {
     set(name, "text", Value::Null);
 }
 
-/// Exchanges the contact that is shown for another, in its place and with what else it has, or takes it away. Others stay.
+/// Exchanges the contact that is shown for another, in its place and with what else it has, or takes it away. Others
+/// stay.
 fn contact(
     resource: &mut Value,
     (system, usage): (&str, Option<&str>),
@@ -245,7 +246,8 @@ fn main_address(resource: &mut Value, wanted: Option<&records::Address>) {
     }
 }
 
-/// Exchanges the value of the first identifier of a kind. A social security number is never shown: cleared, all of them go.
+/// Exchanges the value of the first identifier of a kind. A social security number is never shown: cleared, all of them
+/// go.
 fn identifier(resource: &mut Value, code: &str, system: Option<&str>, value: Option<&str>) {
     let coded = |i: &Value| items(&i["type"], "coding").iter().any(|coding| coding["code"] == code);
     let of_system = |i: &Value| system.is_some_and(|system| i["system"] == system);

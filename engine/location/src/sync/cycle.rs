@@ -174,8 +174,8 @@ impl Location {
         Decision::of(Reply::PageIgnored, vec![put_off])
     }
 
-    /// No answer will come to the page in flight, because the process that asked for it has ended. Reads are safe to repeat, so the
-    /// page is requested again at once.
+    /// No answer will come to the page in flight, because the process that asked for it has ended. Reads are safe to
+    /// repeat, so the page is requested again at once.
     pub(crate) fn read_interrupted(&self, cx: Cx) -> Decision {
         let put_off = self.state.pulls.calling.as_ref().map(|call| Event::PullPutOff {
             resource: call.resource,

@@ -108,7 +108,8 @@ pub struct Pass {
     pub number: u64,
     /// Records it has shown, and those that a write of ours reached meanwhile.
     pub shown: u64,
-    /// Different records and other entries of its pages: those that are reported deleted, and unreadable ones that are not known.
+    /// Different records and other entries of its pages: those that are reported deleted, and unreadable ones that are
+    /// not known.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub entries: u64,
     /// Records that a write of ours reached while it ran. They count as shown.
@@ -231,8 +232,8 @@ impl Pulls {
         }
     }
 
-    /// Applies the page of the call in flight. Returns the numbers of its whole pass and of the call. `missing`: records that its pass, which
-    /// ends, is the first not to show, or that it reports deleted before a sweep.
+    /// Applies the page of the call in flight. Returns the numbers of its whole pass and of the call. `missing`:
+    /// records that its pass, which ends, is the first not to show, or that it reports deleted before a sweep.
     pub fn page_applied(
         &mut self,
         at: Timestamp,
