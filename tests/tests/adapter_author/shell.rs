@@ -73,9 +73,9 @@ impl Shell {
         // As a file: a quote that is not closed is the step's fault, and not the next one's.
         let file = self.desk.join("step.sh");
         let written = fs::write(&file, format!("{text}\n"));
-        let asked = written.and_then(|()| {
-            writeln!(self.input, "{{ . '{}'; }} </dev/null\nprintf '\\n{MARK}%s\\n' \"$PWD\"", file.display())
-        });
+        // In one piece: a shell that ends by the first line no longer reads the second.
+        let lines = format!("{{ . '{}'; }} </dev/null\nprintf '\\n{MARK}%s\\n' \"$PWD\"\n", file.display());
+        let asked = written.and_then(|()| self.input.write_all(lines.as_bytes()));
         asked.map_err(|error| format!("the shell is gone before `{text}`: {error}"))?;
         let (since, mut said) = (Instant::now(), String::new());
         loop {
