@@ -59,6 +59,8 @@ pub struct Ehr {
     pub strict: bool,
     /// Resources shown in whole passes, where what is missing is gone; the others are shown by change.
     pub whole: BTreeSet<Resource>,
+    /// Whole passes are paged by offset.
+    pub pages_by_offset: bool,
     pub weather: Weather,
     /// Keeps our write keys where a pull shows them.
     pub shows_keys: bool,
@@ -87,6 +89,7 @@ impl Ehr {
             source,
             strict: random.chance(500),
             whole: resources.into_iter().filter(|_| random.chance(500)).collect(),
+            pages_by_offset: random.chance(500),
             weather: Weather::Fine,
             shows_keys: random.chance(700),
             tags_versions: random.chance(500),

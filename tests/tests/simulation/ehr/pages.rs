@@ -37,13 +37,20 @@ impl Ehr {
         if random.chance(300) { 1 + random.below(limit.min(5)) } else { limit }
     }
 
-    /// In order of ids; the cursor is the last one shown, and empty again after a pass.
+    /// In order of ids. The cursor is the last id or, with `pages_by_offset`, the number of records on the pages so far:
+    /// a deletion between two pages then hides a record. It is empty again after a pass.
     fn whole_page(&self, at: LocationId, resource: Resource, after: &str, limit: u32, random: &mut Random) -> Page {
         let size = self.size(limit, random);
-        let rows: Vec<_> = self.shown(at, resource).filter(|(id, row)| *id > after && !row.deleted).collect();
+        let rows = self.shown(at, resource).filter(|(_, row)| !row.deleted);
+        let offset = if self.pages_by_offset { after.parse().unwrap_or(0) } else { 0 };
+        let rows: Vec<_> = rows.filter(|(id, _)| self.pages_by_offset || *id > after).skip(offset).collect();
         let last = rows.len() <= size;
         let shown = &rows[..size.min(rows.len())];
-        let cursor = shown.last().filter(|_| !last).map_or_else(String::new, |(id, _)| (*id).to_owned());
+        let cursor = match shown.last() {
+            Some(_) if self.pages_by_offset && !last => (offset + shown.len()).to_string(),
+            Some((id, _)) if !last => (*id).to_owned(),
+            _ => String::new(),
+        };
         let records = shown.iter().map(|(_, row)| row.record.clone()).collect();
         Page { records, cursor, last, whole: true, ..Page::default() }
     }
