@@ -174,7 +174,6 @@ mod tests {
     use std::{
         future::{Future, poll_fn},
         task::Poll,
-        time::Instant,
     };
 
     use super::*;
@@ -185,7 +184,7 @@ mod tests {
 
     /// Those of so many calls at one time that pass, and those that pass at once.
     async fn passed(limits: &RateLimits, key: u8, endpoint: &str, calls: u32) -> (usize, usize) {
-        let (started, key) = (Instant::now(), [key; 32]);
+        let key = [key; 32];
         let calls: Vec<_> = (0..calls).map(|_| Box::pin(limits.admit(&key, endpoint))).collect();
         let (mut passed, mut at_once, mut waiting) = (0, 0, Vec::new());
         for mut call in calls {
@@ -197,7 +196,6 @@ mod tests {
         for call in waiting {
             passed += usize::from(call.await.is_ok());
         }
-        assert!(started.elapsed() < Duration::from_secs(3));
         (passed + at_once, at_once)
     }
 

@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tests::harness::{
-    poll::until,
-    workstation::{
-        exchange,
-        gated_process::{GatedProcess, LOCATION, OTHER},
-        socket::Socket,
-    },
+use testing::until;
+use tests::harness::workstation::{
+    exchange,
+    gated_process::{GatedProcess, LOCATION, OTHER},
+    socket::Socket,
 };
 
 use crate::workstations::product;
@@ -90,18 +88,17 @@ async fn two_that_race_never_hold_it_both() {
         let (mut one, mut two) = (one.unwrap(), two.unwrap());
         let (a, b) = tokio::join!(one.state(true, false), two.state(true, false));
         a.and(b).unwrap();
-        let (a, b) = tokio::join!(lease_within(&mut one), lease_within(&mut two));
-        assert!(a.is_some() != b.is_some(), "{a:?} {b:?}");
-        seen.extend(a.or(b));
+        let (lease, other) = tokio::select! {
+            lease = one.leased() => (lease, &mut two),
+            lease = two.leased() => (lease, &mut one),
+        };
+        seen.push(lease.unwrap());
+        assert_eq!(tokio::time::timeout(Duration::from_millis(300), other.leased()).await.ok().flatten(), None);
     }
     let mut sorted = seen.clone();
     sorted.sort_unstable();
     sorted.dedup();
     assert_eq!(sorted, seen, "fencing numbers grow");
-}
-
-async fn lease_within(socket: &mut Socket) -> Option<u64> {
-    tokio::time::timeout(Duration::from_millis(500), socket.leased()).await.ok().flatten()
 }
 
 #[actix::test]

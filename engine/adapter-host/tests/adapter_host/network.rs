@@ -78,12 +78,12 @@ async fn a_connection_that_breaks_or_hangs_is_no_answer() {
     assert!(matches!(send(&garbage).await, Err(TransportError::NoAnswer(_))));
     let hangs = server(|mut stream| {
         let _ = stream.read(&mut [0; 4096]);
-        std::thread::sleep(Duration::from_secs(5));
+        std::thread::sleep(Duration::from_secs(20));
     });
     let started = Instant::now();
     let late = send(&hangs).await;
     assert!(matches!(&late, Err(TransportError::NoAnswer(why)) if why == "none within 700 ms"), "{late:?}");
-    assert!(started.elapsed() < Duration::from_secs(3));
+    assert!(started.elapsed() < Duration::from_secs(15));
 }
 
 #[tokio::test]
