@@ -41,7 +41,7 @@ use store::{
     memory::Fault as Broken,
     secrets::Secrets,
 };
-use testing::{Answer, FakeEhr, HookedStore, NoViews, PlainViews, Received, Receiver, insurance_plan};
+use testing::{Answer, FakeEhr, HookedStore, NoViews, PlainViews, Received, Receiver, insurance_plan, until};
 use tokio::sync::watch;
 use webhooks::{
     model::Owner,
@@ -70,16 +70,6 @@ fn patients(pages: usize) -> FakeEhr {
 pub(crate) async fn started(store: Arc<dyn Store>, ehr: &Arc<FakeEhr>, rules: EngineRules) -> Engine {
     let own = HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]);
     Engine::start(setup(rules), Parts { own, ..Parts::new(store, Arc::new(NoViews)) }).await.unwrap()
-}
-
-pub(crate) async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
-    for _ in 0..1_000 {
-        if done().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{what} did not happen within 10 s");
 }
 
 fn plan() -> CreateRecord<InsurancePlan> {

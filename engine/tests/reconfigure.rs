@@ -19,7 +19,7 @@ use query::lists::{ListQuery, Order, PageRequest};
 use records::{InsurancePlan, ehr::Ehr, record::Record};
 use setup::{BackupRules, DataSource, EngineRules, LocationSetup, LocationStatus, NodeRules, Setup};
 use store::{MemoryStore, Store};
-use testing::{FakeEhr, HookedStore, NoViews, insurance_plan};
+use testing::{FakeEhr, HookedStore, NoViews, insurance_plan, until};
 use tokio::sync::watch;
 
 const PLACE: LocationId = LocationId(1);
@@ -31,16 +31,6 @@ fn parts(store: &Arc<impl Store + 'static>) -> Parts {
 
 fn memory() -> Arc<MemoryStore> {
     Arc::default()
-}
-
-async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
-    for _ in 0..2_000 {
-        if done().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{what} did not happen within 20 s");
 }
 
 fn plan() -> CreateRecord<InsurancePlan> {

@@ -5,12 +5,12 @@ use std::{fs, process::Command};
 use location::zone::Date;
 use sandbox_ehr::Control;
 use serde_json::{Value, json};
+use testing::until;
 use tests::harness::{
     components::packed,
     ehr_server::EhrServer,
     fixtures,
     http_client::Caller,
-    poll::until,
     process::{HASTY, Installation, LOCATIONS, OPERATOR_TOKEN, SUBDOMAIN, binary},
 };
 

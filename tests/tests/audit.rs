@@ -1,9 +1,10 @@
 //! The audit trail of a running server: what was booked is in it though the process is killed right after, it outlives `kill -9`, and what is changed in
 //! it afterwards is found by the command that operators have.
 
-use std::{fs, process::Command, time::Duration};
+use std::{fs, process::Command};
 
 use serde_json::Value;
+use testing::until;
 use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
@@ -19,14 +20,11 @@ fn audit(installation: &Installation, command: &[&str]) -> (Option<i32>, String)
 
 /// What a life left untold the next one tells a moment after it begins.
 async fn exported_at_last(installation: &Installation, filters: &[&str], action: &str) -> Vec<Value> {
-    for _ in 0..300 {
+    until(action, async || {
         let entries = installation.audit_entries(filters).unwrap();
-        if entries.iter().any(|entry| entry["action"] == action) {
-            return entries;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("there is no entry of {action}");
+        if entries.iter().any(|entry| entry["action"] == action) { Ok(entries) } else { Err(entries) }
+    })
+    .await
 }
 
 #[actix::test]

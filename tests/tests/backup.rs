@@ -14,11 +14,11 @@ use sandbox_ehr::{
 };
 use serde_json::Value;
 use store::EngineKind;
+use testing::until;
 use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
     http_client::Caller,
-    poll::until,
     process::{self, HASTY, Installation, LOCATIONS, OPERATOR_TOKEN, SUBDOMAIN, binary, booking, path},
 };
 

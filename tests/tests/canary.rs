@@ -9,11 +9,11 @@ use std::{
 use sandbox_ehr::{Behaviours, Control, Down, HowDown};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use testing::until;
 use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
     http_client::{Caller, Connection, request},
-    poll::until,
     process::{self, HASTY, Installation, LOCATIONS, binary, path},
     trace_collector::TraceCollector,
 };

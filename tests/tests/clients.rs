@@ -8,13 +8,13 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use testing::until;
 use tests::harness::{
     components::root,
     ehr_server::EhrServer,
     external::Suite,
     fixtures,
     packages::{Project, run},
-    poll::until,
     process::{self, API_KEY, Installation, LOCATIONS, Process, SUBDOMAIN, binary},
     webhook_receiver::WebhookReceiver,
 };

@@ -18,6 +18,7 @@ use sandbox_ehr::{
 };
 use serde_json::{Value, json};
 use store::EngineKind;
+use testing::until;
 use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
@@ -106,14 +107,11 @@ async fn book(caller: &mut Caller, attempt: &Attempt) -> (u16, Value) {
 
 /// A process that has just started may not have its adapters yet, and says so.
 async fn insisting(mut ask: impl AsyncFnMut() -> (u16, Value)) -> (u16, Value) {
-    let since = Instant::now();
-    loop {
+    until("an answer other than 503", async || {
         let answered = ask().await;
-        if answered.0 != 503 || since.elapsed() > Duration::from_secs(30) {
-            return answered;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        if answered.0 != 503 { Ok(answered) } else { Err(answered) }
+    })
+    .await
 }
 
 /// The booking is there, and its key answers with it and with nothing else.
@@ -257,14 +255,8 @@ async fn kill_under_load(
         tokio::time::sleep(life()).await;
         cluster.run().unwrap();
         let accepted = || ledger.lock().unwrap().accepted.len();
-        let (before, since) = (accepted(), Instant::now());
-        while accepted() == before {
-            assert!(
-                since.elapsed() < Duration::from_secs(30),
-                "the practice did not go on after the database was back"
-            );
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let before = accepted();
+        until("a booking after the database is back", async || accepted() > before).await;
     }
     process.kill().unwrap();
     for client in clients {
@@ -282,13 +274,11 @@ async fn in_the_audit_trail(installation: &Installation, accepted: &[Accepted]) 
             made.flat_map(|entry| entry["ids"].as_array().unwrap()).filter_map(Value::as_u64).collect();
         accepted.iter().map(|it| it.appointment_id).filter(|id| !made.contains(id)).collect::<Vec<_>>()
     };
-    for _ in 0..100 {
-        if untold().is_empty() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("appointments without an entry: {:?}", untold());
+    until("an entry of every appointment", async || {
+        let untold = untold();
+        if untold.is_empty() { Ok(()) } else { Err(untold) }
+    })
+    .await;
 }
 
 /// The store gets a new key, unless the one before is still on its way, which it may be for several lives.
@@ -310,15 +300,13 @@ async fn finish_open_attempts(caller: &mut Caller, ledger: &Mutex<Ledger>, round
 
 async fn all_is_sealed_with_the_newest_key(installation: &Installation, rounds: usize) {
     let mut operator = installation.operator().await.unwrap();
-    let since = Instant::now();
-    let keys = loop {
+    let keys = until("no values left", async || {
         let (_, answer) = operator.get("/store/keys").await.unwrap();
-        if answer["data"]["values_left"] == 0 {
-            break answer["data"]["keys"].as_array().unwrap().clone();
-        }
-        assert!(answer["data"]["failed"].is_null() && since.elapsed() < Duration::from_secs(180), "{answer}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    };
+        assert!(answer["data"]["failed"].is_null(), "{answer}");
+        let keys = answer["data"]["keys"].as_array().unwrap().clone();
+        if answer["data"]["values_left"] == 0 { Ok(keys) } else { Err(answer) }
+    })
+    .await;
     assert!(keys.len() > 1 && keys.len() <= rounds + 1, "{keys:?}");
     for old in &keys[1..] {
         let path = format!("/store/keys/{}", old["id"].as_str().unwrap());
@@ -328,19 +316,17 @@ async fn all_is_sealed_with_the_newest_key(installation: &Installation, rounds: 
 }
 
 async fn drained(caller: &mut Caller, accepted: &[Accepted]) {
-    let since = Instant::now();
     for it in accepted {
         let status = format!("/intent/booking/status?subdomain={SUBDOMAIN}&booking_ref={}", it.booking_ref);
-        loop {
+        until(&it.attempt.key, async || {
             let (_, answer) = caller.get(&status).await.unwrap();
             match answer["booking"]["ehr_writeback"].as_str() {
-                Some("confirmed") => break,
-                Some("pending") if since.elapsed() < Duration::from_secs(120) => {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                _ => panic!("{} after {:?}: {answer}", it.attempt.key, since.elapsed()),
+                Some("confirmed") => Ok(()),
+                Some("pending") => Err(answer),
+                _ => panic!("{}: {answer}", it.attempt.key),
             }
-        }
+        })
+        .await;
     }
 }
 
@@ -380,8 +366,7 @@ async fn subscribe(caller: &mut Caller, receiver: &WebhookReceiver) {
 
 /// The subscriber was told of every booking at least once, always under one delivery id. Answers how many messages came more than once.
 async fn assert_told(receiver: &WebhookReceiver, accepted: &[Accepted]) -> usize {
-    let since = Instant::now();
-    loop {
+    until("a message of every booking", async || {
         let mut told: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
         let messages = receiver.messages();
         for message in &messages {
@@ -393,13 +378,10 @@ async fn assert_told(receiver: &WebhookReceiver, accepted: &[Accepted]) -> usize
         for (appointment, ids) in &told {
             assert_eq!(ids.len(), 1, "deliveries of the one event of appointment {appointment}");
         }
-        if accepted.iter().all(|it| told.contains_key(&it.appointment_id)) {
-            return messages.len() - told.len();
-        }
         let missing = accepted.iter().filter(|it| !told.contains_key(&it.appointment_id)).count();
-        assert!(since.elapsed() < Duration::from_secs(60), "{missing} bookings were never told of");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        if missing == 0 { Ok(messages.len() - told.len()) } else { Err(missing) }
+    })
+    .await
 }
 
 fn shuffle<T>(items: &mut [T]) {

@@ -22,7 +22,8 @@ use records::Writeback;
 use sandbox_ehr::records::Resource;
 use sandbox_host::Hosted;
 use store::{EmbeddedStore, Store, StoreConfig, StoreKey};
-use tests::harness::{components, fixtures, poll::until};
+use testing::until;
+use tests::harness::{components, fixtures};
 
 async fn start(dir: &Path) -> (Engine, Arc<Hosted>) {
     let mut config = StoreConfig::new(dir.join("store"), StoreKey::new([7; 32]));

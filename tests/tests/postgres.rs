@@ -3,7 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use engine::{CopyStep, Incomplete};
@@ -22,6 +22,7 @@ use store::{
         filling::{self, Begun},
     },
 };
+use testing::{PATIENCE, until};
 use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
@@ -36,15 +37,12 @@ fn ehr() -> EhrServer {
 
 /// What a client does that is told to try later.
 async fn until_booked(caller: &mut Caller, location: u32, body: &Value) -> Value {
-    let since = Instant::now();
-    loop {
-        match caller.post(&path("/intent/booking/book", location), body).await.unwrap() {
-            (200, answer) => return answer,
-            (503, answer) => assert!(since.elapsed() < Duration::from_secs(30), "{answer}"),
-            (status, answer) => panic!("{status} {answer}"),
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    until("the booking", async || match caller.post(&path("/intent/booking/book", location), body).await.unwrap() {
+        (200, answer) => Ok(answer),
+        (503, answer) => Err(answer),
+        (status, answer) => panic!("{status} {answer}"),
+    })
+    .await
 }
 
 async fn shown(caller: &mut Caller, answer: &Value) -> (u16, Value) {
@@ -104,11 +102,7 @@ async fn a_database_that_is_away_is_503_and_the_practice_goes_on_when_it_is_back
         (&again["replay"], &again["booking"]["booking_ref"]),
         (&Value::Bool(true), &made["booking"]["booking_ref"])
     );
-    let since = Instant::now();
-    while client.get(format!("{url}/readyz")).send().await.unwrap().status() != 200 {
-        assert!(since.elapsed() < Duration::from_secs(10));
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    until("readiness", async || client.get(format!("{url}/readyz")).send().await.unwrap().status() == 200).await;
     assert_eq!(installation.panics().unwrap(), [""; 0]);
 }
 
@@ -142,7 +136,7 @@ async fn a_probe_of_the_process_is_answered_while_every_call_waits_for_the_datab
     let client = reqwest::Client::new();
     for _ in 0..20 {
         let probe = client.get(format!("http://{}/healthz", installation.address)).send();
-        let answer = tokio::time::timeout(Duration::from_secs(3), probe).await;
+        let answer = tokio::time::timeout(PATIENCE, probe).await;
         assert_eq!(answer.expect("the probe waits for the database").unwrap().status(), 200);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

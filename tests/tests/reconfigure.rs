@@ -18,7 +18,8 @@ use records::Writeback;
 use sandbox_ehr::records::Resource;
 use sandbox_host::Sandboxes;
 use setup::{DataSource, Setup};
-use tests::harness::{components, ehr_server::EhrServer, fixtures, poll::until};
+use testing::until;
+use tests::harness::{components, ehr_server::EhrServer, fixtures};
 use webhooks::subscriptions::Everyone;
 
 async fn opened(dir: &tempfile::TempDir, setup: Setup, sandboxes: &Sandboxes) -> Arc<Engine> {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use testing::until;
 use tests::harness::{
     http_client::Caller,
-    poll::until,
     process::{self, Installation, LOCATIONS, Process, SUBDOMAIN, binary, path},
     webhook_receiver::WebhookReceiver,
 };

@@ -5,11 +5,11 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use sandbox_ehr::{Behaviours, Control};
 use serde_json::json;
+use testing::until;
 use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
     http_client::{Caller, Connection, request},
-    poll::until,
     process::{self, HASTY, Installation, LOCATIONS, SUBDOMAIN, binary, path},
     trace_collector::{Span, TraceCollector},
     webhook_receiver::WebhookReceiver,

@@ -14,11 +14,11 @@ use location::time::HOUR;
 use runtime::clock;
 use setup::{EngineRules, Setup};
 use store::MemoryStore;
+use testing::until;
 use tests::harness::{
     components::root,
     external::{Suite, say},
     packages::Project,
-    poll::until,
     webhook_receiver::{Message, WebhookReceiver, verify},
 };
 use tokio::process::Command;

@@ -2,6 +2,7 @@ use std::sync::atomic::Ordering;
 
 use engine::records::ehr::Write;
 use serde_json::{Value, json};
+use testing::until;
 
 use crate::support::*;
 
@@ -256,12 +257,7 @@ async fn changes_reach_the_practice() {
         (&json!("2026-12-01T14:00:00.000Z"), &json!(CHAIR_1))
     );
     assert_eq!(changed["start_time"], json!(format!("{}T16:00:00.000Z", world.monday())));
-    for _ in 0..1_000 {
-        if world.books.written(MAIN).len() == 4 {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    until("four writes", async || world.books.written(MAIN).len() == 4).await;
     let written = world.books.written(MAIN);
     let has = |wanted: fn(&Write) -> bool| written.iter().any(wanted);
     assert!(

@@ -21,6 +21,7 @@ use engine::store::{MemoryStore, Store};
 use location::ids::LocationId;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use testing::until;
 
 use crate::support::*;
 
@@ -75,13 +76,7 @@ fn watched_in(mut world: World, folder: Arc<TempDir>) -> Watched {
 
 impl Watched {
     async fn all_is_told(&self) {
-        for _ in 0..500 {
-            if self.engine.untold().waiting() == 0 {
-                return;
-            }
-            actix_web::rt::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-        panic!("{} changes have no entry", self.engine.untold().waiting());
+        until("an entry of every change", async || self.engine.untold().waiting() == 0).await;
     }
 
     /// As a service does once it has started, and for the first location alone.
@@ -168,15 +163,11 @@ async fn nothing_is_shown_that_leaves_no_entry() {
     // What is nobody's record goes on.
     world.get("/locations").ok().await;
     world.disk.0.store(false, Ordering::SeqCst);
-    let mut shown = world.get(&path).reply().await;
-    for _ in 0..100 {
-        if shown.status == 200 {
-            break;
-        }
-        actix_web::rt::time::sleep(std::time::Duration::from_millis(50)).await;
-        shown = world.get(&path).reply().await;
-    }
-    assert_eq!(shown.status, 200);
+    let shown = until("the patient is shown again", async || {
+        let shown = world.get(&path).reply().await;
+        (shown.status == 200).then_some(shown)
+    })
+    .await;
     assert_ne!(shown.json()["data"]["email"], json!("untold@example.com"));
     audit::verify(world.folder.path(), &SECRET).unwrap();
 }
@@ -193,13 +184,11 @@ async fn the_entry_of_a_change_outlasts_a_disk_that_fails() {
     world.disk.0.store(true, Ordering::SeqCst);
     let (path, change) = email("first@example.com");
     assert_eq!(world.patch(&path, change).version("v3.1.0").reply().await.status, 200);
-    for _ in 0..500 {
+    until("changes are refused", async || {
         let (path, change) = email("second@example.com");
-        if world.patch(&path, change).version("v3.1.0").reply().await.status == 503 {
-            break;
-        }
-        actix_web::rt::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+        world.patch(&path, change).version("v3.1.0").reply().await.status == 503
+    })
+    .await;
     assert_eq!(world.patch(&path, email("third@example.com").1).version("v3.1.0").reply().await.status, 503);
     assert!(world.engine.untold().waiting() > 0);
     assert_eq!(world.entries(), Vec::<Value>::new());

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use engine::records::ehr::{EhrAppointmentType, EhrOperatory, EhrRecord};
 use location::ids::LocationId;
 use serde_json::{Value, json};
+use testing::until;
 
 use crate::support::*;
 
@@ -145,16 +146,12 @@ async fn an_old_read_is_named() {
     world.books.unreadable.store(true, Ordering::SeqCst);
     let last = async || world.engine.sync_state(LocationId(MAIN)).await.unwrap().last_sync;
     let before = last().await;
-    for _ in 0..400 {
-        let said = search().await["description"].as_str().unwrap_or_default().to_owned();
-        if said.starts_with("The system of Place 1 was last read on ") {
-            assert!(last().await >= before);
-            let slots = format!("/available_slots?subdomain=acme&start_date={}&days=1&lids[]=1", world.monday());
-            let slots = world.get(&slots).ok().await;
-            assert!(slots["description"].as_str().unwrap().starts_with("The system of Place 1 was last read on "));
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    panic!("nothing is said of the old read");
+    let names_the_read = |shown: &Value| {
+        let description = shown["description"].as_str().unwrap_or_default();
+        description.starts_with("The system of Place 1 was last read on ")
+    };
+    until("the old read is named", async || names_the_read(&search().await)).await;
+    assert!(last().await >= before);
+    let slots = format!("/available_slots?subdomain=acme&start_date={}&days=1&lids[]=1", world.monday());
+    assert!(names_the_read(&world.get(&slots).ok().await));
 }

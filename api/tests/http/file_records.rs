@@ -4,6 +4,7 @@
 
 use engine::records::ehr::{Address, EhrPatient, EhrRecord, Resource, Write};
 use serde_json::{Value, json};
+use testing::until;
 
 use crate::support::{MAIN, RIVAL, World};
 
@@ -293,32 +294,24 @@ impl World {
 
     /// Asks until it is so.
     pub async fn data_until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
-        for _ in 0..1_000 {
+        until(path, async || {
             let found = self.get(path).version("v3.1.0").ok().await["data"].clone();
-            if so(&found) {
-                return found;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-        panic!("{path} never came to what it should be");
+            if so(&found) { Ok(found) } else { Err(found) }
+        })
+        .await
     }
 
     /// What the EHR was told of records in a frame.
     pub async fn told(&self, resource: Resource, count: usize) -> Vec<EhrRecord> {
-        for _ in 0..1_000 {
-            let told: Vec<EhrRecord> = {
-                let sent = self.books.all();
-                let entries = sent.iter().filter_map(|write| match write {
-                    Write::Record(_, entry) if entry.resource() == resource => Some(entry.clone()),
-                    _ => None,
-                });
-                entries.collect()
-            };
-            if told.len() >= count {
-                return told;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-        panic!("the EHR was not told");
+        until("writes of the record", async || {
+            let sent = self.books.all();
+            let entries = sent.iter().filter_map(|write| match write {
+                Write::Record(_, entry) if entry.resource() == resource => Some(entry.clone()),
+                _ => None,
+            });
+            let written: Vec<EhrRecord> = entries.collect();
+            if written.len() >= count { Ok(written) } else { Err(written) }
+        })
+        .await
     }
 }

@@ -4,6 +4,7 @@ use actix_web::http::Method;
 use engine::records::ehr::{EhrAppointment, EhrPatient, EhrRecord, Write};
 use location::time::{DAY, MINUTE, SECOND as ONE_SECOND, Timestamp};
 use serde_json::{Value, json};
+use testing::until;
 
 use crate::{file_records, support::*};
 
@@ -115,12 +116,7 @@ async fn a_change_goes_to_the_ehr() {
     assert_eq!((&data["date_of_birth"], &data["gender"]), (&json!("1990-03-25"), &json!("Other")));
     assert_eq!((&data["address"]["line_1"], &data["address"]["line_2"]), (&json!("2 Side Street"), &json!("Upstairs")));
     assert_eq!((&data["cell_phone_number"], data.get("ssn")), (&json!("(555) 010-2030"), None));
-    for _ in 0..1_000 {
-        if !world.books.all().is_empty() {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    until("the write", async || !world.books.all().is_empty()).await;
     let sent = world.books.all();
     let [Write::UpdatePatient(told, Some(before))] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!(

@@ -15,6 +15,7 @@ use api::{
 use engine::{Engine, Parts, simulated::NoSimulatedEhrs, store::memory::MemoryStore};
 use location::ids::LocationId;
 use tempfile::TempDir;
+use testing::until;
 
 use crate::support::*;
 
@@ -278,14 +279,10 @@ async fn an_admin_has_the_configuration_read_and_its_files_are_watched() {
     // Nobody asks, and nothing is wrong any more.
     write(served.dir.path(), "practice-sync.toml", SERVER);
     write(served.dir.path(), "keys.toml", &keys);
-    for _ in 0..200 {
-        let revoked = api.operators().presented(ADMIN).is_none();
-        if revoked && api.edge().rules.rate_limits.per_minute == 0 {
-            return;
-        }
-        actix_web::rt::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("the files were not read again");
+    until("the files are read again", async || {
+        api.operators().presented(ADMIN).is_none() && api.edge().rules.rate_limits.per_minute == 0
+    })
+    .await;
 }
 
 #[actix_web::test]

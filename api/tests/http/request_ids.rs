@@ -3,11 +3,11 @@
 use std::{
     io,
     sync::{Arc, Mutex, atomic::Ordering},
-    time::Duration,
 };
 
 use engine::webhooks::catalogue::Event;
 use serde_json::json;
+use testing::until;
 use tracing_subscriber::EnvFilter;
 
 use crate::{support::*, webhook_events::listen};
@@ -46,14 +46,12 @@ impl Lines {
     /// Waits for a line with all these parts.
     async fn has(&self, parts: &[&str]) {
         let named = format!("request=\"{ID}\"");
-        for _ in 0..2_000 {
-            let found = |line: &String| line.contains(&named) && parts.iter().all(|part| line.contains(part));
-            if self.0.lock().unwrap().iter().any(found) {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        panic!("no line has {parts:?}: {:#?}", self.0.lock().unwrap());
+        let found = |line: &String| line.contains(&named) && parts.iter().all(|part| line.contains(part));
+        until(&format!("a line with {parts:?}"), async || {
+            let lines = self.0.lock().unwrap();
+            if lines.iter().any(found) { Ok(()) } else { Err(lines.clone()) }
+        })
+        .await;
     }
 }
 

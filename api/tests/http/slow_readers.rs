@@ -7,9 +7,10 @@ use std::{
 };
 
 use api::http::rules::{HttpRules, RateRules};
+use testing::until;
 
 use crate::{
-    server::{exchange, now, serving, until},
+    server::{exchange, now, serving},
     support::*,
 };
 
@@ -30,8 +31,8 @@ async fn connections_that_read_nothing_are_cut_and_others_are_answered() {
     const CLIENTS: usize = 50;
     let (world, address, handle) = serving(impatient()).await;
     let held: Vec<TcpStream> = (0..CLIENTS).map(|_| asking(address)).collect();
-    until("all are cut", || world.api.connections.cut() == CLIENTS as u64).await;
-    until("none is open", || world.api.connections.open() == 0).await;
+    until("all are cut", async || world.api.connections.cut() == CLIENTS as u64).await;
+    until("none is open", async || world.api.connections.open() == 0).await;
     // The document is part of the program: its bytes are not counted.
     assert_eq!((world.api.response_bytes.in_flight(), world.api.response_bytes.refused()), (0, 0));
     drop(held);
@@ -48,7 +49,7 @@ async fn a_connection_that_reads_byte_by_byte_is_cut() {
     let (world, address, handle) = serving(impatient()).await;
     let mut stream = asking(address);
     stream.set_nonblocking(true).unwrap();
-    until("it is cut", || {
+    until("it is cut", async || {
         let _ = stream.read(&mut [0]);
         world.api.connections.cut() == 1
     })
@@ -63,7 +64,7 @@ async fn connections_beyond_the_share_of_an_address_are_closed_at_once() {
     for (proxies, is_refused) in [(vec![], true), (vec!["127.0.0.0/8".parse().unwrap()], false)] {
         let (world, address, handle) = serving(HttpRules { trusted_proxies: proxies, ..rules.clone() }).await;
         let held = [TcpStream::connect(address).unwrap(), TcpStream::connect(address).unwrap()];
-        until("both are open", || world.api.connections.open() == 2).await;
+        until("both are open", async || world.api.connections.open() == 2).await;
         let answer = exchange(address, vec![probe.clone()]).await;
         assert_eq!(
             (answer.is_empty(), world.api.connections.refused()),
@@ -71,7 +72,7 @@ async fn connections_beyond_the_share_of_an_address_are_closed_at_once() {
             "{answer}"
         );
         drop(held);
-        until("both are closed", || world.api.connections.open() == 0).await;
+        until("both are closed", async || world.api.connections.open() == 0).await;
         let answer = exchange(address, vec![probe.clone()]).await;
         assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
         handle.stop(true).await;

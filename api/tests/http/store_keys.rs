@@ -1,12 +1,13 @@
 //! A new key for the store of a server that goes on.
 
-use std::{collections::BTreeSet, path::Path, time::Duration};
+use std::{collections::BTreeSet, path::Path};
 
 use engine::{
     setup::BackupRules,
     store::{EmbeddedStore, StoreConfig, StoreKeys},
 };
 use serde_json::json;
+use testing::until;
 
 use crate::support::*;
 
@@ -20,16 +21,9 @@ async fn world_in(dir: &Path) -> World {
     let folder = dir.join("backups");
     std::fs::create_dir_all(&folder).unwrap();
     setup.engine.backup = Some(BackupRules { folder, every: None, keep: 9 });
-    let mut store = EmbeddedStore::open(config.clone());
-    // What the engine before has begun on its threads may still hold it.
-    for _ in 0..1_000 {
-        if store.is_ok() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-        store = EmbeddedStore::open(config.clone());
-    }
-    world_kept_in(setup, std::sync::Arc::new(store.unwrap()), file).await
+    // The threads of the engine before may still hold the store.
+    let store = until("the store opens", async || EmbeddedStore::open(config.clone())).await;
+    world_kept_in(setup, std::sync::Arc::new(store), file).await
 }
 
 async fn gauge(world: &World) -> Option<u64> {
@@ -47,25 +41,18 @@ async fn keys(world: &World) -> (Vec<String>, serde_json::Value) {
 }
 
 async fn all_are_sealed_anew(world: &World) {
-    for _ in 0..2_000 {
-        if keys(world).await.1 == json!(0) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("values are left");
+    until("no values left", async || keys(world).await.1 == json!(0)).await;
 }
 
 async fn backed_up(world: &World) -> String {
     let name = world.post("/backups", json!({})).ok().await["data"]["name"].as_str().unwrap().to_owned();
-    loop {
+    until("the end of the backup", async || {
         let now = world.get("/backups").ok().await;
-        if now["data"]["under_way"].is_null() {
-            assert_eq!(now["data"]["failed"], json!(null));
-            return name;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+        assert_eq!(now["data"]["failed"], json!(null));
+        now["data"]["under_way"].is_null()
+    })
+    .await;
+    name
 }
 
 #[actix_web::test]

@@ -43,6 +43,7 @@ use location::{
     zone::Date,
 };
 use serde_json::Value;
+use testing::until;
 
 use crate::{
     contract,
@@ -217,13 +218,7 @@ pub async fn world_unread_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>
 }
 
 async fn pulled(engine: &Engine, location: LocationId) {
-    for _ in 0..3_000 {
-        if engine.sync_state(location).await.unwrap().last_sync.is_some() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    panic!("location {location} was not pulled");
+    until("the first read cycle", async || engine.sync_state(location).await.unwrap().last_sync.is_some()).await;
 }
 
 pub fn keys() -> Vec<ApiKey> {
@@ -359,26 +354,16 @@ impl World {
         let (id, before) = (LocationId(location), self.engine.now());
         tokio::time::sleep(Duration::from_millis(2)).await;
         self.engine.sync_now(id).await.unwrap();
-        for _ in 0..3_000 {
-            if self.engine.sync_state(id).await.unwrap().last_sync > Some(before) {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        panic!("location {location} was not pulled");
+        until("a read cycle", async || self.engine.sync_state(id).await.unwrap().last_sync > Some(before)).await;
     }
 
     /// Asks again until the answer is as wanted.
     pub async fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        let mut last = Value::Null;
-        for _ in 0..1_000 {
-            last = self.get(path).ok().await;
-            if wanted(&last) {
-                return last;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        panic!("{path} never came to be as wanted: {last:#}");
+        until(path, async || {
+            let shown = self.get(path).ok().await;
+            if wanted(&shown) { Ok(shown) } else { Err(shown) }
+        })
+        .await
     }
 
     /// The first `count` slots of a search at a location.

@@ -10,6 +10,7 @@ use std::{
 
 use engine::records::ehr::{Description, Ehr, EhrFuture, Fault, Page, PullAbility, Receipt, Resource, Write};
 use serde_json::{Value, json};
+use testing::until;
 
 use crate::{filled::Filled, support::*};
 
@@ -215,13 +216,7 @@ async fn reading_and_writing_are_paused_and_resumed() {
     assert_eq!(both["data"]["read_problem"], "an operator paused reading");
     let resumed = world.post(resume, json!({"reading": true, "writing": true})).ok().await;
     assert!(resumed["data"]["write_problem"].is_null() && resumed["data"]["read_problem"].is_null());
-    for _ in 0..1_000 {
-        if !world.books.written(MAIN).is_empty() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    assert!(!world.books.written(MAIN).is_empty());
+    until("the write", async || !world.books.written(MAIN).is_empty()).await;
     let nothing = world.post(pause, json!({"reading": false})).fails(422).await;
     assert_eq!(nothing, ["reading or writing must be true, or both must be left out."]);
 }

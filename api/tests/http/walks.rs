@@ -5,7 +5,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     ops::RangeInclusive,
     sync::Arc,
-    time::Duration,
 };
 
 use actix_web::{http::Method, rt::System};
@@ -16,6 +15,7 @@ use proptest::{
     test_runner::{Config, TestRunner},
 };
 use serde_json::{Value, json};
+use testing::until;
 
 use crate::{
     everywhere::{Asking, Endpoint, guarded, wide},
@@ -229,14 +229,11 @@ async fn happen(world: &World, ehr: &Filled, writes: &[Endpoint], events: &[Even
 async fn pull(world: &World) {
     let before = world.engine.sync_state(LocationId(MAIN)).await.unwrap().last_sync;
     world.engine.sync_now(LocationId(MAIN)).await.unwrap_or_else(|_| panic!("a pull can be asked for"));
-    for _ in 0..2_000 {
-        if world.engine.sync_state(LocationId(MAIN)).await.unwrap().last_sync != before {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    let state = world.engine.sync_state(LocationId(MAIN)).await.unwrap();
-    panic!("the practice was not pulled again: {state:?}");
+    until("a read cycle", async || {
+        let state = world.engine.sync_state(LocationId(MAIN)).await.unwrap();
+        if state.last_sync != before { Ok(()) } else { Err(state) }
+    })
+    .await;
 }
 
 /// Messages to an endpoint that nobody finds, so that they stay here.

@@ -8,6 +8,7 @@ use engine::{
     webhooks::catalogue::{Event, ResourceType},
 };
 use serde_json::{Value, json};
+use testing::until;
 
 use crate::{contract, practice, support::*};
 
@@ -42,14 +43,11 @@ impl Receiver {
 
     /// The first message of that name which holds this.
     pub async fn wait_for(&self, name: &str, data: &Value) -> Value {
-        for _ in 0..2_000 {
-            let found = self.named(name).into_iter().find(|message| holds(&message["data"], data));
-            if let Some(found) = found {
-                return found;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-        panic!("{name} never came with {data:#}; came {:#?}", self.named(name));
+        let named = async || {
+            let all = self.named(name);
+            all.iter().find(|message| holds(&message["data"], data)).cloned().ok_or(all)
+        };
+        until(&format!("{name} with {data:#}"), named).await
     }
 
     fn named(&self, name: &str) -> Vec<Value> {

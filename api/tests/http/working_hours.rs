@@ -1,8 +1,9 @@
-use std::{sync::atomic::Ordering, time::Duration};
+use std::sync::atomic::Ordering;
 
 use engine::records::ehr::Write;
 use location::{hours::Weekday, ids::LocationId};
 use serde_json::{Value, json};
+use testing::until;
 
 use crate::support::*;
 
@@ -88,13 +89,11 @@ fn seconds_hour(fields: Value) -> Value {
 
 /// The `n`th write of the second location, when it has come.
 async fn told(world: &World, n: usize) -> Write {
-    for _ in 0..500 {
-        if let Some(write) = world.books.written(SECOND).into_iter().nth(n) {
-            return write;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-    panic!("no write {n} in {:?}", world.books.written(SECOND));
+    until("the write", async || {
+        let written = world.books.written(SECOND);
+        written.get(n).cloned().ok_or(written)
+    })
+    .await
 }
 
 #[actix_web::test]
@@ -156,13 +155,11 @@ async fn hours_a_pull_shows_before_their_answer_are_one_record() {
     told(&world, 0).await;
     let sources = async || each(&world.get(SECONDS).ok().await["data"], "source");
     // For some tries a pull waits for the answer; then it takes what it sees.
-    for _ in 0..100 {
+    until("three hours", async || {
         world.engine.sync_now(LocationId(SECOND)).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        if sources().await.len() == 3 {
-            break;
-        }
-    }
+        sources().await.len() == 3
+    })
+    .await;
     assert_eq!(sources().await, ["synced", "manual", "synced"]);
     world.books.kind.store(true, Ordering::SeqCst);
     world.until(SECONDS, |list| each(&list["data"], "source") == ["synced", "manual"]).await;

@@ -9,6 +9,7 @@
 //! | `receiver` | `Receiver`: a receiver of webhooks on loopback with scripted answers |
 //! | `samples` | records and queries with the fields that most tests leave alone |
 //! | `clock`, `counter` | `ManualClock` and `Counter` |
+//! | `until` | waits for a condition |
 //!
 //! Unit tests of a crate that this one is built on (`setup`, `store`, `query`, `webhooks`, ...) see two versions of
 //! their own crate: the tested one, and the one in the types of these fixtures. They can use fixtures of lower crates
@@ -23,6 +24,7 @@ mod hooked_store;
 mod receiver;
 mod samples;
 mod setups;
+mod until;
 mod views;
 
 pub use clock::ManualClock;
@@ -32,4 +34,5 @@ pub use hooked_store::HookedStore;
 pub use receiver::{Answer, Received, Receiver};
 pub use samples::{insurance_plan, slot_query, working_hour};
 pub use setups::{institution, location, one_location, setup, source};
+pub use until::{PATIENCE, until, until_blocking};
 pub use views::{NoViews, PlainViews};

@@ -6,9 +6,10 @@ mod office;
 use std::time::Duration;
 
 use location::resource::Operation;
-use office::{Cloud, Does, Office, until};
+use office::{Cloud, Does, Office};
 use processor::write_requests::Status;
 use serde_json::json;
+use testing::until;
 
 #[actix::test]
 async fn writes_wait_for_a_workstation_and_drain_in_order() {

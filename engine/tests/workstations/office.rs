@@ -4,7 +4,6 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, OnceLock},
-    time::Duration,
 };
 
 use adapter_host::{AdapterRegistry, Host};
@@ -20,23 +19,13 @@ use records::{self, Payment, document::Kind, ehr::Resource, schema, sync_state::
 use serde_json::{Value, json};
 use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, WorkstationRules, guests::HostLimits};
 use store::{MemoryStore, Store};
-use testing::NoViews;
+use testing::{NoViews, until};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 use workstations::{CodeKind, Session, ToWorkstation, protocol::Request};
 
 const HERE: LocationId = LocationId(101);
 const SOURCE: u32 = 11;
-
-pub async fn until<T>(what: &str, mut check: impl AsyncFnMut() -> Option<T>) -> T {
-    for _ in 0..1_200 {
-        if let Some(found) = check().await {
-            return found;
-        }
-        tokio::time::sleep(Duration::from_millis(25)).await;
-    }
-    panic!("{what} did not happen within 30 s");
-}
 
 /// The EHR.
 #[derive(Default)]

@@ -61,6 +61,4 @@ mod upkeep;
 pub mod views;
 
 #[cfg(test)]
-mod testing;
-#[cfg(test)]
 mod tests;

@@ -24,7 +24,6 @@ use super::{
 };
 use crate::harness::{
     http_client::{Caller, Connection, request},
-    poll::until,
     process::{self, API_KEY, Listen},
     workstation::{
         Workstation,
@@ -32,6 +31,7 @@ use crate::harness::{
         socket::Socket,
     },
 };
+use testing::until;
 
 /// Handshakes under way at one time.
 const AT_ONCE: usize = 64;

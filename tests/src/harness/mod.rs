@@ -22,7 +22,7 @@
 //! | `components.rs` | adapters, built when their sources changed |
 //! | `javascript.rs` | adapters in JavaScript, built and tested by npm |
 //! | `external.rs`, `packages.rs` | suites that need more than Rust, and what they install into `target/` |
-//! | `random.rs`, `poll.rs` | chance that follows from a seed; waits until something is so |
+//! | `random.rs` | random numbers that follow from a seed |
 
 pub mod chromium;
 pub mod components;
@@ -33,7 +33,6 @@ pub mod http_client;
 pub mod in_process;
 pub mod javascript;
 pub mod packages;
-pub mod poll;
 pub mod process;
 pub mod random;
 pub mod session_gate;

@@ -14,6 +14,7 @@ use postgres_server::free_port;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use store::EngineKind;
+use testing::{PATIENCE, until};
 
 use crate::harness::{
     components, fixtures,
@@ -75,9 +76,6 @@ pub fn binary() -> &'static Path {
         executable.expect("cargo reports the executable it built")
     })
 }
-
-/// How long a start may take before it counts as failed.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where a process is started again and again.
 pub struct Installation {
@@ -416,18 +414,17 @@ async fn operatories(caller: &mut Caller, location: u32) -> io::Result<Vec<u64>>
 
 /// Waits until the first read cycle of every location is complete: before that, an offer may be of a time that is taken.
 pub async fn first_sync(caller: &mut Caller) -> io::Result<()> {
-    let since = Instant::now();
-    loop {
-        let (status, answer) = caller.get(&format!("/sync_status?subdomain={SUBDOMAIN}")).await?;
+    let path = format!("/sync_status?subdomain={SUBDOMAIN}");
+    until("the first read cycle of every location", async || {
+        let (status, answer) = match caller.get(&path).await {
+            Ok(answered) => answered,
+            Err(error) => return Ok(Err(error)),
+        };
         let states = answer["data"].as_array().filter(|states| status == 200 && !states.is_empty());
-        if states.is_some_and(|states| states.iter().all(|state| state["read_status"] == "green")) {
-            return Ok(());
-        }
-        if since.elapsed() > PATIENCE {
-            return Err(io::Error::other(format!("no first sync: {status} {answer}")));
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        let all_read = states.is_some_and(|states| states.iter().all(|state| state["read_status"] == "green"));
+        if all_read { Ok(Ok(())) } else { Err((status, answer)) }
+    })
+    .await
 }
 
 pub fn booking(slot_token: &str, idempotency_key: &str, person: u64, note: &str) -> Value {

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::practice::{LOCATION, Person, Visit};
 use crate::harness::{
     http_client::Caller,
-    poll::until,
     process::{self, Installation, SUBDOMAIN},
 };
+use testing::until;
 
 /// How far the story's calendar reaches.
 const DAYS: u64 = 14;

@@ -12,10 +12,8 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{
-    poll::until,
-    process::{Installation, Process},
-};
+use crate::harness::process::{Installation, Process};
+use testing::until;
 
 use client::{Booking, Client, moment, text};
 pub use ehrs::{fhir::FhirPractice, gnuhealth::GnuHealthPractice, open_dental::OpenDentalPractice};

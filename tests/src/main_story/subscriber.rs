@@ -8,7 +8,8 @@ use std::{
 use serde_json::{Value, json};
 
 use super::client::{Client, text};
-use crate::harness::{poll::until, webhook_receiver::WebhookReceiver};
+use crate::harness::webhook_receiver::WebhookReceiver;
+use testing::{PATIENCE, until};
 
 const EVENTS: [(&str, &str); 5] = [
     ("Appointment", "appointment_insertion"),
@@ -17,9 +18,6 @@ const EVENTS: [(&str, &str); 5] = [
     ("Patient", "patient_created"),
     ("Patient", "patient_updated"),
 ];
-
-/// How long a message may take.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A record a message tells of: what it is, and its id.
 pub type Record = (&'static str, u64);

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use cloud_ehr::{CloudEhr, Settings, Status};
 use serde_json::json;
+use testing::until;
 use tests::harness::{
     chromium::{self, Browser, Kit, POPUP},
     http_client::Caller,
-    poll::until,
     process::{self, binary},
     workstation::gated_process::{GatedProcess, LOCATION},
 };

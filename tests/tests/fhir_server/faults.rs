@@ -2,10 +2,8 @@
 
 use location::ids::AppointmentId;
 use records::Writeback;
-use tests::harness::{
-    in_process::{LOCATION, fhir::Harness, visitor},
-    poll::until,
-};
+use testing::until;
+use tests::harness::in_process::{LOCATION, fhir::Harness, visitor};
 
 use crate::fhir_server::{
     NINE, TEN,

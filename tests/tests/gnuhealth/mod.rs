@@ -6,6 +6,7 @@ mod practice;
 
 use adapter_conformance::flaky_proxy::{Trouble, When};
 use serde_json::{Value, json};
+use testing::until;
 use tests::harness::{
     ehr_server::gnuhealth::{LOGIN, PASSWORD, RECEPTION, moment, today},
     in_process::LOCATION,
@@ -349,7 +350,7 @@ async fn a_session_the_server_ended_is_opened_again() {
     practice.server.write("res.user", user, json!({"password": "an0ther-of-the-clinic"})).await;
     let id = practice.book("1", 0, "11:00", "session-2", &zoe()).await["appointment_id"].as_u64().unwrap();
     let problem = async || practice.engine.sync_state(LOCATION).await.unwrap().write_reason;
-    tests::harness::poll::until("a problem of writing", problem).await;
+    until("a problem of writing", problem).await;
     assert_eq!(practice.appointment(id).foreign_id, None);
     practice.server.write("res.user", user, json!({"password": PASSWORD})).await;
     practice.sync().await;

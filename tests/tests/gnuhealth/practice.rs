@@ -24,13 +24,13 @@ use serde_json::{Value, json};
 use setup::{DataSource, Environment, LocationSetup, Setup, login::TrytonSession, secret::Secret};
 use store::{EmbeddedStore, Store, StoreConfig, StoreKey};
 use tempfile::TempDir;
+use testing::until;
 use tests::harness::{
     components,
     ehr_server::gnuhealth::{BASE_PATH, GnuHealth, PASSWORD},
     fixtures::{self, INSTITUTION, SOURCE},
     http_client::Caller,
     in_process::{self, LOCATION, ZONE},
-    poll::until,
 };
 
 pub const SUBDOMAIN: &str = "harbour-dental";

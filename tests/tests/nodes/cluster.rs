@@ -6,12 +6,12 @@ use postgres_server::{Cluster, Durability, Proxy, free_port};
 use sandbox_ehr::{Behaviours, Control, Profile};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
+use testing::until;
 use tests::harness::{
     components,
     ehr_server::EhrServer,
     fixtures,
     http_client::Caller,
-    poll::until,
     process::{API_KEY, HASTY, Installation, Listen, Process, binary, operator},
 };
 

@@ -3,9 +3,9 @@
 use postgres_server::is_left_out;
 use sandbox_ehr::Behaviours;
 use serde_json::{Value, json};
-use tests::harness::poll::until;
 
 use crate::nodes::cluster::{FIRST, Nodes, subdomain};
+use testing::until;
 
 /// The second location of the first institution.
 const LAKESIDE: u32 = 61;

@@ -13,9 +13,9 @@ use std::{
 use postgres_server::is_left_out;
 use sandbox_ehr::Behaviours;
 use serde_json::{Value, json};
-use tests::harness::poll::until;
 
 use crate::nodes::cluster::{FIRST, Nodes, at};
+use testing::until;
 
 const LIE: &str = r#"{"code":true,"data":[{"id":666}],"page_info":{"has_next_page":false}}"#;
 

@@ -18,10 +18,10 @@ use location::zone::Date;
 use postgres_server::is_left_out;
 use sandbox_ehr::Behaviours;
 use serde_json::{Value, json};
+use testing::until;
 use tests::harness::{
     components, fixtures,
     http_client::Caller,
-    poll::until,
     process::{OPERATOR_TOKEN, booking},
 };
 

@@ -14,7 +14,8 @@ use sandbox_ehr::{
     records::{Record, Resource, Status},
 };
 use serde_json::{Value, json};
-use tests::harness::{http_client::Caller, poll::until, random::Random, webhook_receiver::WebhookReceiver};
+use testing::until;
+use tests::harness::{http_client::Caller, random::Random, webhook_receiver::WebhookReceiver};
 use tokio::time::sleep;
 
 use crate::nodes::{

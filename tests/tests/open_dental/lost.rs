@@ -5,10 +5,10 @@ use processor::commands::SaveHistoryItem;
 use records::{
     CommunicationLog, Coverage, Direction, HistoryCategory, InsurancePlan, Mode, Payment, Relation, money::Money,
 };
+use testing::until;
 use tests::harness::{
     ehr_server::open_dental::{Fate, Switches},
     in_process::{LOCATION, open_dental::Harness, visitor},
-    poll::until,
 };
 
 use crate::open_dental::{NINE, once};

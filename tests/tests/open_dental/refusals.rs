@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use location::ids::AppointmentId;
 use records::Writeback;
+use testing::until;
 use tests::harness::{
     ehr_server::open_dental::Switches,
     in_process::{
@@ -11,7 +12,6 @@ use tests::harness::{
         open_dental::{Harness, whole_passes},
         visitor,
     },
-    poll::until,
 };
 
 use crate::open_dental::{NINE, TEN};

@@ -10,9 +10,9 @@ use std::{
 
 use cloud_ehr::{CloudEhr, On, Settings, Trouble};
 use serde_json::{Value, json};
+use testing::{PATIENCE, until};
 use tests::harness::{
     http_client::Caller,
-    poll::until,
     process,
     workstation::{
         Forgery, Manner, Running, Workstation,
@@ -99,7 +99,7 @@ impl Day {
 
     /// It is written, and once.
     async fn written(&mut self, booking: &Booking, what: &str) {
-        if !self.is_written(booking, what, Duration::from_secs(30)).await {
+        if !self.is_written(booking, what, PATIENCE).await {
             let state = self.product.get(&format!("/locations/{LOCATION}/sync")).await.1;
             panic!("{what}: not written: {} {state}", self.standing(booking).await);
         }

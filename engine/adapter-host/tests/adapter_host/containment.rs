@@ -11,6 +11,7 @@ use std::{
 use adapter_host::Host;
 use records::ehr::{Ehr, Fault, Resource};
 use setup::guests::HostLimits;
+use testing::until;
 
 use crate::support::{DEADLINE, Does, TestEhr, booking, connected, connection, hostile};
 
@@ -80,7 +81,7 @@ async fn a_spinning_guest_stalls_nobody() {
     let reason = retried(spin.await.unwrap());
     ticking.abort();
     assert!(reason.contains("within 1500 ms"), "{reason}");
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(started.elapsed() < DEADLINE, "{:?}", started.elapsed());
     assert!(ticks.load(Ordering::Relaxed) > 20, "the caller's thread was held up: {ticks:?}");
 }
 
@@ -119,7 +120,7 @@ async fn a_write_whose_answer_is_lost_or_late_is_unknown() {
     let guest = connected(&[("behaviour", "hang")], &TestEhr::new(Does::Hangs)).await;
     let started = Instant::now();
     retried(guest.pull(Resource::Patients, None, 10, Duration::from_millis(200)).await);
-    assert!(started.elapsed() < Duration::from_secs(3));
+    assert!(started.elapsed() < DEADLINE);
 }
 
 #[tokio::test]
@@ -169,7 +170,7 @@ async fn more_calls_than_places_wait_their_turn() {
     let (first, second) = (hung.describe(Duration::from_millis(600)), hung.describe(Duration::from_millis(600)));
     let third = async {
         tokio::time::sleep(Duration::from_millis(100)).await;
-        guest.describe(Duration::from_millis(100)).await
+        guest.describe(Duration::from_millis(300)).await
     };
     let (first, second, third) = tokio::join!(first, second, third);
     retried(first);
@@ -193,17 +194,13 @@ async fn an_ehr_that_hangs_keeps_its_own_calls_waiting_and_nobody_elses() {
         calls.push(tokio::spawn(async move { write.find("k".into(), booking(), DEADLINE).await.map(drop) }));
         calls.push(tokio::spawn(async move { read.pull(Resource::Patients, None, 10, DEADLINE).await.map(drop) }));
     }
-    while hanging.seen.lock().unwrap().len() < 16 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until("the share of the hanging EHR is in use", async || hanging.seen.lock().unwrap().len() >= 16).await;
     let healthy = adapter.connect(connection(&[], &TestEhr::ok())).unwrap();
-    let started = Instant::now();
     for _ in 0..50 {
-        healthy.push("k".into(), booking(), Duration::from_secs(2)).await.unwrap();
-        healthy.pull(Resource::Patients, None, 10, Duration::from_secs(2)).await.unwrap();
+        healthy.push("k".into(), booking(), DEADLINE).await.unwrap();
+        healthy.pull(Resource::Patients, None, 10, DEADLINE).await.unwrap();
     }
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
-    tokio::time::sleep(Duration::from_secs(1).saturating_sub(started.elapsed())).await;
+    until("the other calls end", async || calls.iter().filter(|call| !call.is_finished()).count() <= 16).await;
     let (ended, under_way): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| call.is_finished());
     assert_eq!((under_way.len(), hanging.seen.lock().unwrap().len()), (16, 16), "its share and no more");
     for call in ended {
@@ -268,8 +265,9 @@ async fn guests_that_compute_leave_room_for_short_calls() {
         times.push(started.elapsed());
     }
     times.sort();
-    // With twelve guests before it on two threads, each pausing every 10 ms, it would be some 60 ms.
-    assert!(times[20] < Duration::from_millis(25), "median {:?}", times[20]);
+    // Behind twelve guests on two threads, each pausing every 10 ms, no call would take less than 60 ms. The fastest
+    // tenth of the calls, because other processes delay the rest on a busy machine.
+    assert!(times[4] < Duration::from_millis(25), "{times:?}");
     for call in spinning {
         retried(call.await.unwrap());
     }

@@ -3,6 +3,7 @@
 use std::{path::Path, sync::Arc, sync::atomic::AtomicBool, sync::atomic::Ordering::SeqCst, thread, time::Duration};
 
 use audit::{AuditError, Rules, Trail, Written, verify};
+use testing::until_blocking;
 
 use crate::{AT, DAY, SECRET, append, copy, disk::TestDisk, entry, entry_at, files, folder, lines, open, rare_heads};
 
@@ -101,9 +102,7 @@ fn entries_are_durable_even_if_the_head_is_not() {
     let disk = TestDisk::new();
     let trail = Trail::open_on(&folder, &SECRET, Rules { head_entries: 1, ..rules() }, disk.clone()).unwrap();
     append(&trail, 1..=2);
-    while verify(&folder, &SECRET).unwrap().head < 2 {
-        thread::sleep(Duration::from_millis(5));
-    }
+    until_blocking("the head", || verify(&folder, &SECRET).unwrap().head >= 2);
     std::fs::create_dir(folder.join("head.draft")).unwrap();
     append(&trail, 3..=4);
     assert!(trail.close().is_err());

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, sync::atomic::Ordering::SeqCst, thread, time::Duration};
 
 use audit::{AuditError, MAX_ENTRY_BYTES, Rules, Trail, Verified, verify};
+use testing::until_blocking;
 
 use crate::{
     AT, SECRET, append, disk::TestDisk, entry, entry_at, files, folder, lines, open, rare_heads, small_files, written,
@@ -184,9 +185,7 @@ fn the_head_follows() {
     trail.close().unwrap();
     let trail = open(&folder, Rules { head_after: Duration::from_millis(20), ..rare_heads() });
     append(&trail, 14..=14);
-    while head() < 14 {
-        thread::sleep(Duration::from_millis(5));
-    }
+    until_blocking("the head, by the clock", || head() >= 14);
 }
 
 #[test]

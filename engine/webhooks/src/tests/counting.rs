@@ -87,11 +87,11 @@ async fn counts_follow_deliveries_to_their_end_and_back() {
     world.wait_until("all tried", |all| all.iter().all(|it| it.attempts == 1)).await;
     let waiting = world.deliveries().iter().filter(|it| it.is_pending()).count() as u64;
     assert!(waiting > 0);
-    eventually("they are counted", || (world.waiting(endpoint) == waiting).then_some(())).await;
+    until("they are counted", async || (world.waiting(endpoint) == waiting).then_some(())).await;
     assert_eq!(after_restart(&world, endpoint), waiting);
     world.set_clock(world.clock.now().plus(crate::schedule::RETRIES[0]));
     world.wait_until_delivered(5).await;
-    eventually("none waits", || (world.waiting(endpoint) == 0).then_some(())).await;
+    until("none waits", async || (world.waiting(endpoint) == 0).then_some(())).await;
     assert_eq!(after_restart(&world, endpoint), 0);
 }
 
@@ -108,6 +108,6 @@ async fn counts_of_what_does_not_exist_are_forgotten() {
     let world = World::on(before.store.clone(), before.clock.clone());
     assert_eq!(world.waiting(endpoint), 1);
     let world = world.sending();
-    eventually("it is not counted", || (world.waiting(endpoint) == 0).then_some(())).await;
+    until("it is not counted", async || (world.waiting(endpoint) == 0).then_some(())).await;
     assert_eq!(after_restart(&world, endpoint), 0);
 }

@@ -197,7 +197,7 @@ async fn a_slow_endpoint_delays_no_other() {
         world.inserted(SMILE).await;
     }
     world.wait_until_delivered(200).await;
-    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < limits::TOTAL_TIMEOUT, "{:?}", begun.elapsed());
     assert_eq!(hanging.most_at_once(), limits::ENDPOINT_CONCURRENCY);
     assert!(quick.most_at_once() <= limits::ENDPOINT_CONCURRENCY);
 }
@@ -242,10 +242,10 @@ async fn a_dead_endpoint_with_a_long_queue_holds_up_nobody() {
     for n in 1..=3_000_u64 {
         world.inserted(SMILE).await;
         if n.is_multiple_of(100) {
-            eventually("the living one keeps up", || (world.waiting(alive) < 100).then_some(())).await;
+            until("the living one keeps up", async || (world.waiting(alive) < 100).then_some(())).await;
         }
     }
-    eventually("the living one got all", || (world.waiting(alive) == 0).then_some(())).await;
+    until("the living one got all", async || (world.waiting(alive) == 0).then_some(())).await;
     assert_eq!(quick.received().len(), 3_000);
     assert_eq!(world.waiting(dead), 500);
     let overflow = world.registry.subscriptions().backlogs.of(dead).overflow.unwrap();
@@ -350,7 +350,7 @@ async fn what_cannot_be_read_does_not_stand_before_the_others() {
     world.set_clock(world.clock.now().plus(limits::CATCH_UP_SPREAD));
     world.inserted(SMILE).await;
     receiver.wait_for(1).await;
-    eventually("an empty due index", || (world.due() == 0).then_some(())).await;
+    until("an empty due index", async || (world.due() == 0).then_some(())).await;
     let kept = world.store.get(&[&[DELIVERIES][..], broken.as_bytes()].concat()).unwrap();
     assert_eq!(kept.unwrap(), b"nonsense", "kept for inspection");
 
@@ -360,7 +360,7 @@ async fn what_cannot_be_read_does_not_stand_before_the_others() {
         [DELIVERIES, DUE, 0x56, 0x57, 0x59].map(of)
     };
     world.forget();
-    eventually("nothing left", || (everything() == [0; 5]).then_some(())).await;
+    until("nothing left", async || (everything() == [0; 5]).then_some(())).await;
 }
 
 /// A message without its data can never be sent: it has failed, says so, and goes in time.
@@ -377,7 +377,7 @@ async fn a_message_whose_data_is_gone_has_failed() {
     let world = before.sending();
     world.doorbell.ring([endpoint]);
     world.wait_until("the end", |all| all[0].state == State::Failed { at: T0 }).await;
-    eventually("nothing waits", || (world.waiting(endpoint) == 0 && world.due() == 0).then_some(())).await;
+    until("nothing waits", async || (world.waiting(endpoint) == 0 && world.due() == 0).then_some(())).await;
     assert!(receiver.received().is_empty());
     assert_eq!(world.registry.endpoint(&owner(), endpoint).unwrap().failing_since, None, "not the endpoint's fault");
     world.forget();
@@ -480,7 +480,7 @@ async fn an_answer_that_does_not_end_does_not_hold_up_the_next_message() {
     world.changed(7).await;
     world.changed(7).await;
     world.wait_until_delivered(2).await;
-    assert!(begun.elapsed() < limits::TOTAL_TIMEOUT / 2, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < limits::TOTAL_TIMEOUT, "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

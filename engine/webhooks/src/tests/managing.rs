@@ -164,7 +164,7 @@ async fn what_ended_is_sent_again_as_the_same() {
     let messages = receiver.wait_for(3).await;
     assert!(messages.iter().all(|message| message.headers["delivery-id"] == first.id.to_string()));
     assert_eq!(messages[2].json()["delivery_errors"][0]["attempts"], 2);
-    eventually("nothing waits", || (world.waiting(endpoint) == 0 && world.due() == 0).then_some(())).await;
+    until("nothing waits", async || (world.waiting(endpoint) == 0 && world.due() == 0).then_some(())).await;
 
     let other = world.endpoint(&receiver.url()).await;
     let refused = log(&world).redeliver(&owner(), other, first.id, world.clock.now()).await;

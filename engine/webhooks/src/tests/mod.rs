@@ -25,7 +25,7 @@ use runtime::metrics::Metrics;
 use serde_json::{Map, json};
 use setup::WebhookRules;
 use store::{Batch, Direction, KeyRange, MemoryStore, Store, counters::Ids};
-use testing::ManualClock;
+use testing::{ManualClock, until};
 use uuid::Uuid;
 
 use super::{
@@ -41,7 +41,6 @@ use super::{
     registry::{EndpointRegistry, NewSubscription, RegistryError},
     sign::SecretKey,
     subscriptions::Audience,
-    testing::eventually,
 };
 
 const T0: Timestamp = Timestamp(1_795_255_200_000);
@@ -224,7 +223,7 @@ impl World {
 
     async fn wait_until(&self, what: &str, holds: impl Fn(&[Delivery]) -> bool) -> Vec<Delivery> {
         let look = || Some(self.deliveries()).filter(|deliveries| holds(deliveries));
-        eventually(what, look).await
+        until(what, async || look()).await
     }
 
     async fn wait_until_delivered(&self, number: usize) {

@@ -150,5 +150,5 @@ async fn a_caller_that_goes_away_leaves_no_half_done_work() {
     }
     let in_memory =
         || (!world.registry.subscriptions().subscribed(SMILE, Event::ChargeCreated).is_empty()).then_some(());
-    eventually("memory follows the store", in_memory).await;
+    until("memory follows the store", async || in_memory()).await;
 }

@@ -43,7 +43,7 @@ fn ids(messages: &[Received]) -> BTreeSet<String> {
 }
 
 async fn answered(world: &World, messages: u64) {
-    eventually("all answered", || (world.metrics.webhooks_delivered.get() == messages).then_some(())).await;
+    until("all answered", async || (world.metrics.webhooks_delivered.get() == messages).then_some(())).await;
 }
 
 #[tokio::test]
@@ -136,8 +136,8 @@ async fn a_message_that_could_not_be_read_keeps_its_place() {
     disk.takes.send_replace(true);
     disk.unreadable.store(true, Ordering::SeqCst);
     let world = world.sending_from(store);
-    eventually("it was tried", || (!disk.unreadable.load(Ordering::SeqCst)).then_some(())).await;
-    eventually("they are all sent", || {
+    until("it was tried", async || (!disk.unreadable.load(Ordering::SeqCst)).then_some(())).await;
+    until("they are all sent", async || {
         // The pause may begin at any time of this clock.
         world.set_clock(world.clock.now().plus(limits::STORE_RETRY.as_millis() as Millis));
         (receiver.received().len() == 5).then_some(())

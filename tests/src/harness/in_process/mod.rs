@@ -38,8 +38,8 @@ use tempfile::TempDir;
 use crate::harness::{
     components,
     fixtures::{self, INSTITUTION, SOURCE},
-    poll::until,
 };
+use testing::until;
 
 pub const LOCATION: LocationId = LocationId(7);
 /// It has one offset all year.

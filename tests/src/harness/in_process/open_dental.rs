@@ -12,8 +12,8 @@ use super::{DAYS, LOCATION, Opening, Seeds, ZONE, location, tomorrow};
 use crate::harness::{
     ehr_server::open_dental::{BASE, Database, Fate, OpenDentalServer, Row, Seeded, Switches},
     fixtures::{self, INSTITUTION, SOURCE},
-    poll::until,
 };
+use testing::until;
 
 pub const KEYS: &str = "d3veloper/cust0mer";
 

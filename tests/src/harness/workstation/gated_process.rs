@@ -9,9 +9,9 @@ use tempfile::TempDir;
 use super::Workstation;
 use crate::harness::{
     http_client::Caller,
-    poll::until,
     process::{API_KEY, Installation, Listen, Process, SUBDOMAIN, common, key, operator},
 };
+use testing::until;
 
 pub const LOCATION: u32 = 201;
 /// Of the same institution, on the same EHR.

@@ -4,6 +4,7 @@ use std::{io, net::SocketAddr, time::Duration};
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
+use testing::PATIENCE;
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 use tokio_tungstenite::{
     WebSocketStream, client_async_with_config,
@@ -13,8 +14,6 @@ use tokio_tungstenite::{
 pub const SUBPROTOCOL: &str = "practice-sync.workstation.v1";
 /// As the service worker of an extension sends it.
 pub const ORIGIN: &str = "chrome-extension://abcdefghijklmnopabcdefghijklmnop";
-/// How long the engine may take to say what it has to.
-const PATIENCE: Duration = Duration::from_secs(40);
 
 pub struct Socket(WebSocketStream<TcpStream>);
 
