@@ -48,21 +48,14 @@ pub fn paths(tree: &Tree, except: &[(&str, &str, &str)]) -> Vec<Finding> {
     let mut needed = BTreeSet::new();
     let documents = tree.files().filter(|(file, _)| file.ends_with(".md") && !file.ends_with("CHANGELOG.md"));
     for (file, document) in documents {
-        let mut is_code = false;
-        for (n, line) in document.text.lines().enumerate() {
-            if line.trim_start().starts_with("```") {
-                is_code = !is_code;
-            }
-            if is_code {
-                continue;
-            }
+        for (n, line) in prose(&document.text) {
             let links = links(line).into_iter().filter(|link| !leads(tree, &[folder(file)], link));
             let ticked = ticked(line).into_iter().filter(|path| looks_like_a_path(tree, file, path));
             let ticked = ticked.filter(|path| !exists(tree, file, path));
             for path in links.chain(ticked) {
                 match except.iter().find(|(document, known, _)| *document == file && *known == path) {
                     Some(row) => drop(needed.insert((row.0, row.1))),
-                    None => findings.push(Finding::at(file, n + 1, format!("`{path}` does not exist"))),
+                    None => findings.push(Finding::at(file, n, format!("`{path}` does not exist"))),
                 }
             }
         }
@@ -70,6 +63,16 @@ pub fn paths(tree: &Tree, except: &[(&str, &str, &str)]) -> Vec<Finding> {
     let stale = except.iter().filter(|(document, path, _)| !needed.contains(&(*document, *path)));
     findings.extend(stale.map(|(document, path, _)| Finding::stale(format!("{path} in {document}"))));
     findings
+}
+
+/// The lines outside code blocks, with their numbers.
+pub fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut is_code = false;
+    (1..).zip(text.lines()).filter(move |(_, line)| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
 }
 
 /// The targets of links, without what leads to other hosts and within a page.

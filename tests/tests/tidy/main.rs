@@ -13,6 +13,7 @@ mod compiled;
 mod crates;
 mod documents;
 mod executables;
+mod language;
 mod length;
 mod released;
 mod rooms;
@@ -99,6 +100,11 @@ fn test_executables_are_few() {
 fn long_files_have_a_reason() {
     let (tree, crates) = now();
     none(&length::check(tree, crates, tables::LONG_FILES));
+}
+
+#[test]
+fn comments_and_documents_are_in_plain_language() {
+    none(&language::check(&now().0, &tables::LANGUAGE));
 }
 
 #[test]
