@@ -1,11 +1,11 @@
-//! A day of UTC: the name of a file, and what retention reckons with.
+//! Calendar days in UTC, used in file names and for retention.
 
 use std::fmt;
 
 use chrono::{DateTime, Days, NaiveDate, NaiveTime};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// Until the end of the year 9999: a name has four digits for it.
+/// The last millisecond of the year 9999; a file name has four digits for the year.
 const LAST_MILLISECOND: i64 = 253_402_300_799_999;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,12 +22,12 @@ impl Day {
         NaiveDate::parse_from_str(text, "%Y%m%d").ok().filter(|_| eight).map(Self)
     }
 
-    /// None before the calendar's begin: nothing is older.
+    /// Returns the day that is `days` earlier, or `None` if that is before the start of the calendar.
     pub(crate) fn before(self, days: u32) -> Option<Self> {
         self.0.checked_sub_days(Days::new(days.into())).map(Self)
     }
 
-    /// Its first millisecond.
+    /// Returns the first millisecond of the day.
     pub(crate) fn start(self) -> i64 {
         self.0.and_time(NaiveTime::MIN).and_utc().timestamp_millis()
     }

@@ -1,4 +1,4 @@
-//! What the trail asks of the disk. Tests put one here that is full, or slow, or counts.
+//! The disk operations of the trail. Tests substitute a disk that is full, slow, or counts its calls.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -7,9 +7,9 @@ use std::{
 };
 
 pub trait Disk: Send + Sync + 'static {
-    /// All of `bytes` at the file's end. After an error any part of them may be there.
+    /// Appends all of `bytes` to the file. After an error, any prefix of `bytes` may have been written.
     fn write(&self, file: &File, bytes: &[u8]) -> io::Result<()>;
-    /// The bytes of a file, or the names in a folder, survive the loss of power.
+    /// Makes the content of a file, or the names in a folder, survive a power loss.
     fn sync(&self, file: &File) -> io::Result<()>;
 }
 
@@ -25,7 +25,7 @@ impl Disk for RealDisk {
     }
 }
 
-/// For a file that nobody but the owner may read.
+/// Returns options that create a file readable by its owner only.
 pub(crate) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.create(true);
@@ -38,7 +38,7 @@ pub(crate) fn sync_folder(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
     disk.sync(&File::open(folder)?)
 }
 
-/// Writes a file in place of the one that is there: whole or not at all.
+/// Replaces the content of a file atomically: writes and syncs a draft, then renames it.
 pub(crate) fn replace(disk: &dyn Disk, folder: &Path, name: &str, text: &str) -> io::Result<()> {
     let draft = folder.join(format!("{name}.draft"));
     let file = private().write(true).truncate(true).open(&draft)?;

@@ -1,28 +1,29 @@
-//! What is written down of a call. Never what the data said: ids and kinds only.
+//! The content of an audit entry: ids and kinds of records, never the data in them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{day::Day, error::AuditError, line, mac::Mac};
 
-/// The largest entry, as JSON. A page of 1,000 ids with 20 digits each takes a third of it; what is larger is no page, and a reader would
-/// have to hold it in memory as one line.
+/// Maximum size of an entry as JSON. A page of 1,000 ids with 20 digits each needs a third of it. The limit
+/// bounds the memory of readers, which hold one line at a time.
 pub const MAX_ENTRY_BYTES: usize = 64 << 10;
 
-/// A number of 20 digits with its name, a MAC with its, and a line feed.
+/// Room for a 20-digit number with its field name, a MAC with its field name, and a line feed.
 const MAX_ADDED_BYTES: usize = 128;
 
-/// The longest line, with its line feed.
+/// Maximum size of a line, including its line feed.
 pub(crate) const MAX_LINE_BYTES: usize = MAX_ENTRY_BYTES + MAX_ADDED_BYTES;
 
-/// One call, and whose data it read or changed. As JSON it is one line; a reader must ignore fields it does not know.
+/// One call and the records it read or changed. Serialized as one line of JSON. Readers must ignore unknown
+/// fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Milliseconds since 1970, UTC. The trail has no clock: days of files and retention go by it.
+    /// Milliseconds since 1970, UTC. The trail has no clock: file days and retention are derived from this time.
     pub at: i64,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub request_id: String,
     pub actor: Actor,
-    /// The address the call came from.
+    /// The address of the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,19 +32,19 @@ pub struct Entry {
     pub location: Option<u64>,
     /// `read`, `create`, …
     pub action: String,
-    /// The kind of record: `patient`, …
+    /// The kind of record: `patient`, `appointment`, …
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub record: String,
-    /// The records; a page of a list has many.
+    /// The ids of the affected records; a page of a list has many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<u64>,
-    /// The pattern of the path, not the path.
+    /// The pattern of the path, without the values of its parameters.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub route: String,
-    /// What became of it: an HTTP status or a word.
+    /// The result of the call: an HTTP status or a word.
     pub status: String,
-    /// Where the change stands that it tells of: owners of journals, and numbers of their records. Of several entries of one change the last
-    /// names them.
+    /// The journal records of the audited change, as pairs of journal owner and record number. If a change has
+    /// several entries, the last one contains them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<(u64, u64)>,
 }
@@ -51,21 +52,21 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Actor {
-    /// The name of a key, not the key.
+    /// The name of an API key, not its secret.
     Key(String),
     Operator(String),
     Workstation(String),
-    /// Nobody asked for it: the service itself.
+    /// The service itself, without a caller.
     Service,
 }
 
-/// What the trail says of itself, in entries of its own.
+/// A fact about the trail itself, recorded in an entry without a caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Note {
-    /// Files up to this entry were deleted because they were old enough.
+    /// Retention deleted all files up to and including this entry.
     Removed { seq: u64, mac: Mac },
-    /// So many entries found no room on the disk or in the queue; whoever brought them was told so.
+    /// The number of entries refused because the disk or the queue was full. Their callers received an error.
     Refused { entries: u64 },
 }
 
@@ -99,7 +100,7 @@ struct Noted<'a> {
     note: &'a Note,
 }
 
-/// An entry as JSON, before it has its number.
+/// An entry as JSON, before it is numbered.
 pub(crate) struct Body {
     pub at: i64,
     pub day: Day,
@@ -123,23 +124,23 @@ impl Body {
         Ok(Self { at, day, json })
     }
 
-    /// At most, once it is sealed.
+    /// Returns the maximum size of the line after it is sealed.
     pub(crate) fn line_bytes(&self) -> usize {
         self.json.len() + MAX_ADDED_BYTES
     }
 
-    /// The text that is sealed, with its number in front.
+    /// Returns the text to seal, which begins with the sequence number.
     pub(crate) fn numbered(&self, seq: u64) -> String {
         format!("{{\"seq\":{seq},{}", &self.json[1..])
     }
 }
 
-/// What is looked at of a line that is read. Whatever else stands there, a later version may have written.
+/// The fields that readers of a line use. Fields added by later versions are ignored.
 #[derive(Deserialize)]
 pub(crate) struct Seen {
     pub seq: u64,
     pub at: i64,
-    /// Not an `Actor`: there may be other kinds one day.
+    /// Kept as JSON, because a later version may add kinds of `Actor`.
     #[serde(default)]
     pub actor: serde_json::Value,
     #[serde(default)]
@@ -164,7 +165,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// A line of a later version, which has another kind of actor, more fields and other notes.
+    /// A line of a later version, with a new kind of actor, more fields and other notes.
     #[test]
     fn what_a_later_version_adds_is_left_alone() {
         let line = r#"{"seq":7,"at":5,"actor":{"robot":{"id":1}},"action":"read","purpose":"care","status":"200","note":{"x":1}}"#;

@@ -1,4 +1,4 @@
-//! Why an entry is not written down, and what is wrong with a trail that is read.
+//! Reasons why an entry is refused, and kinds of damage found while a trail is read.
 
 use std::{io, path::Path, sync::Arc};
 
@@ -11,7 +11,7 @@ pub enum AuditError {
     /// The entry is not written.
     #[error("too many audit entries wait for the disk, try again")]
     Full,
-    /// The entry is not written; the trail tries by itself whether the disk takes entries again.
+    /// The entry is not written. The trail retries the disk by itself.
     #[error("the audit trail cannot be written and takes no entries until it can: {why}")]
     Interrupted { why: String },
     #[error("an audit entry of {bytes} bytes is too large, the limit is {limit}")]
@@ -31,14 +31,14 @@ impl AuditError {
     }
 }
 
-/// Where a trail is not as it was written. Nothing after that place is vouched for.
+/// The first place where a trail differs from what was written. Nothing after that place is verified.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("audit trail: {}: {wrong}", self.place())]
 pub struct Damage {
     pub file: String,
-    /// From 1, the header. 0 where the file as a whole is meant.
+    /// Line number, from 1 for the header. 0 if the damage concerns the whole file.
     pub line: u64,
-    /// The entry that should stand there. 0 where none is meant.
+    /// Number of the entry expected at this place. 0 if the damage concerns no entry.
     pub seq: u64,
     pub wrong: Wrong,
 }

@@ -1,4 +1,4 @@
-//! What the trail says of somebody, for who has to be told.
+//! Export of the entries that match a filter, for disclosure to patients or authorities.
 
 use std::{io, path::Path};
 
@@ -9,21 +9,21 @@ use crate::{
     verify,
 };
 
-/// Which entries; what is not set is not asked.
+/// Criteria for entries. Criteria that are `None` match every entry.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// Milliseconds since 1970, as in the entries.
     pub from: Option<i64>,
-    /// The first millisecond that is not meant any more.
+    /// Exclusive upper bound of the time.
     pub to: Option<i64>,
     pub actor: Option<Actor>,
     pub record: Option<String>,
-    /// One of the entry's.
+    /// One of the ids of the entry.
     pub id: Option<u64>,
 }
 
-/// Writes the entries as they stand in the files, with number and MAC, a line for each, and says how many. All of the trail is verified on
-/// the way: what was written before an error is not to be used.
+/// Writes the matching entries, one line each, as stored (with number and MAC), and returns their count.
+/// Verifies the whole trail on the way; after an error, discard the output.
 pub fn export(folder: &Path, secret: &[u8; 32], filter: Filter, mut to: impl io::Write) -> Result<u64, AuditError> {
     let wanted = Wanted::new(filter);
     let mut entries = 0;

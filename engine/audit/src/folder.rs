@@ -1,4 +1,5 @@
-//! The folder of a trail: one process at a time writes, the names of files, and who reads while files could be deleted.
+//! The folder of a trail: file names, the lock of the writing process, and the lock of readers against
+//! deletion.
 
 use std::{
     fs::{self, DirBuilder, File, TryLockError},
@@ -10,12 +11,12 @@ use std::{
 
 use crate::{day::Day, disk, error::AuditError};
 
-/// A process that is just being started holds every lock of the one that starts it, until its own program runs: a trail that was closed
-/// here and is opened again is locked for that moment. So it is tried for a second.
+/// Number of attempts to take the lock. A child process that is being started inherits all locks until its
+/// own program runs. A trail that was closed and is reopened may therefore be locked for a moment.
 const TRIES: u32 = 100;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
-/// Held while the trail is open. Dropping it lets the next process in.
+/// The lock of an open trail. Dropping it releases the folder to other processes.
 pub(crate) struct Folder {
     pub path: PathBuf,
     _lock: File,
@@ -26,7 +27,7 @@ impl Folder {
         let io = |error| AuditError::io(format!("the folder of the audit trail {}", path.display()))(error);
         create_for_owner(path).map_err(io)?;
         let lock = disk::private().truncate(false).write(true).open(path.join("lock")).map_err(io)?;
-        // It is there before the first file: whoever reads one finds it.
+        // Created before the first file, so that every reader of a file finds the lock file.
         readers(path).map_err(io)?;
         for _ in 0..TRIES {
             match lock.try_lock() {
@@ -38,7 +39,8 @@ impl Folder {
         Err(AuditError::InUse { folder: path.display().to_string() })
     }
 
-    /// Nobody begins to read as long as the answer lives. None while somebody reads: what is read must not vanish meanwhile.
+    /// Locks out readers until the returned guard is dropped. Returns `None` if a reader is active, because files
+    /// must not be deleted during a read.
     pub(crate) fn without_readers(&self) -> io::Result<Option<File>> {
         let readers = readers(&self.path)?;
         match readers.try_lock() {
@@ -55,7 +57,8 @@ fn readers(folder: &Path) -> io::Result<File> {
     disk::private().truncate(false).write(true).open(folder.join(READERS))
 }
 
-/// Files of this trail are not deleted as long as the answer lives. A copy of a trail may be without the file: nobody deletes there.
+/// Prevents the deletion of files until the returned guard is dropped. Returns `None` for a copy of a trail
+/// without the lock file, where no process deletes files.
 pub(crate) fn hold(folder: &Path) -> io::Result<Option<File>> {
     match File::open(folder.join(READERS)) {
         Ok(file) => file.lock_shared().map(|()| Some(file)),
@@ -64,7 +67,7 @@ pub(crate) fn hold(folder: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// A file of entries, by its name.
+/// The name of a file of entries: its day and the number of its first entry.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Name {
     pub first: u64,
@@ -73,7 +76,8 @@ pub(crate) struct Name {
 }
 
 impl Name {
-    /// Twelve digits keep names in order for a trillion entries; later ones are longer, and order is by number here.
+    /// Builds the name. Twelve digits keep names in lexical order for a trillion entries; longer numbers are
+    /// still sorted by value here.
     pub(crate) fn new(folder: &Path, day: Day, first: u64) -> Self {
         Self { first, day, path: folder.join(format!("audit-{day}-{first:012}.jsonl")) }
     }
@@ -85,7 +89,7 @@ impl Name {
     }
 }
 
-/// In the order of their entries. What has another name is not the trail's.
+/// Returns the files of the trail in the order of their entries. Files with other names are ignored.
 pub(crate) fn files(folder: &Path) -> io::Result<Vec<Name>> {
     let mut names = Vec::new();
     for found in fs::read_dir(folder)? {

@@ -1,4 +1,5 @@
-//! The file `head`: the last entry that was durable when it was written. What is cut off the end of the trail before that entry is found.
+//! The file `head`, which records the last durable entry at the time of its writing. It reveals entries cut
+//! off the end of the trail.
 
 use std::{fs, io, path::Path};
 
@@ -18,7 +19,8 @@ pub(crate) fn write(disk: &dyn Disk, folder: &Path, key: &Key, point: Point) -> 
     disk::replace(disk, folder, NAME, &text).map_err(AuditError::io(format!("writing {}", folder.join(NAME).display())))
 }
 
-/// As it lies there. Who looks at a trail that is being written reads it before the files: it is never ahead of what they hold then.
+/// Returns the text of the file. Readers of an open trail read it before the files, so that the head is never
+/// ahead of the files they see.
 pub(crate) fn text(folder: &Path) -> Result<Option<String>, Damage> {
     let path = folder.join(NAME);
     match fs::read(&path) {
@@ -28,14 +30,15 @@ pub(crate) fn text(folder: &Path) -> Result<Option<String>, Damage> {
     }
 }
 
-/// What the head says; None where there is no trail yet. It is written before the first file, so that files without it are damage.
+/// Returns the entry recorded in the head, or `None` if there is no trail yet. The head is written before the
+/// first file, so files without a head are damage.
 pub(crate) fn known(folder: &Path, key: &Key, text: Option<String>, files: &[Name]) -> Result<Option<Point>, Damage> {
     let damage = |wrong| Damage::at(&folder.join(NAME), 1, 0, wrong);
     let Some(text) = text else {
         return if files.is_empty() { Ok(None) } else { Err(damage(Wrong::NoHead)) };
     };
     let head = text.strip_suffix('\n').and_then(|line| Head::read(key, line.as_bytes()));
-    // With another secret no header is right either.
+    // With another secret, the headers of the files do not match either.
     let of_this_secret = || files.iter().any(|name| read::header(key, &name.path).is_ok());
     match head {
         Some(head) => Ok(Some(head)),

@@ -1,34 +1,40 @@
-//! The audit trail: who read or changed whose data, when, as whom, from where, and what became of it. Entries are durable when their
-//! caller is told so, and damage to them is found by whoever has the secret.
+//! The audit trail: which caller read or changed which records, when, from which address, and with which
+//! result. An entry is durable before its caller receives a success. Damage to entries can be detected with
+//! the secret.
 //!
 //! ```text
 //!  entry ──► trail ──► queue ──► writer: one group, one sync ──► segment ──► disk
 //!                                  │                                │
 //!                    retention ◄───┼───► head                  line: numbered, sealed (mac)
 //!                                  │                                │
-//!            resume: where a start goes on ──────► read ◄──┬── verify ◄─── export
-//!                                                         └── newest
+//!            resume: end of the trail on open ──────► read ◄──┬── verify ◄─── export
+//!                                                              └── newest
 //! ```
 //!
-//! A line of a file is one JSON object. Each entry has the next number, and a MAC over itself and the MAC of the entry before: the chain.
-//! A file begins with a header, which names the point of the chain it goes on from. The file `head` names an entry that was durable when
-//! it was written, at the end of a file, at the close and at most so many entries and seconds behind (`Rules`).
+//! A line of a file is one JSON object. Each entry has the next number, and a MAC over itself and the MAC of
+//! the previous entry; this forms the chain. A file begins with a header, which contains the point of the
+//! chain it continues. The file `head` contains an entry that was durable when the head was written. It is
+//! written at the end of a file, at the close, and after a limited number of entries and seconds (`Rules`).
 //!
-//! **What is found**, by `verify`, with the secret:
+//! **Detected** by `verify`, with the secret:
 //!
-//! - an entry that was edited, put in, moved, or taken out, and a file that was taken out, renamed, or is of a trail with another secret;
-//! - a beginning that is missing, unless the trail says further on that retention removed it;
-//! - an end that is missing, as far as the head reaches; a missing head; another secret.
+//! - entries that were edited, inserted, moved or removed, and files that were removed, renamed, or sealed
+//!   with another secret;
+//! - a missing beginning, unless a later entry records its removal by retention;
+//! - a missing end, as far as the head reaches; a missing head; another secret.
 //!
-//! **What is not found**:
+//! **Not detected**:
 //!
-//! - entries cut off the end that are younger than the head: those of some seconds, `Verified::head` says from where;
-//! - an earlier state that is put back as a whole, files and head, or a folder that is gone altogether: it was true once. Whoever notes
-//!   `Verified::last` and `Verified::mac` elsewhere from time to time finds that, too;
-//! - whatever somebody with the secret does, and what was never brought. Two trails need two secrets: their files are told apart by them;
-//! - what the service was told wrongly, its clock above all: days and ages go by the times of the entries.
+//! - entries cut off the end that are younger than the head, which are those of a few seconds;
+//!   `Verified::head` contains the limit;
+//! - a restored earlier state of the whole folder, including the head, or a removed folder. To detect both,
+//!   record `Verified::last` and `Verified::mac` elsewhere from time to time;
+//! - changes by anyone who has the secret, and entries that were never appended. Each trail needs its own
+//!   secret, which distinguishes its files from those of other trails;
+//! - wrong input to the service, above all a wrong clock: days and ages are derived from the times of the
+//!   entries.
 //!
-//! A start reads the last file only: damage further up is for `verify`.
+//! Opening a trail reads only the last file. Damage in earlier files is found by `verify`.
 
 #![warn(unreachable_pub)]
 

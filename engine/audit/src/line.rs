@@ -1,8 +1,8 @@
 //! One line of a file: a JSON object whose last field, `mac`, seals the bytes before it.
 //!
-//! Three kinds are told apart by their first field: an entry (`seq`), the header of a file (`format`) and the head (`head`). Entries make
-//! the chain: each is sealed with the MAC of the one before. Header and head each name a point of the chain and are sealed with its MAC;
-//! no entry is built on them.
+//! The first field identifies the kind of line: an entry (`seq`), the header of a file (`format`) or the head
+//! (`head`). Entries form the chain: each is sealed with the MAC of the previous entry. A header and the head
+//! each contain a point of the chain and are sealed with its MAC; no entry depends on them.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -12,13 +12,13 @@ use crate::{
     mac::{Key, Mac},
 };
 
-/// `,"mac":"` and `"}` around 64 digits.
+/// Size of `,"mac":"` and `"}` around 64 digits.
 const SEAL_BYTES: usize = 8 + 64 + 2;
 
-/// What this version writes, and the newest it reads.
+/// The format that this version writes, and the newest format it reads.
 pub(crate) const FORMAT: u32 = 1;
 
-/// An entry and its MAC: all before it is fixed by it.
+/// An entry and its MAC. The MAC determines all entries up to this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Point {
     pub seq: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    /// Before the first entry.
+    /// The point before the first entry.
     pub(crate) const START: Self = Self { seq: 0, mac: Mac::NONE };
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("numbers, texts and lists of them are JSON")
 }
 
-/// The line of a JSON object, without the line feed, and its MAC.
+/// Seals a JSON object. Returns the line without its line feed, and its MAC.
 pub(crate) fn seal(key: &Key, previous: Mac, mut json: String) -> (String, Mac) {
     json.truncate(json.len() - 1);
     let mac = key.mac(previous, json.as_bytes());
@@ -42,7 +42,8 @@ pub(crate) fn seal(key: &Key, previous: Mac, mut json: String) -> (String, Mac) 
     (json, mac)
 }
 
-/// The MAC of a line, when it is the right one. Compared as it is written: one other digit, and be it a capital, is an edit.
+/// Returns the MAC of a line if it is correct. Compares the digits as written, so that a capital digit is an
+/// edit, too.
 pub(crate) fn sealed(key: &Key, previous: Mac, line: &[u8]) -> Option<Mac> {
     let (text, seal) = line.split_at_checked(line.len().checked_sub(SEAL_BYTES)?)?;
     let mac = key.mac(previous, text);
@@ -61,10 +62,10 @@ pub(crate) fn parse<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Header {
     format: u32,
-    /// The number of the file's first entry.
+    /// The number of the first entry of the file.
     pub first: u64,
     pub day: Day,
-    /// The MAC of the entry before.
+    /// The MAC of the entry before the first one.
     pub previous: Mac,
 }
 
@@ -88,13 +89,13 @@ impl Header {
         }
     }
 
-    /// What the file goes on from.
+    /// Returns the point of the chain that the file continues.
     pub(crate) fn point(&self) -> Point {
         Point { seq: self.first - 1, mac: self.previous }
     }
 }
 
-/// The file `head`: an entry that was durable when it was written.
+/// The content of the file `head`: an entry that was durable when the head was written.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Head {
     head: u32,

@@ -1,4 +1,4 @@
-//! A code that only who has the secret can make: HMAC-SHA256, written as hex.
+//! Message authentication codes: HMAC-SHA256, written as hex.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use sha2::Sha256;
 pub(crate) struct Mac([u8; 32]);
 
 impl Mac {
-    /// Stands before the first entry.
+    /// The MAC used before the first entry.
     pub(crate) const NONE: Self = Self([0; 32]);
 }
 
-/// What the secret alone makes of it: half the work of a short text.
+/// The HMAC state initialized with the secret. Cloning it halves the cost for a short text.
 #[derive(Clone)]
 pub(crate) struct Key(Hmac<Sha256>);
 

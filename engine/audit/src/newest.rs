@@ -1,4 +1,5 @@
-//! The newest entries, for people who look: read file by file from the end. Each file is verified in itself; the whole chain is for `verify`.
+//! The newest entries, for display. Files are read backwards from the end and verified one by one; `verify`
+//! checks the whole chain.
 
 use std::{collections::VecDeque, fs, path::Path};
 
@@ -11,10 +12,10 @@ use crate::{
     read::FileReader,
 };
 
-/// Of the files that are read for one look: a second's work. Whoever has to look further back exports.
+/// Maximum bytes of files read for one query, about one second of work. Use the export for older entries.
 const MAX_READ_BYTES: u64 = 128 << 20;
 
-/// An entry as it stands in the trail.
+/// A stored entry with its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     pub seq: u64,
@@ -23,13 +24,13 @@ pub struct Recorded {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Newest {
-    /// The newest first.
+    /// Entries, newest first.
     pub entries: Vec<Recorded>,
-    /// There may be older ones, which were not looked for.
+    /// Whether there may be older matching entries that were not searched.
     pub cut: bool,
 }
 
-/// Entries of a kind that a later version writes are left out.
+/// Returns the newest entries that match the filter. Entries in the format of a later version are omitted.
 pub(crate) fn newest(folder: &Path, key: &Key, filter: Filter, most: usize) -> Result<Newest, AuditError> {
     let _held = folder::hold(folder).map_err(Damage::unread(folder))?;
     let head = head::text(folder)?;
@@ -60,8 +61,9 @@ pub(crate) fn newest(folder: &Path, key: &Key, filter: Filter, most: usize) -> R
         })?;
         newest.entries.extend(found.into_iter().rev());
         read += fs::metadata(&name.path).map(|file| file.len()).map_err(Damage::unread(&name.path))?;
-        // What is in earlier files is earlier than the latest of this one. Not than its first: an entry that comes late has the time of the
-        // change it tells of, and may begin a file. The file that is written may have nothing else yet.
+        // Entries of earlier files are earlier than the latest entry of this file. They are not always earlier than
+        // its first entry: a late entry has the time of its change and may begin a file. The last file may contain
+        // only such an entry, so it does not end the search.
         if !is_last && from.zip(latest).is_some_and(|(from, latest)| latest < from) {
             break;
         }

@@ -1,4 +1,4 @@
-//! Entries on their way to the writer. Bounded, and never waited for: a full queue is an error.
+//! The bounded queue of entries for the writer thread. Pushing never blocks: a full queue is an error.
 
 use std::{
     pin::Pin,
@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 use crate::{entry::Body, error::AuditError};
 
-/// What an entry has at least room for where one is taken.
+/// Room that the queue must have left to report that it accepts entries.
 const USUAL: usize = 512;
 
 type Outcome = Result<(), AuditError>;
@@ -38,12 +38,12 @@ impl Job {
     }
 
     pub(crate) fn answer(self, outcome: Outcome) {
-        // Whoever dropped the future does not care.
+        // A send error means that the caller dropped its future.
         let _ = self.reply.send(outcome);
     }
 }
 
-/// Completes when the entry survives the loss of power, or with why it does not.
+/// Completes when the entry is durable, or with the error that prevented it.
 #[must_use = "only what is waited for is known to be written"]
 pub struct Written(oneshot::Receiver<Outcome>);
 
@@ -56,7 +56,7 @@ impl Future for Written {
 }
 
 impl Written {
-    /// For a thread that may block.
+    /// Blocks the current thread until the entry is durable.
     pub fn wait(mut self) -> Result<(), AuditError> {
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         loop {
@@ -76,11 +76,11 @@ impl Wake for Unpark {
     }
 }
 
-/// Entries that were not taken, since the last note of it in the trail.
+/// Entries refused since the last note about refusals in the trail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub entries: u64,
-    /// The latest of them.
+    /// The time of the latest refused entry.
     pub at: i64,
 }
 
@@ -92,12 +92,12 @@ impl Refused {
 }
 
 pub(crate) enum Turn {
-    /// All that waits.
+    /// All waiting entries.
     Group {
         jobs: Vec<Job>,
         refused: Refused,
     },
-    /// Nothing came for as long as was to be waited.
+    /// No entry arrived before the timeout.
     Quiet,
     Closed,
 }
@@ -114,10 +114,10 @@ pub(crate) struct Queue {
 struct Waiting {
     jobs: Vec<Job>,
     bytes: usize,
-    /// Somebody waits for one of them.
+    /// At least one caller waits for its entry, or the queue is more than half full.
     at_once: bool,
     refused: Refused,
-    /// Why nothing can be written now.
+    /// Why the disk cannot be written now.
     interrupted: Option<String>,
     closed: bool,
 }
@@ -137,14 +137,14 @@ impl Queue {
             waiting.refused.add(1, job.body.at);
             return Err(AuditError::Interrupted { why });
         }
-        // An empty queue takes an entry of any legal size.
+        // An empty queue accepts an entry of any legal size.
         if waiting.bytes > 0 && waiting.bytes + bytes > self.max_bytes {
             waiting.refused.add(1, job.body.at);
             return Err(AuditError::Full);
         }
         waiting.bytes += bytes;
         waiting.jobs.push(job);
-        // More than half would be a queue that is full soon.
+        // A queue that is half full is written at once, so that it does not fill up.
         waiting.at_once |= pace == Pace::AtOnce || waiting.bytes > self.max_bytes / 2;
         let is_noticed = waiting.at_once || waiting.jobs.len() == 1;
         drop(waiting);
@@ -154,7 +154,8 @@ impl Queue {
         Ok(())
     }
 
-    /// What waits, as soon as something has to be written; after `patience` without, what was refused.
+    /// Blocks until there are entries to write, or until `patience` has elapsed. After the timeout, it still
+    /// returns the count of refused entries.
     pub(crate) fn next(&self, patience: Option<Duration>) -> Turn {
         let waiting = self.lock();
         let nothing = |waiting: &mut Waiting| waiting.jobs.is_empty() && !waiting.closed;
@@ -180,7 +181,8 @@ impl Queue {
         if waiting.closed { Turn::Closed } else { Turn::Quiet }
     }
 
-    /// These entries were not written, nor will be what came meanwhile: all are told why, and so is whoever comes until `resume`.
+    /// Fails `jobs` and all queued entries with `error`. Later entries are refused with the same reason until
+    /// `resume`.
     pub(crate) fn interrupt(&self, error: &AuditError, mut jobs: Vec<Job>, refused: Refused) {
         let mut waiting = self.lock();
         waiting.interrupted = Some(error.to_string());
@@ -192,7 +194,7 @@ impl Queue {
         jobs.into_iter().for_each(|job| job.answer(Err(error.clone())));
     }
 
-    /// These entries are durable.
+    /// Reports success for `jobs`, which are durable.
     pub(crate) fn wrote(&self, jobs: Vec<Job>) {
         self.written.fetch_add(jobs.len() as u64, Ordering::Relaxed);
         jobs.into_iter().for_each(|job| job.answer(Ok(())));
@@ -206,7 +208,7 @@ impl Queue {
         self.lock().interrupted = None;
     }
 
-    /// Why an entry would not be taken now.
+    /// Returns an error if an entry would be refused now.
     pub(crate) fn takes(&self) -> Result<(), AuditError> {
         let waiting = self.lock();
         match &waiting.interrupted {
@@ -221,7 +223,7 @@ impl Queue {
         self.lock().interrupted.is_some()
     }
 
-    /// What waits is still written, then the writer ends.
+    /// Closes the queue. Queued entries are still written; then the writer ends.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.arrived.notify_one();
@@ -231,7 +233,7 @@ impl Queue {
         self.lock().closed
     }
 
-    /// Nobody writes any more: whoever waits is told that it is closed.
+    /// Closes the queue without a writer. Waiting callers receive `AuditError::Closed`.
     pub(crate) fn abandon(&self) {
         let mut waiting = self.lock();
         waiting.closed = true;

@@ -1,4 +1,4 @@
-//! Reading a file: each line is checked before anybody sees it.
+//! Reads a file; each line is verified before it is passed on.
 
 use std::{
     fs::File,
@@ -14,13 +14,13 @@ use crate::{
     mac::Key,
 };
 
-/// What a file holds, once all of it was checked.
+/// The result of reading and checking a whole file.
 pub(crate) struct Checked {
     pub header: Header,
     pub end: Point,
     /// The time of the last entry.
     pub at: Option<i64>,
-    /// The length of the whole lines, and of what comes after them.
+    /// The length of all complete lines. `torn` is the length of the bytes after them.
     pub bytes: u64,
     pub torn: u64,
 }
@@ -29,12 +29,13 @@ pub(crate) struct FileReader<'a> {
     pub key: &'a Key,
     pub name: &'a Name,
     pub head: Point,
-    /// The end of the last file may be torn: it is just being written, or was when the power went.
+    /// The end of the last file may be torn, because a write is in progress or was interrupted by a power loss.
     pub is_last: bool,
 }
 
 impl FileReader<'_> {
-    /// The whole file, on from `from` where that is known. None for a last file that has no whole header yet.
+    /// Checks the whole file, which must continue `from` if that is known. Returns `None` for a last file without
+    /// a complete header.
     pub(crate) fn check<E: From<Damage>>(
         &self,
         from: Option<Point>,
@@ -63,7 +64,7 @@ impl FileReader<'_> {
         let expected = from.map_or(self.name.first, |point| point.seq + 1);
         let damage = |wrong| self.damage(1, expected, wrong);
         let header = match self.next(lines, expected)? {
-            // It is synced before the first entry is written: a torn one stands alone.
+            // The header is synced before the first entry is written, so a torn header is the only line of its file.
             Some(line) if self.is_last && line.is_at_end && line::parse::<Header>(&line.bytes).is_none() => {
                 return Ok(None);
             }
@@ -80,7 +81,7 @@ impl FileReader<'_> {
         }
     }
 
-    /// The next entry, when `line` is it.
+    /// Returns the point of the next entry if `line` contains it and its MAC is correct.
     fn advance(&self, end: Point, seen: &Seen, line: &[u8], lines: &mut Lines) -> Result<Point, Damage> {
         let next = end.seq + 1;
         let number = lines.number;
@@ -95,7 +96,7 @@ impl FileReader<'_> {
         Err(self.damage(number, next, wrong))
     }
 
-    /// Why `found` stands where `next` should: what follows in the file tells.
+    /// Explains why the file contains `found` at the place of `next`, by reading the following lines.
     fn gap(&self, next: u64, found: u64, lines: &mut Lines) -> Result<Wrong, Damage> {
         let mut following = None;
         while let Some(line) = self.next(lines, next)? {
@@ -105,12 +106,12 @@ impl FileReader<'_> {
             }
             following = following.or(Some(seq));
         }
-        // All goes on as if `next` had stood here: only its number was changed.
+        // The numbers continue after `next`, so only the number of this entry was changed.
         let goes_on = following == Some(Some(next + 1));
         Ok(if goes_on { Wrong::Edited } else { Wrong::Missing { from: next, to: found - 1 } })
     }
 
-    /// The head and the files know the same entry by the same number.
+    /// Checks that the head and the file agree on the MAC of the same entry.
     fn agrees(&self, point: Point, line: u64) -> Result<(), Damage> {
         if point.seq == self.head.seq && point.mac != self.head.mac {
             return Err(self.damage(line, point.seq, Wrong::OtherHistory));
@@ -118,7 +119,8 @@ impl FileReader<'_> {
         Ok(())
     }
 
-    /// The line that should hold `expected`. What has no line feed is none, even if it could be read as one.
+    /// Returns the next line, which should contain entry `expected`. A line without a line feed is torn, even if
+    /// it can be parsed.
     fn next(&self, lines: &mut Lines, expected: u64) -> Result<Option<Line>, Damage> {
         match lines.next().map_err(Damage::unread(&self.name.path))? {
             Some(line) if line.is_ended => Ok(Some(line)),
@@ -129,7 +131,8 @@ impl FileReader<'_> {
         }
     }
 
-    /// Left by a power cut: not readable at the very end, or zeros of blocks that never reached the disk.
+    /// Returns whether a power loss explains the line: it is unreadable at the very end, or contains zeros of
+    /// blocks that never reached the disk.
     fn is_torn(&self, line: &Line) -> bool {
         self.is_last && (line.is_at_end || line.bytes.contains(&0))
     }
@@ -139,7 +142,7 @@ impl FileReader<'_> {
     }
 }
 
-/// The header alone.
+/// Reads the header only.
 pub(crate) fn header(key: &Key, path: &Path) -> Result<Header, Damage> {
     let line = Lines::open(path).and_then(|mut lines| lines.next()).map_err(Damage::unread(path))?;
     let bytes = line.map(|line| line.bytes).unwrap_or_default();
@@ -153,13 +156,14 @@ struct Line {
     is_at_end: bool,
 }
 
-/// A file as long as it is when it is opened: what a writer adds meanwhile would make a torn line whole half way.
+/// A file, limited to its length at the time of opening. A concurrent writer could otherwise complete a torn
+/// line between two reads.
 struct Lines {
     reader: BufReader<Take<File>>,
     length: u64,
-    /// Of the line that was read last.
+    /// The number of the line read last.
     number: u64,
-    /// Its end.
+    /// The offset of the end of the line read last.
     offset: u64,
 }
 
@@ -172,7 +176,7 @@ impl Lines {
 
     fn next(&mut self) -> io::Result<Option<Line>> {
         let mut bytes = Vec::new();
-        // What has no line feed by then is no line, and is not gathered in memory.
+        // A longer line without a line feed is invalid; the limit keeps it out of memory.
         let read = self.reader.by_ref().take(MAX_LINE_BYTES as u64).read_until(b'\n', &mut bytes)?;
         if read == 0 {
             return Ok(None);

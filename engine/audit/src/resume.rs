@@ -1,4 +1,5 @@
-//! How a start finds the end of the trail: the last file is read whole, what the power cut tore off is cut off, and the head must agree.
+//! Recovery of the end of the trail on opening: reads the last file, cuts off a torn end, and checks it
+//! against the head.
 
 use std::{fs, path::Path};
 
@@ -13,7 +14,7 @@ use crate::{
     segment::Segment,
 };
 
-/// The last entry of a trail, and its time.
+/// The last entry of a trail and its time.
 #[derive(Clone, Copy)]
 pub(crate) struct Tip {
     pub point: Point,
@@ -21,7 +22,7 @@ pub(crate) struct Tip {
 }
 
 pub(crate) struct Resumed {
-    /// None before the first entry.
+    /// `None` before the first entry.
     pub segment: Option<Segment>,
     pub tip: Tip,
     pub head: Point,
@@ -41,7 +42,7 @@ pub(crate) fn resume(disk: &dyn Disk, folder: &Folder, key: &Key) -> Result<Resu
     let (end, unfinished) = end(key, head, &mut files)?;
     let point = end.as_ref().map_or(Point::START, |end| end.end);
     let last = files.last().map_or(path, |name| &name.path);
-    // Before anything is cut off: what the head knows is no leaving of a power cut.
+    // Checked before anything is cut off: a power loss cannot remove an entry that the head contains.
     if point.seq < head.seq {
         let wrong = Wrong::CutOff { from: point.seq + 1, to: head.seq };
         return Err(Damage::at(last, 0, point.seq + 1, wrong).into());
@@ -54,8 +55,8 @@ pub(crate) fn resume(disk: &dyn Disk, folder: &Folder, key: &Key) -> Result<Resu
     Ok(Resumed { segment, tip: Tip { point, at }, head })
 }
 
-/// The end of the last file that has a header, which `files` ends with then. Those after it were just being made when the power went: they
-/// have no entries.
+/// Returns the end of the last file that has a header, and truncates `files` after it. Later files were being
+/// created during a power loss and have no entries.
 fn end(key: &Key, head: Point, files: &mut Vec<Name>) -> Result<(Option<Checked>, Vec<Name>), Damage> {
     let mut unfinished = Vec::new();
     while let Some(name) = files.last() {

@@ -1,4 +1,4 @@
-//! Which files are old enough to go.
+//! Selection of the files that are older than the retention period.
 
 use std::path::Path;
 
@@ -11,16 +11,17 @@ use crate::{
 };
 
 pub(crate) struct Removal {
-    /// From the oldest, without a gap.
+    /// The oldest files, without a gap.
     pub files: Vec<Name>,
-    /// The last entry in them.
+    /// The last entry of these files.
     pub last: Point,
 }
 
-/// Whole files, of days that are more than `keep_days` before the one in which the last file but one was begun. A clock that runs ahead
-/// for as long as one file is written makes nobody old: the later of two days is not believed yet.
+/// Returns the files whose day is more than `keep_days` before today. Today is the earlier of the days of the
+/// last two files, so that a clock that runs ahead for the length of one file deletes nothing.
 ///
-/// Days are those of the headers: a name can be changed by anybody, and what is damaged is not deleted.
+/// Days are read from the headers, because names can be changed without the secret and damaged files must not
+/// be deleted.
 pub(crate) fn due(folder: &Path, key: &Key, keep_days: u32) -> Result<Option<Removal>, AuditError> {
     let mut files = folder::files(folder).map_err(Damage::unread(folder))?;
     let [.., before, last] = files.as_slice() else { return Ok(None) };
@@ -28,7 +29,7 @@ pub(crate) fn due(folder: &Path, key: &Key, keep_days: u32) -> Result<Option<Rem
     let Some(oldest) = today.before(keep_days) else { return Ok(None) };
     let mut old = 0;
     let mut kept = read::header(key, &files[0].path)?;
-    // The last file but one is of today or later, so that there is always one that is kept.
+    // The last file but one is of today or later, so the loop always stops at a file that is kept.
     while kept.day < oldest {
         old += 1;
         kept = read::header(key, &files[old].path)?;

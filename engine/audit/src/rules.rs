@@ -1,27 +1,28 @@
-//! The limits of a trail, each with its reason.
+//! The limits of a trail and the reason for each value.
 
 use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// How many whole days a file is kept after its own. None: for ever.
+    /// Number of full days that a file is kept after its own day. `None` keeps files forever.
     pub keep_days: Option<u32>,
-    /// A start reads the last file whole, which takes less than a second for 64 MiB; files are also what retention deletes. A file has one
-    /// entry at least, whatever its size.
+    /// Maximum file size. Opening reads the whole last file, which takes less than a second for 64 MiB. Retention
+    /// deletes whole files. A file contains at least one entry of any size.
     pub max_file_bytes: u64,
-    /// Entries that wait for a sync, as JSON. 8 MiB are some 30,000 entries: more than a second of the fastest traffic, and a disk that
-    /// holds up more has to be told of. They are written in one go, which takes as much memory once more.
+    /// Maximum bytes of entries that wait for a sync, as JSON. 8 MiB are about 30,000 entries, more than a second
+    /// of peak traffic; a slower disk must be reported. Writing them as one group needs the same memory again.
     pub max_waiting_bytes: usize,
-    /// Entries that nobody waits for (`Trail::append_soon`) wait so long for others that share their sync. Each sync takes the disk from
-    /// the store's: at 2,000 changes a second twenty a second are a hundredth of one for each.
+    /// How long entries of `Trail::append_soon` wait for others to share their sync. Each sync competes with
+    /// those of the store. At 2,000 changes per second, 20 syncs per second are a hundredth of a sync per change.
     pub gather: Duration,
-    /// The head is written after so many entries: that many can be cut off the end unnoticed. It costs two syncs, a thousandth of one for
-    /// each entry.
+    /// Number of entries after which the head is written. This many entries can be cut off the end undetected.
+    /// Writing the head costs two syncs, a few thousandths of a sync per entry.
     pub head_entries: u64,
-    /// And when its entry is older than this by the times of entries, or nothing was written for so long: two syncs in ten seconds are not
-    /// noticed on any disk.
+    /// Maximum age of the head by the times of entries, and maximum idle time before it is written. Two syncs in
+    /// ten seconds are negligible on any disk.
     pub head_after: Duration,
-    /// After an error of the disk, when it is tried again. Callers get an error until then: not longer than they would wait for a retry.
+    /// Delay before the disk is tried again after an error. Callers receive errors meanwhile, so it is no longer
+    /// than a usual retry interval.
     pub retry_after: Duration,
 }
 

@@ -1,4 +1,5 @@
-//! The file that is written: whole lines are put at its end and synced. What a write that failed has left is cut off before the next.
+//! The file being written: complete lines are appended and synced. The rest of a failed write is cut off
+//! before the next write.
 
 use std::{
     fs::{self, File},
@@ -17,27 +18,29 @@ use crate::{
 pub(crate) struct Segment {
     file: File,
     pub day: Day,
-    /// Up to the last line that is synced.
+    /// The length up to the last synced line.
     bytes: u64,
     has_entries: bool,
-    /// There may be more than that in the file.
+    /// Whether the file may contain bytes after that length.
     is_torn: bool,
 }
 
 impl Segment {
-    /// A file with its header, durable. What has its name already is left from such a try that failed: no entry has its number.
+    /// Creates a file with its header and makes it durable. An existing file of that name is the rest of a failed
+    /// attempt and contains no entries.
     pub(crate) fn create(disk: &dyn Disk, folder: &Path, key: &Key, point: Point, day: Day) -> io::Result<Self> {
         let header = format!("{}\n", Header::after(point, day).line(key));
         let path = Name::new(folder, day, point.seq + 1).path;
         let made = make(disk, folder, &path, &header);
         let file = made.inspect_err(|_| {
-            // One that stays is empty, torn or without entries; the next try or start mends it.
+            // If the removal fails, too, the rest is empty, torn or without entries. The next attempt or start repairs
+            // it.
             let _ = fs::remove_file(&path);
         })?;
         Ok(Self { file, day, bytes: header.len() as u64, has_entries: false, is_torn: false })
     }
 
-    /// A file that was written before and is good up to `bytes`. Its last lines may never have been synced.
+    /// Opens an existing file that is valid up to `bytes`. Its last lines may never have been synced.
     pub(crate) fn open(disk: &dyn Disk, path: &Path, day: Day, bytes: u64, has_entries: bool) -> io::Result<Self> {
         let file = File::options().append(true).open(path)?;
         file.set_len(bytes)?;
@@ -45,7 +48,8 @@ impl Segment {
         Ok(Self { file, day, bytes, has_entries, is_torn: false })
     }
 
-    /// Whether a line of this day goes into this file. One of an earlier day does: entries come a little late around midnight.
+    /// Returns whether a line of this day goes into this file. Lines of earlier days do: entries may arrive late
+    /// around midnight.
     pub(crate) fn takes(&self, day: Day, drafted: usize, line: usize, max_bytes: u64) -> bool {
         let is_empty = !self.has_entries && drafted == 0;
         day <= self.day && (is_empty || self.bytes + (drafted + line) as u64 <= max_bytes)
@@ -61,7 +65,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Back to the last line that is synced. After a sync that failed nobody knows what of the rest is on the disk.
+    /// Truncates the file to the last synced line. After a failed sync, the durable part of the rest is unknown.
     pub(crate) fn mend(&mut self, disk: &dyn Disk) -> io::Result<()> {
         if self.is_torn {
             self.file.set_len(self.bytes)?;

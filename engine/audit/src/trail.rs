@@ -1,4 +1,4 @@
-//! The door: entries go in, and are durable or refused.
+//! The public interface: accepts entries and makes them durable, or refuses them.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,7 +19,7 @@ use crate::{
     writer::Writer,
 };
 
-/// An open trail. Dropping it writes what waits, as `close` does, which says whether that went well.
+/// An open trail. Dropping it writes the queued entries, like `close`, but only logs errors.
 pub struct Trail {
     queue: Arc<Queue>,
     folder: PathBuf,
@@ -28,7 +28,7 @@ pub struct Trail {
 }
 
 impl Trail {
-    /// Blocks while the last file is read.
+    /// Opens or creates the trail. Blocks while the last file is read.
     pub fn open(folder: &Path, secret: &[u8; 32], rules: Rules) -> Result<Self, AuditError> {
         Self::open_on(folder, secret, rules, Arc::new(RealDisk))
     }
@@ -44,12 +44,14 @@ impl Trail {
         Ok(Self { queue, folder: folder.to_path_buf(), key, writer: Some(writer) })
     }
 
-    /// Never blocks. The entry is durable once the answer was waited for and is Ok; after an error it is not to be counted on.
+    /// Queues an entry without blocking. The entry is durable once the returned future is `Ok`; after an error it
+    /// may or may not be stored.
     pub fn append(&self, entry: &Entry) -> Result<Written, AuditError> {
         self.push(entry, Pace::AtOnce)
     }
 
-    /// The same for what no answer waits for: it lets others come along, for `Rules::gather` at most.
+    /// Like `append`, for entries that no response waits for. They share the sync of later entries, which delays
+    /// them by up to `Rules::gather`.
     pub fn append_soon(&self, entry: &Entry) -> Result<Written, AuditError> {
         self.push(entry, Pace::Soon)
     }
@@ -60,23 +62,23 @@ impl Trail {
         Ok(written)
     }
 
-    /// Whether it takes entries now: who is about to change something asks before, since a change that is made cannot be taken back for want of
-    /// an entry.
+    /// Returns an error if the trail refuses entries now. Callers check this before a change, because a committed
+    /// change cannot be undone if its entry is refused.
     pub fn takes_entries(&self) -> Result<(), AuditError> {
         self.queue.takes()
     }
 
-    /// How many entries it has written since it was opened.
+    /// Returns the number of entries written since the trail was opened.
     pub fn written(&self) -> u64 {
         self.queue.written()
     }
 
-    /// The newest entries of a sort, the last one first. Blocks while files are read.
+    /// Returns up to `most` matching entries, newest first. Blocks while files are read.
     pub fn newest(&self, filter: Filter, most: usize) -> Result<Newest, AuditError> {
         newest::newest(&self.folder, &self.key, filter, most)
     }
 
-    /// Blocks until what waits is written.
+    /// Closes the trail. Blocks until the queued entries are written.
     pub fn close(mut self) -> Result<(), AuditError> {
         self.end()
     }
@@ -96,7 +98,8 @@ impl Drop for Trail {
     }
 }
 
-/// Lives as long as the writer. Should it ever panic, nobody waits for it for ever.
+/// Drop guard owned by the writer thread. If the thread panics, waiting callers receive an error instead of
+/// waiting forever.
 struct Last(Arc<Queue>);
 
 impl Drop for Last {

@@ -1,4 +1,4 @@
-//! The whole chain, from the first file to the end, as far as whole lines reach.
+//! Verification of the whole chain, from the first file to the last complete line.
 
 use std::path::Path;
 
@@ -12,32 +12,35 @@ use crate::{
     read::{Checked, FileReader},
 };
 
-/// A trail that is as it was written.
+/// The summary of an undamaged trail.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     pub files: usize,
     pub entries: u64,
-    /// The number of the first entry that is there; those before it were deleted because they were old. 0 without entries.
+    /// The number of the first stored entry; retention deleted those before it. 0 without entries.
     pub first: u64,
     pub last: u64,
-    /// The times of the entries.
+    /// The earliest and latest times of the entries.
     pub earliest: Option<i64>,
     pub latest: Option<i64>,
-    /// What was cut off after this entry would not be missed.
+    /// The entry in the head. Entries cut off after it are not detected.
     pub head: u64,
-    /// The MAC of the last entry. Noted elsewhere, it proves later that the trail up to there was not put back and written anew.
+    /// The MAC of the last entry. Recorded elsewhere, it later proves that the trail up to that entry was not
+    /// replaced.
     pub mac: String,
-    /// Bytes after the last whole line: it is being written, or the power went.
+    /// Bytes after the last complete line, from a write in progress or a power loss.
     pub torn: u64,
 }
 
-/// Looks at every entry. A service may write the trail meanwhile; what it writes from now on may be seen or not. Should its disk fail just
-/// then, lines are taken back that are being read: look again before you believe that the last file is damaged.
+/// Verifies every entry. The trail may be written concurrently; new entries may or may not be included. If
+/// the disk fails meanwhile, lines are removed while they are read: verify again before you treat the last
+/// file as damaged.
 pub fn verify(folder: &Path, secret: &[u8; 32]) -> Result<Verified, Damage> {
     walk(folder, &Key::new(secret), |_, _| Ok(()))
 }
 
-/// `visit` is called with each entry that is as it was written, in order. Of what it was shown all is good only if there is no error.
+/// Calls `visit` with each verified entry, in order. The visited entries are valid only if the whole walk
+/// succeeds.
 pub(crate) fn walk<E: From<Damage>>(
     folder: &Path,
     key: &Key,
@@ -96,8 +99,8 @@ impl Walked {
         Ok(self.verified)
     }
 
-    /// What is missing at the beginning was removed on purpose when the trail says so. It says so before the first file goes, so that
-    /// some of those files may still be there.
+    /// Returns the damage at the beginning, if any. Entries missing there were removed by retention if a later
+    /// note covers them. The note is written before the files are deleted, so some of the files may still exist.
     fn begin_is_wrong(&self, begin: Point) -> Option<Wrong> {
         match self.removed {
             _ if begin == Point::START => None,

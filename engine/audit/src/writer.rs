@@ -1,4 +1,5 @@
-//! The one thread that writes: all that waits is written in one go and synced once; then everybody who waits is told.
+//! The writer thread. It writes all queued entries as one group, syncs once, and then completes their
+//! futures.
 
 use std::{fs, sync::Arc, time::Duration};
 
@@ -23,11 +24,11 @@ pub(crate) struct Writer {
     key: Key,
     rules: Rules,
     disk: Arc<dyn Disk>,
-    /// None before the first entry.
+    /// `None` before the first entry.
     segment: Option<Segment>,
-    /// The last entry that is durable.
+    /// The last durable entry.
     tip: Tip,
-    /// What the head says.
+    /// The entry in the head.
     headed: Tip,
 }
 
@@ -36,14 +37,14 @@ impl Writer {
         let Resumed { segment, tip, head } = resume::resume(&*disk, &folder, &key)?;
         let headed = Tip { point: head, at: tip.at };
         let mut writer = Self { folder, key, rules, disk, segment, tip, headed };
-        // What is kept too long is no reason to write nothing down.
+        // Overdue retention must not prevent new entries.
         if let Err(error) = writer.retain() {
             tracing::warn!(%error, "old files of the audit trail were not deleted");
         }
         Ok(writer)
     }
 
-    /// Until the queue is closed and empty.
+    /// Runs until the queue is closed and empty.
     pub(crate) fn run(mut self, queue: &Queue) -> Result<(), AuditError> {
         loop {
             match queue.next(self.patience(queue)) {
@@ -61,7 +62,7 @@ impl Writer {
         (self.headed.point != self.tip.point).then_some(self.rules.head_after)
     }
 
-    /// An error only when there is nobody left to try again for.
+    /// Writes one group. Returns an error only if the queue is closed and no retry follows.
     fn group(&mut self, queue: &Queue, mut jobs: Vec<Job>, refused: Refused) -> Result<(), AuditError> {
         let note = (refused.entries > 0).then_some(Note::Refused { entries: refused.entries });
         let note = note.map(|note| Body::of_note(&note, refused.at)).transpose()?;
@@ -87,7 +88,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes and syncs; `durable` says how many are.
+    /// Writes and syncs the bodies. `durable` receives the number of durable ones, also after an error.
     fn record(&mut self, bodies: &[&Body], durable: &mut usize) -> Result<(), AuditError> {
         let mut draft = Draft::after(self.tip);
         for (n, body) in bodies.iter().enumerate() {
@@ -116,7 +117,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The next file. The one before is whole first, and the head knows its end.
+    /// Begins the next file. The previous file is repaired first, and the head is set to its end.
     fn rotate(&mut self, day: Day) -> Result<(), AuditError> {
         let io = |error| AuditError::io("beginning a file of the audit trail")(error);
         if let Some(segment) = &mut self.segment {
@@ -131,7 +132,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The trail says what goes before it goes.
+    /// Deletes old files. A note about them is made durable first.
     fn retain(&mut self) -> Result<(), AuditError> {
         let Some(keep_days) = self.rules.keep_days else { return Ok(()) };
         let alone = self.folder.without_readers().map_err(AuditError::io("looking for readers of the audit trail"))?;
@@ -162,7 +163,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Entries are durable without it; the next try comes with them.
+    /// Writes the head. Entries are durable without it; after an error, the next entries trigger another attempt.
     fn try_head(&mut self) {
         if let Err(error) = self.write_head() {
             tracing::warn!(%error, "the head of the audit trail was not written; it keeps its earlier entry");
@@ -174,7 +175,7 @@ impl Writer {
     }
 }
 
-/// Lines on their way to the file.
+/// Sealed lines that are not yet in the file.
 struct Draft {
     lines: String,
     tip: Tip,

@@ -1,4 +1,4 @@
-//! Starts after the power went, and after somebody was at the files.
+//! Starts after a power loss, and after tampering with the files.
 
 use std::{
     fs::{self, OpenOptions},
@@ -64,7 +64,7 @@ fn a_file_with_a_header_alone_is_gone_on_with() {
     let last = &files(&folder)[2];
     let first: u64 = last.file_stem().unwrap().to_str().unwrap()[15..].parse().unwrap();
     write_lines(last, &lines(last)[..1]);
-    // Of the moment when that file was begun.
+    // The head at the time when that file was begun.
     let (_dir_of_head, other) = self::folder();
     written(&other, small_files(), first - 1);
     fs::copy(other.join("head"), folder.join("head")).unwrap();
@@ -95,16 +95,16 @@ fn what_no_power_cut_does_is_refused_with_file_and_line() {
         file.display()
     );
     assert_eq!(damage.to_string(), sentence);
-    // The last line, too, as long as it can be read.
+    // The last line is refused, too, as long as it can be parsed.
     edited = whole.clone();
     edited[9] = edited[9].replace("read", "fish");
     write_lines(&file, &edited);
     assert_eq!((refused(&folder).line, refused(&folder).wrong), (10, Wrong::Edited));
-    // Cut off behind what the head knows, be it with a torn line at the end.
+    // Cut off before the entry in the head, also with a torn line at the end.
     write_lines(&file, &whole[..8]);
     add(&file, b"{\"seq\":8,");
     assert_eq!(refused(&folder).wrong, Wrong::CutOff { from: 8, to: 9 });
-    // A header with zeros in it is not a file that was being made.
+    // A header with zeros in it is not the rest of an interrupted creation.
     let zeros = fs::read(&file).unwrap().into_iter().enumerate().map(|(n, byte)| if n == 5 { 0 } else { byte });
     fs::write(&file, zeros.collect::<Vec<u8>>()).unwrap();
     refused(&folder);
@@ -112,7 +112,7 @@ fn what_no_power_cut_does_is_refused_with_file_and_line() {
     assert_eq!(refused(&folder).wrong, Wrong::CutOff { from: 1, to: 9 });
 }
 
-/// A start looks at the last file; the rest is for `verify`.
+/// Opening checks the last file only; earlier files are checked by `verify`.
 #[test]
 fn damage_further_up_does_not_stop_the_service() {
     let (_dir, folder) = folder();

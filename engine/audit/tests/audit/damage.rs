@@ -1,4 +1,4 @@
-//! Whatever is done to the files is found, and named.
+//! Damage to the files is detected and named.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use audit::{AuditError, Damage, Rules, Trail, Wrong, verify};
 
 use crate::{SECRET, append, copy, entry, files, folder, lines, open, rare_heads, small_files, write_lines, written};
 
-/// What `harm` does to a trail of three files and 25 entries.
+/// Applies `harm` to a trail of three files and 25 entries, and returns the damage found.
 fn found(harm: impl FnOnce(&Path)) -> Damage {
     let (_dir, folder) = folder();
     written(&folder, small_files(), 25);
@@ -28,7 +28,7 @@ fn change(folder: &Path, file: usize, change: impl FnOnce(&mut Vec<String>)) {
     write_lines(path, &lines);
 }
 
-/// In the second file; its line 4 is the third entry in it.
+/// Damages the second file; its line 4 contains the third entry.
 fn second(seq: impl Fn(u64) -> u64, line: u64, wrong: impl Fn(u64) -> Wrong, harm: impl FnOnce(&mut Vec<String>)) {
     let mut name = String::new();
     let mut first = 0;
@@ -123,7 +123,7 @@ fn an_end_that_was_cut_off() {
     });
     assert_eq!(damage.wrong, Wrong::CutOff { from: first, to: 25 });
     let damage = found(|folder| files(folder).iter().for_each(|file| fs::remove_file(file).unwrap()));
-    // Nothing is left that another secret could have sealed.
+    // No file is left that another secret could have sealed.
     assert_eq!(damage.wrong, Wrong::CutOff { from: 1, to: 25 });
 }
 
@@ -148,7 +148,7 @@ fn headers_and_names_that_are_not_of_the_file() {
         let path = &files(folder)[1];
         fs::rename(path, path.to_str().unwrap().replace("20261125", "20261120")).unwrap();
     });
-    // The same secret, another trail.
+    // The same secret, but another trail.
     foreign(|folder| {
         let (_dir, other) = self::folder();
         let trail = open(&other, small_files());
@@ -182,7 +182,7 @@ fn the_head() {
         fs::write(folder.join("head"), head.replace("\"seq\":25", "\"seq\":24")).unwrap();
     });
     assert_eq!((edited.file.as_str(), edited.wrong), ("head", Wrong::Edited));
-    // The trail goes on from an earlier state; the head of the other future is put back.
+    // The trail continues from an earlier state, then the head of the other continuation is restored.
     let (_dir, folder) = folder();
     written(&folder, rare_heads(), 5);
     let (_other_dir, other) = copy(&folder);
@@ -234,7 +234,8 @@ fn every_byte_and_every_cut() {
     verify(&folder, &SECRET).unwrap();
 }
 
-/// Said in the head of the crate: this is what nobody can find without having noted the last entry elsewhere.
+/// The documented limit of the crate: a restored state is detected only if its last entry was recorded
+/// elsewhere.
 #[test]
 fn an_earlier_state_put_back_as_a_whole_is_not_found() {
     let (_dir, folder) = folder();

@@ -15,10 +15,10 @@ use audit::{Disk, RealDisk};
 #[derive(Default)]
 pub(crate) struct TestDisk {
     pub(crate) syncs: AtomicUsize,
-    /// Half of what is written has room.
+    /// Writes fail after half of their bytes.
     pub(crate) full: AtomicBool,
     pub(crate) sync_fails: AtomicBool,
-    /// Writes and syncs so far, and which of them fails.
+    /// The number of writes and syncs so far, and the number of the call that fails.
     pub(crate) calls: AtomicUsize,
     pub(crate) fails_at: AtomicUsize,
     gate: Mutex<Gate>,
@@ -40,7 +40,7 @@ impl TestDisk {
         self.calls.fetch_add(1, SeqCst) + 1 == self.fails_at.load(SeqCst)
     }
 
-    /// Syncs do not come back from now on.
+    /// Blocks all syncs until `open`.
     pub(crate) fn shut(&self) {
         *self.gate.lock().unwrap() = Gate { is_shut: true, is_somebody_there: false };
     }
@@ -65,13 +65,13 @@ impl Disk for TestDisk {
         RealDisk.write(file, bytes)
     }
 
-    /// Nobody cuts the power of a test.
+    /// Does not sync the file: a test does not cut the power.
     fn sync(&self, _: &File) -> io::Result<()> {
         self.syncs.fetch_add(1, SeqCst);
         let mut gate = self.gate.lock().unwrap();
         gate.is_somebody_there = true;
         self.moved.notify_all();
-        // A test that failed opens no gate, and waits for the writer.
+        // The timeout ends the writer after a failed test that never opened the gate.
         drop(self.moved.wait_timeout_while(gate, Duration::from_secs(10), |gate| gate.is_shut).unwrap());
         if self.is_its_turn_to_fail() || self.sync_fails.load(SeqCst) {
             return Err(io::Error::other("the disk is gone"));

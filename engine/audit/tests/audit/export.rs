@@ -1,4 +1,4 @@
-//! What the trail says of somebody.
+//! Exports of the entries that match a filter.
 
 use std::fs;
 

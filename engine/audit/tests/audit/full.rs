@@ -1,4 +1,4 @@
-//! A disk that takes nothing for a while.
+//! A disk that temporarily refuses writes.
 
 use std::{path::Path, sync::Arc, sync::atomic::AtomicBool, sync::atomic::Ordering::SeqCst, thread, time::Duration};
 
@@ -20,7 +20,7 @@ fn fails(disk: &Arc<TestDisk>, how: fn(&TestDisk) -> &AtomicBool, second: i64) {
     assert!(matches!(told, AuditError::Io { .. }), "{told}");
     let refused = trail.append(&entry_at(4, second)).err().unwrap();
     assert!(matches!(&refused, AuditError::Interrupted { why } if *why == told.to_string()), "{refused}");
-    // It tries, and fails again.
+    // The writer retries and fails again.
     thread::sleep(Duration::from_millis(70));
     assert!(matches!(trail.append(&entry_at(5, second)), Err(AuditError::Interrupted { .. })));
     how(disk).store(false, SeqCst);
@@ -36,7 +36,8 @@ fn fails(disk: &Arc<TestDisk>, how: fn(&TestDisk) -> &AtomicBool, second: i64) {
     trail.close().unwrap();
     assert_eq!(verify(&folder, &SECRET).unwrap().torn, 0);
     let all: Vec<String> = files(&folder).iter().flat_map(|file| lines(file).split_off(1)).collect();
-    // Two before, the notes, and one after. What came while the first note was written has one of its own.
+    // The trail contains two entries before the failure, the notes, and one after it. Entries refused while the
+    // first note was written are counted in a second note.
     assert!(all[1].contains("request-2") && all[all.len() - 1].contains("request-6"), "{all:?}");
     assert_eq!(all[2..all.len() - 1].iter().map(|line| noted(line)).sum::<u64>(), refused);
 }
@@ -110,8 +111,8 @@ fn entries_are_durable_even_if_the_head_is_not() {
     assert_eq!((found.last, found.head), (4, 2));
 }
 
-/// Whichever write or sync fails, of lines, of a new file, of the head: nothing is torn or lost, and the trail goes on. Nor is anything lost
-/// that was acknowledged if the power goes in that moment.
+/// Fails each write and sync of lines, files and the head in turn. Nothing is torn or lost, and the trail
+/// continues. A power loss at that moment loses no acknowledged entry.
 #[test]
 fn any_write_and_any_sync_may_fail() {
     for n in 1.. {
@@ -131,7 +132,7 @@ fn any_write_and_any_sync_may_fail() {
                 thread::sleep(Duration::from_millis(1));
             }
         }
-        // Its last call may be the one that fails: of the head alone.
+        // The failing call may be the last one, which writes the head only.
         drop(trail);
         assert_eq!(verify(&folder, &SECRET).unwrap().torn, 0, "call {n}");
         assert_eq!(requests(&folder), (1..=10).collect::<Vec<_>>(), "call {n}");
@@ -141,7 +142,7 @@ fn any_write_and_any_sync_may_fail() {
     }
 }
 
-/// The numbers of the requests in the trail, without its notes.
+/// Returns the request numbers in the trail, without its notes.
 fn requests(folder: &Path) -> Vec<u64> {
     let all: Vec<String> = files(folder).iter().flat_map(|file| lines(file)).collect();
     let numbers = all.iter().filter_map(|line| line.split_once("request-")?.1.split('"').next()?.parse().ok());

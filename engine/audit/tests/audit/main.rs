@@ -1,4 +1,4 @@
-//! The trail as its callers see it, on disks that are slow, full or tampered with.
+//! The public interface of the trail, on disks that are slow, full or tampered with.
 #![allow(clippy::unwrap_used)]
 
 mod crash;
@@ -53,12 +53,12 @@ fn entry_at(n: u64, at: i64) -> Entry {
     }
 }
 
-/// The head is written at the end of a file and at the close only.
+/// Writes the head only at the end of a file and at the close.
 fn rare_heads() -> Rules {
     Rules { head_entries: 1 << 40, head_after: std::time::Duration::from_secs(1 << 40), ..Rules::default() }
 }
 
-/// Ten entries or so in a file.
+/// Limits a file to about ten entries.
 fn small_files() -> Rules {
     Rules { max_file_bytes: 3_300, ..rare_heads() }
 }
@@ -67,12 +67,12 @@ fn open(folder: &Path, rules: Rules) -> Trail {
     Trail::open(folder, &SECRET, rules).unwrap()
 }
 
-/// Each waits for the one before.
+/// Appends entries one after another, each durable before the next.
 fn append(trail: &Trail, numbers: std::ops::RangeInclusive<u64>) {
     numbers.for_each(|n| trail.append(&entry(n)).unwrap().wait().unwrap());
 }
 
-/// A closed trail.
+/// Writes a trail and closes it.
 fn written(folder: &Path, rules: Rules, entries: u64) {
     let trail = open(folder, rules);
     append(&trail, 1..=entries);
@@ -94,7 +94,8 @@ fn write_lines(path: &Path, lines: &[String]) {
     fs::write(path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
 }
 
-/// As it lies on the disk now, as if the power had gone. A writer may be at it: what is the same twice was there in one moment.
+/// Copies the trail as a power loss would leave it. Reads until two consecutive copies match, because a
+/// writer may be active.
 fn copy(folder: &Path) -> (TempDir, PathBuf) {
     let lying = loop {
         let seen = contents(folder);
@@ -110,7 +111,7 @@ fn copy(folder: &Path) -> (TempDir, PathBuf) {
     (dir, copy)
 }
 
-/// None where a file went while it was read.
+/// Returns `None` if a file disappeared while it was read.
 fn contents(folder: &Path) -> Option<BTreeMap<OsString, Vec<u8>>> {
     let names = fs::read_dir(folder).unwrap().map(|found| found.unwrap().file_name());
     names.map(|name| Some((name.clone(), fs::read(folder.join(name)).ok()?))).collect()

@@ -1,4 +1,4 @@
-//! The newest entries, for people who look while the trail is written.
+//! The newest entries, read while the trail is being written.
 
 use std::fs;
 
@@ -30,7 +30,7 @@ fn the_last_entry_comes_first_whatever_file_it_is_in() {
     assert_eq!(trail.newest(Filter::default(), 1).unwrap().entries[0].entry, entry(25));
 }
 
-/// As a change's whose process ended before it was written.
+/// An entry appended late, such as one of a change whose process ended before it was audited.
 #[test]
 fn an_entry_that_comes_late_hides_none_of_those_before_it() {
     let (_dir, folder) = folder();
@@ -38,7 +38,7 @@ fn an_entry_that_comes_late_hides_none_of_those_before_it() {
     append(&trail, 1..=9);
     let before = files(&folder).len();
     let mut last = 9;
-    // Until one begins a file.
+    // Repeated until a late entry begins a file.
     while files(&folder).len() == before {
         last += 1;
         trail.append(&entry_at(last, AT)).unwrap().wait().unwrap();

@@ -1,4 +1,4 @@
-//! Old files go, and the trail says so.
+//! Retention deletes old files and records their removal in the trail.
 
 use std::{fs, path::Path};
 
@@ -10,7 +10,7 @@ fn keep(days: u32) -> Rules {
     Rules { keep_days: Some(days), ..rare_heads() }
 }
 
-/// An entry on each of these days, which are counted from the first.
+/// Appends an entry on each of these days, counted from the first day.
 fn on_days(folder: &Path, rules: Rules, days: impl IntoIterator<Item = i64>) {
     let trail = open(folder, rules);
     days.into_iter().for_each(|day| trail.append(&entry_at(1, AT + day * DAY)).unwrap().wait().unwrap());
@@ -71,7 +71,7 @@ fn a_deletion_that_the_power_cut_off_is_done_at_the_next_start() {
     let (_copy_dir, whole) = copy(&folder);
     on_days(&folder, keep(1), []);
     assert_eq!(days(&folder), ["28", "29", "30"]);
-    // The second was still there.
+    // Simulates a power loss during the deletion: the second and third files still exist.
     let second = &files(&whole)[1];
     fs::copy(second, folder.join(second.file_name().unwrap())).unwrap();
     let third = &files(&whole)[2];

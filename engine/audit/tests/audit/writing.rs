@@ -1,4 +1,4 @@
-//! Entries in, and what is there afterwards.
+//! Appending entries and verifying the result.
 
 use std::{collections::BTreeSet, sync::Arc, sync::atomic::Ordering::SeqCst, thread, time::Duration};
 
@@ -122,7 +122,7 @@ async fn many_tasks_at_once_leave_no_gap() {
     assert_eq!(requests.len(), 1_000, "each once");
 }
 
-/// As a handler would that cannot wait: it must not panic.
+/// Blocking in an async handler must not panic.
 #[tokio::test]
 async fn a_thread_of_a_runtime_may_block() {
     let (_dir, folder) = folder();
