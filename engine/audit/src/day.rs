@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn times_without_a_name_and_names_without_a_day_are_none() {
+    fn times_and_names_outside_the_calendar_are_none() {
         assert_eq!((Day::of(-1), Day::of(LAST_MILLISECOND + 1), Day::of(i64::MAX)), (None, None, None));
         assert_eq!(Day::of(LAST_MILLISECOND).unwrap().to_string(), "99991231");
         assert_eq!((Day::parse("20261301"), Day::parse("2026112"), Day::parse("+2026112")), (None, None, None));

@@ -94,7 +94,7 @@ impl Note {
 }
 
 #[derive(Serialize)]
-struct Noted<'a> {
+struct EntryWithNote<'a> {
     #[serde(flatten)]
     entry: &'a Entry,
     note: &'a Note,
@@ -112,8 +112,8 @@ impl Body {
         Self::new(entry.at, line::json(entry))
     }
 
-    pub(crate) fn of_note(note: &Note, at: i64) -> Result<Self, AuditError> {
-        Self::new(at, line::json(&Noted { entry: &note.entry(at), note }))
+    pub(crate) fn from_note(note: &Note, at: i64) -> Result<Self, AuditError> {
+        Self::new(at, line::json(&EntryWithNote { entry: &note.entry(at), note }))
     }
 
     fn new(at: i64, json: String) -> Result<Self, AuditError> {
@@ -167,7 +167,7 @@ mod tests {
 
     /// A line of a later version, with a new kind of actor, more fields and other notes.
     #[test]
-    fn what_a_later_version_adds_is_left_alone() {
+    fn additions_of_a_later_version_are_ignored() {
         let line = r#"{"seq":7,"at":5,"actor":{"robot":{"id":1}},"action":"read","purpose":"care","status":"200","note":{"x":1}}"#;
         let seen: Seen = line::parse(line.as_bytes()).unwrap();
         assert_eq!((seen.seq, seen.at, seen.removed()), (7, 5, None));
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_note_is_read_as_it_is_written() {
         let note = Note::Removed { seq: 6, mac: Mac::NONE };
-        let seen: Seen = line::parse(Body::of_note(&note, 5).unwrap().numbered(7).as_bytes()).unwrap();
+        let seen: Seen = line::parse(Body::from_note(&note, 5).unwrap().numbered(7).as_bytes()).unwrap();
         assert_eq!(seen.removed(), Some((6, Mac::NONE)));
         assert_eq!(Entry { action: "retention".to_owned(), ..note.entry(5) }, note.entry(5));
     }

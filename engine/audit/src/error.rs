@@ -64,15 +64,15 @@ impl Damage {
 pub enum Wrong {
     #[error("the secret is not the one it was written with")]
     WrongSecret,
-    #[error("it was edited, or put there by somebody without the secret")]
+    #[error("it was edited, or inserted without the secret")]
     Edited,
     #[error("it is not a line of an audit trail")]
     Unreadable,
     #[error("the entries {from} to {to} are missing")]
     Missing { from: u64, to: u64 },
-    #[error("it stands further down: lines were reordered")]
+    #[error("it is further down: lines were reordered")]
     Reordered,
-    #[error("entry {found} stands here once more, or in the wrong place")]
+    #[error("entry {found} is repeated or in the wrong place")]
     Repeated { found: u64 },
     #[error("the header is not the one of this file: it was edited, or the file is of another trail")]
     ForeignHeader,

@@ -31,11 +31,11 @@ pub fn export(folder: &Path, secret: &[u8; 32], filter: Filter, mut to: impl io:
         if wanted.has(seen) {
             entries += 1;
             let written = to.write_all(line).and_then(|()| to.write_all(b"\n"));
-            written.map_err(AuditError::io("writing what is exported"))?;
+            written.map_err(AuditError::io("writing the export"))?;
         }
         Ok::<(), AuditError>(())
     })?;
-    to.flush().map_err(AuditError::io("writing what is exported"))?;
+    to.flush().map_err(AuditError::io("writing the export"))?;
     Ok(entries)
 }
 

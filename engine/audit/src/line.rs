@@ -123,7 +123,7 @@ mod tests {
 
     /// From Python: `hmac.new(bytes([7]*32), bytes(32) + b'{"seq":1', hashlib.sha256).hexdigest()`
     #[test]
-    fn anybody_with_the_secret_can_make_the_seal() {
+    fn a_seal_matches_hmac_sha256_of_python() {
         let (line, mac) = seal(&Key::new(&KEY), Mac::NONE, "{\"seq\":1}".to_owned());
         assert_eq!(line, format!("{{\"seq\":1,\"mac\":\"{PYTHON}\"}}"));
         assert_eq!(sealed(&Key::new(&KEY), Mac::NONE, line.as_bytes()), Some(mac));
@@ -132,7 +132,7 @@ mod tests {
     const PYTHON: &str = "9920bf0ed1dc24e4118aa5cc829c0e895914073ba70795c646a370e5bb6775a7";
 
     #[test]
-    fn every_byte_is_under_the_seal() {
+    fn every_changed_byte_breaks_the_seal() {
         let (line, mac) = seal(&Key::new(&KEY), Mac::NONE, "{\"seq\":1}".to_owned());
         for at in 0..line.len() {
             let mut edited = line.clone().into_bytes();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_of_a_newer_version_is_not_taken_for_a_foreign_one() {
+    fn a_header_of_a_newer_version_is_reported_as_newer() {
         let newer = Header { format: 2, first: 1, day: Day::of(0).unwrap(), previous: Mac::NONE };
         let line = newer.line(&Key::new(&KEY));
         assert!(matches!(Header::read(&Key::new(&KEY), line.as_bytes()), Err(Wrong::NewerFormat { found: 2 })));

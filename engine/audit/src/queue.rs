@@ -44,7 +44,7 @@ impl Job {
 }
 
 /// Completes when the entry is durable, or with the error that prevented it.
-#[must_use = "only what is waited for is known to be written"]
+#[must_use = "an entry is durable only after its future has completed"]
 pub struct Written(oneshot::Receiver<Outcome>);
 
 impl Future for Written {
@@ -195,7 +195,7 @@ impl Queue {
     }
 
     /// Reports success for `jobs`, which are durable.
-    pub(crate) fn wrote(&self, jobs: Vec<Job>) {
+    pub(crate) fn complete(&self, jobs: Vec<Job>) {
         self.written.fetch_add(jobs.len() as u64, Ordering::Relaxed);
         jobs.into_iter().for_each(|job| job.answer(Ok(())));
     }

@@ -44,7 +44,7 @@ impl FileReader<'_> {
         let mut lines = Lines::open(&self.name.path).map_err(Damage::unread(&self.name.path))?;
         let Some(header) = self.header(&mut lines, from)? else { return Ok(None) };
         let mut end = header.point();
-        self.agrees(end, lines.number)?;
+        self.check_against_head(end, lines.number)?;
         let (mut at, mut bytes) = (None, lines.offset);
         while let Some(line) = self.next(&mut lines, end.seq + 1)? {
             let seen = match line::parse::<Seen>(&line.bytes) {
@@ -53,7 +53,7 @@ impl FileReader<'_> {
                 None => return Err(self.damage(lines.number, end.seq + 1, Wrong::Unreadable).into()),
             };
             end = self.advance(end, &seen, &line.bytes, &mut lines)?;
-            self.agrees(end, lines.number)?;
+            self.check_against_head(end, lines.number)?;
             visit(&seen, &line.bytes)?;
             (at, bytes) = (Some(seen.at), lines.offset);
         }
@@ -107,12 +107,12 @@ impl FileReader<'_> {
             following = following.or(Some(seq));
         }
         // The numbers continue after `next`, so only the number of this entry was changed.
-        let goes_on = following == Some(Some(next + 1));
-        Ok(if goes_on { Wrong::Edited } else { Wrong::Missing { from: next, to: found - 1 } })
+        let continues = following == Some(Some(next + 1));
+        Ok(if continues { Wrong::Edited } else { Wrong::Missing { from: next, to: found - 1 } })
     }
 
     /// Checks that the head and the file agree on the MAC of the same entry.
-    fn agrees(&self, point: Point, line: u64) -> Result<(), Damage> {
+    fn check_against_head(&self, point: Point, line: u64) -> Result<(), Damage> {
         if point.seq == self.head.seq && point.mac != self.head.mac {
             return Err(self.damage(line, point.seq, Wrong::OtherHistory));
         }

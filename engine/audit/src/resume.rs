@@ -71,7 +71,7 @@ fn end(key: &Key, head: Point, files: &mut Vec<Name>) -> Result<(Option<Checked>
 
 fn remove(name: &Name) -> Result<(), AuditError> {
     let file = name.path.display();
-    tracing::warn!(%file, "removed a file of the audit trail that was just being made when the service ended");
+    tracing::warn!(%file, "removed an unfinished file of the audit trail: the service ended while the file was created");
     fs::remove_file(&name.path).map_err(AuditError::io(format!("removing {file}")))
 }
 
@@ -79,7 +79,7 @@ fn open(disk: &dyn Disk, path: &Path, end: &Checked) -> Result<Segment, AuditErr
     let file = path.display();
     if end.torn > 0 {
         let (bytes, entry) = (end.torn, end.end.seq);
-        tracing::warn!(%file, bytes, entry, "cut off what followed the last whole entry of the audit trail: the service ended while it was written");
+        tracing::warn!(%file, bytes, entry, "cut off the torn end after the last complete entry of the audit trail: the service ended during a write");
     }
     let opened = Segment::open(disk, path, end.header.day, end.bytes, end.at.is_some());
     opened.map_err(AuditError::io(format!("opening {file}")))

@@ -56,7 +56,7 @@ impl Segment {
     }
 
     pub(crate) fn append(&mut self, disk: &dyn Disk, lines: &[u8]) -> io::Result<()> {
-        self.mend(disk)?;
+        self.repair(disk)?;
         self.is_torn = true;
         disk.write(&self.file, lines)?;
         disk.sync(&self.file)?;
@@ -66,7 +66,7 @@ impl Segment {
     }
 
     /// Truncates the file to the last synced line. After a failed sync, the durable part of the rest is unknown.
-    pub(crate) fn mend(&mut self, disk: &dyn Disk) -> io::Result<()> {
+    pub(crate) fn repair(&mut self, disk: &dyn Disk) -> io::Result<()> {
         if self.is_torn {
             self.file.set_len(self.bytes)?;
             disk.sync(&self.file)?;

@@ -37,7 +37,7 @@ impl Trail {
         let queue = Arc::new(Queue::new(rules.max_waiting_bytes, rules.gather));
         let key = Key::new(secret);
         let writer = Writer::open(Folder::claim(folder)?, key.clone(), rules, disk)?;
-        let last = Last(queue.clone());
+        let last = AbandonOnDrop(queue.clone());
         let run = move || writer.run(&last.0);
         let thread = thread::Builder::new().name("audit-writer".to_owned()).spawn(run);
         let writer = thread.map_err(AuditError::io("starting the writer of the audit trail"))?;
@@ -93,16 +93,16 @@ impl Trail {
 impl Drop for Trail {
     fn drop(&mut self) {
         if let Err(error) = self.end() {
-            tracing::error!(%error, "the audit trail was not closed well");
+            tracing::error!(%error, "closing the audit trail failed");
         }
     }
 }
 
 /// Drop guard owned by the writer thread. If the thread panics, waiting callers receive an error instead of
 /// waiting forever.
-struct Last(Arc<Queue>);
+struct AbandonOnDrop(Arc<Queue>);
 
-impl Drop for Last {
+impl Drop for AbandonOnDrop {
     fn drop(&mut self) {
         self.0.abandon();
     }

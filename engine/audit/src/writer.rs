@@ -29,14 +29,14 @@ pub(crate) struct Writer {
     /// The last durable entry.
     tip: Tip,
     /// The entry in the head.
-    headed: Tip,
+    head: Tip,
 }
 
 impl Writer {
     pub(crate) fn open(folder: Folder, key: Key, rules: Rules, disk: Arc<dyn Disk>) -> Result<Self, AuditError> {
         let Resumed { segment, tip, head } = resume::resume(&*disk, &folder, &key)?;
-        let headed = Tip { point: head, at: tip.at };
-        let mut writer = Self { folder, key, rules, disk, segment, tip, headed };
+        let head = Tip { point: head, at: tip.at };
+        let mut writer = Self { folder, key, rules, disk, segment, tip, head };
         // Overdue retention must not prevent new entries.
         if let Err(error) = writer.retain() {
             tracing::warn!(%error, "old files of the audit trail were not deleted");
@@ -59,19 +59,19 @@ impl Writer {
         if queue.is_interrupted() {
             return Some(self.rules.retry_after);
         }
-        (self.headed.point != self.tip.point).then_some(self.rules.head_after)
+        (self.head.point != self.tip.point).then_some(self.rules.head_after)
     }
 
     /// Writes one group. Returns an error only if the queue is closed and no retry follows.
     fn group(&mut self, queue: &Queue, mut jobs: Vec<Job>, refused: Refused) -> Result<(), AuditError> {
         let note = (refused.entries > 0).then_some(Note::Refused { entries: refused.entries });
-        let note = note.map(|note| Body::of_note(&note, refused.at)).transpose()?;
+        let note = note.map(|note| Body::from_note(&note, refused.at)).transpose()?;
         let bodies: Vec<&Body> = note.iter().chain(jobs.iter().map(|job| &job.body)).collect();
         let mut durable = 0;
         let outcome = self.record(&bodies, &mut durable);
         let notes = usize::from(note.is_some());
         let rest = jobs.split_off(durable.saturating_sub(notes));
-        queue.wrote(jobs);
+        queue.complete(jobs);
         match outcome {
             Ok(()) => queue.resume(),
             Err(error) => {
@@ -121,7 +121,7 @@ impl Writer {
     fn rotate(&mut self, day: Day) -> Result<(), AuditError> {
         let io = |error| AuditError::io("beginning a file of the audit trail")(error);
         if let Some(segment) = &mut self.segment {
-            segment.mend(&*self.disk).map_err(io)?;
+            segment.repair(&*self.disk).map_err(io)?;
             self.try_head();
         }
         let next = Segment::create(&*self.disk, &self.folder.path, &self.key, self.tip.point, day).map_err(io)?;
@@ -139,7 +139,7 @@ impl Writer {
         let Some(_alone) = alone else { return Ok(()) };
         let Some(removal) = retention::due(&self.folder.path, &self.key, keep_days)? else { return Ok(()) };
         let note = Note::Removed { seq: removal.last.seq, mac: removal.last.mac };
-        let body = Body::of_note(&note, self.tip.at)?;
+        let body = Body::from_note(&note, self.tip.at)?;
         let mut draft = Draft::after(self.tip);
         draft.push(&self.key, &body);
         self.append(draft)?;
@@ -150,15 +150,15 @@ impl Writer {
     }
 
     fn head_is_due(&self) -> bool {
-        let (entries, age) = (self.tip.point.seq - self.headed.point.seq, self.tip.at.saturating_sub(self.headed.at));
+        let (entries, age) = (self.tip.point.seq - self.head.point.seq, self.tip.at.saturating_sub(self.head.at));
         let after = i64::try_from(self.rules.head_after.as_millis()).unwrap_or(i64::MAX);
         entries >= self.rules.head_entries || (entries > 0 && age >= after)
     }
 
     fn write_head(&mut self) -> Result<(), AuditError> {
-        if self.headed.point != self.tip.point {
+        if self.head.point != self.tip.point {
             head::write(&*self.disk, &self.folder.path, &self.key, self.tip.point)?;
-            self.headed = self.tip;
+            self.head = self.tip;
         }
         Ok(())
     }

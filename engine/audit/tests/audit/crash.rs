@@ -14,7 +14,7 @@ fn add(file: &Path, bytes: &[u8]) {
     OpenOptions::new().append(true).open(file).unwrap().write_all(bytes).unwrap();
 }
 
-fn go_on(folder: &Path, entries: u64) {
+fn append_one_more(folder: &Path, entries: u64) {
     let trail = open(folder, rare_heads());
     append(&trail, 100..=100);
     trail.close().unwrap();
@@ -23,13 +23,13 @@ fn go_on(folder: &Path, entries: u64) {
 }
 
 #[test]
-fn what_was_acknowledged_is_there_after_the_power_went() {
+fn acknowledged_entries_survive_a_power_loss() {
     let (_dir, folder) = folder();
     let trail = open(&folder, small_files());
     append(&trail, 1..=25);
     let (_copy_dir, copy) = copy(&folder);
     assert!(verify(&copy, &SECRET).unwrap().head < 25, "the head was not written since");
-    go_on(&copy, 25);
+    append_one_more(&copy, 25);
 }
 
 #[test]
@@ -41,24 +41,24 @@ fn a_torn_end_is_cut_off() {
         add(&files(&folder)[0], torn.as_bytes());
         let found = verify(&folder, &SECRET).unwrap();
         assert_eq!((found.entries, found.torn), (3, torn.len() as u64), "{torn:?}");
-        go_on(&folder, 3);
+        append_one_more(&folder, 3);
     }
 }
 
 #[test]
-fn a_file_that_was_just_being_made_is_made_again() {
+fn an_unfinished_file_is_created_again() {
     for begun in ["", "{\"format\":1,\"first\":", "\0\0\0\0\0"] {
         let (_dir, folder) = folder();
         written(&folder, rare_heads(), 3);
         fs::write(folder.join("audit-20261126-000000000004.jsonl"), begun).unwrap();
         assert_eq!(verify(&folder, &SECRET).unwrap().entries, 3);
-        go_on(&folder, 3);
+        append_one_more(&folder, 3);
         assert_eq!(files(&folder).len(), 1);
     }
 }
 
 #[test]
-fn a_file_with_a_header_alone_is_gone_on_with() {
+fn a_file_with_only_a_header_is_continued() {
     let (_dir, folder) = folder();
     written(&folder, small_files(), 25);
     let last = &files(&folder)[2];
@@ -68,7 +68,7 @@ fn a_file_with_a_header_alone_is_gone_on_with() {
     let (_dir_of_head, other) = self::folder();
     written(&other, small_files(), first - 1);
     fs::copy(other.join("head"), folder.join("head")).unwrap();
-    go_on(&folder, first - 1);
+    append_one_more(&folder, first - 1);
     assert_eq!(files(&folder).len(), 3);
 }
 
@@ -76,12 +76,12 @@ fn refused(folder: &Path) -> Damage {
     let before: Vec<Vec<u8>> = files(folder).iter().map(|file| fs::read(file).unwrap()).collect();
     let Err(AuditError::Damaged(damage)) = Trail::open(folder, &SECRET, rare_heads()) else { panic!("it opened") };
     let after: Vec<Vec<u8>> = files(folder).iter().map(|file| fs::read(file).unwrap()).collect();
-    assert!(before == after, "what is damaged is left as it is");
+    assert!(before == after, "damaged files are left unchanged");
     damage
 }
 
 #[test]
-fn what_no_power_cut_does_is_refused_with_file_and_line() {
+fn damage_beyond_a_power_loss_is_refused_with_file_and_line() {
     let (_dir, folder) = folder();
     written(&folder, rare_heads(), 9);
     let file = files(&folder)[0].clone();
@@ -90,10 +90,8 @@ fn what_no_power_cut_does_is_refused_with_file_and_line() {
     edited[4] = edited[4].replace("read", "fish");
     write_lines(&file, &edited);
     let damage = refused(&folder);
-    let sentence = format!(
-        "audit trail: {}, line 5, entry 4: it was edited, or put there by somebody without the secret",
-        file.display()
-    );
+    let sentence =
+        format!("audit trail: {}, line 5, entry 4: it was edited, or inserted without the secret", file.display());
     assert_eq!(damage.to_string(), sentence);
     // The last line is refused, too, as long as it can be parsed.
     edited = whole.clone();

@@ -41,7 +41,7 @@ fn second(seq: impl Fn(u64) -> u64, line: u64, wrong: impl Fn(u64) -> Wrong, har
 }
 
 #[test]
-fn an_edited_entry() {
+fn an_edited_entry_is_found() {
     second(|first| first + 2, 4, |_| Wrong::Edited, |lines| lines[3] = lines[3].replace("read", "fish"));
     second(|first| first + 2, 4, |_| Wrong::Unreadable, |lines| lines[3] = lines[3].replacen('{', "[", 1));
     second(
@@ -59,13 +59,13 @@ fn an_edited_entry() {
 }
 
 #[test]
-fn a_deleted_line() {
+fn deleted_lines_are_missing() {
     let missing = |first| Wrong::Missing { from: first + 2, to: first + 3 };
     second(|first| first + 2, 4, missing, |lines| drop(lines.drain(3..=4)));
 }
 
 #[test]
-fn lines_that_change_places() {
+fn reordered_and_repeated_lines_are_found() {
     second(|first| first + 2, 4, |_| Wrong::Reordered, |lines| lines.swap(3, 4));
     second(|first| first + 2, 4, |_| Wrong::Reordered, |lines| lines.swap(3, 7));
     second(
@@ -77,7 +77,7 @@ fn lines_that_change_places() {
 }
 
 #[test]
-fn a_line_that_was_put_in() {
+fn an_inserted_line_is_found() {
     second(
         |first| first + 2,
         4,
@@ -90,7 +90,7 @@ fn a_line_that_was_put_in() {
 }
 
 #[test]
-fn a_middle_file_that_is_gone() {
+fn a_deleted_middle_file_is_missing() {
     let mut expected = (0, 0);
     let damage = found(|folder| {
         let files = files(folder);
@@ -102,7 +102,7 @@ fn a_middle_file_that_is_gone() {
 }
 
 #[test]
-fn a_first_file_that_is_gone_without_a_note_of_it() {
+fn a_deleted_first_file_without_a_note_is_missing() {
     let mut last = 0;
     let damage = found(|folder| {
         last = first_of(&files(folder)[1]) - 1;
@@ -112,7 +112,7 @@ fn a_first_file_that_is_gone_without_a_note_of_it() {
 }
 
 #[test]
-fn an_end_that_was_cut_off() {
+fn a_cut_off_end_is_found() {
     let damage = found(|folder| change(folder, 2, |lines| lines.truncate(2)));
     let Wrong::CutOff { from, to: 25 } = damage.wrong else { panic!("{damage}") };
     assert_eq!(from, damage.seq);
@@ -128,7 +128,7 @@ fn an_end_that_was_cut_off() {
 }
 
 #[test]
-fn a_line_in_the_middle_that_is_torn() {
+fn a_torn_line_in_the_middle_is_unreadable() {
     let damage = found(|folder| {
         let path = &files(folder)[1];
         let bytes = fs::read(path).unwrap();
@@ -138,7 +138,7 @@ fn a_line_in_the_middle_that_is_torn() {
 }
 
 #[test]
-fn headers_and_names_that_are_not_of_the_file() {
+fn foreign_headers_and_file_names_are_found() {
     let foreign = |harm: fn(&Path)| {
         let damage = found(harm);
         assert_eq!((damage.line, &damage.wrong), (1, &Wrong::ForeignHeader), "{damage}");
@@ -165,7 +165,7 @@ fn headers_and_names_that_are_not_of_the_file() {
 }
 
 #[test]
-fn a_file_that_is_there_twice() {
+fn a_copied_file_is_found() {
     let damage = found(|folder| {
         let files = files(folder);
         let twice = files[1].to_str().unwrap().replace("20261125", "20261124");
@@ -175,7 +175,7 @@ fn a_file_that_is_there_twice() {
 }
 
 #[test]
-fn the_head() {
+fn a_missing_edited_or_foreign_head_is_found() {
     assert_eq!(found(|folder| fs::remove_file(folder.join("head")).unwrap()).wrong, Wrong::NoHead);
     let edited = found(|folder| {
         let head = fs::read_to_string(folder.join("head")).unwrap();
@@ -197,7 +197,7 @@ fn the_head() {
 }
 
 #[test]
-fn another_secret_is_told_from_damage() {
+fn another_secret_is_distinguished_from_damage() {
     let (_dir, folder) = folder();
     for entries in [0, 25] {
         written(&folder, small_files(), entries);
@@ -205,7 +205,7 @@ fn another_secret_is_told_from_damage() {
         let refused = Trail::open(&folder, &[43; 32], Rules::default()).err().unwrap();
         assert!(matches!(&refused, AuditError::Damaged(Damage { wrong: Wrong::WrongSecret, .. })), "{refused}");
     }
-    assert_eq!(verify(&folder, &SECRET).unwrap().entries, 25, "nothing was changed by it");
+    assert_eq!(verify(&folder, &SECRET).unwrap().entries, 25, "the trail is unchanged");
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_folder_without_a_trail_is_none() {
 }
 
 #[test]
-fn every_byte_and_every_cut() {
+fn every_changed_byte_and_every_cut_is_found() {
     let (_dir, folder) = folder();
     written(&folder, Rules { max_file_bytes: 900, ..rare_heads() }, 5);
     assert_eq!(files(&folder).len(), 3);
@@ -244,5 +244,5 @@ fn an_earlier_state_put_back_as_a_whole_is_not_found() {
     written(&folder, rare_heads(), 3);
     let (now, then) = (verify(&folder, &SECRET).unwrap(), verify(&earlier, &SECRET).unwrap());
     assert_eq!((now.last, then.last), (8, 5));
-    assert_ne!(now.mac, then.mac, "what to note elsewhere");
+    assert_ne!(now.mac, then.mac, "the MAC to record elsewhere");
 }

@@ -28,7 +28,7 @@ pub(crate) struct TestDisk {
 #[derive(Default)]
 struct Gate {
     is_shut: bool,
-    is_somebody_there: bool,
+    is_sync_waiting: bool,
 }
 
 impl TestDisk {
@@ -42,12 +42,12 @@ impl TestDisk {
 
     /// Blocks all syncs until `open`.
     pub(crate) fn shut(&self) {
-        *self.gate.lock().unwrap() = Gate { is_shut: true, is_somebody_there: false };
+        *self.gate.lock().unwrap() = Gate { is_shut: true, is_sync_waiting: false };
     }
 
-    pub(crate) fn until_somebody_waits(&self) {
+    pub(crate) fn until_sync_waits(&self) {
         let gate = self.gate.lock().unwrap();
-        drop(self.moved.wait_while(gate, |gate| !gate.is_somebody_there).unwrap());
+        drop(self.moved.wait_while(gate, |gate| !gate.is_sync_waiting).unwrap());
     }
 
     pub(crate) fn open(&self) {
@@ -69,7 +69,7 @@ impl Disk for TestDisk {
     fn sync(&self, _: &File) -> io::Result<()> {
         self.syncs.fetch_add(1, SeqCst);
         let mut gate = self.gate.lock().unwrap();
-        gate.is_somebody_there = true;
+        gate.is_sync_waiting = true;
         self.moved.notify_all();
         // The timeout ends the writer after a failed test that never opened the gate.
         drop(self.moved.wait_timeout_while(gate, Duration::from_secs(10), |gate| gate.is_shut).unwrap());

@@ -25,13 +25,13 @@ fn exported(filter: Filter) -> Vec<u64> {
     let out = String::from_utf8(out).unwrap();
     assert_eq!(out.lines().count() as u64, entries);
     let all: Vec<String> = files(&folder).iter().flat_map(|file| lines(file)).collect();
-    assert!(out.lines().all(|line| all.iter().any(|written| written == line)), "as they stand there");
+    assert!(out.lines().all(|line| all.iter().any(|written| written == line)), "lines are exported as stored");
     let entries = out.lines().map(|line| serde_json::from_str::<Entry>(line).unwrap());
     entries.map(|entry| entry.request_id.replace("request-", "").parse().unwrap()).collect()
 }
 
 #[test]
-fn what_is_asked_for_is_exported() {
+fn entries_that_match_the_filter_are_exported() {
     assert_eq!(exported(Filter::default()), (1..=20).collect::<Vec<_>>());
     assert_eq!(exported(Filter { from: Some(AT + 3), to: Some(AT + 6), ..Filter::default() }), [3, 4, 5]);
     let anna = Some(Actor::Operator("anna".to_owned()));
@@ -45,7 +45,7 @@ fn what_is_asked_for_is_exported() {
 }
 
 #[test]
-fn what_does_not_verify_is_not_exported() {
+fn a_damaged_trail_is_not_exported() {
     let (_dir, folder) = folder();
     crate::written(&folder, small_files(), 20);
     let file = &files(&folder)[1];
@@ -69,7 +69,7 @@ impl std::io::Write for Shut {
 }
 
 #[test]
-fn a_reader_who_goes_away_is_an_error() {
+fn a_closed_output_is_an_error() {
     let (_dir, folder) = folder();
     crate::written(&folder, small_files(), 2);
     assert!(matches!(export(&folder, &SECRET, Filter::default(), Shut), Err(AuditError::Io { .. })));

@@ -16,10 +16,10 @@ fn fails(disk: &Arc<TestDisk>, how: fn(&TestDisk) -> &AtomicBool, second: i64) {
     let trail = Trail::open_on(&folder, &SECRET, rules(), disk.clone()).unwrap();
     append(&trail, 1..=2);
     how(disk).store(true, SeqCst);
-    let told = trail.append(&entry_at(3, second)).unwrap().wait().unwrap_err();
-    assert!(matches!(told, AuditError::Io { .. }), "{told}");
+    let error = trail.append(&entry_at(3, second)).unwrap().wait().unwrap_err();
+    assert!(matches!(error, AuditError::Io { .. }), "{error}");
     let refused = trail.append(&entry_at(4, second)).err().unwrap();
-    assert!(matches!(&refused, AuditError::Interrupted { why } if *why == told.to_string()), "{refused}");
+    assert!(matches!(&refused, AuditError::Interrupted { why } if *why == error.to_string()), "{refused}");
     // The writer retries and fails again.
     thread::sleep(Duration::from_millis(70));
     assert!(matches!(trail.append(&entry_at(5, second)), Err(AuditError::Interrupted { .. })));
@@ -59,20 +59,20 @@ fn a_sync_that_fails_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_next_file_waits_for_room_as_well() {
+fn entries_that_need_a_new_file_are_refused_on_a_full_disk() {
     fails(&TestDisk::new(), |disk| &disk.full, AT + DAY);
     fails(&TestDisk::new(), |disk| &disk.sync_fails, AT + DAY);
 }
 
 #[test]
-fn who_waits_behind_a_write_that_fails_is_told() {
+fn entries_queued_behind_a_failed_write_fail_too() {
     let (_dir, folder) = folder();
     let disk = TestDisk::new();
     let trail = Trail::open_on(&folder, &SECRET, rules(), disk.clone()).unwrap();
     append(&trail, 1..=1);
     disk.shut();
     let first = trail.append(&entry(2)).unwrap();
-    disk.until_somebody_waits();
+    disk.until_sync_waits();
     let behind = trail.append(&entry(3)).unwrap();
     disk.sync_fails.store(true, SeqCst);
     disk.open();
@@ -81,7 +81,7 @@ fn who_waits_behind_a_write_that_fails_is_told() {
 }
 
 #[test]
-fn a_trail_that_is_closed_on_a_full_disk_says_so_and_opens_again() {
+fn closing_on_a_full_disk_fails_and_the_trail_reopens() {
     let (_dir, folder) = folder();
     let disk = TestDisk::new();
     let trail = Trail::open_on(&folder, &SECRET, rules(), disk.clone()).unwrap();
@@ -89,7 +89,7 @@ fn a_trail_that_is_closed_on_a_full_disk_says_so_and_opens_again() {
     disk.full.store(true, SeqCst);
     trail.append(&entry(3)).unwrap().wait().unwrap_err();
     assert!(matches!(trail.close(), Err(AuditError::Io { .. })));
-    assert_eq!(verify(&folder, &SECRET).unwrap().entries, 2, "half a line is none");
+    assert_eq!(verify(&folder, &SECRET).unwrap().entries, 2, "half a line is not an entry");
     let trail = open(&folder, rules());
     append(&trail, 3..=3);
     trail.close().unwrap();
@@ -114,7 +114,7 @@ fn entries_are_durable_even_if_the_head_is_not() {
 /// Fails each write and sync of lines, files and the head in turn. Nothing is torn or lost, and the trail
 /// continues. A power loss at that moment loses no acknowledged entry.
 #[test]
-fn any_write_and_any_sync_may_fail() {
+fn any_failed_write_or_sync_loses_nothing() {
     for n in 1.. {
         let (_dir, folder) = folder();
         let disk = TestDisk::new();

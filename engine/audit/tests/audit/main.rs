@@ -97,7 +97,7 @@ fn write_lines(path: &Path, lines: &[String]) {
 /// Copies the trail as a power loss would leave it. Reads until two consecutive copies match, because a
 /// writer may be active.
 fn copy(folder: &Path) -> (TempDir, PathBuf) {
-    let lying = loop {
+    let snapshot = loop {
         let seen = contents(folder);
         if seen == contents(folder)
             && let Some(seen) = seen
@@ -107,7 +107,7 @@ fn copy(folder: &Path) -> (TempDir, PathBuf) {
     };
     let (dir, copy) = self::folder();
     fs::create_dir(&copy).unwrap();
-    lying.iter().for_each(|(name, bytes)| fs::write(copy.join(name), bytes).unwrap());
+    snapshot.iter().for_each(|(name, bytes)| fs::write(copy.join(name), bytes).unwrap());
     (dir, copy)
 }
 

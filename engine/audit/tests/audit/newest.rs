@@ -16,7 +16,7 @@ fn found(trail: &Trail, filter: Filter, most: usize) -> (Vec<u64>, bool) {
 }
 
 #[test]
-fn the_last_entry_comes_first_whatever_file_it_is_in() {
+fn newest_entries_come_first_across_files() {
     let (_dir, folder) = folder();
     let trail = open(&folder, small_files());
     assert_eq!(found(&trail, Filter::default(), 10), (vec![], false));
@@ -32,7 +32,7 @@ fn the_last_entry_comes_first_whatever_file_it_is_in() {
 
 /// An entry appended late, such as one of a change whose process ended before it was audited.
 #[test]
-fn an_entry_that_comes_late_hides_none_of_those_before_it() {
+fn a_late_entry_hides_no_earlier_entries() {
     let (_dir, folder) = folder();
     let trail = open(&folder, small_files());
     append(&trail, 1..=9);

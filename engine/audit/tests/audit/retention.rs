@@ -22,7 +22,7 @@ fn days(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn files_that_are_old_enough_go_and_the_trail_says_so() {
+fn old_files_are_deleted_with_a_note_in_the_trail() {
     let (_dir, folder) = folder();
     on_days(&folder, keep(2), 0..=3);
     assert_eq!(
@@ -37,10 +37,10 @@ fn files_that_are_old_enough_go_and_the_trail_says_so() {
     let found = verify(&folder, &SECRET).unwrap();
     assert_eq!((found.first, found.last, found.entries), (2, 6, 5));
     let note = &lines(&files(&folder)[3])[1];
-    let says = format!(
+    let expected = format!(
         r#""actor":"service","action":"retention","record":"audit","status":"removed","note":{{"removed":{{"seq":1,"mac":"{mac}"}}}}"#
     );
-    assert!(note.contains(&says), "{note}");
+    assert!(note.contains(&expected), "{note}");
     on_days(&folder, keep(2), 5..=5);
     assert_eq!(verify(&folder, &SECRET).unwrap().first, 3);
 }
@@ -57,7 +57,7 @@ fn a_shorter_time_takes_effect_at_the_start() {
 }
 
 #[test]
-fn more_than_was_said_to_go_is_missing() {
+fn files_deleted_beyond_the_note_are_missing() {
     let (_dir, folder) = folder();
     on_days(&folder, keep(2), 0..=4);
     fs::remove_file(&files(&folder)[0]).unwrap();
@@ -83,7 +83,7 @@ fn a_deletion_that_the_power_cut_off_is_done_at_the_next_start() {
 }
 
 #[test]
-fn nothing_goes_while_somebody_reads() {
+fn no_file_is_deleted_while_a_reader_is_active() {
     let (_dir, folder) = folder();
     on_days(&folder, rare_heads(), 0..=5);
     let readers = fs::File::open(folder.join("readers")).unwrap();
@@ -96,7 +96,7 @@ fn nothing_goes_while_somebody_reads() {
 }
 
 #[test]
-fn a_clock_that_was_ahead_for_one_file_makes_nobody_old() {
+fn a_clock_ahead_for_one_file_deletes_nothing() {
     let (_dir, folder) = folder();
     on_days(&folder, keep(30), 0..=2);
     on_days(&folder, keep(30), [10_000, 3]);
@@ -105,7 +105,7 @@ fn a_clock_that_was_ahead_for_one_file_makes_nobody_old() {
 }
 
 #[test]
-fn what_is_damaged_is_not_deleted() {
+fn damaged_files_are_not_deleted() {
     let (_dir, folder) = folder();
     on_days(&folder, rare_heads(), 0..=5);
     let first = &files(&folder)[0];

@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[test]
-fn what_was_appended_is_there_and_goes_on_after_a_start() {
+fn appended_entries_survive_a_restart() {
     let (_dir, folder) = folder();
     written(&folder, Rules::default(), 3);
     let trail = open(&folder, Rules::default());
@@ -25,7 +25,7 @@ fn what_was_appended_is_there_and_goes_on_after_a_start() {
 }
 
 #[test]
-fn a_trail_without_entries_is_one() {
+fn a_trail_without_entries_is_valid() {
     let (_dir, folder) = folder();
     assert!(verify(&folder, &SECRET).unwrap_err().to_string().contains("No such file"));
     written(&folder, Rules::default(), 0);
@@ -34,7 +34,7 @@ fn a_trail_without_entries_is_one() {
 }
 
 #[test]
-fn a_thousand_that_wait_cost_two_syncs() {
+fn a_thousand_waiting_entries_cost_two_syncs() {
     let (_dir, folder) = folder();
     let disk = TestDisk::new();
     let trail = Trail::open_on(&folder, &SECRET, rare_heads(), disk.clone()).unwrap();
@@ -42,7 +42,7 @@ fn a_thousand_that_wait_cost_two_syncs() {
     let before = disk.syncs.load(SeqCst);
     disk.shut();
     let first = trail.append(&entry(2)).unwrap();
-    disk.until_somebody_waits();
+    disk.until_sync_waits();
     let rest: Vec<_> = (3..=1_001).map(|n| trail.append(&entry(n)).unwrap()).collect();
     disk.open();
     first.wait().unwrap();
@@ -52,7 +52,7 @@ fn a_thousand_that_wait_cost_two_syncs() {
 }
 
 #[test]
-fn what_nobody_waits_for_shares_the_sync_of_whoever_comes_next() {
+fn entries_appended_soon_share_the_next_sync() {
     let (_dir, folder) = folder();
     let disk = TestDisk::new();
     let never = Rules { gather: Duration::from_secs(1 << 40), ..rare_heads() };
@@ -70,7 +70,7 @@ fn what_nobody_waits_for_shares_the_sync_of_whoever_comes_next() {
 }
 
 #[test]
-fn what_nobody_waits_for_is_written_after_a_while() {
+fn entries_appended_soon_are_written_after_the_gather_time() {
     let (_dir, folder) = folder();
     let trail = open(&folder, Rules { gather: Duration::from_millis(20), ..rare_heads() });
     trail.append_soon(&entry(1)).unwrap().wait().unwrap();
@@ -78,7 +78,7 @@ fn what_nobody_waits_for_is_written_after_a_while() {
 }
 
 #[test]
-fn a_full_queue_refuses_at_once_and_the_trail_says_how_many() {
+fn a_full_queue_refuses_entries_and_a_note_counts_them() {
     let (_dir, folder) = folder();
     let disk = TestDisk::new();
     let rules = Rules { max_waiting_bytes: 500, ..rare_heads() };
@@ -86,7 +86,7 @@ fn a_full_queue_refuses_at_once_and_the_trail_says_how_many() {
     append(&trail, 1..=1);
     disk.shut();
     let first = trail.append(&entry(2)).unwrap();
-    disk.until_somebody_waits();
+    disk.until_sync_waits();
     let waiting: Vec<_> = (3..=4).map(|n| trail.append(&entry(n)).unwrap()).collect();
     (5..=9).for_each(|n| assert!(matches!(trail.append(&entry(n)), Err(AuditError::Full))));
     disk.open();
@@ -99,7 +99,7 @@ fn a_full_queue_refuses_at_once_and_the_trail_says_how_many() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_tasks_at_once_leave_no_gap() {
+async fn concurrent_appends_leave_no_gap() {
     let (_dir, folder) = folder();
     let trail = Arc::new(open(&folder, Rules { max_file_bytes: 64 << 10, head_entries: 100, ..Rules::default() }));
     let tasks: Vec<_> = (0..50_u64)
@@ -124,14 +124,14 @@ async fn many_tasks_at_once_leave_no_gap() {
 
 /// Blocking in an async handler must not panic.
 #[tokio::test]
-async fn a_thread_of_a_runtime_may_block() {
+async fn waiting_in_a_runtime_thread_does_not_panic() {
     let (_dir, folder) = folder();
     let trail = open(&folder, Rules::default());
     trail.append(&entry(1)).unwrap().wait().unwrap();
 }
 
 #[test]
-fn files_are_for_the_owner() {
+fn files_are_readable_by_the_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let (_dir, folder) = folder();
     written(&folder, small_files(), 25);
@@ -143,7 +143,7 @@ fn files_are_for_the_owner() {
 }
 
 #[test]
-fn one_process_at_a_time() {
+fn a_second_process_is_refused() {
     let (_dir, folder) = folder();
     let trail = open(&folder, Rules::default());
     let Err(error) = Trail::open(&folder, &SECRET, Rules::default()) else { panic!("a second one has it") };
@@ -153,7 +153,7 @@ fn one_process_at_a_time() {
 }
 
 #[test]
-fn what_is_no_entry_is_refused() {
+fn entries_that_are_too_large_or_out_of_time_are_refused() {
     let (_dir, folder) = folder();
     let trail = open(&folder, Rules::default());
     let mut large = entry(1);
@@ -169,7 +169,7 @@ fn what_is_no_entry_is_refused() {
 }
 
 #[test]
-fn the_head_follows() {
+fn the_head_follows_by_count_by_time_and_when_idle() {
     let (_dir, folder) = folder();
     let head = || verify(&folder, &SECRET).unwrap().head;
     let trail = open(&folder, Rules { head_entries: 10, ..rare_heads() });
