@@ -1,20 +1,21 @@
-//! Which node of a cluster an institution lives on. All of it lies in the store that the nodes share: a row for each node, which it renews,
-//! and the view, which says who is a member. No node asks another.
+//! Placement of institutions on the nodes of a cluster. All state is in the shared store: one row per node,
+//! which the node renews, and the view, which lists the members. Nodes do not ask each other.
 //!
 //! ```text
-//!  table (rows, views) ──► member: what a look means ──► place: mine, elsewhere, or unsettled
-//!                             └──► rendezvous: whose is it under a view
+//!  table (rows, views) ──► member: evaluates a snapshot ──► place: mine, elsewhere, or unsettled
+//!                            └──► rendezvous: owner of an institution under a view
 //! ```
 //!
-//! What it promises, with clocks that run at the same rate and may show any time:
+//! Guarantees, for clocks that run at the same rate and may show any time:
 //!
-//! - An institution is served by one node at a time. A node serves for a period after it began to renew its row, by its own clock, and
-//!   counts as gone when others saw no renewal for longer than that.
-//! - A view takes effect where an institution moves when everybody who may have served it has let go: all members of the view and of those
-//!   before it have said that they follow it, have left, or are gone.
-//! - What stays where it was is served without a pause.
+//! - An institution is served by one node at a time. A node serves for one period after it began to renew its
+//!   row, by its own clock. Other nodes count it as gone when they have seen no renewal for longer than that.
+//! - A view takes effect for a moving institution when every node that may have served it has released it:
+//!   all members of the view and of earlier views have confirmed the view, have left, or are gone.
+//! - Institutions that do not move are served without a pause.
 //!
-//! It is for fresh reads and for speed. What is written is safe without it: the next sequence number of a location's journal is its lock.
+//! The crate exists for fresh reads and for speed. Writes are safe without it: the next sequence number of a
+//! location's journal acts as the lock.
 
 #![warn(unreachable_pub)]
 

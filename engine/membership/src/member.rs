@@ -1,4 +1,5 @@
-//! One process among the nodes: what it makes of a look at the table, and what it writes there. It reads no clock and no store.
+//! The state machine of one process: evaluates snapshots of the table and prepares writes to it. It reads no
+//! clock and no store.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use crate::{
     table::{Look, Node, NodeId, Proposal, Row, View, delete_row, expect_view, put_row},
 };
 
-/// Milliseconds on a clock of this process that is never set, from any beginning.
+/// Milliseconds on a monotonic clock of this process, with an arbitrary origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(pub u64);
 
@@ -21,42 +22,43 @@ impl Moment {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// How long a node may serve after it began a renewal.
+    /// How long a node may serve after it began a renewal, in milliseconds.
     pub period: u64,
 }
 
 impl Rules {
-    /// How long no renewal is seen of a node that counts as gone: a quarter more than it may serve, for clocks that run faster or slower.
+    /// Returns the time without a renewal after which a node counts as gone. A quarter is added to the period for
+    /// clocks of different speed.
     fn gone_after(self) -> u64 {
         self.period + self.period / 4
     }
 }
 
-/// Where an institution is, as this process knows it at a moment.
+/// The node that serves an institution, as known to this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     Mine,
-    /// The address of the node that has it.
+    /// The address of the serving node.
     Elsewhere(String),
-    /// It is moving, or this node has lost touch with the others. It will be somewhere soon.
+    /// The institution is moving, or this node cannot reach the store. Retry soon.
     Unsettled,
 }
 
-/// What a look has changed.
+/// A change found in a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
-    /// There is a new view. What is not this node's own any more has to be let go of; say so with `let_go`.
+    /// A new view. The node must release everything it does not own under the view, and then call `let_go`.
     View { epoch: u64 },
-    /// What this node got by the view is its own from now on.
+    /// From now on, this node serves what it gained by the view.
     Settled,
 }
 
 #[derive(Clone, Copy)]
 struct Seen {
     beats: u64,
-    /// When they were seen first, after the look.
+    /// The time after the snapshot in which this value was first seen.
     at: Moment,
-    /// There were others before.
+    /// Whether another value was seen before.
     renewed: bool,
 }
 
@@ -68,12 +70,12 @@ pub struct Member {
     follows: u64,
     leaves: bool,
     serves: Option<u64>,
-    /// It has let go of everything and its row is gone.
+    /// The node has released everything and its row is deleted.
     left: bool,
     serves_until: Moment,
-    /// Everybody follows the view.
+    /// Whether all nodes follow the view.
     settled: bool,
-    /// The last view that was settled while this node was a member, and those since.
+    /// The last view that was settled while this node was a member, and the views since then.
     kept: Vec<View>,
     seen: BTreeMap<NodeId, Seen>,
 }
@@ -100,8 +102,8 @@ impl Member {
         self.place_of(&institution.to_be_bytes(), now)
     }
 
-    /// The same of anything else that lives on one node at a time. Its name is longer than the four bytes of an institution's number, so
-    /// that both are placed without regard to each other.
+    /// Like `place`, for other things that are placed on one node at a time. Their names are longer than the four
+    /// bytes of an institution's number, so that keys cannot collide.
     pub fn place_of(&self, placed: &[u8], now: Moment) -> Place {
         let Some(of) = owner(&self.view, placed).filter(|_| now < self.serves_until) else {
             return Place::Unsettled;
@@ -114,7 +116,8 @@ impl Member {
         if self.settled || kept { Place::Mine } else { Place::Unsettled }
     }
 
-    /// Takes in the table. `now` is after it was read: a renewal that is seen then was begun before.
+    /// Applies a snapshot of the table. `now` is a time after the snapshot was read, so the renewals in it began
+    /// earlier.
     pub fn looked(&mut self, look: &Look, now: Moment) -> Option<News> {
         self.note_renewals(&look.rows, now);
         if look.view.epoch > self.view.epoch {
@@ -129,8 +132,8 @@ impl Member {
         None
     }
 
-    /// Whether the look shows that what this node got by the view is its own: whatever has to be done before it serves that is done before
-    /// the look is taken in.
+    /// Returns whether this node may serve what it gained by the view. Preparations for serving must be finished
+    /// before the snapshot is applied with `looked`.
     pub fn settles(&self, look: &Look) -> bool {
         let same = look.view.epoch == self.view.epoch;
         same && !self.settled && self.is_member() && all_follow(&self.view, &look.rows)
@@ -157,12 +160,12 @@ impl Member {
         }
     }
 
-    /// Everything that is not this node's own under the view of `epoch` is let go of: nothing of it is served or under way.
+    /// Confirms that nothing outside this node's share of the view of `epoch` is served or in progress here.
     pub fn let_go(&mut self, epoch: u64) {
         self.follows = self.follows.max(epoch);
     }
 
-    /// The next view, where the look shows that there has to be one.
+    /// Returns the next view if the snapshot requires one.
     pub fn proposal(&self, look: &Look, now: Moment) -> Option<Proposal> {
         if look.view.epoch != self.view.epoch {
             return None;
@@ -181,12 +184,13 @@ impl Member {
         let mut nodes: Vec<Node> = self.view.nodes.iter().filter(stays).cloned().collect();
         let gone: Vec<&Row> = look.rows.iter().filter(|row| is_gone(&row.node.id)).collect();
         let out = self.view.nodes.iter().map(|node| &node.id).filter(|id| !nodes.iter().any(|node| node.id == **id));
-        // One that follows the view it is not in any more has nothing left.
+        // A former member that follows the current view has released everything.
         let still = |id: &&NodeId| row(id).is_some_and(|row| row.follows < self.view.epoch);
         let leaving = out.chain(self.view.leaving.iter().filter(still));
         let leaving: Vec<NodeId> = leaving.filter(|id| row(id).is_some() && !is_gone(id)).cloned().collect();
         for row in look.rows.iter().filter(joins) {
-            // What a node does in the store it does under its name: two at a time would do it twice.
+            // A node writes to the store under its name, so two processes with the same name must not be members
+            // together.
             let named = |id: &NodeId| id.name == row.node.id.name;
             if !nodes.iter().any(|node| named(&node.id)) && !leaving.iter().any(named) {
                 nodes.push(row.node.clone());
@@ -199,8 +203,8 @@ impl Member {
         Some(Proposal { view: View { epoch: self.view.epoch + 1, nodes, leaving }, gone })
     }
 
-    /// The renewal of its row, or its end. Say with `renewed` when it is durable. It conflicts where there is another view by now: who
-    /// counts as gone, or has lost something, has to look first.
+    /// Returns the batch that renews or deletes the row. Call `renewed` once it is durable. The batch conflicts
+    /// if the view has changed: a node that counts as gone or has lost institutions must read the table first.
     pub fn renewal(&mut self) -> Batch {
         let mut batch = Batch::new();
         expect_view(&mut batch, self.view.epoch);
@@ -215,24 +219,24 @@ impl Member {
         batch
     }
 
-    /// What of its row others wait for.
+    /// Returns the fields of its row that other nodes wait for.
     pub fn told(&self) -> (u64, bool, Option<u64>) {
         (self.follows, self.leaves, self.serves)
     }
 
-    /// What it is set up to serve from now on, as a digest.
+    /// Sets the digest of the configuration this node serves from now on.
     pub fn serves(&mut self, digest: u64) {
         self.serves = Some(digest);
     }
 
-    /// Nodes that are set up to serve something else than this one.
+    /// Returns the nodes whose configuration differs from this node's.
     pub fn others_that_serve_otherwise<'a>(&'a self, look: &'a Look) -> impl Iterator<Item = &'a Node> {
         let otherwise = |row: &&Row| row.serves.is_some() && row.serves != self.serves;
-        // Its own row may still say what was before.
+        // This node's own row may still contain the previous digest.
         look.rows.iter().filter(otherwise).map(|row| &row.node).filter(|node| node.id.name != self.node.id.name)
     }
 
-    /// `begun` is when the renewal was handed to the store, or earlier.
+    /// Extends the lease. `begun` is the time when the renewal was passed to the store, or earlier.
     pub fn renewed(&mut self, begun: Moment) {
         if self.may_end() {
             self.left = true;
@@ -241,7 +245,7 @@ impl Member {
         }
     }
 
-    /// From now on it wants to be a member no more.
+    /// Requests to leave the cluster.
     pub fn leave(&mut self) {
         self.leaves = true;
     }
@@ -250,7 +254,7 @@ impl Member {
         self.left
     }
 
-    /// It is a member that has renewed its place in time.
+    /// Returns whether this node is a member with a valid lease.
     pub fn is_serving(&self, now: Moment) -> bool {
         self.is_member() && now < self.serves_until
     }
@@ -259,7 +263,7 @@ impl Member {
         &self.node.id.name
     }
 
-    /// Another process has this one's name and is a member.
+    /// Returns whether another process with the same node name is a member.
     pub fn is_kept_out(&self) -> bool {
         let own = &self.node.id;
         self.view.nodes.iter().any(|node| node.id.name == own.name && node.id != *own)
@@ -281,6 +285,6 @@ impl Member {
 fn all_follow(view: &View, rows: &[Row]) -> bool {
     let row = |id: &NodeId| rows.iter().find(|row| row.node.id == *id);
     let members = view.nodes.iter().all(|node| row(&node.id).is_some_and(|row| row.follows >= view.epoch));
-    // Without a row it has left.
+    // A node without a row has left.
     members && view.leaving.iter().all(|id| row(id).is_none_or(|row| row.follows >= view.epoch))
 }

@@ -1,11 +1,12 @@
-//! Rendezvous hashing: of all members the one with the highest score for an institution, or whatever else is placed, has it. When a node joins or leaves, only what it
-//! gets or had moves.
+//! Rendezvous hashing: the member with the highest score for an institution owns it. When a node joins or
+//! leaves, only the institutions it gains or loses move.
 
 use sha2::{Digest, Sha256};
 
 use crate::table::{Node, View};
 
-/// Nodes are told apart by their names, so that one that was restarted gets back what it had.
+/// Returns the score of a node. It depends on the node's name only, so that a restarted node regains its
+/// institutions.
 fn score(node: &Node, placed: &[u8]) -> u64 {
     let mut hash = Sha256::new();
     hash.update(placed);
@@ -14,7 +15,7 @@ fn score(node: &Node, placed: &[u8]) -> u64 {
     u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
-/// None where nobody is a member.
+/// Returns the owner, or `None` if the view has no members.
 pub(crate) fn owner<'v>(view: &'v View, placed: &[u8]) -> Option<&'v Node> {
     view.nodes.iter().max_by_key(|node| (score(node, placed), &node.id))
 }
@@ -40,12 +41,12 @@ mod tests {
 
     fn owners(view: &View) -> Vec<&str> {
         (0..INSTITUTIONS)
-            .map(|id| owner(view, &id.to_be_bytes()).expect("somebody is a member").id.name.as_str())
+            .map(|id| owner(view, &id.to_be_bytes()).expect("the view has members").id.name.as_str())
             .collect()
     }
 
     #[test]
-    fn only_what_a_node_gets_or_had_moves() {
+    fn only_the_share_of_a_new_node_moves() {
         let (three, four) = (view(&["a", "b", "c"]), view(&["a", "b", "c", "d"]));
         let (of_three, of_four) = (owners(&three), owners(&four));
         let moved = of_three.iter().zip(&of_four).filter(|(before, after)| before != after);
@@ -56,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn every_node_has_its_share() {
+    fn nodes_have_equal_shares() {
         let ten = view(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
         let mut shares = BTreeMap::new();
         owners(&ten).into_iter().for_each(|owner| *shares.entry(owner).or_insert(0) += 1);

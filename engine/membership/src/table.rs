@@ -1,4 +1,4 @@
-//! What lies in the store: a row for each process, and the views in the order of their epochs.
+//! The table in the store: one row per process, and the views in the order of their epochs.
 
 use serde::{Deserialize, Serialize};
 use store::{
@@ -7,7 +7,7 @@ use store::{
 };
 use uuid::Uuid;
 
-/// A process that serves: the name the operator gave its node, and a number of its own.
+/// The identity of a process: the configured name of its node, and a random incarnation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NodeId {
     pub name: String,
@@ -15,7 +15,7 @@ pub struct NodeId {
 }
 
 impl NodeId {
-    /// A process that begins; `random` tells it from all others of that name.
+    /// Creates the id of a new process. `random` distinguishes it from other processes with the same name.
     pub fn new(name: String, random: [u8; 16]) -> NodeId {
         NodeId { name, incarnation: Uuid::from_bytes(random) }
     }
@@ -24,26 +24,28 @@ impl NodeId {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     pub id: NodeId,
-    /// Where the others reach it.
+    /// The address for requests from other nodes.
     pub address: String,
 }
 
-/// Written by the process it is of, and deleted by it when it has let go of everything; or by who finds it gone.
+/// Written by its process. Deleted by its process after it has released everything, or by a node that finds
+/// the process gone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     pub node: Node,
-    /// Rises with each renewal.
+    /// Incremented by each renewal.
     pub beats: u64,
-    /// The last view it has let go of everything for that is not its own.
+    /// The last view for which the node has released everything it does not own.
     pub follows: u64,
-    /// It wants to end.
+    /// The node wants to leave.
     pub leaves: bool,
-    /// A digest of what it is set up to serve: two that differ know different places. None where it does not say so.
+    /// A digest of the configuration this node serves. Nodes with different digests know different locations.
+    /// `None` if the node reports no digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serves: Option<u64>,
 }
 
-/// Who is a member. The next view has the next epoch.
+/// The members of the cluster. The epoch increases by one with each view.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
     pub epoch: u64,
@@ -58,7 +60,7 @@ impl View {
     }
 }
 
-/// The table, all of it as it was at one moment.
+/// A consistent snapshot of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     pub rows: Vec<Row>,
@@ -66,7 +68,7 @@ pub struct Look {
 }
 
 pub fn look(store: &dyn Store) -> Result<Look, StoreError> {
-    // One scan sees one state.
+    // One scan reads one consistent state.
     let mut look = Look::default();
     for (key, value) in store.scan(Space::Membership.range(), Direction::Forward, usize::MAX)? {
         let damaged = |_| StoreError::damaged(&key, "not a row of the membership table");
@@ -90,7 +92,7 @@ pub(crate) fn delete_row(batch: &mut Batch, id: &NodeId) {
     batch.delete(row_key(id));
 }
 
-/// A view that a member wants, with the rows of those that are gone.
+/// A new view proposed by a member, with the rows of the nodes that are gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
     pub view: View,
@@ -98,7 +100,8 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// None where somebody is not gone after all. The commit conflicts where that, or another view, comes in between.
+    /// Returns the commit, or `None` if a node counted as gone has renewed its row. The commit conflicts if such
+    /// a renewal or another view comes first.
     pub fn batch(&self, store: &dyn Store) -> Result<Option<Batch>, StoreError> {
         let mut batch = Batch::new();
         for row in &self.gone {
@@ -119,7 +122,7 @@ impl Proposal {
     }
 }
 
-/// That it is the view there is; 0 for none yet.
+/// Adds the precondition that the current view has this epoch; 0 means that there is no view yet.
 pub(crate) fn expect_view(batch: &mut Batch, epoch: u64) {
     match epoch {
         0 => batch.expect_absent(keys::member_view(1)),

@@ -1,5 +1,5 @@
-//! Nodes on one store, at random: they stop for any time between any two steps, lose the store, die, come back and leave, by clocks of any
-//! beginning. At no moment is an institution served by two.
+//! A random simulation of nodes on one store: they pause between steps, lose the store, crash, restart and
+//! leave, with clocks of any origin. At no moment is an institution served by two nodes.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use crate::table::Node;
 const PERIOD: u64 = 1_000;
 const INSTITUTIONS: u32 = 24;
 
-/// Where a node is in its round.
+/// The next step of a node in its round.
 enum Step {
     Look,
     Propose(Look),
@@ -26,13 +26,13 @@ enum Step {
 
 struct Process {
     member: Member,
-    /// Its clock is ahead of true time by this.
+    /// Offset of the process's clock to true time.
     ahead: u64,
     step: Step,
-    /// When it does its next step.
+    /// The time of its next step.
     at: u64,
-    /// It has something to let go of for this view, and will have by then.
-    letting_go: Option<(u64, u64)>,
+    /// The epoch to confirm with `let_go`, and the time when the release is finished.
+    releasing: Option<(u64, u64)>,
     cut_off_until: u64,
 }
 
@@ -64,11 +64,12 @@ impl World {
         let node = Node { id, address: format!("{name}:7001") };
         let ahead = self.below(1_000_000);
         let member = Member::new(node, Rules { period: PERIOD });
-        let process = Process { member, ahead, step: Step::Look, at: self.now, letting_go: None, cut_off_until: 0 };
+        let process = Process { member, ahead, step: Step::Look, at: self.now, releasing: None, cut_off_until: 0 };
         self.processes.push(process);
     }
 
-    /// One step of one process; how long until its next is chance: mostly little, now and then far more than a period.
+    /// Performs one step of one process. The pause before its next step is random: mostly short, sometimes much
+    /// longer than a period.
     fn step(&mut self, index: usize) {
         let pause = match self.below(40) {
             0 => self.below(4 * PERIOD),
@@ -78,7 +79,7 @@ impl World {
         let process = &mut self.processes[index];
         let moment = Moment(now + process.ahead);
         process.at = now + pause;
-        if let Some((epoch, _)) = process.letting_go.take_if(|(_, by)| *by <= now) {
+        if let Some((epoch, _)) = process.releasing.take_if(|(_, by)| *by <= now) {
             process.member.let_go(epoch);
         }
         if process.cut_off_until > now {
@@ -88,7 +89,7 @@ impl World {
             Step::Look => {
                 let look = look(store).unwrap();
                 if let Some(News::View { epoch }) = process.member.looked(&look, moment) {
-                    process.letting_go = Some((epoch, now + pause));
+                    process.releasing = Some((epoch, now + pause));
                 }
                 Step::Propose(look)
             }
@@ -114,7 +115,7 @@ impl World {
         };
     }
 
-    /// Runs until `end`, and looks at every moment something happens.
+    /// Runs until `end` and checks the invariants after each step.
     fn run(&mut self, end: u64) {
         while let Some(index) = (0..self.processes.len()).min_by_key(|index| self.processes[*index].at) {
             if self.processes[index].at > end {
@@ -152,7 +153,7 @@ impl World {
     }
 }
 
-/// Cases of the property; `MEMBERSHIP_CASES` asks for more.
+/// Number of random cases; `MEMBERSHIP_CASES` overrides it.
 fn cases() -> u8 {
     std::env::var("MEMBERSHIP_CASES").map_or(60, |cases| cases.parse().unwrap())
 }
@@ -178,10 +179,10 @@ fn an_institution_is_never_served_by_two() {
             (served, looks) = (served + world.served(), looks + INSTITUTIONS as usize);
         }
     }
-    assert!(served * 3 > looks, "somebody has to serve them most of the time: {served} of {looks}");
+    assert!(served * 3 > looks, "institutions must be served most of the time: {served} of {looks}");
 }
 
-/// Without chance: what it costs when nothing goes wrong.
+/// Creates a world without random events, to measure the cost of normal operation.
 fn calm(names: &[&str]) -> World {
     let mut world = World::new(7);
     names.iter().for_each(|name| world.start(name));
@@ -189,13 +190,13 @@ fn calm(names: &[&str]) -> World {
 }
 
 impl World {
-    /// Every process looks, proposes and renews, all within a quarter of a period.
+    /// Lets every process look, propose and renew, all within a quarter of a period.
     fn round(&mut self) {
         for _ in 0..3 {
             for index in 0..self.processes.len() {
                 self.step(index);
                 let process = &mut self.processes[index];
-                if let Some((epoch, _)) = process.letting_go.take() {
+                if let Some((epoch, _)) = process.releasing.take() {
                     process.member.let_go(epoch);
                 }
                 self.check();
@@ -221,7 +222,7 @@ fn all_are_served(world: &World) -> bool {
 }
 
 #[test]
-fn a_node_that_joins_or_leaves_moves_what_has_to_move_and_the_rest_is_served_meanwhile() {
+fn a_joining_or_leaving_node_moves_only_its_share() {
     let mut world = calm(&["a", "b"]);
     world.rounds_until(all_are_served);
     let of = |world: &World, index: usize| {
@@ -243,11 +244,11 @@ fn a_node_that_joins_or_leaves_moves_what_has_to_move_and_the_rest_is_served_mea
     world.processes[2].member.leave();
     world.rounds_until(|world| world.processes.len() == 2);
     world.rounds_until(all_are_served);
-    assert_eq!((of(&world, 0), of(&world, 1)), (a, b), "it is as it was");
+    assert_eq!((of(&world, 0), of(&world, 1)), (a, b), "the placement is restored");
 }
 
 #[test]
-fn what_a_dead_node_had_is_served_again_soon() {
+fn institutions_of_a_dead_node_are_served_again_soon() {
     let mut world = calm(&["a", "b", "c"]);
     world.rounds_until(all_are_served);
     world.processes.swap_remove(1);
@@ -257,7 +258,7 @@ fn what_a_dead_node_had_is_served_again_soon() {
 }
 
 #[test]
-fn one_that_has_lost_the_store_serves_no_longer_than_a_period() {
+fn a_node_without_the_store_stops_serving_after_a_period() {
     let mut world = calm(&["a"]);
     world.rounds_until(all_are_served);
     world.now += PERIOD;
@@ -266,7 +267,7 @@ fn one_that_has_lost_the_store_serves_no_longer_than_a_period() {
 }
 
 #[test]
-fn a_second_process_of_a_name_serves_when_the_first_has_ended() {
+fn a_second_process_of_a_name_waits_for_the_first_to_leave() {
     let mut world = calm(&["a", "b"]);
     world.rounds_until(all_are_served);
     world.start("a");
@@ -284,7 +285,7 @@ fn a_second_process_of_a_name_serves_when_the_first_has_ended() {
     assert!(world.processes.iter().all(|process| !process.member.is_kept_out()));
 }
 
-/// How many institutions there are is nobody's cost: where one is follows from the view.
+/// The cost does not depend on the number of institutions, because placement follows from the view.
 #[test]
 fn a_beat_is_one_scan_and_one_value() {
     let mut world = calm(&["a", "b", "c"]);
@@ -301,7 +302,7 @@ fn a_beat_is_one_scan_and_one_value() {
 }
 
 #[test]
-fn who_is_set_up_otherwise_is_known_from_its_row() {
+fn nodes_with_another_configuration_are_known_from_their_rows() {
     let row = |name: &str, serves| {
         let id = NodeId { name: name.into(), incarnation: Uuid::from_u128(1) };
         Row { node: Node { id, address: format!("{name}:7001") }, beats: 1, follows: 0, leaves: false, serves }
@@ -313,6 +314,7 @@ fn who_is_set_up_otherwise_is_known_from_its_row() {
     let otherwise: Vec<&str> = member.others_that_serve_otherwise(&look).map(|node| node.id.name.as_str()).collect();
     assert_eq!(otherwise, ["other"]);
     assert_eq!(member.told(), (0, false, Some(2)));
-    // As programs before wrote it: whoever finds such a node gone deletes the row it read.
+    // Older versions write rows without the field. Deleting the row of a gone node compares the bytes that were
+    // read.
     assert!(!serde_json::to_string(&look.rows[3]).unwrap().contains("serves"));
 }
