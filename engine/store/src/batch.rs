@@ -1,4 +1,4 @@
-//! A batch: preconditions and writes that happen whole or not at all.
+//! Batches: preconditions and writes that are applied atomically.
 
 use super::{
     error::StoreError,
@@ -6,19 +6,19 @@ use super::{
     version::Version,
 };
 
-/// What one key, one value and one batch may weigh. The key limit keeps sled's index pages far below the size at which it moves
-/// them to files that it never syncs; the others bound the memory of a commit.
+/// Maximum sizes of a key, a value and a batch. The key limit keeps sled's index pages far below the size at
+/// which sled moves them to files that it never syncs. The other limits bound the memory of a commit.
 pub const MAX_KEY_BYTES: usize = 256;
 pub const MAX_VALUE_BYTES: usize = 32 << 20;
 pub const MAX_BATCH_BYTES: usize = 64 << 20;
 pub const MAX_BATCH_KEYS: usize = 100_000;
 
-/// What a key must hold for a batch to be written.
+/// A precondition on the value of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
     Absent,
     Present,
-    /// The very value that a read found: one that changed and changed back is another.
+    /// The exact write that a read found. A value that changed and changed back has another version.
     Version(Version),
 }
 
@@ -32,8 +32,8 @@ impl Expect {
     }
 }
 
-/// Preconditions and writes that belong together. Preconditions speak of the state before the batch; of two writes to one key the later
-/// one counts.
+/// Preconditions and writes that are applied atomically. Preconditions refer to the state before the batch.
+/// Of two writes to one key, the later one wins.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Batch {
     pub(crate) expects: Vec<(Key, Expect)>,
@@ -41,11 +41,11 @@ pub struct Batch {
     pub(crate) appends: Vec<Append>,
 }
 
-/// A value for the end of a stream of the feed.
+/// A value to append to a stream of the feed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Append {
     pub stream: u64,
-    /// How many numbers it takes: it may stand for several changes.
+    /// Number of sequence numbers the value takes; one value may represent several changes.
     pub numbers: u64,
     pub value: Vec<u8>,
 }
@@ -65,20 +65,20 @@ impl Batch {
         self
     }
 
-    /// Adds a value to the end of a stream of the feed. Its number comes from a rising sequence, in the order of commits: whoever has
-    /// seen what is visible up to a number misses nothing by going on from there. There is one sequence over all streams, or one for
-    /// each owner (`home`), which all streams share that a batch with a value of that owner adds to.
+    /// Appends a value to a stream of the feed. Its number comes from an increasing sequence in commit order. A
+    /// reader that has seen everything visible up to a number can resume from there without gaps. The sequence
+    /// covers all streams, or all streams that share an owner (`home`), depending on the store.
     pub fn append(&mut self, stream: u64, value: Vec<u8>) -> &mut Self {
         self.append_many(stream, 1, value)
     }
 
-    /// One value for several changes, each with a number of its own. It is kept at the last of them.
+    /// Appends one value for several changes, each with its own number. The value is stored at the last number.
     pub fn append_many(&mut self, stream: u64, numbers: u64, value: Vec<u8>) -> &mut Self {
         self.appends.push(Append { stream, numbers, value });
         self
     }
 
-    /// Both together.
+    /// Adds the preconditions and writes of another batch.
     pub fn add(&mut self, other: Batch) -> &mut Self {
         self.expects.extend(other.expects);
         self.writes.extend(other.writes);
@@ -94,7 +94,7 @@ impl Batch {
         self.expect(key, Expect::Present)
     }
 
-    /// What a `read` found earlier must still be there, or nothing where it found nothing.
+    /// Expects the version that an earlier `read` found, or absence if it found nothing.
     pub fn expect_unchanged(&mut self, key: Key, seen: Option<Version>) -> &mut Self {
         self.expect(key, seen.map_or(Expect::Absent, Expect::Version))
     }
@@ -120,7 +120,7 @@ impl Batch {
         self.writes.iter().any(|(written, _)| written == key)
     }
 
-    /// Bytes of the keys and values it writes.
+    /// Returns the size of the keys and values written by the batch.
     pub fn written_bytes(&self) -> u64 {
         let written = self.writes.iter().filter_map(|(key, value)| Some(key.len() + value.as_ref()?.len()));
         let appended = self.appends.iter().map(|append| append.value.len());
@@ -131,7 +131,7 @@ impl Batch {
         self.expects.is_empty() && self.writes.is_empty() && self.appends.is_empty()
     }
 
-    /// Checks the limits and answers the weight in bytes.
+    /// Checks the limits and returns the size in bytes.
     pub(crate) fn weigh(&self) -> Result<usize, StoreError> {
         within("keys in a batch", self.expects.len() + self.writes.len() + self.appends.len(), MAX_BATCH_KEYS)?;
         let mut bytes = 0;
@@ -149,7 +149,7 @@ impl Batch {
     }
 }
 
-/// Values may be patient data: only the shape is shown.
+/// Omits the values, which may be patient data.
 impl std::fmt::Debug for Batch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(

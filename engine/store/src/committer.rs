@@ -1,5 +1,6 @@
-//! Group commit: one thread takes every batch that waits, checks the preconditions of each against the engine and the batches before it,
-//! writes all in one go, syncs once and releases all. Values arrive sealed; here only their versions are compared.
+//! Group commit. One thread takes all queued batches and checks the preconditions of each against the engine
+//! and the batches before it. It writes all of them at once, syncs once and completes them. Values arrive
+//! sealed; only their versions are compared.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -40,7 +41,8 @@ impl Committer {
     }
 
     fn commit(&mut self, jobs: &[Job]) -> Vec<Outcome> {
-        // A panic in the engine must not leave callers waiting for ever, nor let later commits build on half a group.
+        // After a panic in the engine, callers must not wait forever, and later commits must not build on half a
+        // group.
         let outcomes = catch_unwind(AssertUnwindSafe(|| self.outcomes(jobs))).unwrap_or_else(|_| {
             let why = self.fail("the committer panicked".into());
             vec![Err(StoreError::Unknown { why }.into()); jobs.len()]
@@ -59,7 +61,8 @@ impl Committer {
             self.writer.forget();
             return outcomes;
         }
-        // Refusals wait for the sync as well: they may rest on what an earlier batch of the group has written.
+        // Refusals are returned after the sync, too, because they may depend on writes of an earlier batch of the
+        // group.
         if let Err(error) = self.write(group) {
             outcomes = outcomes
                 .into_iter()
@@ -97,7 +100,8 @@ impl Committer {
         let mut writes: Vec<_> = writes.into_iter().collect();
         writes.push((WATERMARK_KEY, Some(&mark)));
         let bytes: usize = writes.iter().filter_map(|(key, sealed)| Some(key.len() + sealed.as_ref()?.len())).sum();
-        // From here until the sync readers see the state before the group. If anything fails they keep seeing it.
+        // Until the sync has succeeded, readers see the state before the group. If anything fails, they continue to
+        // see it.
         let durable = self.writer.apply(&writes);
         let durable = durable.and_then(|()| self.disk.sync().map_err(|error| format!("syncing failed: {error}")));
         durable.map_err(|why| StoreError::Unknown { why: self.fail(why) })?;
@@ -111,7 +115,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Gives each appended value the next numbers: its record and, at the end, the number to go on from.
+    /// Numbers each appended value, and returns the records to write and the last number given.
     fn number_appends(&mut self, appends: Vec<&Append>) -> Result<Appended, StoreError> {
         let mut appended = Appended { end: self.feed_end, ..Appended::default() };
         if appends.is_empty() {
@@ -130,14 +134,15 @@ impl Committer {
         Ok(appended)
     }
 
-    /// A living process that refuses every write would wait for somebody to restart it. Where the disk lets it live, it does refuse.
+    /// Reports the failure to the disk, which aborts the process so that it gets restarted. If the disk does not
+    /// abort, the store refuses writes.
     fn fail(&self, why: String) -> String {
         self.disk.failed(&why);
         self.shared.refuse(why)
     }
 }
 
-/// What a group adds to the feed.
+/// The records that a group adds to the feed.
 #[derive(Default)]
 struct Appended {
     records: Vec<(Key, Vec<u8>)>,

@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! The options for opening a store.
 
 use std::path::PathBuf;
 
@@ -9,28 +9,29 @@ pub struct StoreConfig {
     pub engine: EngineKind,
     pub dir: PathBuf,
     pub keys: StoreKeys,
-    /// What the engine keeps of its pages in memory.
+    /// Size of the engine's page cache.
     pub cache_bytes: u64,
     /// Commits are refused while less than this is free on the disk.
     pub floor_bytes: u64,
-    /// Batches that may wait before commits are refused as `Busy`.
+    /// Number of batches that may wait before commits are refused as `Busy`.
     pub queue: usize,
-    /// Read through every record at the start and compare with what was written. Of bits flipped in a log of several segments that sled
-    /// has to recover, about one in six loses records or brings old ones back without a trace; only this finds them. Costs 1 to 2 s per
-    /// million records.
+    /// Whether opening reads every record and compares the result with the watermark. Of bits flipped in a log of
+    /// several segments that sled has to recover, about one in six silently loses records or restores old ones.
+    /// Only this check detects them. It costs 1 to 2 s per million records.
     pub verify: bool,
-    /// The same beside the work, after the start: what is not there is reported by `Health::damage`, in the log too.
+    /// Whether the same check runs in the background after opening. `Health::damage` and the log report its
+    /// findings.
     pub audit: bool,
-    /// A backup ends when more of what is replaced meanwhile would have to be kept in memory for it.
+    /// Limit of memory for values replaced during a backup. The backup fails above it.
     pub backup_kept_bytes: u64,
-    /// A start makes sled's files anew when they are so many times as large as what is live in them. 0: never.
+    /// Ratio of file size to live data above which opening compacts sled's files. 0 disables compaction.
     pub compact_ratio: u32,
-    /// Smaller files are left alone.
+    /// Smaller files are not compacted.
     pub compact_above_bytes: u64,
 }
 
 impl StoreConfig {
-    /// On sled.
+    /// Returns the default options, with the engine sled.
     pub fn new(dir: impl Into<PathBuf>, keys: impl Into<StoreKeys>) -> Self {
         Self {
             engine: EngineKind::default(),

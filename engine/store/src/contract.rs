@@ -1,4 +1,4 @@
-//! What the rest of the engine asks of a store, whatever it lies on.
+//! The interface of a store, independent of its implementation.
 
 use std::{future::Future, path::Path, pin::Pin, time::Duration};
 
@@ -14,66 +14,69 @@ use super::{
 pub type CommitFuture = Pin<Box<dyn Future<Output = Result<(), CommitError>> + Send>>;
 
 pub trait Store: Send + Sync + 'static {
-    /// Durable state only: what a commit wrote is seen when its future has resolved, not before.
+    /// Reads the durable state. A commit is visible when its future has resolved, not before.
     fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError>;
-    /// For those who put no precondition on it.
+    /// Reads a value without its version, for callers that set no precondition on it.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.read(key)?.map(|found| found.value))
     }
-    /// Several keys at once, in their order. A store that others share may answer each as of another moment.
+    /// Reads several keys, in order. A store shared by several processes may return values of different states.
     fn read_many(&self, keys: &[Key]) -> Result<Vec<Option<Versioned>>, StoreError> {
         keys.iter().map(|key| self.read(key)).collect()
     }
-    /// Ordered scan, at most `limit` pairs. One scan sees one state: all of a commit or nothing of it.
+    /// Returns at most `limit` pairs in key order. A scan reads one consistent state: all of a commit or nothing
+    /// of it.
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError>;
-    /// The keys alone: no value is read or decrypted.
+    /// Scans keys without reading or decrypting values.
     fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError>;
-    /// The batch is under way when this returns, also if nobody polls the future: commits of one caller take effect in the order of
-    /// their calls. The future resolves to `Ok` once every write is durable. Any error but `StoreError::Unknown` means that nothing
-    /// was written.
+    /// Submits the batch. It is in progress when this method returns, even if the future is never polled. Commits
+    /// of one caller take effect in the order of the calls. The future resolves to `Ok` once every write is
+    /// durable. After any error but `StoreError::Unknown`, nothing was written.
     fn commit(&self, batch: Batch) -> CommitFuture;
-    /// The last number given in the sequence that a stream takes its numbers from; without a stream, in any sequence. 0 before the
-    /// first.
+    /// Returns the last number given in the sequence of `stream`, or in any sequence if `stream` is `None`.
+    /// Returns 0 before the first number.
     fn feed_end(&self, _stream: Option<u64>) -> Result<u64, StoreError> {
         self.get(&keys::feed_end())?.map_or(Ok(0), |value| feed_number(&value))
     }
-    /// Whether each read waits for another machine: whoever reads much is better on a thread that may wait.
+    /// Returns whether each read waits for another machine. Callers with many reads should then use a blocking
+    /// thread.
     fn is_remote(&self) -> bool {
         false
     }
-    /// Where values are sealed: which keys they are sealed with.
+    /// Returns the interface to the sealing keys, or `None` if values are not sealed.
     fn sealed(&self) -> Option<&dyn Sealed> {
         None
     }
-    /// All values of one state into a file, while others read and commit. Takes as long as the file has to be written. Tells how many
-    /// values each step wrote.
+    /// Writes all values of one consistent state to a file. Reads and commits continue meanwhile. Blocks until
+    /// the file is written, and reports the number of values written by each step.
     fn back_up(&self, _to: &Path, _written: &mut dyn FnMut(u64)) -> Result<BackedUp, StoreError> {
         Err(StoreError::NoBackup)
     }
     fn health(&self) -> Health;
 }
 
-/// What a backup holds.
+/// The size of a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackedUp {
     pub values: u64,
-    /// Of the file.
+    /// Size of the file.
     pub bytes: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// Bytes left on the disk, without end where it is not ours; `None` when they could not be read.
+    /// Free bytes on the disk: `u64::MAX` if the store has no disk of this machine, `None` if they could not be
+    /// determined.
     pub free: Option<u64>,
     /// Commits are refused while less than this is free.
     pub floor: u64,
-    /// Why no commit is taken: until the store is reopened, or until its database is back.
+    /// The reason why commits are refused, until the store is reopened or its database is reachable again.
     pub refusing: Option<String>,
-    /// What is known to be lost or damaged; an operator has to restore it.
+    /// Known loss or damage, which an operator has to repair.
     pub damage: Option<String>,
-    /// Batches that wait for their turn.
+    /// Number of batches in the queue.
     pub waiting: usize,
-    /// How long the last group of commits took, from the arrival of its oldest batch to the release of all.
+    /// Duration of the last group of commits, from the arrival of its oldest batch to the release of all.
     pub last_commit: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The directory around an engine's files: one process at a time, durable names.
+//! The directory of an engine's files: the lock of the process, and durable file names.
 
 use std::{
     fs::{File, TryLockError},
@@ -11,11 +11,11 @@ use std::{
 use super::error::StoreError;
 use crate::files;
 
-/// A process that is just being started holds every lock of the one that starts it, until its own program runs: a store that was closed
-/// here and is opened again is locked for that moment.
+/// Time to wait for the lock. A child process that is being started inherits all locks until its own program
+/// runs. A store that was closed and is reopened may therefore be locked for a moment.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Held while the store is open. Dropping it lets the next process in.
+/// The lock of an open store. Dropping it releases the directory to other processes.
 pub(super) struct Directory {
     pub path: PathBuf,
     _lock: File,
@@ -41,7 +41,7 @@ impl Directory {
         self.path.display().to_string()
     }
 
-    /// Engines sync what they write, not every name.
+    /// Syncs the directory and its parent, because engines do not sync every file name.
     pub(crate) fn sync_names(&self) -> Result<(), StoreError> {
         files::sync_directory(&self.path)
             .and_then(|()| files::sync_parent(&self.path))

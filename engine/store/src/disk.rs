@@ -1,4 +1,4 @@
-//! What the store asks of the disk below its engine: make it durable, say what is free. Tests put a lying disk here.
+//! The disk operations of a store: syncing and free space. Tests substitute a disk that loses writes.
 
 use std::{
     io,
@@ -13,11 +13,12 @@ use super::{
 };
 
 pub trait Disk: Send + Sync + 'static {
-    /// Everything written so far survives the loss of power.
+    /// Makes everything written so far survive a power loss.
     fn sync(&self) -> io::Result<()>;
     fn free(&self) -> io::Result<u64>;
-    /// Writing, flushing or syncing a group failed. The kernel may have dropped the pages it could not write and will not say so again,
-    /// and engines take no write after one that failed: what is on the disk only a new process can read, and only that can go on.
+    /// Reports that writing, flushing or syncing a group failed. The kernel may have dropped the unwritten pages
+    /// without reporting it again, and engines accept no write after a failed one. Only a new process can read
+    /// the state of the disk and continue.
     fn failed(&self, why: &str);
 }
 
@@ -51,12 +52,13 @@ impl Disk for RealDisk {
     }
 }
 
-/// What is free where a folder is.
+/// Returns the free bytes of the file system that contains a folder.
 pub fn free_bytes(dir: &Path) -> io::Result<u64> {
     fs4::available_space(dir)
 }
 
-/// Refuses writes while the disk is nearly full: an engine cannot go on after a write that found no room.
+/// Refuses writes while the disk is nearly full, because an engine cannot continue after a write that found
+/// no space.
 pub(super) struct Floor {
     floor: u64,
     reading: Mutex<Reading>,
@@ -68,7 +70,7 @@ struct Reading {
     written: u64,
 }
 
-/// A reading is good for this long, or for this many bytes written.
+/// Validity of a reading: this duration, or this number of bytes written.
 const GOOD_FOR: Duration = Duration::from_secs(1);
 const GOOD_FOR_BYTES: u64 = 16 << 20;
 

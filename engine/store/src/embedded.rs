@@ -1,5 +1,6 @@
-//! The store on an embedded engine, one process and one disk. Reads go straight to the engine, writes through the committer; whatever an
-//! engine does not promise is made good here and in `committer`, `envelope`, `directory`, `disk` and `integrity`.
+//! The store on an embedded engine, for one process and one disk. Reads go directly to the engine, writes
+//! through the committer. Guarantees that engines lack are added here and in `committer`, `envelope`,
+//! `directory`, `disk` and `integrity`.
 
 use std::{path::Path, sync::Arc, thread::JoinHandle};
 
@@ -35,11 +36,11 @@ pub struct EmbeddedStore {
     floor: Arc<Floor>,
     disk: Arc<dyn Disk>,
     backup_kept: u64,
-    /// As it was opened.
+    /// The watermark record found on opening.
     found: WatermarkRecord,
     committer: Option<JoinHandle<()>>,
     audit: Option<JoinHandle<()>>,
-    /// Let go last, when the committer has ended and the engine is closed.
+    /// Dropped last, after the committer has ended and the engine is closed.
     _directory: Directory,
 }
 
@@ -48,7 +49,7 @@ impl EmbeddedStore {
         Self::open_on(config, |disk| Arc::new(disk))
     }
 
-    /// With another disk around or instead of the real one.
+    /// Opens the store with a disk that wraps or replaces the real one.
     pub fn open_on(config: StoreConfig, disk: impl FnOnce(RealDisk) -> Arc<dyn Disk>) -> Result<Self, StoreError> {
         let directory = Directory::claim(&config.dir)?;
         layout::claim(&directory.path, config.engine)?;
@@ -85,18 +86,19 @@ impl EmbeddedStore {
         Ok(Self { shared, queue, floor, disk, backup_kept, found, committer, audit, _directory: directory })
     }
 
-    /// How many values there were when it was opened, without the number its feed has reached.
+    /// Returns the number of values at the time of opening, without the record of the feed's last number.
     pub fn values(&self) -> Result<u64, StoreError> {
         let numbered = self.get(&keys::feed_end())?.is_some();
         Ok(self.found.values() - u64::from(numbered))
     }
 
-    /// How many groups of commits had been written when it was opened: as long as it is the same, nothing has changed.
+    /// Returns the number of commit groups at the time of opening. The data is unchanged as long as the number is
+    /// the same.
     pub fn groups(&self) -> u64 {
         self.found.group
     }
 
-    /// What the audit came to, once it is through.
+    /// Returns the result of the audit, or `None` while it runs.
     #[cfg(test)]
     pub(super) fn audited(&self) -> Option<bool> {
         match self.shared.damage.get() {
@@ -105,7 +107,7 @@ impl EmbeddedStore {
         }
     }
 
-    /// One state, for as long as it is looked at.
+    /// Returns a view of one consistent state.
     #[cfg(test)]
     pub(super) fn view(&self) -> Box<dyn super::engine::Reads + '_> {
         self.shared.medium.view()
@@ -195,7 +197,7 @@ impl Sealed for EmbeddedStore {
         reseal_on(&self.shared.envelope, &self.queue, values)
     }
 
-    /// The watermark record goes with every group, one of nothing too.
+    /// Every group rewrites the watermark record, so an empty group is sufficient.
     fn reseal_own(&self) -> Result<(), StoreError> {
         self.shared.refusing()?;
         commit_nothing(&self.queue)
@@ -217,8 +219,8 @@ impl Drop for EmbeddedStore {
             tracing::error!("the committer panicked");
         }
         if self.shared.refusing.get().is_some() {
-            // Engines flush when they are dropped. After a failed write that could make half a group durable, so it is left alone, and
-            // with it the lock on its files: the next to open them is another process.
+            // Engines flush when they are dropped. After a failed write that could make half a group durable. The
+            // engine is therefore leaked together with its file lock, and only another process can open the files.
             std::mem::forget(self.shared.clone());
         }
     }

@@ -1,8 +1,9 @@
-//! What an embedded engine must give, so that a store can be made of it. It keeps sealed values under keys; groups, preconditions, the
-//! feed and the watermark are the committer's.
+//! The interface of an embedded engine. An engine keeps sealed values under keys; the committer adds groups,
+//! preconditions, the feed and the watermark.
 //!
-//! The committer calls `Writer` from its one thread: `version`, `replacing` and `fresh` while it gathers a group, then `apply`, a sync,
-//! and `show`. Readers see a group once it is shown, all of it in the same moment; neither waits for the other.
+//! The committer calls `Writer` from its single thread: `version`, `replacing` and `fresh` while it collects
+//! a group, then `apply`, a sync, and `show`. A group becomes visible to readers atomically with `show`.
+//! Readers and the writer do not wait for each other.
 
 use std::{io, sync::Arc};
 
@@ -13,23 +14,23 @@ use super::{
     version::Version,
 };
 
-/// What readers see: one state, that after the last group shown when the view was made.
+/// A read view: the state after the last group shown before the view was created.
 pub(super) trait Reads {
     fn sealed(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError>;
     fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError>;
-    /// Bytes that are kept in memory for it, about: what was replaced since.
+    /// Approximate bytes kept in memory for the view: values replaced since its creation.
     fn kept_bytes(&self) -> u64;
-    /// Forward, without what need not be read for it.
+    /// Scans forward, without reading whole values.
     fn outlines(&self, range: KeyRange, limit: usize) -> Result<Vec<Outline>, StoreError>;
 }
 
-/// What is known of a value that was not read whole.
+/// Metadata of a value, available without reading it whole.
 pub(super) struct Outline {
     pub key: Key,
     pub version: Version,
     pub sealed_with: KeyId,
-    /// Of the key and the sealed value, about.
+    /// Approximate size of the key and the sealed value.
     pub bytes: u64,
 }
 
@@ -37,25 +38,27 @@ pub(super) trait Medium: Send + Sync + 'static {
     fn view(&self) -> Box<dyn Reads + '_>;
 }
 
-/// A key, and the sealed value it is to hold or none.
+/// A key and its new sealed value, or `None` for a deletion.
 pub(super) type Write<'a> = (&'a [u8], Option<&'a [u8]>);
 
 pub(super) trait Writer: Send {
-    /// Of what a key holds before the group.
+    /// Returns the version of a key before the group.
     fn version(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError>;
-    /// The same, of a key that the group may write: whatever readers will need of it is kept from now on.
+    /// Like `version`, for a key that the group may write. From then on, the engine keeps the old value for
+    /// readers.
     fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError>;
-    /// The group writes a key that never held anything.
+    /// Announces that the group writes a key that never had a value.
     fn fresh(&mut self, key: &[u8]);
-    /// Hands all writes to the kernel, as one. None of them is shown. After an error nothing may be written any more.
+    /// Passes all writes to the kernel as one unit, without showing them to readers. After an error, no further
+    /// write is allowed.
     fn apply(&mut self, writes: &[Write<'_>]) -> Result<(), String>;
-    /// What was applied is durable: readers see it from now on.
+    /// Makes the applied writes visible to readers. Called once they are durable.
     fn show(&mut self);
-    /// The group came to nothing.
+    /// Discards the collected group.
     fn forget(&mut self);
 }
 
-/// Makes what was applied survive the loss of power.
+/// Makes applied writes survive a power loss.
 pub(super) type SyncFn = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 pub(super) struct Opened {

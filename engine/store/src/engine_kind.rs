@@ -1,8 +1,8 @@
-//! Which embedded engine a store lies on.
+//! The kinds of embedded engines.
 
 use std::{fmt, str::FromStr};
 
-/// The embedded engines (README.md says what each is for).
+/// An embedded engine. README.md describes the purpose of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineKind {
     #[default]

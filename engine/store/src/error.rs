@@ -1,4 +1,4 @@
-//! Why a read or a commit did not succeed.
+//! Errors of reads and commits.
 
 use std::{io, sync::Arc};
 
@@ -23,20 +23,20 @@ pub enum StoreError {
          backup, or remove the file `tide` to accept the loss"
     )]
     LostCommits { dir: String, found: u64, expected: u64 },
-    /// Never answered with other data instead.
+    /// Damaged data is always reported, never replaced by other data.
     #[error("damaged data in the key space `{space}`: {what}")]
     Damaged { space: &'static str, what: String },
     #[error("too many commits are waiting, try again")]
     Busy,
     #[error("the store refuses writes until it is reopened: {why}")]
     Refusing { why: String },
-    /// It may be there or not: read again, on an embedded engine once the store is reopened.
+    /// The batch may or may not be stored. Read again; an embedded store must be reopened first.
     #[error("a commit failed half way, its outcome is unknown until it is read again: {why}")]
     Unknown { why: String },
-    /// Nothing was written; it is tried again by itself.
+    /// Nothing was written. The store reconnects by itself.
     #[error("the database of the store cannot be reached: {why}")]
     Away { why: String },
-    /// An operator has to see to it.
+    /// An error of the database that requires an operator.
     #[error("the database of the store: {why}")]
     Database { why: String },
     #[error("{size} {what} are too many, the limit is {limit}")]
@@ -66,7 +66,7 @@ pub enum StoreError {
     Io { what: String, source: Arc<io::Error> },
 }
 
-/// Why a directory is not opened as it lies.
+/// The reason why a directory cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutProblem {
     #[error(
@@ -94,7 +94,7 @@ impl StoreError {
         move |source| Self::Io { what, source: Arc::new(source) }
     }
 
-    /// A value that is not what its key promises.
+    /// Reports a value that does not match its key.
     pub fn damaged(key: &[u8], what: impl Into<String>) -> Self {
         Self::Damaged { space: keys::space_name(key), what: what.into() }
     }
@@ -102,7 +102,7 @@ impl StoreError {
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CommitError {
-    /// The state was not the one the batch expected: read again and decide again.
+    /// The state differs from the expected one. Read and decide again.
     #[error("a precondition in the key space `{}` no longer holds", keys::space_name(key))]
     Conflict { key: Key },
     #[error("{free} bytes are free on the store's disk, writes are refused below {floor}")]

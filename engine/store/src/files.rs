@@ -1,4 +1,4 @@
-//! Small files that must be there whole or not at all, and stay there when the power fails: keys, secrets, notes.
+//! Small files that are written atomically and durably: keys, secrets, notes.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Writes a file that is not there yet, for the owner's eyes only. False when it was there already; of two processes that write it at
-/// the same time one does.
+/// Creates a file readable by its owner only. Returns `false` if the file exists. If two processes create it
+/// concurrently, one of them wins.
 pub fn write_new(path: &Path, text: &str) -> io::Result<bool> {
     let draft = Draft::write(path, text)?;
     let made = match fs::hard_link(&draft.0, path) {
@@ -19,7 +19,7 @@ pub fn write_new(path: &Path, text: &str) -> io::Result<bool> {
     Ok(made)
 }
 
-/// Writes a file in place of the one that is there, for its owner. A link stays one.
+/// Replaces a file atomically and keeps its owner. Follows a symbolic link.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let draft = Draft::write(path, text)?;
@@ -32,7 +32,7 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     sync_parent(path)
 }
 
-/// Makes the names in the directory above `path` durable.
+/// Makes the names in the parent directory of `path` durable.
 pub fn sync_parent(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
@@ -44,7 +44,7 @@ pub fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// The content under another name, removed when it is not needed any more.
+/// A file with the new content under a temporary name. Dropping it removes the file.
 struct Draft(PathBuf);
 
 impl Draft {
@@ -63,7 +63,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // After a rename it is gone; one that stays is never read.
+        // After a rename the draft no longer exists. A draft that cannot be removed is never read.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -1,5 +1,5 @@
-//! Which batches of a group hold: each is judged by its preconditions against what the store has and the batches before it. Values are
-//! not looked at, only their versions.
+//! Admission of batches to a group: each batch is checked against the store and the batches before it. Only
+//! versions are compared, not values.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use super::{
     version::Version,
 };
 
-/// What the store has before the group.
+/// The state of the store before the group.
 pub(super) trait Found {
     fn version(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError>;
-    /// The same, of a key that the group may write.
+    /// Like `version`, for a key that the group may write.
     fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError>;
 }
 
@@ -28,11 +28,11 @@ impl<T: Writer + ?Sized> Found for T {
     }
 }
 
-/// The batches that go to the disk together.
+/// Batches that are written to the disk together.
 #[derive(Default)]
 pub(super) struct Group<'a> {
     pub writes: BTreeMap<&'a [u8], Option<&'a [u8]>>,
-    /// The versions of what it may replace, as they are before the group.
+    /// The versions of the keys to be written, before the group.
     pub before: BTreeMap<&'a [u8], Option<Version>>,
     pub appends: Vec<&'a Append>,
 }
@@ -42,7 +42,7 @@ impl<'a> Group<'a> {
         self.writes.is_empty() && self.appends.is_empty()
     }
 
-    /// Takes the batch in, or says why not and stays as it was.
+    /// Admits the batch, or returns the reason for its refusal and leaves the group unchanged.
     pub(crate) fn admit<F: Found + ?Sized>(&mut self, found: &mut F, job: &'a Job) -> Outcome {
         for (key, expect) in &job.expects {
             let held = match self.writes.get(key.as_slice()) {
@@ -53,7 +53,7 @@ impl<'a> Group<'a> {
                 return Err(CommitError::Conflict { key: key.clone() });
             }
         }
-        // What is looked up here finds damage while nothing is written yet.
+        // Reading the versions detects damage before anything is written.
         for (key, _) in &job.writes {
             if !self.before.contains_key(key.as_slice()) {
                 self.before.insert(key, found.replacing(key)?);

@@ -1,4 +1,4 @@
-//! Calls into an engine: its panics become errors.
+//! Conversion of panics in an engine to errors.
 
 use std::{
     cell::Cell,
@@ -9,14 +9,15 @@ use std::{
 };
 
 thread_local! {
-    /// This thread is inside an engine, and a panic there becomes an error.
+    /// Whether this thread is inside an engine call, in which a panic becomes an error.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Engines' own threads by the beginnings of their names.
+/// Name prefixes of threads created by engines.
 const OF_ENGINES: [&str; 2] = ["sled-", "fjall:worker"];
 
-/// Whoever starts on a damaged log is told so in one sentence, not by a backtrace. Other panics are shown as before.
+/// Replaces the panic hook, so that a damaged log is reported by one error message instead of a backtrace.
+/// Other panics are shown as before.
 pub(super) fn quiet_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -34,7 +35,7 @@ pub(super) fn quiet_panics() {
     });
 }
 
-/// Engines panic on some kinds of damage: an error like any other here.
+/// Runs a call into an engine and returns a panic as an error, because engines panic on some kinds of damage.
 pub(super) fn guarded<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<T, Fault<E>> {
     let outside = INSIDE.replace(true);
     let done = catch_unwind(AssertUnwindSafe(work));

@@ -1,35 +1,37 @@
-//! Whose a value is, as far as its key says: a store that is spread over machines keeps together what belongs to one owner.
+//! The owner of a key, as far as the key contains it. A store distributed over machines keeps the values of
+//! one owner together.
 
 use super::{
     keys::Space,
     range::{KeyRange, prefix_end},
 };
 
-/// Whom a key names.
+/// The owner of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Home {
     Location(u32),
     Source(u32),
     Institution(u32),
-    /// An institution, a data source or a location: which of them, the kind of the record says, and that the store does not know.
+    /// An institution, a data source or a location. The kind of the record determines which; the store does not
+    /// know it.
     Records {
         kind: u8,
         scope: u32,
     },
-    /// Nobody, or several.
+    /// No owner, or several owners.
     Shared,
 }
 
-/// Where a key says it: at which byte the number begins.
+/// The owner field of a key, with the byte offset of its number.
 #[derive(Clone, Copy)]
 enum Says {
     Nothing,
     Location(usize),
     Source(usize),
     Institution(usize),
-    /// A kind, and behind it a scope.
+    /// A kind, followed by a scope.
     Records(usize),
-    /// The number of a stream, which has the kind of its owner in its upper half.
+    /// The number of a stream, with the kind of its owner in the upper half.
     Stream(usize),
 }
 
@@ -81,7 +83,7 @@ fn says(space: Space) -> Says {
 }
 
 impl Says {
-    /// The bytes of a key up to the end of what says whose it is.
+    /// Returns the length of a key up to the end of its owner field.
     fn length(self) -> usize {
         match self {
             Says::Nothing => BEHIND_SPACE,
@@ -92,7 +94,7 @@ impl Says {
     }
 }
 
-/// A key that is too short to say it, or of no space, is nobody's.
+/// Returns the owner of a key. Keys that are too short or of no known space are shared.
 pub fn of_key(key: &[u8]) -> Home {
     read(key).unwrap_or(Home::Shared)
 }
@@ -108,7 +110,7 @@ fn read(key: &[u8]) -> Option<Home> {
     })
 }
 
-/// Whose a stream of the feed is; its number is made in `query::stream`.
+/// Returns the owner of a stream of the feed. Stream numbers are built in `query::stream`.
 pub fn of_stream(stream: u64) -> Home {
     let id = (stream & u64::from(u32::MAX)) as u32;
     match stream >> 32 {
@@ -119,7 +121,7 @@ pub fn of_stream(stream: u64) -> Home {
     }
 }
 
-/// Whose all keys of a range are; none where they may be of several.
+/// Returns the common owner of all keys of a range, or `None` if they may have several.
 pub fn of_range(range: &KeyRange) -> Option<Home> {
     let says = says(Space::of(&range.start)?);
     let prefix = range.start.get(..says.length())?;
@@ -135,8 +137,8 @@ mod tests {
     use super::*;
     use crate::{Direction, keys};
 
-    /// Every builder of keys. Those of webhooks are built elsewhere; most name endpoints, which are an
-    /// institution's no more than another's.
+    /// Covers every builder of keys. Keys of webhooks are built elsewhere; most contain endpoints, which have no
+    /// single institution.
     #[test]
     fn every_key_says_whose_it_is() {
         let (location, source, institution) = (Home::Location(7), Home::Source(7), Home::Institution(7));
@@ -191,7 +193,7 @@ mod tests {
         assert_eq!(of_key(&[0xEF, 1]), Home::Shared);
     }
 
-    /// A whole space is one owner's where its keys name nobody.
+    /// Returns the owner of a whole space, which is known only if its keys contain no owner.
     fn webhooks_or_shared(space: Space) -> Option<Home> {
         matches!(says(space), Says::Nothing).then_some(Home::Shared)
     }
@@ -231,7 +233,7 @@ mod tests {
         }
     }
 
-    /// What is written under one owner is found by every range that holds its key.
+    /// Every range that contains a key has the same owner as the key, or none.
     #[test]
     fn a_key_in_a_range_of_one_owner_is_that_owners() {
         let keys = [

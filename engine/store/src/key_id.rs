@@ -1,15 +1,15 @@
-//! Which key a value is sealed with: the value names it.
+//! Identifiers of sealing keys, contained in each sealed value.
 
 use std::{fmt, str::FromStr};
 
 use sha2::{Digest, Sha256};
 
-/// Names a key. Nobody learns from it what the key is.
+/// Identifies a key without revealing it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyId(pub(crate) u32);
 
 impl KeyId {
-    /// Of the key that a store was made with.
+    /// The id of the key that the store was created with.
     pub const FIRST: KeyId = KeyId(0);
 
     pub(crate) fn of(key: &[u8; 32]) -> Self {

@@ -1,5 +1,6 @@
-//! The disk's table of contents: every key space, how its keys are built and how they are read back. Nobody else makes keys.
-//! Numbers are big-endian so that keys sort like what they name. A new space is one line in `spaces!`, one builder, one parser.
+//! The table of contents of the disk: every key space, with its builders and parsers. All keys are built
+//! here. Numbers are big-endian, so that keys sort like the things they identify. A new space needs one line
+//! in `spaces!`, one builder and one parser.
 
 use super::range::{Key, KeyRange};
 
@@ -19,101 +20,101 @@ macro_rules! spaces {
     };
 }
 
-// Tags are never reused or changed: they are on disks.
+// Tags are stored on disks, so they are never reused or changed.
 spaces! {
     /// location, sequence number -> the record of one decision
     Journal = 0x10 "journal",
     /// location -> the state after a sequence number
     Snapshot = 0x11 "snapshot",
-    /// location, kind, pass, block of ids -> which of them the pass has shown
+    /// location, kind, pass, block of ids -> the ids of the block that the pass has seen
     PullSeen = 0x12 "pull seen",
     /// due time, location -> nothing
     Wake = 0x20 "wake",
-    /// location -> nothing, while it is in memory
+    /// location -> empty, while the location is in memory
     Active = 0x21 "active",
-    /// location -> the wake time it left with
+    /// location -> its wake time when it was unloaded
     Asleep = 0x22 "asleep",
-    /// location -> nothing, until it knows that the store was restored from a backup
+    /// location -> empty, until the location knows that the store was restored from a backup
     Restored = 0x23 "restored",
-    /// name -> the last id that was leased
+    /// name -> the last leased id
     Counter = 0x30 "counter",
-    /// name -> a secret the engine made
+    /// name -> a secret created by the engine
     Secret = 0x31 "secret",
-    /// SHA-256, number -> a part of an adapter's component
+    /// SHA-256, number -> a chunk of an adapter's component
     AdapterPart = 0x32 "adapter part",
-    /// SHA-256, name -> what is known of a version of an adapter, and that all its parts are there
+    /// SHA-256, name -> metadata of an adapter version, written once all its chunks are stored
     AdapterVersion = 0x33 "adapter version",
-    /// location -> the version of its adapter that was rolled out to it
+    /// location -> the adapter version rolled out to it
     LocationAdapter = 0x34 "adapter of a location",
     /// kind, scope, id -> a document
     Record = 0x40 "record",
-    /// scope, kind, foreign id -> our id
+    /// scope, kind, foreign id -> the internal id
     Link = 0x41 "link",
-    /// institution, hash of a booking key -> who pinned it
+    /// institution, hash of a booking key -> the owner of the claim
     Claim = 0x42 "claim",
     /// institution, data source, digest of date of birth and last name -> patient ids
     PatientMatch = 0x43 "patient match",
-    /// kind, scope, id -> what the EHR still has of a document that is being changed here
+    /// kind, scope, id -> the EHR's state of a document with local changes
     Before = 0x44 "before",
     // 0x45 to 0x47, 0x49 and 0x4F were the index of format 2.
     /// data source, number -> a change of the simulated EHR
     SandboxChange = 0x48 "sandbox change",
-    /// stream, number -> changes, in the order of commits: what is told of them, and what follows for the index
+    /// stream, number -> changes in commit order: events to publish, and index updates
     Feed = 0x4A "feed",
-    /// nothing -> the last number given in the feed
+    /// (no parts) -> the last number given in the feed
     FeedEnd = 0x4B "feed end",
-    /// stream -> the last number whose change was pruned
+    /// stream -> the number of the last pruned change
     FeedPruned = 0x4C "feed pruned",
-    /// digest of an idempotency key -> what it was used for, and the answer
+    /// digest of an idempotency key -> its request and response
     Once = 0x4D "once",
-    /// time, digest of an idempotency key -> nothing; when it may be forgotten
+    /// time, digest of an idempotency key -> empty; the time of its expiry
     OnceExpiry = 0x4E "once expiry",
-    // Webhooks build their own keys, in `webhooks/keys.rs`.
+    // The keys of webhooks are built in `webhooks/keys.rs`.
     /// id -> a webhook endpoint
     Endpoint = 0x50 "webhook endpoint",
-    /// endpoint, id -> a subscription of it
+    /// endpoint, id -> a subscription of the endpoint
     Subscription = 0x51 "webhook subscription",
     /// id -> one message to one endpoint
     Delivery = 0x53 "webhook delivery",
-    /// endpoint, time, delivery -> the record it is about; what is to be sent
+    /// endpoint, time, delivery -> the record it is about; pending deliveries
     DeliveryDue = 0x54 "webhook delivery due",
-    /// endpoint, institution, event -> nothing; keeps a subscription from being made twice
+    /// endpoint, institution, event -> empty; prevents duplicate subscriptions
     Subscribed = 0x55 "webhook subscribed",
-    /// time, delivery -> its endpoint; what was delivered or given up
+    /// time, delivery -> its endpoint; deliveries that succeeded or were given up
     DeliveryFinished = 0x56 "webhook delivery finished",
-    /// endpoint, delivery -> nothing; deliveries of an endpoint in the order they were made
+    /// endpoint, delivery -> empty; deliveries of an endpoint in the order of creation
     DeliveryLog = 0x57 "webhook delivery log",
-    /// endpoint -> how many events its queue had no room for, and when
+    /// endpoint -> number and time of events dropped because its queue was full
     Overflow = 0x58 "webhook overflow",
-    /// first delivery of an event -> what the event shows, for all its deliveries
+    /// first delivery of an event -> the payload of the event, shared by its deliveries
     DeliveryData = 0x59 "webhook delivery data",
-    /// stripe, first of some endpoints -> how many deliveries to each of them changes of that stripe left waiting
+    /// stripe, first endpoint of a block -> number of pending deliveries per endpoint, as counted by the stripe
     DeliveryCount = 0x5A "webhook delivery count",
-    /// nothing -> how many changes of endpoints and subscriptions there were
+    /// (no parts) -> number of changes of endpoints and subscriptions
     WebhookChanges = 0x5B "webhook changes",
-    /// institution -> the number of the last of them that says who hears of it
+    /// institution -> the number of the last change that affects its subscribers
     WebhookHeard = 0x5C "webhook heard",
-    /// block of stripes -> the node that counts in them
+    /// block of stripes -> the node that owns these counters
     DeliveryStripes = 0x5D "webhook delivery stripes",
-    /// digest of a pairing code -> the location it pairs with, and how often still
+    /// digest of a pairing code -> its location and the remaining uses
     PairingCode = 0x60 "pairing code",
-    /// location, expiry, digest of a pairing code -> nothing
+    /// location, expiry, digest of a pairing code -> empty
     PairingCodeOf = 0x61 "pairing code of a location",
     /// id -> a workstation
     Workstation = 0x62 "workstation",
-    /// location, id -> nothing; the workstations of a location
+    /// location, id -> empty; the workstations of a location
     WorkstationAt = 0x63 "workstation at a location",
-    /// location -> the last fencing number of its gate
+    /// location -> the last fencing token of its gate
     Lease = 0x64 "lease",
-    /// digest of a location and the number a client gave a record -> the record, and a digest of what was said of it
+    /// digest of a location and a client's record number -> the record, and a digest of its data
     Numbered = 0x70 "numbered record",
-    /// stream, segment, level, number -> packed entries of the index, or the first entries of such blocks
+    /// stream, segment, level, number -> packed index entries, or the first entries of such blocks
     IndexBlock = 0x71 "index block",
     /// stream -> the segments of its index
     IndexManifest = 0x72 "index manifest",
-    /// 1, name, incarnation -> a node of a cluster; 0, epoch -> which of them are members
+    /// 1, name, incarnation -> a node of a cluster; 0, epoch -> the members
     Membership = 0x78 "membership",
-    /// hash of an operator's token -> when it was last used, nearly
+    /// hash of an operator's token -> the approximate time of its last use
     TokenUsed = 0x79 "operator's token used",
 }
 
@@ -123,18 +124,18 @@ impl Space {
         Self::ALL.iter().copied().find(|space| *space as u8 == *tag)
     }
 
-    /// Every key of the space.
+    /// Returns the range of all keys of the space.
     pub fn range(self) -> KeyRange {
         KeyRange::prefix(&[self as u8])
     }
 }
 
-/// For messages and logs: the space only, as a key may hold a foreign id.
+/// Returns the name of the key's space for messages and logs. Other parts of a key may contain a foreign id.
 pub fn space_name(key: &[u8]) -> &'static str {
     Space::of(key).map_or("store", Space::name)
 }
 
-/// For an operator: whose a value was, as far as its key says. Never a foreign id.
+/// Describes the owner of a key for an operator, without foreign ids.
 pub fn whose(key: &[u8]) -> String {
     if let Some((location, seq)) = parse_journal(key) {
         return format!("location {location}, decision {seq}");
@@ -189,7 +190,7 @@ pub fn adapter_part(sha256: &[u8; 32], number: u32) -> Key {
     Build::new(Space::AdapterPart).raw(sha256).u32(number).key()
 }
 
-/// All parts of one component.
+/// Returns the range of all chunks of one component.
 pub fn adapter_parts(sha256: &[u8; 32]) -> KeyRange {
     KeyRange::prefix(&Build::new(Space::AdapterPart).raw(sha256).key())
 }
@@ -198,7 +199,7 @@ pub fn adapter_version(sha256: &[u8; 32], name: &str) -> Key {
     Build::new(Space::AdapterVersion).raw(sha256).bytes(name.as_bytes())
 }
 
-/// One component under all its names.
+/// Returns the range of one component under all its names.
 pub fn adapter_versions(sha256: &[u8; 32]) -> KeyRange {
     KeyRange::prefix(&Build::new(Space::AdapterVersion).raw(sha256).key())
 }
@@ -216,7 +217,7 @@ pub fn pull_seen(location: u32, kind: u8, pass: u64, block: u64) -> Key {
     Build::new(Space::PullSeen).u32(location).u8(kind).u64(pass).u64(block).key()
 }
 
-/// What passes before this one have shown.
+/// Returns the range of ids seen by earlier passes.
 pub fn pull_seen_before(location: u32, kind: u8, pass: u64) -> KeyRange {
     KeyRange::new(pull_seen(location, kind, 0, 0), pull_seen(location, kind, pass, 0))
 }
@@ -269,7 +270,7 @@ pub fn parse_index_block(key: &[u8]) -> Option<(u64, u64, u8, u32)> {
     Parts::parse(Space::IndexBlock, key, |parts| Some((parts.u64()?, parts.u64()?, parts.u8()?, parts.u32()?)))
 }
 
-/// All blocks of a segment.
+/// Returns the range of all blocks of a segment.
 pub fn index_segment(stream: u64, segment: u64) -> KeyRange {
     KeyRange::prefix(&Build::new(Space::IndexBlock).u64(stream).u64(segment).key())
 }
@@ -282,7 +283,7 @@ pub fn parse_feed(key: &[u8]) -> Option<(u64, u64)> {
     Parts::parse(Space::Feed, key, |parts| Some((parts.u64()?, parts.u64()?)))
 }
 
-/// What a stream holds after a number.
+/// Returns the range of a stream after a number.
 pub fn feed_after(stream: u64, number: u64) -> KeyRange {
     KeyRange::prefix(&Build::new(Space::Feed).u64(stream).key()).after(&feed(stream, number))
 }
@@ -308,7 +309,7 @@ pub fn parse_once_expiry(key: &[u8]) -> Option<(i64, [u8; 32])> {
     Some((parts.i64()?, parts.rest().try_into().ok()?))
 }
 
-/// What expires at `now` or earlier.
+/// Returns the range of keys that expire at `now` or earlier.
 pub fn once_expired(now: i64) -> KeyRange {
     KeyRange::new(once_expiry(i64::MIN, &[0; 32]), after_time(Space::OnceExpiry, now))
 }
@@ -349,7 +350,7 @@ pub fn before(kind: u8, scope: u32, id: u64) -> Key {
     Build::new(Space::Before).u8(kind).u32(scope).u64(id).key()
 }
 
-/// Every record of a kind in a scope, in the order of their ids.
+/// Returns the range of all records of a kind in a scope, in the order of their ids.
 pub fn records(kind: u8, scope: u32) -> KeyRange {
     KeyRange::prefix(&Build::new(Space::Record).u8(kind).u32(scope).key())
 }
@@ -389,7 +390,7 @@ pub fn parse_pairing_code_of(key: &[u8]) -> Option<(u32, i64, [u8; 32])> {
     Some((parts.u32()?, parts.i64()?, parts.rest().try_into().ok()?))
 }
 
-/// The codes of a location, by the time they expire.
+/// Returns the range of a location's codes, in the order of their expiry.
 pub fn pairing_codes_of(location: u32) -> KeyRange {
     KeyRange::prefix(&Build::new(Space::PairingCodeOf).u32(location).key())
 }
@@ -415,7 +416,7 @@ pub fn lease(location: u32) -> Key {
     Build::new(Space::Lease).u32(location).key()
 }
 
-/// Wake times at `now` or earlier.
+/// Returns the range of wake times at `now` or earlier.
 pub fn wakes_due(now: i64) -> KeyRange {
     KeyRange::new(wake(i64::MIN, 0), after_time(Space::Wake, now))
 }
@@ -424,7 +425,7 @@ fn after_time(space: Space, time: i64) -> Key {
     super::range::prefix_end(&Build::new(space).i64(time).key())
 }
 
-/// Signed numbers sort by value once their sign bit is flipped.
+/// Mask of the sign bit. Signed numbers sort by value once the bit is flipped.
 const SIGN: u64 = 1 << 63;
 
 struct Build(Key);
@@ -452,7 +453,7 @@ impl Build {
         self.u64(part.cast_unsigned() ^ SIGN)
     }
 
-    /// Of any length, so always the last part.
+    /// Appends the last part, which may have any length.
     fn bytes(self, part: &[u8]) -> Key {
         self.raw(part).key()
     }
@@ -474,7 +475,7 @@ impl<'a> Parts<'a> {
         key.strip_prefix(&[space as u8]).map(Self)
     }
 
-    /// For keys of fixed parts: nothing may follow them.
+    /// Parses a key of fixed parts. Returns `None` if bytes follow them.
     fn parse<T>(space: Space, key: &'a [u8], read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let mut parts = Self::of(space, key)?;
         let parsed = read(&mut parts)?;

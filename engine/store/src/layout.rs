@@ -1,5 +1,5 @@
-//! What a store's directory says of itself, in a small file: the format of what lies in it, and the engine whose files these are. Whatever
-//! does not fit is refused before anything is opened: an engine would change files it cannot read.
+//! The file `format` of a store's directory, which contains the format version and the engine. A mismatch is
+//! refused before the engine is opened, because an engine changes even files it cannot read.
 
 use std::{fs, io, path::Path};
 
@@ -10,10 +10,10 @@ use super::{
 use crate::files;
 
 const FILE: &str = "format";
-/// Of the whole store: keys, envelope, and the documents within as far as only the store's owner could tell them apart.
+/// The format of the whole store: keys, envelope, and the documents in the values.
 const FORMAT: u32 = 3;
 
-/// The engine whose store lies in a directory; none where there is no store.
+/// Returns the engine of the store in a directory, or `None` if there is no store.
 pub fn engine_of(dir: &Path) -> Result<Option<EngineKind>, StoreError> {
     let refused = |problem| StoreError::Layout { dir: dir.display().to_string(), problem };
     let text = match fs::read(dir.join(FILE)) {
@@ -31,7 +31,7 @@ pub fn engine_of(dir: &Path) -> Result<Option<EngineKind>, StoreError> {
     }
 }
 
-/// The directory is of this engine, or new and from now on of this engine.
+/// Checks that the directory belongs to this engine, or assigns a new directory to it.
 pub(super) fn claim(dir: &Path, engine: EngineKind) -> Result<(), StoreError> {
     match engine_of(dir)? {
         Some(found) if found == engine => Ok(()),
@@ -47,7 +47,7 @@ pub(super) fn claim(dir: &Path, engine: EngineKind) -> Result<(), StoreError> {
     }
 }
 
-/// Whether an engine's files lie there, whatever else does.
+/// Returns whether the directory contains files of an engine, regardless of other files.
 pub fn is_made(dir: &Path) -> Result<bool, StoreError> {
     for log in ["db", "fjall"] {
         let path = dir.join(log);
@@ -107,13 +107,13 @@ mod tests {
         }
     }
 
-    /// Any bit of the file.
+    /// Tests every bit of the file.
     #[test]
     fn a_flipped_bit_never_makes_a_directory_another_engines_or_a_new_one() {
         let dir = tempfile::tempdir().unwrap();
         claim(dir.path(), EngineKind::Sled).unwrap();
         let text = fs::read(dir.path().join(FILE)).unwrap();
-        // The line's end and what follows it say nothing.
+        // The final line feed and the text after it are not significant.
         for bit in 0..(text.len() - 1) * 8 {
             let mut bent = text.clone();
             bent[bit / 8] ^= 1 << (bit % 8);

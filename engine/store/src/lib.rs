@@ -1,20 +1,21 @@
-//! The store, seen by the rest of the engine: ordered keys, values, and one way to write, a batch that happens durably and whole or
-//! not at all.
+//! The store interface of the engine: ordered keys, values, and a single way to write. A write is a batch
+//! that is applied durably and atomically, or not at all.
 //!
 //! ```text
 //! contract (Store, Batch, KeyRange, Version, errors) ◄── memory       for tests and the simulation
-//!                         ◄── embedded ──► committer ──► engine (what an embedded engine must give)
+//!                         ◄── embedded ──► committer ──► engine (interface of embedded engines)
 //!                                │             │            ◄── sled/ ──► disk
 //!                                │             │            ◄── fjall/ ──► disk
-//!                                │             ├─ jobs, group: batches that wait, and which of them hold (postgres/ too)
-//!                                │             └─ watermark, integrity, audit: is everything there?
-//!                                ├─ compact, weight: room given back
-//!                                └─ layout: which engine, which format · envelope, store_keys: sealed values · guard: panics become errors
+//!                                │             ├─ jobs, group: queued batches and their preconditions (postgres/ too)
+//!                                │             └─ watermark, integrity, audit: detection of lost values
+//!                                ├─ compact, weight: disk space recovery
+//!                                └─ layout: engine, format · envelope, store_keys: sealing · guard: panics to errors
 //!                         ◄── postgres/ ──► database         several processes on one store
-//! on any store: keys (the table of contents), home (whose a key is), journal, counters, due, secrets, copy, backup, rotation (of keys) · damaged: sled/salvage, sled/mend
+//! on any store: keys (all key spaces), home (owner of a key), journal, counters, due, secrets, copy, backup,
+//! rotation (of keys) · after damage: sled/salvage, sled/mend
 //! ```
 //!
-//! README.md has the format on the disk, and what each engine is for.
+//! README.md describes the format on disk and the purpose of each engine.
 
 #![warn(unreachable_pub)]
 

@@ -1,4 +1,5 @@
-//! The store in memory, for the simulation: same answers, durable at once, with faults on request and copies that model a crash.
+//! The store in memory, for tests and the simulation. Commits are durable at once; faults can be injected,
+//! and copies model a crash.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -15,12 +16,12 @@ use super::{
     version::{Version, Versioned},
 };
 
-/// What the next commit is to suffer.
+/// A fault injected into the next commit.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// Nothing is written and this is the answer.
+    /// The commit writes nothing and returns this error.
     Refuse(CommitError),
-    /// Everything is written, yet the answer is `StoreError::Unknown`.
+    /// The commit writes everything, but returns `StoreError::Unknown`.
     LoseAnswer,
 }
 
@@ -45,28 +46,28 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// What a crash at this moment would leave on the disk: the values, none of the faults.
+    /// Returns the state that a crash at this moment would leave on the disk: the values without the faults.
     pub fn fork(&self) -> Self {
         let State { values, version, .. } = self.lock().clone();
         Self { state: Mutex::new(State { values, version, ..State::default() }) }
     }
 
-    /// Faults queue up: each commit takes one.
+    /// Queues a fault. Each commit takes one.
     pub fn fail_next_commit(&self, fault: Fault) {
         self.lock().faults.push_back(fault);
     }
 
-    /// While full, every commit is refused as such.
+    /// Makes commits fail with `CommitError::Full` while `full` is set.
     pub fn set_full(&self, full: bool) {
         self.lock().full = full;
     }
 
-    /// How many batches were written.
+    /// Returns the number of batches written.
     pub fn commits(&self) -> u64 {
         self.lock().commits
     }
 
-    /// Values and ranges that were asked for.
+    /// Returns the number of reads and scans.
     pub fn reads(&self) -> u64 {
         self.lock().reads
     }

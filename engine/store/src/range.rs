@@ -1,8 +1,8 @@
-//! Keys, and ranges of them.
+//! Keys and key ranges.
 
 pub type Key = Vec<u8>;
 
-/// Keys start with a byte below this one; those above belong to the implementations.
+/// Keys start with a byte below this one. Higher first bytes are reserved for store implementations.
 pub const FIRST_RESERVED: u8 = 0xF0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub enum Direction {
     Backward,
 }
 
-/// Half open: `start` belongs to it, `end` does not.
+/// A half-open range: `start` is included, `end` is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
     pub start: Key,
@@ -23,19 +23,19 @@ impl KeyRange {
         Self { start, end }
     }
 
-    /// Every key that starts with `prefix`.
+    /// Returns the range of all keys that start with `prefix`.
     pub fn prefix(prefix: &[u8]) -> Self {
         Self { start: prefix.to_vec(), end: prefix_end(prefix) }
     }
 
-    /// What is left of a forward scan after it has shown `key`; a backward scan goes on with `end = key`.
+    /// Returns the rest of a forward scan after `key`. A backward scan continues with `end = key`.
     pub fn after(mut self, key: &[u8]) -> Self {
         self.start = key.to_vec();
         self.start.push(0);
         self
     }
 
-    /// Without the implementations' own keys; `None` when nothing is left.
+    /// Removes reserved keys from the range. Returns `None` if nothing is left.
     pub(crate) fn clamped(mut self) -> Option<Self> {
         if self.end.first().is_some_and(|first| *first >= FIRST_RESERVED) {
             self.end = vec![FIRST_RESERVED];
@@ -44,7 +44,7 @@ impl KeyRange {
     }
 }
 
-/// The first key after all those that start with `prefix`.
+/// Returns the first key after all keys that start with `prefix`.
 pub fn prefix_end(prefix: &[u8]) -> Key {
     match prefix.iter().rposition(|byte| *byte != u8::MAX) {
         Some(last) => {

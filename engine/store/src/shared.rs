@@ -1,4 +1,4 @@
-//! What readers, the committer and the audit of a store all see.
+//! State shared by readers, the committer and the audit of a store.
 
 use std::{
     sync::{
@@ -15,7 +15,8 @@ pub(super) struct Shared {
     pub envelope: Envelope,
     pub refusing: OnceLock<String>,
     pub audit: Audit,
-    /// The damage that the audit found. Writes are refused from then on: each one makes it harder to tell what is lost.
+    /// The damage found by the audit. Writes are refused afterwards, because each write makes it harder to
+    /// determine the loss.
     pub damage: OnceLock<StoreError>,
     last_commit: AtomicU64,
 }
@@ -48,7 +49,7 @@ impl Shared {
         }
     }
 
-    /// The first reason stays.
+    /// Refuses writes from now on. Returns the reason, which is the first one reported.
     pub(crate) fn refuse(&self, why: String) -> String {
         tracing::error!(why, "the store refuses writes until it is reopened");
         self.refusing.get_or_init(|| why).clone()

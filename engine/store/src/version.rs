@@ -1,23 +1,25 @@
-//! Which writing of a value one is.
+//! Versions of values.
 
 use super::key_id::KeyId;
 
-/// Differs for any two values a store was ever given, those of one key and content included: a precondition names it instead of the value.
-/// It means something to the store it came from only, and says nothing of what is older or newer.
+/// Identifies one write of a value. Two writes never have the same version, even of the same key and content,
+/// so preconditions compare versions instead of values. A version is meaningful only to its store, and
+/// versions have no order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Version(pub(crate) u128);
 
 impl Version {
-    /// The nonce of a sealed value: never drawn twice, and the sum over all values shows whether one is missing, old or too many.
+    /// Returns the version of a sealed value, derived from its nonce. Nonces are never reused. The sum of all
+    /// versions reveals missing, old and surplus values.
     pub(crate) fn of(sealed: &[u8]) -> Self {
         let nonce = sealed.get(1..).and_then(|nonce| nonce.split_first_chunk::<16>());
-        // Damage that opening the value reports.
+        // Opening the value reports this damage.
         let Some((prefix, rest)) = nonce else { return Self(0) };
         let index = rest.first_chunk::<8>().map_or(0, |index| u64::from_be_bytes(*index));
         Self(u128::from_be_bytes(*prefix).wrapping_add(u128::from(index) << 64))
     }
 
-    /// The nonce of this version under a key that it was not sealed with before.
+    /// Returns the nonce of this version under a key that has not sealed it before.
     pub(crate) fn nonce(self, id: KeyId) -> [u8; 24] {
         let index = u64::from(id.0) << 32;
         let mut nonce = [0; 24];
@@ -33,14 +35,14 @@ impl std::fmt::Debug for Version {
     }
 }
 
-/// A value as a read found it.
+/// A value with the version of its write.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Versioned {
     pub value: Vec<u8>,
     pub version: Version,
 }
 
-/// Values may be patient data.
+/// Omits the value, which may be patient data.
 impl std::fmt::Debug for Versioned {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Versioned({:?}, {} bytes, redacted)", self.version, self.value.len())
