@@ -1,5 +1,6 @@
-//! Whether everything that was written is there, found out beside the work: page by page the values are opened and their versions added
-//! up, while the committer keeps the sum right for what has been passed already. At the end it must be the watermark record's.
+//! State of the background integrity check. It opens the values page by page and adds up their versions. The
+//! committer updates the sum for keys that have already been checked. At the end, the sum must match the
+//! watermark record.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -14,11 +15,11 @@ use super::{
 
 struct Progress {
     found: WatermarkRecord,
-    /// Values below this key are in `found`.
+    /// Values with keys below this one are included in `found`.
     passed: Key,
-    /// What the whole store must come to.
+    /// The expected sum of the whole store.
     last: WatermarkRecord,
-    /// What groups have changed since the page under way was begun: it shows the state before them.
+    /// Changes by groups since the current page was begun; the view of the page does not contain them.
     since: Vec<Replaced>,
 }
 
@@ -28,23 +29,23 @@ pub(super) struct Audit {
     stop: AtomicBool,
 }
 
-/// One value of a group: its key, and its versions before and after.
+/// A changed value of a group: its key, and its versions before and after.
 pub(super) type Replaced = (Key, Option<Version>, Option<Version>);
 
-/// What is left once everything has been looked at.
+/// The sums after all values have been checked.
 pub(super) struct Sums {
     pub found: WatermarkRecord,
     pub last: WatermarkRecord,
 }
 
 impl Audit {
-    /// To be called before the first commit.
+    /// Starts the check. Must be called before the first commit.
     pub(crate) fn begin(&self, last: WatermarkRecord) {
         let found = WatermarkRecord::default();
         *self.progress() = Some(Progress { found, passed: Key::new(), last, since: Vec::new() });
     }
 
-    /// Makes a group visible, and takes it into account in the same moment. Never held up by a page.
+    /// Makes a group visible and updates the sum atomically. Never waits for a page to be read.
     pub(crate) fn show(&self, next: WatermarkRecord, replaced: Vec<Replaced>, show: impl FnOnce()) {
         let mut progress = self.progress();
         show();
@@ -56,7 +57,8 @@ impl Audit {
         progress.since.extend(replaced.into_iter().filter(|(key, ..)| *key >= progress.passed));
     }
 
-    /// What is still to be looked at, and a view of the state from which on every group is taken into account. None: nothing is.
+    /// Returns the remaining range, and a view from which on the sums include every group. Returns `None` if no
+    /// check is running.
     pub(crate) fn next_page<T>(&self, view: impl FnOnce() -> T) -> Option<(KeyRange, T)> {
         let mut progress = self.progress();
         let progress = progress.as_mut()?;
@@ -64,12 +66,12 @@ impl Audit {
         Some((KeyRange { start: progress.passed.clone(), ..KeyRange::prefix(&[]) }, view()))
     }
 
-    /// Adds a page to what was found; the sums after an empty one.
+    /// Adds a page to the sum. Returns the sums after an empty page, which ends the check.
     pub(crate) fn add(&self, page: &[(Key, Version)]) -> Option<Sums> {
         let mut guard = self.progress();
         let progress = guard.as_mut()?;
         let Some((last, _)) = page.last() else {
-            // Whatever came behind the last page while this one showed nothing there.
+            // Groups may have added values after the last page while this page was read.
             for (_, old, new) in std::mem::take(&mut progress.since) {
                 progress.found.replace(old, new);
             }

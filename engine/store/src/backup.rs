@@ -1,12 +1,14 @@
-//! A backup: the values of one state in one file, sealed as they are in the store, read beside the work. It is not the state of some
-//! moment in the life of each location, but of one moment in the life of the store: all of a commit is in it or nothing.
+//! Backups: the values of one consistent state in one file, sealed as in the store and read while the store
+//! is in use. The state is consistent across the store: it contains all of a commit or nothing of it.
 //!
-//! The file: `MAGIC`; for each value the lengths of its key and of the sealed value (4 bytes each, the larger one first), the key, the
-//! sealed value; at last, under the key of the watermark, how many values these were and the sum of their versions, sealed too. So a file
-//! that lacks a value, or has an older one, or was changed by whoever does not have the key, is not taken for a backup.
+//! The file format is `MAGIC`, followed by a record per value and a final record. A record consists of the
+//! lengths of the key and of the sealed value (4 bytes each, big-endian), the key, and the sealed value. The
+//! final record has the key of the watermark and contains the sealed number of values and sum of their
+//! versions. A file with missing, old or altered values is therefore detected.
 //!
-//! Who restores one goes back in time, and the world does not: `restore` skips all numbers that may have been given since, and marks
-//! every location, so that what it had still to write is looked up first.
+//! A restored store is older than the EHRs and clients around it. `restore` therefore skips all numbers that
+//! may have been handed out since the backup. It also marks every location, so that its pending writes are
+//! checked before they are repeated.
 
 use std::{
     collections::BTreeSet,
@@ -35,29 +37,30 @@ use super::{
 };
 
 const MAGIC: &[u8; 8] = b"PSBACK1\n";
-/// Values read before a pause: few enough that the largest there are fit into memory.
+/// Values read between pauses: few enough that even the largest values fit into memory.
 const AT_ONCE: usize = 100;
-/// Pages between two looks at how much room the disk has.
+/// Number of pages between checks of the free disk space.
 const LOOK_EVERY: u64 = 20;
-/// Bookings want the same disk.
+/// Pause between pages, because commits use the same disk.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Of one commit of what is restored.
+/// Size of the values per commit of a restore.
 const COMMIT_BYTES: usize = 4 << 20;
-/// Ids and numbers of changes that are skipped: more than were given since the backup was made.
+/// Number of ids and feed numbers skipped by a restore: more than were handed out since the backup was made.
 const SKIPPED: u64 = 10_000_000;
-/// What sealing adds to a value, and room for more.
+/// Maximum overhead of sealing, with a margin.
 const SEAL_BYTES: usize = 1_024;
 
-/// What a backup ends at before it is whole.
+/// Limits above which a backup fails.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
-    /// Free bytes of its disk, which may be that of the store.
+    /// Minimum free bytes of the backup's disk, which may be the store's disk.
     pub floor: u64,
-    /// Bytes that the store keeps in memory for it.
+    /// Maximum bytes that the store keeps in memory for the backup.
     pub kept: u64,
 }
 
-/// Writes it under another name until it is whole. Tells how many values each step wrote.
+/// Writes the backup under a temporary name and renames it when it is complete. Reports the number of values
+/// written by each step.
 pub(super) fn write(
     shared: &Shared,
     to: &Path,
@@ -73,7 +76,7 @@ pub(super) fn write(
             Ok(done)
         }
         Err(error) => {
-            // A disk that is full has room again.
+            // Frees the space of the incomplete file.
             let _ = fs::remove_file(&draft);
             Err(error)
         }
@@ -116,7 +119,7 @@ fn write_draft(
         for (key, sealed) in &page {
             found.replace(None, Some(Version::of(sealed)));
             bytes += put(&mut file, key, sealed).map_err(io)?;
-            // What cannot be read here cannot be read from the backup.
+            // A value that cannot be opened here could not be restored from the backup either.
             shared.envelope.open(key, sealed.clone())?;
         }
         written(page.len() as u64);
@@ -139,7 +142,7 @@ fn put(file: &mut impl std::io::Write, key: &[u8], sealed: &[u8]) -> std::io::Re
     Ok(8 + key.len() as u64 + sealed.len() as u64)
 }
 
-/// Reads all of a backup and believes nothing before that. Tells how many values each step read.
+/// Reads and verifies a whole backup. Reports the number of values read by each step.
 pub fn check(file: &Path, keys: &StoreKeys, mut read: impl FnMut(u64)) -> Result<BackedUp, StoreError> {
     let mut backup = Backup::open(file, keys)?;
     while backup.next()?.is_some() {
@@ -148,7 +151,7 @@ pub fn check(file: &Path, keys: &StoreKeys, mut read: impl FnMut(u64)) -> Result
     Ok(BackedUp { values: backup.found.values(), bytes: backup.records.bytes })
 }
 
-/// The keys that a backup cannot be read without. Nothing is opened for it, and damage is not looked for.
+/// Returns the ids of the keys required to read a backup. Opens no value and detects no damage.
 pub fn keys_of(file: &Path) -> Result<BTreeSet<KeyId>, StoreError> {
     let (mut records, mut needed) = (Records::open(file)?, BTreeSet::new());
     loop {
@@ -160,7 +163,8 @@ pub fn keys_of(file: &Path) -> Result<BTreeSet<KeyId>, StoreError> {
     }
 }
 
-/// A backup that was checked, into a new store, and what follows from going back. `ids` are the counters there may be. Tells how many values each step wrote.
+/// Restores a checked backup into a new store and skips numbers handed out since. `ids` lists all counters.
+/// Reports the number of values written by each step.
 pub async fn restore(
     file: &Path,
     keys: &StoreKeys,
@@ -186,7 +190,7 @@ pub async fn restore(
     Ok(())
 }
 
-/// What going back in time changes.
+/// The changes that a restore makes to the values of a backup.
 #[derive(Default)]
 struct Back {
     locations: BTreeSet<u32>,
@@ -227,7 +231,7 @@ fn skipped(number: u64, last: u64) -> Vec<u8> {
     number.saturating_add(SKIPPED).min(last).to_be_bytes().to_vec()
 }
 
-/// A backup as it is read.
+/// A backup being read, with the sum of the versions so far.
 struct Backup {
     records: Records,
     envelope: Envelope,
@@ -240,7 +244,7 @@ impl Backup {
         Ok(Backup { records: Records::open(path)?, envelope, found })
     }
 
-    /// The next value, opened; none once all of them were there.
+    /// Returns the next value, opened, or `None` after the verified end.
     fn next(&mut self) -> Result<Option<(Key, Vec<u8>)>, StoreError> {
         let (key, sealed) = self.records.next()?;
         let (version, id) = (Version::of(&sealed), sealed_with(&sealed));
@@ -265,7 +269,7 @@ impl Backup {
     }
 }
 
-/// What lies in the file of a backup, sealed.
+/// The sealed records of a backup file.
 struct Records {
     name: String,
     file: BufReader<File>,
@@ -289,7 +293,7 @@ impl Records {
         if more > 0 { Err(self.is("longer than it was made")) } else { Ok(()) }
     }
 
-    /// A key, and what lies under it.
+    /// Reads the next key and sealed value.
     fn next(&mut self) -> Result<(Key, Vec<u8>), StoreError> {
         let lengths = [self.length(MAX_KEY_BYTES)?, self.length(MAX_VALUE_BYTES + SEAL_BYTES)?];
         Ok((self.bytes(lengths[0])?, self.bytes(lengths[1])?))

@@ -1,5 +1,6 @@
-//! Room given back to the disk. sled's log keeps what was replaced and never shrinks: a start makes it anew where its files have grown far
-//! beyond what is live in them, and whoever stops the server may do so by hand. fjall does it by itself, beside the work.
+//! Recovery of disk space. sled's log keeps replaced values and never shrinks. Opening rewrites it if its
+//! files are much larger than the live data; an operator can do the same while the server is stopped. fjall
+//! compacts in the background.
 
 use std::time::{Duration, Instant};
 
@@ -16,11 +17,11 @@ use super::{
     weight::{self, Weight},
 };
 
-/// The new log is larger than what is live in it.
+/// Factor by which the new log may exceed the live data.
 const ROOM: u64 = 2;
 const SAID_EVERY: Duration = Duration::from_secs(5);
 
-/// Makes the files of a store anew. It may not be in use.
+/// Compacts the files of a store, which must not be in use.
 pub fn compact(config: &StoreConfig, progress: impl FnMut(u64, u64)) -> Result<Compacted, StoreError> {
     let refused = |problem| StoreError::Layout { dir: config.dir.display().to_string(), problem };
     match layout::engine_of(&config.dir)? {
@@ -32,7 +33,7 @@ pub fn compact(config: &StoreConfig, progress: impl FnMut(u64, u64)) -> Result<C
     super::sled::compact(config, progress)
 }
 
-/// The engine, with files made anew where that is due. What cannot be made anew is opened as it is.
+/// Opens the engine, after compaction if that is due. If compaction fails, opens the files unchanged.
 pub(super) fn open(config: &StoreConfig, directory: &Directory) -> Result<Opened, StoreError> {
     let opened = open_engine(config, directory)?;
     if !is_due(config, directory, &opened)? {
@@ -89,7 +90,7 @@ fn is_due(config: &StoreConfig, directory: &Directory, opened: &Opened) -> Resul
     Ok(free >= needed)
 }
 
-/// Everything was read, and added up. What small files hold nobody asks.
+/// Records the result of a full read. Small stores are skipped, because they are never compacted.
 pub(super) fn note(config: &StoreConfig, values: u64, bytes: u64) {
     let dir = &config.dir;
     let large = weight::files_bytes(dir).is_ok_and(|files| files > config.compact_above_bytes);
@@ -130,16 +131,17 @@ mod tests {
         assert!((0..100).all(|n| store.get(&keys::record(1, 1, n)).unwrap() == Some(vec![39; 2_000])));
     }
 
-    /// The first start behind it adds up what is live, the next one knows.
+    /// The first start after the writes measures the live data; the next one uses the result.
     #[tokio::test]
     async fn a_start_makes_a_log_anew_that_is_mostly_not_live() {
         for verify in [true, false] {
             let dir = tempfile::tempdir().unwrap();
             let config = StoreConfig { verify, audit: !verify, ..config(dir.path(), EngineKind::Sled) };
-            // What is added up meanwhile, on a busy machine only once the log is large, would be known to the start behind it.
+            // A background audit during the writes would make the first start compact the log, depending on the load of
+            // the machine.
             churn(&StoreConfig { verify: false, audit: false, ..config.clone() }).await;
             let large = weight::files_bytes(dir.path()).unwrap();
-            // How many segments sled uses again depends on what its threads get to: there were 2 to 3.7 MB.
+            // The number of segments that sled reuses depends on thread scheduling: the size was 2 to 3.7 MB.
             assert!(large > 1 << 20, "{large}");
             {
                 let store = EmbeddedStore::open(config.clone()).unwrap();

@@ -1,4 +1,4 @@
-//! What every store must do, as one suite: `conformance!(name, Subject)` runs all of it against an implementation.
+//! The conformance suite of stores: `conformance!(name, Subject)` runs it against an implementation.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,13 +19,13 @@ use super::{
     due, journal, keys,
 };
 
-/// One implementation, set up empty.
+/// An implementation under test, initially empty.
 pub(crate) trait Subject: Sized {
     fn fresh() -> Self;
     fn store(&self) -> Arc<dyn Store>;
-    /// Closes the store, as the end of its process would, and opens it again.
+    /// Closes the store, like the end of its process, and opens it again.
     fn reopen(self) -> Self;
-    /// It needs what not every machine has, and this run does not want it.
+    /// Returns whether the tests are skipped, because this machine lacks a requirement.
     fn is_left_out() -> bool {
         false
     }
@@ -120,10 +120,10 @@ pub(crate) async fn preconditions_are_checked<S: Subject>() {
     assert_eq!(version(&store, "a"), first, "two reads of one value");
     assert!(conflict_at(commit(&store, &|batch| batch.expect_unchanged(key("b"), first)).await, "b"));
     commit(&store, &|batch| batch.expect_present(key("a")).expect_unchanged(key("a"), first)).await.unwrap();
-    // Preconditions speak of the state before the batch.
+    // Preconditions refer to the state before the batch.
     commit(&store, &|batch| batch.put(key("a"), vec![2]).expect_unchanged(key("a"), first)).await.unwrap();
     assert!(conflict_at(commit(&store, &|batch| batch.expect_unchanged(key("a"), first)).await, "a"));
-    // A value that changed and changed back, or that went and came again, is another.
+    // A value that changed and changed back, or was deleted and written again, has a new version.
     commit(&store, &|batch| batch.put(key("a"), vec![1])).await.unwrap();
     assert!(conflict_at(commit(&store, &|batch| batch.expect_unchanged(key("a"), first)).await, "a"));
     let second = version(&store, "a");
@@ -153,8 +153,8 @@ pub(crate) async fn the_later_write_to_a_key_counts<S: Subject>() {
     assert_eq!(store.scan_keys(everything(), Direction::Forward, 10).unwrap(), [key("a"), key("c")]);
 }
 
-/// Many batches of one caller in one group: each sees those before it, and nothing of those refused. What a group replaces is not what
-/// was read before it.
+/// Many batches of one caller in one group: each sees those before it, and no writes of refused ones. Values
+/// replaced by the group have new versions.
 pub(crate) async fn calls_take_effect_in_their_order<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
@@ -245,7 +245,8 @@ pub(crate) async fn scans_go_both_ways<S: Subject>() {
     }
 }
 
-/// Readers never see half a commit, nor one that is not durable yet. Goes on until the reader has had its share of looks.
+/// Readers never see part of a commit, nor a commit that is not yet durable. Writes continue until the reader
+/// has finished its scans.
 pub(crate) async fn scans_see_whole_commits<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
@@ -311,7 +312,7 @@ pub(crate) async fn preconditions_on_large_values<S: Subject>() {
     assert!(conflict_at(commit(&store, &|batch| batch.expect_unchanged(key("a"), first)).await, "a"));
     let second = version(&store, "a");
     commit(&store, &|batch| batch.expect_unchanged(key("a"), second)).await.unwrap();
-    // A version outlives the process that gave it.
+    // A version remains valid in the next process.
     drop(store);
     let subject = subject.reopen();
     let store = subject.store();
@@ -442,7 +443,8 @@ fn appended(store: &Arc<dyn Store>, stream: u64) -> Vec<(u64, Vec<u8>)> {
     found.into_iter().map(|(key, value)| (keys::parse_feed(&key).unwrap().1, value)).collect()
 }
 
-/// Many callers, many of them in one group: numbers rise without a gap, and each caller's in the order of its calls.
+/// Many callers with several batches in one group: numbers have no gaps and follow the order of each caller's
+/// calls.
 pub(crate) async fn appends_are_numbered_in_the_order_of_commits<S: Subject>() {
     const WRITERS: u64 = 8;
     const BATCHES: u64 = 25;
@@ -473,7 +475,7 @@ pub(crate) async fn appends_are_numbered_in_the_order_of_commits<S: Subject>() {
         let found = appended(&store, writer);
         let values: Vec<Vec<u8>> = (0..2 * BATCHES).map(|n| n.to_be_bytes().to_vec()).collect();
         assert_eq!(found.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>(), values);
-        // Values of one batch stand together.
+        // Values of one batch have adjacent numbers.
         assert!(found.chunks(2).all(|pair| pair[0].0 + 2 == pair[1].0));
         numbers.extend(found.into_iter().map(|(number, _)| number));
     }
@@ -513,7 +515,7 @@ pub(crate) async fn the_feed_goes_on_after_reopening<S: Subject>() {
         commit(&store, &|batch| batch.append(1, vec![1; 10]).append(2, vec![2; 9_000]).append(1, vec![]))
             .await
             .unwrap();
-        // What is pruned gives no number back.
+        // Pruning does not release numbers.
         commit(&store, &|batch| batch.delete(keys::feed(1, round * 3 + 3))).await.unwrap();
         drop(store);
         subject = subject.reopen();
@@ -530,13 +532,13 @@ enum Action {
     Reopen,
 }
 
-/// A precondition before it is known whether it is to hold.
+/// A kind of precondition, before it is decided whether it holds.
 #[derive(Clone, Debug)]
 enum Wish {
     AsIs,
     Absent,
     Present,
-    /// What the value was at the last look, which may be long ago.
+    /// The version at the last read, which may be outdated.
     Seen,
 }
 
@@ -572,7 +574,7 @@ fn value_of(size: usize) -> Vec<u8> {
     vec![size as u8; size]
 }
 
-/// The versions at the last look, and the keys written since.
+/// The versions at the last read, and the keys written since.
 #[derive(Default)]
 struct Looked {
     versions: BTreeMap<Key, Version>,
@@ -593,13 +595,14 @@ impl Looked {
             Wish::AsIs => (if held { Expect::Present } else { Expect::Absent }, true),
             Wish::Absent => (Expect::Absent, !held),
             Wish::Present => (Expect::Present, held),
-            // Written again it is another value, whatever it says; gone as before, it is as it was.
+            // A rewritten value has a new version, even with the same content. A key absent then and now is unchanged.
             Wish::Seen => (seen, !self.written.contains(key) || (seen == Expect::Absent && !held)),
         }
     }
 }
 
-/// Random batches against a map. Commits are submitted in runs, so that many land in one group, and awaited before anything is read.
+/// Compares random batches with a map. Commits are submitted in runs, so that many share a group, and awaited
+/// before the next read.
 pub(crate) async fn behaves_like_a_map<S: Subject>() {
     let mut runner = prop::test_runner::TestRunner::new(ProptestConfig { cases: 24, ..ProptestConfig::default() });
     let script = prop::collection::vec(some_action(), 1..60);
@@ -608,7 +611,7 @@ pub(crate) async fn behaves_like_a_map<S: Subject>() {
     runner.run(&script, run).unwrap();
 }
 
-/// What was written, without the number a store may keep for its feed.
+/// Scans without the number that a store may keep for its feed.
 fn own_scan(store: &Arc<dyn Store>, range: KeyRange, direction: Direction, limit: usize) -> Vec<(Key, Vec<u8>)> {
     let mut found = store.scan(range, direction, limit.saturating_add(1)).unwrap();
     found.retain(|(key, _)| *key != keys::feed_end());

@@ -1,5 +1,5 @@
-//! All values of one store in another, in the order of their keys: what is there already need not be copied again. The number its feed
-//! has reached goes along by itself: one store has one such number, another one for each owner.
+//! Copies all values of one store to another, in key order, and resumes an interrupted copy. The last number
+//! of the feed is copied separately, because one store has a single number and another one per owner.
 
 use sha2::{Digest, Sha256};
 
@@ -11,21 +11,22 @@ use super::{
     range::{Direction, KeyRange},
 };
 
-/// Values read at a time: few enough that the largest there are fit into memory.
+/// Values per read: few enough that even the largest values fit into memory.
 const PAGE: usize = 100;
-/// Values of one commit, and their bytes.
+/// Number and size of the values per commit.
 const AT_ONCE: usize = 1_000;
 const AT_ONCE_BYTES: usize = 4 << 20;
 
-/// What a store holds, as far as two can be compared.
+/// A summary of the contents of a store, for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contents {
-    /// Without the number its feed has reached, which is in the digest.
+    /// Number of values, without the feed's last number, which is part of the digest.
     pub values: u64,
     pub digest: [u8; 32],
 }
 
-/// Goes on behind the last key of `to`, which nobody else writes. Tells how many values each step copied.
+/// Copies the values after the last key of `to`, which must have no other writer. Reports the number of
+/// values copied by each step.
 pub async fn copy(from: &dyn Store, to: &dyn Store, mut copied: impl FnMut(u64)) -> Result<(), StoreError> {
     let mut rest = KeyRange::prefix(&[]);
     if let Some(last) = to.scan_keys(rest.clone(), Direction::Backward, 1)?.pop() {
@@ -62,7 +63,7 @@ pub(crate) async fn write(to: &dyn Store, batch: Batch) -> Result<u64, StoreErro
     }
 }
 
-/// Reads all of a store. Tells how many values each step looked at.
+/// Reads the whole store. Reports the number of values read by each step.
 pub fn contents(of: &dyn Store, mut read: impl FnMut(u64)) -> Result<Contents, StoreError> {
     let (mut values, mut hash, mut rest) = (0, Sha256::new(), KeyRange::prefix(&[]));
     loop {

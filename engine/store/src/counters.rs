@@ -1,5 +1,6 @@
-//! Our own ids. A process leases blocks of a counter and hands out ids from them; what a block still held when the process ends is
-//! never used, so ids rise with gaps of at most a block per restart. No id is ever given twice, by however many processes.
+//! Internal ids. A process leases blocks of a counter and hands out their ids. The rest of a block is lost
+//! when the process ends, so ids increase with gaps of at most a block per restart. No id is handed out
+//! twice, by any number of processes.
 
 use std::{
     collections::HashMap,
@@ -14,14 +15,14 @@ use super::{
     keys,
 };
 
-/// Ids per lease: one commit in a thousand pays for it.
+/// Ids per lease: one commit per thousand ids.
 const BLOCK: u64 = 1_000;
-/// The most ids one call may ask for.
+/// Maximum number of ids per call.
 pub const MAX_IDS: u32 = 100_000;
-/// Each lost race means that another process got its block.
+/// Number of attempts to extend a lease. Each conflict means that another process got its block.
 const RACES: usize = 100;
 
-/// One sequence of ids. The first id is 1.
+/// A sequence of ids. The first id is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter<'a> {
     name: &'a str,
@@ -29,7 +30,7 @@ pub struct Counter<'a> {
 }
 
 impl<'a> Counter<'a> {
-    /// Ids up to the last one.
+    /// Returns the counter of ids up to `last`.
     pub const fn up_to(last: u64, name: &'a str) -> Self {
         Self { name, last }
     }
@@ -42,12 +43,12 @@ impl<'a> Counter<'a> {
         self.last
     }
 
-    /// Ids that clients keep in 32 bits.
+    /// Returns a counter of ids that fit into 32 bits.
     pub const fn int32(name: &'a str) -> Self {
         Self::up_to(i32::MAX as u64, name)
     }
 
-    /// Ids that stay exact in JSON numbers.
+    /// Returns a counter of ids that JSON numbers represent exactly.
     pub const fn int53(name: &'a str) -> Self {
         Self { name, last: (1 << 53) - 1 }
     }
@@ -83,7 +84,7 @@ impl Ids {
         Self { store, leases: std::sync::Mutex::default() }
     }
 
-    /// The next `n` ids, consecutive.
+    /// Returns the next `n` ids, which are consecutive.
     pub async fn next(&self, counter: Counter<'_>, n: u32) -> Result<Range<u64>, IdError> {
         if n > MAX_IDS {
             return Err(IdError::TooMany { wanted: n });
@@ -93,7 +94,7 @@ impl Ids {
         let wanted = u64::from(n);
         if lease.end - lease.start < wanted {
             let fresh = self.extend(counter, lease.end - lease.start, n).await?;
-            // Ids are consecutive: what is left of the old block counts only when the new one follows it.
+            // Ids must be consecutive: the rest of the old block is used only if the new block follows it.
             let joins = fresh.start == lease.end && lease.start > 0;
             *lease = if joins { lease.start..fresh.end } else { fresh };
             if lease.end - lease.start < wanted {
@@ -117,7 +118,7 @@ impl Ids {
         }
     }
 
-    /// Moves the counter on by a block, or by what is asked for when that is more.
+    /// Advances the counter by a block, or by `n` if that is more.
     async fn extend(&self, counter: Counter<'_>, left: u64, n: u32) -> Result<Range<u64>, IdError> {
         let key = keys::counter(counter.name);
         for _ in 0..RACES {

@@ -1,4 +1,5 @@
-//! When each location wants to be woken, sorted by time: a start reads what is due, however many locations there are.
+//! The wake times of locations, sorted by time. Finding the due locations does not depend on the number of
+//! locations.
 
 use super::{
     batch::Batch,
@@ -8,10 +9,11 @@ use super::{
     range::{Direction, Key},
 };
 
-/// Keys read at once.
+/// Number of keys per read.
 const PAGE: usize = 1_000;
 
-/// In the batch of the decision that moved the time. `old` is what the location set before, so that it has one wake time only.
+/// Moves the wake time of a location, in the batch of the decision that changed it. `old` is the location's
+/// previous wake time, which is removed.
 pub fn set_wake(batch: &mut Batch, location: u32, old: Option<i64>, new: Option<i64>) {
     if old == new {
         return;
@@ -24,8 +26,8 @@ pub fn set_wake(batch: &mut Batch, location: u32, old: Option<i64>, new: Option<
     }
 }
 
-/// Locations to wake at `now` or earlier, the most overdue first, `limit` of those that are `wanted`. What nobody wants any more stays in
-/// the index and hides nobody behind it.
+/// Returns up to `limit` locations due at `now` or earlier, the most overdue first, filtered by `wanted`.
+/// Entries of unwanted locations stay in the index and do not count towards the limit.
 pub fn due(
     store: &dyn Store,
     now: i64,
@@ -51,7 +53,7 @@ pub fn due(
     }
 }
 
-/// When to look again.
+/// Returns the earliest wake time.
 pub fn next_due(store: &dyn Store) -> Result<Option<i64>, StoreError> {
     let first = store.scan_keys(Space::Wake.range(), Direction::Forward, 1)?;
     first.first().map(|key| parse(key).map(|(due, _)| due)).transpose()

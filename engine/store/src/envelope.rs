@@ -1,8 +1,9 @@
-//! How a value lies on the disk: encrypted and authenticated together with its key, so that it can be neither read, altered nor moved:
-//! `[1][nonce 24][ciphertext][tag 16]`. An engine may cut it into pieces of its own.
+//! The stored form of a value: encrypted and authenticated together with its key, so that it can be neither
+//! read, altered nor moved: `[1][nonce 24][ciphertext][tag 16]`. An engine may split it into chunks.
 //!
-//! The nonce: 16 random bytes of a batch, the id of the key it is sealed with (4), a counter (4). The counter once had all 8, and never
-//! came near what the id has of them now: so values from before there were ids name the key 0.
+//! The nonce consists of 16 random bytes per batch, the id of the sealing key (4 bytes) and a counter (4
+//! bytes). In earlier versions the counter had all 8 bytes, but never exceeded 4. Values of those versions
+//! therefore contain the key id 0.
 
 use std::{
     io,
@@ -22,7 +23,7 @@ const TAG: usize = 16;
 
 pub(super) struct Envelope {
     ring: RwLock<Arc<Ring>>,
-    /// Read by whoever seals, until what was sealed waits for its commit.
+    /// Read-locked while values are sealed, until they are in the queue of the committer.
     sealing: RwLock<()>,
 }
 
@@ -53,18 +54,19 @@ impl Envelope {
         self.ring.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Held from the sealing of a batch until it is in the queue.
+    /// Returns a guard to hold from the sealing of a batch until it is in the queue.
     pub(crate) fn sealing(&self) -> RwLockReadGuard<'_, ()> {
         self.sealing.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The newest of them seals from now on. What was sealed with another one before is in the queue when this returns.
+    /// Seals with the newest of these keys from now on. Returns after all values sealed with an earlier key are
+    /// in the queue.
     pub(crate) fn use_keys(&self, keys: &StoreKeys) {
         let _nobody_seals = self.sealing.write().unwrap_or_else(PoisonError::into_inner);
         *self.ring.write().unwrap_or_else(PoisonError::into_inner) = Ring::of(keys);
     }
 
-    /// For the values of one batch: random numbers are drawn once, each value gets its own nonce from them.
+    /// Returns a sealer for one batch. It draws random bytes once and derives a unique nonce for each value.
     pub(crate) fn sealer(&self) -> Result<Sealer, StoreError> {
         let mut prefix = [0; 16];
         getrandom::fill(&mut prefix)
@@ -73,7 +75,7 @@ impl Envelope {
         Ok(Sealer { ring: self.ring(), prefix, index: 0 })
     }
 
-    /// What was sealed comes back in the same memory.
+    /// Decrypts a value in place.
     pub(crate) fn open(&self, key: &[u8], mut sealed: Vec<u8>) -> Result<Vec<u8>, StoreError> {
         let damaged = |what| StoreError::damaged(key, what);
         let id = sealed_with(&sealed);
@@ -93,8 +95,9 @@ impl Envelope {
         Ok(sealed)
     }
 
-    /// The same value, sealed with the newest key; none where it is already. It is the same writing of it: its version stays, and with it
-    /// what others have read, and the sum of the watermark. Never sealed twice with other contents, since a version never is.
+    /// Seals a value with the newest key, or returns `None` if it already is. The version stays the same, and
+    /// with it the preconditions of readers and the sum of the watermark. The nonce stays unique, because a
+    /// version never has two contents.
     pub(crate) fn reseal(&self, key: &[u8], sealed: Vec<u8>) -> Result<Option<Vec<u8>>, StoreError> {
         let ring = self.ring();
         let (id, cipher) = &ring.newest;
@@ -106,23 +109,23 @@ impl Envelope {
         seal(cipher, version.nonce(*id), key, &value).map(Some)
     }
 
-    /// Ids of all keys, as a sentence has them.
+    /// Returns the ids of all keys, for an error message.
     pub(crate) fn held(&self) -> String {
         self.ring().ciphers.iter().map(|(id, _)| id.to_string()).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// The key that a value names.
+/// Returns the id of the key that sealed a value.
 pub(super) fn sealed_with(sealed: &[u8]) -> KeyId {
     let id = sealed.get(17..21).and_then(|id| id.try_into().ok());
     KeyId(id.map_or(0, u32::from_be_bytes))
 }
 
-/// What is sealed with it names the key that was the newest when it was made.
+/// Seals the values of one batch with the key that was the newest when the sealer was created.
 pub(super) struct Sealer {
     ring: Arc<Ring>,
     prefix: [u8; 16],
-    /// A group of commits has fewer values.
+    /// A commit group has fewer values than this counter can represent.
     index: u32,
 }
 
@@ -186,7 +189,7 @@ mod tests {
         for bit in 0..sealed.len() * 8 {
             let mut bent = sealed.clone();
             bent[bit / 8] ^= 1 << (bit % 8);
-            // Four bytes of it name the key.
+            // Four bytes of a value are the id of its key.
             let seen = envelope.open(b"key", bent);
             assert!(matches!(seen, Err(StoreError::Damaged { .. } | StoreError::NoKey { .. })), "{bit}");
         }
@@ -216,7 +219,7 @@ mod tests {
         }
     }
 
-    /// The first value was sealed by the program that knew one key: 16 random bytes and a counter of 8 for a nonce.
+    /// The first value has the nonce format of versions with a single key: 16 random bytes and a counter of 8.
     #[test]
     fn values_from_before_there_were_ids_are_those_of_the_first_key() {
         let cipher = XChaCha20Poly1305::new(&CipherKey::from([7; 32]));
@@ -228,7 +231,7 @@ mod tests {
         assert_eq!(envelope.open(b"key", old).unwrap(), b"Jane");
     }
 
-    /// An id costs no byte.
+    /// The id of the key takes no additional byte.
     #[test]
     fn the_newest_key_seals_all_open_and_a_version_stays() {
         let (first, both) = (keys(), keys().and_a_new_one().unwrap());

@@ -1,5 +1,5 @@
-//! Whether everything that was written is there: the watermark is read at the start, and the values are added up, at the start (`verify`)
-//! or beside the work (`start_audit`).
+//! Detection of missing values. The watermark is read on opening. The versions of all values are added up on
+//! opening (`verify`) or in the background (`start_audit`).
 
 use std::{
     io,
@@ -19,13 +19,15 @@ use super::{
     watermark::{WATERMARK_KEY, WatermarkRecord},
 };
 
-/// Values looked at before a pause: some 20,000 values a second, a fraction of what a disk reads.
+/// Number of values checked between pauses: about 20,000 values per second, a fraction of the disk's read
+/// rate.
 const AT_ONCE: usize = 200;
 const PAUSE: Duration = Duration::from_millis(10);
-/// It stays an alarm: said again as often.
+/// Interval at which known damage is logged again.
 const SAID_EVERY: Duration = Duration::from_secs(3_600);
 
-/// Reads the watermark record, or writes the first one of a new store. Never takes a store that lost something for a new one.
+/// Reads the watermark record, or writes the first one of a new store. A store that lost its record is never
+/// treated as new.
 pub(super) fn last_group(
     shared: &Shared,
     writer: &mut dyn Writer,
@@ -51,7 +53,7 @@ pub(super) fn last_group(
     Ok(last)
 }
 
-/// The record of the last group; none in a new store.
+/// Returns the record of the last group, or `None` for a new store.
 pub(super) fn read_record(shared: &Shared, dir: &str) -> Result<Option<WatermarkRecord>, StoreError> {
     let Some(sealed) = shared.medium.view().sealed(WATERMARK_KEY)? else { return Ok(None) };
     let id = sealed_with(&sealed);
@@ -76,8 +78,8 @@ fn begin(
     Ok(first)
 }
 
-/// A damaged stretch of a log can take single records with it, or bring back older ones; each of them is sound by itself.
-/// Answers the bytes of all values.
+/// Checks that the versions of all values match the watermark record, and returns the size of all values.
+/// Damage to a log can remove single records or restore older ones, each of which is valid by itself.
 pub(super) fn verify(shared: &Shared, last: WatermarkRecord) -> Result<u64, StoreError> {
     let mut bytes = 0;
     let mut found = WatermarkRecord::before_counting(last.group);
@@ -97,7 +99,7 @@ pub(super) fn verify(shared: &Shared, last: WatermarkRecord) -> Result<u64, Stor
     found.is_all_of(last).map(|()| bytes)
 }
 
-/// Of the values of the next page; once there is none, how many values there are.
+/// The result of a step: the size of the values of a page, or the total number of values after the last page.
 enum Step {
     Bytes(u64),
     Through { values: u64 },
@@ -120,7 +122,8 @@ fn step(shared: &Shared) -> Result<Step, StoreError> {
     }
 }
 
-/// Runs until everything has been looked at, or the store is closed. `whole` is told the values and their bytes when nothing is missing.
+/// Checks all values in a background thread, until the end or until the store is closed. `whole` receives the
+/// number and size of the values if none is missing.
 pub(super) fn start_audit(
     shared: Arc<Shared>,
     whole: impl FnOnce(u64, u64) + Send + 'static,

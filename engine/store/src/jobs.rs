@@ -1,4 +1,4 @@
-//! Batches on their way to a committer: sealed, weighed, and in the order of the calls.
+//! The queue of batches for a committer: sealed, with known size, and in the order of the calls.
 
 use std::{
     collections::VecDeque,
@@ -17,18 +17,20 @@ use super::{
     version::Version,
 };
 
-/// A group is small enough that nobody waits long for the others in it, and that sled hardly fills a segment between two syncs: it
-/// reuses the room of replaced records without knowing whether their successors are synced. A single batch may be larger.
+/// Limits of a group. Small groups keep the latency low and rarely fill a segment of sled between two syncs.
+/// sled reuses the space of replaced records without knowing whether their successors are synced. A single
+/// batch may be larger.
 const GROUP_BYTES: usize = 256 << 10;
 const GROUP_BATCHES: usize = 1_024;
 
 pub(super) type Outcome = Result<(), CommitError>;
 
-/// A batch on its way: values sealed, weighed.
+/// A queued batch with sealed values.
 pub(super) struct Job {
     pub expects: Vec<(Key, Expect)>,
     pub writes: Vec<(Key, Option<Vec<u8>>)>,
-    /// Sealed when they are numbered: a value is bound to its key, and the key has the number.
+    /// Appended values, which are sealed when they are numbered: a value is bound to its key, and the key
+    /// contains the number.
     pub appends: Vec<Append>,
     bytes: usize,
     pub arrived: Instant,
@@ -48,21 +50,22 @@ impl Job {
         Ok(Self { expects: batch.expects, writes, appends: batch.appends, bytes, arrived: Instant::now(), reply })
     }
 
-    /// A value that is sealed already, in place of the one of the same version if that is still there.
+    /// Creates the job that replaces a value by its resealed form, if the stored version is still the same.
     pub(crate) fn reseal(key: Key, sealed: Vec<u8>, reply: oneshot::Sender<Outcome>) -> Self {
         let (expects, bytes) = (vec![(key.clone(), Expect::Version(Version::of(&sealed)))], key.len() + sealed.len());
         let (writes, appends) = (vec![(key, Some(sealed))], Vec::new());
         Self { expects, writes, appends, bytes, arrived: Instant::now(), reply }
     }
 
-    /// A group of its own if there is no other: a key that never holds anything, deleted.
+    /// Creates a job that forces a group: it deletes a key that never has a value.
     pub(crate) fn nothing(reply: oneshot::Sender<Outcome>) -> Self {
         let (expects, writes, appends) = (Vec::new(), vec![(vec![0], None)], Vec::new());
         Self { expects, writes, appends, bytes: 1, arrived: Instant::now(), reply }
     }
 }
 
-/// The thread of a committer: group after group is committed and answered, until the queue is closed.
+/// Starts the thread of a committer, which commits groups and completes their futures until the queue is
+/// closed.
 pub(super) fn start_committer(
     queue: Arc<Queue>,
     mut commit: impl FnMut(&[Job]) -> Vec<Outcome> + Send + 'static,
@@ -71,7 +74,7 @@ pub(super) fn start_committer(
         while let Some(jobs) = queue.next_group() {
             let outcomes = commit(&jobs);
             for (job, outcome) in jobs.into_iter().zip(outcomes) {
-                // Whoever dropped the future does not care.
+                // A send error means that the caller dropped its future.
                 let _ = job.reply.send(outcome);
             }
         }
@@ -79,12 +82,12 @@ pub(super) fn start_committer(
     thread::Builder::new().name("store-committer".into()).spawn(run).map_err(StoreError::io("starting the committer"))
 }
 
-/// Since the oldest of a group arrived.
+/// Returns the time since the oldest job of a group arrived.
 pub(super) fn waited(jobs: &[Job]) -> Duration {
     jobs.iter().map(|job| job.arrived).min().map_or(Duration::ZERO, |oldest| oldest.elapsed())
 }
 
-/// Batches that wait. Bounded, and never waited for: a full queue is an error.
+/// The bounded queue of batches. Pushing never blocks: a full queue is an error.
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
     arrived: Condvar,
@@ -110,7 +113,7 @@ impl Queue {
 
     pub(crate) fn push(&self, job: Job) -> Result<(), StoreError> {
         let mut waiting = self.lock();
-        // An empty queue takes a batch of any legal size.
+        // An empty queue accepts a batch of any legal size.
         if waiting.jobs.len() >= self.limit || (waiting.bytes > 0 && waiting.bytes + job.bytes > self.limit_bytes) {
             return Err(StoreError::Busy);
         }
@@ -121,13 +124,14 @@ impl Queue {
         Ok(())
     }
 
-    /// What waits is still written, then the thread ends.
+    /// Closes the queue. Queued batches are still committed; then the thread ends.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.arrived.notify_one();
     }
 
-    /// What waits, in its order, as much as makes a group. None once the queue is closed and empty.
+    /// Returns the oldest queued batches, up to the limits of a group. Blocks while the queue is empty. Returns
+    /// `None` once the queue is closed and empty.
     pub(crate) fn next_group(&self) -> Option<Vec<Job>> {
         let waiting = self.lock();
         let mut waiting = self

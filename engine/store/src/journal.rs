@@ -1,5 +1,6 @@
-//! The journal of a location: consecutive records, each the outcome of one decision, and now and then a snapshot of the state after one
-//! of them. The sequence is the lock: of two processes that both believe they host a location, the slower one's append conflicts.
+//! The journal of a location: consecutive records, each the outcome of one decision, with occasional
+//! snapshots of the state. The sequence number acts as the lock. If two processes host the same location, an
+//! append of the slower one conflicts.
 
 use std::fmt;
 
@@ -14,12 +15,12 @@ use super::{
 
 pub const FIRST_SEQ: u64 = 1;
 
-/// Records read at a time: what of a page is held twice is small.
+/// Records per read, which limits the memory of copies.
 const PAGE: usize = 2_000;
-/// A load that races with a snapshot and its trimming starts over.
+/// Number of attempts to load. A load starts over if a snapshot or trimming interferes.
 const RELOADS: usize = 5;
 
-/// What a location is rebuilt from.
+/// The data from which a location is rebuilt.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// The state after this sequence number.
@@ -38,7 +39,8 @@ impl fmt::Debug for Loaded {
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The location must not go on from here, and never from nothing: it becomes read-only and raises an alarm.
+    /// The location must not continue with this state, nor with an empty one. It becomes read-only and raises an
+    /// alarm.
     #[error("the journal of location {location} is damaged: {damage}")]
     Damaged { location: u32, damage: Damage },
     #[error(transparent)]
@@ -55,16 +57,17 @@ pub enum Damage {
     Snapshot(String),
 }
 
-/// Whether a conflict at this key means that somebody else has written the journal: who hosts the location has to load it again. A
-/// conflict at any other key only asks for the turn to be prepared again.
+/// Returns whether a conflict at this key means that another process has written the journal. The host of the
+/// location must then reload it. After a conflict at any other key, the turn only has to be prepared again.
 pub fn is_lock(key: &[u8]) -> bool {
     matches!(Space::of(key), Some(Space::Journal | Space::Snapshot))
 }
 
-/// Adds a record with the precondition that it is the next one.
+/// Appends a record, with the precondition that `seq` is the next number.
 ///
-/// A trimmed journal has no record `seq` for a process that fell far behind either, so the record before it must be there too (trimming
-/// leaves the newest), and the very first record asks that there is no snapshot.
+/// A process that fell far behind does not find record `seq` in a trimmed journal either. The record before
+/// it must therefore exist; trimming keeps the newest record. The first record requires that no snapshot
+/// exists.
 pub fn append(batch: &mut Batch, location: u32, seq: u64, record: Vec<u8>) {
     if seq <= FIRST_SEQ {
         batch.expect_absent(keys::snapshot(location));
@@ -75,8 +78,8 @@ pub fn append(batch: &mut Batch, location: u32, seq: u64, record: Vec<u8>) {
     batch.expect_absent(key.clone()).put(key, record);
 }
 
-/// Writes the state after `seq`, which is a record of the journal or of this batch. A process that fell behind a trimmed snapshot
-/// conflicts instead of bringing an older one back.
+/// Writes the state after `seq`, which is a record of the journal or of this batch. For a process that fell
+/// behind a trimmed journal, the batch conflicts instead of restoring an older snapshot.
 pub fn write_snapshot(batch: &mut Batch, location: u32, seq: u64, state: &[u8]) {
     let record = keys::journal(location, seq);
     if !batch.writes_to(&record) {
@@ -85,8 +88,9 @@ pub fn write_snapshot(batch: &mut Batch, location: u32, seq: u64, state: &[u8]) 
     batch.put(keys::snapshot(location), [&seq.to_be_bytes(), state].concat());
 }
 
-/// Deletes up to `limit` of the oldest records that the snapshot has made superfluous, up to the first that is not `old`. Answers how
-/// many; call again until it is none. The snapshot, which may be large, is read only where there is something to delete.
+/// Deletes up to `limit` of the oldest records covered by the snapshot, up to the first that is not `old`.
+/// Returns the number of deleted records; call again until it is 0. Reads the snapshot, which may be large,
+/// only if there are records to delete.
 pub fn trim(
     store: &dyn Store,
     batch: &mut Batch,
@@ -96,14 +100,14 @@ pub fn trim(
 ) -> Result<usize, JournalError> {
     let is_old = |key: &Key| Ok::<bool, StoreError>(store.get(key)?.is_some_and(|record| old(&record)));
     let own = KeyRange::new(keys::journal(location, 0), keys::journal(location, u64::MAX));
-    // Of a single record nothing is superfluous: the next append asks for its predecessor.
+    // A single record is never deleted, because the next append requires its predecessor.
     let first = store.scan_keys(own, Direction::Forward, 2)?;
     let eldest = first.first().filter(|_| first.len() > 1);
     if !eldest.map(is_old).transpose()?.unwrap_or(false) {
         return Ok(0);
     }
     let Some(Snapshot { seq, version, .. }) = read_snapshot(store, location)? else { return Ok(0) };
-    // The record of the snapshot itself stays, too.
+    // The record of the snapshot itself is kept, too.
     let behind = KeyRange::new(keys::journal(location, 0), keys::journal(location, seq));
     let mut count = 0;
     for key in store.scan_keys(behind, Direction::Forward, limit)? {
@@ -280,7 +284,7 @@ mod tests {
         let store = MemoryStore::new();
         grow(&store, 1, 1..=3);
         snap(&store, 1, 2).unwrap();
-        // The first record, one that is there, one too far.
+        // The first record, an existing record, and one too far ahead.
         for seq in [1, 3, 9] {
             let Err(CommitError::Conflict { key }) = append_now(&store, 1, seq) else { panic!("{seq}") };
             assert!(is_lock(&key), "{seq}");

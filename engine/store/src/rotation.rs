@@ -1,9 +1,10 @@
-//! A new key for a store in use. From a moment on it seals what is written; a pass beside the work seals anew what was written before,
-//! each value as it is when the commit comes, or not at all. How far it is lies in the values themselves: each names its key. So a pass
-//! may end anywhere and be begun again, and it is over when a look at all values finds none of another key.
+//! Rotation of the sealing key while the store is in use. New writes are sealed with the new key. A
+//! background pass reseals older values, each only if it is unchanged when the commit is applied. Progress is
+//! recorded in the values themselves, which contain the id of their key. A pass can therefore stop and
+//! restart at any point; it is complete when a scan finds no value of another key.
 //!
-//! A value that is sealed anew keeps its version: it is the same writing. Nobody who has read it meets a conflict, and the watermark's
-//! sum stays.
+//! A resealed value keeps its version, because its content is the same write. Readers of the value see no
+//! conflict, and the sum of the watermark stays the same.
 
 use std::collections::BTreeMap;
 
@@ -18,35 +19,36 @@ use super::{
     store_keys::StoreKeys,
 };
 
-/// Values looked at between two pauses, and values of one group of commits.
+/// Values scanned between two pauses, and values per commit group.
 const PAGE: usize = 1_000;
 const AT_ONCE: usize = 100;
-/// More of them wait for their commits before the next are read.
+/// Size of resealed values after which the pass waits for their commits.
 const AT_ONCE_BYTES: usize = 1 << 20;
 
-/// A store whose values are sealed. Its calls wait: they are for a thread that may.
+/// A store with sealed values. The methods block, so they must run on a blocking thread.
 pub trait Sealed: Send + Sync {
-    /// The newest of these keys seals from now on. The file of keys has it already: what it seals can be read after a crash.
+    /// Seals with the newest of these keys from now on. The key file must already contain it, so that its values
+    /// are readable after a crash.
     fn use_keys(&self, keys: &StoreKeys);
-    /// Which key each value is sealed with; no value is opened.
+    /// Returns the sealing key of each value, without opening the values.
     fn seals(&self, range: KeyRange, limit: usize) -> Result<Vec<(Key, KeyId)>, StoreError>;
-    /// The same of what the store writes for itself.
+    /// Returns the sealing keys of the store's internal records.
     fn own_seals(&self) -> Result<Vec<KeyId>, StoreError>;
-    /// Seals values anew, without those that somebody writes meanwhile.
+    /// Reseals the values, except those changed concurrently.
     fn reseal(&self, keys: &[Key]) -> Result<Resealed, StoreError>;
-    /// The same of what the store writes for itself. All that was sealed before `use_keys` is written, or never will be, when this
-    /// returns.
+    /// Reseals the store's internal records. On return, every value sealed before `use_keys` is either written or
+    /// refused.
     fn reseal_own(&self) -> Result<(), StoreError>;
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Resealed {
     pub values: u64,
-    /// Why one of them, the first, could not be opened.
+    /// The error of the first value that could not be opened.
     pub refused: Option<StoreError>,
 }
 
-/// How many values each key seals. None when it was not to go on.
+/// Counts the values per sealing key. Returns `None` if `go_on` returned `false`.
 pub fn count(store: &dyn Sealed, mut go_on: impl FnMut() -> bool) -> Result<Option<BTreeMap<KeyId, u64>>, StoreError> {
     let (mut counts, mut rest) = (BTreeMap::new(), KeyRange::prefix(&[]));
     store.own_seals()?.into_iter().for_each(|id| *counts.entry(id).or_default() += 1);
@@ -61,8 +63,9 @@ pub fn count(store: &dyn Sealed, mut go_on: impl FnMut() -> bool) -> Result<Opti
     }
 }
 
-/// Seals everything anew that another key seals than the newest, `to`. `go_on` is asked between steps, which it may delay; it is told how
-/// many values are left as soon as that is known. False: it was not to go on.
+/// Reseals all values that are not sealed with the newest key, `to`. Calls `go_on` between steps with the
+/// number of remaining values, once known; the callback may delay the pass. Returns `false` if `go_on`
+/// stopped the pass.
 pub fn reseal(store: &dyn Sealed, to: KeyId, mut go_on: impl FnMut(Option<u64>) -> bool) -> Result<bool, StoreError> {
     loop {
         store.reseal_own()?;
@@ -89,14 +92,14 @@ pub fn reseal(store: &dyn Sealed, to: KeyId, mut go_on: impl FnMut(Option<u64>) 
                 }
             }
         }
-        // All that can be opened is sealed anew by now.
+        // All values that can be opened are resealed by now.
         if let Some(error) = refused {
             return Err(error);
         }
     }
 }
 
-/// Through the queue of a committer, which writes a value where it is still the one that was read.
+/// Reseals values through the queue of a committer, which writes a value only if its version is unchanged.
 pub(super) fn reseal_on(
     envelope: &Envelope,
     queue: &Queue,
@@ -125,7 +128,7 @@ pub(super) fn reseal_on(
     Ok(done)
 }
 
-/// Waits for a group that writes nothing of its own.
+/// Waits for a group that writes only the store's internal records.
 pub(super) fn commit_nothing(queue: &Queue) -> Result<(), StoreError> {
     let (reply, outcome) = oneshot::channel();
     queue.push(Job::nothing(reply))?;
@@ -137,7 +140,7 @@ fn written(outcomes: impl Iterator<Item = oneshot::Receiver<Outcome>>) -> Result
     for outcome in outcomes {
         match outcome.blocking_recv() {
             Ok(Ok(())) => values += 1,
-            // Somebody has written it since, sealed with the newest key.
+            // Another writer has changed the value since, sealed with the newest key.
             Ok(Err(CommitError::Conflict { .. })) => {}
             Ok(Err(CommitError::Store(error))) => return Err(error),
             Ok(Err(full @ CommitError::Full { .. })) => return Err(StoreError::Refusing { why: full.to_string() }),
@@ -176,7 +179,7 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
     }
 
-    /// Some of them in several of sled's records.
+    /// Some values span several records of sled.
     fn filled(engine: EngineKind, dir: &Path) -> EmbeddedStore {
         let store = open(engine, dir, &first()).unwrap();
         let mut batch = Batch::new();
@@ -239,7 +242,7 @@ mod tests {
                 done.store(true, Ordering::SeqCst);
                 writers.into_iter().map(|writer| writer.join().unwrap()).collect::<Vec<u64>>()
             });
-            // With the number the feed has reached, its one value, and the watermark record.
+            // Includes the feed's last number, its one value, and the watermark record.
             assert_eq!(counted(&store), [(both.newest(), VALUES + 3)].into());
             drop(store);
             let store = open(engine, dir.path(), &both.without(KeyId::FIRST)).unwrap();
@@ -263,7 +266,7 @@ mod tests {
             loop {
                 let dir = tempfile::tempdir().unwrap();
                 testing::copy(origin.path(), dir.path());
-                // Before the first step the file has the new key and nothing is sealed with it.
+                // Before the first step, the file contains the new key but no value is sealed with it.
                 let store = open(engine, dir.path(), &both).unwrap();
                 let mut taken = 0;
                 let whole = steps > 0 && {
@@ -289,7 +292,7 @@ mod tests {
         }
     }
 
-    /// What else reads values: backups, a log made anew, salvage, a start.
+    /// Covers the other readers of values: backups, compaction, salvage, reopening.
     #[test]
     fn half_way_everything_works_with_both_keys_and_names_the_one_that_is_missing() {
         for engine in EngineKind::ALL {

@@ -1,14 +1,15 @@
-//! The keys of a store, and the file that holds them. The newest seals, all open.
+//! The keys of a store and their file. The newest key seals; all keys open values.
 //!
-//! A file of one key is its 64 hex digits, and that is the first key of a store. Once there is another one, each line names its key:
-//! `ID KEY`, the newest last. An id follows from its key, but for the first one, whose values were sealed before there were ids.
+//! A file with a single key contains its 64 hex digits; this is the first key of a store. With several keys,
+//! each line is `ID KEY`, the newest key last. An id is derived from its key, except for the first key, which
+//! predates ids.
 
 use std::{fmt, fs, path::Path};
 
 use super::{error::StoreError, key_id::KeyId};
 use crate::files;
 
-/// One key. Whoever loses it loses what is sealed with it.
+/// A key. Without it, values sealed with it are lost.
 #[derive(Clone)]
 pub struct StoreKey(pub(crate) [u8; 32]);
 
@@ -17,7 +18,7 @@ impl StoreKey {
         Self(key)
     }
 
-    /// 64 hex digits.
+    /// Parses 64 hex digits.
     pub fn from_hex(text: &str) -> Option<Self> {
         let mut key = [0; 32];
         hex::decode_to_slice(text.trim(), &mut key).ok()?;
@@ -44,7 +45,7 @@ pub struct StoreKeys {
     newest: (KeyId, StoreKey),
 }
 
-/// The key that a store is made with.
+/// The key with which a store is created.
 impl From<StoreKey> for StoreKeys {
     fn from(key: StoreKey) -> Self {
         Self { older: Vec::new(), newest: (KeyId::FIRST, key) }
@@ -52,8 +53,8 @@ impl From<StoreKey> for StoreKeys {
 }
 
 impl StoreKeys {
-    /// Reads the key file; where there is none, draws a key and writes it for the owner's eyes only. Of two processes that create it at
-    /// the same time both get the same key.
+    /// Reads the key file. If none exists, generates a key and writes it to a file readable by its owner only.
+    /// Two processes that create the file concurrently get the same key.
     pub fn load_or_create(path: &Path) -> Result<Self, StoreError> {
         match path.try_exists() {
             Ok(false) => Self::create(path),
@@ -76,12 +77,12 @@ impl StoreKeys {
         }
     }
 
-    /// Puts them into the place of those that are in the file, durably.
+    /// Replaces the keys in the file, durably.
     pub fn save(&self, path: &Path) -> Result<(), StoreError> {
         files::replace(path, &self.text()).map_err(|error| key_file(path, error))
     }
 
-    /// These, and a new key behind them.
+    /// Returns these keys plus a new one, which is the newest.
     pub fn and_a_new_one(&self) -> Result<Self, StoreError> {
         let mut key = StoreKey::draw();
         while key.as_ref().is_ok_and(|key| self.has(KeyId::of(&key.0)) || KeyId::of(&key.0) == KeyId::FIRST) {
@@ -92,18 +93,18 @@ impl StoreKeys {
         Ok(Self { older, newest: (KeyId::of(&key.0), key) })
     }
 
-    /// These but one, which is not the newest.
+    /// Returns these keys without the given one, which must not be the newest.
     pub fn without(&self, id: KeyId) -> Self {
         let older = self.older.iter().filter(|(other, _)| *other != id).cloned().collect();
         Self { older, newest: self.newest.clone() }
     }
 
-    /// Seals what is written.
+    /// Returns the id of the key that seals new values.
     pub fn newest(&self) -> KeyId {
         self.newest.0
     }
 
-    /// The newest last.
+    /// Returns the ids of all keys, the newest last.
     pub fn ids(&self) -> impl Iterator<Item = KeyId> {
         self.all().map(|(id, _)| *id)
     }
@@ -196,7 +197,7 @@ mod tests {
         assert_eq!(StoreKeys::load(&path).unwrap().ids().collect::<Vec<_>>(), [ids[2]]);
     }
 
-    /// Whoever mends a file by hand is told what is wrong with it, and never the key.
+    /// Errors describe the invalid line for manual repair, but never contain the key.
     #[test]
     fn a_line_that_is_not_the_key_it_names_is_refused() {
         let two = StoreKeys::from(StoreKey::new([7; 32])).and_a_new_one().unwrap();

@@ -1,4 +1,4 @@
-//! The suite against every implementation, and what only a real disk can do wrong, on each engine.
+//! Runs the conformance suite on every implementation, and tests of disk faults on each engine.
 
 #![allow(clippy::unwrap_used)]
 
@@ -38,11 +38,11 @@ impl Subject for InMemory {
     }
 }
 
-/// A number for each engine, since a type is what the suite is given.
+/// Engine indices, because the suite is parameterized by types.
 const SLED: usize = 0;
 const FJALL: usize = 1;
 
-/// Every reopening verifies the whole store as well.
+/// Verifies the whole store on every reopening.
 struct OnDisk<const ENGINE: usize> {
     store: Arc<EmbeddedStore>,
     dir: TempDir,
@@ -77,7 +77,7 @@ conformance!(in_memory, InMemory);
 conformance!(on_sled, OnDisk<SLED>);
 conformance!(on_fjall, OnDisk<FJALL>);
 
-/// Each of these tests on each engine.
+/// Runs each of these tests on each engine.
 macro_rules! on_each_engine {
     ($($test:ident),* $(,)?) => {
         mod with_sled {
@@ -150,7 +150,7 @@ async fn another_engine_is_refused_and_nothing_is_lost_by_trying(engine: EngineK
         assert!(matches!(&refused, StoreError::Layout { .. }), "{refused}");
     }
     assert_eq!(files_below(dir.path()), before);
-    // Without the file that says whose it is, it is a directory of the first layout.
+    // Without the file `format`, the directory has the first layout.
     let format = fs::read(dir.path().join("format")).unwrap();
     fs::remove_file(dir.path().join("format")).unwrap();
     for other in EngineKind::ALL {
@@ -161,7 +161,7 @@ async fn another_engine_is_refused_and_nothing_is_lost_by_trying(engine: EngineK
     assert_eq!(EmbeddedStore::open(config(engine, dir.path())).unwrap().get(b"a").unwrap(), Some(vec![1]));
 }
 
-/// One state, however many groups follow while it is looked at; and they do follow.
+/// A view shows one consistent state while groups are committed.
 async fn a_scan_holds_no_commit_up(engine: EngineKind) {
     let dir = tempfile::tempdir().unwrap();
     let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
@@ -220,7 +220,7 @@ async fn a_full_disk_refuses_and_recovers(engine: EngineKind) {
     strings.free.store(10_000, Ordering::SeqCst);
     tokio::time::sleep(Duration::from_millis(1_050)).await;
     store.commit(put(b"a".to_vec(), vec![3])).await.unwrap();
-    // Between two readings what was written counts.
+    // Between two readings, written bytes are subtracted from the free space.
     store.commit(put(b"b".to_vec(), vec![0; 9_600])).await.unwrap();
     assert!(matches!(store.commit(put(b"a".to_vec(), vec![4])).await, Err(CommitError::Full { .. })));
 }
@@ -244,15 +244,16 @@ async fn a_failed_sync_ends_everything(engine: EngineKind) {
     assert!(store.health().refusing.is_some());
 }
 
-/// Of the child: where its store is.
+/// Environment variable of the child process: the directory of its store.
 const UNTIL_FULL: &str = "PRACTICE_SYNC_TEST_UNTIL_FULL";
 const ENGINE: &str = "PRACTICE_SYNC_TEST_ENGINE";
 
-/// A write below the store fails, as on a disk that another process has filled: a process that may not make its files any larger. It
-/// says what was acknowledged, and ends by itself; the next one, with room again, has all of that and goes on.
+/// A write below the store fails, as on a full disk, because the process has a file size limit. The process
+/// reports what was acknowledged and aborts. After a restart without the limit, all acknowledged values exist
+/// and writes continue.
 async fn a_failed_write_ends_the_process_and_the_next_one_goes_on(engine: EngineKind) {
     let dir = tempfile::tempdir().unwrap();
-    // fjall makes room for a journal larger than the child may write, and keeps of it what is used when it is closed and opened again.
+    // fjall preallocates a journal larger than the child may write. Reopening truncates it to the used size.
     for _ in 0..2 {
         drop(EmbeddedStore::open(config(engine, dir.path())).unwrap());
     }
@@ -311,7 +312,7 @@ async fn what_is_not_durable_is_not_seen_and_a_full_queue_is_busy(engine: Engine
     while store.health().waiting > 0 && Instant::now() < patience {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // The committer is in the sync by now, or about to be; either way nothing of the batch may be seen.
+    // The committer is in the sync or about to be; in both cases no write of the batch may be visible.
     for _ in 0..50 {
         assert_eq!(store.get(b"a").unwrap(), Some(vec![1; 9_000]));
         assert_eq!(store.get(b"b").unwrap(), None);
@@ -335,8 +336,8 @@ async fn what_is_not_durable_is_not_seen_and_a_full_queue_is_busy(engine: Engine
     assert_eq!(store.get(&keys::feed(1, 1)).unwrap(), Some(vec![2; 9_000]));
 }
 
-/// Copies of the directory while commits go on: whatever a crash leaves, the last number and the changes that bear numbers agree, and
-/// what was reported as durable is there.
+/// Copies the directory during commits. In every copy, the last number agrees with the numbered changes, and
+/// everything reported as durable exists.
 async fn a_crash_leaves_a_feed_without_gaps(engine: EngineKind) {
     let dir = tempfile::tempdir().unwrap();
     let store = Arc::new(EmbeddedStore::open(StoreConfig { verify: false, ..config(engine, dir.path()) }).unwrap());
@@ -359,7 +360,7 @@ async fn a_crash_leaves_a_feed_without_gaps(engine: EngineKind) {
         let reported = durable.load(Ordering::SeqCst);
         let crashed = tempfile::tempdir().unwrap();
         copy(dir.path(), crashed.path());
-        // The mark is copied at another moment than the log: it may be ahead of what the copy holds.
+        // The mark is copied later than the log, so it may be ahead of the copy.
         fs::remove_file(crashed.path().join("tide")).unwrap();
         let left = EmbeddedStore::open(StoreConfig { verify: false, ..config(engine, crashed.path()) }).unwrap();
         let end = left.feed_end(None).unwrap();
@@ -404,13 +405,13 @@ async fn lost_commits_are_seen(engine: EngineKind) {
     let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
     store.commit(put(b"a".to_vec(), vec![2])).await.unwrap();
     drop(store);
-    // The log as it was one commit earlier, the mark as it is now.
+    // The log of one commit earlier with the current mark.
     fs::copy(dir.path().join("tide"), old.path().join("tide")).unwrap();
     let error = EmbeddedStore::open(config(engine, old.path())).err().unwrap();
     assert!(matches!(error, StoreError::LostCommits { found: 1, expected: 2, .. }), "{error}");
     fs::remove_file(old.path().join("tide")).unwrap();
     assert_eq!(EmbeddedStore::open(config(engine, old.path())).unwrap().get(b"a").unwrap(), Some(vec![1]));
-    // The whole log is gone: not a new store.
+    // A store without any log is not a new store.
     for file in files_below(dir.path()) {
         if !["tide", "format", "lock"].iter().any(|kept| file == dir.path().join(kept)) {
             fs::remove_file(file).unwrap();
@@ -420,7 +421,7 @@ async fn lost_commits_are_seen(engine: EngineKind) {
     assert!(matches!(error, StoreError::LostCommits { found: 0, expected: 2, .. }), "{error}");
 }
 
-/// As if the engine had lost it.
+/// Deletes a value behind the store's back, as if the engine had lost it.
 fn lose(engine: EngineKind, dir: &Path, key: &[u8]) {
     match engine {
         EngineKind::Sled => {
@@ -437,7 +438,7 @@ fn lose(engine: EngineKind, dir: &Path, key: &[u8]) {
     }
 }
 
-/// A record that is lost without a trace is found beside the work, while the store is written, and not before.
+/// A background audit detects a silently lost record while the store is written, and not before.
 async fn an_audit_beside_the_work_finds_what_is_missing(engine: EngineKind) {
     let audited = |dir: &Path| StoreConfig { verify: false, audit: true, ..config(engine, dir) };
     let dir = tempfile::tempdir().unwrap();
@@ -453,8 +454,8 @@ async fn an_audit_beside_the_work_finds_what_is_missing(engine: EngineKind) {
         let store = EmbeddedStore::open(audited(dir.path())).unwrap();
         let until = Instant::now() + Duration::from_secs(120);
         let mut n = 0;
-        // Values before and behind what it has looked at are made, changed and removed meanwhile: so many that it catches up with them,
-        // however seldom it gets its turn.
+        // Values before and after the position of the audit are created, changed and removed meanwhile. Their number
+        // is limited, so that the audit catches up even if it is scheduled rarely.
         while store.audited().is_none() && Instant::now() < until {
             n += 1;
             let mut batch = put(keys::record(1, 1, n * 37 % 1_500), vec![2; 50]);

@@ -1,4 +1,4 @@
-//! What the tests of stores share: stores on directories of their own, and a disk that does as it is told.
+//! Shared test helpers: stores in temporary directories, and a disk with injected faults.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ use std::{
 
 use super::{Batch, Direction, Disk, EmbeddedStore, EngineKind, Key, KeyRange, RealDisk, Store, StoreConfig, StoreKey};
 
-/// Every opening verifies the whole store as well.
+/// Returns options that verify the whole store on every opening.
 pub(crate) fn config(engine: EngineKind, dir: &Path) -> StoreConfig {
     let own = StoreConfig::new(dir, StoreKey::new([42; 32]));
     StoreConfig { engine, cache_bytes: 16 << 20, floor_bytes: 0, verify: true, ..own }
@@ -27,7 +27,7 @@ pub(crate) fn put(key: Key, value: Vec<u8>) -> Batch {
     batch
 }
 
-/// A disk that does as it is told.
+/// A disk with injected faults.
 struct Puppet {
     real: RealDisk,
     free: Arc<AtomicU64>,
@@ -91,11 +91,11 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 pub(crate) enum Effect {
     None,
     Reported,
-    /// The worst a store can do.
+    /// Wrong data without an error, the worst possible effect.
     Silent,
 }
 
-/// What a flipped bit of one file does to a copy of the store.
+/// Flips a bit of a file in a copy of the store and returns the effect.
 pub(crate) fn flip(
     engine: EngineKind,
     origin: &Path,

@@ -1,5 +1,6 @@
-//! How the store knows that it is whole. Every commit group moves a record on that says which group it is, how many values there are and
-//! the sum of their versions; a mark outside of the engine remembers the highest group that was durable.
+//! Detection of lost values. Every commit group updates a record that contains the number of the group, the
+//! number of values and the sum of their versions. A file outside of the engine stores the number of the last
+//! durable group.
 
 use std::{
     fs::File,
@@ -9,7 +10,8 @@ use std::{
 
 use super::{envelope::Envelope, error::StoreError, range::FIRST_RESERVED, version::Version};
 
-/// The store's own record, written with every group: which group it is, how many values there are, and the sum of their versions.
+/// The store's own record, written with every group: the number of the group, the number of values, and the
+/// sum of their versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WatermarkRecord {
     pub group: u64,
@@ -21,7 +23,7 @@ pub(super) const WATERMARK_KEY: &[u8] = &[FIRST_RESERVED];
 const FORMAT: u8 = 1;
 
 impl WatermarkRecord {
-    /// The group, and no value counted yet.
+    /// Returns the record of a group with no values counted yet.
     pub(crate) fn before_counting(group: u64) -> Self {
         Self { group, ..Self::default() }
     }
@@ -45,7 +47,7 @@ impl WatermarkRecord {
         }
     }
 
-    /// These values, counted one by one, must be those the last group left.
+    /// Checks that this record, counted value by value, matches the record of the last group.
     pub(crate) fn is_all_of(self, last: Self) -> Result<(), StoreError> {
         if (self.values, self.sum) == (last.values, last.sum) {
             return Ok(());
@@ -73,14 +75,15 @@ impl WatermarkRecord {
     }
 }
 
-/// The highest group that was reported as durable, as far as the mark can be read.
+/// Returns the last group that was reported as durable, or 0 if the file cannot be read.
 pub(super) fn read_mark(path: &Path) -> u64 {
     let mark = std::fs::read(path).ok().and_then(|bytes| bytes.try_into().ok()).and_then(parse_mark);
     mark.unwrap_or(0)
 }
 
-/// The number of the last commit group known to be durable, written after each sync without a sync of its own. After a crash it may be
-/// too low, never too high; a store that ends below it has lost commits.
+/// The file with the number of the last durable commit group. It is written after each sync, but not synced
+/// itself. After a crash the number may be too low, but never too high. A store that ends below it has lost
+/// commits.
 pub(super) struct WatermarkFile {
     file: File,
 }

@@ -1,6 +1,6 @@
-//! How much of sled's log is live, known without reading it: the values and their bytes as they were added up when the whole store was
-//! read last, beside the work or at a start, and how large the files were when they were last made anew. It says no more than whether
-//! that is worth doing again (`compact`): nothing else rests on it, and where it cannot be read, nothing is done.
+//! The file `live`, which estimates the live part of sled's log without reading the log. It contains the
+//! number and size of the values at the last full read, and the file size after the last compaction. It only
+//! decides whether compaction is worthwhile; without it, no compaction takes place.
 
 use std::{fs, io, path::Path};
 
@@ -11,9 +11,9 @@ const FILE: &str = "live";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Weight {
     pub values: u64,
-    /// Of keys and sealed values.
+    /// Size of the keys and sealed values.
     pub bytes: u64,
-    /// Of all files, when they were made anew; 0 if they never were.
+    /// Size of all files after the last compaction; 0 before the first.
     pub compacted: u64,
 }
 
@@ -30,27 +30,27 @@ impl Weight {
         files::replace(&dir.join(FILE), &format!("values {values}\nbytes {bytes}\ncompacted {compacted}"))
     }
 
-    /// What this many values weigh, if they are like those that were added up.
+    /// Estimates the size of this number of values from the last full read.
     pub(crate) fn of(self, values: u64) -> u64 {
         let bytes = u128::from(self.bytes) * u128::from(values) / u128::from(self.values.max(1));
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
-    /// Files of so many bytes hold too much that is not live. What small values cost beside their bytes is in the files made anew too: who
-    /// has not doubled since then has nothing to give back.
+    /// Returns whether files of this size contain too little live data. Small values have overhead that remains
+    /// after a compaction, so the files must also have doubled since then.
     pub(crate) fn is_too_little(self, values: u64, files: u64, ratio: u32) -> bool {
         files > self.of(values).saturating_mul(ratio.into()) && files >= self.compacted.saturating_mul(2)
     }
 }
 
-/// Added up just now.
+/// Records the result of a full read.
 pub(super) fn note(dir: &Path, values: u64, bytes: u64) -> io::Result<()> {
     let compacted = Weight::read(dir).map_or(0, |earlier| earlier.compacted);
     Weight { values, bytes, compacted }.write(dir)
 }
 
-/// The bytes of all files of the store; sled has no folders with files, and replaces and removes files beside whoever looks: one that is
-/// gone holds nothing.
+/// Returns the size of all files of the store. sled has no subfolders with files and may replace or remove
+/// files concurrently; removed files count as 0.
 pub(super) fn files_bytes(dir: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(dir)? {

@@ -51,12 +51,13 @@ async fn what_is_restored_is_what_was_there_and_no_number_comes_again() {
             assert!(to.get(&keys::restored(location)).unwrap().is_some(), "{location}");
         }
         assert_eq!(to.get(&keys::restored(103)).unwrap(), None);
-        // Beside those: the counter that was not there, and two locations.
+        // The additional values are the missing counter and the marks of two locations.
         assert_eq!(contents(&to, |_| {}).unwrap().values, contents(&store, |_| {}).unwrap().values + 3);
     }
 }
 
-/// As many values in each commit as the one before: a backup that saw parts of several would have another number.
+/// Each commit keeps the number of values constant, so a backup of several partial commits would have another
+/// number.
 #[tokio::test(flavor = "multi_thread")]
 async fn it_is_one_state_while_commits_go_on() {
     for engine in EngineKind::ALL {
@@ -95,7 +96,7 @@ async fn it_is_one_state_while_commits_go_on() {
     }
 }
 
-/// What fjall replaces stays on its disk as long as somebody reads it.
+/// fjall keeps replaced values on disk while a view exists.
 #[test]
 fn it_ends_before_more_is_kept_in_memory_than_may_be() {
     for engine in EngineKind::ALL {
@@ -170,7 +171,7 @@ async fn what_is_not_whole_or_of_another_key_is_refused() {
     flipped[whole.len() / 2] ^= 1;
     let damaged = told(&flipped, &key());
     assert!(damaged.contains("damaged") || damaged.contains("cut short"), "{damaged}");
-    // Without its first value, which is as long as its lengths say.
+    // Without its first value, whose size is the sum of its lengths.
     let length = |at: usize| u32::from_be_bytes(whole[at..at + 4].try_into().unwrap()) as usize;
     let first = 8 + length(8) + length(12);
     assert!(told(&[&whole[..8], &whole[8 + first..]].concat(), &key()).contains("values are missing"));
