@@ -1,4 +1,4 @@
-//! fjall's errors as ours.
+//! Conversion of fjall's errors.
 
 use std::{
     error::Error,
@@ -7,7 +7,8 @@ use std::{
 
 use crate::{error::StoreError, guard::Fault};
 
-/// A file that ends too early, or holds what nobody wrote, is damage; anything else the system says of it is not.
+/// A file that ends early or contains invalid data is damaged. Other errors of the operating system are I/O
+/// errors.
 const DAMAGE: [ErrorKind; 2] = [ErrorKind::UnexpectedEof, ErrorKind::InvalidData];
 
 pub(super) fn fjall_error(key: &[u8], fault: Fault<fjall::Error>) -> StoreError {
@@ -19,7 +20,7 @@ pub(super) fn fjall_error(key: &[u8], fault: Fault<fjall::Error>) -> StoreError 
         cause = error.source();
     }
     match of_system {
-        // An error of the system cannot be cloned, and its text is all that anybody reads.
+        // An I/O error cannot be cloned, so only its code is kept.
         Some(io) if !DAMAGE.contains(&io.kind()) => {
             StoreError::io("fjall")(io.raw_os_error().map_or_else(|| io.kind().into(), io::Error::from_raw_os_error))
         }

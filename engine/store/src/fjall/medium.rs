@@ -1,4 +1,4 @@
-//! Values in one key space of fjall's.
+//! The store's values in one keyspace of fjall.
 
 use std::{
     collections::HashMap,
@@ -21,18 +21,18 @@ use crate::{
     watermark::WATERMARK_KEY,
 };
 
-/// What is replayed at a start, at most about twice, and what is held in memory before it is written out; a quarter of the cache if that is
-/// less.
+/// Maximum size of a memtable, limited to a quarter of the cache. It bounds the memory before data is
+/// flushed; opening replays at most about twice this size.
 const MEMTABLE_BYTES: u64 = 16 << 20;
-/// fjall asks for at least 64 MiB. Journals go as soon as what they hold is in tables.
+/// fjall requires at least 64 MiB. Journals are deleted once their contents are in tables.
 const JOURNAL_BYTES: u64 = 64 << 20;
-/// One writes memtables out while another merges.
+/// One worker flushes memtables while another merges tables.
 const WORKERS: usize = 2;
 
 struct Values {
     db: Database,
     values: Keyspace,
-    /// After the last group that is durable.
+    /// The snapshot after the last durable group.
     shown: RwLock<Arc<Snapshot>>,
 }
 
@@ -66,7 +66,7 @@ fn open_own(own: &Path, cache_bytes: u64) -> fjall::Result<(Database, Keyspace)>
     Ok((db, values))
 }
 
-/// Under another name until all of it is there: fjall does not start on files whose making was broken off.
+/// Creates the files under a temporary name, because fjall does not open files of an interrupted creation.
 fn create(dir: &Path, own: &Path, cache_bytes: u64) -> io::Result<()> {
     let draft = dir.join("fjall.draft");
     if draft.try_exists()? {
@@ -78,7 +78,7 @@ fn create(dir: &Path, own: &Path, cache_bytes: u64) -> io::Result<()> {
     files::sync_directory(dir)
 }
 
-/// fjall does not sync the folder that has the names of its key spaces.
+/// Syncs all folders. fjall does not sync the folder with the names of its keyspaces.
 fn sync_folders(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -140,7 +140,7 @@ impl Reads for View<'_> {
         self.walk(range, direction, limit, |found| found.key().map(|key| key.to_vec()))
     }
 
-    /// They are on the disk.
+    /// Returns 0, because replaced values are kept on the disk.
     fn kept_bytes(&self) -> u64 {
         0
     }
@@ -156,7 +156,7 @@ impl Reads for View<'_> {
 
 struct ValuesWriter {
     medium: Arc<Values>,
-    /// What the group has looked at.
+    /// The versions read by the group.
     known: HashMap<Key, Option<Version>>,
 }
 
@@ -171,7 +171,7 @@ impl Writer for ValuesWriter {
         Ok(version)
     }
 
-    /// fjall keeps what readers need by itself.
+    /// fjall itself keeps old values for readers.
     fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
         self.version(key)
     }

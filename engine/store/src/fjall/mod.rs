@@ -1,7 +1,8 @@
-//! The engine fjall 3.1: a journal, tables merged in the background, snapshots. Its files lie in the folder `fjall/` of the store.
+//! The engine fjall 3.1: a journal, tables merged in the background, snapshots. Its files are in the folder
+//! `fjall/` of the store.
 //!
-//! A group is one batch of fjall's. It goes into the journal and the memtable at once, and is shown when the journal is synced: readers
-//! hold the snapshot that was made after the last group that was.
+//! A group is one batch of fjall. It is written to the journal and the memtable at once, and becomes visible
+//! when the journal is synced. Readers use the snapshot taken after the last synced group.
 
 mod faults;
 mod medium;

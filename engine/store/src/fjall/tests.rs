@@ -1,4 +1,4 @@
-//! What flipped bits in fjall's files do.
+//! Effects of flipped bits in fjall's files.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +17,7 @@ fn config(dir: &Path) -> StoreConfig {
     testing::config(EngineKind::Fjall, dir)
 }
 
-/// Values in tables, merged and not, and in the journal.
+/// Writes values to merged and unmerged tables and to the journal.
 async fn three_lives(dir: &Path) -> BTreeMap<Key, Vec<u8>> {
     let mut model = BTreeMap::new();
     for life in 0..3u8 {
@@ -69,7 +69,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A first start that was killed while the files were made: the next one makes them anew.
+/// A first start killed while the files were created. The next start creates them again.
 #[tokio::test]
 async fn a_store_whose_making_was_broken_off_is_made_anew() {
     let dir = tempfile::tempdir().unwrap();
@@ -83,13 +83,14 @@ async fn a_store_whose_making_was_broken_off_is_made_anew() {
     assert_eq!(EmbeddedStore::open(config(dir.path())).unwrap().get(&[0]).unwrap(), Some(vec![1]));
 }
 
-/// One bit of any of fjall's files flips. Whatever is read afterwards is right or an error: no old value, no missing one, nothing made up.
+/// Flips one bit of any of fjall's files. Every read afterwards is correct or an error: no old, missing or
+/// invented values.
 #[tokio::test]
 async fn a_flipped_bit_never_becomes_data() {
     let flips: usize = std::env::var("STORE_FLIPS").ok().map_or(90, |count| count.parse().unwrap());
     let origin = tempfile::tempdir().unwrap();
     let model = three_lives(origin.path()).await;
-    // Opened once more, as it is after a start: journals without the room made for what is still to come.
+    // Reopened, so that the journals have no preallocated space.
     drop(EmbeddedStore::open(config(origin.path())).unwrap());
     let all: Vec<(PathBuf, usize)> = files(&origin.path().join("fjall"))
         .into_iter()

@@ -1,13 +1,15 @@
-//! fjall's journals, looked at before fjall opens them. After a power cut the last batch may be torn in the middle and have its end: later
-//! sectors reached the disk, earlier ones did not. fjall takes that for damage and does not start; and where damage hides a batch's end,
-//! it cuts off all that follows. The store knows better: a group is one batch, synced whole before the next one is written. So a torn batch
-//! that nothing follows was never acknowledged, and is cut off; anything else is damage, and nothing is changed. Should a group that was
-//! acknowledged be cut off all the same, then the store ends before its watermark, and the start says so.
+//! Check of fjall's journals before fjall opens them. After a power loss, the last batch may be torn in the
+//! middle although its end exists, because disks write sectors in any order. fjall treats this as damage and
+//! does not start; where damage hides the end of a batch, fjall cuts off everything after it. The store has
+//! more information: a group is one batch, which is synced before the next one is written. A torn batch at
+//! the very end was therefore never acknowledged and is cut off. Any other difference is damage, and nothing
+//! is changed. If an acknowledged group is cut off nevertheless, the store ends before its watermark, which
+//! is reported on opening.
 //!
 //! ```text
 //! journal: batch, batch, ..., zeros          numbers are little-endian
 //! batch:   1, number of items u32, sequence number u64 │ items │ 3, checksum of the items (XXH3) u64, "FJL", 3
-//! item:    2, kind u8, compression u8, key space u64, lengths of key u16, of value u32, of value as it lies u32, key, value
+//! item:    2, kind u8, compression u8, key space u64, lengths of key u16, value u32, stored value u32, key, value
 //!          or 4, key space u64
 //! ```
 
@@ -32,16 +34,16 @@ const START_BYTES: usize = 13;
 const END_BYTES: usize = 13;
 const ITEM_HEAD: usize = 21;
 const CLEAR_BYTES: usize = 9;
-/// What was cut off last, beside the journal. Nobody reads it but who looks for what happened.
+/// The file with the bytes cut off last, in fjall's folder. It is kept for diagnosis only.
 const KEPT: &str = "torn";
 
-/// What follows the sound batches of a journal.
+/// The part of a journal after its intact batches.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Sound,
-    /// What may be one batch that was not written whole.
+    /// Possibly one incompletely written batch.
     Torn(Range<usize>),
-    /// From this byte on anything else: sound batches behind damage, for one.
+    /// Any other contents from this byte on, such as intact batches after damage.
     Damaged(usize),
 }
 
@@ -83,7 +85,8 @@ fn cut(own: &Path, journal: &Path, sound: u64, torn: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// In their order; fjall writes to the last one, and synced the others before it made the next.
+/// Returns the journals in order. fjall writes to the last one and syncs a journal before it creates the
+/// next.
 fn journals(own: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(own)? {
@@ -108,7 +111,7 @@ fn end(journal: &[u8]) -> End {
     }
 }
 
-/// fjall makes room for 64 MiB ahead.
+/// Returns the length without preallocated zeros; fjall preallocates 64 MiB.
 fn used(journal: &[u8]) -> usize {
     const ZEROS: &[u8] = &[0; 4_096];
     let mut used = journal;
@@ -118,7 +121,7 @@ fn used(journal: &[u8]) -> usize {
     used.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
 }
 
-/// So many bytes are sound batches.
+/// Returns the length of the intact batches.
 fn sound(journal: &[u8]) -> usize {
     let mut rest = journal;
     while let Some(behind) = behind_batch(rest) {
@@ -167,15 +170,15 @@ mod tests {
 
     const SECTOR: usize = 512;
 
-    /// A store after a group that was written and, the power having gone, not acknowledged.
+    /// A store after a power loss, with a last group that was written but not acknowledged.
     struct World {
-        /// All files but the journal, which is empty there.
+        /// All files except the journal, which is empty here.
         origin: tempfile::TempDir,
         journal: Vec<u8>,
-        /// What was acknowledged, and how long the journal was then.
+        /// The acknowledged values, and the length of the journal at that time.
         model: BTreeMap<Key, Vec<u8>>,
         sound: usize,
-        /// What the last group adds.
+        /// The values of the last group.
         last: BTreeMap<Key, Vec<u8>>,
         acknowledged_too: Vec<u8>,
     }
@@ -205,7 +208,7 @@ mod tests {
         }
         let (sound, tide) = (batches(origin.path()).len(), fs::read(origin.path().join("tide")).unwrap());
         let mut batch = Batch::new();
-        // Sectors with nothing but a value in them: fjall does not notice by itself that one of these is missing.
+        // Includes sectors with only parts of a value; fjall itself does not detect their loss.
         for (n, bytes) in (0..).zip([1_500, 20, 0, 900]) {
             let (key, value) = (keys::record(2, 1, n), vec![0xEE; bytes]);
             batch.put(key.clone(), value.clone());
@@ -222,7 +225,8 @@ mod tests {
     }
 
     impl World {
-        /// `ahead`: bytes for which there is room already, as fjall makes it for all journals but the first.
+        /// Creates the store with this journal, followed by `ahead` preallocated bytes, as fjall does for all
+        /// journals but the first.
         fn with(&self, bytes: &[u8], ahead: usize) -> tempfile::TempDir {
             let dir = tempfile::tempdir().unwrap();
             testing::copy(self.origin.path(), dir.path());
@@ -230,7 +234,7 @@ mod tests {
             dir
         }
 
-        /// Without some sectors of the last group.
+        /// Returns the journal without some sectors of the last group.
         fn torn(&self, lost: impl Fn(usize) -> bool) -> Vec<u8> {
             let mut bytes = self.journal.clone();
             for (at, byte) in bytes.iter_mut().enumerate().skip(self.sound) {
@@ -241,13 +245,13 @@ mod tests {
             bytes
         }
 
-        /// The sectors of the last group before the one that has its end.
+        /// Returns the number of sectors of the last group before the sector with its end.
         fn sectors(&self) -> usize {
             (self.journal.len() - END_BYTES) / SECTOR - self.sound / SECTOR
         }
     }
 
-    /// All of the store but what is the tests' own.
+    /// Returns all values except the one written by the tests.
     fn values(store: &EmbeddedStore) -> BTreeMap<Key, Vec<u8>> {
         store
             .scan(crate::KeyRange::prefix(&[]), crate::Direction::Forward, usize::MAX)
@@ -293,7 +297,8 @@ mod tests {
         assert!(dir.path().join("fjall").join(KEPT).exists());
     }
 
-    /// A bit of each part of each batch before the last; but of a sequence number no checksum knows.
+    /// Flips a bit in each part of each batch before the last, except the sequence number, which no checksum
+    /// covers.
     #[tokio::test]
     async fn damage_that_groups_follow_stays_and_is_said() {
         let world = world().await;

@@ -1,4 +1,5 @@
-//! What a group does to rows: which of them it locks before it is judged, and which it writes when it has been.
+//! The effect of a group on rows: the rows locked before the preconditions are checked, and the rows written
+//! afterwards.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,10 +17,10 @@ use crate::{
     version::Version,
 };
 
-/// A row's place. Rows are locked and written in this order.
+/// The primary key of a row: owner and key. Rows are locked and written in this order.
 pub(super) type Place = (i64, Key);
 
-/// Whose streams a batch adds to, and with them the sequences its values are numbered in.
+/// Returns the owners whose sequences number the appended values of a batch.
 fn sequences(job: &Job, owners: &Owned) -> BTreeSet<i64> {
     if job.appends.is_empty() {
         return BTreeSet::new();
@@ -29,12 +30,12 @@ fn sequences(job: &Job, owners: &Owned) -> BTreeSet<i64> {
     let streams = job.appends.iter().map(|append| home::of_stream(append.stream));
     let shared = owners.shared();
     let touched = touched.map(|home| owners.of(home)).filter(|owner| *owner != shared);
-    // A stream that several owners read is nobody's: each of them must find its numbers in order, so it is numbered in all sequences
-    // of the batch at once.
+    // A stream read by several owners belongs to none of them. Its numbers must increase for each owner, so a
+    // batch numbers it in all of its sequences at once.
     touched.chain(streams.map(|home| owners.of(home))).collect()
 }
 
-/// Every place that something is written for.
+/// Returns the owners, as named in the keys, of everything the jobs write.
 pub(super) fn homes(jobs: &[Job]) -> impl Iterator<Item = Home> {
     jobs.iter().flat_map(|job| {
         let keys = job.writes.iter().map(|(key, _)| home::of_key(key));
@@ -42,7 +43,8 @@ pub(super) fn homes(jobs: &[Job]) -> impl Iterator<Item = Home> {
     })
 }
 
-/// What must not change between the judgement and the commit: what is expected of keys, and the sequences.
+/// Returns the rows that must not change between the checks and the commit: those with preconditions, and the
+/// sequences.
 pub(super) fn to_lock(jobs: &[Job], owners: &Owned) -> BTreeSet<Place> {
     let mut places = BTreeSet::new();
     for job in jobs {
@@ -52,11 +54,11 @@ pub(super) fn to_lock(jobs: &[Job], owners: &Owned) -> BTreeSet<Place> {
     places
 }
 
-/// The rows that were locked; what is not among them holds nothing.
+/// The locked rows. Keys that are not among them have no value.
 #[derive(Default)]
 pub(super) struct Locked {
     versions: HashMap<Key, Version>,
-    /// By owner: the last numbers given.
+    /// The last number given, by owner.
     sequences: HashMap<i64, u64>,
 }
 
@@ -84,7 +86,7 @@ impl Found for &Locked {
         Ok(self.versions.get(key).copied())
     }
 
-    /// Nobody asks what a write replaces.
+    /// Returns `None`, because this engine does not need replaced versions.
     fn replacing(&mut self, _: &[u8]) -> Result<Option<Version>, StoreError> {
         Ok(None)
     }
@@ -93,7 +95,7 @@ impl Found for &Locked {
 /// Rows to write, sealed.
 #[derive(Default)]
 pub(super) struct Changes {
-    /// They hold nothing, and must not hold anything when they are written.
+    /// Rows that must not exist when they are written.
     pub insert: BTreeMap<Place, Vec<u8>>,
     pub put: BTreeMap<Place, Vec<u8>>,
     pub delete: BTreeSet<Place>,
@@ -105,7 +107,7 @@ impl Changes {
     }
 }
 
-/// Judges the batches, each after those before it.
+/// Checks the batches in order, each against the state after the admitted ones before it.
 pub(super) fn judge(
     jobs: &[Job],
     locked: &Locked,
@@ -139,13 +141,13 @@ pub(super) fn judge(
     Ok((outcomes, changes))
 }
 
-/// What is not there cannot be locked: a row that is made and taken away again keeps others from making it before the commit.
+/// An absent row cannot be locked. Inserting and deleting it keeps others from creating it before the commit.
 fn keep_absent(changes: &mut Changes, place: Place) {
     changes.insert.insert(place.clone(), Vec::new());
     changes.delete.insert(place);
 }
 
-/// Gives each appended value the next numbers, in the order of the batches.
+/// Numbers each appended value, in the order of the batches.
 fn number(
     admitted: &[&Job],
     locked: &Locked,

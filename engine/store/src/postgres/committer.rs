@@ -1,5 +1,6 @@
-//! Group commit: one thread takes every batch that waits, locks the rows their preconditions name, judges them, and writes those that
-//! hold in one transaction. Only when the database has said that it is committed, all are answered.
+//! Group commit. One thread takes all queued batches, locks the rows named by their preconditions, checks the
+//! preconditions, and writes the admitted batches in one transaction. The batches are completed after the
+//! database has confirmed the commit.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,7 +32,8 @@ use crate::{
     version::Version,
 };
 
-/// Of a group that met another process. After the time of a statement callers are to try again themselves.
+/// Pauses between attempts of a group that conflicts with another process. After the statement timeout, the
+/// group fails as `Busy`.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
@@ -40,7 +42,7 @@ pub(super) struct Committer {
     pub slot: Arc<Slot>,
     pub owners: Arc<Owned>,
     pub envelope: Arc<Envelope>,
-    /// The number that sequences go on from where they have given none.
+    /// The number from which new sequences start.
     pub base: u64,
     pub runtime: Handle,
     pub last_commit: Arc<AtomicU64>,
@@ -52,7 +54,7 @@ impl Committer {
     }
 
     fn commit(&self, jobs: &[Job]) -> Vec<Outcome> {
-        // Callers must not wait for ever, nor the next group go on in the transaction of this one.
+        // After a panic, callers must not wait forever, and the next group must not continue this transaction.
         let outcomes = catch_unwind(AssertUnwindSafe(|| self.runtime.block_on(self.outcomes(jobs))));
         let outcomes = outcomes.unwrap_or_else(|_| {
             self.slot.close("the committer panicked");
@@ -109,7 +111,7 @@ impl Committer {
         }
     }
 
-    /// Something before the commit: whatever becomes of it, nothing is written.
+    /// Runs a step before the commit. Nothing is written if it fails.
     async fn step<T>(
         &self,
         session: &Arc<Session>,
@@ -139,8 +141,8 @@ impl Committer {
         Ok(locked)
     }
 
-    /// The statements and the commit travel together. A statement that the server refuses takes the transaction with it, whatever
-    /// follows; an answer that does not come leaves open whether the server got as far as the commit.
+    /// Sends the statements and the commit in one pipeline. A statement refused by the server aborts the
+    /// transaction, including the commit. A missing response leaves the outcome unknown.
     async fn write(&self, session: &Arc<Session>, changes: &Changes) -> Result<(), Trouble> {
         let (client, statements) = (session.client(), &session.statements);
         let (insert, put, delete) = (Rows::of(&changes.insert), Rows::of(&changes.put), Places::of(&changes.delete));
@@ -172,7 +174,8 @@ impl Committer {
         }
         match committed {
             Ok(()) => Ok(()),
-            // Refused for what others have done: nothing is written. All else a server may say after it has committed.
+            // Refused because of a conflict, so nothing is written. A server may report any other error after the
+            // commit.
             Err(error) if matches!(database_error::of(&error), Trouble::Again(_)) => {
                 self.roll_back(session).await;
                 Err(database_error::of(&error))
@@ -181,7 +184,7 @@ impl Committer {
         }
     }
 
-    /// A connection that cannot even do that is given up, and its transaction ends with it.
+    /// Rolls back. A connection on which this fails is dropped, which ends its transaction.
     async fn roll_back(&self, session: &Arc<Session>) {
         if session.is_closed() {
             return;
@@ -194,7 +197,7 @@ impl Committer {
     }
 }
 
-/// Begins the transaction. Both statements travel together.
+/// Begins the transaction and locks the rows, in one pipeline.
 async fn lock(session: &Session, places: &BTreeSet<Place>) -> Result<Vec<Row>, Error> {
     let (client, wanted) = (session.client(), Places::of(places));
     let parameters: [&(dyn ToSql + Sync); 3] = [&wanted.owners, &wanted.keys, &SEQUENCES];
@@ -207,7 +210,7 @@ async fn lock(session: &Session, places: &BTreeSet<Place>) -> Result<Vec<Row>, E
     rows
 }
 
-/// Columns of rows.
+/// Primary keys of rows, as columns.
 struct Places<'a> {
     owners: Vec<i64>,
     keys: Vec<&'a [u8]>,

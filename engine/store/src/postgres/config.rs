@@ -1,4 +1,4 @@
-//! How a database is reached.
+//! Connection options of the database.
 
 use std::{fmt, path::PathBuf, time::Duration};
 
@@ -8,24 +8,25 @@ use crate::error::StoreError;
 
 #[derive(Clone)]
 pub struct PostgresConfig {
-    /// `postgresql://user:password@host:port/database`, or pairs such as `host=... dbname=...`. Of several hosts the one that takes
-    /// writes is used.
+    /// A URL `postgresql://user:password@host:port/database`, or pairs such as `host=... dbname=...`. If it has
+    /// several hosts, the one that accepts writes is used.
     pub url: String,
-    /// Connections for reads. Many reads share one.
+    /// Number of connections for reads; concurrent reads share them.
     pub readers: usize,
-    /// Batches that may wait before commits are refused as `Busy`.
+    /// Number of batches that may wait before commits are refused as `Busy`.
     pub queue: usize,
     pub connect_timeout: Duration,
-    /// Of a read, and of each step of a commit.
+    /// Timeout of a read, and of each step of a commit.
     pub statement_timeout: Duration,
     pub tls: Tls,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tls {
-    /// For a database on this machine, or behind a network of its own.
+    /// For a database on this machine or in a private network.
     Off,
-    /// The server's certificate must be of an authority in this file, without one of those this machine trusts, and name the host.
+    /// The server's certificate must name the host and be issued by an authority in this file. Without a file,
+    /// the authorities trusted by this machine apply.
     Verify { ca: Option<PathBuf> },
 }
 
@@ -41,15 +42,15 @@ impl PostgresConfig {
         }
     }
 
-    /// Whether the address can be read; the database is not asked.
+    /// Returns whether the URL can be parsed. Does not connect.
     pub fn is_readable(&self) -> bool {
         self.parsed().is_ok()
     }
 
-    /// For the client library.
+    /// Returns the configuration of the client library.
     pub(super) fn parsed(&self) -> Result<Config, StoreError> {
         let mut config: Config = self.url.parse().map_err(|error| {
-            // Never the address itself: a password may stand in it.
+            // The URL may contain a password, so the message omits it.
             let why =
                 format!("its address cannot be read, expected postgresql://user:password@host/database ({error})");
             StoreError::Database { why }
@@ -66,7 +67,7 @@ impl PostgresConfig {
         Ok(config)
     }
 
-    /// In messages: no user, no password.
+    /// Returns the database and hosts for messages, without user and password.
     pub(super) fn place(&self) -> String {
         let Ok(config) = self.url.parse::<Config>() else { return "the database".into() };
         let hosts: Vec<String> = config

@@ -1,13 +1,13 @@
-//! What an error of the database means for whoever asked.
+//! Classification of database errors.
 
 use tokio_postgres::{Error, error::SqlState};
 
 use crate::error::StoreError;
 
-/// What to do about it.
+/// The reaction to a database error.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// Somebody else was in the way: the same again, from the start.
+    /// A conflict with another process. The group must be retried from the start.
     Again(String),
     Failed(StoreError),
 }
@@ -18,7 +18,7 @@ impl Trouble {
     }
 }
 
-/// With what the server said, which for most errors is not in the library's own text.
+/// Returns the error text including the server's message, which the library omits for most errors.
 pub(super) fn text(error: &Error) -> String {
     match error.as_db_error() {
         Some(said) => format!("{} ({})", said.message(), said.code().code()),
@@ -29,7 +29,7 @@ pub(super) fn text(error: &Error) -> String {
     }
 }
 
-/// The server answered with an error: the statement came to nothing, and so does the transaction it belongs to.
+/// Returns whether the server responded with an error, which aborts the statement and its transaction.
 pub(super) fn is_answer(error: &Error) -> bool {
     error.code().is_some()
 }
@@ -41,11 +41,12 @@ pub(super) fn of(error: &Error) -> Trouble {
     if again.contains(code) {
         return Trouble::Again(why);
     }
-    // Another process has held a row for as long as a statement may take.
+    // Another process has locked a row for the whole timeout.
     if *code == SqlState::LOCK_NOT_AVAILABLE {
         return Trouble::Failed(StoreError::Busy);
     }
-    // Connections that fail, too little of something, an operator who intervenes, a server that has become a standby: it passes.
+    // Temporary errors: connection failures, lack of resources, operator intervention, a server that became a
+    // standby.
     let passes = ["08", "53", "57"].iter().any(|class| code.code().starts_with(class))
         || [SqlState::READ_ONLY_SQL_TRANSACTION, SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT].contains(code);
     match passes {
@@ -54,7 +55,7 @@ pub(super) fn of(error: &Error) -> Trouble {
     }
 }
 
-/// For reads and for what is outside of a group.
+/// Classifies errors of reads and of statements outside of a group.
 pub(super) fn plain(error: &Error) -> StoreError {
     match of(error) {
         Trouble::Again(why) => StoreError::Away { why },

@@ -1,4 +1,5 @@
-//! A database that is being filled with the values of another store: nobody serves from it before it is whole.
+//! The state of a database that is being filled with the values of another store. It cannot be opened for use
+//! before the copy is complete.
 
 use tokio_postgres::Error;
 
@@ -10,21 +11,22 @@ use super::{
 };
 use crate::{envelope::Envelope, error::StoreError, keys, range::FIRST_RESERVED, store_keys::StoreKeys};
 
-/// Its value says what is being copied.
+/// The key of the mark; its value identifies the copied store.
 const MARK: &[u8] = &[FIRST_RESERVED + 2];
 
-/// What of a database was found before it was filled.
+/// The state of a database before a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// It was empty, or held the beginning of another copy, which is gone.
+    /// The database was empty, or contained an incomplete other copy, which was deleted.
     Anew,
-    /// The beginning of this copy.
+    /// The database contains an incomplete part of this copy.
     GoesOn,
-    /// It holds values that no copy has put there. Nothing was changed.
+    /// The database contains other values. Nothing was changed.
     Occupied,
 }
 
-/// Marks the database, whose store may not exist yet. `of` says what is copied, and in which state it is.
+/// Marks the database as incomplete and creates its tables if necessary. `of` identifies the copied store and
+/// its state.
 pub async fn begin(config: &PostgresConfig, keys: &StoreKeys, of: &str) -> Result<Begun, StoreError> {
     schema::migrate(config, keys).await?;
     let bare = Connector::new(config)?.bare().await?;
@@ -46,14 +48,14 @@ pub async fn begin(config: &PostgresConfig, keys: &StoreKeys, of: &str) -> Resul
     Ok(Begun::Anew)
 }
 
-/// It is whole: from now on it may be served.
+/// Removes the mark after a complete copy, so that the store can be opened.
 pub async fn end(config: &PostgresConfig) -> Result<(), StoreError> {
     let bare = Connector::new(config)?.bare().await?;
     let ended = bare.client.execute("DELETE FROM practice_sync_values WHERE owner = 0 AND key = $1", &[&MARK]).await;
     ended.map(drop).map_err(|error| plain(&error))
 }
 
-/// How many values there are, without the number that sequences begin at.
+/// Returns the number of values, without the initial number of the sequences.
 pub async fn count(config: &PostgresConfig) -> Result<u64, StoreError> {
     let bare = Connector::new(config)?.bare().await?;
     values(&bare).await.map_err(|error| plain(&error))
@@ -66,7 +68,7 @@ async fn values(bare: &Bare) -> Result<u64, Error> {
     Ok(row.get::<_, i64>(0).unsigned_abs())
 }
 
-/// What is being copied into it, if anything is.
+/// Returns the identification of the copy in progress, or `None` if there is none.
 pub(super) async fn mark(bare: &Bare, keys: &StoreKeys) -> Result<Option<String>, StoreError> {
     let read = "SELECT value FROM practice_sync_values WHERE owner = 0 AND key = $1";
     let found = bare.client.query_opt(read, &[&MARK]).await.map_err(|error| plain(&error))?;

@@ -1,16 +1,17 @@
-//! The store on PostgreSQL's protocol: one table, several processes at once. Values are sealed here, the database sees keys and
-//! ciphertext.
+//! The store on the PostgreSQL protocol: one table, shared by several processes. Values are sealed by the
+//! client, so the database sees only keys and ciphertext.
 //!
 //! ```text
-//! PostgresStore ──► reads ──► pool ──► session ──► database        shared connections, many reads under way on each
+//! PostgresStore ──► reads ──► pool ──► session ──► database        shared connections, many concurrent reads on each
 //!        │                               ▲
 //!        └─ jobs (a queue) ──► committer ┘                         one thread, one transaction for each group of batches
 //!                                  │
-//!                                  └─ changes: which rows a group writes · owners: under whom · group: which batches hold
-//! schema: what must be in the database · filling: a copy that is not whole yet · tls · config
+//!                                  └─ changes: rows a group writes · owners: owner of a value · group: preconditions
+//! schema: tables and migrations · filling: incomplete copies · tls · config
 //! ```
 //!
-//! Callers of reads wait on a channel: they run inside runtimes of others. The store has threads and a runtime of its own.
+//! Reads block on a channel, because callers may run inside another runtime. The store has its own threads
+//! and runtime.
 
 mod changes;
 mod committer;

@@ -1,5 +1,5 @@
-//! Under whom a value lies. The engine says which institution a data source or a location is of; what was said first stays true in the
-//! database, so that nothing is looked for in the wrong place when a configuration changes.
+//! The owners of values. The engine maps data sources and locations to institutions. The first mapping is
+//! recorded in the database and stays valid, so that values are still found after a configuration change.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -11,17 +11,18 @@ use tokio_postgres::Error;
 use super::session::Session;
 use crate::home::{self, Home};
 
-/// What the store has to be told of the engine's setup.
+/// The engine's mapping of records and locations to owners.
 pub trait Owners: Send + Sync {
-    /// Whose the records of a kind are: an institution's, a data source's, a location's or nobody's.
+    /// Returns the owner of the records of a kind: an institution, a data source, a location, or `Home::Shared`.
     fn of_records(&self, kind: u8, scope: u32) -> Home;
-    /// The institution. The same for the same place, also for one that is unknown; `Home::Shared` is one that no institution has.
+    /// Returns the institution. The result must be constant for the same argument, including unknown ones.
+    /// `Home::Shared` must map to an id that no institution has.
     fn owner(&self, home: Home) -> u64;
 }
 
 pub(super) struct Owned {
     told: Arc<dyn Owners>,
-    /// Locations and data sources, as the database has them.
+    /// The owners of locations and data sources recorded in the database.
     settled: RwLock<HashMap<Home, i64>>,
 }
 
@@ -52,14 +53,15 @@ impl Owned {
         }
     }
 
-    /// Those of these places that nothing was written for yet, as far as this process knows.
+    /// Returns the given owners for which this process knows no recorded mapping.
     pub(super) fn unsettled(&self, homes: impl IntoIterator<Item = Home>) -> BTreeSet<Home> {
         let settled = self.settled.read().unwrap_or_else(PoisonError::into_inner);
         let homes = homes.into_iter().map(|home| self.named(home));
         homes.filter(|home| number(*home).is_some() && !settled.contains_key(home)).collect()
     }
 
-    /// Says in the database whose they are, before the first value is written for them. Another process may have said it already.
+    /// Records the mappings in the database, before the first value is written for them. A mapping recorded
+    /// earlier by another process takes precedence.
     pub(super) async fn settle(&self, session: &Session, homes: BTreeSet<Home>) -> Result<(), Error> {
         let (client, statements) = (session.client(), &session.statements);
         for home in homes {
@@ -81,7 +83,8 @@ impl Owned {
     }
 }
 
-/// In the database: as streams are numbered. None for what is its own owner.
+/// Returns the number of an owner in the database, in the format of stream numbers. Returns `None` for owners
+/// without a mapping.
 fn number(home: Home) -> Option<i64> {
     match home {
         Home::Source(id) => Some(1 << 32 | i64::from(id)),

@@ -1,4 +1,4 @@
-//! Connections that are shared, and made again when they are lost.
+//! Shared connections, which are reconnected after a loss.
 
 use std::{
     sync::{
@@ -13,35 +13,36 @@ use crate::error::StoreError;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// Between two looks whether a connection is there.
+/// Interval of connection checks.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// The place of one connection.
+/// The place of one connection in the pool.
 pub(super) struct Slot {
     connector: Connector,
     purpose: Purpose,
     session: Mutex<Option<Arc<Session>>>,
-    /// Held by whoever connects; the others wait for the outcome.
+    /// Held while connecting, so that other callers wait for the result.
     attempts: tokio::sync::Mutex<Attempts>,
     away: Mutex<Away>,
-    /// Connections that any slot of the store has made: one that is made says that the others can be made too.
+    /// Number of connections made by all slots of the store. An increase shows that the other slots can connect,
+    /// too.
     made: Arc<AtomicU64>,
 }
 
 #[derive(Default)]
 struct Attempts {
     pause: Duration,
-    /// Until then it is not tried again, unless somebody else has succeeded since.
+    /// No attempt is made before this time, unless another slot has connected since.
     not_before: Option<Instant>,
     made: u64,
 }
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Default)]
 struct Away {
     why: Option<String>,
-    /// Connecting has failed: callers are told so at once, and `keep` alone tries again. Otherwise each of them would wait for a
-    /// network that says nothing, on threads that others need.
+    /// Whether connecting has failed. Callers then fail at once, and only `keep` retries. Otherwise, each caller
+    /// would block its thread until the timeout of an unresponsive network.
     failed: bool,
 }
 
@@ -51,7 +52,7 @@ impl Slot {
         Self { connector, purpose, session, attempts: tokio::sync::Mutex::default(), away, made }
     }
 
-    /// The connection. One that was lost is made again, once.
+    /// Returns the connection. A lost connection is reconnected once.
     pub(super) async fn session(&self) -> Result<Arc<Session>, StoreError> {
         if let Some(session) = self.living() {
             return Ok(session);
@@ -65,15 +66,15 @@ impl Slot {
         self.connect(&mut attempts).await
     }
 
-    /// Sees to it that there is a connection, for as long as somebody uses the slot: a store nobody asks for anything knows when the
-    /// database is back.
+    /// Maintains the connection until the slot is dropped. An idle store thereby notices when the database is
+    /// reachable again.
     pub(super) async fn keep(slot: Weak<Slot>) {
         while let Some(slot) = slot.upgrade() {
             let mut attempts = slot.attempts.lock().await;
             let waited = attempts.not_before.is_none_or(|until| until <= Instant::now());
             let due = waited || attempts.made != slot.made.load(Ordering::Relaxed);
             if due && slot.living().is_none() {
-                // Why it fails is noted where it is tried.
+                // `connect` records the error.
                 let _ = slot.connect(&mut attempts).await;
             }
             drop(attempts);
@@ -108,7 +109,7 @@ impl Slot {
         }
     }
 
-    /// From now on a connection that is made again has the store alone, or is none.
+    /// Requires that new connections hold the exclusive lock of the store.
     pub(super) fn stays_alone(&self) {
         self.connector.alone.store(true, Ordering::SeqCst);
     }
@@ -129,7 +130,7 @@ impl Slot {
         lock(&self.session).as_ref().filter(|session| !session.is_closed()).cloned()
     }
 
-    /// Something is wrong with this connection: the next caller gets another one.
+    /// Drops a faulty connection. The next caller gets a new one.
     pub(super) fn give_up(&self, session: &Arc<Session>, why: &str) {
         session.close();
         let mut held = lock(&self.session);
@@ -145,7 +146,7 @@ impl Slot {
         }
     }
 
-    /// Why there is no connection, while there is none.
+    /// Returns the reason why there is no connection, or `None` if there is one.
     pub(super) fn away(&self) -> Option<String> {
         match self.living() {
             Some(_) => None,

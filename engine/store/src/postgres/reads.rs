@@ -1,4 +1,5 @@
-//! Reads, on any connection of the pool. One that was lost is replaced and the read sent again: a read may be repeated.
+//! Reads on the connections of the pool. A lost connection is replaced and the read repeated, because reads
+//! are idempotent.
 
 use std::{
     future::Future,
@@ -24,13 +25,13 @@ use crate::{
     range::{FIRST_RESERVED, Key, KeyRange},
 };
 
-/// Rarely run, and not prepared on each connection.
+/// Rarely used statements, which are not prepared.
 const BEGINNINGS: &str = "SELECT key, substring(value from 1 for 21) FROM practice_sync_values \
      WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3";
 const OWN: &str = "SELECT owner, key, value FROM practice_sync_values WHERE key >= $1";
 const REPLACE: &str = "UPDATE practice_sync_values SET value = $4 WHERE owner = $1 AND key = $2 AND value = $3";
 
-/// Beyond the server's own limit.
+/// Additional time beyond the server's own timeout.
 const GRACE: Duration = Duration::from_secs(1);
 
 pub(super) struct Readers {
@@ -66,7 +67,7 @@ impl Readers {
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
-    /// Rows of a key, and of a value where the scan asks for it.
+    /// Returns rows with the key, and with the value if the scan includes values.
     pub(super) fn scan(
         &self,
         scan: Scan,
@@ -81,7 +82,8 @@ impl Readers {
         })
     }
 
-    /// Keys of a range, and of each value the beginning, which names the key it is sealed with.
+    /// Returns the keys of a range, each with the beginning of its value, which contains the id of the sealing
+    /// key.
     pub(super) fn beginnings(&self, range: KeyRange, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows = self.rows(move |session| {
@@ -91,12 +93,12 @@ impl Readers {
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
-    /// The rows of the store's own.
+    /// Returns the store's internal rows.
     pub(super) fn own(&self) -> Result<Vec<Row>, StoreError> {
         self.rows(|session| async move { session.client().query(OWN, &[&[FIRST_RESERVED].as_slice()]).await })
     }
 
-    /// The same value in another form, if it is still there. Done twice it does nothing the second time.
+    /// Replaces a value by another form if it is unchanged. Idempotent.
     pub(super) fn replace(&self, owner: i64, key: Key, old: Vec<u8>, new: Vec<u8>) -> Result<(), StoreError> {
         self.rows(move |session| {
             let (key, old, new) = (key.clone(), old.clone(), new.clone());
@@ -105,19 +107,19 @@ impl Readers {
         .map(drop)
     }
 
-    /// In turn, but for those that have no connection while others have one.
+    /// Selects a slot in round-robin order, preferring connected slots.
     fn slot(&self) -> &Arc<Slot> {
         let first = self.next.fetch_add(1, Ordering::Relaxed);
         let mut in_turn = (0..self.slots.len()).map(|n| &self.slots[(first.wrapping_add(n)) % self.slots.len()]);
         in_turn.clone().find(|slot| slot.is_connected()).or_else(|| in_turn.next()).expect("there is one at least")
     }
 
-    /// Why nothing can be read, while nothing can.
+    /// Returns the reason why reads fail, or `None` if a slot is connected.
     pub(super) fn away(&self) -> Option<String> {
         self.slots.iter().map(|slot| slot.away()).reduce(|one, other| one.and(other)).flatten()
     }
 
-    /// The caller waits, on a thread that may be of another runtime.
+    /// Runs the read and blocks the caller, which may be on a thread of another runtime.
     fn rows<F>(&self, work: impl Fn(Arc<Session>) -> F + Send + 'static) -> Result<Vec<Row>, StoreError>
     where
         F: Future<Output = Result<Vec<Row>, Error>> + Send + 'static,
@@ -125,7 +127,7 @@ impl Readers {
         let slot = self.slot().clone();
         let (answer, answered) = mpsc::sync_channel(1);
         self.runtime.spawn(async move {
-            // Whoever asked may be gone.
+            // The receiver may have been dropped.
             let _ = answer.send(on(&slot, work).await);
         });
         answered.recv().unwrap_or_else(|_| Err(StoreError::Away { why: "the store is being closed".into() }))

@@ -1,4 +1,4 @@
-//! What must be in the database, and how it gets there: in steps, each once, by one process at a time.
+//! The schema of the database and its migrations. Each migration runs once, in one process at a time.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::{
     store_keys::StoreKeys,
 };
 
-/// Step n makes version n. Never changed: they have been taken somewhere.
+/// Migrations; migration n creates version n. Released migrations are never changed.
 const STEPS: &[&str] = &["\
     CREATE TABLE practice_sync_values (
         owner bigint NOT NULL,
@@ -28,32 +28,32 @@ const STEPS: &[&str] = &["\
     CREATE INDEX practice_sync_values_by_key ON practice_sync_values (key);
     CREATE TABLE practice_sync_homes (home bigint PRIMARY KEY, owner bigint NOT NULL);"];
 
-/// Its one row is the lock of migrations too: every database has rows, not every one has advisory locks.
+/// The single row is also the lock of migrations, because not every database has advisory locks.
 const MARK: &str = "\
     CREATE TABLE IF NOT EXISTS practice_sync_schema (one integer PRIMARY KEY CHECK (one = 1), version integer NOT NULL);
     INSERT INTO practice_sync_schema (one, version) VALUES (1, 0) ON CONFLICT (one) DO NOTHING;";
 
-/// Times it is tried while another process makes the same table.
+/// Number of attempts while another process creates the same table.
 const TRIES: usize = 5;
 
-/// A value of our own, under nobody: only the right key opens it.
+/// The key of a known value without an owner. Opening it verifies the sealing key.
 pub(super) const SEAL_KEY: &[u8] = &[FIRST_RESERVED];
 const SEAL: &[u8] = b"practice-sync store";
 
-/// The last number that an owner's sequence gave.
+/// Returns the key of an owner's sequence, which stores the last number given.
 pub(super) fn sequence_key(owner: i64) -> Key {
     [SEQUENCES, &owner.to_be_bytes()].concat()
 }
 
-/// The keys of all sequences begin with it.
+/// The common prefix of the keys of all sequences.
 pub(super) const SEQUENCES: &[u8] = &[FIRST_RESERVED + 1];
 
-/// What a look at the database came to.
+/// The result of a check of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     pub version: u32,
     pub values: u64,
-    /// Settings with which the database may lose what it has acknowledged.
+    /// Settings with which the database may lose acknowledged commits.
     pub risks: Vec<String>,
 }
 
@@ -63,20 +63,20 @@ impl fmt::Display for Checked {
     }
 }
 
-/// Whether a store was made in the database.
+/// Returns whether the database contains a store.
 pub async fn is_made(config: &PostgresConfig) -> Result<bool, StoreError> {
     let bare = Connector::new(config)?.bare().await?;
     Ok(version(&bare.client).await?.is_some_and(|version| version > 0))
 }
 
-/// Brings the database to this program's version; answers from which one to which.
+/// Migrates the database to the version of this program. Returns the versions before and after.
 pub async fn migrate(config: &PostgresConfig, keys: &StoreKeys) -> Result<(u32, u32), StoreError> {
     let bare = Connector::new(config)?.bare().await?;
     let found = version(&bare.client).await?.unwrap_or(0);
     known(found)?;
     let mut marked = bare.client.batch_execute(MARK).await;
     for _ in 1..TRIES {
-        // Two that make one table at the same time: the slower one is told so in various words.
+        // If two processes create a table concurrently, the slower one gets one of several errors.
         if marked.as_ref().err().is_none_or(|error| error.code().is_none()) {
             break;
         }
@@ -101,7 +101,7 @@ async fn steps(client: &Client) -> Result<(), Error> {
     client.batch_execute("COMMIT").await
 }
 
-/// The database is of this version and of this key.
+/// Checks the schema version and the sealing key of the database.
 pub(super) async fn fits(bare: &Bare, config: &PostgresConfig, keys: &StoreKeys) -> Result<(), StoreError> {
     let found = version(&bare.client).await?.unwrap_or(0);
     known(found)?;
@@ -118,7 +118,7 @@ pub(super) async fn fits(bare: &Bare, config: &PostgresConfig, keys: &StoreKeys)
     seal(bare, config, keys).await
 }
 
-/// A database of a newer program is left alone.
+/// Refuses a database of a newer version.
 fn known(found: u32) -> Result<(), StoreError> {
     if found as usize <= STEPS.len() {
         return Ok(());
@@ -139,7 +139,7 @@ async fn version(client: &Client) -> Result<Option<u32>, StoreError> {
     asked.await.map_err(|error: Error| plain(&error))
 }
 
-/// Only the key the store was made with opens its values. The first one to come says which that is.
+/// Verifies the sealing key. The first process writes the known value; later ones must be able to open it.
 async fn seal(bare: &Bare, config: &PostgresConfig, keys: &StoreKeys) -> Result<(), StoreError> {
     let envelope = Envelope::new(keys);
     let sealed = envelope.sealer()?.seal(SEAL_KEY, SEAL)?;
@@ -158,7 +158,7 @@ async fn seal(bare: &Bare, config: &PostgresConfig, keys: &StoreKeys) -> Result<
     }
 }
 
-/// Looks at everything: the schema, the settings, every value.
+/// Checks the schema, the settings and every value.
 pub async fn check(config: &PostgresConfig, keys: &StoreKeys) -> Result<Checked, StoreError> {
     let bare = Connector::new(config)?.bare().await?;
     fits(&bare, config, keys).await?;
@@ -179,7 +179,7 @@ pub async fn check(config: &PostgresConfig, keys: &StoreKeys) -> Result<Checked,
     Ok(Checked { version: STEPS.len() as u32, values, risks: risks(&bare.client).await })
 }
 
-/// A setting that the database does not have is no risk.
+/// Returns the risky settings. Settings unknown to the database are ignored.
 async fn risks(client: &Client) -> Vec<String> {
     let mut risks = Vec::new();
     for (setting, what) in [

@@ -1,4 +1,4 @@
-//! One connection, made ready.
+//! A connection with its settings and prepared statements.
 
 use std::{
     sync::{
@@ -19,12 +19,13 @@ use super::{
 };
 use crate::error::StoreError;
 
-/// What the planner is kept from: a statement that was planned while the table was small must not read all of a large one. Databases
-/// that do not know these settings are used without them.
+/// Planner settings. A statement planned while the table was small must not scan the whole table later.
+/// Databases that do not support these settings are used without them.
 const PLANS: &str = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
 
-/// Every process that has the store open holds its lock with others, on the connection of its commits; who seals all of it anew holds it
-/// alone. It ends with the connection. The number is of these tables, as a database may have several stores, and of this program.
+/// Advisory locks of the store, held by the connection for commits and released when it ends. Every process
+/// with an open store holds the lock shared; a key rotation holds it exclusively. The lock number identifies
+/// this program and the table, because a database may contain several stores.
 const TOGETHER: &str =
     "SELECT pg_try_advisory_lock_shared(1886544227::bigint << 32 | to_regclass('practice_sync_values')::oid::bigint)";
 const NO_MORE: &str =
@@ -32,14 +33,14 @@ const NO_MORE: &str =
 const ALONE: &str =
     "SELECT pg_try_advisory_lock(1886544227::bigint << 32 | to_regclass('practice_sync_values')::oid::bigint)";
 
-/// The server looks after its client, so that a lock of a machine that has vanished ends within half a minute: while nothing is on its
-/// way, and while something is. Databases that do not know these settings are used without them.
+/// Keepalive settings. The server detects a vanished client within half a minute, idle or not, and releases
+/// its locks. Databases that do not support these settings are used without them.
 const LOOKED_AFTER: [&str; 2] = [
     "SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3",
     "SET tcp_user_timeout = 30000",
 ];
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Reads,
@@ -52,7 +53,8 @@ pub(super) struct Connector {
     tls: Rustls,
     pub connect_timeout: Duration,
     pub statement_timeout: Duration,
-    /// The store is had alone: a connection for commits that is made anew has to have it alone again.
+    /// Whether the store is locked exclusively. A new connection for commits must then take the exclusive lock
+    /// again.
     pub alone: Arc<AtomicBool>,
 }
 
@@ -67,7 +69,7 @@ impl Connector {
         })
     }
 
-    /// A connection without prepared statements: the tables may not be there yet.
+    /// Connects without preparing statements, because the tables may not exist yet.
     pub(super) async fn bare(&self) -> Result<Bare, StoreError> {
         let connecting = self.config.connect(self.tls.clone());
         let connected = timeout(self.connect_timeout, connecting).await;
@@ -88,7 +90,7 @@ impl Connector {
         let prepared = async {
             let client = &bare.client;
             client.batch_execute(&self.settings(purpose)).await?;
-            // A setting nobody knows is no reason to go without a database.
+            // An unsupported setting must not prevent the connection.
             if let Err(error) = client.batch_execute(PLANS).await {
                 tracing::debug!(error = text(&error), "the planner keeps its settings");
             }
@@ -114,8 +116,9 @@ impl Connector {
         Ok(Arc::new(Session { bare, statements }))
     }
 
-    /// A statement that commits is not cut off by the server: cut off while it waits for a standby it would count as done, and be
-    /// missing there. The client gives up on it instead, and does not know. What a client leaves behind that is gone ends by itself.
+    /// Returns the session settings. The server must not cancel commits: a commit canceled while it waits for a
+    /// standby counts as done, but is missing there. Instead, the client times out and reports an unknown
+    /// outcome. The server ends abandoned transactions by itself.
     fn settings(&self, purpose: Purpose) -> String {
         let limit = self.statement_timeout.as_millis();
         let statement = if purpose == Purpose::Reads { limit } else { 0 };
@@ -126,14 +129,14 @@ impl Connector {
     }
 }
 
-/// Ends with whoever holds it.
+/// A connection without prepared statements. Dropping it closes the connection.
 pub(super) struct Bare {
     pub client: Client,
     task: AbortHandle,
 }
 
 impl Bare {
-    /// Until the connection ends nobody else has the store alone.
+    /// Takes the shared lock, which keeps others from locking the store exclusively until the connection ends.
     pub(super) async fn together(&self) -> Result<(), StoreError> {
         self.is_looked_after().await;
         match self.lock(TOGETHER).await? {
@@ -145,7 +148,8 @@ impl Bare {
         }
     }
 
-    /// In the place of a connection that was lost and had the store alone. Whoever has opened it since does not know the newest key.
+    /// Takes the exclusive lock again after a reconnect. A process that opened the store in the meantime does not
+    /// know the newest key.
     async fn alone_again(&self) -> Result<(), StoreError> {
         self.is_looked_after().await;
         match self.lock(ALONE).await? {
@@ -159,23 +163,23 @@ impl Bare {
 
     async fn is_looked_after(&self) {
         for settings in LOOKED_AFTER {
-            // A setting nobody knows is no reason to go without a database.
+            // An unsupported setting must not prevent the connection.
             if let Err(error) = self.client.batch_execute(settings).await {
                 tracing::debug!(error = text(&error), "the server looks after its client as it does by itself");
             }
         }
     }
 
-    /// Another connection says so from now on.
+    /// Releases the shared lock, because another connection holds it from now on.
     pub(super) async fn no_more(&self) -> Result<(), StoreError> {
         self.lock(NO_MORE).await.map(drop)
     }
 
-    /// Not every database has such locks: one that has none goes without.
+    /// Runs a lock statement. Databases without advisory locks are used without them.
     async fn lock(&self, how: &str) -> Result<bool, StoreError> {
         let unknown = [SqlState::UNDEFINED_FUNCTION, SqlState::FEATURE_NOT_SUPPORTED];
         match self.client.query_one(how, &[]).await {
-            // No table yet is nobody's.
+            // The result is null if the table does not exist yet.
             Ok(row) => Ok(row.get::<_, Option<bool>>(0) != Some(false)),
             Err(error) if error.code().is_some_and(|code| unknown.contains(code)) => {
                 tracing::debug!(error = text(&error), "the database has no advisory locks");
@@ -202,7 +206,8 @@ impl Session {
         &self.bare.client
     }
 
-    /// Whether no other process has the store open, nor can open it before this connection ends.
+    /// Takes the exclusive lock. Returns whether no other process has the store open; none can open it until this
+    /// connection ends.
     pub(super) async fn alone(&self) -> Result<bool, StoreError> {
         self.bare.lock(ALONE).await
     }
@@ -211,7 +216,7 @@ impl Session {
         self.bare.client.is_closed()
     }
 
-    /// Nobody can use it any more; what is under way on it ends with an error.
+    /// Closes the connection. Statements in progress fail.
     pub(super) fn close(&self) {
         self.bare.task.abort();
     }

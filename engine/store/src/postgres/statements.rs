@@ -1,16 +1,16 @@
-//! Every statement the store runs. They are ordinary ones: databases that speak PostgreSQL's protocol and spread a table by its first
-//! column can run them too. Arrays carry many rows in one statement.
+//! The statements of the store. They use standard features, so that databases that implement the PostgreSQL
+//! protocol and shard tables by the first column can run them. Arrays pass many rows to one statement.
 
 use tokio_postgres::{Client, Error, Statement};
 
 use crate::range::Direction;
 
-/// Rows are locked in the order of their keys, so that two processes cannot wait for each other here. Of the store's own rows the value
-/// is needed, too.
+/// Locks rows in key order, so that two processes cannot deadlock. Returns the value of the store's internal
+/// rows, too.
 const LOCK: &str = "SELECT v.owner, v.key, v.version, CASE WHEN v.key >= $3 THEN v.value END \
      FROM practice_sync_values v JOIN UNNEST($1::bigint[], $2::bytea[]) AS wanted (owner, key) \
      ON v.owner = wanted.owner AND v.key = wanted.key ORDER BY v.owner, v.key FOR UPDATE OF v";
-/// Of keys that hold nothing: one that holds something by now is an error, and the group is judged again.
+/// Inserts absent keys. If a key exists by now, the statement fails and the group is checked again.
 const INSERT: &str = "INSERT INTO practice_sync_values (owner, key, value, version) \
      SELECT owner, key, value, version FROM UNNEST($1::bigint[], $2::bytea[], $3::bytea[], $4::bytea[]) \
      AS added (owner, key, value, version)";
@@ -26,7 +26,7 @@ const READ_MANY: &str = "SELECT v.key, v.value FROM practice_sync_values v \
 const OWNED: &str = "INSERT INTO practice_sync_homes (home, owner) VALUES ($1, $2) ON CONFLICT (home) DO NOTHING";
 const OWNER: &str = "SELECT owner FROM practice_sync_homes WHERE home = $1";
 
-/// Of one connection.
+/// The prepared statements of one connection.
 pub(super) struct Statements {
     pub lock: Statement,
     pub insert: Statement,
@@ -39,7 +39,7 @@ pub(super) struct Statements {
     scans: [Statement; 8],
 }
 
-/// What a scan answers, of whom, and from which end.
+/// The variant of a scan: result columns, owner and direction.
 #[derive(Clone, Copy)]
 pub(super) struct Scan {
     pub values: bool,
@@ -62,7 +62,7 @@ impl Scan {
         })
     }
 
-    /// Over all owners a second index has the keys in their order.
+    /// Returns the SQL text. Scans over all owners use the index by key.
     fn text(self) -> String {
         let value = if self.values { ", value" } else { "" };
         let owner = if self.one_owner { "owner = $4 AND " } else { "" };

@@ -1,4 +1,4 @@
-//! The store as the engine sees it.
+//! The `Store` implementation on PostgreSQL.
 
 use std::{
     collections::HashMap,
@@ -44,7 +44,7 @@ use crate::{
     version::{Version, Versioned},
 };
 
-/// Threads that wait for the database. Values are opened and sealed on those of the callers.
+/// Threads for the database connections. Values are sealed and opened on the threads of the callers.
 const THREADS: usize = 2;
 
 pub struct PostgresStore {
@@ -56,17 +56,18 @@ pub struct PostgresStore {
     last_commit: Arc<AtomicU64>,
     base: u64,
     committer: Option<JoinHandle<()>>,
-    /// Let go last.
+    /// Dropped last.
     runtime: Option<Runtime>,
 }
 
 impl PostgresStore {
-    /// The database must have a store of this version (`migrate`). May be called from within a runtime.
+    /// Opens the store. The database must have the current schema (`migrate`). May be called from within a
+    /// runtime.
     pub fn open(config: &PostgresConfig, keys: &StoreKeys, owners: Arc<dyn Owners>) -> Result<Self, StoreError> {
         Self::open_when(config, keys, owners, false)
     }
 
-    /// For the copy that fills it (`filling`).
+    /// Opens an incomplete store for the copy that fills it (`filling`).
     pub fn open_to_fill(
         config: &PostgresConfig,
         keys: &StoreKeys,
@@ -91,7 +92,7 @@ impl PostgresStore {
         let (sender, opened) = std::sync::mpsc::sync_channel(1);
         let (asking, told, sealed) = (connector.clone(), config.clone(), keys.clone());
         runtime.spawn(async move {
-            // Whoever asked waits for it.
+            // The receiver waits for the result.
             let _ = sender.send(homes(&asking, &told, &sealed, filling).await);
         });
         let opened = opened.recv().unwrap_or_else(|_| Err(StoreError::Away { why: "opening was broken off".into() }));
@@ -103,7 +104,7 @@ impl PostgresStore {
             }
         };
         let store = Self::start(config, keys, &connector, Owned::new(owners, rows), runtime)?;
-        // From here on the connection of the commits says that it is open.
+        // From here on, the connection for commits holds the shared lock.
         let limit = connector.connect_timeout;
         store.on_commits(move |_| async move {
             let told = timeout(limit, presence.no_more()).await;
@@ -173,7 +174,8 @@ impl PostgresStore {
         Ok(Some(outcome))
     }
 
-    /// Whether no other process has the store open, nor can open it while this one has.
+    /// Locks the store exclusively. Returns whether no other process has it open; none can open it until this
+    /// store is closed.
     pub fn alone(&self) -> Result<bool, StoreError> {
         let alone = self.on_commits(|session| async move { session.alone().await })?;
         if alone {
@@ -182,7 +184,8 @@ impl PostgresStore {
         Ok(alone)
     }
 
-    /// The caller waits, on a thread that may be of another runtime.
+    /// Runs work on the connection for commits and blocks the caller, which may be on a thread of another
+    /// runtime.
     fn on_commits<T: Send + 'static, F>(
         &self,
         work: impl FnOnce(Arc<Session>) -> F + Send + 'static,
@@ -219,7 +222,8 @@ impl PostgresStore {
     }
 }
 
-/// What is known of owners, of a database that fits. The connection keeps others from sealing it with another key.
+/// Checks the database and returns the recorded owners. The returned connection holds the shared lock, which
+/// prevents a key rotation.
 async fn homes(
     connector: &Connector,
     config: &PostgresConfig,
@@ -237,7 +241,7 @@ async fn homes(
         let rows = bare.client.query("SELECT home, owner FROM practice_sync_homes", &[]).await;
         rows.map_err(|error| plain(&error))
     };
-    // As long as a read may take: there may be many owners.
+    // Uses the timeout of reads, because there may be many owners.
     let known = timeout(connector.statement_timeout, known).await;
     let rows = known.unwrap_or_else(|_| Err(not_in_time()))?;
     Ok((rows.iter().map(|row| (row.get(0), row.get(1))).collect(), bare))
@@ -355,7 +359,7 @@ impl Drop for PostgresStore {
             tracing::error!("the committer panicked");
         }
         if let Some(runtime) = self.runtime.take() {
-            // It may be dropped within another runtime, where nobody may wait.
+            // Does not block, because the store may be dropped within another runtime.
             runtime.shutdown_background();
         }
     }

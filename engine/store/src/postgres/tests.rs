@@ -1,4 +1,4 @@
-//! The suite on PostgreSQL, and what only a database and a network can do wrong.
+//! Runs the conformance suite on PostgreSQL, and tests of database and network faults.
 
 #![allow(clippy::unwrap_used)]
 
@@ -28,13 +28,14 @@ mod tls;
 
 const READERS: usize = 2;
 
-/// One server for all tests that leave it running.
+/// A shared server for all tests that do not stop it.
 fn server() -> &'static Cluster {
     static SERVER: OnceLock<Cluster> = OnceLock::new();
     SERVER.get_or_init(|| Cluster::temporary(Durability::Written).unwrap())
 }
 
-/// Several owners: locations and data sources are of institution 1, 2 or 3, what nobody has of 0. Records are of locations.
+/// Several owners: locations and data sources belong to institution 1, 2 or 3, everything else to 0. Records
+/// belong to locations.
 struct Thirds;
 
 impl Owners for Thirds {
@@ -51,7 +52,7 @@ impl Owners for Thirds {
     }
 }
 
-/// Tables of its own on a server.
+/// Creates separate tables on a server.
 fn own_tables(port: u16) -> PostgresConfig {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let schema = format!("test_{}", NEXT.fetch_add(1, Ordering::SeqCst));
@@ -65,7 +66,7 @@ fn own_tables(port: u16) -> PostgresConfig {
     config
 }
 
-/// The same tables through another port.
+/// Returns the configuration of the same tables through another port.
 fn through(config: &PostgresConfig, from: u16, to: u16) -> PostgresConfig {
     PostgresConfig { url: config.url.replace(&format!(":{from}/"), &format!(":{to}/")), ..config.clone() }
 }
@@ -84,7 +85,7 @@ fn key() -> StoreKeys {
     StoreKey::new([42; 32]).into()
 }
 
-/// Also from within a runtime.
+/// Blocks on a future, also from within a runtime.
 fn run<T: Send>(work: impl Future<Output = T> + Send) -> T {
     std::thread::scope(|scope| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

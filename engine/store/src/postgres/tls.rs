@@ -1,4 +1,4 @@
-//! TLS to the database, by rustls.
+//! TLS connections to the database with rustls.
 
 use std::{
     future::Future,
@@ -28,7 +28,7 @@ use crate::error::StoreError;
 pub(super) struct Rustls(Arc<ClientConfig>);
 
 impl Rustls {
-    /// Where TLS is off the client library never asks for it.
+    /// Builds the configuration. The client library does not use it if TLS is off.
     pub(super) fn new(tls: &Tls) -> Result<Self, StoreError> {
         let versions = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -67,7 +67,7 @@ impl MakeTlsConnect<Socket> for Rustls {
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, host: &str) -> io::Result<Connect> {
-        // Also called where no TLS follows: for a folder with a socket, which is no name.
+        // Also called for a socket folder without TLS, which is not a valid server name.
         Ok(Connect { config: self.0.clone(), name: ServerName::try_from(host.to_owned()).map_err(io::Error::other) })
     }
 }
@@ -90,7 +90,7 @@ impl TlsConnect<Socket> for Connect {
 
 pub(super) struct Encrypted(Box<client::TlsStream<Socket>>);
 
-/// The password is proved by SCRAM over a verified connection; binding it to the channel besides is left out.
+/// The password is proved by SCRAM over a verified connection, so channel binding is not used.
 impl TlsStream for Encrypted {
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()

@@ -1,8 +1,9 @@
-//! sled's log made anew with what is live in it: sled gives no room back. The records are copied as they lie, in the order of their keys,
-//! into a log in `sled.compact/`; versions stay. It is opened again and read: the watermark record must be the sum of what is there. Then
-//! the folder becomes `sled.compacted/`, and from this moment on the new log counts: what is in the folder is moved into the store, by the
-//! next start if this one is broken off. Until then a start deletes the folder. A log and the snapshots of its page table stay together:
-//! sled reads neither a log with another's snapshots nor, always, one without them.
+//! Compaction of sled's log, because sled does not return space to the disk. The records are copied unchanged
+//! and in key order into a new log in `sled.compact/`, so versions stay. The new log is reopened and read;
+//! its sum must match the watermark record. Then the folder is renamed to `sled.compacted/`, which commits
+//! the compaction: its files are moved into the store, by the next start if this one is interrupted. Before
+//! the rename, a start deletes the folder instead. A log and the snapshots of its page table stay together.
+//! sled cannot read a log with the snapshots of another one, and not always one without snapshots.
 
 use std::{
     fs::{self, File},
@@ -33,19 +34,20 @@ use crate::{
 
 const DRAFT: &str = "sled.compact";
 const WHOLE: &str = "sled.compacted";
-/// Of one batch.
+/// Size of a batch.
 const AT_ONCE_BYTES: usize = 1 << 20;
 
-/// A log made anew.
+/// The result of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compacted {
     pub values: u64,
-    /// Bytes of the store's files.
+    /// Size of the store's files before and after.
     pub before: u64,
     pub after: u64,
 }
 
-/// Of a store that nobody has open. Tells how many values are copied, and of how many.
+/// Compacts a store that no process has open. `progress` receives the number of copied values and their total
+/// number.
 pub(crate) fn compact(config: &StoreConfig, progress: impl FnMut(u64, u64)) -> Result<Compacted, StoreError> {
     quiet_panics();
     let dir = &*config.dir;
@@ -62,7 +64,7 @@ pub(crate) fn compact(config: &StoreConfig, progress: impl FnMut(u64, u64)) -> R
     Ok(Compacted { values, before, after })
 }
 
-/// What is left of a compaction that was broken off: done where it counts already, undone where it does not.
+/// Recovers an interrupted compaction: completes it if committed, undoes it if not.
 pub(super) fn finish(dir: &Path) -> io::Result<()> {
     remove_folder(&dir.join(DRAFT))?;
     if dir.join(WHOLE).try_exists()? {
@@ -73,7 +75,7 @@ pub(super) fn finish(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Any of them may be the last.
+/// The steps of a compaction, which may be interrupted after each step.
 const STEPS: [fn(&Path) -> io::Result<()>; 6] = [
     |dir| sync_files(&dir.join(DRAFT)),
     |dir| {
@@ -85,7 +87,7 @@ const STEPS: [fn(&Path) -> io::Result<()>; 6] = [
     |dir| move_files(dir, is_snapshot),
     |dir| remove_folder(&dir.join(WHOLE)),
 ];
-/// After so many of them the new log counts. Those that follow may be done again from the first on.
+/// Number of steps that commit the new log. The later steps can be repeated from the first one on.
 const COUNTS: usize = 2;
 
 fn is_snapshot(name: &str) -> bool {
@@ -99,7 +101,7 @@ fn sync_files(folder: &Path) -> io::Result<()> {
     files::sync_directory(folder)
 }
 
-/// Those of the old log, as long as it is there.
+/// Removes the snapshots of the old log, unless the new log is already moved.
 fn remove_snapshots(dir: &Path) -> io::Result<()> {
     if !dir.join(WHOLE).join(LOG).try_exists()? {
         return Ok(());
@@ -154,7 +156,7 @@ fn rewrite(config: &StoreConfig, mut progress: impl FnMut(u64, u64)) -> Result<W
     Ok(last)
 }
 
-/// The new log from the disk: all that was written must be in it. Answers its bytes.
+/// Reads the new log from the disk and checks that it contains all values. Returns the size of its records.
 fn read_again(config: &StoreConfig, last: WatermarkRecord) -> Result<u64, StoreError> {
     let (mut found, mut bytes) = (WatermarkRecord::before_counting(last.group()), 0);
     let new = open_log(&config.dir.join(DRAFT), config.cache_bytes)?;
@@ -174,12 +176,12 @@ fn next(records: &mut sled::Iter) -> Result<Option<(sled::IVec, sled::IVec)>, St
     guarded(|| records.next().transpose()).map_err(|error| sled_error(WATERMARK_KEY, error))
 }
 
-/// Neither the store's own nor a further piece of a value.
+/// Returns whether the key is neither the store's own nor that of a further chunk of a value.
 fn is_value(key: &[u8]) -> bool {
     key.first().is_some_and(|space| *space < FIRST_RESERVED)
 }
 
-/// Nobody writes to the logs any more.
+/// Waits until sled's threads have closed both logs.
 fn closed(dir: &Path) -> Result<(), StoreError> {
     for log in [dir.join(LOG), dir.join(DRAFT).join(LOG)] {
         wait_until_closed(&log).map_err(StoreError::io(format!("closing {}", log.display())))?;
@@ -187,7 +189,7 @@ fn closed(dir: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Nothing is made anew of a store that has lost something.
+/// Returns the watermark record. A store that lost commits is not compacted.
 fn last_group(config: &StoreConfig, old: Arc<Log>) -> Result<WatermarkRecord, StoreError> {
     let dir = config.dir.display().to_string();
     let last = integrity::read_record(&Shared::new(old, Envelope::new(&config.keys)), &dir)?;
@@ -217,7 +219,7 @@ mod tests {
         testing::config(EngineKind::Sled, dir)
     }
 
-    /// Values overwritten again and again, some of them in pieces.
+    /// Overwrites values repeatedly, some of them in chunks.
     async fn churned(dir: &Path) {
         for life in 0..3u8 {
             let store = EmbeddedStore::open(config(dir)).unwrap();
@@ -237,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Everything, with its versions.
+    /// Returns all values with their versions.
     fn values(store: &EmbeddedStore) -> BTreeMap<Key, (Version, Vec<u8>)> {
         let found = store.scan(KeyRange::prefix(&[]), Direction::Forward, usize::MAX).unwrap();
         found
@@ -257,7 +259,7 @@ mod tests {
         let mut told = Vec::new();
         let done = compact(&config(dir.path()), |copied, all| told.push((copied, all))).unwrap();
         assert_eq!((done.values, told.last()), (180, Some(&(180, 180))));
-        // sled gives and takes whole segments: how many it had depends on what its threads got to.
+        // sled allocates whole segments: their number depends on thread scheduling.
         assert!(done.after * 2 < done.before, "{done:?}");
         let weight = Weight::read(dir.path()).unwrap();
         assert!(weight.values == 180 && weight.bytes > 60_000 && weight.compacted == done.after, "{weight:?}");
@@ -268,7 +270,7 @@ mod tests {
         assert_eq!(EmbeddedStore::open(config(dir.path())).unwrap().get(&[9]).unwrap(), Some(vec![9]));
     }
 
-    /// Before the first step the new log may be there in any part.
+    /// Before the first step, the new log may be incomplete.
     #[tokio::test]
     async fn whichever_step_was_the_last_the_store_is_whole() {
         let origin = tempfile::tempdir().unwrap();
@@ -298,12 +300,12 @@ mod tests {
                 assert!(found == before, "{steps} steps");
                 store.commit(put(vec![round + 1], vec![1])).await.unwrap();
             }
-            // sled itself may cut an empty end off a log that it opens.
+            // sled itself may truncate an empty end of a log that it opens.
             assert_eq!(size(dir.path()) < large / 2, steps >= COUNTS, "{steps} steps");
         }
     }
 
-    /// Each step behind the one that counts, done twice: a start may be broken off too.
+    /// Repeats each step after the commit, because a recovery may be interrupted, too.
     #[tokio::test]
     async fn what_was_moved_already_stays() {
         let dir = tempfile::tempdir().unwrap();
@@ -326,7 +328,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         churned(dir.path()).await;
         {
-            // A value is gone without the committer's knowing.
+            // Removes a value without the knowledge of the committer.
             let log = open_log(dir.path(), 16 << 20).unwrap();
             log.db.remove(keys::record(1, 1, 100)).unwrap().unwrap();
         }

@@ -1,4 +1,4 @@
-//! sled's errors as ours.
+//! Conversion of sled's errors.
 
 use crate::{error::StoreError, guard::Fault};
 

@@ -1,4 +1,4 @@
-//! sled's log in a folder, with the options a store has it with.
+//! Opening of sled's log in a folder, with the options of a store.
 
 use std::{
     path::Path,
@@ -16,15 +16,15 @@ pub(super) fn open_log(dir: &Path, cache_bytes: u64) -> Result<Log, StoreError> 
         .mode(sled::Mode::HighThroughput)
         .use_compression(false)
         .flush_every_ms(None);
-    // sled's threads may hold its files a moment longer than the store that was closed here just before: as long as a disk takes to write
-    // what they began. No other process can hold them, it would hold the directory.
+    // sled's threads may hold its files a moment longer than a store that was just closed, until pending writes
+    // are on the disk. No other process can hold them, because it would need the lock of the directory.
     let patience = Instant::now() + Duration::from_secs(10);
     loop {
         match guarded(|| sled.open()) {
             Ok(db) => {
-                // sled has put a new snapshot of its page table in the place of the earlier one, and cleared the parts of the log that only
-                // the earlier one knows: without the new one nothing is found in it. It syncs contents, never names: the sooner this name is
-                // durable the better. Between the two nothing can be done from outside.
+                // On opening, sled replaces the snapshot of its page table and clears the parts of the log that only
+                // the old snapshot refers to. Without the new snapshot, the log is unreadable. sled syncs contents but
+                // no names, so the name is made durable as early as possible.
                 sync_directory(dir).map_err(StoreError::io(format!("syncing {}", dir.display())))?;
                 return Ok(Log { db, past: Past::default() });
             }

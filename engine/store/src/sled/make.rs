@@ -1,6 +1,7 @@
-//! The first making of sled's files. sled writes its log and its configuration under their names at once and syncs no name: a start that
-//! was broken off leaves files it does not read. So they are made in a folder of their own, and get their names when all is durable. The
-//! log's name comes last: without it the directory holds no store, and the next start makes one anew.
+//! Creation of sled's files. sled creates its log and its configuration under their final names and syncs no
+//! name, so an interrupted creation leaves unreadable files. The files are therefore created in a separate
+//! folder and renamed once they are durable. The log is renamed last: without it, the directory contains no
+//! store, and the next start creates one.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -16,10 +17,10 @@ use crate::{error::StoreError, files};
 const DRAFT: &str = "sled.draft";
 pub(super) const CONFIGURATION: &str = "conf";
 pub(super) const LOG: &str = "db";
-/// sled's threads close its files a moment after the store was let go.
+/// Time to wait for sled's threads to close its files after the store was dropped.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Does nothing where there is a log.
+/// Creates the files, unless the log exists.
 pub(super) fn make(dir: &Path, cache_bytes: u64) -> Result<(), StoreError> {
     let io = |error| StoreError::io(format!("making sled's files in {}", dir.display()))(error);
     let draft = dir.join(DRAFT);
@@ -34,12 +35,12 @@ pub(super) fn make(dir: &Path, cache_bytes: u64) -> Result<(), StoreError> {
     name(&draft, dir).map_err(io)
 }
 
-/// What else sled made there (a snapshot of its page table, an empty folder) it makes again.
+/// Renames the files. sled recreates its other files, a snapshot of its page table and an empty folder.
 fn name(draft: &Path, dir: &Path) -> io::Result<()> {
     for file in [CONFIGURATION, LOG] {
         File::open(draft.join(file))?.sync_all()?;
     }
-    // A name that is moved before it is durable may be in neither folder.
+    // A file that is renamed before its name is durable may end up in neither folder.
     files::sync_directory(draft)?;
     for file in [CONFIGURATION, LOG] {
         fs::rename(draft.join(file), dir.join(file))?;
@@ -72,7 +73,8 @@ mod tests {
         EmbeddedStore::open(StoreConfig { verify: true, ..config(EngineKind::Sled, dir) }).unwrap()
     }
 
-    /// Each step of a first start may be its last: half a draft, a draft that is whole, one name given, both given.
+    /// A first start interrupted after each step: incomplete draft, complete draft, one file renamed, both
+    /// renamed.
     #[tokio::test]
     async fn a_store_whose_making_was_broken_off_is_made_anew() {
         let whole = tempfile::tempdir().unwrap();

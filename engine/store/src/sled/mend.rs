@@ -1,15 +1,16 @@
-//! A copy of sled's log made readable again. sled drops a message whose checksum does not fit, and with it what hung on its page, or
-//! refuses the whole log. One flipped bit is found by the checksum itself and set right. Other damage is let through where the message's
-//! place is known, since each value has a seal of its own that tells the damaged ones; what cannot even be placed is cut out.
+//! Repair of a copy of sled's log. sled drops a message with a wrong checksum together with its page, or
+//! refuses the whole log. A single flipped bit is located by the checksum and corrected. Other damaged
+//! messages get a valid checksum if their boundaries are known, because the seal of each value reveals
+//! damaged values. Messages without known boundaries are cut out.
 //!
-//! Segment: checksum 4, number of the first byte 8, stable number 8, messages. Message: checksum 4, kind 1, length, segment and page as
-//! varints, body. The file is sled 0.34's, which does not change any more.
+//! Segment: checksum 4, number of the first byte 8, stable number 8, messages. Message: checksum 4, kind 1,
+//! length, segment and page as varints, body. The format is that of sled 0.34, which no longer changes.
 
 use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
 const SEGMENT: usize = 512 << 10;
 const SEGMENT_HEADER: usize = 20;
-/// No message begins later than this before the end of a segment.
+/// Maximum size of a message header. No message begins later than this before the end of a segment.
 const MESSAGE_HEADER: usize = 32;
 const CANCELED: u8 = 1;
 const CAP: u8 = 2;
@@ -17,13 +18,13 @@ const KINDS: std::ops::RangeInclusive<u8> = 1..=11;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mended {
-    /// Flipped bits that were found and set right.
+    /// Number of corrected bits.
     pub exactly: u64,
-    /// Messages that are read although something in them is wrong.
+    /// Number of damaged messages made readable.
     pub let_through: u64,
-    /// Bytes that are in no message any more.
+    /// Number of bytes cut out.
     pub cut_out: u64,
-    /// Segments whose place in the log is not known.
+    /// Number of segments whose place in the log is unknown.
     pub lost_segments: u64,
 }
 
@@ -47,7 +48,7 @@ pub(super) fn mend(log: &Path) -> io::Result<Mended> {
 
 fn mend_segment(segment: &mut [u8], mended: &mut Mended) {
     let Some(header) = segment.first_chunk_mut::<SEGMENT_HEADER>() else { return };
-    // Never used, or given back.
+    // An unused segment.
     if header.iter().all(|byte| *byte == 0) {
         return;
     }
@@ -75,9 +76,9 @@ fn mend_segment(segment: &mut [u8], mended: &mut Mended) {
     }
 }
 
-/// Makes the message at `at` one that sled reads. False at the end of what was written.
+/// Makes the message at `at` readable for sled. Returns `false` at the end of the written part.
 fn mend_message(segment: &mut [u8], at: usize, number: u64, mended: &mut Mended) -> bool {
-    // Of an earlier use of the segment: behind it nothing is of this one.
+    // The rest belongs to an earlier use of the segment.
     if let Some(other) = Message::parse(&segment[at..])
         && other.segment != number
         && other.fits(&segment[at..])
@@ -90,7 +91,7 @@ fn mend_message(segment: &mut [u8], at: usize, number: u64, mended: &mut Mended)
         return true;
     }
     let Some(next) = (at + 1..segment.len()).find(|next| sound(&segment[*next..], number).is_some()) else {
-        // Torn at the end of the log: it was never reported as durable.
+        // Torn at the end of the log, so it was never reported as durable.
         return false;
     };
     match placed.filter(|message| at + message.size() == next) {
@@ -110,7 +111,7 @@ fn mend_message(segment: &mut [u8], at: usize, number: u64, mended: &mut Mended)
     sound(&segment[at..], number).is_some()
 }
 
-/// The header of a message that stands for nothing and takes `size` bytes.
+/// Returns the header of a canceled message that occupies `size` bytes.
 fn canceled(size: usize, number: u64) -> Vec<u8> {
     for header in 0..MESSAGE_HEADER {
         let mut bytes = vec![0, 0, 0, 0, CANCELED];
@@ -121,7 +122,7 @@ fn canceled(size: usize, number: u64) -> Vec<u8> {
             return bytes;
         }
     }
-    // Too small a gap for a header: it stays as it is, and what follows it in the segment is not read.
+    // The gap is too small for a header. It stays unchanged, and the rest of the segment is not read.
     Vec::new()
 }
 
@@ -148,7 +149,7 @@ impl Message {
         self.header + self.body
     }
 
-    /// In the order in which sled sums it up: the body, then the header behind the checksum.
+    /// Returns the bytes in the order of sled's checksum: the body, then the header after the checksum.
     fn summed(self, bytes: &[u8]) -> impl Iterator<Item = u8> {
         bytes[self.header..self.size()].iter().chain(&bytes[4..self.header]).copied()
     }
@@ -161,11 +162,12 @@ impl Message {
         self.checksum(bytes) == stored(bytes)
     }
 
-    /// Sets the one bit right whose flip explains the checksum. Its effect on the checksum depends on how far from the end it lies only.
+    /// Corrects the single bit whose flip explains the checksum. The effect of a bit on the checksum depends only
+    /// on its distance from the end.
     fn flip(self, bytes: &mut [u8]) -> bool {
         let wrong = self.checksum(bytes) ^ stored(bytes);
         if wrong.is_power_of_two() {
-            // In the checksum itself.
+            // The flipped bit is in the checksum itself.
             let checksum = self.checksum(bytes);
             bytes[..4].copy_from_slice(&checksum.to_le_bytes());
             return true;
@@ -175,7 +177,7 @@ impl Message {
         for at in positions.into_iter().rev() {
             if let Some(bit) = effects.iter().position(|effect| *effect == wrong) {
                 bytes[at] ^= 1 << bit;
-                // In the header it changes how the rest is read.
+                // A bit in the header changes how the rest is parsed, so the result is verified.
                 if Message::parse(bytes).is_some_and(|message| message.fits(bytes)) {
                     return true;
                 }
@@ -187,7 +189,7 @@ impl Message {
     }
 }
 
-/// A bit of the header that made its length, kind or segment another one.
+/// Corrects a flipped bit of the header that changed the length, kind or segment.
 fn flip_in_header(bytes: &mut [u8], number: u64) -> bool {
     let Some((header, _)) = bytes.split_at_checked(MESSAGE_HEADER.min(bytes.len())) else { return false };
     for bit in 32..header.len() * 8 {
@@ -254,7 +256,7 @@ fn write_varint(bytes: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// CRC-32 as in zip files.
+/// Returns the CRC-32 as used in zip files.
 fn crc32(bytes: impl Iterator<Item = u8>) -> u32 {
     !bytes.fold(u32::MAX, |sum, byte| sum >> 8 ^ TABLE[((sum ^ u32::from(byte)) & 0xFF) as usize])
 }
@@ -292,7 +294,7 @@ mod tests {
         }
     }
 
-    /// A segment with messages of many sizes, as sled would write them.
+    /// Builds a segment with messages of many sizes, in sled's format.
     fn segment() -> Vec<u8> {
         let (number, mut bytes) = (3u64, vec![0; SEGMENT_HEADER]);
         bytes[4..12].copy_from_slice(&((number * SEGMENT as u64) ^ i64::MAX as u64).to_le_bytes());
@@ -330,7 +332,7 @@ mod tests {
     #[test]
     fn a_hole_is_let_through_or_cut_out_and_what_follows_is_read() {
         let whole = segment();
-        // In the body of the message of 3,000 bytes; and over the headers of two small ones.
+        // Holes in the body of the message of 3,000 bytes, and over the headers of two small messages.
         for (hole, expected) in [(1_000..1_512, (1, 0)), (22..60, (0, 1))] {
             let (mut bent, mut mended) = (whole.clone(), Mended::default());
             bent[hole].fill(0);

@@ -1,11 +1,11 @@
-//! The engine sled 0.34: one log, trees of pages over it, no snapshots.
+//! The engine sled 0.34: one log and a tree of pages over it. It has no snapshots for readers.
 //!
 //! ```text
-//! open ──► make ──► log                    its files, all of them or none
-//!   └────► writer ──► past ◄── view        groups of commits · what they replaced · readers of one state
-//!             └──► pieces ◄─────┘          values cut small
-//! compact                                  the log made anew, without what was replaced
-//! salvage ──► mend                         of a damaged log
+//! open ──► make ──► log                    its files, created atomically
+//!   └────► writer ──► past ◄── view        commit groups · values they replaced · readers of one state
+//!             └──► pieces ◄─────┘          values split into chunks
+//! compact                                  the log rewritten without replaced values
+//! salvage ──► mend                         recovery of a damaged log
 //! ```
 
 mod compact;

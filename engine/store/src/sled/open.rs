@@ -1,4 +1,4 @@
-//! sled 0.34 on a directory: its log, no left-over half snapshots, durable names.
+//! Opening of sled 0.34 in a directory: removes unfinished snapshots and makes file names durable.
 
 use std::{
     fs::{self, File},
@@ -21,7 +21,7 @@ pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Result<Opened, StoreError> {
     make::make(dir, cache_bytes)?;
     remove_half_snapshots(dir).map_err(StoreError::io(format!("the store's directory {}", dir.display())))?;
     let log = Arc::new(open_log(dir, cache_bytes)?);
-    // sled syncs the contents of its log, never its names.
+    // sled syncs the contents of its log, but never its names.
     for file in [CONFIGURATION, LOG] {
         let path = dir.join(file);
         let synced = File::open(&path).and_then(|file| file.sync_all());
@@ -33,7 +33,7 @@ pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Result<Opened, StoreError> {
     Ok(Opened { medium: log, writer, sync: Box::new(move || file.sync_data()) })
 }
 
-/// sled would read a snapshot that a crash left half written, and refuse to start.
+/// Removes unfinished snapshots left by a crash. sled would read them and refuse to start.
 fn remove_half_snapshots(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();

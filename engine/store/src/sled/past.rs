@@ -1,8 +1,9 @@
-//! What groups of commits have replaced, kept for readers that began before: sled itself shows no earlier state.
+//! Values replaced by commit groups, kept for readers that began earlier, because sled shows only the current
+//! state.
 //!
-//! States form a chain, from each to the one after the next group. A reader holds the state it began with, and finds along the chain what
-//! was replaced since; what no reader holds goes by itself. So neither waits for the other: the committer for no scan, a reader for no
-//! sync.
+//! States form a linked list, each pointing to the state after the next group. A reader holds its initial
+//! state and follows the list to find values replaced since. States that no reader holds are dropped
+//! automatically. The committer therefore never waits for a scan, nor a reader for a sync.
 
 use std::{
     collections::BTreeMap,
@@ -13,21 +14,21 @@ use sled::IVec;
 
 use crate::range::Key;
 
-/// Records as they were before a group, those it replaces among them; none for a key that held nothing.
+/// Records before a group, including those it replaces; `None` for absent keys.
 pub(super) type Replaced = BTreeMap<Key, Option<IVec>>;
 
 #[derive(Default)]
 pub(super) struct State {
-    /// By the group that led to this state.
+    /// The records replaced by the group that led to this state.
     replaced: Replaced,
-    /// Of what was replaced up to this state since the start.
+    /// Total size of the records replaced since the start, up to this state.
     bytes: u64,
     next: OnceLock<Arc<State>>,
 }
 
 #[derive(Default)]
 pub(super) struct Past {
-    /// The last state that is durable.
+    /// The last durable state.
     shown: Mutex<Arc<State>>,
 }
 
@@ -36,7 +37,8 @@ impl Past {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// To be called before the first record of a group is overwritten: whoever sees a new record finds the old one here.
+    /// Begins a group. Must be called before its first record is overwritten, so that every reader of a new
+    /// record finds the old one here.
     pub(super) fn begin(&self, replaced: Replaced) -> Arc<State> {
         let record = |(key, record): (&Key, &Option<IVec>)| key.len() + record.as_ref().map_or(0, |it| it.len());
         let (shown, its) = (self.shown(), replaced.iter().map(record).sum::<usize>() as u64);
@@ -46,7 +48,7 @@ impl Past {
         next
     }
 
-    /// The group is durable.
+    /// Makes the state of a durable group visible to new readers.
     pub(super) fn show(&self, next: Arc<State>) {
         let earlier = std::mem::replace(&mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner), next);
         drop(earlier);
@@ -54,24 +56,25 @@ impl Past {
 }
 
 impl State {
-    /// What a reader of an earlier state holds.
+    /// Returns the size of the replaced records that a reader of an earlier state keeps in memory.
     pub(super) fn kept_since(&self, earlier: &State) -> u64 {
         self.bytes.saturating_sub(earlier.bytes)
     }
 
-    /// A record of this state, if it was replaced since. To be asked after sled: what sled shows may be newer.
+    /// Returns the record of this state, if it was replaced since. Must be called after reading from sled, which
+    /// may show a newer record.
     pub(super) fn replaced(&self, key: &[u8]) -> Option<Option<IVec>> {
         self.later().find_map(|later| later.replaced.get(key)).cloned()
     }
 
-    /// All of them in a range.
+    /// Returns all replaced records in a range.
     pub(super) fn replaced_within(&self, start: &[u8], end: &[u8]) -> Replaced {
         let mut found = Replaced::new();
         for later in self.later() {
             for (key, record) in
                 later.replaced.range::<[u8], _>((std::ops::Bound::Included(start), std::ops::Bound::Excluded(end)))
             {
-                // What the first of several groups found is what was there.
+                // The earliest group that replaced a key has its record of this state.
                 found.entry(key.clone()).or_insert_with(|| record.clone());
             }
         }
@@ -83,7 +86,8 @@ impl State {
     }
 }
 
-/// One by one: a slow reader may let go of a chain longer than the stack is deep.
+/// Drops the list iteratively, because a slow reader may release a list that is longer than the stack is
+/// deep.
 impl Drop for State {
     fn drop(&mut self) {
         let mut next = self.next.take();

@@ -1,7 +1,8 @@
-//! Sealed values in records small enough that sled keeps them in its log: it spills larger ones to files that it never syncs.
+//! Splitting of sealed values into chunks. sled moves larger records out of its log, to files that it never
+//! syncs.
 //!
-//! The head record is the value itself, or `[2][number of further pieces u32][first piece]`, where the pieces in their order are the
-//! value without its first byte.
+//! The head record is the value itself, or `[2][number of further chunks u32][first chunk]`. The chunks
+//! joined in order are the value without its first byte.
 
 use sled::IVec;
 
@@ -10,10 +11,10 @@ use crate::{envelope, key_id::KeyId, range::Key, version::Version};
 const WHOLE: u8 = 1;
 const CUT: u8 = 2;
 const CUT_HEADER: usize = 5;
-/// The most a record may weigh. A leaf page of sled holds up to 20 records and must stay below 128 KiB.
+/// Maximum size of a record. A leaf page of sled holds up to 20 records and must stay below 128 KiB.
 pub(crate) const PIECE_BYTES: usize = 3_584;
 
-/// The first byte of keys of further pieces, above all keys of the trait.
+/// The first byte of the keys of further chunks, above all keys of the store interface.
 const PIECE_SPACE: u8 = 0xFF;
 
 pub(super) fn piece_key(key: &[u8], index: u32) -> Key {
@@ -24,7 +25,7 @@ pub(super) fn piece_key(key: &[u8], index: u32) -> Key {
     piece
 }
 
-/// How many further pieces belong to a head record.
+/// Returns the number of further chunks of a head record.
 pub(super) fn further_pieces(head: &[u8]) -> u32 {
     match head {
         [CUT, a, b, c, d, ..] => u32::from_be_bytes([*a, *b, *c, *d]),
@@ -32,7 +33,7 @@ pub(super) fn further_pieces(head: &[u8]) -> u32 {
     }
 }
 
-/// Of the value a head record belongs to.
+/// Returns the version of the value of a head record.
 pub(super) fn version(head: &[u8]) -> Version {
     Version::of(beginning(head))
 }
@@ -41,7 +42,7 @@ pub(super) fn sealed_with(head: &[u8]) -> KeyId {
     envelope::sealed_with(beginning(head))
 }
 
-/// Of the sealed value, its first byte another one.
+/// Returns the beginning of the sealed value; its first byte may differ.
 fn beginning(head: &[u8]) -> &[u8] {
     match head {
         [CUT, ..] => head.get(CUT_HEADER - 1..).unwrap_or_default(),
@@ -101,7 +102,7 @@ mod tests {
             for at in 0..whole.len() {
                 let mut head = whole.to_vec();
                 head[at] ^= 1 << (at % 8);
-                // The count of pieces is what the reader fetches by; the pieces fetched then are others.
+                // A damaged chunk count makes the reader fetch another number of chunks.
                 let count = further_pieces(&head) as usize;
                 let fetched = pieces.get(..count.min(pieces.len())).unwrap();
                 if size == 4_000 && (1..CUT_HEADER).contains(&at) && count > fetched.len() {

@@ -1,4 +1,5 @@
-//! What is sound of a damaged store, copied into a new one. Works on a copy of the files: sled changes what it opens.
+//! Salvage of the undamaged values of a store into a new one. It works on a copy of the files, because sled
+//! changes the files it opens.
 
 use std::{
     collections::BTreeMap,
@@ -34,19 +35,19 @@ use crate::{
     watermark::{self, WatermarkRecord},
 };
 
-/// Values of one commit of the new store, and their bytes.
+/// Number and size of the values per commit of the new store.
 const AT_ONCE: usize = 1_000;
 const AT_ONCE_BYTES: usize = 4 << 20;
-/// sled can turn in circles on a damaged page. Who has read nothing for so long reads no more.
+/// Read timeout: sled may loop on a damaged page.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What became of the values of a key space.
+/// The result for one key space.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Salvaged {
     pub sound: u64,
-    /// Keys whose values are damaged.
+    /// Keys with damaged values.
     pub lost: Vec<Key>,
-    /// Part of it could not be read, not even its keys.
+    /// Whether part of the key space was unreadable, including its keys.
     pub unreadable: bool,
 }
 
@@ -54,9 +55,9 @@ pub struct Salvaged {
 pub struct Report {
     pub spaces: BTreeMap<&'static str, Salvaged>,
     pub mended: Mended,
-    /// The last commit group that was found, and the last that was reported as durable.
+    /// The last commit group found, and the last one reported as durable.
     pub groups: (u64, u64),
-    /// All values the last group left are there and none is an older one.
+    /// Whether all values of the last group were found in their latest version.
     pub complete: bool,
 }
 
@@ -66,7 +67,8 @@ impl Report {
     }
 }
 
-/// `from` and `to` are directories of stores; `to` must not be there yet. `scratch` is made and removed again.
+/// Salvages the store in `from` into a new store in `to`, which must not exist. Creates and removes the
+/// folder `scratch`.
 pub async fn salvage(from: &Path, keys: &StoreKeys, to: &Path, scratch: &Path) -> Result<Report, StoreError> {
     quiet_panics();
     let _lock = lock(from)?;
@@ -78,7 +80,7 @@ pub async fn salvage(from: &Path, keys: &StoreKeys, to: &Path, scratch: &Path) -
         Err(other @ StoreError::Layout { problem: LayoutProblem::Old | LayoutProblem::New { .. }, .. }) => {
             return Err(other);
         }
-        // What cannot be read of it is part of the damage.
+        // An unreadable file `format` is part of the damage.
         Ok(_) | Err(_) => {}
     }
     let config = StoreConfig { cache_bytes: 64 << 20, floor_bytes: 0, ..StoreConfig::new(to, keys.clone()) };
@@ -101,13 +103,14 @@ pub async fn salvage(from: &Path, keys: &StoreKeys, to: &Path, scratch: &Path) -
     report.complete = last.is_some_and(|last| copier.found.is_all_of(last).is_ok())
         && report.spaces.values().all(|space| space.lost.is_empty() && !space.unreadable);
     drop(sound);
-    // sled's threads may still be at the copy; it is not needed any more, and what it would write neither.
+    // sled's threads may still write to the copy, which is no longer needed. It is leaked to avoid waiting for
+    // them.
     std::mem::forget(damaged);
     fs::remove_dir_all(scratch).map_err(StoreError::io(format!("removing {}", scratch.display())))?;
     Ok(report)
 }
 
-/// Nobody may write the store meanwhile.
+/// Locks the store against writers.
 fn lock(from: &Path) -> Result<Option<File>, StoreError> {
     let Ok(lock) = File::open(from.join("lock")) else { return Ok(None) };
     match lock.try_lock() {
@@ -120,7 +123,7 @@ fn lock(from: &Path) -> Result<Option<File>, StoreError> {
 struct MendedCopy {
     mended: Mended,
     log: Arc<Log>,
-    /// Without the record nobody knows what there was.
+    /// The watermark record. Without it, the expected values are unknown.
     last: Option<WatermarkRecord>,
 }
 
@@ -130,8 +133,9 @@ impl MendedCopy {
     }
 }
 
-/// sled makes the page table again from the log, and sees more of a damaged log than a snapshot of the table lets it see. But where the log
-/// ends with a segment sled comes up empty without a snapshot: what ends too early is tried again with those that are there.
+/// Opens the repaired copy of the log. Without snapshots, sled rebuilds the page table and recovers more of a
+/// damaged log. If the log ends exactly with a segment, however, sled finds nothing without a snapshot. A
+/// result that ends before the mark is therefore compared with an attempt that includes the snapshots.
 fn mended_copy(from: &Path, scratch: &Path, config: &StoreConfig, mark: u64) -> Result<MendedCopy, StoreError> {
     let made_again = open_copy(from, &scratch.join("log"), false, config);
     if made_again.as_ref().is_ok_and(|copy| copy.last.is_some() && copy.group() >= mark) {
@@ -143,7 +147,7 @@ fn mended_copy(from: &Path, scratch: &Path, config: &StoreConfig, mark: u64) -> 
         (Err(_), Ok(with_table)) => return Ok(with_table),
         (made_again, Err(_)) => return made_again,
     };
-    // Left as it is: sled would write to it.
+    // Leaked, because closing it would make sled write to it.
     std::mem::forget(worse);
     Ok(better)
 }
@@ -176,7 +180,7 @@ struct Copier<'a> {
     found: WatermarkRecord,
 }
 
-/// The store as it was found.
+/// The damaged store, opened from its repaired copy.
 struct Damaged {
     log: Arc<Log>,
     envelope: Envelope,
@@ -185,7 +189,8 @@ struct Damaged {
 type Found = (Key, Version, Result<Vec<u8>, StoreError>);
 
 impl Copier<'_> {
-    /// Reads a space from its beginning, and what is left from its end: a page that is older than those behind it may look like the last.
+    /// Reads a key space from its beginning, and the unread rest from its end, because an outdated page may look
+    /// like the last one.
     async fn space(&mut self, damaged: &Arc<Damaged>, tag: u8) -> Result<Salvaged, StoreError> {
         let (mut salvaged, mut rest) = (Salvaged::default(), KeyRange::prefix(&[tag]));
         for direction in [Direction::Forward, Direction::Backward] {
@@ -240,7 +245,7 @@ impl Copier<'_> {
     }
 }
 
-/// The pages of a range, the last one empty; read on a thread that may never come back.
+/// Returns the pages of a range; the last one is empty. Reads them on a thread, which may hang.
 fn read(
     damaged: Arc<Damaged>,
     mut rest: KeyRange,

@@ -1,4 +1,4 @@
-//! What only sled can do wrong.
+//! Tests of faults that are specific to sled.
 
 #![allow(clippy::unwrap_used)]
 
@@ -37,7 +37,7 @@ async fn nothing_spills_to_blobs() {
     let store = EmbeddedStore::open(config(dir.path())).unwrap();
     let long = |n: u64| [&[3; 248][..], &n.to_be_bytes()].concat();
     for round in 0..3 {
-        // The heaviest pages there can be: longest keys, fullest records; and values of many pieces.
+        // The largest possible pages, with the longest keys and fullest records, and values of many chunks.
         for n in 0..40 {
             let mut batch = Batch::new();
             for m in 0..5 {
@@ -71,7 +71,7 @@ fn a_foreign_database_is_refused() {
     assert!(matches!(EmbeddedStore::open(config(dir.path())).err().unwrap(), StoreError::Damaged { .. }));
 }
 
-/// Two lives of a store, so that one part of its log is read through sled's snapshot and one by sled's recovery.
+/// Opens a store twice, so that sled reads one part of its log through the snapshot and one by recovery.
 async fn two_lives(dir: &Path, values: u64, size_of: impl Fn(u64) -> usize) -> BTreeMap<Key, Vec<u8>> {
     let mut model = BTreeMap::new();
     for life in 0..2u8 {
@@ -94,11 +94,12 @@ async fn two_lives(dir: &Path, values: u64, size_of: impl Fn(u64) -> usize) -> B
     model
 }
 
-/// One bit of the log flips. Whatever is read afterwards is right or an error: no old value, no missing one, nothing made up.
+/// Flips one bit of the log. Every read afterwards is correct or an error: no old, missing or invented
+/// values.
 #[tokio::test]
 async fn a_flipped_bit_never_becomes_data() {
     let flips: usize = std::env::var("STORE_FLIPS").ok().map_or(60, |count| count.parse().unwrap());
-    // A short log, all of it in sled's current segment; and one of many segments, where sled skips what it cannot read.
+    // A short log within sled's current segment, and a log of many segments, of which sled skips unreadable ones.
     for (values, flips) in [(60, flips), (4_000, flips / 6)] {
         let origin = tempfile::tempdir().unwrap();
         let model = two_lives(origin.path(), values, |n| (n as usize % 10) * 42_000 / values as usize).await;
@@ -122,7 +123,7 @@ async fn a_flipped_bit_never_becomes_data() {
     }
 }
 
-/// Figures for a release build: `cargo test --release -- --nocapture --ignored measure`.
+/// Run in a release build: `cargo test --release -- --nocapture --ignored measure`.
 #[test]
 #[ignore = "a measurement"]
 fn measure_group_commit() {
@@ -225,7 +226,8 @@ async fn a_long_journal_loads_from_its_snapshot() {
     }
 }
 
-/// A flipped bit that keeps the store closed, or takes records with it, costs nothing when it is salvaged: the checksum says which bit.
+/// A flipped bit that keeps the store closed or removes records is corrected by salvage, because the checksum
+/// locates it.
 #[tokio::test]
 async fn what_one_flipped_bit_spoils_is_salvaged_whole() {
     let flips: usize = std::env::var("STORE_FLIPS").ok().map_or(12, |count| count.parse().unwrap());
@@ -253,7 +255,7 @@ async fn what_one_flipped_bit_spoils_is_salvaged_whole() {
     }
 }
 
-/// Where more than a bit is gone, what is sound comes over, and what does not is told.
+/// If more than a bit is lost, the undamaged values are salvaged and the loss is reported.
 #[tokio::test]
 async fn what_a_hole_took_is_told_and_the_rest_is_salvaged() {
     let origin = tempfile::tempdir().unwrap();
@@ -283,12 +285,13 @@ async fn what_a_hole_took_is_told_and_the_rest_is_salvaged() {
         there += found.len();
         were += model.len();
     }
-    // How much one hole takes depends on where sled happened to put what: at worst the only copy of a page of the tree.
+    // The loss per hole depends on sled's placement: in the worst case, it is the only copy of a tree page.
     assert!(were > 0 && there * 10 > were * 8, "{there} of {were} values");
     eprintln!("{lossy} of {holes} holes took something");
 }
 
-/// sled comes up empty on some logs without a snapshot of their page table: a store that is whole is salvaged whole all the same.
+/// sled finds nothing in some logs without a snapshot of their page table. Salvage must still recover an
+/// undamaged store.
 #[tokio::test]
 async fn a_store_that_was_opened_and_closed_is_salvaged_whole() {
     for starts in 0..4 {

@@ -1,4 +1,4 @@
-//! One state of sled's records, read while the committer goes on.
+//! A read view of one state of sled's records, while the committer continues.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,7 +16,7 @@ use crate::{
     range::{Direction, Key, KeyRange},
 };
 
-/// Records read from sled before it is asked what was replaced meanwhile.
+/// Number of records read from sled before replaced records are looked up.
 const AT_ONCE: usize = 512;
 
 pub(super) struct Log {
@@ -35,7 +35,7 @@ impl Log {
         View { log: self, state: self.past.shown() }
     }
 
-    /// As it is now, the group under way included.
+    /// Returns the current record, including writes of the group in progress.
     pub(super) fn record(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
         guarded(|| self.db.get(key)).map_err(|error| sled_error(key, error))
     }
@@ -49,7 +49,7 @@ pub(super) struct View<'a> {
 impl View<'_> {
     fn record(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
         let now = self.log.record(key);
-        // In this order: whatever sled shows of a later group, that group's past was there before.
+        // The order is essential: a group registers its replaced records before sled shows its writes.
         match self.state.replaced(key) {
             Some(before) => Ok(before),
             None => now,
@@ -77,7 +77,7 @@ impl View<'_> {
         while found.len() < limit && start < end {
             let wanted = (limit - found.len()).min(AT_ONCE);
             let mut records = self.stretch(&start, &end, direction, wanted)?;
-            // What of the range they cover.
+            // The part of the range covered by the records.
             let (from, to) = match (records.last(), direction) {
                 (Some((last, _)), Direction::Forward) if records.len() == wanted => {
                     (start.clone(), [last.as_slice(), &[0]].concat())
@@ -110,7 +110,7 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// Records as sled shows them now, in their order.
+    /// Returns records as sled currently shows them, in order.
     fn stretch(
         &self,
         start: &[u8],

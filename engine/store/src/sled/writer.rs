@@ -1,4 +1,4 @@
-//! Groups of commits as sled's batches.
+//! Commit groups as batches of sled.
 
 use std::{collections::btree_map::Entry, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
 
 pub(super) struct LogWriter {
     log: Arc<Log>,
-    /// What the group has looked at, as it is before the group; pieces under their own keys.
+    /// Records read by the group, as before the group; chunks under their own keys.
     before: Replaced,
     under_way: Option<Arc<State>>,
 }
@@ -35,7 +35,7 @@ impl LogWriter {
         })
     }
 
-    /// One sled batch out of all writes, the pieces of replaced values removed.
+    /// Combines all writes into one sled batch and removes the chunks of replaced values.
     fn batch(&self, writes: &[Write<'_>]) -> sled::Batch {
         let mut batch = sled::Batch::default();
         for (key, sealed) in writes {
@@ -71,7 +71,7 @@ impl Writer for LogWriter {
     fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
         let Some(head) = self.look_up(key)? else { return Ok(None) };
         for index in 0..further_pieces(&head) {
-            // A damaged count could run far: the first piece that is missing ends it.
+            // A damaged count could be very large, so the first missing chunk ends the loop.
             if self.look_up(&piece_key(key, index))?.is_none() {
                 break;
             }
@@ -87,7 +87,7 @@ impl Writer for LogWriter {
         let batch = self.batch(writes);
         self.under_way = Some(self.log.past.begin(std::mem::take(&mut self.before)));
         guarded(|| self.log.db.apply_batch(batch)).map_err(|error| format!("writing failed: {error}"))?;
-        // This hands everything to the kernel, but asks neither for the file's length nor for the disk's own cache.
+        // Passes everything to the kernel, but syncs neither the length of the file nor the disk's cache.
         guarded(|| self.log.db.flush()).map_err(|error| format!("flushing failed: {error}"))?;
         Ok(())
     }

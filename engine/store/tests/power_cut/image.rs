@@ -1,5 +1,6 @@
-//! A disk whose power may go at any moment: what of a folder is durable, and what was only done since. POSIX's promises and no more: a
-//! file's bytes are durable once the file was synced, a name once its folder was. What was not synced may be there, in part, or not at all.
+//! A model of a disk that can lose power at any moment. It tracks the durable and the unsynced state of a
+//! folder under the guarantees of POSIX. A file's bytes are durable once the file is synced, a name once its
+//! folder is synced. Unsynced changes may be stored completely, partly, or not at all.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -17,11 +18,11 @@ const SECTOR: usize = 512;
 #[derive(Default)]
 struct File {
     durable: Content,
-    /// Each with its moment.
+    /// Unsynced changes, each with its moment.
     unsynced: Vec<(usize, Change)>,
 }
 
-/// The bytes of a file up to the last that was written; zeros from there to its length.
+/// The bytes of a file up to the last one written; the rest up to its length is zeros.
 #[derive(Clone, Default, PartialEq, Eq)]
 struct Content {
     bytes: Vec<u8>,
@@ -73,14 +74,14 @@ impl Change {
     }
 }
 
-/// What a name stands for, by its place in `files` (inodes are used again), or by the number of the folder.
+/// The target of a name: an index into `files` (inodes are reused), or the number of a folder.
 #[derive(Clone, Copy)]
 enum Named {
     Folder(usize),
     File(usize),
 }
 
-/// A name in a folder. A folder that is moved takes its names along.
+/// A name in a folder. Moving a folder does not change the names in it.
 type Name = (usize, OsString);
 type Names = BTreeMap<Name, Named>;
 
@@ -94,13 +95,13 @@ enum Naming {
 }
 
 impl Naming {
-    /// The folder whose sync makes it durable. A move between folders happens at once or not at all.
+    /// Returns the folder whose sync makes the change durable. A move between folders is atomic.
     fn folder(&self) -> usize {
         let (Self::Added(name, _) | Self::Removed(name) | Self::Moved(_, name)) = self;
         name.0
     }
 
-    /// sled gives a new snapshot its name.
+    /// Returns whether sled renames a new snapshot.
     fn is_of_snapshot(&self) -> bool {
         matches!(self, Self::Moved((_, from), _) if from.to_string_lossy().ends_with(".generating"))
     }
@@ -122,31 +123,32 @@ pub struct Image {
     root: PathBuf,
     files: Vec<File>,
     by_inode: HashMap<u64, usize>,
-    /// How many folders there were, the root among them.
+    /// Number of folders so far, including the root.
     folders: usize,
     folders_by_inode: HashMap<u64, usize>,
     durable: Names,
-    /// As the process sees them.
+    /// The names as seen by the process.
     names: Names,
-    /// Each with its moment.
+    /// Unsynced name changes, each with its moment.
     unsynced: Vec<(usize, Naming)>,
-    /// Operations that were followed.
+    /// Number of operations replayed.
     moment: usize,
-    /// A disk that lies: what was synced is not durable.
+    /// Models a disk whose syncs have no effect.
     pub ignores_syncs: bool,
 }
 
-/// What becomes of what was not synced.
+/// The fate of unsynced changes.
 #[derive(Clone, Copy, Debug)]
 pub enum Fate {
     Lost,
     Kept,
-    /// Each operation has its own: kept, lost or, if it is a write, torn; names of a folder are kept up to one of them.
+    /// Each operation is kept, lost or, if it is a write, torn. Name changes of a folder are kept up to a random
+    /// one.
     Mixed,
 }
 
 impl Image {
-    /// Of a folder as it is, all of it durable.
+    /// Creates the image of a folder, all of it durable.
     pub fn of(root: &Path) -> Self {
         let mut image = Self {
             root: root.to_path_buf(),
@@ -186,7 +188,7 @@ impl Image {
         self.folders - 1
     }
 
-    /// A path's name, as the process sees it.
+    /// Returns the name of a path, as seen by the process.
     fn named(&self, path: &Path) -> Name {
         let below = path.strip_prefix(&self.root).expect("below the folder");
         let mut parts: Vec<&OsStr> = below.iter().collect();
@@ -198,7 +200,7 @@ impl Image {
         (folder, last.to_owned())
     }
 
-    /// The folder of this path, if it is one.
+    /// Returns the folder of this path, or `None` if the path is not a folder.
     fn folder(&self, path: &Path) -> Option<usize> {
         if path == self.root {
             return Some(ROOT);
@@ -249,7 +251,8 @@ impl Image {
             Operation::Synced { inode } => match self.folders_by_inode.get(inode) {
                 Some(folder) => self.sync_names(*folder),
                 None => {
-                    // sled cuts its log short and syncs it itself while it opens: what `names_after` says holds for that sync, too.
+                    // sled truncates its log and syncs it while it opens. The exception described at `names_after`
+                    // applies to that sync, too.
                     let cut_short = |(_, change): &(usize, Change)| matches!(change, Change::Resized(_));
                     if self.file(*inode).unsynced.iter().any(cut_short) {
                         self.sync_snapshots();
@@ -263,8 +266,8 @@ impl Image {
         }
     }
 
-    /// Renames that are made without the C library (the crate `rustix` does that) are seen when the new name is opened, which is before its
-    /// folder is synced.
+    /// Detects renames that bypass the C library, as the crate `rustix` does. They are noticed when the new name
+    /// is opened, which is before its folder is synced.
     fn moved_unseen(&mut self, path: &Path, inode: u64) {
         let (to, file) = (self.named(path), self.by_inode.get(&inode).copied());
         let is_it = |named: &Named| matches!(named, Named::File(its) if Some(*its) == file);
@@ -302,13 +305,13 @@ impl Image {
         synced.iter().for_each(|(_, naming)| naming.apply(&mut self.durable));
     }
 
-    /// Writes what is left after a power cut into an empty folder.
+    /// Writes the state after a power loss into an empty folder.
     pub fn cut(&self, fate: Fate, random: &mut Random, to: &Path) {
         let (names, until) = self.names_after(fate, random);
         self.write(&names, ROOT, fate, until, random, to);
     }
 
-    /// `until`: what was written after this moment is lost.
+    /// Writes made after the moment `until` are lost.
     fn write(&self, names: &Names, folder: usize, fate: Fate, until: usize, random: &mut Random, to: &Path) {
         for (name, named) in below(names, folder) {
             let target = to.join(name);
@@ -324,9 +327,10 @@ impl Image {
         }
     }
 
-    /// With the moment until which writes may be kept. sled clears parts of its log right after it gave its new snapshot its name, and nothing
-    /// outside sled can order the two: a disk that keeps the second without the first loses the store. It is left out here, as it is
-    /// known; what follows sled's opening is not.
+    /// Returns the names after a power loss, and the moment until which writes may be kept. sled clears parts of
+    /// its log right after it renames its new snapshot, and nothing outside sled can order the two. A disk that
+    /// keeps only the second change loses the store. This known case is excluded here; the time after the opening
+    /// of sled is not.
     fn names_after(&self, fate: Fate, random: &mut Random) -> (Names, usize) {
         let (mut names, mut until) = (self.durable.clone(), usize::MAX);
         let mut kept: HashMap<usize, bool> = HashMap::new();
@@ -346,7 +350,7 @@ impl Image {
         (names, until)
     }
 
-    /// The recording has all that was done: replayed, it is the folder as it is now.
+    /// Checks that the replayed recording matches the current folder.
     pub fn assert_is(&self, path: &Path) {
         self.compare(ROOT, path);
     }
@@ -374,7 +378,7 @@ fn below(names: &Names, folder: usize) -> impl Iterator<Item = (&OsString, &Name
 
 fn content_after(file: &File, fate: Fate, until: usize, random: &mut Random) -> Content {
     let mut content = file.durable.clone();
-    // Half of the time the disk got as far as some moment; otherwise each write has a fate of its own.
+    // In half of the cases, writes are kept in order up to a random one. Otherwise each write has its own fate.
     let in_order = random.below(2) == 0;
     let reached = random.below(file.unsynced.len() as u64 + 1) as usize;
     for (number, (moment, change)) in file.unsynced.iter().enumerate() {
@@ -405,7 +409,7 @@ fn content_after(file: &File, fate: Fate, until: usize, random: &mut Random) -> 
     content
 }
 
-/// So many bytes of a torn write are there: whole sectors.
+/// Returns the kept length of a torn write, in whole sectors.
 fn torn(length: usize, random: &mut Random) -> usize {
     (random.below((length / SECTOR) as u64 + 1) as usize * SECTOR).min(length)
 }

@@ -1,15 +1,17 @@
-//! The power goes while a process writes. The process is a real one: what it does to its files is recorded below the C library
-//! (`shim.rs`), the disk as it may be after a cut at any moment is made from the recording (`image.rs`), and a store is opened on it. What
-//! was acknowledged before the cut must be there, of each commit all or nothing, and what is there must be what was written.
+//! Tests of power loss during writes. A real process is recorded below the C library (`shim.rs`). The
+//! possible disk states after a power loss at any moment are derived from the recording (`image.rs`), and a
+//! store is opened on each. Acknowledged commits must exist, every commit must be complete or absent, and
+//! values must be as written.
 //!
 //! ```text
-//!  workload in a process of its own ──(shim)──► recording ──► image ──► a state ──► open, compare, go on
-//!                 ▲                                                       │
-//!                 └────────────── some states are worked on, and cut again ┘
+//!  workload in a separate process ──(shim)──► recording ──► image ──► a state ──► open, compare, continue
+//!                ▲                                                       │
+//!                └──────────────── some states are used and cut again ───┘
 //! ```
 //!
-//! 1,000 states of each engine, or as many as fit into two and a half minutes; `POWER_CUT_STATES=n` wants so many at least.
-//! `POWER_CUT_SEED=n` begins elsewhere. Which states a seed makes depends on nothing else but how the recorded threads took turns.
+//! Tests 1,000 states per engine, or as many as fit into two and a half minutes. `POWER_CUT_STATES=n` sets a
+//! minimum, `POWER_CUT_SEED=n` the first seed. The states of a seed depend only on the scheduling of the
+//! recorded threads.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
@@ -32,21 +34,22 @@ use store::EngineKind;
 use tempfile::TempDir;
 use workload::Counts;
 
-/// Of each engine.
+/// Number of states per engine.
 const STATES: u64 = 1_000;
 const TIME: Duration = Duration::from_secs(150);
 const STATES_OF_A_RECORDING: u64 = 100;
 const STATES_OF_A_SECOND_RECORDING: u64 = 6;
 
-/// In memory where the machine has room for files there: syncs are what a state costs on a disk, and no power is really cut.
+/// Creates a folder in memory if the machine supports it, because syncs are slow on a disk and unnecessary
+/// here.
 fn new_folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// A process that worked on a folder while it was recorded.
+/// The recording of a process that worked on a folder.
 struct Recorded {
     operations: Vec<(u64, Operation)>,
-    /// How far the writers had got, and how long the recording was then.
+    /// The commits acknowledged to the writers, each with the length of the recording at that time.
     acknowledged: Vec<(u64, Counts)>,
 }
 
@@ -62,7 +65,7 @@ impl Recorded {
     }
 }
 
-/// Works in a process of its own on the store below `folder`, and records it.
+/// Runs the workload on the store below `folder` in a separate process, and records it.
 fn record(shim: &Path, engine: EngineKind, folder: &Path, seed: u64) -> Recorded {
     let beside = new_folder();
     let (log, told) = (beside.path().join("log"), beside.path().join("acknowledged"));
@@ -81,7 +84,7 @@ fn record(shim: &Path, engine: EngineKind, folder: &Path, seed: u64) -> Recorded
     Recorded { operations: recording::read(&log), acknowledged: workload::read_acknowledged(&told) }
 }
 
-/// Does nothing but in the process that `record` starts.
+/// Does nothing, except in the process started by `record`.
 #[test]
 fn the_process_that_is_recorded() {
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
@@ -119,7 +122,7 @@ fn at_any_moment(engine: EngineKind) {
     println!("{engine}: {states} states in {:.0} s", begun.elapsed().as_secs_f64());
 }
 
-/// A test of the test: on a disk whose syncs do nothing, what was acknowledged is missed.
+/// Verifies the test itself: on a disk with ineffective syncs, acknowledged commits are missing.
 #[test]
 fn a_disk_that_lies_is_noticed() {
     let tools = new_folder();
@@ -136,7 +139,7 @@ fn a_disk_that_lies_is_noticed() {
     assert!(noticed.is_err());
 }
 
-/// How many states were looked at.
+/// Tests the states of one recording. Returns their number.
 fn one_recording(shim: &Path, engine: EngineKind, seed: u64) -> u64 {
     let mut random = Random::new(seed);
     let folder = new_folder();
@@ -150,7 +153,7 @@ fn one_recording(shim: &Path, engine: EngineKind, seed: u64) -> u64 {
             workload::look(engine, state, &acknowledged, &what);
             return;
         }
-        // The power goes again while a start mends what the first cut left, or after it.
+        // Cuts the power again, during or after the recovery from the first cut.
         let before = Image::of(state);
         let mut recorded = record(shim, engine, state, seed);
         recorded.acknowledged.push((0, acknowledged));
@@ -162,7 +165,7 @@ fn one_recording(shim: &Path, engine: EngineKind, seed: u64) -> u64 {
     states
 }
 
-/// Cuts the power at moments of chance, and hands each state out with what was acknowledged of it.
+/// Cuts the power at random moments, and passes each state on with the commits acknowledged until then.
 fn cut(
     mut image: Image,
     recorded: &Recorded,

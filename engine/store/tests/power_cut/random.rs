@@ -1,4 +1,4 @@
-//! Numbers that a seed says (splitmix64): a failure can be repeated.
+//! Pseudorandom numbers from a seed (splitmix64), so that failures are reproducible.
 
 pub struct Random(u64);
 

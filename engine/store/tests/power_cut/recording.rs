@@ -1,4 +1,4 @@
-//! What a process did to a folder, as `shim.rs` wrote it down.
+//! The operations of a process on a folder, as recorded by `shim.rs`.
 
 use std::{
     ffi::OsStr,
@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-/// One thing that was done. Files are named by their inode.
+/// A recorded operation. Files are identified by their inode.
 pub enum Operation {
     Opened { path: PathBuf, inode: u64, is_new: bool, emptied: bool },
     Written { inode: u64, at: usize, bytes: Vec<u8> },
@@ -21,7 +21,7 @@ pub enum Operation {
     Synced { inode: u64 },
 }
 
-/// The library to preload, compiled into `folder`.
+/// Compiles the library to preload into `folder`.
 pub fn compile_shim(folder: &Path) -> PathBuf {
     let library = folder.join("libshim.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/power_cut/shim.rs");
@@ -35,7 +35,7 @@ pub fn compile_shim(folder: &Path) -> PathBuf {
     library
 }
 
-/// Each operation, with the length of the recording once it was written down.
+/// Reads the operations, each with the length of the recording after it.
 pub fn read(log: &Path) -> Vec<(u64, Operation)> {
     let bytes = fs::read(log).expect("there is a recording");
     let mut rest = &bytes[..];

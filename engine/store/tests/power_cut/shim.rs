@@ -1,9 +1,9 @@
-//! Preloaded into a process (`LD_PRELOAD`), writes down what it does to the files below a folder, in the order in which it happens: every
-//! write with its bytes, every new, moved and removed name, every sync. A sync is written down and not done: what would have been on the
-//! disk at any moment is worked out afterwards (`image.rs`).
+//! Records the file operations of a process, preloaded with `LD_PRELOAD`. It records in order every write
+//! with its bytes, every created, moved and removed name, and every sync below a folder. Syncs are recorded
+//! but not executed; `image.rs` derives the possible disk states.
 //!
-//! `POWER_CUT_DIR` names the folder, `POWER_CUT_LOG` the file of the recording. Compiled by the test, with nothing but the standard
-//! library; `recording.rs` reads what `Recorder::append` writes.
+//! `POWER_CUT_DIR` is the folder, `POWER_CUT_LOG` the file of the recording. The test compiles this file with
+//! the standard library only; `recording.rs` reads the format of `Recorder::append`.
 
 use std::{
     collections::HashSet,
@@ -48,7 +48,7 @@ unsafe extern "C" {
     fn dlsym(handle: *mut c_void, symbol: *const c_char) -> *mut c_void;
 }
 
-/// The C library's own function of this name.
+/// Looks up the C library's function of this name.
 macro_rules! real {
     ($name:ident: $signature:ty) => {{
         static REAL: OnceLock<usize> = OnceLock::new();
@@ -65,11 +65,12 @@ macro_rules! real {
 struct Recorder {
     folder: PathBuf,
     log: c_int,
-    /// The files and folders that were opened or made below the folder.
+    /// The files and folders opened or created below the folder.
     inodes: HashSet<u64>,
 }
 
-/// Held over an operation and its line: the recording has the order in which things happened. `None` in a process that nobody records.
+/// Returns the recorder, locked for one operation and its record, so that the recording has the order of
+/// execution. Returns `None` in a process that is not recorded.
 fn recorder() -> Option<MutexGuard<'static, Recorder>> {
     static RECORDER: OnceLock<Option<Mutex<Recorder>>> = OnceLock::new();
     let recorder = RECORDER.get_or_init(|| {
@@ -85,7 +86,7 @@ fn recorder() -> Option<MutexGuard<'static, Recorder>> {
 }
 
 impl Recorder {
-    /// The file's number, if it lies below the folder.
+    /// Returns the inode of the file, or `None` if it is not below the folder.
     fn inode(&self, fd: c_int) -> Option<u64> {
         metadata(fd).map(|file| file.ino()).filter(|inode| self.inodes.contains(inode))
     }
@@ -161,7 +162,7 @@ pub extern "C" fn openat64(at: c_int, path: *const c_char, flags: c_int, mode: c
     })
 }
 
-/// A write at a place of its own.
+/// Records a write at a given offset.
 fn written_at(fd: c_int, at: i64, bytes: *const u8, write: impl FnOnce() -> isize) -> isize {
     let Some(recorder) = recorder() else { return write() };
     let Some(inode) = recorder.inode(fd) else { return write() };
@@ -173,7 +174,7 @@ fn written_at(fd: c_int, at: i64, bytes: *const u8, write: impl FnOnce() -> isiz
     count
 }
 
-/// A write where the file stands, which is known afterwards (it may stand at its end).
+/// Records a write at the current position, which is read afterwards, because the file may be in append mode.
 fn written(fd: c_int, bytes: impl FnOnce(usize) -> Vec<u8>, write: impl FnOnce() -> isize) -> isize {
     let Some(recorder) = recorder() else { return write() };
     let Some(inode) = recorder.inode(fd) else { return write() };
@@ -252,7 +253,7 @@ pub extern "C" fn posix_fallocate64(fd: c_int, at: i64, length: i64) -> c_int {
     resized(fd, || real!(posix_fallocate64: extern "C" fn(c_int, i64, i64) -> c_int)(fd, at, length))
 }
 
-/// A file that gets another name.
+/// Records a new name of a file.
 fn named_anew(kind: u8, from: *const c_char, to: *const c_char, go: impl FnOnce() -> c_int) -> c_int {
     let Some(recorder) = recorder() else { return go() };
     let (Some(from), Some(to)) = (recorder.below(from), recorder.below(to)) else { return go() };
@@ -277,7 +278,7 @@ pub extern "C" fn linkat(at: c_int, from: *const c_char, to_at: c_int, to: *cons
     })
 }
 
-/// A name that goes or comes, with no more to it.
+/// Records the creation or removal of a name.
 fn named(kind: u8, path: *const c_char, go: impl FnOnce() -> c_int) -> c_int {
     let Some(recorder) = recorder() else { return go() };
     let Some(path) = recorder.below(path) else { return go() };
@@ -293,7 +294,7 @@ pub extern "C" fn unlink(path: *const c_char) -> c_int {
     named(UNLINKED, path, || real!(unlink: extern "C" fn(*const c_char) -> c_int)(path))
 }
 
-/// A whole folder is removed by what each name is within its folder.
+/// The removal of a folder tree uses names relative to their folders.
 #[unsafe(no_mangle)]
 pub extern "C" fn unlinkat(at: c_int, name: *const c_char, flags: c_int) -> c_int {
     let name_only = OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes());
@@ -332,13 +333,13 @@ pub extern "C" fn fdatasync(fd: c_int) -> c_int {
     synced(fd, || real!(fdatasync: extern "C" fn(c_int) -> c_int)(fd))
 }
 
-/// Promises nothing after a power cut: not written down.
+/// Not recorded, because it guarantees nothing after a power loss.
 #[unsafe(no_mangle)]
 pub extern "C" fn sync_file_range(_: c_int, _: i64, _: i64, _: c_uint) -> c_int {
     0
 }
 
-/// What this does not write down must not be used below the folder.
+/// Aborts if the process uses an unrecorded function below the folder.
 fn refuse(fd: c_int, what: &str) {
     if recorder().is_some_and(|recorder| recorder.inode(fd).is_some()) {
         eprintln!("{what} is not recorded");

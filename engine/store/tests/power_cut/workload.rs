@@ -1,6 +1,6 @@
-//! What is written, and whether it is there. Each writer counts its commits in one value; commit `n` writes some values of its own and
-//! deletes those of the commit `KEPT` before it. So the count says what must be there, to the byte. Beside the writers of a later session
-//! the store gets a new key.
+//! The workload and its verification. Each writer counts its commits in a value; commit `n` writes some
+//! values and deletes those of commit `n - KEPT`. The count therefore determines the exact expected values.
+//! In later sessions, the key is rotated while the writers run.
 
 use std::{
     collections::BTreeMap,
@@ -19,16 +19,16 @@ use store::{
 use crate::random::Random;
 
 const WRITERS: usize = 4;
-/// Few: to open their seals is most of what a state costs.
+/// Small, because opening the values takes most of the time per state.
 const KEPT: u64 = 10;
-/// The store is closed and opened again between the sessions; some of them make sled's log anew first.
+/// Sessions between which the store is reopened; some compact sled's log first.
 const SESSIONS: u64 = 3;
 const COMMITS: u64 = 60;
 
-/// In the folder of all, beside the store.
+/// The key file, next to the store's directory.
 const KEYS: &str = "store.key";
 
-/// Commits of each writer.
+/// Number of commits of each writer.
 pub type Counts = [u64; WRITERS];
 
 pub fn run(engine: EngineKind, folder: &Path, seed: u64, log: &Path, acknowledged: &Path) {
@@ -48,7 +48,7 @@ pub fn run(engine: EngineKind, folder: &Path, seed: u64, log: &Path, acknowledge
                     let first = count(store, writer) + 1;
                     for number in first..first + COMMITS - seed % 7 * session {
                         wait(store.commit(commit(writer, number))).unwrap();
-                        // The recording has the sync of this commit by now.
+                        // The recording contains the sync of this commit by now.
                         let written = fs::metadata(log).unwrap().len();
                         writeln!(acknowledged.lock().unwrap(), "{written} {writer} {number}").unwrap();
                     }
@@ -58,7 +58,7 @@ pub fn run(engine: EngineKind, folder: &Path, seed: u64, log: &Path, acknowledge
     }
 }
 
-/// Drops what the session before has left behind, and makes a new key; what was written before is sealed with it beside the writers.
+/// Removes unused keys of the previous session, and rotates to a new key while the writers run.
 fn change_key(store: &EmbeddedStore, folder: &Path) {
     let file = folder.join(KEYS);
     let mut keys = keys(folder);
@@ -72,7 +72,7 @@ fn change_key(store: &EmbeddedStore, folder: &Path) {
     assert!(rotation::reseal(store, keys.newest(), |_| true).unwrap());
 }
 
-/// Until there is a file the store has the key it was made with.
+/// Returns the keys in the file, or the initial key if there is no file.
 fn keys(folder: &Path) -> StoreKeys {
     let file = folder.join(KEYS);
     if file.exists() { StoreKeys::load(&file).unwrap() } else { StoreKey::new([7; 32]).into() }
@@ -88,7 +88,7 @@ pub fn read_acknowledged(file: &Path) -> Vec<(u64, Counts)> {
     fs::read_to_string(file).unwrap().lines().map(line).collect()
 }
 
-/// Opens the store that a power cut left, reads all of it, and writes to it.
+/// Opens the store after a power loss, verifies all values, and writes to it.
 pub fn look(engine: EngineKind, folder: &Path, acknowledged: &Counts, what: &str) {
     let counts: Counts = {
         let store = open(engine, folder, what);
@@ -105,7 +105,8 @@ pub fn look(engine: EngineKind, folder: &Path, acknowledged: &Counts, what: &str
     }
 }
 
-/// A process that the other test starts holds all our files for a moment, locks among them: until it is what it is to be.
+/// Opens the store, and retries while it is locked. A process being started by the other test inherits all
+/// locks for a moment.
 fn open(engine: EngineKind, folder: &Path, what: &str) -> EmbeddedStore {
     for _ in 0..500 {
         match EmbeddedStore::open(config(engine, folder)) {
@@ -119,7 +120,7 @@ fn open(engine: EngineKind, folder: &Path, what: &str) -> EmbeddedStore {
 fn config(engine: EngineKind, folder: &Path) -> StoreConfig {
     StoreConfig {
         engine,
-        // So little that fjall writes tables and merges them meanwhile.
+        // Small, so that fjall flushes and merges tables meanwhile.
         cache_bytes: 1 << 20,
         floor_bytes: 0,
         verify: true,
@@ -143,7 +144,7 @@ fn commit(writer: usize, number: u64) -> Batch {
     batch
 }
 
-/// One to four values, most of some hundred bytes, a few larger than what the store writes as one.
+/// Returns one to four values: most have some hundred bytes, a few are larger than a record of the store.
 fn values(writer: usize, number: u64) -> Vec<(Key, Vec<u8>)> {
     let mut random = Random::new(number * WRITERS as u64 + writer as u64);
     let value = |part: u64, random: &mut Random| {
@@ -163,7 +164,7 @@ fn count(store: &impl Store, writer: usize) -> u64 {
     store.get(&count_key(writer)).unwrap().map_or(0, |value| u64::from_be_bytes(value.try_into().unwrap()))
 }
 
-/// All of the writer's commits up to its count, and nothing else. Answers the count.
+/// Checks that the writer's values match its count exactly. Returns the count.
 fn compare(store: &impl Store, writer: usize, acknowledged: u64, what: &str) -> u64 {
     let count = count(store, writer);
     assert!(

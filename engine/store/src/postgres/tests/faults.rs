@@ -1,8 +1,8 @@
-//! A network that fails, and a server that is restarted.
+//! Tests of network failures and server restarts.
 
 use super::*;
 
-/// A store that reaches its database through a proxy, and another one that reaches it directly.
+/// A store that reaches its database through a proxy, and one that reaches it directly.
 struct World {
     proxy: Proxy,
     store: Arc<PostgresStore>,
@@ -13,13 +13,13 @@ fn world() -> World {
     let config = own_tables(server().port());
     let proxy = Proxy::to(server().port()).unwrap();
     let behind = through(&config, server().port(), proxy.port());
-    // Short, so that a test of a network that says nothing does not last.
+    // Short timeouts, so that tests of an unresponsive network finish quickly.
     let behind =
         PostgresConfig { connect_timeout: Duration::from_secs(1), statement_timeout: Duration::from_secs(1), ..behind };
     World { store: open(&behind), direct: open(&config), proxy }
 }
 
-/// Waits until the store works again, as callers do who are told to try later.
+/// Retries until the store works again, like a caller after a temporary error.
 async fn until_it_works(store: &Arc<PostgresStore>, key: Key) {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
@@ -53,7 +53,7 @@ async fn a_database_that_is_away_is_said_and_found_again() {
     assert!(!store.health().accepts_writes() && store.health().refusing.is_some());
     assert_eq!(direct.get(&keys::snapshot(1)).unwrap(), Some(vec![1]), "nothing was written");
     proxy.mend();
-    // By itself, without anybody who asks for something.
+    // The store reconnects by itself, without any caller.
     let until = Instant::now() + Duration::from_secs(30);
     while !store.health().accepts_writes() {
         assert!(Instant::now() < until, "{:?}", store.health());
@@ -63,7 +63,7 @@ async fn a_database_that_is_away_is_said_and_found_again() {
     assert_eq!(store.get(&keys::snapshot(1)).unwrap(), Some(vec![3]));
 }
 
-/// A connection that broke while nobody used it is nobody's trouble.
+/// A connection that broke while it was idle causes no error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_was_lost_is_made_again_for_a_read() {
     if is_left_out() {
@@ -72,7 +72,7 @@ async fn a_connection_that_was_lost_is_made_again_for_a_read() {
     for _ in 0..5 {
         let World { proxy, store, .. } = world();
         store.commit(put(keys::snapshot(1), vec![1])).await.unwrap();
-        // Once on each of its connections.
+        // Uses each of its connections once.
         for _ in 0..READERS {
             assert_eq!(store.get(&keys::snapshot(1)).unwrap(), Some(vec![1]));
         }
@@ -94,7 +94,7 @@ async fn a_commit_whose_answer_is_lost_is_unknown() {
         batch.expect_absent(keys::snapshot(n)).append(3 << 32 | 1, vec![n as u8]);
         let outcome = store.commit(batch).await;
         assert!(matches!(&outcome, Err(CommitError::Store(StoreError::Unknown { .. }))), "{how:?} {outcome:?}");
-        // What comes next waits for whatever the server still makes of it.
+        // The next commit waits for the server to finish the previous one.
         let mut next = put(keys::snapshot(n + 10), vec![]);
         next.append(3 << 32 | 1, vec![]);
         while store.commit(next.clone()).await.is_err() {
@@ -108,7 +108,7 @@ async fn a_commit_whose_answer_is_lost_is_unknown() {
     assert_eq!(numbers, [1, 2, 3, 4, 5]);
 }
 
-/// Neither a network that hands nothing on nor one that ends in one direction holds anybody up for longer than the limits say.
+/// Neither an unresponsive network nor a half-closed connection blocks callers beyond the timeouts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_that_says_nothing_is_given_up() {
     if is_left_out() {
@@ -125,7 +125,7 @@ async fn a_network_that_says_nothing_is_given_up() {
     assert!(matches!(&failed, Err(CommitError::Store(StoreError::Away { .. }))), "nothing was sent: {failed:?}");
     assert!(is_away(read.await.unwrap()));
     assert!(!store.health().accepts_writes());
-    // Once connecting has failed, callers are told so and do not try themselves.
+    // Once connecting has failed, callers fail at once and do not connect themselves.
     for _ in 0..READERS {
         let store = store.clone();
         tokio::task::spawn_blocking(move || assert!(is_away(store.read(&keys::snapshot(9))))).await.unwrap();
@@ -145,7 +145,7 @@ async fn a_network_that_says_nothing_is_given_up() {
     assert_eq!(direct.get(&keys::snapshot(4)).unwrap(), Some(vec![7]));
 }
 
-/// A process that is paused in the middle of a transaction keeps nobody waiting for ever: the server ends it.
+/// The server ends the transaction of a paused process, so other processes do not wait forever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_locked_by_a_process_that_went_silent_are_free_again() {
     if is_left_out() {
@@ -154,7 +154,7 @@ async fn rows_locked_by_a_process_that_went_silent_are_free_again() {
     let World { proxy, store, direct } = world();
     store.commit(put(keys::snapshot(1), vec![1])).await.unwrap();
     let seen = store.read(&keys::snapshot(1)).unwrap().unwrap().version;
-    // Long enough that the lock is taken and the answer is not heard.
+    // The delay is long enough to take the lock without receiving the response.
     proxy.delay(Duration::from_millis(300));
     let mut batch = put(keys::snapshot(1), vec![2]);
     batch.expect_unchanged(keys::snapshot(1), Some(seen));
@@ -171,8 +171,8 @@ async fn rows_locked_by_a_process_that_went_silent_are_free_again() {
     until_it_works(&store, keys::snapshot(2)).await;
 }
 
-/// The server is ended at once, again and again, while commits go on: what was acknowledged is there, what failed is not, what is unknown
-/// may be; a journal has no gap.
+/// Kills the server repeatedly during commits. Acknowledged commits exist, failed ones do not, and those of
+/// unknown outcome may exist; journals have no gap.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost_when_the_server_is_restarted() {
     if is_left_out() {
@@ -210,7 +210,7 @@ async fn nothing_acknowledged_is_lost_when_the_server_is_restarted() {
     assert!(acknowledged > 0 && failures > 0, "{acknowledged} acknowledged, {failures} failed");
 }
 
-/// Numbers its attempts: those that were acknowledged, and how many failed.
+/// Writes numbered attempts. Returns the acknowledged ones and the number of failures.
 async fn write_until(store: &Arc<PostgresStore>, stop: &AtomicU64, location: u32) -> (Vec<u64>, u64) {
     let (mut acknowledged, mut failed, mut attempt, mut seq) = (Vec::new(), 0, 0u64, 1);
     while stop.load(Ordering::SeqCst) == 0 {
@@ -226,7 +226,7 @@ async fn write_until(store: &Arc<PostgresStore>, stop: &AtomicU64, location: u32
             Err(_) => {
                 failed += 1;
                 tokio::time::sleep(Duration::from_millis(10)).await;
-                // As a location does: what is there is read again.
+                // Reloads the journal, like a location.
                 if let Ok(loaded) = journal::load(&**store, location) {
                     seq = loaded.next_seq;
                 }

@@ -1,4 +1,4 @@
-//! Two processes on one database.
+//! Tests of two processes on one database.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn rivals() -> [Arc<PostgresStore>; 2] {
     [open(&config), open(&config)]
 }
 
-/// Each adds one to the same values, many times, by what it has read: none of the additions is lost, and none is made twice.
+/// Concurrent read-modify-write increments of the same values. None is lost, and none is applied twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_update_is_lost_between_two_processes() {
     if is_left_out() {
@@ -22,7 +22,7 @@ async fn no_update_is_lost_between_two_processes() {
         writers.push(tokio::spawn(async move {
             let mut conflicts = 0;
             for n in 0..ADDITIONS {
-                // Values of several owners, the first time absent; in one order by one writer and in the other by another.
+                // Values of several owners, initially absent. Writers use opposite orders.
                 let mut wanted: Vec<Key> = (0..VALUES).map(keys::snapshot).collect();
                 if (n as usize + writer).is_multiple_of(2) {
                     wanted.reverse();
@@ -59,7 +59,8 @@ async fn no_update_is_lost_between_two_processes() {
     }
 }
 
-/// Of what is not there, one alone can be the first; and who rests on its absence is not overtaken by whoever makes it.
+/// Only one process can create an absent key. A commit that expects the absence of a key is not overtaken by
+/// its creation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_of_two_processes_makes_what_is_absent() {
     if is_left_out() {
@@ -73,7 +74,7 @@ async fn one_of_two_processes_makes_what_is_absent() {
             batch.expect_absent(mine.clone());
             store.commit(batch)
         };
-        // Each writes what the other insists on being absent.
+        // Each writes the key that the other expects to be absent.
         let crossed = |store: &Arc<PostgresStore>, makes: &Key, without: &Key| {
             let mut batch = put(makes.clone(), vec![1]);
             batch.expect_absent(without.clone());
@@ -95,14 +96,15 @@ async fn one_of_two_processes_makes_what_is_absent() {
     assert_eq!(stores[1].scan_keys(keys::Space::Claim.range(), Direction::Forward, 999).unwrap().len(), 60);
 }
 
-/// Numbers of one owner are visible in their order and without a gap, whichever process gives them; owners do not share them.
+/// Numbers of one owner become visible in order and without gaps, across processes. Owners have separate
+/// sequences.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_feed_of_each_owner_is_one_sequence_over_all_processes() {
     if is_left_out() {
         return;
     }
     const BATCHES: u64 = 60;
-    // Institution 1 has locations 3 and 6, institution 2 location 4.
+    // Institution 1 has locations 3 and 6, institution 2 has location 4.
     let of = |location: u64| 2 << 32 | location;
     let stores = rivals();
     let mut writers = Vec::new();
@@ -141,7 +143,7 @@ async fn the_feed_of_each_owner_is_one_sequence_over_all_processes() {
     assert_eq!(store.feed_end(Some(3 << 32 | 3)).unwrap(), 0, "institution 3 has none");
 }
 
-/// In the order of one statement each, so that a stream read later may have more.
+/// Returns the numbers of the streams, read in one statement.
 fn numbers(store: &Arc<PostgresStore>, streams: &[u64]) -> Vec<u64> {
     let found = store.scan_keys(keys::Space::Feed.range(), Direction::Forward, usize::MAX).unwrap();
     let parsed = found.iter().filter_map(|key| keys::parse_feed(key));
@@ -150,7 +152,8 @@ fn numbers(store: &Arc<PostgresStore>, streams: &[u64]) -> Vec<u64> {
     numbers
 }
 
-/// What has no data source is one stream of several institutions: its numbers are in order for each institution that adds to it.
+/// A stream without a data source is shared by several institutions. Its numbers increase for each
+/// institution that appends to it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_of_several_owners_is_in_the_order_of_each() {
     if is_left_out() {
@@ -171,7 +174,7 @@ async fn a_stream_of_several_owners_is_in_the_order_of_each() {
     let mut last = [0; 2];
     for round in 0..10u32 {
         let which = usize::from(round % 3 == 0);
-        // Location 3 is of institution 1, location 4 of institution 2.
+        // Location 3 belongs to institution 1, location 4 to institution 2.
         let (location, own) = [(3, institution(1)), (4, institution(2))][which];
         let mut batch = put(keys::journal(location, round.into()), vec![]);
         batch.append(own, vec![1]).append(shared, vec![2]);
@@ -188,7 +191,7 @@ async fn a_stream_of_several_owners_is_in_the_order_of_each() {
     assert_eq!(store.scan_keys(keys::feed_after(shared, 0), Direction::Forward, 99).unwrap().len(), 10);
 }
 
-/// A configuration that names another institution later does not hide what was written before.
+/// A configuration that later maps a location to another institution does not hide earlier values.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whose_a_place_is_was_said_once() {
     if is_left_out() {

@@ -1,4 +1,4 @@
-//! A new key for a database in use.
+//! Tests of key rotation of a database in use.
 
 use super::*;
 use crate::{KeyId, Sealed, rotation};
@@ -18,7 +18,7 @@ fn all_rows_are_sealed_anew_beside_the_work() {
     for n in 0..350u32 {
         batch.put(keys::snapshot(n), vec![n as u8; 60]);
     }
-    // Rows of the store's own: the sequences of three owners, and the one that says whose key it is.
+    // The internal rows are the sequences of three owners and the known value of the sealing key.
     run(store.commit(batch.append(1 << 32 | 1, vec![9]).clone())).unwrap();
     let before = store.read(&keys::snapshot(7)).unwrap();
     assert_eq!(counted(&store), [(KeyId::FIRST, 355)].into());
@@ -42,7 +42,7 @@ fn all_rows_are_sealed_anew_beside_the_work() {
     assert!(refused.contains(&format!("another key {}", both.newest())), "{refused}");
 }
 
-/// A value that cannot be opened keeps no other one from the new key.
+/// A value that cannot be opened does not prevent the resealing of other values.
 #[test]
 fn what_is_damaged_is_told_and_the_rest_is_sealed_anew() {
     if is_left_out() {
@@ -67,7 +67,8 @@ fn what_is_damaged_is_told_and_the_rest_is_sealed_anew() {
     assert_eq!(counted(&store), [(KeyId::FIRST, 1), (both.newest(), 20)].into());
 }
 
-/// Who seals all of it anew has it alone: it is told of each process that has it open, and none opens it meanwhile.
+/// Key rotation requires exclusive access: it is refused while another process has the store open, and
+/// prevents others from opening it.
 #[test]
 fn who_seals_it_anew_has_it_alone() {
     if is_left_out() {
@@ -75,7 +76,7 @@ fn who_seals_it_anew_has_it_alone() {
     }
     let config = own_tables(server().port());
     let (own, other) = (open(&config), open(&config));
-    // Of the same database.
+    // Another store in the same database.
     let elsewhere = open(&own_tables(server().port()));
     assert!(!own.alone().unwrap());
     drop(other);
@@ -84,7 +85,7 @@ fn who_seals_it_anew_has_it_alone() {
         assert!(Instant::now() < gone, "the lock of a process that has ended is still there");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // A connection that is made in the place of one that was lost has it alone again.
+    // A connection that replaces a lost one takes the exclusive lock again.
     run(async {
         let held = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND granted \
                     AND objid = to_regclass('practice_sync_values')::oid";

@@ -1,4 +1,4 @@
-//! What a database must have, and whose key opens it.
+//! Tests of the schema and the sealing key of a database.
 
 use super::{
     super::session::{Connector, Purpose},
@@ -15,7 +15,7 @@ fn a_database_without_a_store_is_refused_until_one_is_made() {
     assert!(!run(is_made(&config)).unwrap());
     let refused = PostgresStore::open(&config, &key(), Arc::new(Thirds)).err().unwrap().to_string();
     assert!(refused.contains("practice-sync store migrate"), "{refused}");
-    // Several processes at once.
+    // Migrates in several processes concurrently.
     let made: Vec<_> = std::thread::scope(|scope| {
         let asked: Vec<_> = (0..4).map(|_| scope.spawn(|| run(migrate(&config, &key())))).collect();
         asked.into_iter().map(|it| it.join().unwrap()).collect()
@@ -65,7 +65,7 @@ async fn another_key_is_refused_and_nothing_is_readable_without_it() {
     assert_eq!(bare.client.query_one(found, &[]).await.unwrap().get::<_, i64>(0), 0);
 }
 
-/// What was changed behind our back is told, by a read and by a look at everything, and never shown.
+/// Values altered or moved in the database are reported by reads and by `check`, and never returned.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_value_that_was_changed_or_moved_is_damaged() {
     if is_left_out() {
@@ -102,7 +102,7 @@ fn an_address_that_is_none_is_refused_and_a_password_never_told() {
     assert!(refused.contains("/nowhere/ca.pem"), "{refused}");
 }
 
-/// A role whose commits are not waited for: the store's are.
+/// Commits are synchronous even if the database defaults to asynchronous ones.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commits_are_synchronous_whatever_the_database_says() {
     if is_left_out() {
@@ -114,7 +114,7 @@ async fn commits_are_synchronous_whatever_the_database_says() {
     execute(&config, "ALTER SYSTEM SET synchronous_commit = off").await;
     execute(&config, "SELECT pg_reload_conf()").await;
     let connector = Connector::new(&config).unwrap();
-    // The server takes it up when it gets to it.
+    // The server applies the setting with a delay.
     let asked = "SELECT current_setting('synchronous_commit')";
     let until = Instant::now() + Duration::from_secs(30);
     while connector.bare().await.unwrap().client.query_one(asked, &[]).await.unwrap().get::<_, &str>(0) != "off" {

@@ -1,4 +1,4 @@
-//! Connections over TLS: to whom, and on whose word.
+//! Tests of TLS connections and certificates.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ fn pem(what: &str, bytes: &[u8]) -> String {
     format!("-----BEGIN {what}-----\n{}\n-----END {what}-----\n", lines.join("\n"))
 }
 
-/// An authority, and its certificate as a file.
+/// Creates a certificate authority and its certificate file.
 fn authority(folder: &std::path::Path, name: &str) -> (CertifiedIssuer<'static, KeyPair>, PathBuf) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -37,7 +37,7 @@ fn a_server_is_believed_by_its_certificate_alone() {
     let refused = |config: &PostgresConfig| run(is_made(config)).unwrap_err().to_string();
     let (by_trusted, by_other, by_system) = (verify(Some(trusted)), verify(Some(other)), verify(None));
 
-    // A server without TLS is none to whoever asks for it.
+    // A server without TLS is refused if TLS is required.
     assert!(refused(&by_trusted).contains("TLS"), "{}", refused(&by_trusted));
 
     let certified = |name: &str| {
@@ -65,7 +65,7 @@ fn a_server_is_believed_by_its_certificate_alone() {
     assert!(refused(&by_trusted).contains("certificate"), "another host's: {}", refused(&by_trusted));
 }
 
-/// The client library asks for a connection's TLS before it knows whether there will be any.
+/// The client library prepares TLS before it knows whether it is used.
 #[test]
 fn a_folder_with_a_socket_needs_no_name_of_a_certificate() {
     use tokio_postgres::{Socket, tls::MakeTlsConnect};
