@@ -1,5 +1,5 @@
-//! The feed of changes: each record that was really changed, in the order of commits, kept for thirty days. A location's readers see
-//! what happened to its own records, its data source's and its institution's as one.
+//! The feed of changes: every record that really changed, in commit order, kept for thirty days. A reader
+//! sees the changes of its location, data source and institution as one feed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,13 +15,13 @@ use crate::{
     stream::{self, Readers, Recorded, Stream},
 };
 
-/// Changes are pruned when they are older.
+/// Retention of changes.
 pub const KEPT: Millis = 30 * DAY;
-/// Changes looked at for one page: those of other resources count too.
+/// Maximum number of changes read for one page, including those of other resources.
 const READ_AT_MOST: usize = 20_000;
 const READ_AT_ONCE: usize = 100;
 
-/// Who reads the feed: a location.
+/// The location that reads the feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reader {
     pub institution: u32,
@@ -31,7 +31,7 @@ pub struct Reader {
 
 impl Reader {
     fn streams(self) -> [Stream; 3] {
-        // What was made without a data source is kept under 0.
+        // Records created without a data source are stored under data source 0.
         let source = Stream::Source(self.source.unwrap_or(0));
         [Stream::Location(self.location), source, Stream::Institution(self.institution)]
     }
@@ -45,7 +45,7 @@ impl Reader {
     }
 }
 
-/// A change of one record; what it is now its document says.
+/// A change of one record. The current state of the record is in its document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedEntry {
     pub at: Timestamp,
@@ -57,15 +57,15 @@ pub struct FeedEntry {
 /// A page of the feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changes {
-    /// In the order of commits, the last change of each record.
+    /// The last change of each record, in commit order.
     pub entries: Vec<FeedEntry>,
-    /// What the next page is asked for with.
+    /// The value of `since` for the next page.
     pub next: u64,
-    /// There is more already.
+    /// Whether there are more changes already.
     pub more: bool,
 }
 
-/// None when changes after `since` have been pruned.
+/// Returns the changes after `since`, or `None` if some of them have been pruned.
 pub fn page(
     store: &dyn Store,
     reader: Reader,
@@ -73,7 +73,8 @@ pub fn page(
     resources: &[Resource],
     limit: usize,
 ) -> Result<Option<Changes>, StoreError> {
-    // What is visible up to here is complete: numbers rise in the order in which commits become visible.
+    // Everything visible up to this number is complete, because numbers increase in the order in which commits
+    // become visible.
     let end = end(store, reader.institution)?;
     let (mut entries, mut next, mut read) = (Vec::new(), since, 0);
     while next < end && entries.len() < limit && read < READ_AT_MOST {
@@ -89,7 +90,7 @@ pub fn page(
         }
     }
     for stream in reader.streams() {
-        // Looked at last: whatever the reading above missed has been noted by then.
+        // Read last, so that changes pruned during the reads above are noticed.
         if pruned(store, stream)? > since {
             return Ok(None);
         }
@@ -97,7 +98,7 @@ pub fn page(
     Ok(Some(Changes { entries: compacted(entries), next: next.max(since), more: next < end }))
 }
 
-/// The last number given to a change that readers of an institution may see.
+/// Returns the last number given to a change that is visible to readers of an institution.
 pub fn end(store: &dyn Store, institution: u32) -> Result<u64, StoreError> {
     store.feed_end(Some(Stream::Institution(institution).number()))
 }
@@ -106,11 +107,11 @@ fn wanted(resources: &[Resource], entry: &FeedEntry) -> bool {
     resources.is_empty() || resources.contains(&entry.resource)
 }
 
-/// The next changes of all streams.
+/// The next changes of all streams of a reader.
 struct Merged {
-    /// By their numbers; those the reader may know of.
+    /// The changes visible to the reader, by number.
     changes: BTreeMap<u64, FeedEntry>,
-    /// Up to which number they are all there is.
+    /// The number up to which `changes` is complete.
     complete_to: u64,
     looked_at: usize,
 }
@@ -141,7 +142,7 @@ fn merged(store: &dyn Store, reader: Reader, after: u64, end: u64) -> Result<Mer
     Ok(Merged { changes, complete_to, looked_at })
 }
 
-/// The last change of each record. One that was created and then changed is still news as a whole.
+/// Keeps the last change of each record. A record that was created and then updated counts as created.
 fn compacted(entries: Vec<FeedEntry>) -> Vec<FeedEntry> {
     let mut last: BTreeMap<(Resource, u64), (usize, FeedEntry)> = BTreeMap::new();
     for (index, mut entry) in entries.into_iter().enumerate() {
@@ -164,7 +165,8 @@ fn pruned(store: &dyn Store, stream: Stream) -> Result<u64, StoreError> {
     Ok(u64::from_be_bytes(bytes))
 }
 
-/// One step of pruning: what is too old of a stream and merged into the index. Answers whether there may be more.
+/// Prunes changes of a stream that are older than the retention and merged into the index, up to `limit`
+/// values. Returns whether there may be more.
 pub(crate) fn prune(
     store: &dyn Store,
     stream: Stream,
@@ -187,8 +189,9 @@ pub(crate) fn prune(
     Ok(found.len() == limit && found.last().map(|(key, _)| key) == last.map(|(_, key)| key))
 }
 
-/// The streams whose readers are told that changes of this stream were pruned. What has no data source is one stream of several
-/// institutions, whose numbers may be of different sequences: there it is told in the stream of each location that had a change.
+/// Returns the streams in which the pruning of this stream's changes is recorded. The stream without a data
+/// source is shared by several institutions, whose numbers may come from different sequences. Its pruning is
+/// therefore recorded in the stream of each affected location.
 fn told_to(stream: Stream, readers: &BTreeSet<Readers>) -> impl Iterator<Item = Stream> {
     let locations = readers.iter().filter_map(|readers| match readers {
         Readers::Location(location) => Some(Stream::Location(*location)),
@@ -198,7 +201,8 @@ fn told_to(stream: Stream, readers: &BTreeSet<Readers>) -> impl Iterator<Item = 
     locations.filter(move |_| several).chain((!several).then_some(stream))
 }
 
-/// The number of changes that are to go, and who reads of them. Changes of one commit are of one age.
+/// Returns the last number and the readers of a value whose changes are older than the retention, or `None`
+/// if they are not. Changes of one commit have the same age.
 fn old(key: &store::Key, value: &[u8], now: Timestamp) -> Result<Option<(u64, BTreeSet<Readers>)>, StoreError> {
     let changes = stream::parse(key, value)?;
     let last = changes.last().filter(|(_, change)| is_old(change.at, now));

@@ -1,14 +1,16 @@
-//! Creating something once: a request with an idempotency key gets its first answer again for a day. The key is read and written in the
-//! batch of what the request creates, so of two racing requests one wins and the other sees its answer.
+//! Idempotency keys: a repeated request with the same key receives the first response for a day. The key is
+//! read and written in the batch of the created record. Of two concurrent requests, one commits, and the
+//! other one sees its response.
 
 use location::time::{DAY, Millis, Timestamp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use store::{Batch, Direction, Key, Store, StoreError, keys};
 
-/// How long a key stands for its first answer.
+/// Retention of idempotency keys.
 pub const KEPT: Millis = DAY;
 
-/// What identifies a request. Both are digests: the key's with whoever may use it, the fingerprint's of all the request says.
+/// The identification of a request. `key` is a digest of the idempotency key and its owner, `fingerprint` a
+/// digest of the request's content.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct IdempotencyKey {
     pub key: [u8; 32],
@@ -24,16 +26,16 @@ impl std::fmt::Debug for IdempotencyKey {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lookup {
     Fresh,
-    /// The same request was answered so.
+    /// The response to the same request.
     Replay(serde_json::Value),
-    /// The key was used for something else.
+    /// The key was used for a different request.
     Conflict,
 }
 
-/// The record that has a number already.
+/// The record that already has a client's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbered {
-    /// Made by a request that said the same.
+    /// Created by a request with the same content.
     Same(u64),
     Other(u64),
 }
@@ -51,14 +53,14 @@ struct Claim {
     expires: Timestamp,
 }
 
-/// The values of one commit: it fails where one that was read has changed.
+/// Access to values with preconditions: the commit fails if a value that was read has changed.
 pub trait GuardedValues {
     fn read(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError>;
-    /// None deletes it.
+    /// Writes a value; `None` deletes it.
     fn write(&mut self, key: Key, value: Option<Vec<u8>>);
 }
 
-/// Those of a batch that is made up by hand.
+/// Guarded access through a batch.
 pub struct InBatch<'a> {
     pub store: &'a dyn Store,
     pub batch: &'a mut Batch,
@@ -79,7 +81,7 @@ impl GuardedValues for InBatch<'_> {
     }
 }
 
-/// Whether a request came before.
+/// Looks up an earlier request with the same key.
 pub fn lookup(values: &mut impl GuardedValues, key: &IdempotencyKey, now: Timestamp) -> Result<Lookup, StoreError> {
     let claim: Option<Claim> = parsed(values, keys::once(&key.key))?;
     Ok(match claim.filter(|claim| now < claim.expires) {
@@ -89,7 +91,7 @@ pub fn lookup(values: &mut impl GuardedValues, key: &IdempotencyKey, now: Timest
     })
 }
 
-/// Pins the answer to the key, for a day.
+/// Stores the response under the key for a day.
 pub fn remember(
     values: &mut impl GuardedValues,
     key: &IdempotencyKey,
@@ -107,7 +109,7 @@ pub fn remember(
     Ok(())
 }
 
-/// The record a client's own number stands for.
+/// Returns the record with a client's number, if any.
 pub fn numbered(values: &mut impl GuardedValues, number: &IdempotencyKey) -> Result<Option<Numbered>, StoreError> {
     let first: Option<NumberedRecord> = parsed(values, keys::numbered(&number.key))?;
     Ok(first.map(|first| match first.fingerprint == number.fingerprint {
@@ -116,7 +118,7 @@ pub fn numbered(values: &mut impl GuardedValues, number: &IdempotencyKey) -> Res
     }))
 }
 
-/// From here on the number stands for this record: as long as there are records, so it has no expiry.
+/// Assigns the client's number to this record. The assignment does not expire.
 pub fn number(values: &mut impl GuardedValues, number: &IdempotencyKey, id: u64) {
     let first = NumberedRecord { fingerprint: number.fingerprint, id };
     values.write(keys::numbered(&number.key), Some(json(&first)));
@@ -132,7 +134,8 @@ fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("plain data makes JSON")
 }
 
-/// Forgets up to `limit` expired claims; answers how many. A claim renewed meanwhile has another expiry, which fails the batch.
+/// Deletes up to `limit` expired keys and returns their number. A key renewed in the meantime has another
+/// expiry time, which makes the batch fail.
 pub(crate) fn forget(store: &dyn Store, now: Timestamp, limit: usize, batch: &mut Batch) -> Result<usize, StoreError> {
     let expired = store.scan_keys(keys::once_expired(now.0), Direction::Forward, limit)?;
     for key in &expired {
@@ -166,7 +169,7 @@ mod tests {
             World { store: Arc::new(MemoryStore::new()) }
         }
 
-        /// Answers with the time, unless the request was answered before.
+        /// Responds with the time, unless the request is a repetition.
         fn prepare(&self, key: &IdempotencyKey, now: i64) -> (Lookup, Batch) {
             let mut batch = Batch::new();
             let mut values = InBatch { store: &*self.store, batch: &mut batch };

@@ -1,11 +1,12 @@
-//! What is read beside single records: pages of lists (`lists`) through the index behind them (`index`), the feed of changes (`feed`),
-//! idempotency keys (`idempotency`), and what is forgotten of all of them in time (`retention`). It knows no actor and no EHR.
+//! Reads beyond single records: pages of lists (`lists`) through the index (`index`), the feed of changes
+//! (`feed`), idempotency keys (`idempotency`), and their retention (`retention`). The crate depends on no
+//! actor and no EHR.
 //!
 //! ```text
 //!  processor ── changes (stream) and idempotency keys, in the batch of the record ──► store
 //!                             ▲
-//!  engine ─┬─ lists ──► index ┤ reads on, merges                retention ──► feed, idempotency, index (merge)
-//!          └─ feed ───────────┘ reads on
+//! engine ─┬─ lists ──► index ┤ catches up, merges            retention ──► feed, idempotency, index (merge)
+//!         └─ feed ───────────┘ reads
 //! ```
 
 #![warn(unreachable_pub)]

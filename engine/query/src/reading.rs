@@ -1,10 +1,10 @@
-//! Reads beside the requests.
+//! Reads on blocking threads.
 
 use std::sync::Arc;
 
 use store::{Store, StoreError};
 
-/// Reads on a thread that may wait, so that nothing else stands still meanwhile.
+/// Runs a read on a blocking thread, so that it does not block the async runtime.
 pub(crate) async fn reading<T: Send + 'static>(
     store: &Arc<dyn Store>,
     read: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
@@ -14,7 +14,7 @@ pub(crate) async fn reading<T: Send + 'static>(
         Ok(answer) => answer,
         Err(ended) => match ended.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime ends: nobody waits for the answer.
+            // The runtime is shutting down, so no caller waits for the result.
             Err(_) => Err(StoreError::Busy),
         },
     }

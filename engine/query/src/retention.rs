@@ -1,5 +1,5 @@
-//! What is thrown away in time, in small steps between the commits of others: old changes of the feed, claims of idempotency keys that
-//! have expired.
+//! Retention: deletes old changes of the feed and expired idempotency keys, in small steps between other
+//! commits.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,12 +14,13 @@ use crate::{
     stream::{self, Stream},
 };
 
-/// Entries of one step: about as much as a group of commits.
+/// Entries per step, about as many as in a commit group.
 const STEP: usize = 500;
 const PAUSE: Duration = Duration::from_millis(20);
 const EVERY: Duration = Duration::from_secs(3_600);
 
-/// While `is_ours` says so: of several processes on one store one does it.
+/// Runs retention every hour while `is_ours` returns `true`. Of several processes on one store, only one runs
+/// it.
 pub async fn run(index: Arc<Index>, store: Arc<dyn Store>, is_ours: impl Fn() -> bool) {
     loop {
         tokio::time::sleep(EVERY).await;
@@ -32,7 +33,7 @@ pub async fn run(index: Arc<Index>, store: Arc<dyn Store>, is_ours: impl Fn() ->
     }
 }
 
-/// Everything that is to go as of `now`.
+/// Deletes everything expired at `now`.
 pub async fn all(
     index: &Arc<Index>,
     store: &Arc<dyn Store>,
@@ -47,7 +48,7 @@ pub async fn all(
     while let Some((stream, eldest)) = reading(store, move |store| stream::next(store, after)).await? {
         after = Some(stream);
         if let Some(stream) = Stream::from_number(stream).filter(|_| feed::is_old(eldest, now)) {
-            // The index goes on from what was merged: what it has not merged must stay.
+            // The index reads unmerged changes from the stream, so they must not be pruned.
             merge(index, store, stream, 1, pause).await?;
             let prune = move |store: &dyn Store, (), batch: &mut Batch| {
                 Ok(feed::prune(store, stream, now, STEP, batch)?.then_some(()))
@@ -58,8 +59,8 @@ pub async fn all(
     Ok(())
 }
 
-/// One commit per step until `step` says that there are no more; else it says where to go on. Each step reads on a thread that may
-/// wait, so that nothing else stands still meanwhile, however many steps find nothing to throw away.
+/// Runs `step` with one commit each until it returns `None`; otherwise it returns the argument of the next
+/// step. Steps read on a blocking thread, so that many steps without deletions do not block the runtime.
 pub async fn steps<At: Copy + Send + 'static>(
     store: &Arc<dyn Store>,
     pause: Duration,
@@ -76,7 +77,7 @@ pub async fn steps<At: Copy + Send + 'static>(
         next = going_on;
         if !batch.is_empty() {
             match store.commit(batch).await {
-                // Somebody changed one of them meanwhile: the next step reads it again.
+                // A concurrent change conflicts; the next step reads the value again.
                 Ok(()) | Err(CommitError::Conflict { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -97,7 +98,8 @@ mod tests {
     use super::*;
     use crate::stream::{Change, Readers, Recorded, append};
 
-    /// A thousand streams whose changes are all young: little is read, none of it where others wait for their turn, and they get it.
+    /// A thousand streams with recent changes only: few values are read, none on a runtime thread, and other
+    /// tasks keep running.
     #[tokio::test]
     async fn what_finds_nothing_to_throw_away_lets_others_work() {
         let (on_runtime, runtime) = (Arc::new(Counter::default()), std::thread::current().id());

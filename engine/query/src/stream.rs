@@ -1,6 +1,6 @@
-//! Streams of changes. Each owner of records has one: an institution, a data source, a location. A stream is the feed that clients read
-//! (`feed`) and the journal of the index (`index`) at once: a change says what the record was found by and is not any more, and what it
-//! is found by now.
+//! Streams of changes. Each owner of records has one: an institution, a data source or a location. A stream
+//! is both the feed read by clients (`feed`) and the journal of the index (`index`). Each change contains the
+//! index entries to remove and to add.
 
 use location::{pull::Resource, time::Timestamp};
 use records::{
@@ -11,14 +11,14 @@ use records::{
 use serde::{Deserialize, Serialize};
 use store::{Batch, Direction, Key, Store, StoreError, keys, prefix_end};
 
-/// What a record is found by (`index::entry`).
+/// An index entry (`index::entry`).
 pub type Entry = Vec<u8>;
 
-/// Bytes of changes after which they are a value of their own: what is kept with them is small enough that sled keeps it in one piece. A
-/// page of a pull is some fifty values then instead of five hundred.
+/// Size of changes after which a new value begins. Values of this size fit into one record of sled. A page of
+/// a pull then takes about fifty values instead of five hundred.
 const VALUE_BYTES: usize = 2_800;
 
-/// Whose records changed.
+/// The owner of the changed records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
     Source(u32),
@@ -27,7 +27,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// None for documents that no list shows.
+    /// Returns the stream of an owner's documents, or `None` for documents that are in no list.
     pub fn of<T: Document>(owner: u32) -> Option<Stream> {
         let Kind::Of(resource) = T::KIND else { return None };
         Some(match rules(resource).scope {
@@ -37,7 +37,7 @@ impl Stream {
         })
     }
 
-    /// On disks: never changed.
+    /// Returns the number of the stream, which is stored on disks and must not change.
     pub fn number(self) -> u64 {
         match self {
             Stream::Source(id) => 1 << 32 | u64::from(id),
@@ -61,21 +61,22 @@ impl Stream {
 pub enum Change {
     Created,
     Updated,
-    /// It is gone in the EHR.
+    /// The record no longer exists in the EHR.
     Deleted,
 }
 
-/// Who reads of a change in the feed. Records of an institution may be of one of its data sources only.
+/// The readers of a change in the feed. Records of an institution may be visible to one of its data sources
+/// only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Readers {
     /// All locations of a data source.
     Source(u32),
     Location(u32),
-    /// None: the index is told again what it should know.
+    /// No reader, because the change only repeats index entries.
     Nobody,
 }
 
-/// A change of one record, and what follows from it for the index.
+/// A change of one record and its effect on the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     pub at: Timestamp,
@@ -83,12 +84,12 @@ pub struct Recorded {
     pub id: u64,
     pub change: Change,
     pub readers: Readers,
-    /// Sorted, both: what leaves the index, and what enters it.
+    /// Index entries to remove and to add, both sorted.
     pub removed: Vec<Entry>,
     pub added: Vec<Entry>,
 }
 
-/// As it lies on disks. Numbers of resources are those in keys.
+/// The stored format. Resources have the same numbers as in keys.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     at: i64,
@@ -122,7 +123,7 @@ impl Recorded {
     }
 }
 
-/// The changes of one commit to a stream, each with a number of its own. Answers the bytes they take.
+/// Appends the changes of one commit to a stream, each with its own number. Returns their size.
 pub fn append(batch: &mut Batch, stream: Stream, changes: &[Recorded]) -> usize {
     let (mut value, mut numbers, mut bytes) = (Vec::new(), 0, 0);
     for (index, change) in changes.iter().enumerate() {
@@ -136,7 +137,7 @@ pub fn append(batch: &mut Batch, stream: Stream, changes: &[Recorded]) -> usize 
     bytes
 }
 
-/// The changes of one value, with their numbers; it is kept at the number of the last.
+/// Returns the changes of one value with their numbers. The key contains the number of the last one.
 pub(crate) fn parse(key: &Key, value: &[u8]) -> Result<Vec<(u64, Recorded)>, StoreError> {
     let damaged = |what| StoreError::damaged(key, what);
     let (_, last) = keys::parse_feed(key).ok_or_else(|| damaged("a key that is no change"))?;
@@ -150,7 +151,7 @@ pub(crate) fn parse(key: &Key, value: &[u8]) -> Result<Vec<(u64, Recorded)>, Sto
     Ok((before + 1..).zip(changes).collect())
 }
 
-/// The next stream after `after` that has changes, as its number, and the time of the eldest.
+/// Returns the number of the next stream after `after` that has changes, and the time of its oldest change.
 pub(crate) fn next(store: &dyn Store, after: Option<u64>) -> Result<Option<(u64, Timestamp)>, StoreError> {
     let mut range = keys::Space::Feed.range();
     if let Some(after) = after {

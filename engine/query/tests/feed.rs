@@ -1,4 +1,4 @@
-//! What the feed shows of turns, in which order, and for how long.
+//! Tests of the feed: contents, order and retention.
 
 use std::sync::Arc;
 
@@ -88,12 +88,12 @@ fn each_record_that_changed_is_told_once_per_commit_in_the_order_of_commits() {
         unit_of_work.change::<Record<AppointmentType>>(3, 1, |it| it.minutes = 40).unwrap();
     });
     world.turn(9, |unit_of_work| unit_of_work.put(&operatory(5, 9)).unwrap());
-    // Another location of the data source, with a room of its own.
+    // Another location of the data source, with its own operatory.
     world.turn(8, |unit_of_work| {
         unit_of_work.change::<Record<AppointmentType>>(3, 1, |it| it.minutes = 50).unwrap();
         unit_of_work.put(&operatory(6, 8)).unwrap();
     });
-    // Nothing new: written as it was, or changed and changed back.
+    // Unchanged records: written without a change, or changed and changed back.
     world.turn(9, |unit_of_work| unit_of_work.put(&operatory(5, 9)).unwrap());
     world.turn(9, |unit_of_work| {
         unit_of_work.change::<Record<AppointmentType>>(3, 1, |it| it.minutes = 60).unwrap();
@@ -199,7 +199,8 @@ fn what_is_older_than_thirty_days_is_pruned_and_cursors_from_then_expire() {
     assert_eq!(left.len(), 1);
 }
 
-/// What has no data source is one stream of several institutions: what was pruned of one location is not told to the other.
+/// The stream without a data source is shared by several institutions. Pruning changes of one location does
+/// not affect the cursors of another.
 #[test]
 fn a_location_without_a_data_source_is_told_of_its_own_pruning_only() {
     let mut world = World::new();

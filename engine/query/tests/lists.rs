@@ -1,4 +1,4 @@
-//! Lists against a model, read page by page while records are made and changed.
+//! Compares lists with a model, read page by page while records are created and changed.
 
 use records::record::Record;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
@@ -29,7 +29,7 @@ use testing::HookedStore;
 const OWNER: u32 = 7;
 const NAMES: [&str; 6] = ["Ada", "Adam", "Zoë", "Åsa", "Bo Adler", "Mary-Ann"];
 
-/// Few records are enough to come to the other ways of reading.
+/// Small limits, so that few records are enough to reach the other sources.
 fn index() -> Index {
     Index::with(Effort { named: 4, changed: 50, credit: 8, earned: 3 })
 }
@@ -59,7 +59,7 @@ impl World {
         Lists { store: &*self.store, index: &self.index }
     }
 
-    /// Of all there is.
+    /// Merges all streams.
     async fn merge(&self) {
         let store: Arc<dyn Store> = self.store.clone();
         for stream in
@@ -74,7 +74,7 @@ impl World {
         serde_json::from_slice(&self.store.get(&key).unwrap().unwrap()).unwrap()
     }
 
-    /// All pages of a list.
+    /// Returns the ids of all pages of a list.
     fn ids(&self, query: &ListQuery, size: usize, direction: Direction) -> Vec<u64> {
         let (mut ids, mut from) = (Vec::new(), None);
         loop {
@@ -149,7 +149,7 @@ fn each_condition_finds_its_records_and_pages_of_any_size_add_up() {
     for order in [Order::Id, Order::UpdatedAt] {
         for (case, (filters, expected)) in cases.iter().enumerate() {
             let query = ListQuery::new([OWNER], order).filtered(filters.clone());
-            // Orders by time may show more than what was asked for; the caller filters.
+            // Orders by time may return additional records, which the caller filters.
             for (size, direction) in [
                 (1, Direction::Forward),
                 (7, Direction::Forward),
@@ -188,7 +188,7 @@ fn a_beginning_of_too_many_words_leaves_the_filter_to_the_caller() {
     );
 }
 
-/// Unlike a range of a list, which may show more than was asked for.
+/// Unlike a range of a list, a page contains only matching records.
 #[test]
 fn a_page_shows_what_meets_the_filters_and_no_more() {
     let world = World::new();
@@ -205,7 +205,7 @@ fn a_page_shows_what_meets_the_filters_and_no_more() {
     let now = Timestamp(world.now);
     let request = |at| PageRequest { at, size: 4, descending: false, first_asked: now, budget: 1_000 };
     let query = |order, filters: &[Filter]| ListQuery::new([OWNER], order).filtered(filters.to_vec());
-    // All pages, to the last one and back.
+    // Reads all pages to the last one and back.
     fn pages<D: Document>(world: &World, query: &ListQuery, request: impl Fn(PageAt) -> PageRequest) -> Vec<u64> {
         let read = |at| world.lists().list::<D>(query, &request(at), |_| true).unwrap();
         let (mut ids, mut page) = (Vec::new(), read(PageAt::Start));
@@ -240,7 +240,7 @@ fn a_page_shows_what_meets_the_filters_and_no_more() {
             let named = |id: &u64| [0, 1, 4].contains(&(id % 6)) && (id % 40).to_string().starts_with('1');
             ids(|id| id % 3 != 0).into_iter().filter(named).collect()
         }),
-        // With too few digits for a number.
+        // Too few digits for a phone number.
         (vec![Filter::Phone("12".to_owned())], ids(|_| true)),
         (vec![foreign(&[1], "P-7")], vec![7]),
         (vec![foreign(&[1], "P-7"), Filter::Ids(BTreeSet::from([8]))], vec![]),
@@ -261,7 +261,7 @@ fn a_page_shows_what_meets_the_filters_and_no_more() {
             );
         }
     }
-    // By start the last ones made come first; what starts at the end of the time is not in it.
+    // In the order of starts, the records created last come first. The end of the span is exclusive.
     let span = Span::new(Timestamp(50), Timestamp(60)).unwrap();
     let both = ListQuery::new([OWNER, OWNER + 1], Order::StartsAt).filtered([Filter::Starting(span)]);
     assert_eq!(pages::<Record<Appointment>>(&world, &both, request), (41..=50).rev().collect::<Vec<u64>>());
@@ -324,7 +324,8 @@ async fn what_a_record_is_no_longer_is_forgotten() {
     }
 }
 
-/// What changes while a list is walked that shows the latest change first goes to its beginning, where nobody looks any more.
+/// A record changed during a walk with the latest change first moves to the beginning, which has already been
+/// read.
 #[test]
 fn a_descending_list_ends_with_what_changed_since_it_began() {
     let mut world = World::new();
@@ -362,7 +363,7 @@ enum Step {
         name: usize,
         inactive: bool,
     },
-    /// To another start, and perhaps from or to another location.
+    /// Moves the record to another start, and possibly from or to another location.
     Move {
         which: usize,
         start: i64,
@@ -371,7 +372,7 @@ enum Step {
     Wait(i64),
     Merge,
     Restart,
-    /// As after damage.
+    /// Rebuilds the index, as after damage.
     Rebuild,
 }
 
@@ -429,7 +430,7 @@ impl Practice {
                     unit_of_work
                         .change::<Record<Appointment>>(0, id, |it| {
                             it.placement.span = Span::new(Timestamp(start), Timestamp(start + 1)).unwrap();
-                            // At most once: what comes back is new.
+                            // Limited to one repetition, because a record that comes back is a new one.
                             if away && it.location() == it.institution_id {
                                 it.location_id = Some(2 * OWNER + 1 - it.location());
                             }
@@ -477,7 +478,7 @@ impl Practice {
         self.compare(&query, position, keep);
     }
 
-    /// All records of a list are those that match, in its order.
+    /// Checks that a list contains exactly the matching records, in order.
     fn compare<D: Document>(&self, query: &ListQuery, position: &dyn Fn(&D) -> Position, keep: &dyn Fn(&D) -> bool) {
         let mut expected: Vec<Position> = self.matching_records(keep).iter().map(position).collect();
         expected.sort_unstable();
@@ -490,8 +491,8 @@ impl Practice {
         }
     }
 
-    /// Walks while the steps happen between the pages, and back again from where it ended, where the order is one that both ways keep.
-    /// What matched all the time is shown each way, and once.
+    /// Walks through a list while the steps happen between the pages. If the order is stable, walks back from the
+    /// end, too. Records that match throughout appear exactly once in each direction.
     fn check<D: Document>(
         &mut self,
         query: &ListQuery,
@@ -555,9 +556,9 @@ struct Pass<'a, D> {
     query: &'a ListQuery,
     size: usize,
     steps: std::slice::Iter<'a, Step>,
-    /// What existed at the beginning and has matched ever since.
+    /// The records that existed at the beginning and have matched ever since.
     always: BTreeSet<u64>,
-    /// What changed meanwhile.
+    /// The records changed during the walk.
     moved: BTreeSet<u64>,
     keep: &'a dyn Fn(&D) -> bool,
 }
@@ -604,7 +605,7 @@ proptest! {
     }
 }
 
-/// The values read for a page of a hundred, for each kind of filter, in a list of so many patients.
+/// Counts the values read for a page of a hundred, for each kind of filter, in a list of `count` patients.
 async fn values_of_pages(count: u32) -> Vec<usize> {
     let world = World { index: Arc::default(), ..World::new() };
     for first in (1..=count).step_by(500) {
@@ -640,7 +641,7 @@ async fn values_of_pages(count: u32) -> Vec<usize> {
             budget: 10_000,
         };
         let page = || lists.list::<Record<Patient>>(&query, &request, |_| true).unwrap();
-        // What is kept in memory is read by whoever asks first.
+        // The first query loads the state into memory.
         page();
         let before = store.found.get();
         assert!(!page().rows.is_empty());

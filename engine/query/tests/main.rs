@@ -1,4 +1,4 @@
-//! Lists and the feed of changes, on real turns of the processor.
+//! Tests of lists and the feed on real turns of the processor.
 #![allow(clippy::unwrap_used)]
 
 mod feed;

@@ -1,21 +1,21 @@
-//! Sorted entries packed together: of each only what it does not share with the one before is written.
+//! Sorted entries packed into blocks with prefix compression.
 //!
 //! ```text
-//! shared u8 │ length of the rest, in its highest bit whether the entry is there (1) or gone (0) │ the rest
+//! shared prefix length u8 │ length of the rest, highest bit: present (1) or removed (0) │ rest
 //! ```
 
 use super::entry::MOST_BYTES;
 use crate::stream::Entry;
 
-/// Sealed and with its key, sled keeps it in one piece.
+/// Maximum size of a packed block, which then fits into one record of sled, including key and seal.
 const BYTES: usize = 3_400;
 const PRESENT: u8 = 0x80;
 
-/// Entries that can be read in any order.
+/// Unpacked entries with random access.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Block {
     bytes: Vec<u8>,
-    /// Where each entry ends, and whether it is there.
+    /// The end of each entry, and whether it is present.
     ends: Vec<(u32, bool)>,
 }
 
@@ -26,7 +26,7 @@ impl Block {
         block
     }
 
-    /// Adds the entries of a packed block, which come after all that is here.
+    /// Appends the entries of a packed block, which must follow all current entries.
     pub(crate) fn unpack(&mut self, mut packed: &[u8]) -> Option<()> {
         let mut last: Entry = Vec::with_capacity(MOST_BYTES);
         while let [shared, length, rest @ ..] = packed {
@@ -60,7 +60,7 @@ impl Block {
         Some((&self.bytes[start as usize..end as usize], present))
     }
 
-    /// How many entries come before this one.
+    /// Returns the number of entries before this one.
     pub(crate) fn before(&self, entry: &[u8]) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -75,7 +75,7 @@ impl Block {
     }
 }
 
-/// A packed block that grows.
+/// A packed block under construction.
 #[derive(Default)]
 pub(crate) struct Packer {
     packed: Vec<u8>,
@@ -102,7 +102,7 @@ impl Packer {
         self.packed.len() + 2 + MOST_BYTES > BYTES
     }
 
-    /// The block, and an empty one to go on with.
+    /// Returns the block and starts an empty one.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         self.last.clear();
         std::mem::take(&mut self.packed)

@@ -1,4 +1,5 @@
-//! Several tables read as one: of an entry that is in more than one of them, the newest says whether it is there.
+//! Cursors over several tables. If several tables contain an entry, the newest one determines whether it is
+//! present.
 
 use std::{cmp::Ordering, sync::Arc};
 
@@ -7,11 +8,11 @@ use store::{Direction, Store, StoreError};
 use super::{block::Block, segment::Table};
 use crate::stream::Entry;
 
-/// A place in one table.
+/// A position in one table.
 struct Place {
     table: Table,
     loaded: Option<(usize, Arc<Block>)>,
-    /// Of the loaded block; none when the table has no more.
+    /// Index in the loaded block; `None` at the end of the table.
     at: Option<usize>,
 }
 
@@ -27,7 +28,7 @@ impl Place {
         Ok(&self.loaded.as_ref().expect("it was loaded just now").1)
     }
 
-    /// To the first entry that is not before `entry`, or the last one before it.
+    /// Moves to the first entry that is not before `entry`, or backward to the last one before it.
     fn seek(&mut self, store: &dyn Store, entry: &[u8], direction: Direction) -> Result<(), StoreError> {
         self.at = None;
         if self.table.blocks() == 0 {
@@ -46,7 +47,7 @@ impl Place {
         }
     }
 
-    /// From the end of a block to the beginning of the next.
+    /// Moves from the end of a block to the beginning of the next.
     fn settle(&mut self, store: &dyn Store) -> Result<(), StoreError> {
         if let (Some((number, block)), Some(at)) = (&self.loaded, self.at)
             && at >= block.len()
@@ -80,7 +81,7 @@ impl Place {
         Ok(())
     }
 
-    /// Whether the table says that an entry is there, or gone; none when it says nothing of it.
+    /// Returns whether the table marks an entry as present or removed; `None` if it does not contain the entry.
     fn look_up(&mut self, store: &dyn Store, entry: &[u8]) -> Result<Option<bool>, StoreError> {
         if self.table.blocks() == 0 {
             return Ok(None);
@@ -94,9 +95,9 @@ impl Place {
     }
 }
 
-/// Entries from `start` up to `end`, without it, in one direction.
+/// A cursor over the entries from `start` (inclusive) to `end` (exclusive).
 pub(crate) struct Cursor {
-    /// Of the newest table first.
+    /// The positions in all tables, newest table first.
     places: Vec<Place>,
     start: Entry,
     end: Entry,
@@ -109,7 +110,7 @@ impl Cursor {
         Cursor { places: tables.map(Place::new).collect(), start, end, direction, begun: false }
     }
 
-    /// The next entry that is there.
+    /// Returns the next present entry.
     pub(crate) fn next(&mut self, store: &dyn Store) -> Result<Option<Entry>, StoreError> {
         while let Some((entry, present)) = self.next_or_gone(store)? {
             if present {
@@ -119,7 +120,7 @@ impl Cursor {
         Ok(None)
     }
 
-    /// The next entry, or what says that an older table's is gone.
+    /// Returns the next entry, including markers of removed entries.
     pub(super) fn next_or_gone(&mut self, store: &dyn Store) -> Result<Option<(Entry, bool)>, StoreError> {
         if !self.begun {
             let from = if self.direction == Direction::Forward { &self.start } else { &self.end };
@@ -143,14 +144,14 @@ impl Cursor {
         Ok(Some((entry, present)))
     }
 
-    /// Goes on from an entry: forward with it, backward without.
+    /// Continues at an entry, inclusive if forward, exclusive if backward.
     pub(crate) fn seek(&mut self, store: &dyn Store, from: &[u8]) -> Result<(), StoreError> {
         self.begun = true;
         self.places.iter_mut().try_for_each(|place| place.seek(store, from, self.direction))
     }
 }
 
-/// Looks up single entries; those that stand near each other cost one read.
+/// Point lookups. Lookups of neighboring entries share a read.
 pub(crate) struct Probe(Vec<Place>);
 
 impl Probe {

@@ -1,11 +1,11 @@
-//! What lies in the index: byte strings that sort like what they say, so that all records with a term, with a beginning of a name, or
-//! with a time stand together.
+//! Entries of the index: byte strings in sort order, so that the records with a term, a name prefix or a time
+//! range are adjacent.
 //!
 //! ```text
 //! kind u8 │ field u8      │ 8 bytes of a number or of the digest of a text │ id u64
 //! kind u8 │ name          │ up to 16 bytes of a word, 0                    │ id u64
 //! kind u8 │ 0x80 + order  │ time i64                                       │ id u64
-//! kind u8 │ 0xF0          │ id u64                                         │ time i64, when it changed last
+//! kind u8 │ 0xF0          │ id u64                                         │ time i64 of the last change
 //! ```
 
 use std::sync::LazyLock;
@@ -19,16 +19,16 @@ use sha2::{Digest, Sha256};
 
 use crate::stream::{Entry, Stream};
 
-/// No entry is longer.
+/// Maximum size of an entry.
 pub(crate) const MOST_BYTES: usize = 2 + WORD_BYTES + 1 + 8;
-/// Of a word; who asks for a longer beginning gets all records with so much of it, and judges them.
+/// Maximum bytes of a word. A longer prefix finds all records that share these bytes; the caller checks them.
 const WORD_BYTES: usize = 16;
 const ORDERS: u8 = 0x80;
 const CHANGED: u8 = 0xF0;
-/// Signed numbers sort by value once their sign bit is flipped.
+/// Mask of the sign bit. Signed numbers sort by value once the bit is flipped.
 const SIGN: u64 = 1 << 63;
 
-/// What all records with a term have in front of their ids.
+/// Returns the prefix of all entries with a term.
 pub(crate) fn term(kind: u8, term: &Term) -> Entry {
     match (&term.value, term.word()) {
         (_, Some(word)) => [beginning(kind, word).as_slice(), &[0]].concat(),
@@ -37,13 +37,13 @@ pub(crate) fn term(kind: u8, term: &Term) -> Entry {
     }
 }
 
-/// What all records with a word that begins so have in front.
+/// Returns the prefix of all entries with a word that has this prefix.
 pub(crate) fn beginning(kind: u8, start: &str) -> Entry {
     let end = (0..=start.len().min(WORD_BYTES)).rev().find(|end| start.is_char_boundary(*end)).unwrap_or(0);
     [&[kind, Field::Name as u8], &start.as_bytes()[..end]].concat()
 }
 
-/// The word of an entry, with all that stands before it.
+/// Returns the entry up to the end of its word.
 pub(crate) fn with_word(entry: &[u8]) -> &[u8] {
     &entry[..entry.len().saturating_sub(8)]
 }
@@ -52,7 +52,7 @@ pub(crate) fn with_id(prefix: &[u8], id: u64) -> Entry {
     [prefix, &id.to_be_bytes()].concat()
 }
 
-/// The id of a record with a term or a place in an order.
+/// Returns the id in an entry of a term or an order.
 pub(crate) fn id(entry: &[u8]) -> u64 {
     entry.last_chunk().map_or(0, |id| u64::from_be_bytes(*id))
 }
@@ -61,18 +61,18 @@ pub(crate) fn order(kind: u8, order: OrderBy) -> Entry {
     vec![kind, ORDERS + order as u8]
 }
 
-/// A place in an order.
+/// Returns the entry of a record in an order.
 pub(crate) fn place(kind: u8, order: OrderBy, at: Timestamp, id: u64) -> Entry {
     [&[kind, ORDERS + order as u8], &time(at)[..], &id.to_be_bytes()].concat()
 }
 
-/// The time and the id of a place.
+/// Returns the time and the id of an order entry.
 pub(crate) fn parse_place(entry: &[u8]) -> Option<(Timestamp, u64)> {
     let (at, rest) = entry.get(2..)?.split_first_chunk()?;
     Some((parse_time(*at), u64::from_be_bytes(rest.try_into().ok()?)))
 }
 
-/// In the order of ids, when each record changed last.
+/// Returns the prefix of the times of change in the order of ids.
 pub(crate) fn changed(kind: u8) -> Entry {
     vec![kind, CHANGED]
 }
@@ -81,7 +81,7 @@ pub(crate) fn changed_at(kind: u8, id: u64, at: Timestamp) -> Entry {
     [&[kind, CHANGED], &id.to_be_bytes()[..], &time(at)].concat()
 }
 
-/// An id, and when its record changed last.
+/// Returns the id and the time of the last change.
 pub(crate) fn parse_changed(entry: &[u8]) -> Option<(u64, Timestamp)> {
     let (id, rest) = entry.get(2..)?.split_first_chunk()?;
     Some((u64::from_be_bytes(*id), parse_time(rest.try_into().ok()?)))
@@ -95,17 +95,18 @@ fn parse_time(bytes: [u8; 8]) -> Timestamp {
     Timestamp((u64::from_be_bytes(bytes) ^ SIGN).cast_signed())
 }
 
-/// Of a text that is compared as a whole. Two texts of one digest are told apart by who reads the records.
+/// Returns the digest of a text that is compared as a whole. Callers resolve collisions by reading the
+/// records.
 fn digest(text: &str) -> [u8; 8] {
     static EMPTY: LazyLock<Sha256> = LazyLock::new(Sha256::new);
     let full = EMPTY.clone().chain_update(text.as_bytes()).finalize();
     full.first_chunk().copied().unwrap_or_default()
 }
 
-/// All that one state of a record is found by.
+/// All index entries of one state of a record.
 pub struct Facets {
     stream: Option<Stream>,
-    /// Sorted, each once.
+    /// Sorted, without duplicates.
     entries: Vec<Entry>,
     pub deleted: bool,
 }
@@ -125,17 +126,17 @@ impl Facets {
         Facets { stream: Stream::of::<T>(record.owner()), entries, deleted: record.deleted() }
     }
 
-    /// Of whoever's lists show it.
+    /// Returns the stream of the owner in whose lists the record is.
     pub fn stream(&self) -> Option<Stream> {
         self.stream
     }
 
-    /// What it is found by.
+    /// Returns the index entries.
     pub fn into_entries(self) -> Vec<Entry> {
         self.entries
     }
 
-    /// What leaves the index and what enters it when this comes after `before`, a state in the same stream.
+    /// Returns the entries to remove and to add when this state follows `before`, a state in the same stream.
     pub fn since(&self, before: Option<&Facets>) -> (Vec<Entry>, Vec<Entry>) {
         let old = before.map_or(&[][..], |before| &before.entries);
         let missing = |of: &[Entry], from: &[Entry]| -> Vec<Entry> {

@@ -1,6 +1,7 @@
-//! Merging: what changed in a stream since its last merge becomes a segment, and several segments one, in commits of bounded size. Each
-//! insists on the manifest it began with, so that of two processes that merge a stream one gives way. What a process left behind when it
-//! ended in the middle, the next one that merges the segments of that stream deletes.
+//! Merging of the index. The changes of a stream since its last merge become a segment, and several segments
+//! become one, in commits of bounded size. Each commit expects the manifest that the merge began with, so
+//! concurrent merges of a stream conflict. Segments left over by an interrupted merge are deleted by the next
+//! merge of the stream.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -23,28 +24,28 @@ use crate::{
     stream::{self, Entry, Stream},
 };
 
-/// Of one merge.
+/// Maximum size of the changes per merge.
 const CHANGES_BYTES: usize = 2 * DUE_BYTES;
 const READ_AT_ONCE: usize = 32;
-/// Segments of about one size that are merged into one, at least.
+/// Minimum number of segments of similar size to merge into one.
 const TOGETHER: usize = 4;
-/// Blocks of one commit: as much as a group of commits, so that nobody waits long for it.
+/// Blocks per commit, about as much as a commit group, so that other commits wait only briefly.
 const BLOCKS_AT_ONCE: usize = 64;
 const KEYS_AT_ONCE: usize = 500;
-/// Streams merged at a time.
+/// Number of streams merged concurrently.
 const STREAMS_AT_ONCE: usize = 4;
-/// Between two commits.
+/// Pause between two commits.
 const PAUSE: Duration = Duration::from_millis(5);
 const AFTER_FAILURE: Duration = Duration::from_secs(10);
 
-/// Merges what is due, for ever; a stream by one at a time.
+/// Merges due streams forever, each stream in one task at a time.
 pub async fn run(index: Arc<Index>, store: Arc<dyn Store>) {
     let (mut merging, mut busy) = (JoinSet::new(), HashSet::new());
     loop {
         tokio::select! {
             () = index.due.notified(), if merging.len() < STREAMS_AT_ONCE => {}
             Some(done) = merging.join_next() => {
-                // One that panicked has said so; its stream is left alone until the next start.
+                // A panic is already logged. The stream is not merged again until the next start.
                 if let Ok(stream) = done {
                     busy.remove(&stream);
                 }
@@ -65,7 +66,7 @@ pub async fn run(index: Arc<Index>, store: Arc<dyn Store>) {
     }
 }
 
-/// Merges a stream that has `least` bytes of changes to merge, and segments of about one size.
+/// Merges a stream with at least `least` bytes of unmerged changes, then segments of similar size.
 pub async fn merge(
     index: &Arc<Index>,
     store: &Arc<dyn Store>,
@@ -81,14 +82,14 @@ pub async fn merge(
         delete_replaced(index, store, pause).await
     };
     match merged.await {
-        // Somebody else merges it.
+        // Another process merges the stream.
         Err(CommitError::Conflict { .. }) => Ok(()),
         outcome => outcome,
     }
 }
 
 impl Index {
-    /// Up to so many of the streams that have enough to merge.
+    /// Returns up to `most` of the streams that are due.
     fn take_due(&self, but: &HashSet<Stream>, most: usize) -> Vec<Stream> {
         let mut unmerged = lock(&self.unmerged);
         let due = unmerged.iter_mut().filter(|(stream, bytes)| **bytes >= DUE_BYTES && !but.contains(*stream));
@@ -99,7 +100,7 @@ impl Index {
         due.collect()
     }
 
-    /// How much a stream has to merge is to be found out.
+    /// Marks the stream as due, because its amount of unmerged changes is unknown.
     fn unknown(&self, stream: Stream) {
         lock(&self.unmerged).insert(stream, DUE_BYTES);
         self.due.notify_one();
@@ -110,7 +111,7 @@ impl Index {
         slot.map_or(Ok(()), |slot| slot.refresh(store, stream, made))
     }
 
-    /// Segments of a stream, those in memory as readers have them.
+    /// Returns segments of a stream, reusing those in memory.
     fn segments(&self, store: &dyn Store, stream: Stream, of: &[Listed]) -> Result<Vec<Arc<Segment>>, StoreError> {
         let slot = lock(&self.slots).held.get(&stream).map(|held| held.slot.clone());
         let known = slot.map(|slot| slot.segments()).unwrap_or_default();
@@ -118,7 +119,8 @@ impl Index {
     }
 }
 
-/// The changes after the last merge as a segment, if they are enough. Answers whether they were.
+/// Merges the changes after the last merge into a segment. Returns `false` if they have fewer than `least`
+/// bytes.
 async fn add_changes(
     index: &Arc<Index>,
     store: &Arc<dyn Store>,
@@ -137,7 +139,7 @@ async fn add_changes(
     }
     let mut batch = insisting(stream, version);
     let mut writer = Writer::new(stream, manifest.next_segment);
-    // What is gone matters only to what is older.
+    // Removal markers matter only if there are older segments.
     let oldest = manifest.segments.is_empty();
     for (entry, present) in changes.entries.iter().filter(|(_, present)| **present || !oldest) {
         writer.push(entry, *present, &mut batch);
@@ -155,7 +157,7 @@ async fn add_changes(
     Ok(true)
 }
 
-/// What changed in a stream.
+/// The unmerged changes of a stream.
 struct Changes {
     entries: BTreeMap<Entry, bool>,
     last: u64,
@@ -183,8 +185,8 @@ impl Changes {
     }
 }
 
-/// The newest segments, as long as each is not much larger than all newer ones together: so each entry is written again only as often
-/// as its segment doubles.
+/// Returns the number of newest segments to merge: each is at most twice as large as all newer ones together.
+/// An entry is therefore rewritten only when its segment doubles.
 fn of_about_one_size(segments: &[Listed]) -> usize {
     let (mut together, mut count) = (0u64, 0);
     for segment in segments {
@@ -197,7 +199,7 @@ fn of_about_one_size(segments: &[Listed]) -> usize {
     count
 }
 
-/// Makes the newest segments one, if there are enough of about one size. Answers whether there were.
+/// Merges the newest segments into one. Returns `false` if there are not enough of similar size.
 async fn unite(
     index: &Arc<Index>,
     store: &Arc<dyn Store>,
@@ -257,12 +259,12 @@ async fn unite(
 struct Merge {
     cursor: Cursor,
     writer: Writer,
-    /// No older segment is left out: what is gone is gone.
+    /// Whether the oldest segment is included, so that removal markers can be dropped.
     oldest: bool,
 }
 
 impl Merge {
-    /// Writes some blocks; answers whether there is more.
+    /// Writes some blocks. Returns whether there are more.
     fn step(&mut self, store: &dyn Store, batch: &mut Batch) -> Result<bool, StoreError> {
         while batch.writes().len() < BLOCKS_AT_ONCE {
             let Some((entry, present)) = self.cursor.next_or_gone(store)? else { return Ok(false) };
@@ -274,7 +276,7 @@ impl Merge {
     }
 }
 
-/// Writes a segment, block by block.
+/// Writes a segment block by block.
 struct Writer {
     stream: Stream,
     number: u64,
@@ -319,7 +321,7 @@ impl Writer {
         self.blocks_of_firsts += 1;
     }
 
-    /// None for a segment without entries.
+    /// Writes the remaining blocks. Returns `None` for a segment without entries.
     fn finish(mut self, batch: &mut Batch) -> Option<Segment> {
         if !self.entries.is_empty() {
             self.write_entries(batch);
@@ -337,14 +339,14 @@ impl Writer {
     }
 }
 
-/// Of whoever has the manifest as it was read.
+/// Returns a batch that expects the manifest in the version that was read.
 fn insisting(stream: Stream, version: Option<Version>) -> Batch {
     let mut batch = Batch::new();
     batch.expect_unchanged(keys::index_manifest(stream.number()), version);
     batch
 }
 
-/// Deletes segments that no manifest names: of merges that were broken off, and of such that were replaced when a process ended.
+/// Deletes segments that no manifest lists, left over by interrupted merges or deletions.
 async fn delete_left_over(
     index: &Arc<Index>,
     store: &Arc<dyn Store>,
@@ -371,7 +373,7 @@ async fn delete_left_over(
     }
 }
 
-/// Deletes segments that were replaced, as far as nobody reads them.
+/// Deletes replaced segments that no reader uses.
 async fn delete_replaced(index: &Arc<Index>, store: &Arc<dyn Store>, pause: Duration) -> Result<(), CommitError> {
     let unread: Vec<Arc<Segment>> =
         lock(&index.replaced).extract_if(.., |segment| Arc::strong_count(segment) == 1).collect();

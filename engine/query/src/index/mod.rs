@@ -1,9 +1,9 @@
-//! What records are found by besides their ids: the terms of their fields, the words of names, and orders by a time. All of it follows
-//! from the changes in the streams; only what was merged lies on the disk as well, sorted and packed.
+//! The index of records: the terms of their fields, the words of names, and orders by time. It is derived
+//! from the changes in the streams. Merged entries are also stored on the disk, sorted and packed.
 //!
 //! ```text
-//!  Facets (entry) ──► stream, in the batch of the record
-//!                       │ read on by whoever asks            Index ──► view (state) ──► cursor, probe ──► lists
+//! Facets (entry) ──► stream, in the batch of the record
+//!                      │ read by each query                 Index ──► view (state) ──► cursor, probe ──► lists
 //!                       └─────────────► state: fresh entries ──┘          │
 //!                       ├─► merge: a new segment, or several into one ──► segment (block)
 //!  records ──► rebuild ──┘

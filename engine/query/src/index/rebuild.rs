@@ -1,5 +1,5 @@
-//! The index made anew from the records, for a store of which something was lost: what an entry, a block or a change that is missing
-//! would have hidden is found again. Nobody else may write meanwhile.
+//! Rebuild of the index from the records, for a store that has lost values: records hidden by a missing
+//! entry, block or change are found again. The store must have no other writer.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,11 +23,11 @@ use crate::{
     stream::{self, Change, Readers, Recorded, Stream, append},
 };
 
-/// Records of one commit, and keys.
+/// Records and keys per commit.
 const RECORDS_AT_ONCE: usize = 200;
 const KEYS_AT_ONCE: usize = 500;
 
-/// Answers of how many records it made the index.
+/// Rebuilds the index and returns the number of indexed records.
 pub async fn rebuild(store: &Arc<dyn Store>, now: Timestamp) -> Result<u64, CommitError> {
     for space in [Space::IndexManifest, Space::IndexBlock] {
         clear(store, space).await?;
@@ -52,7 +52,7 @@ pub async fn rebuild(store: &Arc<dyn Store>, now: Timestamp) -> Result<u64, Comm
             range = range.after(last);
             let (mut batch, mut changes) = (Batch::new(), BTreeMap::<Stream, Vec<Recorded>>::new());
             for (key, value) in &page {
-                // One that cannot be read is for whoever asks for it to find.
+                // A damaged record is skipped here and reported when it is read.
                 let Some(facets) = on(*resource, Read(value)) else { continue };
                 let (Some((.., id)), Some(stream)) = (keys::parse_record(key), facets.stream()) else { continue };
                 let (removed, added) = facets.since(None);
@@ -75,7 +75,7 @@ pub async fn rebuild(store: &Arc<dyn Store>, now: Timestamp) -> Result<u64, Comm
     Ok(records)
 }
 
-/// From here on a stream's changes are to be merged: what happened until now is in the records.
+/// Starts the index of a stream at its current end, because the records contain all earlier changes.
 async fn begin(
     store: &Arc<dyn Store>,
     batch: &mut Batch,
@@ -110,7 +110,7 @@ fn all_of(resource: Resource) -> KeyRange {
     KeyRange::new(keys::record(tag, 0, 0), keys::records(tag, u32::MAX).end)
 }
 
-/// A record's bytes.
+/// The bytes of a record.
 struct Read<'a>(&'a [u8]);
 
 impl Visitor for Read<'_> {

@@ -1,8 +1,8 @@
-//! Segments: sorted entries in packed blocks, written once and replaced by merging several into one. The manifest of a stream names its
-//! segments and says up to which change of the stream they hold everything.
+//! Segments: sorted entries in packed blocks, immutable, and replaced by merging several into one. The
+//! manifest of a stream lists its segments and the number of the last change they contain.
 //!
 //! ```text
-//! manifest  stream                        ─► which segments there are, the newest first
+//! manifest  stream                        ─► list of segments, newest first
 //! block     stream, segment, 0, number    ─► entries
 //! block     stream, segment, 1, number    ─► first entries of the segment's blocks
 //! ```
@@ -17,16 +17,16 @@ use crate::stream::Stream;
 
 pub(super) const ENTRIES: u8 = 0;
 pub(super) const FIRSTS: u8 = 1;
-/// Blocks of first entries read at a time.
+/// Number of blocks of first entries per read.
 const READ_AT_ONCE: usize = 64;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
-    /// The number of the last change that is in the segments.
+    /// The number of the last change in the segments.
     pub merged_to: u64,
-    /// Of the next segment: each number is given once.
+    /// The number of the next segment; numbers are never reused.
     pub next_segment: u64,
-    /// The newest first.
+    /// The segments, newest first.
     pub segments: Vec<Listed>,
 }
 
@@ -50,7 +50,7 @@ impl Manifest {
     }
 }
 
-/// The number of the last change of a stream that the index has without it.
+/// Returns the number of the last change of a stream that is contained in the segments.
 pub(crate) fn merged_to(store: &dyn Store, stream: Stream) -> Result<u64, StoreError> {
     Ok(Manifest::read(store, stream)?.0.merged_to)
 }
@@ -80,7 +80,7 @@ impl Segment {
         Ok(Segment { stream, listed, firsts })
     }
 
-    /// Those of a list; what is known already is not read again.
+    /// Opens the listed segments. Known ones are not read again.
     pub(super) fn open_all(
         store: &dyn Store,
         stream: Stream,
@@ -131,7 +131,7 @@ impl Table {
         }
     }
 
-    /// The block in which an entry would be.
+    /// Returns the block that would contain an entry.
     pub(super) fn block_of(&self, entry: &[u8]) -> usize {
         match self {
             Table::Fresh(_) => 0,

@@ -1,5 +1,5 @@
-//! What is known of one stream: its segments, and the entries of what changed since they were made. A reader takes a view of it, which
-//! stays as it is.
+//! The index state of one stream: its segments, and the entries of later changes. Readers use an immutable
+//! view of it.
 
 use std::{
     collections::BTreeMap,
@@ -15,34 +15,35 @@ use super::{
 };
 use crate::stream::{self, Entry, Stream};
 
-/// Values of the stream read at a time.
+/// Number of values of the stream per read.
 const READ_AT_ONCE: usize = 256;
 
 pub(super) struct State {
     stream: Stream,
     version: Option<Version>,
     segments: Vec<Arc<Segment>>,
-    /// What changed since, the newest first; each is less than half as long as the next, so that there are few.
+    /// Blocks of unmerged changes, newest first. Each has less than half the entries of the next, so their number
+    /// is logarithmic.
     fresh: Vec<Arc<Block>>,
-    /// The number of the last change that is in one of them.
+    /// The number of the last change in the segments and blocks.
     applied: u64,
 }
 
 impl State {
-    /// Reads what was merged; `known` are segments that need not be read again.
+    /// Loads the merged part; segments in `known` are not read again.
     pub(super) fn load(store: &dyn Store, stream: Stream, known: &[Arc<Segment>]) -> Result<State, StoreError> {
         let (manifest, version) = Manifest::read(store, stream)?;
         let segments = Segment::open_all(store, stream, &manifest.segments, known)?;
         Ok(State { stream, version, segments, fresh: Vec::new(), applied: manifest.merged_to })
     }
 
-    /// Bytes it holds in memory, about.
+    /// Returns the approximate size in memory.
     pub(super) fn bytes(&self) -> usize {
         let segments = self.segments.iter().map(|segment| segment.bytes());
         segments.chain(self.fresh.iter().map(|block| block.bytes())).sum()
     }
 
-    /// Takes in what was committed since it last did.
+    /// Reads the changes committed since the last call.
     pub(super) fn catch_up(&mut self, store: &dyn Store) -> Result<(), StoreError> {
         let (mut news, mut applied) = (BTreeMap::new(), self.applied);
         loop {
@@ -88,7 +89,7 @@ impl State {
     }
 }
 
-/// What a change means to the index.
+/// Applies a change to the index entries.
 pub(super) fn take_in(entries: &mut BTreeMap<Entry, bool>, change: stream::Recorded) {
     entries.extend(change.removed.into_iter().map(|entry| (entry, false)));
     entries.extend(change.added.into_iter().map(|entry| (entry, true)));
@@ -100,21 +101,21 @@ fn joined(newer: &Block, older: &Block) -> Block {
     Block::of(all)
 }
 
-/// The entries of a stream as they were at one time.
+/// The entries of a stream at one point in time.
 pub(crate) struct View {
     stream: Option<Stream>,
     version: Option<Version>,
-    /// The newest first.
+    /// The tables, newest first.
     tables: Vec<Table>,
 }
 
 impl View {
-    /// Of documents that are in no index.
+    /// Returns the view for documents without an index.
     pub(crate) fn empty() -> View {
         View { stream: None, version: None, tables: Vec::new() }
     }
 
-    /// Entries from `start` up to `end`, without it.
+    /// Returns a cursor over the entries from `start` (inclusive) to `end` (exclusive).
     pub(crate) fn cursor(&self, start: Entry, end: Entry, direction: Direction) -> Cursor {
         Cursor::new(self.tables.iter().cloned(), start, end, direction)
     }
@@ -123,14 +124,14 @@ impl View {
         Probe::new(self.tables.iter().cloned())
     }
 
-    /// Its segments may have been merged and be gone.
+    /// Returns whether the segments were merged meanwhile, so that their blocks may be deleted.
     pub(crate) fn is_outdated(&self, store: &dyn Store) -> Result<bool, StoreError> {
         let Some(stream) = self.stream else { return Ok(false) };
         Ok(Manifest::read(store, stream)?.1 != self.version)
     }
 }
 
-/// The state of a stream, once it was asked for.
+/// The state of a stream, loaded on first use.
 #[derive(Default)]
 pub(super) struct Slot(Mutex<Option<State>>);
 
@@ -145,12 +146,12 @@ impl Slot {
         Ok(state.view())
     }
 
-    /// Reads anew what was merged, if it was read before.
+    /// Reloads the merged part, if it is in memory.
     pub(super) fn refresh(&self, store: &dyn Store, stream: Stream, made: &[Arc<Segment>]) -> Result<(), StoreError> {
         let mut state = self.lock();
         if let Some(old) = &*state {
             let known: Vec<_> = old.segments.iter().chain(made).cloned().collect();
-            // Not what it was, should reading fail.
+            // Dropped first, so that a failed load leaves no outdated state.
             *state = None;
             *state = Some(State::load(store, stream, &known)?);
         }

@@ -1,4 +1,4 @@
-//! The streams whose index somebody asked for: what is known of them is kept in memory, up to a bound.
+//! The index states of streams in use, kept in memory up to a limit.
 
 use std::{
     collections::HashMap,
@@ -14,24 +14,26 @@ use super::{
 };
 use crate::stream::Stream;
 
-/// Bytes of what is kept in memory of streams that were asked for: beyond them those asked for longest ago are forgotten.
+/// Maximum size of the states in memory. Above it, the least recently used ones are dropped.
 const MOST_BYTES: usize = 64 << 20;
-/// Of a stream in memory beside its entries.
+/// Overhead of a stream in memory, in addition to its entries.
 const SLOT_BYTES: usize = 512;
-/// Bytes of changes after which they are merged: what a reader takes in after a start, and a good number of blocks.
+/// Size of unmerged changes that makes a stream due for a merge. It bounds the work of the first reader after
+/// a start, and fills a good number of blocks.
 pub(super) const DUE_BYTES: usize = 128 << 10;
-/// Times a reader begins again when what it reads was merged meanwhile.
+/// Number of attempts of a read that fails because of a concurrent merge.
 const AGAIN: usize = 3;
 
-/// How much is read of the index before another way is taken.
+/// Limits of index reads, above which a query switches to another source.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Records of a beginning of a name that are collected.
+    /// Maximum number of records collected for a name prefix.
     pub named: usize,
-    /// Records changed since a time that are collected.
+    /// Maximum number of records collected for a time of change.
     pub changed: usize,
-    /// Times of change read in vain before what changed is collected instead, and how many more for each that was not: as many as
-    /// collecting costs where it is about as good, with five thousand of a million.
+    /// Number of mismatches allowed in the times of change before changed records are collected instead, and the
+    /// additional credit per match. The values balance both methods at five thousand changes among a million
+    /// records.
     pub credit: usize,
     pub earned: usize,
 }
@@ -47,15 +49,15 @@ impl Default for Effort {
 pub struct Index {
     effort: Effort,
     pub(super) slots: Mutex<Slots>,
-    /// Bytes of changes since the last merge that this process knows of; none of a stream it has not looked at.
+    /// Bytes of changes since the last merge, as known to this process. Streams not yet seen have no entry.
     pub(super) unmerged: Mutex<HashMap<Stream, usize>>,
-    /// There is something to merge.
+    /// Notified when a stream is due for a merge.
     pub(super) due: Notify,
-    /// Segments that were replaced; they are deleted when nobody reads them any more.
+    /// Replaced segments, which are deleted when no reader uses them.
     pub(super) replaced: Mutex<Vec<Arc<Segment>>>,
 }
 
-/// Streams in memory, and the bytes of all of them.
+/// Streams in memory and their total size.
 #[derive(Default)]
 pub(super) struct Slots {
     pub(super) held: HashMap<Stream, Held>,
@@ -66,13 +68,13 @@ pub(super) struct Slots {
 #[derive(Default)]
 pub(super) struct Held {
     pub(super) slot: Arc<Slot>,
-    /// When it was asked for last, as a count.
+    /// The logical time of the last use.
     asked: u64,
     bytes: usize,
 }
 
 impl Index {
-    /// One that readers take another way to sooner or later than usual.
+    /// Creates an index with other limits.
     pub fn with(effort: Effort) -> Index {
         Index { effort, ..Index::default() }
     }
@@ -81,7 +83,8 @@ impl Index {
         self.effort
     }
 
-    /// Reads from a stream's index as it is now. `read` begins again when what it reads was merged meanwhile by another process.
+    /// Reads from the current index of a stream. Repeats `read` if it fails because another process merged the
+    /// stream meanwhile.
     pub(crate) fn read<T, E: From<StoreError>>(
         &self,
         store: &dyn Store,
@@ -111,7 +114,7 @@ impl Index {
         lock(&self.slots).remove(stream);
     }
 
-    /// A commit added so many bytes to a stream, or is about to.
+    /// Reports that a commit adds this number of bytes to a stream.
     pub fn journaled(&self, stream: Stream, bytes: usize) {
         let mut unmerged = lock(&self.unmerged);
         let due = match unmerged.get_mut(&stream) {
@@ -119,7 +122,7 @@ impl Index {
                 *sum += bytes;
                 *sum >= DUE_BYTES
             }
-            // How much it has from before, a merge finds out.
+            // The amount of earlier changes is unknown; a merge determines it.
             None => {
                 unmerged.insert(stream, DUE_BYTES);
                 true
@@ -139,8 +142,8 @@ impl Slots {
         held.slot.clone()
     }
 
-    /// Notes what a stream takes. Too much in all: those asked for longest ago are forgotten until a quarter is free, so that it is not
-    /// done for each one.
+    /// Updates the size of a stream. If the total exceeds the limit, the least recently used streams are dropped
+    /// until a quarter is free, which amortizes the cost.
     fn weigh(&mut self, stream: Stream, bytes: usize) {
         let Some(held) = self.held.get_mut(&stream) else { return };
         let before = std::mem::replace(&mut held.bytes, bytes + SLOT_BYTES);

@@ -1,4 +1,4 @@
-//! What lists are filtered by, in the words of the records, and what a filter means to the index.
+//! Filters of lists in terms of records, and their translation to index criteria.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -11,26 +11,26 @@ use records::{
     index::{Field, OrderBy, Term, words},
 };
 
-/// What the records of a list have in common.
+/// A condition on the records of a list.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Filter {
-    /// Found another way already.
+    /// Records found by other means.
     Ids(BTreeSet<u64>),
-    /// Those that any of these data sources calls by one of these names.
+    /// Records with one of these foreign ids in any of these data sources.
     ForeignIds {
         sources: Vec<u32>,
         foreign_ids: Vec<String>,
     },
     UpdatedSince(Timestamp),
-    /// In a calendar.
+    /// Calendar records that start within the span.
     Starting(Span),
-    /// The EHR has it still.
+    /// Records that still exist in the EHR.
     NotDeleted,
 
-    /// A name as someone types it: each of its words begins a word of the record's names, whatever the case and the accents. A name
-    /// without a word is nobody's.
+    /// A name as typed by a user: each of its words is a prefix of a word in the record's names, ignoring case
+    /// and accents. A name without words matches no record.
     Name(String),
-    /// By the digits; with too few of them for a number, it filters nothing.
+    /// Compares digits only. Too few digits for a phone number match every record.
     Phone(String),
     Email(String),
     DateOfBirth(Date),
@@ -38,7 +38,7 @@ pub enum Filter {
     NewPatient(bool),
     NonPatient(bool),
 
-    // What it refers to.
+    // References to other records.
     Location(u64),
     Patient(u64),
     Guarantor(u64),
@@ -58,18 +58,18 @@ pub enum Filter {
     DateOfService(Date),
 }
 
-/// Filters hold patient data.
+/// Omits the values, which are patient data.
 impl fmt::Debug for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Filter(redacted)")
     }
 }
 
-/// What a filter means to the index, and to a record that was read.
+/// A filter as understood by the index, which can also be checked on a record.
 pub(super) enum Criterion {
     Has(Term),
     Lacks(Term),
-    /// One of its names has a word with this beginning.
+    /// One of the names has a word with this prefix.
     NameBegins(String),
     UpdatedSince(Timestamp),
     Starting(Span),
@@ -78,7 +78,8 @@ pub(super) enum Criterion {
 }
 
 impl Filter {
-    /// All of them hold where the filter does. `linked` gives the ids of what data sources call so.
+    /// Returns criteria that together are equivalent to the filter. `linked` returns the records with the given
+    /// foreign ids.
     pub(super) fn criteria<E>(
         &self,
         linked: impl FnOnce(&[u32], &[String]) -> Result<BTreeSet<u64>, E>,
@@ -144,7 +145,7 @@ impl Criterion {
     }
 }
 
-/// Whether a name is meant by what someone typed, as `Filter::Name` judges all names of a record.
+/// Returns whether a name matches the typed text, by the rules of `Filter::Name`.
 pub fn name_matches(name: &str, asked: &str) -> bool {
     !words::of(asked).is_empty() && words::begin(name, asked)
 }

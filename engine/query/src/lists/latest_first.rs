@@ -1,8 +1,9 @@
-//! The order of a list that shows the latest change first. What changes while somebody walks it would go behind them, unseen; so what
-//! changed since the list began comes once more at its end, the earliest first.
+//! The order of lists with the latest change first. A record changed during a walk through the pages would
+//! move to the beginning and be missed. Changes since the list began are therefore appended at its end, in
+//! ascending order.
 //!
 //! ```text
-//! changed until the list began: the latest … the earliest │ changed since: the earliest … the latest
+//! changed before the list began: latest … earliest │ changed since: earliest … latest
 //! ```
 
 use location::time::Timestamp;
@@ -10,7 +11,8 @@ use store::{Direction, StoreError};
 
 use super::query::{Position, Range, Window};
 
-/// Positions of the end lie before every time there is: so the whole list falls.
+/// Upper bound of the times of appended positions, which are mirrored to times before any real one. The whole
+/// list is thus descending.
 const END: i64 = i64::MIN / 2;
 
 pub(super) struct LatestFirst {
@@ -18,7 +20,8 @@ pub(super) struct LatestFirst {
 }
 
 impl LatestFirst {
-    /// What stands in a range of the whole list, from what `read` gives of each part, in the order of times.
+    /// Returns the rows in a range of the combined list. `read` returns the rows of each part in the order of
+    /// times.
     pub(super) fn fetch<R>(
         &self,
         range: Range,
@@ -29,7 +32,7 @@ impl LatestFirst {
         let in_end = range.from.is_some_and(|from| from.at.0 < END);
         let of_list = |range: Range| read(before, range);
         let of_end = |range: Range| -> Result<Vec<(Position, R)>, StoreError> {
-            // The end is turned round.
+            // The appended part has the opposite order.
             let direction = match range.direction {
                 Direction::Forward => Direction::Backward,
                 Direction::Backward => Direction::Forward,
@@ -38,7 +41,7 @@ impl LatestFirst {
             Ok(rows.into_iter().map(|(position, row)| (turned(position), row)).collect())
         };
         let on = |rows: &Vec<_>| Range { from: None, limit: range.limit - rows.len(), ..range };
-        // Falling, the end comes last; rising, first.
+        // In descending order, the appended part comes last; in ascending order, first.
         let mut rows = Vec::new();
         match range.direction {
             Direction::Backward => {
@@ -64,7 +67,7 @@ impl LatestFirst {
     }
 }
 
-/// A position of the end as it stands in the whole list, and back.
+/// Converts a position between the appended part and the combined list.
 fn turned(position: Position) -> Position {
     Position { at: Timestamp((END - 1).wrapping_sub(position.at.0)), id: !position.id }
 }

@@ -1,4 +1,4 @@
-//! The records of several words read as one.
+//! Merging of the ids under several index prefixes.
 
 use std::collections::BinaryHeap;
 
@@ -7,10 +7,10 @@ use store::{Direction, Store, StoreError};
 use super::query::Position;
 use crate::index::{Cursor, View, entry};
 
-/// Ids behind several beginnings of entries as one rising or falling sequence, each once.
+/// An ascending or descending sequence of the ids under several prefixes, without duplicates.
 pub(super) struct Merge {
     cursors: Vec<Cursor>,
-    /// The next id of each, as `rank`, and whose it is.
+    /// The next id of each cursor, as its `rank`, and the index of the cursor.
     heads: BinaryHeap<(u64, usize)>,
     direction: Direction,
     last: Option<u64>,
@@ -18,7 +18,7 @@ pub(super) struct Merge {
 }
 
 impl Merge {
-    /// Ids beyond a position.
+    /// Creates a sequence of the ids after a position.
     pub(super) fn new(view: &View, prefixes: &[Vec<u8>], direction: Direction, from: Option<Position>) -> Merge {
         let cursor = |prefix: &Vec<u8>| {
             let (mut start, mut end) = (prefix.clone(), store::prefix_end(prefix));
@@ -62,7 +62,7 @@ impl Merge {
         Ok(())
     }
 
-    /// What comes first has the highest rank. Its own inverse.
+    /// Maps ids so that the next one has the highest rank. The mapping is its own inverse.
     fn rank(&self, id: u64) -> u64 {
         match self.direction {
             Direction::Forward => !id,

@@ -1,5 +1,5 @@
-//! Pages of lists, at a cost that follows the page and not the list: records next to a position, in the order of their ids or of a field
-//! that may change, found through the most selective of what they are filtered by.
+//! Pages of lists. The cost depends on the size of the page, not of the list. Records are read next to a
+//! position, in the order of their ids or of a field that may change, using the most selective filter.
 //!
 //! ```text
 //!  ListQuery, PageRequest ──► list (latest_first) ──► rows ──► source ──┬► store: the records
@@ -31,10 +31,10 @@ pub use self::{
     query::{COMMITS_WITHIN, ListQuery, Order, Position, Range, begun},
 };
 
-/// Records that are put in order in memory.
+/// Maximum number of records sorted in memory.
 pub const MAX_SORTED: usize = 20_000;
 
-/// Lists of a store.
+/// The lists of a store.
 #[derive(Clone, Copy)]
 pub struct Lists<'a> {
     pub store: &'a dyn Store,
@@ -45,16 +45,17 @@ pub struct Lists<'a> {
 pub enum ListError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Of what starts within a time.
+    /// Too many records start within the span.
     #[error("more than {MAX_SORTED} records cannot be put in the order of their ids")]
     TooManyToSort,
 }
 
 impl Lists<'_> {
-    /// A page of what meets the filters, and `keep`, which judges what no filter says.
+    /// Returns a page of the records that match the filters and `keep`, which checks conditions without a filter.
     ///
-    /// While records change between two pages, a list by id shows each that was there all the time once; one by time of change shows
-    /// what changes again, as it stands further ahead then; one by start may miss or repeat what is moved.
+    /// If records change between two pages, a list by id contains each record that matched throughout exactly
+    /// once. A list by time of change repeats changed records at their new position. A list by start may miss or
+    /// repeat moved records.
     pub fn list<D: Document>(
         &self,
         query: &ListQuery,
@@ -71,11 +72,11 @@ impl Lists<'_> {
             Ok(page.with_rows(|rows| rows.into_iter().map(|(_, record)| record).collect()))
         };
         let as_it_is = |range| self.records::<D>(query, &criteria, Window::default(), range);
-        // Only the latest change first leads away from what changes meanwhile.
+        // Changed records move out of the walk only in descending order of change.
         if query.order != Order::UpdatedAt || !page.descending || page.at.stands_alone() {
             return page_of(&as_it_is);
         }
-        // One of a single page is shown as it is now.
+        // A list that fits on one page needs no appended part.
         if page.at == PageAt::Start {
             let whole = page_of(&as_it_is)?;
             if !whole.has_next {
@@ -86,7 +87,8 @@ impl Lists<'_> {
         page_of(&|range| order.fetch(range, |window, range| self.records::<D>(query, &criteria, window, range)))
     }
 
-    /// What starts within a time is found by its start; in the order of ids it is read as a whole.
+    /// Returns a page in the order of ids of records that start within a span. They are found by their start, and
+    /// sorted in memory.
     fn page_by_id<D: Document>(
         &self,
         query: &ListQuery,
@@ -118,12 +120,13 @@ impl Lists<'_> {
         Ok(ids.with_rows(|ids| ids.iter().filter_map(|id| found.remove(id)).collect()))
     }
 
-    /// Records in a range that may meet the filters. Who calls judges them: not all filters narrow what is read.
+    /// Returns records in a range that may match the filters. The caller must check them, because not all filters
+    /// narrow the range.
     pub fn scan<D: Document>(&self, query: &ListQuery, range: Range) -> Result<Vec<(Position, D)>, StoreError> {
         self.records(query, &self.criteria::<D>(query)?, Window::default(), range)
     }
 
-    /// The same as JSON, as the store keeps it.
+    /// Like `scan`, with the records as stored JSON.
     pub fn scan_raw<D: Document>(
         &self,
         query: &ListQuery,
@@ -136,7 +139,7 @@ impl Lists<'_> {
         })
     }
 
-    /// Our id of what a data source calls so.
+    /// Returns the internal id of a record with this foreign id in the data source.
     pub fn id_of_foreign(&self, source: u32, kind: Kind, foreign_id: &str) -> Result<Option<u64>, StoreError> {
         let key = keys::link(source, kind.byte(), foreign_id.as_bytes());
         // A foreign id too long for a key was never linked.
@@ -173,7 +176,7 @@ impl Lists<'_> {
         })
     }
 
-    /// Of all owners, in one order.
+    /// Returns the rows of all owners in one order.
     fn rows<D: Document, R>(
         &self,
         query: &ListQuery,
@@ -207,7 +210,7 @@ impl Lists<'_> {
             if range.direction == Direction::Backward {
                 rows.reverse();
             }
-            // Beyond what one owner gave in full, another's records may be missing.
+            // Rows beyond the range covered for one owner may be incomplete for another.
             rows.truncate(range.limit);
         }
         Ok(rows)

@@ -1,29 +1,31 @@
-//! Pages of a list: records next to a position are read and filtered until the page is full, or enough was read for it.
+//! Pages of a list: records next to a position are read and filtered until the page is full or the read
+//! budget is exhausted.
 
 use location::time::Timestamp;
 use store::Direction;
 
 use super::query::{Position, Range};
 
-/// Records read at a time while a list is filtered.
+/// Maximum number of records per read while a list is filtered.
 pub const READ_AHEAD: usize = 200;
 
-/// Which page of a list is asked for.
+/// The requested page of a list.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRequest {
     pub at: PageAt,
-    /// Records of the page.
+    /// Number of records on the page.
     pub size: usize,
-    /// The list is shown in the opposite of its stored order.
+    /// Whether the list is in descending order.
     pub descending: bool,
-    /// When the list's first page was asked for: with the latest change first, what changed since comes at the end.
+    /// When the first page of the list was requested. With the latest change first, later changes are appended at
+    /// the end.
     pub first_asked: Timestamp,
-    /// Records read for the page, whatever the filters leave of them.
+    /// Maximum number of records read for the page, before filtering.
     pub budget: usize,
 }
 
 impl PageRequest {
-    /// Not a page: all there is up to a limit, which bounds what is read, too.
+    /// Requests all records up to a limit, which also bounds the number of records read.
     pub fn whole(limit: usize) -> PageRequest {
         PageRequest {
             at: PageAt::Whole,
@@ -40,15 +42,15 @@ pub enum PageAt {
     Start,
     After(Position),
     Before(Position),
-    /// So many records are passed over, and cursors lead on from there.
+    /// Skips this number of records. The result has cursors.
     Skip(usize),
-    /// So many records are passed over, and all of the list are counted.
+    /// Skips this number of records and counts the whole list.
     Counted(usize),
     Whole,
 }
 
 impl PageAt {
-    /// Whether no later page has to agree with this one: pages by number each show the list as it is.
+    /// Returns whether the page is independent of other pages. Pages by number show the current list.
     pub(super) fn stands_alone(self) -> bool {
         matches!(self, PageAt::Skip(_) | PageAt::Counted(_) | PageAt::Whole)
     }
@@ -58,17 +60,18 @@ impl PageAt {
 pub struct Page<T> {
     pub rows: Vec<T>,
     pub has_previous: bool,
-    /// A page may have fewer rows than asked for, or none, and more follow: the filters left few of the many records that were read.
+    /// Whether more records follow. A page may have fewer rows than requested, even none, if the filters removed
+    /// most of the records read.
     pub has_next: bool,
-    /// Where the page begins and ends, if it is anywhere.
+    /// The positions of the first and last row, if known.
     pub start: Option<Position>,
     pub end: Option<Position>,
-    /// Of the whole list, where that was asked for.
+    /// Number of records in the whole list, if requested.
     pub count: Option<usize>,
 }
 
 impl<T> Page<T> {
-    /// The same page, its rows as something else.
+    /// Converts the rows of the page.
     pub fn with_rows<U>(self, rows: impl FnOnce(Vec<T>) -> Vec<U>) -> Page<U> {
         let Page { has_previous, has_next, start, end, count, .. } = self;
         Page { rows: rows(self.rows), has_previous, has_next, start, end, count }
@@ -76,7 +79,7 @@ impl<T> Page<T> {
 }
 
 impl PageRequest {
-    /// `fetch` gives what stands in a range.
+    /// Collects the page. `fetch` returns the rows of a range.
     pub fn collect<T, E>(
         &self,
         fetch: impl Fn(Range) -> Result<Vec<T>, E>,
@@ -111,7 +114,7 @@ impl PageRequest {
                         return Ok(nothing.page(true, &reader.position));
                     }
                     reader.at = stopped.or(rows.last().map(&reader.position));
-                    // Passing over has a limit of its own.
+                    // Skipping has its own budget.
                     reader.read = 0;
                 }
                 let taken = reader.take(self.size)?;
@@ -141,23 +144,23 @@ impl PageRequest {
     }
 }
 
-/// Reads on from where it stands.
+/// Reads and filters rows from the current position.
 struct Reader<F, K, P> {
     fetch: F,
     keep: K,
     position: P,
     at: Option<Position>,
     direction: Direction,
-    /// Records read so far.
+    /// Number of records read so far.
     read: usize,
     budget: usize,
 }
 
-/// Rows of one page, nearest first.
+/// The rows of one page, nearest first.
 struct Taken<T> {
     rows: Vec<T>,
     more: bool,
-    /// Where reading stopped before the page was full.
+    /// The position at which the budget was exhausted before the page was full.
     stopped: Option<Position>,
 }
 
@@ -169,7 +172,7 @@ impl<T> Taken<T> {
         Page { rows, has_previous, has_next: more, start, end, count: None }
     }
 
-    /// One that was read backwards.
+    /// Returns the page of a backward read.
     fn page_before(self, position: impl Fn(&T) -> Position) -> Page<T> {
         let Taken { mut rows, more, stopped } = self;
         rows.reverse();
@@ -194,7 +197,7 @@ impl<F, K, P> Reader<F, K, P> {
             let read = ahead.max(count + 1 - rows.len());
             let Some(batch) = self.next_batch(read)? else { break };
             rows.extend(batch);
-            // Most filters leave all that was read. Where one leaves little, more is read at a time.
+            // Most filters keep all records. If few remain, the next read is larger.
             ahead = READ_AHEAD.min(2 * read);
         }
         let more = rows.len() > count;
@@ -202,7 +205,7 @@ impl<F, K, P> Reader<F, K, P> {
         Ok(Taken { rows, more, stopped: None })
     }
 
-    /// None at the end; an empty batch when all of it was filtered out.
+    /// Returns the next batch, or `None` at the end. A batch is empty if all of its records were filtered out.
     fn next_batch<T, E>(&mut self, limit: usize) -> Result<Option<Vec<T>>, E>
     where
         F: Fn(Range) -> Result<Vec<T>, E>,

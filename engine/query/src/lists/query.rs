@@ -1,4 +1,4 @@
-//! What a list is asked for, and where reading stands in it.
+//! The query of a list, and positions in a list.
 
 use location::time::{SECOND, Timestamp};
 use records::index::OrderBy;
@@ -6,16 +6,17 @@ use store::Direction;
 
 use super::filter::Filter;
 
-/// A commit may land a moment after the time it was decided at: a list begins a little earlier than it is asked for.
+/// A commit may land a moment after its timestamp was taken, so a list begins slightly before its first
+/// request.
 pub const COMMITS_WITHIN: i64 = 5 * SECOND;
 
-/// Which records, and in which order.
+/// The owners, order and filters of a list.
 #[derive(Clone, Debug)]
 pub struct ListQuery {
-    /// Institutions, data sources or locations whose records it shows.
+    /// The institutions, data sources or locations whose records are listed.
     pub owners: Vec<u32>,
     pub order: Order,
-    /// All of them hold.
+    /// Filters that must all match.
     pub filters: Vec<Filter>,
 }
 
@@ -30,17 +31,17 @@ impl ListQuery {
     }
 }
 
-/// By what a list is ordered; records with the same time by their ids.
+/// The sort order of a list. Records with the same time are sorted by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Id,
     UpdatedAt,
-    /// When it begins, for what is in a calendar.
+    /// The start of calendar records.
     StartsAt,
 }
 
 impl Order {
-    /// The order of the index; none for the records' own.
+    /// Returns the index order, or `None` for the order of ids.
     pub(super) fn by_time(self) -> Option<OrderBy> {
         match self {
             Order::Id => None,
@@ -50,12 +51,12 @@ impl Order {
     }
 }
 
-/// When a list by time of change began, by when its first page was asked for.
+/// Returns the time when a list by time of change began, from the time of its first request.
 pub fn begun(first_page: Timestamp) -> Timestamp {
     first_page.minus(COMMITS_WITHIN)
 }
 
-/// A record's place in a list: lists in the order of ids have `at` 0.
+/// The position of a record in a list. `at` is 0 in lists by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     pub at: Timestamp,
@@ -68,7 +69,7 @@ impl Position {
     }
 }
 
-/// Up to `limit` records after a position, or before it when `direction` is backward, nearest first.
+/// Up to `limit` records after a position, or before it if `direction` is backward, nearest first.
 #[derive(Clone, Copy, Debug)]
 pub struct Range {
     pub from: Option<Position>,
@@ -77,23 +78,23 @@ pub struct Range {
 }
 
 impl Range {
-    /// The first ones of a list.
+    /// Returns the range of the first records of a list.
     pub fn first(limit: usize) -> Range {
         Range { from: None, direction: Direction::Forward, limit }
     }
 
-    /// The last ones of a list, the last first.
+    /// Returns the range of the last records of a list, in descending order.
     pub fn last(limit: usize) -> Range {
         Range { direction: Direction::Backward, ..Range::first(limit) }
     }
 }
 
-/// The part of a list by time of change that is read.
+/// A part of a list by time of change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Window {
-    /// Not changed at this time or earlier.
+    /// Exclusive lower bound of the time of change.
     pub after: Option<Timestamp>,
-    /// Not changed later.
+    /// Inclusive upper bound of the time of change.
     pub until: Option<Timestamp>,
 }
 
@@ -103,7 +104,7 @@ impl Window {
     }
 }
 
-/// The first of what comes after an entry.
+/// Returns the smallest key after an entry.
 pub(super) fn beyond(mut entry: Vec<u8>) -> Vec<u8> {
     entry.push(0);
     entry

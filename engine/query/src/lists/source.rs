@@ -1,5 +1,5 @@
-//! What a list is read from: the records, their times of change, an order, what the index has of a condition, or a few collected
-//! beforehand.
+//! Sources of a list: the records, their times of change, an index order, the entries of a condition, or a
+//! few collected records.
 
 use std::collections::BTreeSet;
 
@@ -20,19 +20,21 @@ use crate::{
     stream::Entry,
 };
 
-/// Records counted to learn which condition is the most selective.
+/// Maximum number of records counted per condition to find the most selective one.
 const COUNTED: usize = 256;
-/// Words with one beginning whose records are merged where they are not collected; with more words most pages fill up quickly anyway.
+/// Maximum number of words with the same prefix whose records are merged if they are not collected. With more
+/// words, most pages fill up quickly without the index.
 const WORDS: usize = 256;
-/// Words of one beginning by which records found otherwise are judged: to read a record costs more than to look up so many entries.
+/// Maximum number of words with a prefix for which other records are checked in the index. Reading a record
+/// costs more than this number of lookups.
 const JUDGED_BY: usize = 8;
 
-/// The list of one owner, as it is read in one direction.
+/// The list of one owner, read in one direction.
 pub(super) struct List<'a> {
     pub store: &'a dyn Store,
     pub view: &'a View,
     pub kind: u8,
-    /// Of the records' own keys.
+    /// The scope in the keys of the records.
     pub scope: u32,
     pub listed_by_id: bool,
     pub owner: u32,
@@ -43,25 +45,26 @@ pub(super) struct List<'a> {
     pub direction: Direction,
 }
 
-/// Where positions come from.
+/// The source of positions.
 enum Source {
     /// The records themselves.
     Records {
         from: Option<Position>,
     },
-    /// The times the records changed last, as long as enough of them are late enough: `credit` is how many more may be read in vain.
+    /// The times of change in the order of ids, as long as enough of them match. `credit` is the number of
+    /// further mismatches allowed.
     Changed {
         since: Timestamp,
         credit: usize,
         cursor: Cursor,
         from: Option<Position>,
     },
-    /// Ids that meet a condition, those that meet the others too.
+    /// Ids that meet one condition, filtered by the others.
     Indexed {
         merge: Merge,
         also: Vec<Condition>,
     },
-    /// Few enough to be collected; in the order of the list, those that meet the other conditions too.
+    /// A few collected records in list order, filtered by the other conditions.
     Few {
         positions: std::vec::IntoIter<Position>,
         also: Vec<Condition>,
@@ -69,16 +72,16 @@ enum Source {
     Order(Cursor),
 }
 
-/// A criterion as the index knows it.
+/// A criterion as index entries.
 enum Condition {
-    /// Entries of records that meet it begin with one of these.
+    /// Matching records have an entry with one of these prefixes.
     Under(Vec<Entry>),
-    /// These records meet it.
+    /// The matching records.
     Ids(BTreeSet<u64>),
 }
 
 impl<'a> List<'a> {
-    /// Up to so many records from a position on.
+    /// Returns up to `range.limit` records from a position on.
     pub(super) fn read<D: Document, R>(
         &self,
         range: Range,
@@ -111,7 +114,7 @@ impl<'a> List<'a> {
         }
         let since = self.updated_since();
         let best = match conditions.as_slice() {
-            // Nothing to choose between.
+            // A single condition needs no comparison.
             [_] if since.is_none() => Some((0, 0)),
             _ => self.most_selective(&conditions)?,
         };
@@ -133,7 +136,7 @@ impl<'a> List<'a> {
         })
     }
 
-    /// In an order by time a condition helps only if it leaves so few records that they can be sorted.
+    /// Selects the source for an order by time. A condition helps only if it leaves few enough records to sort.
     fn by_time<D: Document>(&self, order: OrderBy, from: Option<Position>) -> Result<Source, StoreError> {
         let mut conditions = self.conditions()?;
         if let Some(ids) = self.one_of() {
@@ -153,7 +156,7 @@ impl<'a> List<'a> {
         Ok(self.few(self.positions::<D>(order, ids)?, from, conditions))
     }
 
-    /// Positions beyond `from`, in the direction of the list.
+    /// Returns a source of the positions after `from`, in list order.
     fn few(
         &self,
         positions: impl IntoIterator<Item = Position>,
@@ -183,7 +186,7 @@ impl<'a> List<'a> {
         Source::Changed { since, credit: self.effort.credit, cursor, from }
     }
 
-    /// The part of an order that is asked for.
+    /// Returns a cursor over the requested part of an order.
     fn order(&self, order: OrderBy, from: Option<Position>) -> Cursor {
         let place = |at, id| entry::place(self.kind, order, at, id);
         let (mut start, mut end) = (entry::order(self.kind, order), prefix_end(&entry::order(self.kind, order)));
@@ -205,7 +208,7 @@ impl<'a> List<'a> {
         self.view.cursor(start, end, self.direction)
     }
 
-    /// Where few records stand in an order.
+    /// Returns the positions of the given records in an order.
     fn positions<D: Document>(
         &self,
         order: OrderBy,
@@ -242,7 +245,7 @@ impl<'a> List<'a> {
         since.max()
     }
 
-    /// The part of an order by start that is read.
+    /// Returns the requested span of an order by start.
     fn starting(&self) -> Option<Span> {
         let spans = self.criteria.iter().filter_map(|criterion| match criterion {
             Criterion::Starting(span) if self.order == Order::StartsAt => Some(*span),
@@ -254,7 +257,7 @@ impl<'a> List<'a> {
         })
     }
 
-    /// What is asked for, as far as the index knows it.
+    /// Returns the criteria that the index supports.
     fn conditions(&self) -> Result<Vec<Condition>, StoreError> {
         let mut found = Vec::new();
         for criterion in self.criteria {
@@ -275,7 +278,8 @@ impl<'a> List<'a> {
         Condition::Under(vec![entry::term(self.kind, term)])
     }
 
-    /// Records with a word that begins so, if they or such words are few.
+    /// Returns the records with a word of this prefix as ids if there are few records, or as words if there are
+    /// few words.
     fn named(&self, start: &str) -> Result<Option<Condition>, StoreError> {
         let prefix = entry::beginning(self.kind, start);
         let mut cursor = self.view.cursor(prefix.clone(), prefix_end(&prefix), Direction::Forward);
@@ -293,7 +297,7 @@ impl<'a> List<'a> {
         Ok(Some(Condition::Ids(ids)))
     }
 
-    /// The words that begin so: those found until now, that of `entry`, and those behind it.
+    /// Returns the words with the prefix: those found so far, that of `entry`, and the following ones.
     fn words(&self, mut cursor: Cursor, mut words: Vec<Entry>, entry: &[u8]) -> Result<Option<Condition>, StoreError> {
         let mut next = Some(entry.to_vec());
         while let Some(entry) = next {
@@ -310,7 +314,7 @@ impl<'a> List<'a> {
         Ok(Some(Condition::Under(words)))
     }
 
-    /// Which condition has the fewest records, and how many, as far as they are counted.
+    /// Returns the condition with the fewest records and their count, which is limited to `COUNTED + 1`.
     fn most_selective(&self, conditions: &[Condition]) -> Result<Option<(usize, usize)>, StoreError> {
         let counted = conditions.iter().enumerate().map(|(index, condition)| Ok((index, self.count(condition)?)));
         let counted = counted.collect::<Result<Vec<_>, StoreError>>()?;
@@ -331,7 +335,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// All records changed since a time, if they are few.
+    /// Returns the records changed since a time, or `None` if there are too many.
     fn updated(&self, since: Timestamp) -> Result<Option<Vec<Position>>, StoreError> {
         let start = entry::place(self.kind, OrderBy::Updated, since, 0);
         let end = prefix_end(&entry::order(self.kind, OrderBy::Updated));
@@ -346,7 +350,7 @@ impl<'a> List<'a> {
         Ok(Some(found))
     }
 
-    /// The next positions of a source; none at its end.
+    /// Returns the next positions of a source, or none at its end.
     fn next(&self, source: &mut Source, probe: &mut Probe, limit: usize) -> Result<Vec<Position>, StoreError> {
         match source {
             Source::Records { from } => self.next_records(from, limit),
@@ -382,7 +386,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The first positions of records that meet the conditions.
+    /// Returns the first positions of records that meet the conditions.
     fn having(
         &self,
         conditions: &[Condition],
@@ -419,7 +423,7 @@ impl<'a> List<'a> {
         Ok(found)
     }
 
-    /// None: the credit is used up.
+    /// Returns `None` if the credit is exhausted.
     fn next_changed(
         &self,
         since: Timestamp,
@@ -441,7 +445,8 @@ impl<'a> List<'a> {
         Ok(Some(found))
     }
 
-    /// False only if a record does not meet a condition; what is too much to look up the caller judges.
+    /// Returns `false` only if the record does not meet a condition. Conditions that are too expensive to look up
+    /// are left to the caller.
     fn meets_all(&self, conditions: &[Condition], probe: &mut Probe, id: u64) -> Result<bool, StoreError> {
         for condition in conditions {
             let met = match condition {
