@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  table (rows, views) ──► member: evaluates a snapshot ──► place: mine, elsewhere, or unsettled
-//!                            └──► rendezvous: owner of an institution under a view
+//!                             └──► rendezvous: owner of an institution under a view
 //! ```
 //!
 //! Guarantees, for clocks that run at the same rate and may show any time:

@@ -5,8 +5,8 @@
 //! ```text
 //!  processor ── changes (stream) and idempotency keys, in the batch of the record ──► store
 //!                             ▲
-//! engine ─┬─ lists ──► index ┤ catches up, merges            retention ──► feed, idempotency, index (merge)
-//!         └─ feed ───────────┘ reads
+//!  engine ─┬─ lists ──► index ┤ catches up, merges            retention ──► feed, idempotency, index (merge)
+//!          └─ feed ───────────┘ reads
 //! ```
 
 #![warn(unreachable_pub)]

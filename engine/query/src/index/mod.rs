@@ -2,8 +2,8 @@
 //! from the changes in the streams. Merged entries are also stored on the disk, sorted and packed.
 //!
 //! ```text
-//! Facets (entry) ──► stream, in the batch of the record
-//!                      │ read by each query                 Index ──► view (state) ──► cursor, probe ──► lists
+//!  Facets (entry) ──► stream, in the batch of the record
+//!                       │ read by each query                 Index ──► view (state) ──► cursor, probe ──► lists
 //!                       └─────────────► state: fresh entries ──┘          │
 //!                       ├─► merge: a new segment, or several into one ──► segment (block)
 //!  records ──► rebuild ──┘

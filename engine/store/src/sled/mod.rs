@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! open ──► make ──► log                    its files, created atomically
-//!   └────► writer ──► past ◄── view        commit groups · values they replaced · readers of one state
+//!   └────► writer ──► past ◄── view          commit groups · values they replaced · readers of one state
 //!             └──► pieces ◄─────┘          values split into chunks
 //! compact                                  the log rewritten without replaced values
 //! salvage ──► mend                         recovery of a damaged log

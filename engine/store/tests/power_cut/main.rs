@@ -5,8 +5,8 @@
 //!
 //! ```text
 //!  workload in a separate process ──(shim)──► recording ──► image ──► a state ──► open, compare, continue
-//!                ▲                                                       │
-//!                └──────────────── some states are used and cut again ───┘
+//!                 ▲                                                     │
+//!                 └─────────────── some states are used and cut again ──┘
 //! ```
 //!
 //! Tests 1,000 states per engine, or as many as fit into two and a half minutes. `POWER_CUT_STATES=n` sets a
