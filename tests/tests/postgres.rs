@@ -324,15 +324,15 @@ async fn the_beginning_of_another_copy_is_removed() {
     let config = PostgresConfig { tls: Tls::Off, ..PostgresConfig::new(cluster.database().unwrap()) };
     let key = StoreKey::new([5; 32]).into();
     let owners = || engine::owners_of(&Setup::default());
-    assert_eq!(filling::begin(&config, &key, "first").await.unwrap(), Begun::Anew);
+    assert_eq!(filling::begin(&config, &key, "first").await.unwrap(), Begun::Started);
     let store = PostgresStore::open_to_fill(&config, &key, owners()).unwrap();
     let mut batch = Batch::new();
     batch.put(keys::snapshot(1), vec![1]);
     store.commit(batch).await.unwrap();
     drop(store);
-    assert_eq!(filling::begin(&config, &key, "first").await.unwrap(), Begun::GoesOn);
+    assert_eq!(filling::begin(&config, &key, "first").await.unwrap(), Begun::Resumed);
     assert_eq!(filling::count(&config).await.unwrap(), 1);
-    assert_eq!(filling::begin(&config, &key, "second").await.unwrap(), Begun::Anew);
+    assert_eq!(filling::begin(&config, &key, "second").await.unwrap(), Begun::Started);
     assert_eq!(filling::count(&config).await.unwrap(), 0);
     filling::end(&config).await.unwrap();
     PostgresStore::open(&config, &key, owners()).unwrap();

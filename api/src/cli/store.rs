@@ -306,10 +306,10 @@ fn tell(report: &Report) {
     for (name, space) in &report.spaces {
         tell_space(name, space);
     }
-    let mended = report.mended;
+    let repaired = report.repaired;
     say(format_args!(
         "log: {} flipped bits corrected, {} damaged messages accepted, {} bytes removed, {} segments lost",
-        mended.exactly, mended.let_through, mended.cut_out, mended.lost_segments
+        repaired.corrected, repaired.made_readable, repaired.cut_out, repaired.lost_segments
     ));
     let (found, reported) = report.groups;
     if found < reported {
@@ -329,6 +329,6 @@ fn tell_space(name: &str, space: &Salvaged) {
     let unreadable = if space.unreadable { ", partly unreadable" } else { "" };
     say(format_args!("{name}: {} intact{lost}{unreadable}", space.sound));
     for key in space.lost.iter().take(NAMED) {
-        say(format_args!("  lost: {}", keys::whose(key)));
+        say(format_args!("  lost: {}", keys::describe_owner(key)));
     }
 }

@@ -173,17 +173,17 @@ pub async fn restore(
     mut written: impl FnMut(u64),
 ) -> Result<(), StoreError> {
     let mut backup = Backup::open(file, keys)?;
-    let (mut batch, mut bytes, mut back) = (Batch::new(), 0, Back::default());
+    let (mut batch, mut bytes, mut adjustments) = (Batch::new(), 0, Adjustments::default());
     while let Some((key, value)) = backup.next()? {
         bytes += value.len();
-        let value = back.value(&key, value, ids)?;
+        let value = adjustments.value(&key, value, ids)?;
         batch.put(key, value);
         if bytes >= COMMIT_BYTES || batch.writes().len() >= AT_ONCE * 10 {
             bytes = 0;
             written(copy::write(to, std::mem::take(&mut batch)).await?);
         }
     }
-    for (key, value) in back.besides(ids) {
+    for (key, value) in adjustments.additions(ids) {
         batch.put(key, value);
     }
     written(copy::write(to, batch).await?);
@@ -192,13 +192,13 @@ pub async fn restore(
 
 /// The changes that a restore makes to the values of a backup.
 #[derive(Default)]
-struct Back {
+struct Adjustments {
     locations: BTreeSet<u32>,
     counters: BTreeSet<String>,
     feed: bool,
 }
 
-impl Back {
+impl Adjustments {
     fn value(&mut self, key: &[u8], value: Vec<u8>, ids: &[Counter<'_>]) -> Result<Vec<u8>, StoreError> {
         self.locations.extend(keys::parse_snapshot(key).or_else(|| Some(keys::parse_journal(key)?.0)));
         let last = match Space::of(key) {
@@ -218,7 +218,7 @@ impl Back {
         Ok(skipped(u64::from_be_bytes(number), last))
     }
 
-    fn besides(self, ids: &[Counter<'_>]) -> Vec<(Key, Vec<u8>)> {
+    fn additions(self, ids: &[Counter<'_>]) -> Vec<(Key, Vec<u8>)> {
         let since = ids.iter().filter(|known| !self.counters.contains(known.name()));
         let counters = since.map(|known| (keys::counter(known.name()), skipped(0, known.last())));
         let feed = (!self.feed).then(|| (keys::feed_end(), skipped(0, u64::MAX)));

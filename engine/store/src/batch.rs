@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_named() {
+    fn exceeded_limits_are_named_in_the_error() {
         let weigh = |fill: &dyn for<'b> Fn(&'b mut Batch) -> &'b mut Batch| {
             let mut batch = Batch::new();
             fill(&mut batch);

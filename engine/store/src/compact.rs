@@ -19,7 +19,7 @@ use super::{
 
 /// Factor by which the new log may exceed the live data.
 const ROOM: u64 = 2;
-const SAID_EVERY: Duration = Duration::from_secs(5);
+const LOG_EVERY: Duration = Duration::from_secs(5);
 
 /// Compacts the files of a store, which must not be in use.
 pub fn compact(config: &StoreConfig, progress: impl FnMut(u64, u64)) -> Result<Compacted, StoreError> {
@@ -40,14 +40,14 @@ pub(super) fn open(config: &StoreConfig, directory: &Directory) -> Result<Opened
         return Ok(opened);
     }
     drop(opened);
-    let mut said = Instant::now();
+    let mut logged_at = Instant::now();
     let progress = |values, of| {
-        if said.elapsed() >= SAID_EVERY {
-            said = Instant::now();
+        if logged_at.elapsed() >= LOG_EVERY {
+            logged_at = Instant::now();
             tracing::info!(values, of, "compacting the store");
         }
     };
-    tracing::info!(dir = %directory.path.display(), "compacting the store: most of its files is not live (`store_compact_ratio`)");
+    tracing::info!(dir = %directory.path.display(), "compacting the store: most of its data is not live (`store_compact_ratio`)");
     match super::sled::compact(config, progress) {
         Ok(Compacted { values, before, after }) => {
             tracing::info!(values, before, after, "the store was compacted, bytes before and after")
@@ -84,7 +84,7 @@ fn is_due(config: &StoreConfig, directory: &Directory, opened: &Opened) -> Resul
         tracing::warn!(
             free,
             needed,
-            "the store is not compacted: the disk has too little room for a copy of what is live"
+            "the store is not compacted: the disk has too little space for a copy of the live data"
         );
     }
     Ok(free >= needed)
@@ -98,7 +98,7 @@ pub(super) fn note(config: &StoreConfig, values: u64, bytes: u64) {
         && large
         && let Err(error) = weight::note(dir, values, bytes)
     {
-        tracing::warn!(%error, "how much of the store is live was not noted: the next start does not compact it");
+        tracing::warn!(%error, "the size of the live data was not recorded: the next start does not compact the store");
     }
 }
 
@@ -133,7 +133,7 @@ mod tests {
 
     /// The first start after the writes measures the live data; the next one uses the result.
     #[tokio::test]
-    async fn a_start_makes_a_log_anew_that_is_mostly_not_live() {
+    async fn a_start_compacts_a_log_with_little_live_data() {
         for verify in [true, false] {
             let dir = tempfile::tempdir().unwrap();
             let config = StoreConfig { verify, audit: !verify, ..config(dir.path(), EngineKind::Sled) };
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn by_hand_a_store_of_sleds_that_is_not_in_use() {
+    async fn manual_compaction_requires_an_unused_sled_store() {
         let dir = tempfile::tempdir().unwrap();
         let config = config(dir.path(), EngineKind::Sled);
         let missing = compact(&config, |_, _| {}).unwrap_err().to_string();

@@ -36,12 +36,12 @@ macro_rules! conformance {
         mod $name {
             use super::*;
             $crate::conformance::conformance!(@each $subject:
-                absent_keys_are_none, writes_are_all_or_nothing, preconditions_are_checked, the_later_write_to_a_key_counts,
-                calls_take_effect_in_their_order, one_of_many_wins_a_sequence_number, scans_go_both_ways,
+                absent_keys_are_none, writes_are_all_or_nothing, preconditions_are_checked, the_later_of_two_writes_to_a_key_wins,
+                commits_take_effect_in_call_order, one_of_many_writers_wins_a_sequence_number, scans_run_in_both_directions,
                 scans_see_whole_commits, values_of_all_sizes_grow_and_shrink, preconditions_on_large_values,
                 durable_after_reopening, bad_batches_are_refused, a_dropped_future_still_commits, ids_survive_reopening,
-                journals_survive_reopening, many_keys_are_read_at_once, appends_are_numbered_in_the_order_of_commits,
-                a_refused_batch_appends_nothing, the_feed_goes_on_after_reopening, behaves_like_a_map
+                journals_survive_reopening, read_many_returns_the_keys_in_order, appends_are_numbered_in_commit_order,
+                a_refused_batch_appends_nothing, the_feed_continues_after_reopening, behaves_like_a_map
             );
         }
     };
@@ -137,7 +137,7 @@ pub(crate) async fn preconditions_are_checked<S: Subject>() {
     assert!(conflict_at(commit(&store, &|batch| batch.expect_absent(key("a"))).await, "a"));
 }
 
-pub(crate) async fn the_later_write_to_a_key_counts<S: Subject>() {
+pub(crate) async fn the_later_of_two_writes_to_a_key_wins<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
     let large = vec![5; 20_000];
@@ -155,7 +155,7 @@ pub(crate) async fn the_later_write_to_a_key_counts<S: Subject>() {
 
 /// Many batches of one caller in one group: each sees those before it, and no writes of refused ones. Values
 /// replaced by the group have new versions.
-pub(crate) async fn calls_take_effect_in_their_order<S: Subject>() {
+pub(crate) async fn commits_take_effect_in_call_order<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
     for size in [8, 6_000] {
@@ -186,7 +186,7 @@ pub(crate) async fn calls_take_effect_in_their_order<S: Subject>() {
     }
 }
 
-pub(crate) async fn one_of_many_wins_a_sequence_number<S: Subject>() {
+pub(crate) async fn one_of_many_writers_wins_a_sequence_number<S: Subject>() {
     const WRITERS: u64 = 16;
     const RECORDS: u64 = 20;
     let subject = S::fresh();
@@ -216,7 +216,7 @@ pub(crate) async fn one_of_many_wins_a_sequence_number<S: Subject>() {
     assert_eq!(journal::load(&*store, 7).unwrap().next_seq, RECORDS + 1);
 }
 
-pub(crate) async fn scans_go_both_ways<S: Subject>() {
+pub(crate) async fn scans_run_in_both_directions<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
     let all: Vec<(Key, Vec<u8>)> =
@@ -416,7 +416,7 @@ pub(crate) async fn journals_survive_reopening<S: Subject>() {
     }
 }
 
-pub(crate) async fn many_keys_are_read_at_once<S: Subject>() {
+pub(crate) async fn read_many_returns_the_keys_in_order<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
     let all: Vec<Key> =
@@ -445,7 +445,7 @@ fn appended(store: &Arc<dyn Store>, stream: u64) -> Vec<(u64, Vec<u8>)> {
 
 /// Many callers with several batches in one group: numbers have no gaps and follow the order of each caller's
 /// calls.
-pub(crate) async fn appends_are_numbered_in_the_order_of_commits<S: Subject>() {
+pub(crate) async fn appends_are_numbered_in_commit_order<S: Subject>() {
     const WRITERS: u64 = 8;
     const BATCHES: u64 = 25;
     let subject = S::fresh();
@@ -507,7 +507,7 @@ pub(crate) async fn a_refused_batch_appends_nothing<S: Subject>() {
     assert!(matches!(heavy, Err(CommitError::Store(StoreError::TooLarge { .. }))));
 }
 
-pub(crate) async fn the_feed_goes_on_after_reopening<S: Subject>() {
+pub(crate) async fn the_feed_continues_after_reopening<S: Subject>() {
     let mut subject = S::fresh();
     for round in 0..4u64 {
         let store = subject.store();
@@ -576,12 +576,12 @@ fn value_of(size: usize) -> Vec<u8> {
 
 /// The versions at the last read, and the keys written since.
 #[derive(Default)]
-struct Looked {
+struct SeenVersions {
     versions: BTreeMap<Key, Version>,
     written: BTreeSet<Key>,
 }
 
-impl Looked {
+impl SeenVersions {
     fn at(store: &Arc<dyn Store>, model: &BTreeMap<Key, Vec<u8>>) -> Self {
         let versions = model.keys().map(|key| (key.clone(), store.read(key).unwrap().unwrap().version)).collect();
         Self { versions, written: BTreeSet::new() }
@@ -622,14 +622,14 @@ fn own_scan(store: &Arc<dyn Store>, range: KeyRange, direction: Direction, limit
 async fn play<S: Subject>(script: Vec<Action>) -> Result<(), TestCaseError> {
     let mut subject = S::fresh();
     let mut model: BTreeMap<Key, Vec<u8>> = BTreeMap::new();
-    let (mut pending, mut looked) = (Vec::new(), Looked::default());
+    let (mut pending, mut seen) = (Vec::new(), SeenVersions::default());
     let mut last = 0;
     for action in script.into_iter().chain([Action::Reopen]) {
         if let Action::Commit { expects, writes, appends } = action {
             let mut batch = Batch::new();
             let mut holds = true;
             for (key, expect) in expects {
-                let (expect, met) = looked.resolve(&model, &key, &expect);
+                let (expect, met) = seen.resolve(&model, &key, &expect);
                 batch.expect(key, expect);
                 holds &= met;
             }
@@ -639,7 +639,7 @@ async fn play<S: Subject>(script: Vec<Action>) -> Result<(), TestCaseError> {
                     None => batch.delete(key.clone()),
                 };
                 if holds {
-                    looked.written.insert(key.clone());
+                    seen.written.insert(key.clone());
                     match size {
                         Some(size) => model.insert(key, value_of(size)),
                         None => model.remove(&key),
@@ -651,7 +651,7 @@ async fn play<S: Subject>(script: Vec<Action>) -> Result<(), TestCaseError> {
                 batch.append_many(stream, numbers, value_of(size));
                 if holds {
                     last += numbers;
-                    looked.written.insert(keys::feed(stream, last));
+                    seen.written.insert(keys::feed(stream, last));
                     model.insert(keys::feed(stream, last), value_of(size));
                 }
             }
@@ -683,7 +683,7 @@ async fn play<S: Subject>(script: Vec<Action>) -> Result<(), TestCaseError> {
                 prop_assert!(subject.store().get(key).unwrap().as_ref() == model.get(key));
             }
         }
-        looked = Looked::at(&subject.store(), &model);
+        seen = SeenVersions::at(&subject.store(), &model);
     }
     Ok(())
 }

@@ -101,17 +101,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_copy_that_was_broken_off_goes_on_where_it_was() {
+    async fn an_interrupted_copy_resumes_at_its_end() {
         let (from, to) = (filled(3_500), MemoryStore::new());
-        let (mut told, mut again) = (0, 0);
+        let (mut reported, mut again) = (0, 0);
         for _ in 0..2 {
             to.fail_next_commit(Fault::LoseAnswer);
         }
-        assert!(copy(&from, &to, |values| told += values).await.is_err());
+        assert!(copy(&from, &to, |values| reported += values).await.is_err());
         assert_eq!(contents(&to, |_| {}).unwrap().values, 1_000, "one commit was written");
-        assert!(copy(&from, &to, |values| told += values).await.is_err());
+        assert!(copy(&from, &to, |values| reported += values).await.is_err());
         copy(&from, &to, |values| again += values).await.unwrap();
-        assert_eq!((told, again), (0, 1_503));
+        assert_eq!((reported, again), (0, 1_503));
         let (mut read, left) = (0, contents(&from, |_| {}).unwrap());
         assert_eq!(contents(&to, |values| read += values).unwrap(), left);
         assert_eq!((left.values, read), (3_502, 3_502));

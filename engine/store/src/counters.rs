@@ -62,7 +62,7 @@ pub enum IdError {
     TooMany { wanted: u32 },
     #[error("the counter `{name}` holds something that is not a number")]
     Damaged { name: String },
-    #[error("other processes were faster at the counter `{name}` each time")]
+    #[error("other processes won every race for the counter `{name}`")]
     Contended { name: String },
     #[error(transparent)]
     Commit(#[from] CommitError),

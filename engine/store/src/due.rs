@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_wanted_hides_nobody() {
+    fn unwanted_locations_do_not_hide_wanted_ones() {
         let store = MemoryStore::new();
         let overdue = PAGE as u32 + 64;
         for location in 1..=overdue {

@@ -62,7 +62,7 @@ impl Envelope {
     /// Seals with the newest of these keys from now on. Returns after all values sealed with an earlier key are
     /// in the queue.
     pub(crate) fn use_keys(&self, keys: &StoreKeys) {
-        let _nobody_seals = self.sealing.write().unwrap_or_else(PoisonError::into_inner);
+        let _exclusive = self.sealing.write().unwrap_or_else(PoisonError::into_inner);
         *self.ring.write().unwrap_or_else(PoisonError::into_inner) = Ring::of(keys);
     }
 
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_any_size_come_back() {
+    fn values_of_any_size_round_trip() {
         let envelope = envelope();
         for size in [0, 1, 100, 4_096, 100_000] {
             let value: Vec<u8> = (0..size).map(|i| i as u8).collect();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_is_seen() {
+    fn every_flipped_bit_is_detected() {
         let envelope = envelope();
         let sealed = envelope.sealer().unwrap().seal(b"key", &[3; 20]).unwrap();
         for bit in 0..sealed.len() * 8 {
@@ -221,7 +221,7 @@ mod tests {
 
     /// The first value has the nonce format of versions with a single key: 16 random bytes and a counter of 8.
     #[test]
-    fn values_from_before_there_were_ids_are_those_of_the_first_key() {
+    fn values_of_versions_without_key_ids_open_with_the_first_key() {
         let cipher = XChaCha20Poly1305::new(&CipherKey::from([7; 32]));
         let mut nonce = [9; NONCE];
         nonce[16..].copy_from_slice(&99_999u64.to_be_bytes());
@@ -233,7 +233,7 @@ mod tests {
 
     /// The id of the key takes no additional byte.
     #[test]
-    fn the_newest_key_seals_all_open_and_a_version_stays() {
+    fn resealing_with_the_newest_key_keeps_the_version() {
         let (first, both) = (keys(), keys().and_a_new_one().unwrap());
         let envelope = Envelope::new(&first);
         let mut sealer = envelope.sealer().unwrap();

@@ -31,7 +31,7 @@ pub enum StoreError {
     #[error("the store refuses writes until it is reopened: {why}")]
     Refusing { why: String },
     /// The batch may or may not be stored. Read again; an embedded store must be reopened first.
-    #[error("a commit failed half way, its outcome is unknown until it is read again: {why}")]
+    #[error("a commit failed, and its outcome is unknown until the data is read again: {why}")]
     Unknown { why: String },
     /// Nothing was written. The store reconnects by itself.
     #[error("the database of the store cannot be reached: {why}")]
@@ -52,12 +52,12 @@ pub enum StoreError {
     )]
     BackupDisk { file: String, free: u64, floor: u64 },
     #[error(
-        "{file}: what was replaced while the backup was written, {kept} MiB, is more than may be kept in memory for it: make it when less is \
+        "{file}: the values replaced while the backup was written, {kept} MiB, exceed the memory limit of a backup: make it when less is \
          written, on a faster disk, or with the store on fjall, which keeps nothing"
     )]
     BackupKept { file: String, kept: u64 },
     #[error(
-        "the store lies in a database or in memory: back it up with what that database has for it (`pg_dump`, a base backup)"
+        "the store is in a database or in memory: back it up with the tools of that database (`pg_dump`, a base backup)"
     )]
     NoBackup,
     #[error("the key file {path}: {why}")]
@@ -70,7 +70,7 @@ pub enum StoreError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutProblem {
     #[error(
-        "was written by an earlier version, in a layout this one does not read: go on with that version, or name an empty `data_dir`, which \
+        "was written by an earlier version, in a layout this one does not read: continue with that version, or name an empty `data_dir`, which \
          the read cycles fill again from the EHRs (bookings not written to their EHR yet exist in the old directory only)"
     )]
     Old,
@@ -80,7 +80,7 @@ pub enum LayoutProblem {
         "is of the engine {found}, not {wanted}: set `store_engine = \"{found}\"`, or copy it with `practice-sync store copy --engine {wanted}`"
     )]
     OtherEngine { found: EngineKind, wanted: EngineKind },
-    #[error("is of the engine fjall, which gives room back by itself: there is nothing to compact")]
+    #[error("is of the engine fjall, which recovers disk space by itself: there is nothing to compact")]
     GivesBack,
     #[error("is not there: name the directory that holds it")]
     Missing,

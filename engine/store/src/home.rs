@@ -24,8 +24,8 @@ pub enum Home {
 
 /// The owner field of a key, with the byte offset of its number.
 #[derive(Clone, Copy)]
-enum Says {
-    Nothing,
+enum OwnerField {
+    Absent,
     Location(usize),
     Source(usize),
     Institution(usize),
@@ -35,10 +35,10 @@ enum Says {
     Stream(usize),
 }
 
-const BEHIND_SPACE: usize = 1;
-const BEHIND_TIME: usize = 9;
+const AFTER_SPACE: usize = 1;
+const AFTER_TIME: usize = 9;
 
-fn says(space: Space) -> Says {
+fn owner_field(space: Space) -> OwnerField {
     match space {
         Space::Journal
         | Space::Snapshot
@@ -49,12 +49,12 @@ fn says(space: Space) -> Says {
         | Space::PairingCodeOf
         | Space::WorkstationAt
         | Space::LocationAdapter
-        | Space::Lease => Says::Location(BEHIND_SPACE),
-        Space::Wake => Says::Location(BEHIND_TIME),
-        Space::Link | Space::SandboxChange => Says::Source(BEHIND_SPACE),
-        Space::Claim | Space::PatientMatch | Space::WebhookHeard => Says::Institution(BEHIND_SPACE),
-        Space::Record | Space::Before => Says::Records(BEHIND_SPACE),
-        Space::Feed | Space::FeedPruned | Space::IndexBlock | Space::IndexManifest => Says::Stream(BEHIND_SPACE),
+        | Space::Lease => OwnerField::Location(AFTER_SPACE),
+        Space::Wake => OwnerField::Location(AFTER_TIME),
+        Space::Link | Space::SandboxChange => OwnerField::Source(AFTER_SPACE),
+        Space::Claim | Space::PatientMatch | Space::WebhookHeard => OwnerField::Institution(AFTER_SPACE),
+        Space::Record | Space::Before => OwnerField::Records(AFTER_SPACE),
+        Space::Feed | Space::FeedPruned | Space::IndexBlock | Space::IndexManifest => OwnerField::Stream(AFTER_SPACE),
         Space::Counter
         | Space::Secret
         | Space::AdapterPart
@@ -78,18 +78,18 @@ fn says(space: Space) -> Says {
         | Space::Workstation
         | Space::Membership
         | Space::TokenUsed
-        | Space::Numbered => Says::Nothing,
+        | Space::Numbered => OwnerField::Absent,
     }
 }
 
-impl Says {
+impl OwnerField {
     /// Returns the length of a key up to the end of its owner field.
     fn length(self) -> usize {
         match self {
-            Says::Nothing => BEHIND_SPACE,
-            Says::Location(at) | Says::Source(at) | Says::Institution(at) => at + 4,
-            Says::Records(at) => at + 5,
-            Says::Stream(at) => at + 8,
+            OwnerField::Absent => AFTER_SPACE,
+            OwnerField::Location(at) | OwnerField::Source(at) | OwnerField::Institution(at) => at + 4,
+            OwnerField::Records(at) => at + 5,
+            OwnerField::Stream(at) => at + 8,
         }
     }
 }
@@ -100,13 +100,13 @@ pub fn of_key(key: &[u8]) -> Home {
 }
 
 fn read(key: &[u8]) -> Option<Home> {
-    Some(match says(Space::of(key)?) {
-        Says::Nothing => Home::Shared,
-        Says::Location(at) => Home::Location(number(key, at)?),
-        Says::Source(at) => Home::Source(number(key, at)?),
-        Says::Institution(at) => Home::Institution(number(key, at)?),
-        Says::Records(at) => Home::Records { kind: *key.get(at)?, scope: number(key, at + 1)? },
-        Says::Stream(at) => of_stream(u64::from(number(key, at)?) << 32 | u64::from(number(key, at + 4)?)),
+    Some(match owner_field(Space::of(key)?) {
+        OwnerField::Absent => Home::Shared,
+        OwnerField::Location(at) => Home::Location(number(key, at)?),
+        OwnerField::Source(at) => Home::Source(number(key, at)?),
+        OwnerField::Institution(at) => Home::Institution(number(key, at)?),
+        OwnerField::Records(at) => Home::Records { kind: *key.get(at)?, scope: number(key, at + 1)? },
+        OwnerField::Stream(at) => of_stream(u64::from(number(key, at)?) << 32 | u64::from(number(key, at + 4)?)),
     })
 }
 
@@ -123,8 +123,8 @@ pub fn of_stream(stream: u64) -> Home {
 
 /// Returns the common owner of all keys of a range, or `None` if they may have several.
 pub fn of_range(range: &KeyRange) -> Option<Home> {
-    let says = says(Space::of(&range.start)?);
-    let prefix = range.start.get(..says.length())?;
+    let owner_field = owner_field(Space::of(&range.start)?);
+    let prefix = range.start.get(..owner_field.length())?;
     (range.end <= prefix_end(prefix)).then(|| of_key(prefix))
 }
 
@@ -140,7 +140,7 @@ mod tests {
     /// Covers every builder of keys. Keys of webhooks are built elsewhere; most contain endpoints, which have no
     /// single institution.
     #[test]
-    fn every_key_says_whose_it_is() {
+    fn every_key_has_an_owner() {
         let (location, source, institution) = (Home::Location(7), Home::Source(7), Home::Institution(7));
         let records = Home::Records { kind: 3, scope: 7 };
         let digest = [9; 32];
@@ -195,11 +195,11 @@ mod tests {
 
     /// Returns the owner of a whole space, which is known only if its keys contain no owner.
     fn webhooks_or_shared(space: Space) -> Option<Home> {
-        matches!(says(space), Says::Nothing).then_some(Home::Shared)
+        matches!(owner_field(space), OwnerField::Absent).then_some(Home::Shared)
     }
 
     #[test]
-    fn a_range_of_one_owner_is_told_from_one_of_several() {
+    fn ranges_of_one_owner_are_distinguished_from_shared_ones() {
         let one = [
             (KeyRange::prefix(&keys::journal(7, 0)[..5]), Home::Location(7)),
             (KeyRange::new(keys::journal(7, 3), keys::journal(7, 9)), Home::Location(7)),
@@ -235,7 +235,7 @@ mod tests {
 
     /// Every range that contains a key has the same owner as the key, or none.
     #[test]
-    fn a_key_in_a_range_of_one_owner_is_that_owners() {
+    fn a_key_has_the_owner_of_every_range_that_contains_it() {
         let keys = [
             keys::journal(7, 1),
             keys::wake(5, 7),

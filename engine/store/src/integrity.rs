@@ -24,7 +24,7 @@ use super::{
 const AT_ONCE: usize = 200;
 const PAUSE: Duration = Duration::from_millis(10);
 /// Interval at which known damage is logged again.
-const SAID_EVERY: Duration = Duration::from_secs(3_600);
+const LOG_EVERY: Duration = Duration::from_secs(3_600);
 
 /// Reads the watermark record, or writes the first one of a new store. A store that lost its record is never
 /// treated as new.
@@ -42,7 +42,7 @@ pub(super) fn last_group(
         if !shared.medium.view().scan_keys(KeyRange::prefix(&[]), Direction::Forward, 1)?.is_empty() {
             return Err(StoreError::damaged(
                 WATERMARK_KEY,
-                "the directory holds a database that is not ours, or its first record is lost",
+                "the directory contains another database, or its first record is lost",
             ));
         }
         return begin(shared, writer, sync);
@@ -141,22 +141,22 @@ pub(super) fn start_audit(
                 }
                 Ok(Step::Through { values }) => {
                     whole(values, all);
-                    return tracing::info!("the store was looked through: everything that was written is there");
+                    return tracing::info!("the integrity check of the store is complete: no value is missing");
                 }
                 Err(error) => break error,
             }
         };
         shared.audit.end();
         let damage = shared.damage.get_or_init(|| found);
-        let mut said: Option<Instant> = None;
+        let mut logged_at: Option<Instant> = None;
         while !shared.audit.stopped() {
-            if said.is_none_or(|said| said.elapsed() >= SAID_EVERY) {
+            if logged_at.is_none_or(|logged_at| logged_at.elapsed() >= LOG_EVERY) {
                 tracing::error!(
                     %damage,
                     "the store is damaged and refuses writes: stop the server, copy its data directory now, and give the copy to \
                      `practice-sync store salvage`; or restore a backup"
                 );
-                said = Some(Instant::now());
+                logged_at = Some(Instant::now());
             }
             thread::sleep(Duration::from_millis(100));
         }

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_is_the_snapshot_and_what_came_after() {
+    fn a_load_returns_the_snapshot_and_later_records() {
         let store = MemoryStore::new();
         grow(&store, 1, 1..=5_000);
         grow(&store, 2, 1..=3);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_may_travel_with_the_record_it_includes() {
+    fn a_snapshot_may_share_the_batch_of_its_record() {
         let store = MemoryStore::new();
         let mut batch = Batch::new();
         append(&mut batch, 1, 1, b"one".to_vec());
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_slept_through_a_trim_still_conflicts() {
+    fn a_process_behind_a_trimmed_journal_conflicts() {
         let store = MemoryStore::new();
         grow(&store, 1, 1..=100);
         snap(&store, 1, 90).unwrap();
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_loaded_prints_redacted() {
+    fn a_loaded_journal_prints_redacted() {
         let store = MemoryStore::new();
         grow(&store, 1, 1..=2);
         assert_eq!(format!("{:?}", load(&store, 1).unwrap()), "Loaded(snapshot None, 2 records, next 3, redacted)");

@@ -136,7 +136,7 @@ pub fn space_name(key: &[u8]) -> &'static str {
 }
 
 /// Describes the owner of a key for an operator, without foreign ids.
-pub fn whose(key: &[u8]) -> String {
+pub fn describe_owner(key: &[u8]) -> String {
     if let Some((location, seq)) = parse_journal(key) {
         return format!("location {location}, decision {seq}");
     }
@@ -158,7 +158,7 @@ pub fn whose(key: &[u8]) -> String {
     if let Some(stream) = parse_index_manifest(key).or_else(|| Some(parse_index_block(key)?.0)) {
         return format!("the index of {}", stream_name(stream));
     }
-    "nobody's that its key names".to_owned()
+    "a value without an owner in its key".to_owned()
 }
 
 fn stream_name(stream: u64) -> String {
@@ -624,7 +624,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_sort_like_what_they_name(a: (u32, u64), b: (u32, u64), c: (i64, u32), d: (i64, u32), e: (u8, u32, u64), f: (u8, u32, u64)) {
+        fn keys_sort_like_their_parts(a: (u32, u64), b: (u32, u64), c: (i64, u32), d: (i64, u32), e: (u8, u32, u64), f: (u8, u32, u64)) {
             prop_assert_eq!(journal(a.0, a.1).cmp(&journal(b.0, b.1)), a.cmp(&b));
             prop_assert_eq!(wake(c.0, c.1).cmp(&wake(d.0, d.1)), c.cmp(&d));
             prop_assert_eq!(record(e.0, e.1, e.2).cmp(&record(f.0, f.1, f.2)), e.cmp(&f));

@@ -93,7 +93,7 @@ mod tests {
             assert!(refusal(dir.path(), EngineKind::Sled).contains("earlier version"));
             assert!(!dir.path().join(FILE).exists(), "nothing is written");
         }
-        for (text, told) in [
+        for (text, expected) in [
             ("practice-sync store\nformat 2\nengine sled\n", "earlier version"),
             ("practice-sync store\nformat 4\nengine sled\n", "newer version"),
             ("practice-sync store\nformat 3\nengine rocks\n", "cannot be read"),
@@ -103,13 +103,13 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             fs::write(dir.path().join(FILE), text).unwrap();
             let refused = refusal(dir.path(), EngineKind::Sled);
-            assert!(refused.contains(told), "{refused}");
+            assert!(refused.contains(expected), "{refused}");
         }
     }
 
     /// Tests every bit of the file.
     #[test]
-    fn a_flipped_bit_never_makes_a_directory_another_engines_or_a_new_one() {
+    fn a_flipped_bit_in_the_format_file_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         claim(dir.path(), EngineKind::Sled).unwrap();
         let text = fs::read(dir.path().join(FILE)).unwrap();

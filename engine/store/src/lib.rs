@@ -12,7 +12,7 @@
 //!                                └─ layout: engine, format · envelope, store_keys: sealing · guard: panics to errors
 //!                         ◄── postgres/ ──► database         several processes on one store
 //! on any store: keys (all key spaces), home (owner of a key), journal, counters, due, secrets, copy, backup,
-//! rotation (of keys) · after damage: sled/salvage, sled/mend
+//! rotation (of keys) · after damage: sled/salvage, sled/repair
 //! ```
 //!
 //! README.md describes the format on disk and the purpose of each engine.
@@ -66,7 +66,7 @@ mod suites;
 #[cfg(test)]
 mod testing;
 
-pub use self::sled::{Mended, salvage};
+pub use self::sled::{Repaired, salvage};
 pub use batch::{Append, Batch, Expect, MAX_BATCH_BYTES, MAX_BATCH_KEYS, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub use compact::{Compacted, compact};
 pub use config::StoreConfig;

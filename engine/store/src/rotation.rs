@@ -48,8 +48,11 @@ pub struct Resealed {
     pub refused: Option<StoreError>,
 }
 
-/// Counts the values per sealing key. Returns `None` if `go_on` returned `false`.
-pub fn count(store: &dyn Sealed, mut go_on: impl FnMut() -> bool) -> Result<Option<BTreeMap<KeyId, u64>>, StoreError> {
+/// Counts the values per sealing key. Returns `None` if `may_continue` returned `false`.
+pub fn count(
+    store: &dyn Sealed,
+    mut may_continue: impl FnMut() -> bool,
+) -> Result<Option<BTreeMap<KeyId, u64>>, StoreError> {
     let (mut counts, mut rest) = (BTreeMap::new(), KeyRange::prefix(&[]));
     store.own_seals()?.into_iter().for_each(|id| *counts.entry(id).or_default() += 1);
     loop {
@@ -57,21 +60,25 @@ pub fn count(store: &dyn Sealed, mut go_on: impl FnMut() -> bool) -> Result<Opti
         let Some((last, _)) = page.last() else { return Ok(Some(counts)) };
         rest = rest.after(last);
         page.iter().for_each(|(_, id)| *counts.entry(*id).or_default() += 1);
-        if !go_on() {
+        if !may_continue() {
             return Ok(None);
         }
     }
 }
 
-/// Reseals all values that are not sealed with the newest key, `to`. Calls `go_on` between steps with the
-/// number of remaining values, once known; the callback may delay the pass. Returns `false` if `go_on`
+/// Reseals all values that are not sealed with the newest key, `to`. Calls `may_continue` between steps with the
+/// number of remaining values, once known; the callback may delay the pass. Returns `false` if `may_continue`
 /// stopped the pass.
-pub fn reseal(store: &dyn Sealed, to: KeyId, mut go_on: impl FnMut(Option<u64>) -> bool) -> Result<bool, StoreError> {
+pub fn reseal(
+    store: &dyn Sealed,
+    to: KeyId,
+    mut may_continue: impl FnMut(Option<u64>) -> bool,
+) -> Result<bool, StoreError> {
     loop {
         store.reseal_own()?;
-        let Some(counts) = count(store, || go_on(None))? else { return Ok(false) };
+        let Some(counts) = count(store, || may_continue(None))? else { return Ok(false) };
         let mut left = counts.iter().filter(|(id, _)| **id != to).map(|(_, values)| *values).sum::<u64>();
-        if !go_on(Some(left)) {
+        if !may_continue(Some(left)) {
             return Ok(false);
         }
         if left == 0 {
@@ -87,7 +94,7 @@ pub fn reseal(store: &dyn Sealed, to: KeyId, mut go_on: impl FnMut(Option<u64>) 
                 let done = store.reseal(keys)?;
                 left = left.saturating_sub(done.values);
                 refused = refused.or(done.refused);
-                if !go_on(Some(left)) {
+                if !may_continue(Some(left)) {
                     return Ok(false);
                 }
             }
@@ -203,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_sealed_anew_while_others_write_and_nobody_meets_a_conflict() {
+    fn resealing_during_writes_causes_no_conflict() {
         for engine in EngineKind::ALL {
             let dir = tempfile::tempdir().unwrap();
             let store = filled(engine, dir.path());
@@ -231,14 +238,14 @@ mod tests {
                     })
                     .collect();
                 store.use_keys(&both);
-                let (mut told, mut steps) = (Vec::new(), 0);
+                let (mut reported, mut steps) = (Vec::new(), 0);
                 let whole = reseal(store, both.newest(), |left| {
                     steps += 1;
-                    told.extend(left);
+                    reported.extend(left);
                     true
                 });
                 assert!(whole.unwrap());
-                assert!(steps > 12 && told[0] <= VALUES + 3 && told.last() == Some(&0), "{told:?}");
+                assert!(steps > 12 && reported[0] <= VALUES + 3 && reported.last() == Some(&0), "{reported:?}");
                 done.store(true, Ordering::SeqCst);
                 writers.into_iter().map(|writer| writer.join().unwrap()).collect::<Vec<u64>>()
             });
@@ -257,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn whichever_step_was_the_last_nothing_is_lost_and_the_next_start_goes_on() {
+    fn a_rotation_interrupted_after_any_step_loses_nothing_and_resumes() {
         for engine in EngineKind::ALL {
             let origin = tempfile::tempdir().unwrap();
             let before = values(&filled(engine, origin.path()));
@@ -294,7 +301,7 @@ mod tests {
 
     /// Covers the other readers of values: backups, compaction, salvage, reopening.
     #[test]
-    fn half_way_everything_works_with_both_keys_and_names_the_one_that_is_missing() {
+    fn a_partly_resealed_store_works_with_both_keys_and_names_a_missing_one() {
         for engine in EngineKind::ALL {
             let dir = tempfile::tempdir().unwrap();
             let (data, both) = (dir.path().join("store"), first().and_a_new_one().unwrap());
@@ -303,8 +310,8 @@ mod tests {
             store.use_keys(&both);
             let mut left = VALUES;
             assert!(
-                !reseal(&store, new, |told| {
-                    left = told.unwrap_or(left);
+                !reseal(&store, new, |reported| {
+                    left = reported.unwrap_or(left);
                     left > VALUES / 2
                 })
                 .unwrap()
@@ -350,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn another_new_key_follows_the_one_before() {
+    fn keys_can_be_rotated_repeatedly() {
         let dir = tempfile::tempdir().unwrap();
         let store = filled(EngineKind::Sled, dir.path());
         let mut keys = first();

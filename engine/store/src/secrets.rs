@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_names_its_appointment_and_cannot_be_made_up() {
+    fn a_booking_reference_is_authentic_and_yields_its_appointment() {
         let secrets = Secrets::from_seed([7; 32]);
         let reference = secrets.booking_ref(4711);
         assert_eq!(secrets.booking_of(&reference), Some(4711));

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_file_is_made_once_and_for_the_owner() {
+    fn the_key_file_is_created_once_and_readable_by_its_owner_only() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store.key");
         let made = StoreKeys::load_or_create(&path).unwrap();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_come_and_go_and_the_last_line_seals() {
+    fn keys_are_added_and_removed_and_the_last_one_seals() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store.key");
         let first = StoreKeys::load_or_create(&path).unwrap();
@@ -199,12 +199,12 @@ mod tests {
 
     /// Errors describe the invalid line for manual repair, but never contain the key.
     #[test]
-    fn a_line_that_is_not_the_key_it_names_is_refused() {
+    fn a_line_whose_id_does_not_match_its_key_is_refused() {
         let two = StoreKeys::from(StoreKey::new([7; 32])).and_a_new_one().unwrap();
         let (text, id) = (two.text(), two.newest().to_string());
         let key = text.rsplit(' ').next().unwrap();
         let other = format!("{}{}", if key.starts_with('0') { '1' } else { '0' }, &key[1..]);
-        for (bent, told) in [
+        for (bent, expected) in [
             (text.replace(key, &other), id.as_str()),
             (text.replace(key, &key[..60]), "line 2"),
             (text.replace(&id, "12"), "line 2"),
@@ -212,7 +212,7 @@ mod tests {
             (String::new(), "64 hex digits"),
         ] {
             let refused = StoreKeys::parse(&bent).unwrap_err();
-            assert!(refused.contains(told) && !refused.contains(key), "{refused}");
+            assert!(refused.contains(expected) && !refused.contains(key), "{refused}");
         }
         assert!(StoreKeys::parse(&format!("{text}\n\n")).is_ok());
     }

@@ -19,7 +19,7 @@ use super::{
     StoreKey,
     conformance::{Subject, conformance},
     keys,
-    testing::{config, copy, puppet, put},
+    testing::{config, copy, faulty_store, put},
 };
 
 struct InMemory(Arc<MemoryStore>);
@@ -66,7 +66,7 @@ impl<const ENGINE: usize> Subject for OnDisk<ENGINE> {
 
     fn reopen(self) -> Self {
         let Self { store, dir } = self;
-        drop(Arc::into_inner(store).expect("nobody else uses the store when it is reopened"));
+        drop(Arc::into_inner(store).expect("the store has no other user when it is reopened"));
         let blobs = fs::read_dir(dir.path().join("blobs")).into_iter().flatten().count();
         assert_eq!(blobs, 0, "nothing may spill to sled's unsynced files");
         Self { store: Self::open(dir.path()), dir }
@@ -99,17 +99,17 @@ macro_rules! on_each_engine {
 
 on_each_engine!(
     a_second_open_is_refused,
-    another_key_is_refused_and_nothing_is_lost_by_trying,
-    another_engine_is_refused_and_nothing_is_lost_by_trying,
+    another_key_is_refused_without_changes,
+    another_engine_is_refused_without_changes,
     a_full_disk_refuses_and_recovers,
-    a_failed_sync_ends_everything,
-    a_failed_write_ends_the_process_and_the_next_one_goes_on,
-    what_is_not_durable_is_not_seen_and_a_full_queue_is_busy,
-    a_scan_holds_no_commit_up,
+    a_failed_sync_refuses_all_later_commits,
+    a_failed_write_aborts_and_the_next_process_continues,
+    commits_are_invisible_until_durable_and_a_full_queue_is_busy,
+    a_scan_does_not_block_commits,
     a_crash_leaves_a_feed_without_gaps,
-    closing_writes_what_waits,
-    lost_commits_are_seen,
-    an_audit_beside_the_work_finds_what_is_missing,
+    closing_commits_queued_batches,
+    lost_commits_are_detected,
+    a_background_audit_finds_lost_values,
 );
 
 async fn a_second_open_is_refused(engine: EngineKind) {
@@ -123,7 +123,7 @@ async fn a_second_open_is_refused(engine: EngineKind) {
     assert_eq!(EmbeddedStore::open(config(engine, dir.path())).unwrap().get(b"a").unwrap(), Some(vec![1]));
 }
 
-async fn another_key_is_refused_and_nothing_is_lost_by_trying(engine: EngineKind) {
+async fn another_key_is_refused_without_changes(engine: EngineKind) {
     let dir = tempfile::tempdir().unwrap();
     let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
     store.commit(put(b"a".to_vec(), b"Jane Doe".to_vec())).await.unwrap();
@@ -139,7 +139,7 @@ async fn another_key_is_refused_and_nothing_is_lost_by_trying(engine: EngineKind
     }
 }
 
-async fn another_engine_is_refused_and_nothing_is_lost_by_trying(engine: EngineKind) {
+async fn another_engine_is_refused_without_changes(engine: EngineKind) {
     let dir = tempfile::tempdir().unwrap();
     let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
     store.commit(put(b"a".to_vec(), vec![1])).await.unwrap();
@@ -162,7 +162,7 @@ async fn another_engine_is_refused_and_nothing_is_lost_by_trying(engine: EngineK
 }
 
 /// A view shows one consistent state while groups are committed.
-async fn a_scan_holds_no_commit_up(engine: EngineKind) {
+async fn a_scan_does_not_block_commits(engine: EngineKind) {
     let dir = tempfile::tempdir().unwrap();
     let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
     let value = |round: u8, n: u64| vec![round; if n.is_multiple_of(100) { 9_000 } else { 60 }];
@@ -209,15 +209,15 @@ fn files_below(dir: &Path) -> Vec<PathBuf> {
 
 async fn a_full_disk_refuses_and_recovers(engine: EngineKind) {
     let dir = tempfile::tempdir().unwrap();
-    let (store, strings) = puppet(engine, dir.path(), 500, 100);
+    let (store, faults) = faulty_store(engine, dir.path(), 500, 100);
     store.commit(put(b"a".to_vec(), vec![1])).await.unwrap();
-    strings.free.store(499, Ordering::SeqCst);
+    faults.free.store(499, Ordering::SeqCst);
     tokio::time::sleep(Duration::from_millis(1_050)).await;
     let refused = store.commit(put(b"a".to_vec(), vec![2])).await;
     assert!(matches!(refused, Err(CommitError::Full { free: 499, floor: 500 })), "{refused:?}");
     assert!(!store.health().accepts_writes());
     assert_eq!(store.get(b"a").unwrap(), Some(vec![1]));
-    strings.free.store(10_000, Ordering::SeqCst);
+    faults.free.store(10_000, Ordering::SeqCst);
     tokio::time::sleep(Duration::from_millis(1_050)).await;
     store.commit(put(b"a".to_vec(), vec![3])).await.unwrap();
     // Between two readings, written bytes are subtracted from the free space.
@@ -225,21 +225,21 @@ async fn a_full_disk_refuses_and_recovers(engine: EngineKind) {
     assert!(matches!(store.commit(put(b"a".to_vec(), vec![4])).await, Err(CommitError::Full { .. })));
 }
 
-async fn a_failed_sync_ends_everything(engine: EngineKind) {
+async fn a_failed_sync_refuses_all_later_commits(engine: EngineKind) {
     let dir = tempfile::tempdir().unwrap();
-    let (store, strings) = puppet(engine, dir.path(), 0, 100);
+    let (store, faults) = faulty_store(engine, dir.path(), 0, 100);
     store.commit(put(b"a".to_vec(), vec![1])).await.unwrap();
-    strings.broken.store(true, Ordering::SeqCst);
+    faults.broken.store(true, Ordering::SeqCst);
     let failed = store.commit(put(b"a".to_vec(), vec![2])).await;
     assert!(matches!(failed, Err(CommitError::Store(StoreError::Unknown { .. }))), "{failed:?}");
-    assert_eq!(strings.told.load(Ordering::SeqCst), 1, "the process would have ended here");
-    strings.broken.store(false, Ordering::SeqCst);
+    assert_eq!(faults.failures.load(Ordering::SeqCst), 1, "the process would have ended here");
+    faults.broken.store(false, Ordering::SeqCst);
     let refused = store.commit(put(b"a".to_vec(), vec![3])).await;
     assert!(
         matches!(&refused, Err(CommitError::Store(StoreError::Refusing { why })) if why.contains("syncing failed")),
         "{refused:?}"
     );
-    assert_eq!(strings.told.load(Ordering::SeqCst), 1, "never synced again");
+    assert_eq!(faults.failures.load(Ordering::SeqCst), 1, "never synced again");
     assert_eq!(store.get(b"a").unwrap(), Some(vec![1]), "readers see durable state only");
     assert!(store.health().refusing.is_some());
 }
@@ -251,7 +251,7 @@ const ENGINE: &str = "PRACTICE_SYNC_TEST_ENGINE";
 /// A write below the store fails, as on a full disk, because the process has a file size limit. The process
 /// reports what was acknowledged and aborts. After a restart without the limit, all acknowledged values exist
 /// and writes continue.
-async fn a_failed_write_ends_the_process_and_the_next_one_goes_on(engine: EngineKind) {
+async fn a_failed_write_aborts_and_the_next_process_continues(engine: EngineKind) {
     let dir = tempfile::tempdir().unwrap();
     // fjall preallocates a journal larger than the child may write. Reopening truncates it to the used size.
     for _ in 0..2 {
@@ -267,16 +267,16 @@ async fn a_failed_write_ends_the_process_and_the_next_one_goes_on(engine: Engine
         .env(ENGINE, engine.name())
         .output()
         .unwrap();
-    let (said, log) = (String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
+    let (output, log) = (String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
     let acknowledged: Vec<u64> =
-        said.lines().filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok()).collect();
+        output.lines().filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok()).collect();
     assert_eq!(
         std::os::unix::process::ExitStatusExt::signal(&child.status),
         Some(6),
-        "it ends, and does not live on: {said} {log}"
+        "it ends, and does not live on: {output} {log}"
     );
     assert!(log.contains("the store could not be written; the process ends"), "{log}");
-    assert!(acknowledged.len() > 20, "{said}");
+    assert!(acknowledged.len() > 20, "{output}");
     let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
     for n in acknowledged {
         assert_eq!(store.get(&keys::record(1, 1, n)).unwrap(), Some(vec![n as u8; 30_000]), "{n}");
@@ -300,11 +300,11 @@ async fn writes_until_the_disk_refuses() {
     }
 }
 
-async fn what_is_not_durable_is_not_seen_and_a_full_queue_is_busy(engine: EngineKind) {
+async fn commits_are_invisible_until_durable_and_a_full_queue_is_busy(engine: EngineKind) {
     let dir = tempfile::tempdir().unwrap();
-    let (store, strings) = puppet(engine, dir.path(), 0, 3);
+    let (store, faults) = faulty_store(engine, dir.path(), 0, 3);
     store.commit(put(b"a".to_vec(), vec![1; 9_000])).await.unwrap();
-    strings.stuck.store(true, Ordering::SeqCst);
+    faults.stuck.store(true, Ordering::SeqCst);
     let mut batch = put(b"a".to_vec(), vec![2; 5]);
     batch.put(b"b".to_vec(), vec![2]).append(1, vec![2; 9_000]);
     let first = store.commit(batch);
@@ -325,7 +325,7 @@ async fn what_is_not_durable_is_not_seen_and_a_full_queue_is_busy(engine: Engine
     let waiting: Vec<_> = (0..3).map(|n| store.commit(put(b"c".to_vec(), vec![n]))).collect();
     let busy = store.commit(put(b"c".to_vec(), vec![9])).await;
     assert!(matches!(busy, Err(CommitError::Store(StoreError::Busy))), "{busy:?}");
-    strings.stuck.store(false, Ordering::SeqCst);
+    faults.stuck.store(false, Ordering::SeqCst);
     first.await.unwrap();
     for commit in waiting {
         commit.await.unwrap();
@@ -383,7 +383,7 @@ async fn a_crash_leaves_a_feed_without_gaps(engine: EngineKind) {
     writer.await.unwrap();
 }
 
-async fn closing_writes_what_waits(engine: EngineKind) {
+async fn closing_commits_queued_batches(engine: EngineKind) {
     let dir = tempfile::tempdir().unwrap();
     let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
     let commits: Vec<_> = (0..200).map(|n| store.commit(put(keys::record(1, 0, n), vec![1; 500]))).collect();
@@ -395,7 +395,7 @@ async fn closing_writes_what_waits(engine: EngineKind) {
     assert_eq!(store.scan_keys(keys::Space::Record.range(), Direction::Forward, 999).unwrap().len(), 200);
 }
 
-async fn lost_commits_are_seen(engine: EngineKind) {
+async fn lost_commits_are_detected(engine: EngineKind) {
     let dir = tempfile::tempdir().unwrap();
     let old = tempfile::tempdir().unwrap();
     let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
@@ -431,7 +431,7 @@ fn lose(engine: EngineKind, dir: &Path, key: &[u8]) {
         }
         EngineKind::Fjall => {
             let db = fjall::Database::builder(dir.join("fjall")).open().unwrap();
-            let values = db.keyspace("values", || unreachable!("it was made with the store")).unwrap();
+            let values = db.keyspace("values", || unreachable!("the keyspace was created with the store")).unwrap();
             values.remove(key).unwrap();
             db.persist(fjall::PersistMode::SyncAll).unwrap();
         }
@@ -439,7 +439,7 @@ fn lose(engine: EngineKind, dir: &Path, key: &[u8]) {
 }
 
 /// A background audit detects a silently lost record while the store is written, and not before.
-async fn an_audit_beside_the_work_finds_what_is_missing(engine: EngineKind) {
+async fn a_background_audit_finds_lost_values(engine: EngineKind) {
     let audited = |dir: &Path| StoreConfig { verify: false, audit: true, ..config(engine, dir) };
     let dir = tempfile::tempdir().unwrap();
     for sound in [true, false] {

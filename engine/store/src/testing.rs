@@ -28,15 +28,15 @@ pub(crate) fn put(key: Key, value: Vec<u8>) -> Batch {
 }
 
 /// A disk with injected faults.
-struct Puppet {
+struct FaultyDisk {
     real: RealDisk,
     free: Arc<AtomicU64>,
     broken: Arc<AtomicBool>,
     stuck: Arc<AtomicBool>,
-    told: Arc<AtomicUsize>,
+    failures: Arc<AtomicUsize>,
 }
 
-impl Disk for Puppet {
+impl Disk for FaultyDisk {
     fn sync(&self) -> io::Result<()> {
         while self.stuck.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
@@ -49,29 +49,35 @@ impl Disk for Puppet {
     }
 
     fn failed(&self, _: &str) {
-        self.told.fetch_add(1, Ordering::SeqCst);
+        self.failures.fetch_add(1, Ordering::SeqCst);
     }
 }
 
 #[derive(Clone)]
-pub(crate) struct Strings {
+pub(crate) struct Faults {
     pub free: Arc<AtomicU64>,
     pub broken: Arc<AtomicBool>,
     pub stuck: Arc<AtomicBool>,
-    pub told: Arc<AtomicUsize>,
+    pub failures: Arc<AtomicUsize>,
 }
 
-pub(crate) fn puppet(engine: EngineKind, dir: &Path, floor_bytes: u64, queue: usize) -> (Arc<EmbeddedStore>, Strings) {
-    let strings = Strings {
+pub(crate) fn faulty_store(
+    engine: EngineKind,
+    dir: &Path,
+    floor_bytes: u64,
+    queue: usize,
+) -> (Arc<EmbeddedStore>, Faults) {
+    let faults = Faults {
         free: Arc::new(AtomicU64::new(1_000)),
         broken: Arc::default(),
         stuck: Arc::default(),
-        told: Arc::default(),
+        failures: Arc::default(),
     };
-    let Strings { free, broken, stuck, told } = strings.clone();
+    let Faults { free, broken, stuck, failures } = faults.clone();
     let config = StoreConfig { floor_bytes, queue, ..config(engine, dir) };
-    let store = EmbeddedStore::open_on(config, |real| Arc::new(Puppet { real, free, broken, stuck, told })).unwrap();
-    (Arc::new(store), strings)
+    let store =
+        EmbeddedStore::open_on(config, |real| Arc::new(FaultyDisk { real, free, broken, stuck, failures })).unwrap();
+    (Arc::new(store), faults)
 }
 
 pub(crate) fn copy(from: &Path, to: &Path) {

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_made_anew_when_they_hold_too_little() {
+    fn files_with_little_live_data_are_compacted() {
         let weight = Weight { values: 10, bytes: 1_000, compacted: 0 };
         assert!(weight.is_too_little(10, 3_001, 3) && !weight.is_too_little(10, 3_000, 3));
         assert!(!weight.is_too_little(20, 6_000, 3), "twice as many values");
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_noted_is_read_and_nothing_is_made_up() {
+    fn a_written_weight_is_read_and_an_invalid_one_is_none() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Weight::read(dir.path()), None);
         Weight { values: 1, bytes: 2, compacted: 3 }.write(dir.path()).unwrap();

@@ -26,14 +26,14 @@ fn number(store: &dyn Store, key: &[u8]) -> u64 {
 }
 
 #[tokio::test]
-async fn what_is_restored_is_what_was_there_and_no_number_comes_again() {
+async fn a_restored_store_has_the_values_and_skips_used_numbers() {
     for engine in EngineKind::ALL {
         let dir = tempfile::tempdir().unwrap();
         let store = filled(engine, &dir.path().join("store")).await;
         let file = dir.path().join("one.backup");
-        let (mut told, mut read) = (0, 0);
-        let made = store.back_up(&file, &mut |values| told += values).unwrap();
-        assert_eq!((made.values, told), (1_007, 1_007));
+        let (mut reported, mut read) = (0, 0);
+        let made = store.back_up(&file, &mut |values| reported += values).unwrap();
+        assert_eq!((made.values, reported), (1_007, 1_007));
         assert_eq!(made.bytes, fs::metadata(&file).unwrap().len());
         assert_eq!(check(&file, &key(), |values| read += values).unwrap(), made);
         assert_eq!(read, 1_007);
@@ -59,12 +59,12 @@ async fn what_is_restored_is_what_was_there_and_no_number_comes_again() {
 /// Each commit keeps the number of values constant, so a backup of several partial commits would have another
 /// number.
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_one_state_while_commits_go_on() {
+async fn a_backup_during_commits_has_one_state() {
     for engine in EngineKind::ALL {
         let dir = tempfile::tempdir().unwrap();
         let store = std::sync::Arc::new(filled(engine, &dir.path().join("store")).await);
         let busy = store.clone();
-        let going_on = tokio::spawn(async move {
+        let writer = tokio::spawn(async move {
             for round in 1..=200u64 {
                 let mut batch = Batch::new();
                 for n in 0..50 {
@@ -76,7 +76,7 @@ async fn it_is_one_state_while_commits_go_on() {
             }
         });
         let mut states = BTreeSet::new();
-        while !going_on.is_finished() {
+        while !writer.is_finished() {
             let (store, file) = (store.clone(), dir.path().join("some.backup"));
             let made = tokio::task::spawn_blocking(move || {
                 store.back_up(&file, &mut |_| {}).unwrap();
@@ -91,14 +91,14 @@ async fn it_is_one_state_while_commits_go_on() {
             assert!(moving.is_empty() || moving.len() == 50 && moving.iter().all(|(_, value)| *value == of(0)));
             states.insert(of(0));
         }
-        going_on.await.unwrap();
+        writer.await.unwrap();
         assert!(states.len() > 1, "none was made while commits went on");
     }
 }
 
 /// fjall keeps replaced values on disk while a view exists.
 #[test]
-fn it_ends_before_more_is_kept_in_memory_than_may_be() {
+fn a_backup_fails_at_its_memory_limit() {
     for engine in EngineKind::ALL {
         let dir = tempfile::tempdir().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -151,30 +151,30 @@ async fn measure_a_backup() {
 }
 
 #[tokio::test]
-async fn what_is_not_whole_or_of_another_key_is_refused() {
+async fn a_backup_that_is_incomplete_or_of_another_key_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let store = filled(EngineKind::Sled, &dir.path().join("store")).await;
     let file = dir.path().join("one.backup");
     store.back_up(&file, &mut |_| {}).unwrap();
     let whole = fs::read(&file).unwrap();
-    let told = |bytes: &[u8], key: &StoreKeys| {
+    let reported = |bytes: &[u8], key: &StoreKeys| {
         fs::write(&file, bytes).unwrap();
         check(&file, key, |_| {}).unwrap_err().to_string()
     };
-    assert!(told(&whole, &StoreKey::new([9; 32]).into()).contains("another key 00000000"));
-    assert!(told(&whole[..whole.len() - 1], &key()).contains("cut short"));
-    assert!(told(&whole[..whole.len() / 2], &key()).contains("cut short"));
-    assert!(told(&[&whole[..], &[0]].concat(), &key()).contains("longer"));
-    assert!(told(b"PSBACK2\nand more", &key()).contains("not a backup"));
-    assert!(told(b"", &key()).contains("cut short"));
+    assert!(reported(&whole, &StoreKey::new([9; 32]).into()).contains("another key 00000000"));
+    assert!(reported(&whole[..whole.len() - 1], &key()).contains("cut short"));
+    assert!(reported(&whole[..whole.len() / 2], &key()).contains("cut short"));
+    assert!(reported(&[&whole[..], &[0]].concat(), &key()).contains("longer"));
+    assert!(reported(b"PSBACK2\nand more", &key()).contains("not a backup"));
+    assert!(reported(b"", &key()).contains("cut short"));
     let mut flipped = whole.clone();
     flipped[whole.len() / 2] ^= 1;
-    let damaged = told(&flipped, &key());
+    let damaged = reported(&flipped, &key());
     assert!(damaged.contains("damaged") || damaged.contains("cut short"), "{damaged}");
     // Without its first value, whose size is the sum of its lengths.
     let length = |at: usize| u32::from_be_bytes(whole[at..at + 4].try_into().unwrap()) as usize;
     let first = 8 + length(8) + length(12);
-    assert!(told(&[&whole[..8], &whole[8 + first..]].concat(), &key()).contains("values are missing"));
+    assert!(reported(&[&whole[..8], &whole[8 + first..]].concat(), &key()).contains("values are missing"));
     fs::write(&file, &whole).unwrap();
     assert!(check(&file, &key(), |_| {}).is_ok());
     let full = StoreConfig { floor_bytes: u64::MAX, ..testing::config(EngineKind::Sled, &dir.path().join("full")) };

@@ -38,11 +38,12 @@ struct Values {
 
 pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Result<Opened, StoreError> {
     quiet_panics();
-    let own = dir.join("fjall");
-    let make = || if own.try_exists()? { Ok(()) } else { create(dir, &own, cache_bytes) };
-    make().map_err(StoreError::io(format!("making {}", own.display())))?;
-    torn::mend(&own)?;
-    let (db, values) = guarded(|| open_own(&own, cache_bytes)).map_err(|error| fjall_error(WATERMARK_KEY, error))?;
+    let fjall_dir = dir.join("fjall");
+    let make = || if fjall_dir.try_exists()? { Ok(()) } else { create(dir, &fjall_dir, cache_bytes) };
+    make().map_err(StoreError::io(format!("making {}", fjall_dir.display())))?;
+    torn::repair(&fjall_dir)?;
+    let (db, values) =
+        guarded(|| open_database(&fjall_dir, cache_bytes)).map_err(|error| fjall_error(WATERMARK_KEY, error))?;
     let shown = RwLock::new(Arc::new(db.snapshot()));
     let medium = Arc::new(Values { db, values, shown });
     let writer = Box::new(ValuesWriter { medium: medium.clone(), known: HashMap::new() });
@@ -54,8 +55,8 @@ pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Result<Opened, StoreError> {
     Ok(Opened { medium, writer, sync })
 }
 
-fn open_own(own: &Path, cache_bytes: u64) -> fjall::Result<(Database, Keyspace)> {
-    let db = Database::builder(own)
+fn open_database(fjall_dir: &Path, cache_bytes: u64) -> fjall::Result<(Database, Keyspace)> {
+    let db = Database::builder(fjall_dir)
         .cache_size(cache_bytes)
         .max_journaling_size(JOURNAL_BYTES)
         .worker_threads(WORKERS)
@@ -67,14 +68,14 @@ fn open_own(own: &Path, cache_bytes: u64) -> fjall::Result<(Database, Keyspace)>
 }
 
 /// Creates the files under a temporary name, because fjall does not open files of an interrupted creation.
-fn create(dir: &Path, own: &Path, cache_bytes: u64) -> io::Result<()> {
+fn create(dir: &Path, fjall_dir: &Path, cache_bytes: u64) -> io::Result<()> {
     let draft = dir.join("fjall.draft");
     if draft.try_exists()? {
         fs::remove_dir_all(&draft)?;
     }
-    drop(open_own(&draft, cache_bytes).map_err(|error| io::Error::other(error.to_string()))?);
+    drop(open_database(&draft, cache_bytes).map_err(|error| io::Error::other(error.to_string()))?);
     sync_folders(&draft)?;
-    fs::rename(&draft, own)?;
+    fs::rename(&draft, fjall_dir)?;
     files::sync_directory(dir)
 }
 

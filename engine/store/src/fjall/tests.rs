@@ -49,7 +49,7 @@ async fn three_lives(dir: &Path) -> BTreeMap<Key, Vec<u8>> {
         drop(store);
         if life < 2 {
             let db = fjall::Database::builder(dir.join("fjall")).open().unwrap();
-            let values = db.keyspace("values", || unreachable!("it was made with the store")).unwrap();
+            let values = db.keyspace("values", || unreachable!("the keyspace was created with the store")).unwrap();
             values.rotate_memtable_and_wait().unwrap();
         }
     }
@@ -71,7 +71,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 
 /// A first start killed while the files were created. The next start creates them again.
 #[tokio::test]
-async fn a_store_whose_making_was_broken_off_is_made_anew() {
+async fn an_interrupted_creation_is_repeated() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("fjall.draft/keyspaces")).unwrap();
     fs::write(dir.path().join("fjall.draft/0.jnl"), "half").unwrap();

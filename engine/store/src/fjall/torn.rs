@@ -47,9 +47,9 @@ enum End {
     Damaged(usize),
 }
 
-pub(super) fn mend(own: &Path) -> Result<(), StoreError> {
-    let io = |error| StoreError::io(format!("the journals in {}", own.display()))(error);
-    let mut journals = journals(own).map_err(io)?;
+pub(super) fn repair(fjall_dir: &Path) -> Result<(), StoreError> {
+    let io = |error| StoreError::io(format!("the journals in {}", fjall_dir.display()))(error);
+    let mut journals = journals(fjall_dir).map_err(io)?;
     let last = journals.pop_last();
     for (_, journal) in journals {
         if let End::Damaged(at) | End::Torn(Range { start: at, .. }) = end(&fs::read(&journal).map_err(io)?) {
@@ -61,8 +61,8 @@ pub(super) fn mend(own: &Path) -> Result<(), StoreError> {
     match end(&bytes) {
         End::Sound => Ok(()),
         End::Torn(torn) => {
-            tracing::warn!(journal = %journal.display(), bytes = torn.len(), "cut off a group of commits that was not written whole");
-            cut(own, &journal, torn.start as u64, &bytes[torn]).map_err(io)
+            tracing::warn!(journal = %journal.display(), bytes = torn.len(), "cut off an incomplete group of commits");
+            cut(fjall_dir, &journal, torn.start as u64, &bytes[torn]).map_err(io)
         }
         End::Damaged(at) => Err(damaged(&journal, at)),
     }
@@ -76,10 +76,10 @@ fn damaged(journal: &Path, at: usize) -> StoreError {
     StoreError::damaged(WATERMARK_KEY, what)
 }
 
-fn cut(own: &Path, journal: &Path, sound: u64, torn: &[u8]) -> io::Result<()> {
-    fs::write(own.join(KEPT), torn)?;
-    File::open(own.join(KEPT))?.sync_all()?;
-    files::sync_directory(own)?;
+fn cut(fjall_dir: &Path, journal: &Path, sound: u64, torn: &[u8]) -> io::Result<()> {
+    fs::write(fjall_dir.join(KEPT), torn)?;
+    File::open(fjall_dir.join(KEPT))?.sync_all()?;
+    files::sync_directory(fjall_dir)?;
     let file = File::options().write(true).open(journal)?;
     file.set_len(sound)?;
     file.sync_all()
@@ -87,9 +87,9 @@ fn cut(own: &Path, journal: &Path, sound: u64, torn: &[u8]) -> io::Result<()> {
 
 /// Returns the journals in order. fjall writes to the last one and syncs a journal before it creates the
 /// next.
-fn journals(own: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {
+fn journals(fjall_dir: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {
     let mut found = BTreeMap::new();
-    for entry in fs::read_dir(own)? {
+    for entry in fs::read_dir(fjall_dir)? {
         let path = entry?.path();
         let number = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".jnl")?.parse().ok());
         found.extend(number.map(|number| (number, path)));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_last_group_of_which_sectors_are_missing_is_cut_off() {
+    async fn a_last_group_with_missing_sectors_is_cut_off() {
         let world = world().await;
         let sectors = world.sectors();
         assert!(sectors > 3, "{sectors}");
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_acknowledged_is_missed_when_it_is_cut_off() {
+    async fn a_cut_off_acknowledged_group_is_reported_as_lost() {
         let world = world().await;
         let dir = world.with(&world.torn(|sector| sector == 2), 0);
         fs::write(dir.path().join("tide"), &world.acknowledged_too).unwrap();
@@ -300,7 +300,7 @@ mod tests {
     /// Flips a bit in each part of each batch before the last, except the sequence number, which no checksum
     /// covers.
     #[tokio::test]
-    async fn damage_that_groups_follow_stays_and_is_said() {
+    async fn damage_before_the_last_group_is_reported_and_kept() {
         let world = world().await;
         let (mut at, mut looked_at) = (0, 0);
         while let Some(behind) = behind_batch(&world.journal[at..]).filter(|behind| !behind.is_empty()) {
@@ -326,7 +326,7 @@ mod tests {
 
     /// fjall writes to the last journal only.
     #[tokio::test]
-    async fn a_journal_that_another_one_follows_is_whole() {
+    async fn a_torn_journal_before_the_last_one_is_damage() {
         let world = world().await;
         let dir = world.with(&world.torn(|sector| sector == 1), 0);
         let next = dir.path().join("fjall/7.jnl");

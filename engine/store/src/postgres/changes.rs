@@ -108,7 +108,7 @@ impl Changes {
 }
 
 /// Checks the batches in order, each against the state after the admitted ones before it.
-pub(super) fn judge(
+pub(super) fn admit_all(
     jobs: &[Job],
     locked: &Locked,
     owners: &Owned,

@@ -18,8 +18,8 @@ use tokio::{runtime::Handle, time::timeout};
 use tokio_postgres::{Error, Row, Statement, types::ToSql};
 
 use super::{
-    changes::{Changes, Locked, Place, homes, judge, to_lock},
-    database_error::{self, Trouble, is_answer, text},
+    changes::{Changes, Locked, Place, admit_all, homes, to_lock},
+    database_error::{self, DatabaseFailure, is_answer, text},
     owners::Owned,
     pool::Slot,
     schema::SEQUENCES,
@@ -70,8 +70,8 @@ impl Committer {
         while began.elapsed() < self.slot.limit() {
             match self.attempt(jobs).await {
                 Ok(outcomes) => return outcomes,
-                Err(Trouble::Again(why)) => tracing::debug!(why, "a group of commits met another process"),
-                Err(Trouble::Failed(error)) => {
+                Err(DatabaseFailure::Retry(why)) => tracing::debug!(why, "a group of commits met another process"),
+                Err(DatabaseFailure::Failed(error)) => {
                     tracing::warn!(%error, batches = jobs.len(), "a group of commits failed");
                     return vec![Err(CommitError::Store(error)); jobs.len()];
                 }
@@ -82,8 +82,8 @@ impl Committer {
         vec![Err(StoreError::Busy.into()); jobs.len()]
     }
 
-    async fn attempt(&self, jobs: &[Job]) -> Result<Vec<Outcome>, Trouble> {
-        let session = self.slot.session().await.map_err(Trouble::Failed)?;
+    async fn attempt(&self, jobs: &[Job]) -> Result<Vec<Outcome>, DatabaseFailure> {
+        let session = self.slot.session().await.map_err(DatabaseFailure::Failed)?;
         let unsettled = self.owners.unsettled(homes(jobs));
         if !unsettled.is_empty() {
             self.step(&session, self.owners.settle(&session, unsettled)).await?;
@@ -97,7 +97,7 @@ impl Committer {
                 return Err(trouble);
             }
         };
-        let judged = locked.and_then(|locked| judge(jobs, &locked, &self.owners, &self.envelope, self.base));
+        let judged = locked.and_then(|locked| admit_all(jobs, &locked, &self.owners, &self.envelope, self.base));
         match judged {
             Ok((outcomes, changes)) if changes.is_empty() => {
                 self.roll_back(&session).await;
@@ -106,7 +106,7 @@ impl Committer {
             Ok((outcomes, changes)) => self.write(&session, &changes).await.map(|()| outcomes),
             Err(error) => {
                 self.roll_back(&session).await;
-                Err(Trouble::Failed(error))
+                Err(DatabaseFailure::Failed(error))
             }
         }
     }
@@ -116,7 +116,7 @@ impl Committer {
         &self,
         session: &Arc<Session>,
         work: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, DatabaseFailure> {
         match timeout(self.slot.limit() * 2, work).await {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) => {
@@ -128,7 +128,7 @@ impl Committer {
             Err(_) => {
                 let why = "it did not answer in time";
                 self.slot.give_up(session, why);
-                Err(Trouble::away(why))
+                Err(DatabaseFailure::away(why))
             }
         }
     }
@@ -143,7 +143,7 @@ impl Committer {
 
     /// Sends the statements and the commit in one pipeline. A statement refused by the server aborts the
     /// transaction, including the commit. A missing response leaves the outcome unknown.
-    async fn write(&self, session: &Arc<Session>, changes: &Changes) -> Result<(), Trouble> {
+    async fn write(&self, session: &Arc<Session>, changes: &Changes) -> Result<(), DatabaseFailure> {
         let (client, statements) = (session.client(), &session.statements);
         let (insert, put, delete) = (Rows::of(&changes.insert), Rows::of(&changes.put), Places::of(&changes.delete));
         let written = async {
@@ -157,7 +157,7 @@ impl Committer {
         };
         let unknown = |why: String| {
             self.slot.give_up(session, &why);
-            Trouble::Failed(StoreError::Unknown { why })
+            DatabaseFailure::Failed(StoreError::Unknown { why })
         };
         let Ok((inserted, put, deleted, committed)) = timeout(self.slot.limit() * 2, written).await else {
             return Err(unknown("the database did not answer in time".into()));
@@ -176,7 +176,7 @@ impl Committer {
             Ok(()) => Ok(()),
             // Refused because of a conflict, so nothing is written. A server may report any other error after the
             // commit.
-            Err(error) if matches!(database_error::of(&error), Trouble::Again(_)) => {
+            Err(error) if matches!(database_error::of(&error), DatabaseFailure::Retry(_)) => {
                 self.roll_back(session).await;
                 Err(database_error::of(&error))
             }

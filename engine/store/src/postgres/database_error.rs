@@ -6,13 +6,13 @@ use crate::error::StoreError;
 
 /// The reaction to a database error.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum DatabaseFailure {
     /// A conflict with another process. The group must be retried from the start.
-    Again(String),
+    Retry(String),
     Failed(StoreError),
 }
 
-impl Trouble {
+impl DatabaseFailure {
     pub(super) fn away(why: impl Into<String>) -> Self {
         Self::Failed(StoreError::Away { why: why.into() })
     }
@@ -21,7 +21,7 @@ impl Trouble {
 /// Returns the error text including the server's message, which the library omits for most errors.
 pub(super) fn text(error: &Error) -> String {
     match error.as_db_error() {
-        Some(said) => format!("{} ({})", said.message(), said.code().code()),
+        Some(response) => format!("{} ({})", response.message(), response.code().code()),
         None => {
             let source = std::error::Error::source(error).map(|source| format!(": {source}"));
             format!("{error}{}", source.unwrap_or_default())
@@ -34,31 +34,31 @@ pub(super) fn is_answer(error: &Error) -> bool {
     error.code().is_some()
 }
 
-pub(super) fn of(error: &Error) -> Trouble {
+pub(super) fn of(error: &Error) -> DatabaseFailure {
     let why = text(error);
-    let Some(code) = error.code() else { return Trouble::away(why) };
+    let Some(code) = error.code() else { return DatabaseFailure::away(why) };
     let again = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::UNIQUE_VIOLATION];
     if again.contains(code) {
-        return Trouble::Again(why);
+        return DatabaseFailure::Retry(why);
     }
     // Another process has locked a row for the whole timeout.
     if *code == SqlState::LOCK_NOT_AVAILABLE {
-        return Trouble::Failed(StoreError::Busy);
+        return DatabaseFailure::Failed(StoreError::Busy);
     }
     // Temporary errors: connection failures, lack of resources, operator intervention, a server that became a
     // standby.
     let passes = ["08", "53", "57"].iter().any(|class| code.code().starts_with(class))
         || [SqlState::READ_ONLY_SQL_TRANSACTION, SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT].contains(code);
     match passes {
-        true => Trouble::away(why),
-        false => Trouble::Failed(StoreError::Database { why }),
+        true => DatabaseFailure::away(why),
+        false => DatabaseFailure::Failed(StoreError::Database { why }),
     }
 }
 
 /// Classifies errors of reads and of statements outside of a group.
 pub(super) fn plain(error: &Error) -> StoreError {
     match of(error) {
-        Trouble::Again(why) => StoreError::Away { why },
-        Trouble::Failed(error) => error,
+        DatabaseFailure::Retry(why) => StoreError::Away { why },
+        DatabaseFailure::Failed(error) => error,
     }
 }

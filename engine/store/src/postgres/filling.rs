@@ -18,9 +18,9 @@ const MARK: &[u8] = &[FIRST_RESERVED + 2];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
     /// The database was empty, or contained an incomplete other copy, which was deleted.
-    Anew,
+    Started,
     /// The database contains an incomplete part of this copy.
-    GoesOn,
+    Resumed,
     /// The database contains other values. Nothing was changed.
     Occupied,
 }
@@ -31,12 +31,12 @@ pub async fn begin(config: &PostgresConfig, keys: &StoreKeys, of: &str) -> Resul
     schema::migrate(config, keys).await?;
     let bare = Connector::new(config)?.bare().await?;
     match mark(&bare, keys).await? {
-        Some(found) if found == of => return Ok(Begun::GoesOn),
+        Some(found) if found == of => return Ok(Begun::Resumed),
         None if values(&bare).await.map_err(|error| plain(&error))? > 0 => return Ok(Begun::Occupied),
         _ => {}
     }
     let sealed = Envelope::new(keys).sealer()?.seal(MARK, of.as_bytes())?;
-    let anew = async {
+    let cleared = async {
         bare.client.batch_execute("BEGIN").await?;
         bare.client.execute("DELETE FROM practice_sync_values WHERE key <> $1", &[&schema::SEAL_KEY]).await?;
         bare.client.execute("DELETE FROM practice_sync_homes", &[]).await?;
@@ -44,8 +44,8 @@ pub async fn begin(config: &PostgresConfig, keys: &StoreKeys, of: &str) -> Resul
         bare.client.execute(put, &[&MARK, &sealed]).await?;
         bare.client.batch_execute("COMMIT").await
     };
-    anew.await.map_err(|error: Error| plain(&error))?;
-    Ok(Begun::Anew)
+    cleared.await.map_err(|error: Error| plain(&error))?;
+    Ok(Begun::Started)
 }
 
 /// Removes the mark after a complete copy, so that the store can be opened.

@@ -21,15 +21,15 @@ pub trait Owners: Send + Sync {
 }
 
 pub(super) struct Owned {
-    told: Arc<dyn Owners>,
+    configured: Arc<dyn Owners>,
     /// The owners of locations and data sources recorded in the database.
     settled: RwLock<HashMap<Home, i64>>,
 }
 
 impl Owned {
-    pub(super) fn new(told: Arc<dyn Owners>, rows: impl IntoIterator<Item = (i64, i64)>) -> Self {
+    pub(super) fn new(configured: Arc<dyn Owners>, rows: impl IntoIterator<Item = (i64, i64)>) -> Self {
         let settled = rows.into_iter().map(|(home, owner)| (home::of_stream(home.cast_unsigned()), owner));
-        Self { told, settled: RwLock::new(settled.collect()) }
+        Self { configured, settled: RwLock::new(settled.collect()) }
     }
 
     pub(super) fn shared(&self) -> i64 {
@@ -43,12 +43,12 @@ impl Owned {
     pub(super) fn of(&self, home: Home) -> i64 {
         let home = self.named(home);
         let settled = self.settled.read().unwrap_or_else(PoisonError::into_inner).get(&home).copied();
-        settled.unwrap_or_else(|| self.told.owner(home).cast_signed())
+        settled.unwrap_or_else(|| self.configured.owner(home).cast_signed())
     }
 
     fn named(&self, home: Home) -> Home {
         match home {
-            Home::Records { kind, scope } => self.told.of_records(kind, scope),
+            Home::Records { kind, scope } => self.configured.of_records(kind, scope),
             other => other,
         }
     }
@@ -66,14 +66,14 @@ impl Owned {
         let (client, statements) = (session.client(), &session.statements);
         for home in homes {
             let Some(number) = number(home) else { continue };
-            let told = self.told.owner(home).cast_signed();
-            client.execute(&statements.owned, &[&number, &told]).await?;
+            let configured = self.configured.owner(home).cast_signed();
+            client.execute(&statements.owned, &[&number, &configured]).await?;
             let owner: i64 = client.query_one(&statements.owner, &[&number]).await?.get(0);
-            if owner != told {
+            if owner != configured {
                 tracing::warn!(
                     ?home,
                     owner,
-                    told,
+                    configured,
                     "the configuration names another institution than at first: the first one counts"
                 );
             }

@@ -93,7 +93,7 @@ async fn steps(client: &Client) -> Result<(), Error> {
     let row = client.query_one("SELECT version FROM practice_sync_schema WHERE one = 1 FOR UPDATE", &[]).await?;
     let version = usize::try_from(row.get::<_, i32>(0)).unwrap_or(0);
     for (step, text) in STEPS.iter().enumerate().skip(version) {
-        tracing::info!(version = step + 1, "the database is brought to the next version of the store's schema");
+        tracing::info!(version = step + 1, "migrating the database to the next version of the store's schema");
         client.batch_execute(text).await?;
         let update = format!("UPDATE practice_sync_schema SET version = {} WHERE one = 1", step + 1);
         client.batch_execute(&update).await?;

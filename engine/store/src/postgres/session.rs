@@ -26,16 +26,16 @@ const PLANS: &str = "SET enable_seqscan = off; SET enable_hashjoin = off; SET en
 /// Advisory locks of the store, held by the connection for commits and released when it ends. Every process
 /// with an open store holds the lock shared; a key rotation holds it exclusively. The lock number identifies
 /// this program and the table, because a database may contain several stores.
-const TOGETHER: &str =
+const LOCK_SHARED: &str =
     "SELECT pg_try_advisory_lock_shared(1886544227::bigint << 32 | to_regclass('practice_sync_values')::oid::bigint)";
-const NO_MORE: &str =
+const UNLOCK_SHARED: &str =
     "SELECT pg_advisory_unlock_shared(1886544227::bigint << 32 | to_regclass('practice_sync_values')::oid::bigint)";
-const ALONE: &str =
+const LOCK_EXCLUSIVE: &str =
     "SELECT pg_try_advisory_lock(1886544227::bigint << 32 | to_regclass('practice_sync_values')::oid::bigint)";
 
 /// Keepalive settings. The server detects a vanished client within half a minute, idle or not, and releases
 /// its locks. Databases that do not support these settings are used without them.
-const LOOKED_AFTER: [&str; 2] = [
+const KEEPALIVES: [&str; 2] = [
     "SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3",
     "SET tcp_user_timeout = 30000",
 ];
@@ -92,7 +92,7 @@ impl Connector {
             client.batch_execute(&self.settings(purpose)).await?;
             // An unsupported setting must not prevent the connection.
             if let Err(error) = client.batch_execute(PLANS).await {
-                tracing::debug!(error = text(&error), "the planner keeps its settings");
+                tracing::debug!(error = text(&error), "the database does not support these planner settings");
             }
             let asked = client.query_one("SELECT current_setting('synchronous_commit', true)", &[]).await?;
             if asked.get::<_, Option<&str>>(0) == Some("off") {
@@ -105,8 +105,8 @@ impl Connector {
             let statements = prepared.await.map_err(|error| plain(&error))?;
             match purpose {
                 Purpose::Reads => {}
-                Purpose::Commits if self.alone.load(Ordering::SeqCst) => bare.alone_again().await?,
-                Purpose::Commits => bare.together().await?,
+                Purpose::Commits if self.alone.load(Ordering::SeqCst) => bare.lock_exclusive_again().await?,
+                Purpose::Commits => bare.lock_shared().await?,
             }
             Ok::<_, StoreError>(statements)
         };
@@ -137,9 +137,9 @@ pub(super) struct Bare {
 
 impl Bare {
     /// Takes the shared lock, which keeps others from locking the store exclusively until the connection ends.
-    pub(super) async fn together(&self) -> Result<(), StoreError> {
-        self.is_looked_after().await;
-        match self.lock(TOGETHER).await? {
+    pub(super) async fn lock_shared(&self) -> Result<(), StoreError> {
+        self.set_keepalives().await;
+        match self.lock(LOCK_SHARED).await? {
             true => Ok(()),
             false => {
                 let why = "a command is sealing its values with another key: it can be used when that has ended";
@@ -150,9 +150,9 @@ impl Bare {
 
     /// Takes the exclusive lock again after a reconnect. A process that opened the store in the meantime does not
     /// know the newest key.
-    async fn alone_again(&self) -> Result<(), StoreError> {
-        self.is_looked_after().await;
-        match self.lock(ALONE).await? {
+    async fn lock_exclusive_again(&self) -> Result<(), StoreError> {
+        self.set_keepalives().await;
+        match self.lock(LOCK_EXCLUSIVE).await? {
             true => Ok(()),
             false => {
                 let why = "the connection that had it alone was lost, and its lock is held by another one";
@@ -161,18 +161,18 @@ impl Bare {
         }
     }
 
-    async fn is_looked_after(&self) {
-        for settings in LOOKED_AFTER {
+    async fn set_keepalives(&self) {
+        for settings in KEEPALIVES {
             // An unsupported setting must not prevent the connection.
             if let Err(error) = self.client.batch_execute(settings).await {
-                tracing::debug!(error = text(&error), "the server looks after its client as it does by itself");
+                tracing::debug!(error = text(&error), "the database does not support these keepalive settings");
             }
         }
     }
 
     /// Releases the shared lock, because another connection holds it from now on.
-    pub(super) async fn no_more(&self) -> Result<(), StoreError> {
-        self.lock(NO_MORE).await.map(drop)
+    pub(super) async fn unlock_shared(&self) -> Result<(), StoreError> {
+        self.lock(UNLOCK_SHARED).await.map(drop)
     }
 
     /// Runs a lock statement. Databases without advisory locks are used without them.
@@ -209,7 +209,7 @@ impl Session {
     /// Takes the exclusive lock. Returns whether no other process has the store open; none can open it until this
     /// connection ends.
     pub(super) async fn alone(&self) -> Result<bool, StoreError> {
-        self.bare.lock(ALONE).await
+        self.bare.lock(LOCK_EXCLUSIVE).await
     }
 
     pub(super) fn is_closed(&self) -> bool {

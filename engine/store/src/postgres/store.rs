@@ -90,10 +90,10 @@ impl PostgresStore {
             .map_err(StoreError::io("starting the threads of the store"))?;
         let connector = Connector::new(config)?;
         let (sender, opened) = std::sync::mpsc::sync_channel(1);
-        let (asking, told, sealed) = (connector.clone(), config.clone(), keys.clone());
+        let (asking, settings, sealed) = (connector.clone(), config.clone(), keys.clone());
         runtime.spawn(async move {
             // The receiver waits for the result.
-            let _ = sender.send(homes(&asking, &told, &sealed, filling).await);
+            let _ = sender.send(homes(&asking, &settings, &sealed, filling).await);
         });
         let opened = opened.recv().unwrap_or_else(|_| Err(StoreError::Away { why: "opening was broken off".into() }));
         let (rows, presence) = match opened {
@@ -107,8 +107,8 @@ impl PostgresStore {
         // From here on, the connection for commits holds the shared lock.
         let limit = connector.connect_timeout;
         store.on_commits(move |_| async move {
-            let told = timeout(limit, presence.no_more()).await;
-            told.unwrap_or_else(|_| Err(not_in_time()))
+            let unlocked = timeout(limit, presence.unlock_shared()).await;
+            unlocked.unwrap_or_else(|_| Err(not_in_time()))
         })?;
         Ok(store)
     }
@@ -232,7 +232,7 @@ async fn homes(
 ) -> Result<(Vec<(i64, i64)>, Bare), StoreError> {
     let bare = connector.bare().await?;
     let known = async {
-        bare.together().await?;
+        bare.lock_shared().await?;
         fits(&bare, config, keys).await?;
         if !filling && filling::mark(&bare, keys).await?.is_some() {
             let why = "a copy into it is not whole: run the same `practice-sync store copy` again, which finishes it";

@@ -124,7 +124,7 @@ impl Subject for OnPostgres {
 
     fn reopen(self) -> Self {
         let Self { config, store } = self;
-        drop(Arc::into_inner(store).expect("nobody else uses the store when it is reopened"));
+        drop(Arc::into_inner(store).expect("the store has no other user when it is reopened"));
         Self { store: open(&config), config }
     }
 

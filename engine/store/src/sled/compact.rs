@@ -13,10 +13,10 @@ use std::{
 };
 
 use super::{
+    chunks::version,
+    create::{LOG, wait_until_closed},
     faults::sled_error,
     log::open_log,
-    make::{LOG, wait_until_closed},
-    pieces::version,
     view::Log,
 };
 use crate::{
@@ -249,16 +249,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_live_stays_and_the_rest_is_given_back() {
+    async fn compaction_keeps_live_values_and_shrinks_the_files() {
         let dir = tempfile::tempdir().unwrap();
         churned(dir.path()).await;
         let (before, groups) = {
             let store = EmbeddedStore::open(config(dir.path())).unwrap();
             (values(&store), store.groups())
         };
-        let mut told = Vec::new();
-        let done = compact(&config(dir.path()), |copied, all| told.push((copied, all))).unwrap();
-        assert_eq!((done.values, told.last()), (180, Some(&(180, 180))));
+        let mut reported = Vec::new();
+        let done = compact(&config(dir.path()), |copied, all| reported.push((copied, all))).unwrap();
+        assert_eq!((done.values, reported.last()), (180, Some(&(180, 180))));
         // sled allocates whole segments: their number depends on thread scheduling.
         assert!(done.after * 2 < done.before, "{done:?}");
         let weight = Weight::read(dir.path()).unwrap();
@@ -272,7 +272,7 @@ mod tests {
 
     /// Before the first step, the new log may be incomplete.
     #[tokio::test]
-    async fn whichever_step_was_the_last_the_store_is_whole() {
+    async fn a_compaction_interrupted_after_any_step_loses_nothing() {
         let origin = tempfile::tempdir().unwrap();
         churned(origin.path()).await;
         let before = values(&EmbeddedStore::open(config(origin.path())).unwrap());
@@ -307,7 +307,7 @@ mod tests {
 
     /// Repeats each step after the commit, because a recovery may be interrupted, too.
     #[tokio::test]
-    async fn what_was_moved_already_stays() {
+    async fn interrupted_recoveries_of_a_compaction_complete_it() {
         let dir = tempfile::tempdir().unwrap();
         churned(dir.path()).await;
         let last = rewrite(&config(dir.path()), |_, _| {}).unwrap();
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_that_lost_something_stays_as_it_is() {
+    async fn a_store_with_losses_is_not_compacted() {
         let dir = tempfile::tempdir().unwrap();
         churned(dir.path()).await;
         {

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{faults::sled_error, past::Past, view::Log};
+use super::{faults::sled_error, history::History, view::Log};
 use crate::{error::StoreError, files::sync_directory, guard::guarded, watermark::WATERMARK_KEY};
 
 pub(super) fn open_log(dir: &Path, cache_bytes: u64) -> Result<Log, StoreError> {
@@ -26,7 +26,7 @@ pub(super) fn open_log(dir: &Path, cache_bytes: u64) -> Result<Log, StoreError> 
                 // the old snapshot refers to. Without the new snapshot, the log is unreadable. sled syncs contents but
                 // no names, so the name is made durable as early as possible.
                 sync_directory(dir).map_err(StoreError::io(format!("syncing {}", dir.display())))?;
-                return Ok(Log { db, past: Past::default() });
+                return Ok(Log { db, history: History::default() });
             }
             Err(error) if error.to_string().contains("could not acquire lock") => {
                 if Instant::now() > patience {

@@ -1,21 +1,21 @@
 //! The engine sled 0.34: one log and a tree of pages over it. It has no snapshots for readers.
 //!
 //! ```text
-//! open ──► make ──► log                    its files, created atomically
-//!   └────► writer ──► past ◄── view          commit groups · values they replaced · readers of one state
-//!             └──► pieces ◄─────┘          values split into chunks
-//! compact                                  the log rewritten without replaced values
-//! salvage ──► mend                         recovery of a damaged log
+//! open ──► create ──► log                     its files, created atomically
+//!   └────► writer ──► history ◄── view        commit groups · values they replaced · readers of one state
+//!             └──► chunks ◄────────┘          values split into chunks
+//! compact                                     the log rewritten without replaced values
+//! salvage ──► repair                          recovery of a damaged log
 //! ```
 
+mod chunks;
 mod compact;
+mod create;
 mod faults;
+mod history;
 mod log;
-mod make;
-mod mend;
 mod open;
-mod past;
-mod pieces;
+mod repair;
 pub mod salvage;
 mod view;
 mod writer;
@@ -25,5 +25,5 @@ mod tests;
 
 pub use compact::Compacted;
 pub(super) use compact::compact;
-pub use mend::Mended;
 pub(super) use open::open;
+pub use repair::Repaired;

@@ -9,8 +9,8 @@ use std::{
 
 use super::{
     compact,
+    create::{self, CONFIGURATION, LOG},
     log::open_log,
-    make::{self, CONFIGURATION, LOG},
     writer::LogWriter,
 };
 use crate::{engine::Opened, error::StoreError, guard::quiet_panics};
@@ -18,7 +18,7 @@ use crate::{engine::Opened, error::StoreError, guard::quiet_panics};
 pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Result<Opened, StoreError> {
     quiet_panics();
     compact::finish(dir).map_err(StoreError::io(format!("finishing a compaction of {}", dir.display())))?;
-    make::make(dir, cache_bytes)?;
+    create::create(dir, cache_bytes)?;
     remove_half_snapshots(dir).map_err(StoreError::io(format!("the store's directory {}", dir.display())))?;
     let log = Arc::new(open_log(dir, cache_bytes)?);
     // sled syncs the contents of its log, but never its names.

@@ -12,10 +12,10 @@ use std::{
 };
 
 use super::{
+    chunks::version,
     faults::sled_error,
     log::open_log,
-    mend::{self, Mended},
-    pieces::version,
+    repair::{self, Repaired},
     view::Log,
 };
 use crate::{
@@ -54,7 +54,7 @@ pub struct Salvaged {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     pub spaces: BTreeMap<&'static str, Salvaged>,
-    pub mended: Mended,
+    pub repaired: Repaired,
     /// The last commit group found, and the last one reported as durable.
     pub groups: (u64, u64),
     /// Whether all values of the last group were found in their latest version.
@@ -85,11 +85,11 @@ pub async fn salvage(from: &Path, keys: &StoreKeys, to: &Path, scratch: &Path) -
     }
     let config = StoreConfig { cache_bytes: 64 << 20, floor_bytes: 0, ..StoreConfig::new(to, keys.clone()) };
     let mark = watermark::read_mark(&from.join("tide"));
-    let MendedCopy { mended, log, last } = mended_copy(from, scratch, &config, mark)?;
+    let RepairedCopy { repaired, log, last } = repaired_copy(from, scratch, &config, mark)?;
     let damaged = Arc::new(Damaged { envelope: Envelope::new(keys), log });
     let sound = EmbeddedStore::open(config)?;
     let mut copier = Copier { to: &sound, batch: Batch::new(), bytes: 0, found: WatermarkRecord::default() };
-    let mut report = Report { mended, groups: (last.map_or(0, WatermarkRecord::group), mark), ..Report::default() };
+    let mut report = Report { repaired, groups: (last.map_or(0, WatermarkRecord::group), mark), ..Report::default() };
     for tag in 0..FIRST_RESERVED {
         let salvaged = copier.space(&damaged, tag).await?;
         if salvaged != Salvaged::default() {
@@ -120,23 +120,23 @@ fn lock(from: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
-struct MendedCopy {
-    mended: Mended,
+struct RepairedCopy {
+    repaired: Repaired,
     log: Arc<Log>,
     /// The watermark record. Without it, the expected values are unknown.
     last: Option<WatermarkRecord>,
 }
 
-impl MendedCopy {
+impl RepairedCopy {
     fn group(&self) -> u64 {
         self.last.map_or(0, WatermarkRecord::group)
     }
 }
 
 /// Opens the repaired copy of the log. Without snapshots, sled rebuilds the page table and recovers more of a
-/// damaged log. If the log ends exactly with a segment, however, sled finds nothing without a snapshot. A
+/// damaged log. If the log ends corrected with a segment, however, sled finds nothing without a snapshot. A
 /// result that ends before the mark is therefore compared with an attempt that includes the snapshots.
-fn mended_copy(from: &Path, scratch: &Path, config: &StoreConfig, mark: u64) -> Result<MendedCopy, StoreError> {
+fn repaired_copy(from: &Path, scratch: &Path, config: &StoreConfig, mark: u64) -> Result<RepairedCopy, StoreError> {
     let made_again = open_copy(from, &scratch.join("log"), false, config);
     if made_again.as_ref().is_ok_and(|copy| copy.last.is_some() && copy.group() >= mark) {
         return made_again;
@@ -152,12 +152,12 @@ fn mended_copy(from: &Path, scratch: &Path, config: &StoreConfig, mark: u64) -> 
     Ok(better)
 }
 
-fn open_copy(from: &Path, to: &Path, snapshots: bool, config: &StoreConfig) -> Result<MendedCopy, StoreError> {
+fn open_copy(from: &Path, to: &Path, snapshots: bool, config: &StoreConfig) -> Result<RepairedCopy, StoreError> {
     copy(from, to, snapshots).map_err(StoreError::io(format!("copying {} to {}", from.display(), to.display())))?;
-    let mended = mend::mend(&to.join("db")).map_err(StoreError::io("mending the copy of the log"))?;
+    let repaired = repair::repair(&to.join("db")).map_err(StoreError::io("repairing the copy of the log"))?;
     let log = Arc::new(open_log(to, config.cache_bytes)?);
     let last = integrity::read_record(&Shared::new(log.clone(), Envelope::new(&config.keys)), "").ok().flatten();
-    Ok(MendedCopy { mended, log, last })
+    Ok(RepairedCopy { repaired, log, last })
 }
 
 fn copy(from: &Path, to: &Path, snapshots: bool) -> io::Result<()> {

@@ -22,7 +22,7 @@ fn config(dir: &Path) -> StoreConfig {
 }
 
 #[test]
-fn half_snapshots_are_removed() {
+fn unfinished_snapshots_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     drop(EmbeddedStore::open(config(dir.path())).unwrap());
     let half = dir.path().join("snap.00000000000000FF.generating");
@@ -32,7 +32,7 @@ fn half_snapshots_are_removed() {
 }
 
 #[tokio::test]
-async fn nothing_spills_to_blobs() {
+async fn no_value_spills_to_blob_files() {
     let dir = tempfile::tempdir().unwrap();
     let store = EmbeddedStore::open(config(dir.path())).unwrap();
     let long = |n: u64| [&[3; 248][..], &n.to_be_bytes()].concat();
@@ -229,7 +229,7 @@ async fn a_long_journal_loads_from_its_snapshot() {
 /// A flipped bit that keeps the store closed or removes records is corrected by salvage, because the checksum
 /// locates it.
 #[tokio::test]
-async fn what_one_flipped_bit_spoils_is_salvaged_whole() {
+async fn a_store_with_one_flipped_bit_is_salvaged_completely() {
     let flips: usize = std::env::var("STORE_FLIPS").ok().map_or(12, |count| count.parse().unwrap());
     for (values, flips) in [(60, flips), (2_000, flips / 3)] {
         let origin = tempfile::tempdir().unwrap();
@@ -257,7 +257,7 @@ async fn what_one_flipped_bit_spoils_is_salvaged_whole() {
 
 /// If more than a bit is lost, the undamaged values are salvaged and the loss is reported.
 #[tokio::test]
-async fn what_a_hole_took_is_told_and_the_rest_is_salvaged() {
+async fn values_lost_in_a_hole_are_reported_and_the_rest_is_salvaged() {
     let origin = tempfile::tempdir().unwrap();
     let model = two_lives(origin.path(), 2_000, |n| (n as usize % 10) * 200).await;
     let log = fs::read(origin.path().join("db")).unwrap();
@@ -279,7 +279,7 @@ async fn what_a_hole_took_is_told_and_the_rest_is_salvaged() {
         assert!(found.keys().all(|key| model.contains_key(key)), "nothing is made up");
         if found != model {
             lossy += 1;
-            assert!(!report.is_whole(), "a loss that is not told: {report:?}");
+            assert!(!report.is_whole(), "an unreported loss: {report:?}");
             eprintln!("hole at {at}: {} of {} values, {report:?}", found.len(), model.len());
         }
         there += found.len();
@@ -293,7 +293,7 @@ async fn what_a_hole_took_is_told_and_the_rest_is_salvaged() {
 /// sled finds nothing in some logs without a snapshot of their page table. Salvage must still recover an
 /// undamaged store.
 #[tokio::test]
-async fn a_store_that_was_opened_and_closed_is_salvaged_whole() {
+async fn an_undamaged_store_is_salvaged_completely() {
     for starts in 0..4 {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("from"), dir.path().join("to"));
@@ -311,7 +311,7 @@ async fn a_store_that_was_opened_and_closed_is_salvaged_whole() {
         for _ in 0..starts {
             drop(EmbeddedStore::open(config(&from)).unwrap());
         }
-        super::make::wait_until_closed(&from.join("db")).unwrap();
+        super::create::wait_until_closed(&from.join("db")).unwrap();
         let report = salvage::salvage(&from, &config(&from).keys, &to, &dir.path().join("scratch")).await.unwrap();
         assert!(report.is_whole(), "{starts}: {report:?}");
         assert_eq!(report.spaces.values().map(|space| space.sound).sum::<u64>(), 200, "{starts}");

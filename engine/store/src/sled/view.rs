@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use sled::IVec;
 
 use super::{
+    chunks::{CHUNK_BYTES, chunk_key, further_chunks, join, sealed_with, version},
     faults::sled_error,
-    past::{Past, State},
-    pieces::{PIECE_BYTES, further_pieces, join, piece_key, sealed_with, version},
+    history::{History, State},
 };
 use crate::{
     engine::{Medium, Outline, Reads},
@@ -21,7 +21,7 @@ const AT_ONCE: usize = 512;
 
 pub(super) struct Log {
     pub db: sled::Db,
-    pub past: Past,
+    pub history: History,
 }
 
 impl Medium for Log {
@@ -32,7 +32,7 @@ impl Medium for Log {
 
 impl Log {
     pub(super) fn state(&self) -> View<'_> {
-        View { log: self, state: self.past.shown() }
+        View { log: self, state: self.history.shown() }
     }
 
     /// Returns the current record, including writes of the group in progress.
@@ -57,12 +57,12 @@ impl View<'_> {
     }
 
     pub(super) fn whole(&self, key: &[u8], head: &IVec) -> Result<Vec<u8>, StoreError> {
-        let mut pieces = Vec::new();
-        for index in 0..further_pieces(head) {
-            let piece = self.record(&piece_key(key, index))?;
-            pieces.push(piece.ok_or_else(|| StoreError::damaged(key, "a piece of a record is missing"))?);
+        let mut chunks = Vec::new();
+        for index in 0..further_chunks(head) {
+            let chunk = self.record(&chunk_key(key, index))?;
+            chunks.push(chunk.ok_or_else(|| StoreError::damaged(key, "a chunk of a record is missing"))?);
         }
-        Ok(join(head, &pieces))
+        Ok(join(head, &chunks))
     }
 
     pub(super) fn walk<T>(
@@ -151,12 +151,12 @@ impl Reads for View<'_> {
     }
 
     fn kept_bytes(&self) -> u64 {
-        self.log.past.shown().kept_since(&self.state)
+        self.log.history.shown().kept_since(&self.state)
     }
 
     fn outlines(&self, range: KeyRange, limit: usize) -> Result<Vec<Outline>, StoreError> {
         self.walk(range, Direction::Forward, limit, |key, head| {
-            let bytes = (key.len() + head.len()) as u64 + u64::from(further_pieces(&head)) * PIECE_BYTES as u64;
+            let bytes = (key.len() + head.len()) as u64 + u64::from(further_chunks(&head)) * CHUNK_BYTES as u64;
             Ok(Outline { version: version(&head), sealed_with: sealed_with(&head), key, bytes })
         })
     }

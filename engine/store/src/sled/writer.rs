@@ -5,8 +5,8 @@ use std::{collections::btree_map::Entry, sync::Arc};
 use sled::IVec;
 
 use super::{
-    past::{Replaced, State},
-    pieces::{cut, further_pieces, piece_key, version},
+    chunks::{chunk_key, cut, further_chunks, version},
+    history::{Replaced, State},
     view::Log,
 };
 use crate::{
@@ -20,12 +20,12 @@ pub(super) struct LogWriter {
     log: Arc<Log>,
     /// Records read by the group, as before the group; chunks under their own keys.
     before: Replaced,
-    under_way: Option<Arc<State>>,
+    in_progress: Option<Arc<State>>,
 }
 
 impl LogWriter {
     pub(super) fn new(log: Arc<Log>) -> Self {
-        Self { log, before: Replaced::new(), under_way: None }
+        Self { log, before: Replaced::new(), in_progress: None }
     }
 
     fn look_up(&mut self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
@@ -41,19 +41,19 @@ impl LogWriter {
         for (key, sealed) in writes {
             let cut = sealed.map(cut);
             let old = self.before.get(*key).and_then(Option::as_ref);
-            let kept = cut.as_ref().map_or(0, |(head, _)| further_pieces(head));
-            for index in kept..old.map_or(0, |head| further_pieces(head)) {
-                let piece = piece_key(key, index);
-                if self.before.get(&piece).is_none_or(Option::is_none) {
+            let kept = cut.as_ref().map_or(0, |(head, _)| further_chunks(head));
+            for index in kept..old.map_or(0, |head| further_chunks(head)) {
+                let chunk = chunk_key(key, index);
+                if self.before.get(&chunk).is_none_or(Option::is_none) {
                     break;
                 }
-                batch.remove(piece);
+                batch.remove(chunk);
             }
             match cut {
                 None => batch.remove(*key),
-                Some((head, pieces)) => {
-                    for (index, piece) in (0..).zip(pieces) {
-                        batch.insert(piece_key(key, index), piece);
+                Some((head, chunks)) => {
+                    for (index, chunk) in (0..).zip(chunks) {
+                        batch.insert(chunk_key(key, index), chunk);
                     }
                     batch.insert(*key, head);
                 }
@@ -70,9 +70,9 @@ impl Writer for LogWriter {
 
     fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
         let Some(head) = self.look_up(key)? else { return Ok(None) };
-        for index in 0..further_pieces(&head) {
+        for index in 0..further_chunks(&head) {
             // A damaged count could be very large, so the first missing chunk ends the loop.
-            if self.look_up(&piece_key(key, index))?.is_none() {
+            if self.look_up(&chunk_key(key, index))?.is_none() {
                 break;
             }
         }
@@ -85,7 +85,7 @@ impl Writer for LogWriter {
 
     fn apply(&mut self, writes: &[Write<'_>]) -> Result<(), String> {
         let batch = self.batch(writes);
-        self.under_way = Some(self.log.past.begin(std::mem::take(&mut self.before)));
+        self.in_progress = Some(self.log.history.begin(std::mem::take(&mut self.before)));
         guarded(|| self.log.db.apply_batch(batch)).map_err(|error| format!("writing failed: {error}"))?;
         // Passes everything to the kernel, but syncs neither the length of the file nor the disk's cache.
         guarded(|| self.log.db.flush()).map_err(|error| format!("flushing failed: {error}"))?;
@@ -93,8 +93,8 @@ impl Writer for LogWriter {
     }
 
     fn show(&mut self) {
-        if let Some(state) = self.under_way.take() {
-            self.log.past.show(state);
+        if let Some(state) = self.in_progress.take() {
+            self.log.history.show(state);
         }
     }
 

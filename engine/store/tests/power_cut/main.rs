@@ -67,26 +67,26 @@ impl Recorded {
 
 /// Runs the workload on the store below `folder` in a separate process, and records it.
 fn record(shim: &Path, engine: EngineKind, folder: &Path, seed: u64) -> Recorded {
-    let beside = new_folder();
-    let (log, told) = (beside.path().join("log"), beside.path().join("acknowledged"));
+    let scratch = new_folder();
+    let (log, acknowledged) = (scratch.path().join("log"), scratch.path().join("acknowledged"));
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "the_process_that_is_recorded", "--nocapture"])
+        .args(["--exact", "recorded_workload_process", "--nocapture"])
         .env("LD_PRELOAD", shim)
         .env("POWER_CUT_DIR", folder)
         .env("POWER_CUT_LOG", &log)
-        .env("POWER_CUT_ACKNOWLEDGED", &told)
+        .env("POWER_CUT_ACKNOWLEDGED", &acknowledged)
         .env("POWER_CUT_ENGINE", engine.to_string())
         .env("POWER_CUT_SEED", seed.to_string())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{engine}, seed {seed}: {said}");
-    Recorded { operations: recording::read(&log), acknowledged: workload::read_acknowledged(&told) }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{engine}, seed {seed}: {stderr}");
+    Recorded { operations: recording::read(&log), acknowledged: workload::read_acknowledged(&acknowledged) }
 }
 
 /// Does nothing, except in the process started by `record`.
 #[test]
-fn the_process_that_is_recorded() {
+fn recorded_workload_process() {
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
     if let (Some(folder), Some(log), Some(acknowledged)) =
         (variable("POWER_CUT_DIR"), variable("POWER_CUT_LOG"), variable("POWER_CUT_ACKNOWLEDGED"))
@@ -124,7 +124,7 @@ fn at_any_moment(engine: EngineKind) {
 
 /// Verifies the test itself: on a disk with ineffective syncs, acknowledged commits are missing.
 #[test]
-fn a_disk_that_lies_is_noticed() {
+fn a_disk_with_ineffective_syncs_is_detected() {
     let tools = new_folder();
     let shim = recording::compile_shim(tools.path());
     let folder = new_folder();
@@ -133,7 +133,7 @@ fn a_disk_that_lies_is_noticed() {
     let recorded = record(&shim, EngineKind::Sled, folder.path(), 0);
     let noticed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         cut(before, &recorded, folder.path(), 20, &mut Random::new(0), |state, acknowledged, what| {
-            workload::look(EngineKind::Sled, state, &acknowledged, what);
+            workload::verify_state(EngineKind::Sled, state, &acknowledged, what);
         });
     }));
     assert!(noticed.is_err());
@@ -150,7 +150,7 @@ fn one_recording(shim: &Path, engine: EngineKind, seed: u64) -> u64 {
         let what = format!("{engine}, seed {seed}, {what}");
         states += 1;
         if worked_on.below(20) > 0 {
-            workload::look(engine, state, &acknowledged, &what);
+            workload::verify_state(engine, state, &acknowledged, &what);
             return;
         }
         // Cuts the power again, during or after the recovery from the first cut.
@@ -159,7 +159,7 @@ fn one_recording(shim: &Path, engine: EngineKind, seed: u64) -> u64 {
         recorded.acknowledged.push((0, acknowledged));
         cut(before, &recorded, state, STATES_OF_A_SECOND_RECORDING, &mut worked_on, |state, acknowledged, then| {
             states += 1;
-            workload::look(engine, state, &acknowledged, &format!("{what}, then {then}"));
+            workload::verify_state(engine, state, &acknowledged, &format!("{what}, then {then}"));
         });
     });
     states

@@ -254,7 +254,7 @@ pub extern "C" fn posix_fallocate64(fd: c_int, at: i64, length: i64) -> c_int {
 }
 
 /// Records a new name of a file.
-fn named_anew(kind: u8, from: *const c_char, to: *const c_char, go: impl FnOnce() -> c_int) -> c_int {
+fn renamed(kind: u8, from: *const c_char, to: *const c_char, go: impl FnOnce() -> c_int) -> c_int {
     let Some(recorder) = recorder() else { return go() };
     let (Some(from), Some(to)) = (recorder.below(from), recorder.below(to)) else { return go() };
     let result = go();
@@ -266,12 +266,12 @@ fn named_anew(kind: u8, from: *const c_char, to: *const c_char, go: impl FnOnce(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
-    named_anew(RENAMED, from, to, || real!(rename: extern "C" fn(*const c_char, *const c_char) -> c_int)(from, to))
+    renamed(RENAMED, from, to, || real!(rename: extern "C" fn(*const c_char, *const c_char) -> c_int)(from, to))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn linkat(at: c_int, from: *const c_char, to_at: c_int, to: *const c_char, flags: c_int) -> c_int {
-    named_anew(LINKED, from, to, || {
+    renamed(LINKED, from, to, || {
         real!(linkat: extern "C" fn(c_int, *const c_char, c_int, *const c_char, c_int) -> c_int)(
             at, from, to_at, to, flags,
         )

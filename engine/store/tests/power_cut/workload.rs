@@ -89,7 +89,7 @@ pub fn read_acknowledged(file: &Path) -> Vec<(u64, Counts)> {
 }
 
 /// Opens the store after a power loss, verifies all values, and writes to it.
-pub fn look(engine: EngineKind, folder: &Path, acknowledged: &Counts, what: &str) {
+pub fn verify_state(engine: EngineKind, folder: &Path, acknowledged: &Counts, what: &str) {
     let counts: Counts = {
         let store = open(engine, folder, what);
         assert_eq!(store.health().damage, None, "{what}");

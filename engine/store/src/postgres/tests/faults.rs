@@ -37,7 +37,7 @@ fn is_away<T: std::fmt::Debug>(outcome: Result<T, StoreError>) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_is_away_is_said_and_found_again() {
+async fn an_unreachable_database_is_reported_and_reconnected() {
     if is_left_out() {
         return;
     }
@@ -65,7 +65,7 @@ async fn a_database_that_is_away_is_said_and_found_again() {
 
 /// A connection that broke while it was idle causes no error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_that_was_lost_is_made_again_for_a_read() {
+async fn a_lost_connection_is_replaced_for_a_read() {
     if is_left_out() {
         return;
     }
@@ -110,7 +110,7 @@ async fn a_commit_whose_answer_is_lost_is_unknown() {
 
 /// Neither an unresponsive network nor a half-closed connection blocks callers beyond the timeouts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_network_that_says_nothing_is_given_up() {
+async fn an_unresponsive_network_times_out() {
     if is_left_out() {
         return;
     }
@@ -147,7 +147,7 @@ async fn a_network_that_says_nothing_is_given_up() {
 
 /// The server ends the transaction of a paused process, so other processes do not wait forever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rows_locked_by_a_process_that_went_silent_are_free_again() {
+async fn rows_locked_by_a_silent_process_are_released() {
     if is_left_out() {
         return;
     }

@@ -62,7 +62,7 @@ async fn no_update_is_lost_between_two_processes() {
 /// Only one process can create an absent key. A commit that expects the absence of a key is not overtaken by
 /// its creation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_of_two_processes_makes_what_is_absent() {
+async fn only_one_of_two_processes_creates_an_absent_key() {
     if is_left_out() {
         return;
     }
@@ -155,12 +155,12 @@ fn numbers(store: &Arc<PostgresStore>, streams: &[u64]) -> Vec<u64> {
 /// A stream without a data source is shared by several institutions. Its numbers increase for each
 /// institution that appends to it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_of_several_owners_is_in_the_order_of_each() {
+async fn a_shared_stream_is_in_order_for_each_owner() {
     if is_left_out() {
         return;
     }
-    struct Nobodys;
-    impl Owners for Nobodys {
+    struct SharedSource;
+    impl Owners for SharedSource {
         fn of_records(&self, _: u8, scope: u32) -> Home {
             Home::Location(scope)
         }
@@ -169,7 +169,7 @@ async fn a_stream_of_several_owners_is_in_the_order_of_each() {
         }
     }
     let config = own_tables(server().port());
-    let store = PostgresStore::open(&config, &key(), Arc::new(Nobodys)).unwrap();
+    let store = PostgresStore::open(&config, &key(), Arc::new(SharedSource)).unwrap();
     let (shared, institution) = (1u64 << 32, |id: u64| 3 << 32 | id);
     let mut last = [0; 2];
     for round in 0..10u32 {
@@ -193,7 +193,7 @@ async fn a_stream_of_several_owners_is_in_the_order_of_each() {
 
 /// A configuration that later maps a location to another institution does not hide earlier values.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whose_a_place_is_was_said_once() {
+async fn the_first_owner_of_a_location_stays_valid() {
     if is_left_out() {
         return;
     }

@@ -8,7 +8,7 @@ fn counted(store: &PostgresStore) -> std::collections::BTreeMap<KeyId, u64> {
 }
 
 #[test]
-fn all_rows_are_sealed_anew_beside_the_work() {
+fn all_rows_are_resealed_during_writes() {
     if is_left_out() {
         return;
     }
@@ -44,7 +44,7 @@ fn all_rows_are_sealed_anew_beside_the_work() {
 
 /// A value that cannot be opened does not prevent the resealing of other values.
 #[test]
-fn what_is_damaged_is_told_and_the_rest_is_sealed_anew() {
+fn a_damaged_value_is_reported_and_the_rest_is_resealed() {
     if is_left_out() {
         return;
     }
@@ -62,15 +62,15 @@ fn what_is_damaged_is_told_and_the_rest_is_sealed_anew() {
         assert_eq!(bare.client.execute(flip, &[&keys::snapshot(3)]).await.unwrap(), 1);
     });
     store.use_keys(&both);
-    let told = rotation::reseal(&*store, both.newest(), |_| true).unwrap_err();
-    assert!(matches!(told, StoreError::Damaged { .. }), "{told}");
+    let error = rotation::reseal(&*store, both.newest(), |_| true).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
     assert_eq!(counted(&store), [(KeyId::FIRST, 1), (both.newest(), 20)].into());
 }
 
 /// Key rotation requires exclusive access: it is refused while another process has the store open, and
 /// prevents others from opening it.
 #[test]
-fn who_seals_it_anew_has_it_alone() {
+fn a_key_rotation_requires_exclusive_access() {
     if is_left_out() {
         return;
     }

@@ -67,7 +67,7 @@ async fn another_key_is_refused_and_nothing_is_readable_without_it() {
 
 /// Values altered or moved in the database are reported by reads and by `check`, and never returned.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_value_that_was_changed_or_moved_is_damaged() {
+async fn an_altered_or_moved_value_is_damaged() {
     if is_left_out() {
         return;
     }
@@ -90,7 +90,7 @@ async fn a_value_that_was_changed_or_moved_is_damaged() {
 }
 
 #[test]
-fn an_address_that_is_none_is_refused_and_a_password_never_told() {
+fn an_invalid_url_is_refused_without_revealing_its_password() {
     let secret = "postgresql://user:s3cret@db.example:5432/practice";
     let printed = format!("{:?}", config(secret));
     assert!(printed.contains("practice at db.example") && !printed.contains("s3cret"), "{printed}");
@@ -104,7 +104,7 @@ fn an_address_that_is_none_is_refused_and_a_password_never_told() {
 
 /// Commits are synchronous even if the database defaults to asynchronous ones.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn commits_are_synchronous_whatever_the_database_says() {
+async fn commits_are_synchronous_even_if_the_database_defaults_to_async() {
     if is_left_out() {
         return;
     }

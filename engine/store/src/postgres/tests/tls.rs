@@ -24,7 +24,7 @@ fn authority(folder: &std::path::Path, name: &str) -> (CertifiedIssuer<'static, 
 }
 
 #[test]
-fn a_server_is_believed_by_its_certificate_alone() {
+fn a_server_is_trusted_by_its_certificate_only() {
     if is_left_out() {
         return;
     }
@@ -41,12 +41,13 @@ fn a_server_is_believed_by_its_certificate_alone() {
     assert!(refused(&by_trusted).contains("TLS"), "{}", refused(&by_trusted));
 
     let certified = |name: &str| {
-        let own = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&own, &issuer).unwrap();
-        (pem("CERTIFICATE", certificate.der()), pem("PRIVATE KEY", &own.serialize_der()))
+        let private_key = KeyPair::generate().unwrap();
+        let certificate =
+            CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&private_key, &issuer).unwrap();
+        (pem("CERTIFICATE", certificate.der()), pem("PRIVATE KEY", &private_key.serialize_der()))
     };
-    let (certificate, own) = certified("127.0.0.1");
-    cluster.encrypt(&certificate, &own).unwrap();
+    let (certificate, private_key) = certified("127.0.0.1");
+    cluster.encrypt(&certificate, &private_key).unwrap();
     run(migrate(&by_trusted, &key())).unwrap();
     let store = open(&by_trusted);
     run(async { store.commit(put(keys::snapshot(1), vec![1])).await.unwrap() });
@@ -60,14 +61,14 @@ fn a_server_is_believed_by_its_certificate_alone() {
         assert!(refused(untrusting).contains("certificate"), "{}", refused(untrusting));
     }
 
-    let (certificate, own) = certified("db.example");
-    cluster.encrypt(&certificate, &own).unwrap();
+    let (certificate, private_key) = certified("db.example");
+    cluster.encrypt(&certificate, &private_key).unwrap();
     assert!(refused(&by_trusted).contains("certificate"), "another host's: {}", refused(&by_trusted));
 }
 
 /// The client library prepares TLS before it knows whether it is used.
 #[test]
-fn a_folder_with_a_socket_needs_no_name_of_a_certificate() {
+fn a_socket_folder_needs_no_certificate_name() {
     use tokio_postgres::{Socket, tls::MakeTlsConnect};
     let mut off = super::super::tls::Rustls::new(&Tls::Off).unwrap();
     assert!(MakeTlsConnect::<Socket>::make_tls_connect(&mut off, "/run/postgresql").is_ok());

@@ -12,21 +12,21 @@ const WHOLE: u8 = 1;
 const CUT: u8 = 2;
 const CUT_HEADER: usize = 5;
 /// Maximum size of a record. A leaf page of sled holds up to 20 records and must stay below 128 KiB.
-pub(crate) const PIECE_BYTES: usize = 3_584;
+pub(crate) const CHUNK_BYTES: usize = 3_584;
 
 /// The first byte of the keys of further chunks, above all keys of the store interface.
-const PIECE_SPACE: u8 = 0xFF;
+const CHUNK_SPACE: u8 = 0xFF;
 
-pub(super) fn piece_key(key: &[u8], index: u32) -> Key {
-    let mut piece = Vec::with_capacity(key.len() + 5);
-    piece.push(PIECE_SPACE);
-    piece.extend_from_slice(key);
-    piece.extend_from_slice(&index.to_be_bytes());
-    piece
+pub(super) fn chunk_key(key: &[u8], index: u32) -> Key {
+    let mut chunk = Vec::with_capacity(key.len() + 5);
+    chunk.push(CHUNK_SPACE);
+    chunk.extend_from_slice(key);
+    chunk.extend_from_slice(&index.to_be_bytes());
+    chunk
 }
 
 /// Returns the number of further chunks of a head record.
-pub(super) fn further_pieces(head: &[u8]) -> u32 {
+pub(super) fn further_chunks(head: &[u8]) -> u32 {
     match head {
         [CUT, a, b, c, d, ..] => u32::from_be_bytes([*a, *b, *c, *d]),
         _ => 0,
@@ -51,23 +51,23 @@ fn beginning(head: &[u8]) -> &[u8] {
 }
 
 pub(super) fn cut(sealed: &[u8]) -> (IVec, Vec<IVec>) {
-    if sealed.len() <= PIECE_BYTES {
+    if sealed.len() <= CHUNK_BYTES {
         return (IVec::from(sealed), Vec::new());
     }
-    let (first, rest) = sealed[1..].split_at(PIECE_BYTES - CUT_HEADER);
-    let pieces: Vec<IVec> = rest.chunks(PIECE_BYTES).map(IVec::from).collect();
-    let count = u32::try_from(pieces.len()).expect("a value of at most 32 MiB has fewer pieces than u32 holds");
-    (IVec::from([&[CUT], &count.to_be_bytes()[..], first].concat()), pieces)
+    let (first, rest) = sealed[1..].split_at(CHUNK_BYTES - CUT_HEADER);
+    let chunks: Vec<IVec> = rest.chunks(CHUNK_BYTES).map(IVec::from).collect();
+    let count = u32::try_from(chunks.len()).expect("a value of at most 32 MiB has fewer chunks than u32 holds");
+    (IVec::from([&[CUT], &count.to_be_bytes()[..], first].concat()), chunks)
 }
 
-pub(super) fn join(head: &[u8], pieces: &[IVec]) -> Vec<u8> {
+pub(super) fn join(head: &[u8], chunks: &[IVec]) -> Vec<u8> {
     let (mut sealed, first) = match head {
         [CUT, ..] => (vec![WHOLE], head.get(CUT_HEADER..).unwrap_or_default()),
         _ => (Vec::new(), head),
     };
-    sealed.reserve(first.len() + pieces.iter().map(|piece| piece.len()).sum::<usize>());
+    sealed.reserve(first.len() + chunks.iter().map(|chunk| chunk.len()).sum::<usize>());
     sealed.extend_from_slice(first);
-    pieces.iter().for_each(|piece| sealed.extend_from_slice(piece));
+    chunks.iter().for_each(|chunk| sealed.extend_from_slice(chunk));
     sealed
 }
 
@@ -78,33 +78,33 @@ mod tests {
     use crate::{envelope::Envelope, error::StoreError, store_keys::StoreKey};
 
     #[test]
-    fn values_of_any_size_come_back() {
+    fn values_of_any_size_round_trip() {
         let envelope = Envelope::new(&StoreKey::new([7; 32]).into());
-        let edge = PIECE_BYTES - 41;
-        for size in [0, 1, 100, edge - 1, edge, edge + 1, 2 * PIECE_BYTES, 100_000] {
+        let edge = CHUNK_BYTES - 41;
+        for size in [0, 1, 100, edge - 1, edge, edge + 1, 2 * CHUNK_BYTES, 100_000] {
             let value: Vec<u8> = (0..size).map(|i| i as u8).collect();
             let sealed = envelope.sealer().unwrap().seal(b"key", &value).unwrap();
-            let (head, pieces) = cut(&sealed);
-            assert_eq!(pieces.is_empty(), size <= edge, "{size}");
-            assert_eq!(further_pieces(&head) as usize, pieces.len());
+            let (head, chunks) = cut(&sealed);
+            assert_eq!(chunks.is_empty(), size <= edge, "{size}");
+            assert_eq!(further_chunks(&head) as usize, chunks.len());
             assert_eq!(version(&head), Version::of(&sealed));
             assert_eq!(sealed_with(&head), envelope::sealed_with(&sealed));
-            assert!(head.len() <= PIECE_BYTES && pieces.iter().all(|piece| piece.len() <= PIECE_BYTES));
-            assert_eq!(envelope.open(b"key", join(&head, &pieces)).unwrap(), value);
+            assert!(head.len() <= CHUNK_BYTES && chunks.iter().all(|chunk| chunk.len() <= CHUNK_BYTES));
+            assert_eq!(envelope.open(b"key", join(&head, &chunks)).unwrap(), value);
         }
     }
 
     #[test]
-    fn every_flipped_bit_of_a_head_is_seen() {
+    fn every_flipped_bit_of_a_head_is_detected() {
         let envelope = Envelope::new(&StoreKey::new([7; 32]).into());
         for size in [20, 4_000] {
-            let (whole, pieces) = cut(&envelope.sealer().unwrap().seal(b"key", &vec![3; size]).unwrap());
+            let (whole, chunks) = cut(&envelope.sealer().unwrap().seal(b"key", &vec![3; size]).unwrap());
             for at in 0..whole.len() {
                 let mut head = whole.to_vec();
                 head[at] ^= 1 << (at % 8);
                 // A damaged chunk count makes the reader fetch another number of chunks.
-                let count = further_pieces(&head) as usize;
-                let fetched = pieces.get(..count.min(pieces.len())).unwrap();
+                let count = further_chunks(&head) as usize;
+                let fetched = chunks.get(..count.min(chunks.len())).unwrap();
                 if size == 4_000 && (1..CUT_HEADER).contains(&at) && count > fetched.len() {
                     continue;
                 }

@@ -21,8 +21,8 @@ pub(super) const LOG: &str = "db";
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Creates the files, unless the log exists.
-pub(super) fn make(dir: &Path, cache_bytes: u64) -> Result<(), StoreError> {
-    let io = |error| StoreError::io(format!("making sled's files in {}", dir.display()))(error);
+pub(super) fn create(dir: &Path, cache_bytes: u64) -> Result<(), StoreError> {
+    let io = |error| StoreError::io(format!("creating sled's files in {}", dir.display()))(error);
     let draft = dir.join(DRAFT);
     if draft.try_exists().map_err(io)? {
         fs::remove_dir_all(&draft).map_err(io)?;
@@ -76,7 +76,7 @@ mod tests {
     /// A first start interrupted after each step: incomplete draft, complete draft, one file renamed, both
     /// renamed.
     #[tokio::test]
-    async fn a_store_whose_making_was_broken_off_is_made_anew() {
+    async fn an_interrupted_creation_is_repeated() {
         let whole = tempfile::tempdir().unwrap();
         drop(opened(whole.path()));
         let conf = fs::read(whole.path().join(CONFIGURATION)).unwrap();

@@ -27,12 +27,12 @@ pub(super) struct State {
 }
 
 #[derive(Default)]
-pub(super) struct Past {
+pub(super) struct History {
     /// The last durable state.
     shown: Mutex<Arc<State>>,
 }
 
-impl Past {
+impl History {
     pub(super) fn shown(&self) -> Arc<State> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -105,49 +105,49 @@ mod tests {
         Some(IVec::from(text))
     }
 
-    fn group(past: &Past, replaced: &[(&str, Option<&str>)]) {
+    fn group(history: &History, replaced: &[(&str, Option<&str>)]) {
         let replaced = replaced.iter().map(|(key, old)| (key.as_bytes().to_vec(), old.map(IVec::from))).collect();
-        let next = past.begin(replaced);
-        past.show(next);
+        let next = history.begin(replaced);
+        history.show(next);
     }
 
     #[test]
-    fn a_state_stays_as_it_was_while_groups_go_on() {
-        let past = Past::default();
-        let first = past.shown();
+    fn a_held_state_is_unaffected_by_later_groups() {
+        let history = History::default();
+        let first = history.shown();
         assert_eq!(first.replaced(b"a"), None);
-        group(&past, &[("a", None)]);
-        let second = past.shown();
-        group(&past, &[("a", Some("1")), ("b", Some("x"))]);
-        group(&past, &[("a", Some("2"))]);
+        group(&history, &[("a", None)]);
+        let second = history.shown();
+        group(&history, &[("a", Some("1")), ("b", Some("x"))]);
+        group(&history, &[("a", Some("2"))]);
         assert_eq!(first.replaced(b"a"), Some(None));
         assert_eq!(second.replaced(b"a"), Some(record("1")));
         assert_eq!(first.replaced(b"b"), Some(record("x")));
-        assert_eq!(past.shown().replaced(b"a"), None);
+        assert_eq!(history.shown().replaced(b"a"), None);
         let within = second.replaced_within(b"a", b"b");
         assert_eq!(within.into_iter().collect::<Vec<_>>(), [(b"a".to_vec(), record("1"))]);
-        assert_eq!((past.shown().kept_since(&first), past.shown().kept_since(&second)), (1 + 4 + 2, 4 + 2));
+        assert_eq!((history.shown().kept_since(&first), history.shown().kept_since(&second)), (1 + 4 + 2, 4 + 2));
     }
 
     #[test]
-    fn a_group_under_way_is_not_shown() {
-        let past = Past::default();
-        let next = past.begin([(b"a".to_vec(), record("old"))].into());
-        assert_eq!(past.shown().replaced(b"a"), Some(record("old")));
-        past.show(next);
-        assert_eq!(past.shown().replaced(b"a"), None);
+    fn an_unfinished_group_is_invisible() {
+        let history = History::default();
+        let next = history.begin([(b"a".to_vec(), record("old"))].into());
+        assert_eq!(history.shown().replaced(b"a"), Some(record("old")));
+        history.show(next);
+        assert_eq!(history.shown().replaced(b"a"), None);
     }
 
     #[test]
-    fn a_long_chain_goes_without_a_deep_stack_and_without_a_trace() {
-        let past = Past::default();
-        let (first, second) = (past.shown(), Arc::downgrade(&past.begin(Replaced::new())));
-        past.show(second.upgrade().expect("it hangs on the first"));
+    fn a_long_chain_is_dropped_without_recursion() {
+        let history = History::default();
+        let (first, second) = (history.shown(), Arc::downgrade(&history.begin(Replaced::new())));
+        history.show(second.upgrade().expect("the first state refers to it"));
         for _ in 0..200_000 {
-            group(&past, &[]);
+            group(&history, &[]);
         }
         assert!(second.upgrade().is_some());
         drop(first);
-        assert!(second.upgrade().is_none(), "nobody needs it any more");
+        assert!(second.upgrade().is_none(), "no reader needs it any more");
     }
 }

@@ -17,36 +17,36 @@ const CAP: u8 = 2;
 const KINDS: std::ops::RangeInclusive<u8> = 1..=11;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mended {
+pub struct Repaired {
     /// Number of corrected bits.
-    pub exactly: u64,
+    pub corrected: u64,
     /// Number of damaged messages made readable.
-    pub let_through: u64,
+    pub made_readable: u64,
     /// Number of bytes cut out.
     pub cut_out: u64,
     /// Number of segments whose place in the log is unknown.
     pub lost_segments: u64,
 }
 
-pub(super) fn mend(log: &Path) -> io::Result<Mended> {
+pub(super) fn repair(log: &Path) -> io::Result<Repaired> {
     let file = File::options().read(true).write(true).open(log)?;
-    let (length, mut at, mut mended) = (file.metadata()?.len(), 0, Mended::default());
+    let (length, mut at, mut repaired) = (file.metadata()?.len(), 0, Repaired::default());
     while at < length {
         let size = usize::try_from(length - at).unwrap_or(SEGMENT).min(SEGMENT);
         let mut segment = vec![0; size];
         file.read_exact_at(&mut segment, at)?;
-        let before = mended;
-        mend_segment(&mut segment, &mut mended);
-        if mended != before {
+        let before = repaired;
+        repair_segment(&mut segment, &mut repaired);
+        if repaired != before {
             file.write_all_at(&segment, at)?;
         }
         at += size as u64;
     }
     file.sync_all()?;
-    Ok(mended)
+    Ok(repaired)
 }
 
-fn mend_segment(segment: &mut [u8], mended: &mut Mended) {
+fn repair_segment(segment: &mut [u8], repaired: &mut Repaired) {
     let Some(header) = segment.first_chunk_mut::<SEGMENT_HEADER>() else { return };
     // An unused segment.
     if header.iter().all(|byte| *byte == 0) {
@@ -54,17 +54,17 @@ fn mend_segment(segment: &mut [u8], mended: &mut Mended) {
     }
     if !header_fits(header) {
         if !flip_one(header, header_fits) {
-            mended.lost_segments += 1;
+            repaired.lost_segments += 1;
             return;
         }
-        mended.exactly += 1;
+        repaired.corrected += 1;
     }
     let first = u64::from_le_bytes(header[4..12].try_into().unwrap_or_default()) ^ i64::MAX as u64;
     let number = first / SEGMENT as u64;
     let mut at = SEGMENT_HEADER;
     while at + MESSAGE_HEADER <= segment.len() {
         let Some(message) = sound(&segment[at..], number) else {
-            match mend_message(segment, at, number, mended) {
+            match repair_message(segment, at, number, repaired) {
                 true => continue,
                 false => return,
             }
@@ -77,7 +77,7 @@ fn mend_segment(segment: &mut [u8], mended: &mut Mended) {
 }
 
 /// Makes the message at `at` readable for sled. Returns `false` at the end of the written part.
-fn mend_message(segment: &mut [u8], at: usize, number: u64, mended: &mut Mended) -> bool {
+fn repair_message(segment: &mut [u8], at: usize, number: u64, repaired: &mut Repaired) -> bool {
     // The rest belongs to an earlier use of the segment.
     if let Some(other) = Message::parse(&segment[at..])
         && other.segment != number
@@ -87,7 +87,7 @@ fn mend_message(segment: &mut [u8], at: usize, number: u64, mended: &mut Mended)
     }
     let placed = Message::parse(&segment[at..]).filter(|message| message.segment == number);
     if placed.is_some_and(|message| message.flip(&mut segment[at..])) || flip_in_header(&mut segment[at..], number) {
-        mended.exactly += 1;
+        repaired.corrected += 1;
         return true;
     }
     let Some(next) = (at + 1..segment.len()).find(|next| sound(&segment[*next..], number).is_some()) else {
@@ -98,14 +98,14 @@ fn mend_message(segment: &mut [u8], at: usize, number: u64, mended: &mut Mended)
         Some(message) => {
             let checksum = message.checksum(&segment[at..]);
             segment[at..at + 4].copy_from_slice(&checksum.to_le_bytes());
-            mended.let_through += 1;
+            repaired.made_readable += 1;
         }
         None => {
             let canceled = canceled(next - at, number);
             segment[at..at + canceled.len()].copy_from_slice(&canceled);
             let body = Message::parse(&segment[at..]).map(|message| message.checksum(&segment[at..]));
             segment[at..at + 4].copy_from_slice(&body.unwrap_or_default().to_le_bytes());
-            mended.cut_out += (next - at) as u64;
+            repaired.cut_out += (next - at) as u64;
         }
     }
     sound(&segment[at..], number).is_some()
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn varints_come_back() {
+    fn varints_round_trip() {
         for value in [0, 240, 241, 2_287, 2_288, 67_823, 67_824, 0xFF_FFFF, 0x100_0000, u64::MAX] {
             let (mut bytes, mut at) = (Vec::new(), 0);
             write_varint(&mut bytes, value);
@@ -315,32 +315,32 @@ mod tests {
     }
 
     #[test]
-    fn any_one_bit_is_set_right() {
+    fn any_single_flipped_bit_is_corrected() {
         let whole = segment();
-        let mut untouched = (whole.clone(), Mended::default());
-        mend_segment(&mut untouched.0, &mut untouched.1);
-        assert_eq!(untouched, (whole.clone(), Mended::default()));
+        let mut untouched = (whole.clone(), Repaired::default());
+        repair_segment(&mut untouched.0, &mut untouched.1);
+        assert_eq!(untouched, (whole.clone(), Repaired::default()));
         for bit in (0..(whole.len() - 64) * 8).filter(|bit| *bit < 8 * 700 || bit % 1_009 == 0) {
-            let (mut bent, mut mended) = (whole.clone(), Mended::default());
+            let (mut bent, mut repaired) = (whole.clone(), Repaired::default());
             bent[bit / 8] ^= 1 << (bit % 8);
-            mend_segment(&mut bent, &mut mended);
-            assert!(bent == whole, "bit {bit}: {mended:?}");
-            assert_eq!(mended.exactly, 1);
+            repair_segment(&mut bent, &mut repaired);
+            assert!(bent == whole, "bit {bit}: {repaired:?}");
+            assert_eq!(repaired.corrected, 1);
         }
     }
 
     #[test]
-    fn a_hole_is_let_through_or_cut_out_and_what_follows_is_read() {
+    fn messages_after_a_hole_stay_readable() {
         let whole = segment();
         // Holes in the body of the message of 3,000 bytes, and over the headers of two small messages.
         for (hole, expected) in [(1_000..1_512, (1, 0)), (22..60, (0, 1))] {
-            let (mut bent, mut mended) = (whole.clone(), Mended::default());
+            let (mut bent, mut repaired) = (whole.clone(), Repaired::default());
             bent[hole].fill(0);
-            mend_segment(&mut bent, &mut mended);
-            assert_eq!((mended.let_through, u64::from(mended.cut_out > 0)), expected, "{mended:?}");
-            let mut again = Mended::default();
-            mend_segment(&mut bent, &mut again);
-            assert_eq!(again, Mended::default(), "everything is readable now");
+            repair_segment(&mut bent, &mut repaired);
+            assert_eq!((repaired.made_readable, u64::from(repaired.cut_out > 0)), expected, "{repaired:?}");
+            let mut again = Repaired::default();
+            repair_segment(&mut bent, &mut again);
+            assert_eq!(again, Repaired::default(), "everything is readable now");
         }
     }
 }
