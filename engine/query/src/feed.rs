@@ -181,7 +181,7 @@ pub(crate) fn prune(
         let Some((number, readers)) = old(key, value, now)?.filter(|(number, _)| *number <= merged_to) else { break };
         batch.delete(key.clone());
         last = Some((number, key));
-        pruned.extend(told_to(stream, &readers).map(|stream| (stream, number)));
+        pruned.extend(streams_to_notify(stream, &readers).map(|stream| (stream, number)));
     }
     for (stream, number) in pruned {
         batch.put(keys::feed_pruned(stream.number()), number.to_be_bytes().to_vec());
@@ -192,7 +192,7 @@ pub(crate) fn prune(
 /// Returns the streams in which the pruning of this stream's changes is recorded. The stream without a data
 /// source is shared by several institutions, whose numbers may come from different sequences. Its pruning is
 /// therefore recorded in the stream of each affected location.
-fn told_to(stream: Stream, readers: &BTreeSet<Readers>) -> impl Iterator<Item = Stream> {
+fn streams_to_notify(stream: Stream, readers: &BTreeSet<Readers>) -> impl Iterator<Item = Stream> {
     let locations = readers.iter().filter_map(|readers| match readers {
         Readers::Location(location) => Some(Stream::Location(*location)),
         Readers::Source(_) | Readers::Nobody => None,

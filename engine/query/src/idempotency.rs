@@ -127,7 +127,7 @@ pub fn number(values: &mut impl GuardedValues, number: &IdempotencyKey, id: u64)
 fn parsed<T: DeserializeOwned>(values: &mut impl GuardedValues, key: Key) -> Result<Option<T>, StoreError> {
     let bytes = values.read(key.clone())?;
     let parsed = bytes.as_deref().map(serde_json::from_slice).transpose();
-    parsed.map_err(|_| StoreError::damaged(&key, "an idempotency key nobody can read"))
+    parsed.map_err(|_| StoreError::damaged(&key, "an idempotency key that cannot be decoded"))
 }
 
 fn json(value: &impl Serialize) -> Vec<u8> {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_answer_stands_for_a_day() {
+    fn the_first_response_is_replayed_for_a_day() {
         let world = World::new();
         assert_eq!(world.ask(&ONE, 5), Lookup::Fresh);
         assert_eq!(world.ask(&ONE, 6), Lookup::Replay(json!({ "at": 5 })));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_racing_requests_one_passes() {
+    fn only_one_of_two_racing_requests_commits() {
         let world = World::new();
         let ((first, one), (second, other)) = (world.prepare(&ONE, 5), world.prepare(&ONE, 5));
         assert_eq!((first, second), (Lookup::Fresh, Lookup::Fresh));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn expired_claims_are_forgotten_but_not_those_renewed_meanwhile() {
+    fn expired_keys_are_deleted_unless_renewed_meanwhile() {
         let world = World::new();
         for n in 0..1_200u64 {
             let mut key = [0; 32];

@@ -101,7 +101,7 @@ mod tests {
     /// A thousand streams with recent changes only: few values are read, none on a runtime thread, and other
     /// tasks keep running.
     #[tokio::test]
-    async fn what_finds_nothing_to_throw_away_lets_others_work() {
+    async fn retention_without_deletions_does_not_block_the_runtime() {
         let (on_runtime, runtime) = (Arc::new(Counter::default()), std::thread::current().id());
         let reads = on_runtime.clone();
         let store = HookedStore::default().before_read(move |_| {
@@ -139,7 +139,7 @@ mod tests {
         let store = Arc::new(store);
         all(&Arc::default(), &(store.clone() as Arc<dyn Store>), now, Duration::ZERO).await.unwrap();
         others.abort();
-        assert!(turns.load(Ordering::SeqCst) >= streams, "{turns:?} turns beside {streams} streams");
+        assert!(turns.load(Ordering::SeqCst) >= streams, "{turns:?} turns for {streams} streams");
         assert_eq!(on_runtime.get(), 0, "reads on the thread of the runtime");
         assert!(store.found.get() <= 2 * streams, "{:?} values read", store.found);
     }

@@ -13,12 +13,12 @@ use processor::{
 use query::{
     feed::{Change, KEPT, Reader, page},
     index::Index,
-    retention as upkeep,
+    retention,
 };
 use records::{AppointmentType, FeeSchedule, Operatory, record::Record};
 use store::{Batch, Direction, MemoryStore, Store, keys};
 
-type Told = (Vec<(Resource, u64, Change)>, u64, bool);
+type FeedPage = (Vec<(Resource, u64, Change)>, u64, bool);
 
 const READER: Reader = Reader { institution: 3, source: Some(1), location: 9 };
 
@@ -47,16 +47,16 @@ impl World {
         self.store.commit_now(batch).unwrap();
     }
 
-    fn page(&self, since: u64, resources: &[Resource], limit: usize) -> Option<Told> {
+    fn page(&self, since: u64, resources: &[Resource], limit: usize) -> Option<FeedPage> {
         let changes = page(&*self.store, READER, since, resources, limit).unwrap()?;
-        let told = changes.entries.iter().map(|entry| (entry.resource, entry.id, entry.change)).collect();
-        Some((told, changes.next, changes.more))
+        let entries = changes.entries.iter().map(|entry| (entry.resource, entry.id, entry.change)).collect();
+        Some((entries, changes.next, changes.more))
     }
 
-    fn upkeep(&self) {
+    fn run_retention(&self) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime
-            .block_on(upkeep::all(
+            .block_on(retention::all(
                 &self.index,
                 &(self.store.clone() as Arc<dyn Store>),
                 Timestamp(self.now),
@@ -81,7 +81,7 @@ const TYPE: Resource = Resource::AppointmentTypes;
 const ROOM: Resource = Resource::Operatories;
 
 #[test]
-fn each_record_that_changed_is_told_once_per_commit_in_the_order_of_commits() {
+fn each_changed_record_is_in_the_feed_once_in_commit_order() {
     let world = World::new();
     world.turn(9, |unit_of_work| {
         unit_of_work.put(&kind(1)).unwrap();
@@ -106,16 +106,16 @@ fn each_record_that_changed_is_told_once_per_commit_in_the_order_of_commits() {
     });
 
     use Change::{Created, Deleted, Updated};
-    let (told, end, more) = world.page(0, &[], 100).unwrap();
-    assert_eq!(told, [(TYPE, 1, Created), (ROOM, 5, Updated)], "the last change of each");
+    let (entries, end, more) = world.page(0, &[], 100).unwrap();
+    assert_eq!(entries, [(TYPE, 1, Created), (ROOM, 5, Updated)], "the last change of each");
     assert_eq!((end, more), (6, false));
     let mut one_by_one = Vec::new();
     let mut since = 0;
-    while let Some((told, next, true)) | Some((told, next, false)) = world.page(since, &[], 1)
-        && !told.is_empty()
+    while let Some((entries, next, true)) | Some((entries, next, false)) = world.page(since, &[], 1)
+        && !entries.is_empty()
     {
         assert!(next > since);
-        one_by_one.extend(told);
+        one_by_one.extend(entries);
         since = next;
     }
     let expected = [(TYPE, 1, Created), (ROOM, 5, Created), (TYPE, 1, Updated), (ROOM, 5, Deleted), (ROOM, 5, Updated)];
@@ -137,8 +137,8 @@ fn long_streams_are_merged_without_gaps() {
     for limit in [7, 499, 500, 501, 5_000] {
         let (mut ids, mut since) = (Vec::new(), 0);
         loop {
-            let (told, next, more) = world.page(since, &[], limit).unwrap();
-            ids.extend(told.into_iter().map(|(_, id, _)| id));
+            let (entries, next, more) = world.page(since, &[], limit).unwrap();
+            ids.extend(entries.into_iter().map(|(_, id, _)| id));
             since = next;
             if !more {
                 break;
@@ -150,7 +150,7 @@ fn long_streams_are_merged_without_gaps() {
 
 /// A page of a pull: many changes in one commit, read from any number among them.
 #[test]
-fn changes_kept_together_have_numbers_of_their_own() {
+fn changes_of_one_value_have_separate_numbers() {
     let world = World::new();
     for turn in 0..3u32 {
         world.turn(9, |unit_of_work| {
@@ -166,21 +166,21 @@ fn changes_kept_together_have_numbers_of_their_own() {
     assert_eq!((all.len(), end, more), (420, 420, false));
     for limit in [1, 3, 32, 100] {
         for start in [0, 1, 31, 32, 33, 139, 140, 419] {
-            let (mut told, mut since) = (Vec::new(), start);
+            let (mut entries, mut since) = (Vec::new(), start);
             while since < end {
                 let (page, next, _) = world.page(since, &[], limit).unwrap();
                 assert!(page.len() <= limit && next > since);
-                told.extend(page);
+                entries.extend(page);
                 since = next;
             }
-            assert_eq!(told, all[start as usize..], "by {limit} from {start}");
+            assert_eq!(entries, all[start as usize..], "by {limit} from {start}");
         }
     }
     assert_eq!(world.page(0, &[ROOM], 999).unwrap().0.len(), 210);
 }
 
 #[test]
-fn what_is_older_than_thirty_days_is_pruned_and_cursors_from_then_expire() {
+fn changes_older_than_thirty_days_are_pruned_and_their_cursors_expire() {
     let mut world = World::new();
     for id in 0..700 {
         world.turn(9, |unit_of_work| unit_of_work.put(&operatory(id, 9)).unwrap());
@@ -188,10 +188,10 @@ fn what_is_older_than_thirty_days_is_pruned_and_cursors_from_then_expire() {
     world.turn(8, |unit_of_work| unit_of_work.put(&operatory(900, 8)).unwrap());
     world.now += KEPT - HOUR;
     world.turn(9, |unit_of_work| unit_of_work.put(&kind(1)).unwrap());
-    world.upkeep();
+    world.run_retention();
     assert_eq!(world.page(0, &[], 5_000).unwrap().0.len(), 701);
     world.now += HOUR + MINUTE;
-    world.upkeep();
+    world.run_retention();
     assert_eq!(world.page(0, &[], 10), None);
     assert_eq!(world.page(699, &[], 10), None);
     assert_eq!(world.page(700, &[], 10).unwrap(), (vec![(TYPE, 1, Change::Created)], 702, false));
@@ -202,7 +202,7 @@ fn what_is_older_than_thirty_days_is_pruned_and_cursors_from_then_expire() {
 /// The stream without a data source is shared by several institutions. Pruning changes of one location does
 /// not affect the cursors of another.
 #[test]
-fn a_location_without_a_data_source_is_told_of_its_own_pruning_only() {
+fn pruning_without_a_data_source_expires_only_cursors_of_the_location() {
     let mut world = World::new();
     let schedule = |id| {
         Record::new(
@@ -220,13 +220,13 @@ fn a_location_without_a_data_source_is_told_of_its_own_pruning_only() {
     world.now += KEPT - HOUR;
     make(&world, 9, 4);
     world.now += HOUR + MINUTE;
-    world.upkeep();
-    let told = |reader, since| {
+    world.run_retention();
+    let entries = |reader, since| {
         let changes = page(&*world.store, reader, since, &[], 10).unwrap()?;
         Some((changes.entries.iter().map(|entry| entry.id).collect::<Vec<_>>(), changes.next))
     };
-    assert_eq!(told(readers[0], 0), None);
-    assert_eq!(told(readers[0], 1), Some((vec![4], 4)), "what it has not seen is all there");
-    assert_eq!(told(readers[1], 2), None);
-    assert_eq!(told(readers[1], 3), Some((vec![], 4)));
+    assert_eq!(entries(readers[0], 0), None);
+    assert_eq!(entries(readers[0], 1), Some((vec![4], 4)), "what it has not seen is all there");
+    assert_eq!(entries(readers[1], 2), None);
+    assert_eq!(entries(readers[1], 3), Some((vec![], 4)));
 }

@@ -14,7 +14,7 @@ use processor::{
 };
 use proptest::prelude::*;
 use query::{
-    index::{Effort, Index, merge, rebuild},
+    index::{Index, ReadBudget, merge, rebuild},
     lists::{Filter, ListQuery, Lists, Order, PageAt, PageRequest, Position, Range},
     stream::Stream,
 };
@@ -31,7 +31,7 @@ const NAMES: [&str; 6] = ["Ada", "Adam", "Zoë", "Åsa", "Bo Adler", "Mary-Ann"]
 
 /// Small limits, so that few records are enough to reach the other sources.
 fn index() -> Index {
-    Index::with(Effort { named: 4, changed: 50, credit: 8, earned: 3 })
+    Index::with(ReadBudget { named: 4, changed: 50, credit: 8, earned: 3 })
 }
 
 struct World {
@@ -112,7 +112,7 @@ fn appointment(id: u64, location: u32, start: i64, now: i64) -> Record<Appointme
 }
 
 #[test]
-fn each_condition_finds_its_records_and_pages_of_any_size_add_up() {
+fn each_condition_finds_its_records_on_pages_of_any_size() {
     let world = World::new();
     for id in 1..=300 {
         world.turn(|unit_of_work| {
@@ -172,7 +172,7 @@ fn each_condition_finds_its_records_and_pages_of_any_size_add_up() {
 }
 
 #[test]
-fn a_beginning_of_too_many_words_leaves_the_filter_to_the_caller() {
+fn a_prefix_of_too_many_words_leaves_the_filter_to_the_caller() {
     let world = World::new();
     for id in 1..=300 {
         let mut named = patient(id, 0, false, world.now);
@@ -190,7 +190,7 @@ fn a_beginning_of_too_many_words_leaves_the_filter_to_the_caller() {
 
 /// Unlike a range of a list, a page contains only matching records.
 #[test]
-fn a_page_shows_what_meets_the_filters_and_no_more() {
+fn a_page_contains_exactly_the_matching_records() {
     let world = World::new();
     for id in 1..=60 {
         let foreign_id = Some(format!("P-{id}"));
@@ -274,7 +274,7 @@ fn a_page_shows_what_meets_the_filters_and_no_more() {
 }
 
 #[test]
-fn a_beginning_longer_than_what_the_index_has_is_judged_on_the_record() {
+fn a_prefix_longer_than_the_index_stores_is_checked_on_the_record() {
     let world = World::new();
     for (id, last_name) in ["Featherstonehaugh", "Featherstonehaughs", "Featherstone-Haugh"].iter().enumerate() {
         let mut named = patient(id as u32 + 1, 0, false, world.now);
@@ -293,7 +293,7 @@ fn a_beginning_longer_than_what_the_index_has_is_judged_on_the_record() {
 }
 
 #[tokio::test]
-async fn what_a_record_is_no_longer_is_forgotten() {
+async fn entries_of_earlier_states_are_removed() {
     let world = World::new();
     let entries = || {
         let keys = world.store.scan(keys::Space::IndexBlock.range(), Direction::Forward, 99).unwrap();
@@ -327,7 +327,7 @@ async fn what_a_record_is_no_longer_is_forgotten() {
 /// A record changed during a walk with the latest change first moves to the beginning, which has already been
 /// read.
 #[test]
-fn a_descending_list_ends_with_what_changed_since_it_began() {
+fn a_descending_list_ends_with_changes_since_it_began() {
     let mut world = World::new();
     for id in 1..=6 {
         world.now += MINUTE;
@@ -567,7 +567,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn walks_keep_their_promises(
+    fn pages_read_during_changes_skip_and_repeat_nothing(
         before in prop::collection::vec(some_step(), 1..60),
         during in prop::collection::vec(some_step(), 0..40),
         size in 1..6usize,
@@ -651,7 +651,7 @@ async fn values_of_pages(count: u32) -> Vec<usize> {
 }
 
 #[tokio::test]
-async fn a_page_costs_what_it_shows_and_not_what_the_list_holds() {
+async fn the_cost_of_a_page_is_independent_of_the_list_size() {
     let (short, long) = (values_of_pages(1_000).await, values_of_pages(20_000).await);
     for (case, (short, long)) in short.iter().zip(&long).enumerate() {
         assert!(*long <= 600, "case {case}: {long} values for a page of 100");

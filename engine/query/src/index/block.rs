@@ -120,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_packed_is_unpacked(entries: BTreeMap<Vec<u8>, bool>, other: Vec<u8>) {
+        fn packed_entries_round_trip(entries: BTreeMap<Vec<u8>, bool>, other: Vec<u8>) {
             let entries: BTreeMap<Vec<u8>, bool> =
                 entries.into_iter().map(|(mut entry, it)| { entry.truncate(MOST_BYTES); (entry, it) }).collect();
             let (mut packer, mut block) = (Packer::default(), Block::default());
@@ -138,7 +138,7 @@ mod tests {
         }
 
         #[test]
-        fn what_nobody_packed_is_refused_or_harmless(packed: Vec<u8>) {
+        fn unpacking_arbitrary_bytes_does_not_panic(packed: Vec<u8>) {
             let _ = Block::default().unpack(&packed);
         }
     }

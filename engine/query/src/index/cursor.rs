@@ -9,16 +9,16 @@ use super::{block::Block, segment::Table};
 use crate::stream::Entry;
 
 /// A position in one table.
-struct Place {
+struct TablePosition {
     table: Table,
     loaded: Option<(usize, Arc<Block>)>,
     /// Index in the loaded block; `None` at the end of the table.
     at: Option<usize>,
 }
 
-impl Place {
-    fn new(table: Table) -> Place {
-        Place { table, loaded: None, at: None }
+impl TablePosition {
+    fn new(table: Table) -> TablePosition {
+        TablePosition { table, loaded: None, at: None }
     }
 
     fn load(&mut self, store: &dyn Store, number: usize) -> Result<&Block, StoreError> {
@@ -98,7 +98,7 @@ impl Place {
 /// A cursor over the entries from `start` (inclusive) to `end` (exclusive).
 pub(crate) struct Cursor {
     /// The positions in all tables, newest table first.
-    places: Vec<Place>,
+    positions: Vec<TablePosition>,
     start: Entry,
     end: Entry,
     direction: Direction,
@@ -107,7 +107,7 @@ pub(crate) struct Cursor {
 
 impl Cursor {
     pub(super) fn new(tables: impl Iterator<Item = Table>, start: Entry, end: Entry, direction: Direction) -> Cursor {
-        Cursor { places: tables.map(Place::new).collect(), start, end, direction, begun: false }
+        Cursor { positions: tables.map(TablePosition::new).collect(), start, end, direction, begun: false }
     }
 
     /// Returns the next present entry.
@@ -129,16 +129,16 @@ impl Cursor {
         }
         let nearest = if self.direction == Direction::Forward { Ordering::Less } else { Ordering::Greater };
         let mut next: Option<(&[u8], bool)> = None;
-        for (entry, present) in self.places.iter().filter_map(Place::here) {
+        for (entry, present) in self.positions.iter().filter_map(TablePosition::here) {
             if next.is_none_or(|(best, _)| entry.cmp(best) == nearest) {
                 next = Some((entry, present));
             }
         }
         let within = next.filter(|(entry, _)| self.start.as_slice() <= *entry && *entry < self.end.as_slice());
         let Some((entry, present)) = within.map(|(entry, present)| (entry.to_vec(), present)) else { return Ok(None) };
-        for place in &mut self.places {
-            if place.here().is_some_and(|(here, _)| here == entry) {
-                place.step(store, self.direction)?;
+        for position in &mut self.positions {
+            if position.here().is_some_and(|(here, _)| here == entry) {
+                position.step(store, self.direction)?;
             }
         }
         Ok(Some((entry, present)))
@@ -147,21 +147,21 @@ impl Cursor {
     /// Continues at an entry, inclusive if forward, exclusive if backward.
     pub(crate) fn seek(&mut self, store: &dyn Store, from: &[u8]) -> Result<(), StoreError> {
         self.begun = true;
-        self.places.iter_mut().try_for_each(|place| place.seek(store, from, self.direction))
+        self.positions.iter_mut().try_for_each(|position| position.seek(store, from, self.direction))
     }
 }
 
 /// Point lookups. Lookups of neighboring entries share a read.
-pub(crate) struct Probe(Vec<Place>);
+pub(crate) struct PointLookup(Vec<TablePosition>);
 
-impl Probe {
-    pub(super) fn new(tables: impl Iterator<Item = Table>) -> Probe {
-        Probe(tables.map(Place::new).collect())
+impl PointLookup {
+    pub(super) fn new(tables: impl Iterator<Item = Table>) -> PointLookup {
+        PointLookup(tables.map(TablePosition::new).collect())
     }
 
     pub(crate) fn has(&mut self, store: &dyn Store, entry: &[u8]) -> Result<bool, StoreError> {
-        for place in &mut self.0 {
-            if let Some(present) = place.look_up(store, entry)? {
+        for position in &mut self.0 {
+            if let Some(present) = position.look_up(store, entry)? {
                 return Ok(present);
             }
         }

@@ -16,7 +16,7 @@ use super::{
     block::{Block, Packer},
     cursor::Cursor,
     segment::{ENTRIES, FIRSTS, Listed, Manifest, Segment, Table},
-    state::take_in,
+    state::apply_change,
     streams::{DUE_BYTES, Index, lock},
 };
 use crate::{
@@ -77,7 +77,7 @@ pub async fn merge(
     let merged = async {
         while add_changes(index, store, stream, least).await? {
             tokio::time::sleep(pause).await;
-            while unite(index, store, stream, pause).await? {}
+            while merge_segments(index, store, stream, pause).await? {}
         }
         delete_replaced(index, store, pause).await
     };
@@ -106,9 +106,9 @@ impl Index {
         self.due.notify_one();
     }
 
-    fn made(&self, store: &dyn Store, stream: Stream, made: &[Arc<Segment>]) -> Result<(), StoreError> {
+    fn segment_written(&self, store: &dyn Store, stream: Stream, written: &[Arc<Segment>]) -> Result<(), StoreError> {
         let slot = lock(&self.slots).held.get(&stream).map(|held| held.slot.clone());
-        slot.map_or(Ok(()), |slot| slot.refresh(store, stream, made))
+        slot.map_or(Ok(()), |slot| slot.refresh(store, stream, written))
     }
 
     /// Returns segments of a stream, reusing those in memory.
@@ -137,7 +137,7 @@ async fn add_changes(
         lock(&index.unmerged).insert(stream, changes.bytes);
         return Ok(false);
     }
-    let mut batch = insisting(stream, version);
+    let mut batch = guarded_batch(stream, version);
     let mut writer = Writer::new(stream, manifest.next_segment);
     // Removal markers matter only if there are older segments.
     let oldest = manifest.segments.is_empty();
@@ -152,8 +152,8 @@ async fn add_changes(
     }
     batch.put(keys::index_manifest(stream.number()), manifest.to_bytes());
     store.commit(batch).await?;
-    let (index, made) = (index.clone(), segment.map(Arc::new));
-    reading(store, move |store| index.made(store, stream, made.as_slice())).await?;
+    let (index, written) = (index.clone(), segment.map(Arc::new));
+    reading(store, move |store| index.segment_written(store, stream, written.as_slice())).await?;
     Ok(true)
 }
 
@@ -174,7 +174,7 @@ impl Changes {
                 changes.bytes += value.len();
                 for (number, change) in stream::parse(key, value)? {
                     changes.last = number;
-                    take_in(&mut changes.entries, change);
+                    apply_change(&mut changes.entries, change);
                 }
             }
             if found.len() < READ_AT_ONCE {
@@ -200,7 +200,7 @@ fn of_about_one_size(segments: &[Listed]) -> usize {
 }
 
 /// Merges the newest segments into one. Returns `false` if there are not enough of similar size.
-async fn unite(
+async fn merge_segments(
     index: &Arc<Index>,
     store: &Arc<dyn Store>,
     stream: Stream,
@@ -213,7 +213,7 @@ async fn unite(
     }
     let number = manifest.next_segment;
     manifest.next_segment += 1;
-    let mut claim = insisting(stream, version);
+    let mut claim = guarded_batch(stream, version);
     claim.put(keys::index_manifest(stream.number()), manifest.to_bytes());
     store.commit(claim).await?;
     let (claimed, version) = reading(store, move |store| Manifest::read(store, stream)).await?;
@@ -231,9 +231,9 @@ async fn unite(
         writer: Writer::new(stream, number),
         oldest,
     };
-    let made = loop {
+    let written = loop {
         let step = reading(store, move |store| {
-            let mut batch = insisting(stream, version);
+            let mut batch = guarded_batch(stream, version);
             let more = merge.step(store, &mut batch)?;
             Ok((merge, batch, more))
         });
@@ -244,15 +244,15 @@ async fn unite(
             tokio::time::sleep(pause).await;
             continue;
         }
-        let made = merge.writer.finish(&mut batch);
-        manifest.segments.splice(..count, made.as_ref().map(|made| made.listed));
+        let written = merge.writer.finish(&mut batch);
+        manifest.segments.splice(..count, written.as_ref().map(|written| written.listed));
         batch.put(keys::index_manifest(stream.number()), manifest.to_bytes());
         store.commit(batch).await?;
-        break made.map(Arc::new);
+        break written.map(Arc::new);
     };
     lock(&index.replaced).extend(old);
     let index = index.clone();
-    reading(store, move |store| index.made(store, stream, made.as_slice())).await?;
+    reading(store, move |store| index.segment_written(store, stream, written.as_slice())).await?;
     Ok(true)
 }
 
@@ -331,7 +331,7 @@ impl Writer {
         }
         let firsts = Block::of(self.all_firsts.iter().map(|first| (first.as_slice(), true)));
         let listed = Listed { number: self.number, blocks: self.blocks };
-        (self.blocks > 0).then(|| Segment::made(self.stream, listed, firsts))
+        (self.blocks > 0).then(|| Segment::from_parts(self.stream, listed, firsts))
     }
 
     fn key(&self, level: u8, number: u32) -> Key {
@@ -340,7 +340,7 @@ impl Writer {
 }
 
 /// Returns a batch that expects the manifest in the version that was read.
-fn insisting(stream: Stream, version: Option<Version>) -> Batch {
+fn guarded_batch(stream: Stream, version: Option<Version>) -> Batch {
     let mut batch = Batch::new();
     batch.expect_unchanged(keys::index_manifest(stream.number()), version);
     batch
@@ -367,7 +367,7 @@ async fn delete_left_over(
         let next = reading(store, move |store| store.scan_keys(range, Direction::Forward, 1)).await?;
         let Some((_, number, ..)) = next.first().and_then(|key| keys::parse_index_block(key)) else { return Ok(()) };
         if !kept.contains(&number) {
-            delete(store, stream, number, || insisting(stream, version), pause).await?;
+            delete(store, stream, number, || guarded_batch(stream, version), pause).await?;
         }
         from = number + 1;
     }

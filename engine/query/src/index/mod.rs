@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  Facets (entry) ──► stream, in the batch of the record
-//!                       │ read by each query                 Index ──► view (state) ──► cursor, probe ──► lists
+//!                       │ read by each query                 Index ──► view (state) ──► cursor, lookup ──► lists
 //!                       └─────────────► state: fresh entries ──┘          │
 //!                       ├─► merge: a new segment, or several into one ──► segment (block)
 //!  records ──► rebuild ──┘
@@ -19,7 +19,7 @@ mod state;
 mod streams;
 
 pub(crate) use self::{
-    cursor::{Cursor, Probe},
+    cursor::{Cursor, PointLookup},
     segment::merged_to,
     state::View,
 };
@@ -27,5 +27,5 @@ pub use self::{
     entry::Facets,
     merge::{merge, run},
     rebuild::rebuild,
-    streams::{Effort, Index},
+    streams::{Index, ReadBudget},
 };

@@ -94,7 +94,7 @@ impl Segment {
         of.iter().map(open).collect()
     }
 
-    pub(super) fn made(stream: Stream, listed: Listed, firsts: Block) -> Segment {
+    pub(super) fn from_parts(stream: Stream, listed: Listed, firsts: Block) -> Segment {
         Segment { stream, listed, firsts }
     }
 

@@ -10,7 +10,7 @@ use store::{Direction, Store, StoreError, Version, keys};
 
 use super::{
     block::Block,
-    cursor::{Cursor, Probe},
+    cursor::{Cursor, PointLookup},
     segment::{Manifest, Segment, Table},
 };
 use crate::stream::{self, Entry, Stream};
@@ -52,7 +52,7 @@ impl State {
             for (key, value) in &found {
                 for (number, change) in stream::parse(key, value)? {
                     applied = number;
-                    take_in(&mut news, change);
+                    apply_change(&mut news, change);
                 }
             }
             if found.len() < READ_AT_ONCE {
@@ -90,7 +90,7 @@ impl State {
 }
 
 /// Applies a change to the index entries.
-pub(super) fn take_in(entries: &mut BTreeMap<Entry, bool>, change: stream::Recorded) {
+pub(super) fn apply_change(entries: &mut BTreeMap<Entry, bool>, change: stream::Recorded) {
     entries.extend(change.removed.into_iter().map(|entry| (entry, false)));
     entries.extend(change.added.into_iter().map(|entry| (entry, true)));
 }
@@ -120,8 +120,8 @@ impl View {
         Cursor::new(self.tables.iter().cloned(), start, end, direction)
     }
 
-    pub(crate) fn probe(&self) -> Probe {
-        Probe::new(self.tables.iter().cloned())
+    pub(crate) fn lookup(&self) -> PointLookup {
+        PointLookup::new(self.tables.iter().cloned())
     }
 
     /// Returns whether the segments were merged meanwhile, so that their blocks may be deleted.
@@ -147,10 +147,15 @@ impl Slot {
     }
 
     /// Reloads the merged part, if it is in memory.
-    pub(super) fn refresh(&self, store: &dyn Store, stream: Stream, made: &[Arc<Segment>]) -> Result<(), StoreError> {
+    pub(super) fn refresh(
+        &self,
+        store: &dyn Store,
+        stream: Stream,
+        written: &[Arc<Segment>],
+    ) -> Result<(), StoreError> {
         let mut state = self.lock();
         if let Some(old) = &*state {
-            let known: Vec<_> = old.segments.iter().chain(made).cloned().collect();
+            let known: Vec<_> = old.segments.iter().chain(written).cloned().collect();
             // Dropped first, so that a failed load leaves no outdated state.
             *state = None;
             *state = Some(State::load(store, stream, &known)?);

@@ -26,7 +26,7 @@ const AGAIN: usize = 3;
 
 /// Limits of index reads, above which a query switches to another source.
 #[derive(Clone, Copy, Debug)]
-pub struct Effort {
+pub struct ReadBudget {
     /// Maximum number of records collected for a name prefix.
     pub named: usize,
     /// Maximum number of records collected for a time of change.
@@ -38,16 +38,16 @@ pub struct Effort {
     pub earned: usize,
 }
 
-impl Default for Effort {
-    fn default() -> Effort {
-        Effort { named: 5_000, changed: 20_000, credit: 512, earned: 200 }
+impl Default for ReadBudget {
+    fn default() -> ReadBudget {
+        ReadBudget { named: 5_000, changed: 20_000, credit: 512, earned: 200 }
     }
 }
 
 /// The index of a store.
 #[derive(Default)]
 pub struct Index {
-    effort: Effort,
+    budget: ReadBudget,
     pub(super) slots: Mutex<Slots>,
     /// Bytes of changes since the last merge, as known to this process. Streams not yet seen have no entry.
     pub(super) unmerged: Mutex<HashMap<Stream, usize>>,
@@ -75,12 +75,12 @@ pub(super) struct Held {
 
 impl Index {
     /// Creates an index with other limits.
-    pub fn with(effort: Effort) -> Index {
-        Index { effort, ..Index::default() }
+    pub fn with(budget: ReadBudget) -> Index {
+        Index { budget, ..Index::default() }
     }
 
-    pub(crate) fn effort(&self) -> Effort {
-        self.effort
+    pub(crate) fn budget(&self) -> ReadBudget {
+        self.budget
     }
 
     /// Reads from the current index of a stream. Repeats `read` if it fails because another process merged the

@@ -37,8 +37,8 @@ impl LatestFirst {
                 Direction::Forward => Direction::Backward,
                 Direction::Backward => Direction::Forward,
             };
-            let rows = read(since, Range { from: range.from.map(turned), direction, ..range })?;
-            Ok(rows.into_iter().map(|(position, row)| (turned(position), row)).collect())
+            let rows = read(since, Range { from: range.from.map(mirrored), direction, ..range })?;
+            Ok(rows.into_iter().map(|(position, row)| (mirrored(position), row)).collect())
         };
         let on = |rows: &Vec<_>| Range { from: None, limit: range.limit - rows.len(), ..range };
         // In descending order, the appended part comes last; in ascending order, first.
@@ -68,7 +68,7 @@ impl LatestFirst {
 }
 
 /// Converts a position between the appended part and the combined list.
-fn turned(position: Position) -> Position {
+fn mirrored(position: Position) -> Position {
     Position { at: Timestamp((END - 1).wrapping_sub(position.at.0)), id: !position.id }
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_whole_list_falls_and_can_be_read_both_ways() {
+    fn the_combined_list_is_descending_and_reads_in_both_directions() {
         let all: Vec<Position> =
             (1..=9).map(|n| Position { at: Timestamp(n / 2 * 10), id: n.unsigned_abs() }).collect();
         let read = |window: Window, range: Range| {

@@ -63,17 +63,17 @@ impl Lists<'_> {
         keep: impl Fn(&D) -> bool,
     ) -> Result<Page<D>, ListError> {
         let criteria = self.criteria::<D>(query)?;
-        let shown = |record: &D| criteria.iter().all(|it| it.holds(record)) && keep(record);
+        let matches_all = |record: &D| criteria.iter().all(|it| it.holds(record)) && keep(record);
         if query.order == Order::Id && criteria.iter().any(|it| matches!(it, Criterion::Starting(_))) {
-            return self.page_by_id(query, &criteria, page, shown);
+            return self.page_by_id(query, &criteria, page, matches_all);
         }
         let page_of = |fetch: &dyn Fn(Range) -> Result<Vec<(Position, D)>, StoreError>| -> Result<Page<D>, ListError> {
-            let page = page.collect(fetch, |(_, record)| shown(record), |(position, _)| *position)?;
+            let page = page.collect(fetch, |(_, record)| matches_all(record), |(position, _)| *position)?;
             Ok(page.with_rows(|rows| rows.into_iter().map(|(_, record)| record).collect()))
         };
         let as_it_is = |range| self.records::<D>(query, &criteria, Window::default(), range);
         // Changed records move out of the walk only in descending order of change.
-        if query.order != Order::UpdatedAt || !page.descending || page.at.stands_alone() {
+        if query.order != Order::UpdatedAt || !page.descending || page.at.is_independent() {
             return page_of(&as_it_is);
         }
         // A list that fits on one page needs no appended part.
@@ -94,7 +94,7 @@ impl Lists<'_> {
         query: &ListQuery,
         criteria: &[Criterion],
         page: &PageRequest,
-        shown: impl Fn(&D) -> bool,
+        matches_all: impl Fn(&D) -> bool,
     ) -> Result<Page<D>, ListError> {
         let mut found: BTreeMap<u64, D> = BTreeMap::new();
         for owner in &query.owners {
@@ -105,7 +105,7 @@ impl Lists<'_> {
                 return Err(ListError::TooManyToSort);
             }
         }
-        found.retain(|_, record| shown(record));
+        found.retain(|_, record| matches_all(record));
         let fetch = |range: Range| -> Result<Vec<u64>, ListError> {
             use std::ops::Bound::{Excluded, Unbounded};
             let from = range.from.map_or(Unbounded, |from| Excluded(from.id));
@@ -198,7 +198,7 @@ impl Lists<'_> {
                     order: query.order,
                     criteria,
                     window,
-                    effort: self.index.effort(),
+                    budget: self.index.budget(),
                     direction: range.direction,
                 };
                 list.read::<D, R>(range, |key, value| take(*owner, key, value))

@@ -51,7 +51,7 @@ pub enum PageAt {
 
 impl PageAt {
     /// Returns whether the page is independent of other pages. Pages by number show the current list.
-    pub(super) fn stands_alone(self) -> bool {
+    pub(super) fn is_independent(self) -> bool {
         matches!(self, PageAt::Skip(_) | PageAt::Counted(_) | PageAt::Whole)
     }
 }

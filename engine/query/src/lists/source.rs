@@ -16,7 +16,7 @@ use super::{
     query::{Order, Position, Range, Window, beyond},
 };
 use crate::{
-    index::{Cursor, Effort, Probe, View, entry},
+    index::{Cursor, PointLookup, ReadBudget, View, entry},
     stream::Entry,
 };
 
@@ -41,7 +41,7 @@ pub(super) struct List<'a> {
     pub order: Order,
     pub criteria: &'a [Criterion],
     pub window: Window,
-    pub effort: Effort,
+    pub budget: ReadBudget,
     pub direction: Direction,
 }
 
@@ -91,9 +91,9 @@ impl<'a> List<'a> {
             None => self.by_id(range.from)?,
             Some(order) => self.by_time::<D>(order, range.from)?,
         };
-        let (mut rows, mut probe) = (Vec::new(), self.view.probe());
+        let (mut rows, mut lookup) = (Vec::new(), self.view.lookup());
         while rows.len() < range.limit {
-            let positions = self.next(&mut source, &mut probe, range.limit - rows.len())?;
+            let positions = self.next(&mut source, &mut lookup, range.limit - rows.len())?;
             if positions.is_empty() {
                 break;
             }
@@ -183,7 +183,7 @@ impl<'a> List<'a> {
             (None, _) => {}
         }
         let cursor = self.view.cursor(start, end, self.direction);
-        Source::Changed { since, credit: self.effort.credit, cursor, from }
+        Source::Changed { since, credit: self.budget.credit, cursor, from }
     }
 
     /// Returns a cursor over the requested part of an order.
@@ -285,7 +285,7 @@ impl<'a> List<'a> {
         let mut cursor = self.view.cursor(prefix.clone(), prefix_end(&prefix), Direction::Forward);
         let (mut ids, mut words): (_, Vec<Entry>) = (BTreeSet::new(), Vec::new());
         while let Some(entry) = cursor.next(self.store)? {
-            if ids.len() == self.effort.named {
+            if ids.len() == self.budget.named {
                 return self.words(cursor, words, &entry);
             }
             let word = entry::with_word(&entry);
@@ -342,7 +342,7 @@ impl<'a> List<'a> {
         let mut cursor = self.view.cursor(start, end, Direction::Forward);
         let mut found = Vec::new();
         while let Some(entry) = cursor.next(self.store)? {
-            if found.len() == self.effort.changed {
+            if found.len() == self.budget.changed {
                 return Ok(None);
             }
             found.push(Position::id(entry::id(&entry)));
@@ -351,7 +351,7 @@ impl<'a> List<'a> {
     }
 
     /// Returns the next positions of a source, or none at its end.
-    fn next(&self, source: &mut Source, probe: &mut Probe, limit: usize) -> Result<Vec<Position>, StoreError> {
+    fn next(&self, source: &mut Source, lookup: &mut PointLookup, limit: usize) -> Result<Vec<Position>, StoreError> {
         match source {
             Source::Records { from } => self.next_records(from, limit),
             Source::Changed { since, credit, cursor, from } => {
@@ -367,13 +367,13 @@ impl<'a> List<'a> {
                         other => other,
                     },
                 };
-                self.next(source, probe, limit)
+                self.next(source, lookup, limit)
             }
             Source::Indexed { merge, also } => {
                 let ids = std::iter::from_fn(|| merge.next(self.store).transpose());
-                self.having(also, probe, ids.map(|id| id.map(Position::id)), limit)
+                self.having(also, lookup, ids.map(|id| id.map(Position::id)), limit)
             }
-            Source::Few { positions, also } => self.having(also, probe, positions.map(Ok), limit),
+            Source::Few { positions, also } => self.having(also, lookup, positions.map(Ok), limit),
             Source::Order(cursor) => {
                 let mut found = Vec::new();
                 while found.len() < limit
@@ -390,14 +390,14 @@ impl<'a> List<'a> {
     fn having(
         &self,
         conditions: &[Condition],
-        probe: &mut Probe,
+        lookup: &mut PointLookup,
         positions: impl Iterator<Item = Result<Position, StoreError>>,
         limit: usize,
     ) -> Result<Vec<Position>, StoreError> {
         let mut found = Vec::new();
         for position in positions {
             let position = position?;
-            if self.meets_all(conditions, probe, position.id)? {
+            if self.meets_all(conditions, lookup, position.id)? {
                 found.push(position);
             }
             if found.len() == limit {
@@ -439,7 +439,7 @@ impl<'a> List<'a> {
                 return Ok(None);
             }
             let late = entry::parse_changed(&entry).filter(|(_, at)| *at >= since);
-            *credit = if late.is_some() { credit.saturating_add(self.effort.earned) } else { credit.saturating_sub(1) };
+            *credit = if late.is_some() { credit.saturating_add(self.budget.earned) } else { credit.saturating_sub(1) };
             found.extend(late.map(|(id, _)| Position::id(id)));
         }
         Ok(Some(found))
@@ -447,7 +447,7 @@ impl<'a> List<'a> {
 
     /// Returns `false` only if the record does not meet a condition. Conditions that are too expensive to look up
     /// are left to the caller.
-    fn meets_all(&self, conditions: &[Condition], probe: &mut Probe, id: u64) -> Result<bool, StoreError> {
+    fn meets_all(&self, conditions: &[Condition], lookup: &mut PointLookup, id: u64) -> Result<bool, StoreError> {
         for condition in conditions {
             let met = match condition {
                 Condition::Ids(ids) => ids.contains(&id),
@@ -455,7 +455,7 @@ impl<'a> List<'a> {
                 Condition::Under(prefixes) => {
                     let mut met = false;
                     for prefix in prefixes {
-                        met = met || probe.has(self.store, &entry::with_id(prefix, id))?;
+                        met = met || lookup.has(self.store, &entry::with_id(prefix, id))?;
                     }
                     met
                 }
