@@ -6,7 +6,7 @@ use std::{
 };
 
 use location::ids::InstitutionId;
-use membership::{Look, Member, Moment, News, Node, NodeId, Place, Proposal, Rules, look};
+use membership::{Member, MembershipChange, Moment, Node, NodeId, Place, Proposal, Rules, Snapshot, read_snapshot};
 use runtime::clock;
 use setup::{NodeRules, Setup};
 use sha2::{Digest, Sha256};
@@ -52,7 +52,7 @@ impl Cluster {
         let (name, id) = (rules.name.clone(), NodeId::new(rules.name, clock::random()));
         let period = u64::try_from(rules.period.as_millis()).unwrap_or(u64::MAX);
         let mut member = Member::new(Node { id, address: rules.address }, Rules { period });
-        member.serves(places(setup));
+        member.set_configuration(places(setup));
         let (began, period, soon, said) = (Instant::now(), rules.period, Notify::new(), watch::Sender::default());
         let (member, told, otherwise) = (Mutex::new(member), Mutex::default(), Mutex::default());
         Arc::new(Cluster { name, store, member, began, period, soon, told, said, otherwise })
@@ -62,7 +62,7 @@ impl Cluster {
     pub(crate) fn set_up(&self, setup: &Setup) {
         // Of many locations it takes a while, in which nobody else waits for the member.
         let places = places(setup);
-        self.member().serves(places);
+        self.member().set_configuration(places);
         self.soon.notify_one();
     }
 
@@ -71,10 +71,10 @@ impl Cluster {
         self.otherwise.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn note_otherwise(&self, look: &Look) {
+    fn note_otherwise(&self, look: &Snapshot) {
         let member = self.member();
         let (names, found): (Vec<&str>, Vec<String>) =
-            member.others_that_serve_otherwise(look).map(|node| (node.id.name.as_str(), node.address.clone())).unzip();
+            member.nodes_configured_differently(look).map(|node| (node.id.name.as_str(), node.address.clone())).unzip();
         let mut otherwise = self.otherwise.lock().unwrap_or_else(PoisonError::into_inner);
         if *otherwise != found {
             match names.join(", ") {
@@ -108,7 +108,7 @@ impl Cluster {
 
     /// Nothing of others under the view of `epoch` is in memory any more.
     pub(crate) fn let_go(&self, epoch: u64) {
-        self.member().let_go(epoch);
+        self.member().confirm_release(epoch);
         self.soon.notify_one();
     }
 
@@ -122,7 +122,7 @@ impl Cluster {
         self.said.subscribe()
     }
 
-    fn say(&self, look: &Look) {
+    fn say(&self, look: &Snapshot) {
         let own = self.name.as_str();
         let others = look.rows.iter().map(|row| &row.node).filter(|node| node.id.name != own);
         self.said.send_replace(others.map(|node| node.address.clone()).collect());
@@ -151,13 +151,13 @@ impl Cluster {
     }
 
     /// One look, and what follows from it.
-    pub(crate) async fn beat(&self, webhooks: &EndpointRegistry) -> Result<Option<News>, CommitError> {
-        let look = self.reading(look).await?;
+    pub(crate) async fn beat(&self, webhooks: &EndpointRegistry) -> Result<Option<MembershipChange>, CommitError> {
+        let look = self.reading(read_snapshot).await?;
         self.note_otherwise(&look);
         let settles = self.member().settles(&look);
         // Before the first message about what comes here, which is not here before. What stays is served meanwhile.
         let news = match if settles { webhooks.arrive().await } else { Ok(()) } {
-            Ok(()) => self.member().looked(&look, self.now()),
+            Ok(()) => self.member().apply(&look, self.now()),
             Err(error) => {
                 tracing::error!(%error, "webhooks could not be taken over; nothing comes to this node before they are");
                 None
@@ -178,7 +178,7 @@ impl Cluster {
         }
         let (begun, renewal, told) = {
             let mut member = self.member();
-            (self.now(), member.renewal(), member.told())
+            (self.now(), member.renewal(), member.published())
         };
         match self.store.commit(renewal).await {
             Ok(()) => {
@@ -194,7 +194,7 @@ impl Cluster {
         Ok(news)
     }
 
-    fn proposal(&self, look: &Look) -> Option<Proposal> {
+    fn proposal(&self, look: &Snapshot) -> Option<Proposal> {
         let now = self.now();
         self.member().proposal(look, now)
     }
@@ -240,6 +240,6 @@ impl Placement for Cluster {
     }
 
     fn is_gone(&self, name: &str) -> Result<bool, StoreError> {
-        Ok(!look(&*self.store)?.rows.iter().any(|row| row.node.id.name == name))
+        Ok(!read_snapshot(&*self.store)?.rows.iter().any(|row| row.node.id.name == name))
     }
 }

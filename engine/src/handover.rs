@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use membership::News;
+use membership::MembershipChange;
 use tokio::sync::watch;
 use webhooks::{moves::Moves, registry::EndpointRegistry};
 
@@ -20,11 +20,11 @@ pub(crate) async fn run(
     let letting_go = tokio::spawn(let_go(cluster.clone(), directory.clone(), endpoints.clone(), view));
     while !cluster.has_left() {
         match cluster.beat(&webhooks).await {
-            Ok(Some(News::View { epoch })) => {
+            Ok(Some(MembershipChange::View { epoch })) => {
                 tracing::info!(epoch, "the members of the cluster have changed");
                 views.send_replace(epoch);
             }
-            Ok(Some(News::Settled)) => {
+            Ok(Some(MembershipChange::Settled)) => {
                 directory.gained();
                 endpoints.came();
             }

@@ -149,13 +149,13 @@ impl AtRest {
 
 /// A node that lives renews its row.
 fn nobody_serves(store: &dyn Store, within: Duration) -> Result<(), KeyError> {
-    let before = membership::look(store)?;
+    let before = membership::read_snapshot(store)?;
     if before.rows.is_empty() {
         return Ok(());
     }
     thread::sleep(within);
     let lives = |row: &membership::Row| !before.rows.contains(row);
-    if membership::look(store)?.rows.iter().any(lives) { Err(KeyError::Served) } else { Ok(()) }
+    if membership::read_snapshot(store)?.rows.iter().any(lives) { Err(KeyError::Served) } else { Ok(()) }
 }
 
 /// Makes a new key for a store that nobody serves from, and seals all of it with it; or finishes what was begun. Tells how many values are

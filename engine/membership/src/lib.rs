@@ -23,8 +23,8 @@ mod member;
 mod rendezvous;
 mod table;
 
-pub use member::{Member, Moment, News, Place, Rules};
-pub use table::{Look, Node, NodeId, Proposal, Row, View, look};
+pub use member::{Member, MembershipChange, Moment, Place, Rules};
+pub use table::{Node, NodeId, Proposal, Row, Snapshot, View, read_snapshot};
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use store::Batch;
 
 use crate::{
     rendezvous::owner,
-    table::{Look, Node, NodeId, Proposal, Row, View, delete_row, expect_view, put_row},
+    table::{Node, NodeId, Proposal, Row, Snapshot, View, delete_row, expect_view, put_row},
 };
 
 /// Milliseconds on a monotonic clock of this process, with an arbitrary origin.
@@ -46,8 +46,8 @@ pub enum Place {
 
 /// A change found in a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
-    /// A new view. The node must release everything it does not own under the view, and then call `let_go`.
+pub enum MembershipChange {
+    /// A new view. The node must release everything it does not own under the view, and then call `confirm_release`.
     View { epoch: u64 },
     /// From now on, this node serves what it gained by the view.
     Settled,
@@ -118,25 +118,25 @@ impl Member {
 
     /// Applies a snapshot of the table. `now` is a time after the snapshot was read, so the renewals in it began
     /// earlier.
-    pub fn looked(&mut self, look: &Look, now: Moment) -> Option<News> {
-        self.note_renewals(&look.rows, now);
-        if look.view.epoch > self.view.epoch {
-            self.adopt(&look.view);
-            return Some(News::View { epoch: self.view.epoch });
+    pub fn apply(&mut self, snapshot: &Snapshot, now: Moment) -> Option<MembershipChange> {
+        self.note_renewals(&snapshot.rows, now);
+        if snapshot.view.epoch > self.view.epoch {
+            self.adopt(&snapshot.view);
+            return Some(MembershipChange::View { epoch: self.view.epoch });
         }
-        if self.settles(look) {
+        if self.settles(snapshot) {
             self.settled = true;
             self.kept = vec![self.view.clone()];
-            return Some(News::Settled);
+            return Some(MembershipChange::Settled);
         }
         None
     }
 
     /// Returns whether this node may serve what it gained by the view. Preparations for serving must be finished
-    /// before the snapshot is applied with `looked`.
-    pub fn settles(&self, look: &Look) -> bool {
-        let same = look.view.epoch == self.view.epoch;
-        same && !self.settled && self.is_member() && all_follow(&self.view, &look.rows)
+    /// before the snapshot is applied with `apply`.
+    pub fn settles(&self, snapshot: &Snapshot) -> bool {
+        let same = snapshot.view.epoch == self.view.epoch;
+        same && !self.settled && self.is_member() && all_follow(&self.view, &snapshot.rows)
     }
 
     fn note_renewals(&mut self, rows: &[Row], now: Moment) {
@@ -161,16 +161,16 @@ impl Member {
     }
 
     /// Confirms that nothing outside this node's share of the view of `epoch` is served or in progress here.
-    pub fn let_go(&mut self, epoch: u64) {
+    pub fn confirm_release(&mut self, epoch: u64) {
         self.follows = self.follows.max(epoch);
     }
 
     /// Returns the next view if the snapshot requires one.
-    pub fn proposal(&self, look: &Look, now: Moment) -> Option<Proposal> {
-        if look.view.epoch != self.view.epoch {
+    pub fn proposal(&self, snapshot: &Snapshot, now: Moment) -> Option<Proposal> {
+        if snapshot.view.epoch != self.view.epoch {
             return None;
         }
-        let row = |id: &NodeId| look.rows.iter().find(|row| row.node.id == *id);
+        let row = |id: &NodeId| snapshot.rows.iter().find(|row| row.node.id == *id);
         let is_gone = |id: &NodeId| {
             let silent = self.seen.get(id).is_none_or(|seen| now.since(seen.at) > self.rules.gone_after());
             silent && *id != self.node.id
@@ -182,13 +182,13 @@ impl Member {
             new && renewed && !is_gone(&row.node.id)
         };
         let mut nodes: Vec<Node> = self.view.nodes.iter().filter(stays).cloned().collect();
-        let gone: Vec<&Row> = look.rows.iter().filter(|row| is_gone(&row.node.id)).collect();
+        let gone: Vec<&Row> = snapshot.rows.iter().filter(|row| is_gone(&row.node.id)).collect();
         let out = self.view.nodes.iter().map(|node| &node.id).filter(|id| !nodes.iter().any(|node| node.id == **id));
         // A former member that follows the current view has released everything.
         let still = |id: &&NodeId| row(id).is_some_and(|row| row.follows < self.view.epoch);
         let leaving = out.chain(self.view.leaving.iter().filter(still));
         let leaving: Vec<NodeId> = leaving.filter(|id| row(id).is_some() && !is_gone(id)).cloned().collect();
-        for row in look.rows.iter().filter(joins) {
+        for row in snapshot.rows.iter().filter(joins) {
             // A node writes to the store under its name, so two processes with the same name must not be members
             // together.
             let named = |id: &NodeId| id.name == row.node.id.name;
@@ -220,20 +220,20 @@ impl Member {
     }
 
     /// Returns the fields of its row that other nodes wait for.
-    pub fn told(&self) -> (u64, bool, Option<u64>) {
+    pub fn published(&self) -> (u64, bool, Option<u64>) {
         (self.follows, self.leaves, self.serves)
     }
 
     /// Sets the digest of the configuration this node serves from now on.
-    pub fn serves(&mut self, digest: u64) {
+    pub fn set_configuration(&mut self, digest: u64) {
         self.serves = Some(digest);
     }
 
     /// Returns the nodes whose configuration differs from this node's.
-    pub fn others_that_serve_otherwise<'a>(&'a self, look: &'a Look) -> impl Iterator<Item = &'a Node> {
-        let otherwise = |row: &&Row| row.serves.is_some() && row.serves != self.serves;
+    pub fn nodes_configured_differently<'a>(&'a self, snapshot: &'a Snapshot) -> impl Iterator<Item = &'a Node> {
+        let differs = |row: &&Row| row.serves.is_some() && row.serves != self.serves;
         // This node's own row may still contain the previous digest.
-        look.rows.iter().filter(otherwise).map(|row| &row.node).filter(|node| node.id.name != self.node.id.name)
+        snapshot.rows.iter().filter(differs).map(|row| &row.node).filter(|node| node.id.name != self.node.id.name)
     }
 
     /// Extends the lease. `begun` is the time when the renewal was passed to the store, or earlier.

@@ -62,22 +62,22 @@ impl View {
 
 /// A consistent snapshot of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct Snapshot {
     pub rows: Vec<Row>,
     pub view: View,
 }
 
-pub fn look(store: &dyn Store) -> Result<Look, StoreError> {
+pub fn read_snapshot(store: &dyn Store) -> Result<Snapshot, StoreError> {
     // One scan reads one consistent state.
-    let mut look = Look::default();
+    let mut snapshot = Snapshot::default();
     for (key, value) in store.scan(Space::Membership.range(), Direction::Forward, usize::MAX)? {
         let damaged = |_| StoreError::damaged(&key, "not a row of the membership table");
         match keys::parse_member_view(&key) {
-            Some(_) => look.view = serde_json::from_slice(&value).map_err(damaged)?,
-            None => look.rows.push(serde_json::from_slice(&value).map_err(damaged)?),
+            Some(_) => snapshot.view = serde_json::from_slice(&value).map_err(damaged)?,
+            None => snapshot.rows.push(serde_json::from_slice(&value).map_err(damaged)?),
         }
     }
-    Ok(look)
+    Ok(snapshot)
 }
 
 fn row_key(id: &NodeId) -> Vec<u8> {

@@ -19,8 +19,8 @@ const INSTITUTIONS: u32 = 24;
 
 /// The next step of a node in its round.
 enum Step {
-    Look,
-    Propose(Look),
+    Read,
+    Propose(Snapshot),
     Renew,
 }
 
@@ -31,7 +31,7 @@ struct Process {
     step: Step,
     /// The time of its next step.
     at: u64,
-    /// The epoch to confirm with `let_go`, and the time when the release is finished.
+    /// The epoch to confirm with `confirm_release`, and the time when the release is finished.
     releasing: Option<(u64, u64)>,
     cut_off_until: u64,
 }
@@ -64,7 +64,7 @@ impl World {
         let node = Node { id, address: format!("{name}:7001") };
         let ahead = self.below(1_000_000);
         let member = Member::new(node, Rules { period: PERIOD });
-        let process = Process { member, ahead, step: Step::Look, at: self.now, releasing: None, cut_off_until: 0 };
+        let process = Process { member, ahead, step: Step::Read, at: self.now, releasing: None, cut_off_until: 0 };
         self.processes.push(process);
     }
 
@@ -80,21 +80,21 @@ impl World {
         let moment = Moment(now + process.ahead);
         process.at = now + pause;
         if let Some((epoch, _)) = process.releasing.take_if(|(_, by)| *by <= now) {
-            process.member.let_go(epoch);
+            process.member.confirm_release(epoch);
         }
         if process.cut_off_until > now {
-            return process.step = Step::Look;
+            return process.step = Step::Read;
         }
-        process.step = match std::mem::replace(&mut process.step, Step::Look) {
-            Step::Look => {
-                let look = look(store).unwrap();
-                if let Some(News::View { epoch }) = process.member.looked(&look, moment) {
+        process.step = match std::mem::replace(&mut process.step, Step::Read) {
+            Step::Read => {
+                let snapshot = read_snapshot(store).unwrap();
+                if let Some(MembershipChange::View { epoch }) = process.member.apply(&snapshot, moment) {
                     process.releasing = Some((epoch, now + pause));
                 }
-                Step::Propose(look)
+                Step::Propose(snapshot)
             }
-            Step::Propose(look) => {
-                if let Some(proposal) = process.member.proposal(&look, moment)
+            Step::Propose(snapshot) => {
+                if let Some(proposal) = process.member.proposal(&snapshot, moment)
                     && let Some(batch) = proposal.batch(store).unwrap()
                 {
                     match store.commit_now(batch) {
@@ -110,7 +110,7 @@ impl World {
                     Err(CommitError::Conflict { .. }) => {}
                     Err(error) => panic!("{error}"),
                 }
-                Step::Look
+                Step::Read
             }
         };
     }
@@ -160,7 +160,7 @@ fn cases() -> u8 {
 
 #[test]
 fn an_institution_is_never_served_by_two() {
-    let (mut served, mut looks) = (0, 0);
+    let (mut served, mut checks) = (0, 0);
     for seed in 0..cases() {
         let mut world = World::new(seed);
         ["a", "b", "c"].into_iter().for_each(|name| world.start(name));
@@ -176,10 +176,10 @@ fn an_institution_is_never_served_by_two() {
                 3 => world.processes[one].cut_off_until = world.now + long,
                 _ => {}
             }
-            (served, looks) = (served + world.served(), looks + INSTITUTIONS as usize);
+            (served, checks) = (served + world.served(), checks + INSTITUTIONS as usize);
         }
     }
-    assert!(served * 3 > looks, "institutions must be served most of the time: {served} of {looks}");
+    assert!(served * 3 > checks, "institutions must be served most of the time: {served} of {checks}");
 }
 
 /// Creates a world without random events, to measure the cost of normal operation.
@@ -190,14 +190,14 @@ fn calm(names: &[&str]) -> World {
 }
 
 impl World {
-    /// Lets every process look, propose and renew, all within a quarter of a period.
+    /// Lets every process read the table, propose and renew, all within a quarter of a period.
     fn round(&mut self) {
         for _ in 0..3 {
             for index in 0..self.processes.len() {
                 self.step(index);
                 let process = &mut self.processes[index];
                 if let Some((epoch, _)) = process.releasing.take() {
-                    process.member.let_go(epoch);
+                    process.member.confirm_release(epoch);
                 }
                 self.check();
             }
@@ -291,11 +291,11 @@ fn a_beat_is_one_scan_and_one_value() {
     let mut world = calm(&["a", "b", "c"]);
     world.rounds_until(all_are_served);
     let reads = world.store.reads();
-    let seen = look(&world.store).unwrap();
+    let seen = read_snapshot(&world.store).unwrap();
     assert_eq!(world.store.reads() - reads, 1);
     let now = Moment(world.now);
     let member = &mut world.processes[0].member;
-    assert!(member.looked(&seen, now).is_none() && member.proposal(&seen, now).is_none(), "nothing has changed");
+    assert!(member.apply(&seen, now).is_none() && member.proposal(&seen, now).is_none(), "nothing has changed");
     let renewal = member.renewal();
     assert_eq!((renewal.writes().len(), renewal.expects().len(), renewal.appends().len()), (1, 1, 0));
     assert!(renewal.written_bytes() < 300, "{} bytes", renewal.written_bytes());
@@ -309,12 +309,13 @@ fn nodes_with_another_configuration_are_known_from_their_rows() {
     };
     let mut member = Member::new(row("own", None).node, Rules { period: PERIOD });
     let rows = vec![row("own", Some(1)), row("same", Some(2)), row("other", Some(1)), row("silent", None)];
-    let look = Look { rows, ..Look::default() };
-    member.serves(2);
-    let otherwise: Vec<&str> = member.others_that_serve_otherwise(&look).map(|node| node.id.name.as_str()).collect();
-    assert_eq!(otherwise, ["other"]);
-    assert_eq!(member.told(), (0, false, Some(2)));
+    let snapshot = Snapshot { rows, ..Snapshot::default() };
+    member.set_configuration(2);
+    let differing: Vec<&str> =
+        member.nodes_configured_differently(&snapshot).map(|node| node.id.name.as_str()).collect();
+    assert_eq!(differing, ["other"]);
+    assert_eq!(member.published(), (0, false, Some(2)));
     // Older versions write rows without the field. Deleting the row of a gone node compares the bytes that were
     // read.
-    assert!(!serde_json::to_string(&look.rows[3]).unwrap().contains("serves"));
+    assert!(!serde_json::to_string(&snapshot.rows[3]).unwrap().contains("serves"));
 }
