@@ -26,7 +26,7 @@ pub struct Recorded {
 pub struct Newest {
     /// Entries, newest first.
     pub entries: Vec<Recorded>,
-    /// Whether there may be older matching entries that were not searched.
+    /// `true` if there may be older matching entries that were not searched.
     pub cut: bool,
 }
 

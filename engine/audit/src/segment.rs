@@ -21,7 +21,7 @@ pub(crate) struct Segment {
     /// The length up to the last synced line.
     bytes: u64,
     has_entries: bool,
-    /// Whether the file may contain bytes after that length.
+    /// `true` if the file may contain bytes after that length.
     is_torn: bool,
 }
 

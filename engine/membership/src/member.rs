@@ -58,7 +58,7 @@ struct Seen {
     beats: u64,
     /// The time after the snapshot in which this value was first seen.
     at: Moment,
-    /// Whether another value was seen before.
+    /// `true` if another value was seen before.
     renewed: bool,
 }
 
@@ -73,7 +73,7 @@ pub struct Member {
     /// The node has released everything and its row is deleted.
     left: bool,
     serves_until: Moment,
-    /// Whether all nodes follow the view.
+    /// `true` if all nodes follow the view.
     settled: bool,
     /// The last view that was settled while this node was a member, and the views since then.
     kept: Vec<View>,

@@ -61,7 +61,7 @@ pub struct Changes {
     pub entries: Vec<FeedEntry>,
     /// The value of `since` for the next page.
     pub next: u64,
-    /// Whether there are more changes already.
+    /// `true` if there are more changes already.
     pub more: bool,
 }
 

@@ -15,11 +15,11 @@ pub struct StoreConfig {
     pub floor_bytes: u64,
     /// Number of batches that may wait before commits are refused as `Busy`.
     pub queue: usize,
-    /// Whether opening reads every record and compares the result with the watermark. Of bits flipped in a log of
+    /// Makes opening read every record and compare the result with the watermark. Of bits flipped in a log of
     /// several segments that sled has to recover, about one in six silently loses records or restores old ones.
     /// Only this check detects them. It costs 1 to 2 s per million records.
     pub verify: bool,
-    /// Whether the same check runs in the background after opening. `Health::damage` and the log report its
+    /// Runs the same check in the background after opening. `Health::damage` and the log report its
     /// findings.
     pub audit: bool,
     /// Limit of memory for values replaced during a backup. The backup fails above it.

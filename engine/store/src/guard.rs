@@ -9,7 +9,7 @@ use std::{
 };
 
 thread_local! {
-    /// Whether this thread is inside an engine call, in which a panic becomes an error.
+    /// `true` while this thread is inside an engine call, in which a panic becomes an error.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 

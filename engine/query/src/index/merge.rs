@@ -259,7 +259,7 @@ async fn merge_segments(
 struct Merge {
     cursor: Cursor,
     writer: Writer,
-    /// Whether the oldest segment is included, so that removal markers can be dropped.
+    /// `true` if the oldest segment is included, so that removal markers can be dropped.
     oldest: bool,
 }
 

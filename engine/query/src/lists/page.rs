@@ -15,7 +15,7 @@ pub struct PageRequest {
     pub at: PageAt,
     /// Number of records on the page.
     pub size: usize,
-    /// Whether the list is in descending order.
+    /// Selects the descending order of the list.
     pub descending: bool,
     /// When the first page of the list was requested. With the latest change first, later changes are appended at
     /// the end.
@@ -60,7 +60,7 @@ impl PageAt {
 pub struct Page<T> {
     pub rows: Vec<T>,
     pub has_previous: bool,
-    /// Whether more records follow. A page may have fewer rows than requested, even none, if the filters removed
+    /// `true` if more records follow. A page may have fewer rows than requested, even none, if the filters removed
     /// most of the records read.
     pub has_next: bool,
     /// The positions of the first and last row, if known.

@@ -41,7 +41,7 @@ struct Attempts {
 #[derive(Default)]
 struct Away {
     why: Option<String>,
-    /// Whether connecting has failed. Callers then fail at once, and only `keep` retries. Otherwise, each caller
+    /// Connecting has failed. Callers then fail at once, and only `keep` retries. Otherwise, each caller
     /// would block its thread until the timeout of an unresponsive network.
     failed: bool,
 }

@@ -53,7 +53,7 @@ pub(super) struct Connector {
     tls: Rustls,
     pub connect_timeout: Duration,
     pub statement_timeout: Duration,
-    /// Whether the store is locked exclusively. A new connection for commits must then take the exclusive lock
+    /// `true` if the store is locked exclusively. A new connection for commits must then take the exclusive lock
     /// again.
     pub alone: Arc<AtomicBool>,
 }

@@ -47,7 +47,7 @@ pub struct Salvaged {
     pub sound: u64,
     /// Keys with damaged values.
     pub lost: Vec<Key>,
-    /// Whether part of the key space was unreadable, including its keys.
+    /// `true` if part of the key space was unreadable, including its keys.
     pub unreadable: bool,
 }
 
@@ -57,7 +57,7 @@ pub struct Report {
     pub repaired: Repaired,
     /// The last commit group found, and the last one reported as durable.
     pub groups: (u64, u64),
-    /// Whether all values of the last group were found in their latest version.
+    /// `true` if all values of the last group were found in their latest version.
     pub complete: bool,
 }
 
