@@ -28,7 +28,7 @@ spaces! {
     Snapshot = 0x11 "snapshot",
     /// location, kind, pass, block of ids -> the ids of the block that the pass has seen
     PullSeen = 0x12 "pull seen",
-    /// due time, location -> nothing
+    /// due time, location -> empty
     Wake = 0x20 "wake",
     /// location -> empty, while the location is in memory
     Active = 0x21 "active",
