@@ -16,7 +16,7 @@ use setup::{
 };
 use store::{
     StoreError,
-    home::Home,
+    key_owner::KeyOwner,
     postgres::{self, Checked, Owners, PostgresConfig, PostgresStore, Tls},
 };
 
@@ -27,42 +27,42 @@ const NOBODY: u64 = 0;
 
 /// Which institution a location or a data source is of.
 #[derive(Default)]
-pub struct OwnersOfSetup(RwLock<HashMap<Home, u32>>);
+pub struct OwnersOfSetup(RwLock<HashMap<KeyOwner, u32>>);
 
 impl OwnersOfSetup {
     /// Before anything is written for what this setup adds: whose it is is told to the database with the first value, once and for all.
     /// What is not in it any more is still whose it was.
     pub(crate) fn learn(&self, setup: &Setup) {
-        let locations = setup.locations.values().map(|it| (Home::Location(it.id.0), it.institution.0));
-        let sources = setup.sources.values().map(|it| (Home::Source(it.id), it.institution.0));
+        let locations = setup.locations.values().map(|it| (KeyOwner::Location(it.id.0), it.institution.0));
+        let sources = setup.sources.values().map(|it| (KeyOwner::Source(it.id), it.institution.0));
         self.0.write().unwrap_or_else(PoisonError::into_inner).extend(locations.chain(sources));
     }
 }
 
 impl Owners for OwnersOfSetup {
-    fn of_records(&self, kind: u8, scope: u32) -> Home {
+    fn of_records(&self, kind: u8, scope: u32) -> KeyOwner {
         if kind == Kind::Write.byte() {
-            return Home::Location(scope);
+            return KeyOwner::Location(scope);
         }
         let resource = RESOURCES.iter().find(|resource| rules(**resource).tag == kind);
         match resource.map(|resource| rules(*resource).scope) {
-            Some(Scope::Institution) => Home::Institution(scope),
-            Some(Scope::Source) => Home::Source(scope),
-            Some(Scope::Location) => Home::Location(scope),
+            Some(Scope::Institution) => KeyOwner::Institution(scope),
+            Some(Scope::Source) => KeyOwner::Source(scope),
+            Some(Scope::Location) => KeyOwner::Location(scope),
             // Their keys have no scope that is somebody's.
-            Some(Scope::Everywhere) | None => Home::Shared,
+            Some(Scope::Everywhere) | None => KeyOwner::Shared,
         }
     }
 
     /// A place that the setup does not name, and data source 0, which stands for none, are nobody's.
-    fn owner(&self, home: Home) -> u64 {
-        match home {
-            Home::Location(_) | Home::Source(_) => {
+    fn owner(&self, key_owner: KeyOwner) -> u64 {
+        match key_owner {
+            KeyOwner::Location(_) | KeyOwner::Source(_) => {
                 let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-                known.get(&home).map_or(NOBODY, |id| u64::from(*id))
+                known.get(&key_owner).map_or(NOBODY, |id| u64::from(*id))
             }
-            Home::Institution(id) => id.into(),
-            Home::Records { .. } | Home::Shared => NOBODY,
+            KeyOwner::Institution(id) => id.into(),
+            KeyOwner::Records { .. } | KeyOwner::Shared => NOBODY,
         }
     }
 }
@@ -127,12 +127,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use location::ids::{InstitutionId, LocationId};
-    use store::{home, keys};
+    use store::{key_owner, keys};
 
     use super::*;
 
     fn owners() -> OwnersOfSetup {
-        OwnersOfSetup(RwLock::new([(Home::Location(101), 7), (Home::Source(11), 7)].into()))
+        OwnersOfSetup(RwLock::new([(KeyOwner::Location(101), 7), (KeyOwner::Source(11), 7)].into()))
     }
 
     /// What has left the configuration is still its institution's.
@@ -141,17 +141,23 @@ mod tests {
         let owners = owners();
         let more = testing::location(LocationId(102), 8, 12);
         owners.learn(&testing::setup([], [more], [testing::source(12, 8)]));
-        let homes = [Home::Location(101), Home::Source(11), Home::Location(102), Home::Source(12), Home::Source(0)];
-        assert_eq!(homes.map(|home| owners.owner(home)), [7, 7, 8, 8, NOBODY]);
+        let homes = [
+            KeyOwner::Location(101),
+            KeyOwner::Source(11),
+            KeyOwner::Location(102),
+            KeyOwner::Source(12),
+            KeyOwner::Source(0),
+        ];
+        assert_eq!(homes.map(|key_owner| owners.owner(key_owner)), [7, 7, 8, 8, NOBODY]);
     }
 
     /// What a location's turn writes lies under its institution, but for what is found by an id alone.
     #[test]
     fn what_is_an_institutions_lies_under_it() {
         let owners = owners();
-        let owner = |key: &[u8]| match home::of_key(key) {
-            Home::Records { kind, scope } => owners.owner(owners.of_records(kind, scope)),
-            home => owners.owner(home),
+        let owner = |key: &[u8]| match key_owner::of_key(key) {
+            KeyOwner::Records { kind, scope } => owners.owner(owners.of_records(kind, scope)),
+            key_owner => owners.owner(key_owner),
         };
         let (institution, source, location) = (InstitutionId(7), 11, LocationId(101));
         for resource in RESOURCES {
@@ -179,7 +185,8 @@ mod tests {
             query::stream::Stream::Source(11),
             query::stream::Stream::Institution(7),
         ];
-        let of: BTreeSet<u64> = streams.iter().map(|stream| owners.owner(home::of_stream(stream.number()))).collect();
+        let of: BTreeSet<u64> =
+            streams.iter().map(|stream| owners.owner(key_owner::of_stream(stream.number()))).collect();
         assert_eq!(of, [7].into());
     }
 }

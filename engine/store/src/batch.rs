@@ -67,7 +67,7 @@ impl Batch {
 
     /// Appends a value to a stream of the feed. Its number comes from an increasing sequence in commit order. A
     /// reader that has seen everything visible up to a number can resume from there without gaps. The sequence
-    /// covers all streams, or all streams that share an owner (`home`), depending on the store.
+    /// covers all streams, or all streams that share an owner (`key_owner`), depending on the store.
     pub fn append(&mut self, stream: u64, value: Vec<u8>) -> &mut Self {
         self.append_many(stream, 1, value)
     }

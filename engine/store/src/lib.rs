@@ -11,7 +11,7 @@
 //!                                ├─ compact, weight: disk space recovery
 //!                                └─ layout: engine, format · envelope, store_keys: sealing · guard: panics to errors
 //!                         ◄── postgres/ ──► database         several processes on one store
-//! on any store: keys (all key spaces), home (owner of a key), journal, counters, due, secrets, copy, backup,
+//! on any store: keys (all key spaces), key_owner, journal, counters, due, secrets, copy, backup,
 //! rotation (of keys) · after damage: sled/salvage, sled/repair
 //! ```
 //!
@@ -40,11 +40,11 @@ pub mod files;
 mod fjall;
 mod group;
 mod guard;
-pub mod home;
 mod integrity;
 mod jobs;
 pub mod journal;
 mod key_id;
+pub mod key_owner;
 pub mod keys;
 mod layout;
 pub mod memory;

@@ -169,7 +169,11 @@ mod tests {
         let made = StoreKeys::load_or_create(&path).unwrap();
         let read = StoreKeys::load_or_create(&path).unwrap();
         assert_eq!(made.newest.1.0, read.newest.1.0);
-        assert_eq!(fs::read_to_string(&path).unwrap().trim().len(), 64, "a single key has the format of earlier versions");
+        assert_eq!(
+            fs::read_to_string(&path).unwrap().trim().len(),
+            64,
+            "a single key has the format of earlier versions"
+        );
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         #[cfg(unix)]
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).unwrap().permissions()) & 0o777, 0o600);

@@ -10,8 +10,8 @@ use crate::{
     envelope::Envelope,
     error::StoreError,
     group::{Found, Group},
-    home::{self, Home},
     jobs::{Job, Outcome},
+    key_owner::{self, KeyOwner},
     keys,
     range::Key,
     version::Version,
@@ -26,20 +26,20 @@ fn sequences(job: &Job, owners: &Owned) -> BTreeSet<i64> {
         return BTreeSet::new();
     }
     let keys = job.expects.iter().map(|(key, _)| key).chain(job.writes.iter().map(|(key, _)| key));
-    let touched = keys.map(|key| home::of_key(key)).filter(|home| *home != Home::Shared);
-    let streams = job.appends.iter().map(|append| home::of_stream(append.stream));
+    let touched = keys.map(|key| key_owner::of_key(key)).filter(|key_owner| *key_owner != KeyOwner::Shared);
+    let streams = job.appends.iter().map(|append| key_owner::of_stream(append.stream));
     let shared = owners.shared();
-    let touched = touched.map(|home| owners.of(home)).filter(|owner| *owner != shared);
+    let touched = touched.map(|key_owner| owners.of(key_owner)).filter(|owner| *owner != shared);
     // A stream read by several owners belongs to none of them. Its numbers must increase for each owner, so a
     // batch numbers it in all of its sequences at once.
-    touched.chain(streams.map(|home| owners.of(home))).collect()
+    touched.chain(streams.map(|key_owner| owners.of(key_owner))).collect()
 }
 
 /// Returns the owners, as named in the keys, of everything the jobs write.
-pub(super) fn homes(jobs: &[Job]) -> impl Iterator<Item = Home> {
+pub(super) fn homes(jobs: &[Job]) -> impl Iterator<Item = KeyOwner> {
     jobs.iter().flat_map(|job| {
-        let keys = job.writes.iter().map(|(key, _)| home::of_key(key));
-        keys.chain(job.appends.iter().map(|append| home::of_stream(append.stream)))
+        let keys = job.writes.iter().map(|(key, _)| key_owner::of_key(key));
+        keys.chain(job.appends.iter().map(|append| key_owner::of_stream(append.stream)))
     })
 }
 

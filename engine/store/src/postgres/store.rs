@@ -34,10 +34,9 @@ use crate::{
     contract::{CommitFuture, Health, Store, feed_number},
     envelope::{Envelope, sealed_with},
     error::StoreError,
-    home,
     jobs::{Job, Outcome, Queue},
     key_id::KeyId,
-    keys,
+    key_owner, keys,
     range::{Direction, Key, KeyRange},
     rotation::{Resealed, Sealed, commit_nothing, reseal_on},
     store_keys::StoreKeys,
@@ -160,7 +159,7 @@ impl PostgresStore {
 
     fn rows(&self, range: KeyRange, direction: Direction, limit: usize, values: bool) -> Result<Vec<Row>, StoreError> {
         let Some(range) = range.clamped().filter(|_| limit > 0) else { return Ok(Vec::new()) };
-        let owner = home::of_range(&range).map(|home| self.owners.of(home));
+        let owner = key_owner::of_range(&range).map(|key_owner| self.owners.of(key_owner));
         self.readers.scan(Scan { values, one_owner: owner.is_some(), direction }, owner, range, limit)
     }
 
@@ -297,7 +296,7 @@ impl Store for PostgresStore {
 
     fn feed_end(&self, stream: Option<u64>) -> Result<u64, StoreError> {
         match stream {
-            Some(stream) => Ok(self.sequence(self.owners.of(home::of_stream(stream)))?.unwrap_or(self.base)),
+            Some(stream) => Ok(self.sequence(self.owners.of(key_owner::of_stream(stream)))?.unwrap_or(self.base)),
             None => self.highest_sequence(),
         }
     }

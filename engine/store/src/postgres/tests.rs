@@ -16,8 +16,9 @@ use super::{Owners, PostgresConfig, PostgresStore, Tls, check, is_made, migrate}
 use crate::{
     Batch, CommitError, Direction, Key, KeyRange, Store, StoreError, StoreKey, StoreKeys,
     conformance::{Subject, conformance},
-    home::Home,
-    journal, keys,
+    journal,
+    key_owner::KeyOwner,
+    keys,
 };
 
 mod faults;
@@ -39,15 +40,15 @@ fn server() -> &'static Cluster {
 struct Thirds;
 
 impl Owners for Thirds {
-    fn of_records(&self, _: u8, scope: u32) -> Home {
-        Home::Location(scope)
+    fn of_records(&self, _: u8, scope: u32) -> KeyOwner {
+        KeyOwner::Location(scope)
     }
 
-    fn owner(&self, home: Home) -> u64 {
-        match home {
-            Home::Location(id) | Home::Source(id) => u64::from(id % 3) + 1,
-            Home::Institution(id) => id.into(),
-            Home::Records { .. } | Home::Shared => 0,
+    fn owner(&self, key_owner: KeyOwner) -> u64 {
+        match key_owner {
+            KeyOwner::Location(id) | KeyOwner::Source(id) => u64::from(id % 3) + 1,
+            KeyOwner::Institution(id) => id.into(),
+            KeyOwner::Records { .. } | KeyOwner::Shared => 0,
         }
     }
 }

@@ -161,11 +161,11 @@ async fn a_shared_stream_is_in_order_for_each_owner() {
     }
     struct SharedSource;
     impl Owners for SharedSource {
-        fn of_records(&self, _: u8, scope: u32) -> Home {
-            Home::Location(scope)
+        fn of_records(&self, _: u8, scope: u32) -> KeyOwner {
+            KeyOwner::Location(scope)
         }
-        fn owner(&self, home: Home) -> u64 {
-            if home == Home::Source(0) { 0 } else { Thirds.owner(home) }
+        fn owner(&self, key_owner: KeyOwner) -> u64 {
+            if key_owner == KeyOwner::Source(0) { 0 } else { Thirds.owner(key_owner) }
         }
     }
     let config = own_tables(server().port());
@@ -199,10 +199,10 @@ async fn the_first_owner_of_a_location_stays_valid() {
     }
     struct Moved;
     impl Owners for Moved {
-        fn of_records(&self, _: u8, scope: u32) -> Home {
-            Home::Location(scope)
+        fn of_records(&self, _: u8, scope: u32) -> KeyOwner {
+            KeyOwner::Location(scope)
         }
-        fn owner(&self, _: Home) -> u64 {
+        fn owner(&self, _: KeyOwner) -> u64 {
             77
         }
     }

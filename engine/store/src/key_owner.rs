@@ -8,7 +8,7 @@ use super::{
 
 /// The owner of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Home {
+pub enum KeyOwner {
     Location(u32),
     Source(u32),
     Institution(u32),
@@ -95,34 +95,34 @@ impl OwnerField {
 }
 
 /// Returns the owner of a key. Keys that are too short or of no known space are shared.
-pub fn of_key(key: &[u8]) -> Home {
-    read(key).unwrap_or(Home::Shared)
+pub fn of_key(key: &[u8]) -> KeyOwner {
+    read(key).unwrap_or(KeyOwner::Shared)
 }
 
-fn read(key: &[u8]) -> Option<Home> {
+fn read(key: &[u8]) -> Option<KeyOwner> {
     Some(match owner_field(Space::of(key)?) {
-        OwnerField::Absent => Home::Shared,
-        OwnerField::Location(at) => Home::Location(number(key, at)?),
-        OwnerField::Source(at) => Home::Source(number(key, at)?),
-        OwnerField::Institution(at) => Home::Institution(number(key, at)?),
-        OwnerField::Records(at) => Home::Records { kind: *key.get(at)?, scope: number(key, at + 1)? },
+        OwnerField::Absent => KeyOwner::Shared,
+        OwnerField::Location(at) => KeyOwner::Location(number(key, at)?),
+        OwnerField::Source(at) => KeyOwner::Source(number(key, at)?),
+        OwnerField::Institution(at) => KeyOwner::Institution(number(key, at)?),
+        OwnerField::Records(at) => KeyOwner::Records { kind: *key.get(at)?, scope: number(key, at + 1)? },
         OwnerField::Stream(at) => of_stream(u64::from(number(key, at)?) << 32 | u64::from(number(key, at + 4)?)),
     })
 }
 
 /// Returns the owner of a stream of the feed. Stream numbers are built in `query::stream`.
-pub fn of_stream(stream: u64) -> Home {
+pub fn of_stream(stream: u64) -> KeyOwner {
     let id = (stream & u64::from(u32::MAX)) as u32;
     match stream >> 32 {
-        1 => Home::Source(id),
-        2 => Home::Location(id),
-        3 => Home::Institution(id),
-        _ => Home::Shared,
+        1 => KeyOwner::Source(id),
+        2 => KeyOwner::Location(id),
+        3 => KeyOwner::Institution(id),
+        _ => KeyOwner::Shared,
     }
 }
 
 /// Returns the common owner of all keys of a range, or `None` if they may have several.
-pub fn of_range(range: &KeyRange) -> Option<Home> {
+pub fn of_range(range: &KeyRange) -> Option<KeyOwner> {
     let owner_field = owner_field(Space::of(&range.start)?);
     let prefix = range.start.get(..owner_field.length())?;
     (range.end <= prefix_end(prefix)).then(|| of_key(prefix))
@@ -141,8 +141,8 @@ mod tests {
     /// single institution.
     #[test]
     fn every_key_has_an_owner() {
-        let (location, source, institution) = (Home::Location(7), Home::Source(7), Home::Institution(7));
-        let records = Home::Records { kind: 3, scope: 7 };
+        let (location, source, institution) = (KeyOwner::Location(7), KeyOwner::Source(7), KeyOwner::Institution(7));
+        let records = KeyOwner::Records { kind: 3, scope: 7 };
         let digest = [9; 32];
         let known = [
             (Space::Journal, keys::journal(7, 1), location),
@@ -166,56 +166,56 @@ mod tests {
             (Space::FeedPruned, keys::feed_pruned(2 << 32 | 7), location),
             (Space::IndexBlock, keys::index_block(3 << 32 | 7, 1, 2, 3), institution),
             (Space::IndexManifest, keys::index_manifest(3 << 32 | 7), institution),
-            (Space::Feed, keys::feed(7, 1), Home::Shared),
-            (Space::FeedEnd, keys::feed_end(), Home::Shared),
-            (Space::Counter, keys::counter("patient"), Home::Shared),
-            (Space::Secret, keys::secret("seed"), Home::Shared),
-            (Space::AdapterPart, keys::adapter_part(&digest, 1), Home::Shared),
-            (Space::AdapterVersion, keys::adapter_version(&digest, "fhir"), Home::Shared),
-            (Space::Once, keys::once(&digest), Home::Shared),
-            (Space::OnceExpiry, keys::once_expiry(1, &digest), Home::Shared),
-            (Space::PairingCode, keys::pairing_code(&digest), Home::Shared),
-            (Space::Workstation, keys::workstation(&[1; 16]), Home::Shared),
-            (Space::Numbered, keys::numbered(&digest), Home::Shared),
-            (Space::Membership, keys::member_view(1), Home::Shared),
-            (Space::TokenUsed, keys::token_used(&digest), Home::Shared),
+            (Space::Feed, keys::feed(7, 1), KeyOwner::Shared),
+            (Space::FeedEnd, keys::feed_end(), KeyOwner::Shared),
+            (Space::Counter, keys::counter("patient"), KeyOwner::Shared),
+            (Space::Secret, keys::secret("seed"), KeyOwner::Shared),
+            (Space::AdapterPart, keys::adapter_part(&digest, 1), KeyOwner::Shared),
+            (Space::AdapterVersion, keys::adapter_version(&digest, "fhir"), KeyOwner::Shared),
+            (Space::Once, keys::once(&digest), KeyOwner::Shared),
+            (Space::OnceExpiry, keys::once_expiry(1, &digest), KeyOwner::Shared),
+            (Space::PairingCode, keys::pairing_code(&digest), KeyOwner::Shared),
+            (Space::Workstation, keys::workstation(&[1; 16]), KeyOwner::Shared),
+            (Space::Numbered, keys::numbered(&digest), KeyOwner::Shared),
+            (Space::Membership, keys::member_view(1), KeyOwner::Shared),
+            (Space::TokenUsed, keys::token_used(&digest), KeyOwner::Shared),
         ];
-        for (space, key, home) in &known {
-            assert_eq!((Space::of(key), of_key(key)), (Some(*space), *home), "{space:?}");
-            assert_eq!(of_key(&key[..1]), Home::Shared, "{space:?}, cut short");
+        for (space, key, key_owner) in &known {
+            assert_eq!((Space::of(key), of_key(key)), (Some(*space), *key_owner), "{space:?}");
+            assert_eq!(of_key(&key[..1]), KeyOwner::Shared, "{space:?}, cut short");
         }
         for space in Space::ALL {
             let webhooks = (Space::Endpoint as u8..=Space::DeliveryStripes as u8).contains(&(*space as u8));
             assert_eq!(known.iter().any(|(it, ..)| it == space), !webhooks, "{space:?}");
             assert_eq!(of_range(&space.range()), webhooks_or_shared(*space), "{space:?}");
         }
-        assert_eq!(of_key(&[]), Home::Shared);
-        assert_eq!(of_key(&[0xEF, 1]), Home::Shared);
+        assert_eq!(of_key(&[]), KeyOwner::Shared);
+        assert_eq!(of_key(&[0xEF, 1]), KeyOwner::Shared);
     }
 
     /// Returns the owner of a whole space, which is known only if its keys contain no owner.
-    fn webhooks_or_shared(space: Space) -> Option<Home> {
-        matches!(owner_field(space), OwnerField::Absent).then_some(Home::Shared)
+    fn webhooks_or_shared(space: Space) -> Option<KeyOwner> {
+        matches!(owner_field(space), OwnerField::Absent).then_some(KeyOwner::Shared)
     }
 
     #[test]
     fn ranges_of_one_owner_are_distinguished_from_shared_ones() {
         let one = [
-            (KeyRange::prefix(&keys::journal(7, 0)[..5]), Home::Location(7)),
-            (KeyRange::new(keys::journal(7, 3), keys::journal(7, 9)), Home::Location(7)),
-            (keys::records(3, 7), Home::Records { kind: 3, scope: 7 }),
-            (keys::records(3, 7).after(&keys::record(3, 7, 9)), Home::Records { kind: 3, scope: 7 }),
-            (keys::links(7, 3), Home::Source(7)),
-            (keys::feed_after(3 << 32 | 7, 4), Home::Institution(7)),
-            (keys::index_segment(2 << 32 | 7, 4), Home::Location(7)),
-            (keys::pull_seen_before(7, 1, 9), Home::Location(7)),
-            (keys::pairing_codes_of(7), Home::Location(7)),
-            (keys::workstations_at(7), Home::Location(7)),
-            (keys::sandbox_changes(7), Home::Source(7)),
-            (keys::once_expired(5), Home::Shared),
+            (KeyRange::prefix(&keys::journal(7, 0)[..5]), KeyOwner::Location(7)),
+            (KeyRange::new(keys::journal(7, 3), keys::journal(7, 9)), KeyOwner::Location(7)),
+            (keys::records(3, 7), KeyOwner::Records { kind: 3, scope: 7 }),
+            (keys::records(3, 7).after(&keys::record(3, 7, 9)), KeyOwner::Records { kind: 3, scope: 7 }),
+            (keys::links(7, 3), KeyOwner::Source(7)),
+            (keys::feed_after(3 << 32 | 7, 4), KeyOwner::Institution(7)),
+            (keys::index_segment(2 << 32 | 7, 4), KeyOwner::Location(7)),
+            (keys::pull_seen_before(7, 1, 9), KeyOwner::Location(7)),
+            (keys::pairing_codes_of(7), KeyOwner::Location(7)),
+            (keys::workstations_at(7), KeyOwner::Location(7)),
+            (keys::sandbox_changes(7), KeyOwner::Source(7)),
+            (keys::once_expired(5), KeyOwner::Shared),
         ];
-        for (range, home) in one {
-            assert_eq!(of_range(&range), Some(home), "{range:?}");
+        for (range, key_owner) in one {
+            assert_eq!(of_range(&range), Some(key_owner), "{range:?}");
         }
         let several = [
             KeyRange::prefix(&[]),
@@ -251,8 +251,8 @@ mod tests {
                     if direction == Direction::Forward {
                         range.start = key.clone();
                     }
-                    let home = of_range(&range);
-                    assert!(home.is_none_or(|home| home == of_key(key)), "{range:?}");
+                    let key_owner = of_range(&range);
+                    assert!(key_owner.is_none_or(|key_owner| key_owner == of_key(key)), "{range:?}");
                 }
             }
         }
