@@ -40,7 +40,7 @@ impl Reader {
         match readers {
             Readers::Source(source) => self.source == Some(source),
             Readers::Location(location) => self.location == location,
-            Readers::Nobody => false,
+            Readers::None => false,
         }
     }
 }
@@ -195,7 +195,7 @@ pub(crate) fn prune(
 fn streams_to_notify(stream: Stream, readers: &BTreeSet<Readers>) -> impl Iterator<Item = Stream> {
     let locations = readers.iter().filter_map(|readers| match readers {
         Readers::Location(location) => Some(Stream::Location(*location)),
-        Readers::Source(_) | Readers::Nobody => None,
+        Readers::Source(_) | Readers::None => None,
     });
     let several = stream == Stream::Source(0);
     locations.filter(move |_| several).chain((!several).then_some(stream))

@@ -73,7 +73,7 @@ pub enum Readers {
     Source(u32),
     Location(u32),
     /// No reader, because the change only repeats index entries.
-    Nobody,
+    None,
 }
 
 /// A change of one record and its effect on the index.

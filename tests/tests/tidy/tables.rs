@@ -154,7 +154,7 @@ pub const TOOLS: &[Tool] = &[
     },
     // What records are found by: who wants a list says so in `query::lists::Filter`.
     Tool {
-        used: Used::Calls(&["records::index", "query::index::Facets"]),
+        used: Used::Calls(&["records::index", "query::index::IndexEntries"]),
         rooms: &[
             "engine/query/src",
             "engine/processor/src/unit_of_work/mod.rs",

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use location::{pull::Resource, time::Timestamp};
 use query::{
     idempotency::GuardedValues,
-    index::{Facets, Index},
+    index::{Index, IndexEntries},
     stream::{self, Change, Readers, Recorded, Stream},
 };
 use records::document::{Document, Kind, Link};
@@ -31,8 +31,8 @@ struct Touched {
     id: u64,
     readers: Readers,
     stored: Option<Vec<u8>>,
-    before: Option<Facets>,
-    after: Facets,
+    before: Option<IndexEntries>,
+    after: IndexEntries,
 }
 
 impl Touched {
@@ -55,7 +55,7 @@ impl Touched {
         let Touched { resource, id, readers, before, after, .. } = self;
         let recorded =
             |change, readers, (removed, added)| Recorded { at, resource, id, change, readers, removed, added };
-        let (from, to) = (before.as_ref().and_then(Facets::stream), after.stream());
+        let (from, to) = (before.as_ref().and_then(IndexEntries::stream), after.stream());
         let stays = before.as_ref().filter(|_| from == to);
         let arrives = to.map(|to| (to, recorded(change, readers, after.since(stays))));
         let Some((left, before)) = from.zip(before).filter(|_| from != to) else {
@@ -63,7 +63,7 @@ impl Touched {
         };
         let gone = match (left, readers) {
             (Stream::Location(location), Readers::Location(_)) => Readers::Location(location),
-            _ => Readers::Nobody,
+            _ => Readers::None,
         };
         let leaves = (left, recorded(Change::Deleted, gone, (before.into_entries(), Vec::new())));
         [leaves].into_iter().chain(arrives).collect()
@@ -207,7 +207,7 @@ impl<'a> UnitOfWork<'a> {
     }
 
     fn touch<T: Document>(&mut self, resource: Resource, key: &Key, document: &T) -> Result<(), Reject> {
-        let after = Facets::of(document);
+        let after = IndexEntries::from_record(document);
         if let Some(touched) = self.touched.get_mut(key) {
             touched.after = after;
             return Ok(());
@@ -215,7 +215,7 @@ impl<'a> UnitOfWork<'a> {
         let id = document.id();
         let stored = self.stored::<T>(key, id)?;
         let before = stored.as_deref().map(decode::<T>).transpose()?;
-        let before = before.map(|before| Facets::of(&before));
+        let before = before.map(|before| IndexEntries::from_record(&before));
         let readers = match self.home.source.filter(|_| T::SHARED) {
             Some(source) => Readers::Source(source),
             None => Readers::Location(self.home.location),

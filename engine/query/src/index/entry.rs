@@ -104,15 +104,15 @@ fn digest(text: &str) -> [u8; 8] {
 }
 
 /// All index entries of one state of a record.
-pub struct Facets {
+pub struct IndexEntries {
     stream: Option<Stream>,
     /// Sorted, without duplicates.
     entries: Vec<Entry>,
     pub deleted: bool,
 }
 
-impl Facets {
-    pub fn of<T: Document>(record: &T) -> Facets {
+impl IndexEntries {
+    pub fn from_record<T: Document>(record: &T) -> IndexEntries {
         let (kind, id) = (T::KIND.byte(), record.id());
         let mut entries: Vec<Entry> = record.terms().iter().map(|it| with_id(&term(kind, it), id)).collect();
         for (order, at) in record.places() {
@@ -123,7 +123,7 @@ impl Facets {
         }
         entries.sort_unstable();
         entries.dedup();
-        Facets { stream: Stream::of::<T>(record.owner()), entries, deleted: record.deleted() }
+        IndexEntries { stream: Stream::of::<T>(record.owner()), entries, deleted: record.deleted() }
     }
 
     /// Returns the stream of the owner in whose lists the record is.
@@ -137,7 +137,7 @@ impl Facets {
     }
 
     /// Returns the entries to remove and to add when this state follows `before`, a state in the same stream.
-    pub fn since(&self, before: Option<&Facets>) -> (Vec<Entry>, Vec<Entry>) {
+    pub fn since(&self, before: Option<&IndexEntries>) -> (Vec<Entry>, Vec<Entry>) {
         let old = before.map_or(&[][..], |before| &before.entries);
         let missing = |of: &[Entry], from: &[Entry]| -> Vec<Entry> {
             of.iter().filter(|entry| from.binary_search(entry).is_err()).cloned().collect()

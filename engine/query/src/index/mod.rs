@@ -2,11 +2,11 @@
 //! from the changes in the streams. Merged entries are also stored on the disk, sorted and packed.
 //!
 //! ```text
-//!  Facets (entry) ──► stream, in the batch of the record
-//!                       │ read by each query                 Index ──► view (state) ──► cursor, lookup ──► lists
-//!                       └─────────────► state: fresh entries ──┘          │
-//!                       ├─► merge: a new segment, or several into one ──► segment (block)
-//!  records ──► rebuild ──┘
+//!  IndexEntries (entry) ──► stream, in the batch of the record
+//!                             │ read by each query           Index ──► view (state) ──► cursor, lookup ──► lists
+//!                             └───────► state: fresh entries ──┘          │
+//!                             ├─► merge: a new segment, or several into one ──► segment (block)
+//!  records ──► rebuild ───────┘
 //! ```
 
 mod block;
@@ -24,7 +24,7 @@ pub(crate) use self::{
     state::View,
 };
 pub use self::{
-    entry::Facets,
+    entry::IndexEntries,
     merge::{merge, run},
     rebuild::rebuild,
     streams::{Index, ReadBudget},

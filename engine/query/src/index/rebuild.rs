@@ -17,7 +17,7 @@ use store::{
     keys::{self, Space},
 };
 
-use super::{Facets, merge::merge, segment::Manifest};
+use super::{IndexEntries, merge::merge, segment::Manifest};
 use crate::{
     reading::reading,
     stream::{self, Change, Readers, Recorded, Stream, append},
@@ -53,10 +53,10 @@ pub async fn rebuild(store: &Arc<dyn Store>, now: Timestamp) -> Result<u64, Comm
             let (mut batch, mut changes) = (Batch::new(), BTreeMap::<Stream, Vec<Recorded>>::new());
             for (key, value) in &page {
                 // A damaged record is skipped here and reported when it is read.
-                let Some(facets) = on(*resource, Read(value)) else { continue };
-                let (Some((.., id)), Some(stream)) = (keys::parse_record(key), facets.stream()) else { continue };
-                let (removed, added) = facets.since(None);
-                let (change, readers) = (Change::Updated, Readers::Nobody);
+                let Some(indexed) = on(*resource, Read(value)) else { continue };
+                let (Some((.., id)), Some(stream)) = (keys::parse_record(key), indexed.stream()) else { continue };
+                let (removed, added) = indexed.since(None);
+                let (change, readers) = (Change::Updated, Readers::None);
                 let recorded = Recorded { at: now, resource: *resource, id, change, readers, removed, added };
                 changes.entry(stream).or_default().push(recorded);
                 records += 1;
@@ -114,10 +114,10 @@ fn all_of(resource: Resource) -> KeyRange {
 struct Read<'a>(&'a [u8]);
 
 impl Visitor for Read<'_> {
-    type Output = Option<Facets>;
+    type Output = Option<IndexEntries>;
 
-    fn visit<T: Body<Ehr: Into<EhrRecord>>>(self) -> Option<Facets> {
+    fn visit<T: Body<Ehr: Into<EhrRecord>>>(self) -> Option<IndexEntries> {
         let record: Record<T> = serde_json::from_slice(self.0).ok()?;
-        Some(Facets::of(&record))
+        Some(IndexEntries::from_record(&record))
     }
 }

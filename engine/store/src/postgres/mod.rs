@@ -4,7 +4,7 @@
 //! ```text
 //! PostgresStore ──► reads ──► pool ──► session ──► database        shared connections, many concurrent reads on each
 //!        │                               ▲
-//!        └─ jobs (a queue) ──► committer ┘                         one thread, one transaction for each group of batches
+//!        └─ jobs (a queue) ──► committer ┘                         one thread, one transaction per group
 //!                                  │
 //!                                  └─ changes: rows a group writes · owners: owner of a value · group: preconditions
 //! schema: tables and migrations · filling: incomplete copies · tls · config
