@@ -31,7 +31,7 @@ impl AuditError {
     }
 }
 
-/// The first place where a trail differs from what was written. Nothing after that place is verified.
+/// The first place where a trail differs from its written form. Nothing after that place is verified.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("audit trail: {}: {wrong}", self.place())]
 pub struct Damage {

@@ -49,7 +49,7 @@ pub enum Place {
 pub enum MembershipChange {
     /// A new view. The node must release everything it does not own under the view, and then call `confirm_release`.
     View { epoch: u64 },
-    /// From now on, this node serves what it gained by the view.
+    /// From now on, this node serves the institutions it gained by the view.
     Settled,
 }
 
@@ -132,8 +132,8 @@ impl Member {
         None
     }
 
-    /// Returns whether this node may serve what it gained by the view. Preparations for serving must be finished
-    /// before the snapshot is applied with `apply`.
+    /// Returns whether this node may serve the institutions it gained by the view. Preparations for serving must
+    /// be finished before the snapshot is applied with `apply`.
     pub fn settles(&self, snapshot: &Snapshot) -> bool {
         let same = snapshot.view.epoch == self.view.epoch;
         same && !self.settled && self.is_member() && all_follow(&self.view, &snapshot.rows)
