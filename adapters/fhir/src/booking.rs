@@ -183,7 +183,7 @@ fn look_before(settings: &Settings, a: &Appointment) -> Result<(), Fault> {
     let actors = [Some(format!("Location/{room}")), a.provider.as_ref().map(|id| format!("Practitioner/{id}"))];
     let actors: Vec<String> = actors.into_iter().flatten().collect();
     let near = client::all(settings, "Appointment", &requests::appointments_near(&actors, a.start, a.end))?;
-    let overlaps = |other: &responses::Appointment| other.span().is_some_and(|span| overlap(span, (a.start, a.end)));
+    let overlaps = |other: &responses::Appointment| map::span(other).is_ok_and(|span| overlap(span, (a.start, a.end)));
     let others = near.into_iter().filter_map(|r| map::read::<responses::Appointment>(r).ok());
     for other in others.filter(|other| other.id != a.id && other.takes_time() && overlaps(other)) {
         if other.actors("Location").any(|id| id == *room) {

@@ -6,7 +6,7 @@ use adapter_sdk::{Fault, http};
 use serde_json::Value;
 
 use crate::{
-    faults,
+    faults, map,
     requests::MEDIA_TYPE,
     responses::{CapabilityStatement, StatedType},
     settings::Settings,
@@ -69,7 +69,7 @@ impl Offer {
             Some("Bundle" | "OperationOutcome") => return Ok(Offer { stated: Stated::Nothing, wanted }),
             _ => return Err(misread()),
         }
-        let statement: CapabilityStatement = serde_json::from_value(statement).map_err(|_| misread())?;
+        let statement: CapabilityStatement = map::read(statement).map_err(|_| misread())?;
         let rests = statement.rest.into_iter().filter(|rest| rest.mode.as_deref().is_none_or(|mode| mode == "server"));
         let codes = |stated: StatedType| {
             let codes: BTreeSet<String> = stated.interaction.into_iter().map(|interaction| interaction.code).collect();

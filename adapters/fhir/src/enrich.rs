@@ -4,14 +4,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use adapter_sdk::{Fault, time::instant_of, warn};
+use adapter_sdk::{Fault, warn};
 use serde_json::{Value, json};
 
 use crate::{
+    absent::stripped,
     client::{self, text},
     requests,
-    responses::Reference,
+    responses::{Period, Reference},
     settings::Settings,
+    time::{instant, is_current},
 };
 
 /// Ids in one search: their query must not grow beyond what servers take.
@@ -34,9 +36,10 @@ pub fn enrich(settings: &Settings, resource_type: &str, resources: &mut [Value])
 /// Gives appointments that name a slot the time, the practitioner and the room they do not name, from the slot and its
 /// schedule.
 fn slots_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault> {
+    let lacks_end = |a: &Value| a["end"].is_null() && a["minutesDuration"].is_null();
     let lacking = |a: &Value| {
         let nobody = actor(a, "Practitioner").or_else(|| actor(a, "PractitionerRole")).is_none();
-        a["start"].is_null() || nobody || actor(a, "Location").is_none()
+        a["start"].is_null() || lacks_end(a) || nobody || actor(a, "Location").is_none()
     };
     let named = |a: &Value| -> Vec<String> {
         let slots = a["slot"].as_array().filter(|_| settings.slots && lacking(a));
@@ -48,11 +51,14 @@ fn slots_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault
     let schedules = by_id(settings, "Schedule", slots.values().filter_map(schedule).collect())?;
     for appointment in appointments {
         let held: Vec<&Value> = named(appointment).iter().filter_map(|id| slots.get(id)).collect();
-        if appointment["start"].is_null() {
-            let first = held.iter().min_by_key(|slot| instant_of(text(slot, "start")));
-            let last = held.iter().max_by_key(|slot| instant_of(text(slot, "end")));
-            if let (Some(first), Some(last)) = (first, last) {
+        let first = held.iter().min_by_key(|slot| instant(text(slot, "start")));
+        let last = held.iter().max_by_key(|slot| instant(text(slot, "end")));
+        if let (Some(first), Some(last)) = (first, last) {
+            let whole = appointment["start"].is_null();
+            if whole {
                 appointment["start"] = first["start"].clone();
+            }
+            if whole || lacks_end(appointment) {
                 appointment["end"] = last["end"].clone();
             }
         }
@@ -66,8 +72,9 @@ fn slots_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault
             let there = actor(appointment, kind).is_some()
                 || (kind == "Practitioner" && actor(appointment, "PractitionerRole").is_some());
             let found = actors.iter().find_map(|actor| reference(actor).id_of(kind)).filter(|_| !there);
-            if let (Some(id), Some(all)) = (found, appointment["participant"].as_array_mut()) {
-                all.push(json!({"actor": {"reference": format!("{kind}/{id}")}, "status": "accepted"}));
+            if let Some(id) = found {
+                let participant = json!({"actor": {"reference": format!("{kind}/{id}")}, "status": "accepted"});
+                requests::push(appointment, "participant", participant);
             }
         }
     }
@@ -90,14 +97,15 @@ fn by_id(settings: &Settings, resource_type: &str, ids: BTreeSet<String>) -> Res
 pub fn roles_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault> {
     let roles = |a: &Value| -> Vec<(String, Value)> {
         let all = a["participant"].as_array().into_iter().flatten();
-        all.filter_map(|p| Some((reference(&p["actor"]).id_of("PractitionerRole")?, p["status"].clone()))).collect()
+        all.filter_map(|p| Some((reference(&p["actor"]).id_of("PractitionerRole")?, p.clone()))).collect()
     };
     let ids = appointments.iter().flat_map(roles).map(|(role, _)| role).collect();
     let practitioners = by_role(settings, ids)?;
     for appointment in appointments {
-        for (role, status) in roles(appointment) {
-            if let (Some(id), Some(all)) = (practitioners.get(&role), appointment["participant"].as_array_mut()) {
-                all.push(json!({"actor": {"reference": format!("Practitioner/{id}")}, "status": status}));
+        for (role, mut participant) in roles(appointment) {
+            if let Some(id) = practitioners.get(&role) {
+                participant["actor"] = json!({"reference": format!("Practitioner/{id}")});
+                requests::push(appointment, "participant", participant);
             }
         }
     }
@@ -127,7 +135,8 @@ fn practitioners(settings: &Settings, practitioners: &mut [Value]) -> Result<(),
         Err(Fault::Rejected(_) | Fault::Unsupported(_)) => return Ok(()),
         roles => roles?,
     };
-    for role in roles.iter().filter(|role| role["active"] != false) {
+    let is_held = |role: &&Value| role["active"] != false && is_current(&period(role));
+    for role in roles.iter().filter(is_held) {
         let code = role["specialty"][0]["coding"][0]["code"].as_str();
         if let (Some(id), Some(code)) = (reference(&role["practitioner"]).id_of("Practitioner"), code) {
             // Whatever order the server has.
@@ -215,7 +224,7 @@ fn looked_up(settings: &Settings, resource_type: &str, parameter: &str, ids: Vec
     let mut found = Vec::new();
     for some in ids.chunks(AT_ONCE) {
         let search = requests::search(resource_type, &[(parameter, some.join(","))]);
-        found.extend(client::all(settings, resource_type, &search)?);
+        found.extend(client::all(settings, resource_type, &search)?.into_iter().map(stripped));
     }
     Ok(found)
 }
@@ -224,6 +233,10 @@ fn actor(appointment: &Value, resource_type: &str) -> Option<String> {
     let participants = appointment["participant"].as_array()?;
     let there = participants.iter().filter(|participant| participant["status"] != "declined");
     there.into_iter().find_map(|participant| reference(&participant["actor"]).id_of(resource_type))
+}
+
+fn period(resource: &Value) -> Period {
+    serde_json::from_value(resource["period"].clone()).unwrap_or_default()
 }
 
 pub fn reference(value: &Value) -> Reference {

@@ -7,7 +7,10 @@ use adapter_sdk::{
 };
 use serde_json::Value;
 
-use crate::responses::{Issue, OperationOutcome};
+use crate::{
+    map,
+    responses::{Issue, OperationOutcome},
+};
 
 /// Fields of a resource whose texts tell of its form, and nothing of a person.
 const FORM: [&str; 6] = ["resourceType", "status", "use", "system", "code", "reference"];
@@ -26,7 +29,7 @@ pub fn of_answer(answer: &Response, reads: bool, sent: Option<&Value>) -> Fault 
 /// The outcome's issues, without patient data: what validators say of the form of a resource, with every value that was sent taken
 /// out; of other issues, which may name anybody, their codes.
 fn reason(answer: &Response, sent: Option<&Value>) -> String {
-    let outcome: OperationOutcome = answer.json().unwrap_or_default();
+    let outcome: OperationOutcome = map::read(answer.json().unwrap_or_default()).unwrap_or_default();
     let issues: Vec<String> = outcome.issue.iter().map(|issue| said(issue, sent)).filter(|s| !s.is_empty()).collect();
     let said = if issues.is_empty() { String::new() } else { format!(": {}", issues.join("; ")) };
     shortened(&format!("the server answered {}{said}", answer.status))

@@ -1,6 +1,8 @@
 //! Adapter for health record systems that speak FHIR R4. `requests` builds, `responses` parses, `map` and `hours` translate, `faults`
-//! judges, `client` sends; `streams` and `writes` join them, and this file answers the engine.
+//! judges, `client` sends; `absent` and `time` read
+//! leniently; `streams` and `writes` join them, and this file answers the engine.
 
+pub mod absent;
 pub mod booking;
 pub mod bundle;
 pub mod busy;
@@ -20,6 +22,7 @@ pub mod settings;
 pub mod site;
 pub mod slots;
 pub mod streams;
+pub mod time;
 pub mod walk;
 pub mod writes;
 

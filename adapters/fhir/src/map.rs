@@ -1,5 +1,6 @@
 //! R4 resources as the contract's records: people and the schedule here, the rest of the practice's files below.
 
+mod choice;
 pub mod forms;
 pub mod history;
 pub mod insurance;
@@ -7,21 +8,25 @@ pub mod money;
 pub mod talk;
 
 use adapter_sdk::{
-    Record, clock, limits,
+    Record, limits,
     records::{self, ExtraValue},
     spans::Span,
-    time::{instant_of, is_date, is_instant},
+    time::is_instant,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
+    absent,
     responses::{
-        Address, Appointment, ContactPoint, Extension, HealthcareService, HumanName, Identifier, Location, Money,
-        Patient, Practitioner,
+        Address, Appointment, CodeableConcept, Extension, HealthcareService, HumanName, Identifier, Location, Money,
+        Patient, Practitioner, Reference,
     },
     settings::{self, Settings},
+    time::{date, instant},
 };
+
+pub use choice::{cell, identifier, language, main_address, main_name, point};
 
 /// System of the US provider number.
 const NPI: &str = "http://hl7.org/fhir/sid/us-npi";
@@ -33,9 +38,9 @@ pub const PHONE_EXTENSION: &str = "http://hl7.org/fhir/StructureDefinition/conta
 /// Why a resource becomes no record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unmapped {
-    /// It is not as R4 has it, and may be one for all we know; says what is wrong without quoting it.
+    /// It may be a record, and cannot be read, with the reason, which quotes nothing of it.
     Unreadable(String),
-    /// It is none, or no longer: entered in error, or without what a record needs.
+    /// It is none, or no longer, by its own words: entered in error, or of something that is no patient.
     NoRecord(String),
 }
 
@@ -48,7 +53,14 @@ impl std::fmt::Display for Unmapped {
 
 impl From<&str> for Unmapped {
     fn from(why: &str) -> Unmapped {
-        Unmapped::NoRecord(why.to_owned())
+        Unmapped::Unreadable(why.to_owned())
+    }
+}
+
+impl Unmapped {
+    /// A resource that is no record because of its status.
+    pub fn by_status(status: &str) -> Unmapped {
+        Unmapped::NoRecord(format!("it is {status}"))
     }
 }
 
@@ -57,9 +69,9 @@ pub fn each<T: DeserializeOwned + Default>(items: &[Value]) -> Vec<T> {
     items.iter().map(|item| read(item.clone()).unwrap_or_default()).collect()
 }
 
-/// A resource read into the parts we use.
+/// A resource read into the parts we use, without null and empty values.
 pub fn read<T: DeserializeOwned>(resource: Value) -> Result<T, Unmapped> {
-    serde_json::from_value(resource).map_err(|e| Unmapped::Unreadable(format!("{:?} error", e.classify())))
+    serde_json::from_value(absent::stripped(resource)).map_err(|e| Unmapped::Unreadable(format!("{:?} error", e.classify())))
 }
 
 pub fn patient(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
@@ -78,7 +90,7 @@ pub fn patient_record(resource: Value) -> Result<records::Patient, Unmapped> {
     let primary = any_phone.filter(|_| cell_phone.is_none() && home_phone.is_none() && work_phone.is_none());
     let work_extension = point(&p.telecom, "phone", &["work"])
         .and_then(|at| p.telecom[at].extension.iter().find(|e| e.url == PHONE_EXTENSION)?.value_string.clone());
-    let language = p.communication.iter().find(|c| c.preferred).or(p.communication.first());
+    let coded = |code: &str| identifier(&p.identifier, |i| has_code(i, code)).and_then(|at| p.identifier[at].value.clone());
     let more = extensions("patient", &p.extension);
     let guarantor = more.get("guarantor").and_then(|e| e.value_reference.as_ref()).and_then(|r| r.id_of("Patient"));
     Ok(records::Patient {
@@ -86,7 +98,7 @@ pub fn patient_record(resource: Value) -> Result<records::Patient, Unmapped> {
         first_name,
         middle_name,
         last_name,
-        date_of_birth: p.birth_date.filter(|date| is_date(date)),
+        date_of_birth: p.birth_date.as_deref().and_then(date),
         // Those of the contract's words that it knows.
         gender: p.gender.and_then(|word| serde_json::from_value(word.into()).ok()),
         email: telecom("email", &[]),
@@ -99,13 +111,15 @@ pub fn patient_record(resource: Value) -> Result<records::Patient, Unmapped> {
         guarantor,
         provider: p.general_practitioner.iter().find_map(|r| r.id_of("Practitioner")),
         billing_type: more.text("billing-type"),
-        chart_id: p.identifier.iter().find(|i| has_code(i, "MR")).and_then(|i| i.value.clone()),
+        chart_id: coded("MR"),
         // `fr-CA` is French.
-        preferred_language: language
-            .and_then(|c| c.language.coding.first()?.code.clone())
-            .and_then(|code| code.split('-').next().map(str::to_lowercase)),
+        preferred_language: language(&p.communication)
+            .and_then(|at| p.communication[at].language.main_code()?.split('-').next().map(str::to_lowercase)),
         premedication: more.text("premedication"),
-        inactive: p.active == Some(false) || p.deceased_boolean == Some(true) || p.deceased_date_time.is_some(),
+        inactive: p.active == Some(false)
+            || p.deceased_boolean == Some(true)
+            || p.deceased_date_time.is_some()
+            || p.link.iter().any(|link| link.kind == "replaced-by"),
         non_patient: more.flag("non-patient"),
         unsubscribed_sms: more.flag("unsubscribed-sms"),
         unsubscribed_email: more.flag("unsubscribed-email"),
@@ -118,7 +132,8 @@ pub fn practitioner(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let name = main_name(&p.name).map(|at| &p.name[at]);
     let display_name = name.and_then(|n| n.text.clone().or_else(|| written_out(n)));
     let (first_name, middle_name, last_name) = name_parts(name);
-    let coded = |code: &str| p.identifier.iter().find(|i| has_code(i, code)).and_then(|i| i.value.clone());
+    let numbered = |fits: &dyn Fn(&Identifier) -> bool| identifier(&p.identifier, fits).and_then(|at| p.identifier[at].value.clone());
+    let coded = |code: &str| numbered(&|i| has_code(i, code));
     Ok(Record::Provider(records::Provider {
         id: p.id,
         first_name,
@@ -126,7 +141,7 @@ pub fn practitioner(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
         last_name,
         display_name,
         email: point(&p.telecom, "email", &[]).and_then(|at| p.telecom[at].value.clone()),
-        npi: p.identifier.iter().find(|i| i.system.as_deref() == Some(NPI)).and_then(|i| i.value.clone()),
+        npi: numbered(&|i| i.system.as_deref() == Some(NPI)),
         tin: coded("TAX"),
         state_license: coded("MD").or_else(|| coded("SL")).or_else(|| coded("LN")),
         specialty_code: p.specialty,
@@ -149,7 +164,7 @@ pub fn operatory(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
 
 pub fn appointment_type(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let s: HealthcareService = read(resource)?;
-    let code = s.kind.iter().find_map(|kind| kind.coding.first()?.code.clone()).filter(|code| limits::is_id(code));
+    let code = s.kind.iter().find_map(CodeableConcept::main_code).filter(|code| limits::is_id(code)).map(str::to_owned);
     Ok(Record::AppointmentType(records::AppointmentType {
         name: s.name.unwrap_or_else(|| s.id.clone()),
         id: code.unwrap_or(s.id),
@@ -171,17 +186,24 @@ pub fn configured_type(kind: &settings::AppointmentType) -> Record {
 
 pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let a: Appointment = read(resource)?;
-    let (start, end) = span(&a)?;
     let status = a.status.as_str();
-    if status == "waitlist" {
-        return Err("it waits for a time".into());
+    let times = span(&a);
+    // One that is off needs no time to be gone; one that waits or is only proposed may have none yet.
+    let has_none_yet = status == "waitlist" || (status == "proposed" && a.start.is_none());
+    if has_none_yet || (a.is_off() && times.is_err()) {
+        return Err(Unmapped::by_status(status));
     }
-    let visitor = a.participant.iter().find(|p| p.actor.id_of("Patient").is_some());
+    let (start, end) = times?;
+    if status.is_empty() {
+        return Err("it has no status".into());
+    }
+    let visitors = a.participant.iter().filter(|p| p.actor.id_of("Patient").is_some());
+    let visitor = visitors.min_by_key(|p| p.status == "declined");
     let patient = visitor.and_then(|visitor| visitor.actor.id_of("Patient"));
     // The time a participant took part is known of who came.
     let came = matches!(status, "arrived" | "checked-in" | "fulfilled");
     let took_part = visitor.map(|visitor| &visitor.period).filter(|_| came);
-    let instant = |text: &Option<String>| text.as_deref().and_then(instant_of);
+    let time = |text: &Option<String>| text.as_deref().and_then(instant);
     let codes = std::iter::once(&a.appointment_type).chain(&a.service_type);
     let code = codes.flat_map(|concept| &concept.coding).filter_map(|coding| coding.code.clone());
     Ok(Record::Appointment(records::Appointment {
@@ -197,8 +219,8 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmap
         confirmed: matches!(status, "booked" | "arrived" | "checked-in" | "fulfilled"),
         patient_confirmed: visitor.is_some_and(|visitor| visitor.status == "accepted"),
         patient_missed: status == "noshow",
-        checkin_at: took_part.and_then(|period| instant(&period.start)),
-        checked_out_at: took_part.and_then(|period| instant(&period.end)),
+        checkin_at: took_part.and_then(|period| time(&period.start)),
+        checked_out_at: took_part.and_then(|period| time(&period.end)),
         write_key: write_key(&a.identifier, settings),
         version: a.meta.version_id.clone(),
         extra: vec![ExtraValue::new("status", a.status.clone())],
@@ -208,10 +230,10 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmap
 
 /// The time of an appointment.
 pub fn span(a: &Appointment) -> Result<Span, Unmapped> {
-    let start = a.start.as_deref().and_then(instant_of).ok_or("it has no start")?;
-    let end = a.end.as_deref().and_then(instant_of);
+    let start = a.start.as_deref().and_then(instant).ok_or("its start cannot be read")?;
+    let end = a.end.as_deref().and_then(instant);
     let end = end.or_else(|| start.checked_add(a.minutes_duration?.checked_mul(60)?).filter(|end| is_instant(*end)));
-    Ok((start, end.filter(|end| *end > start).ok_or("it has no end after its start")?))
+    Ok((start, end.filter(|end| *end > start).ok_or("it has no end that can be read and is after its start")?))
 }
 
 /// With types configured, only those: others mean something else to the server.
@@ -224,18 +246,6 @@ pub fn write_key(identifiers: &[Identifier], settings: &Settings) -> Option<Stri
     let ours = |i: &&Identifier| i.system.as_deref() == Some(&settings.key_system);
     let created = |i: &&Identifier| i.usage.as_deref() != Some("secondary");
     identifiers.iter().filter(ours).find(created).and_then(|i| i.value.clone())
-}
-
-/// Where the name stands somebody goes by officially; never an old one where there is another.
-pub fn main_name(names: &[HumanName]) -> Option<usize> {
-    let rank = |at: &usize| match names[*at].usage.as_deref() {
-        Some("official") => 0,
-        Some("usual") => 1,
-        None => 2,
-        Some("nickname" | "anonymous" | "temp") => 3,
-        Some(_) => 4,
-    };
-    (0..names.len()).min_by_key(rank)
 }
 
 /// First, middle and last name. A name that is only a text is split before its last word.
@@ -258,26 +268,6 @@ fn written_out(name: &HumanName) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
-/// The place of the first contact of a system, of one of the uses; without uses: of any use but an old one.
-pub fn point(points: &[ContactPoint], system: &str, usage: &[&str]) -> Option<usize> {
-    points.iter().position(|p| {
-        let of = p.usage.as_deref();
-        p.system.as_deref() == Some(system)
-            && p.value.is_some()
-            && if usage.is_empty() { of != Some("old") } else { of.is_some_and(|u| usage.contains(&u)) }
-    })
-}
-
-/// The place of the mobile number; without one, of a number for text messages.
-pub fn cell(points: &[ContactPoint]) -> Option<usize> {
-    point(points, "phone", &["mobile"]).or_else(|| point(points, "sms", &[]))
-}
-
-pub fn main_address(addresses: &[Address]) -> Option<usize> {
-    let of = |usage: &dyn Fn(&Address) -> bool| addresses.iter().position(usage);
-    of(&|a| a.usage.as_deref() == Some("home")).or_else(|| of(&|a| a.usage.as_deref() != Some("old")))
-}
-
 pub fn address(a: &Address) -> records::Address {
     let second = a.line.get(1..).filter(|rest| !rest.is_empty()).map(|rest| rest.join(", "));
     records::Address {
@@ -290,13 +280,16 @@ pub fn address(a: &Address) -> records::Address {
     }
 }
 
-/// An instant; of a whole date the beginning of its day in the practice.
-fn instant_or_date(text: &str) -> Option<i64> {
-    let midnight = |date: &str| clock::first_instant(&format!("{date}T00:00:00")).filter(|at| is_instant(*at));
-    instant_of(text).or_else(|| Some(text).filter(|text| is_date(text)).and_then(midnight))
+/// The patient a resource is about.
+fn patient_of(subject: &Reference) -> Result<String, Unmapped> {
+    match (&subject.reference, subject.id_of("Patient")) {
+        (_, Some(id)) => Ok(id),
+        (Some(_), None) => Err(Unmapped::NoRecord("it is of no patient".into())),
+        (None, None) => Err("it does not refer to its patient".into()),
+    }
 }
 
-fn has_code(identifier: &Identifier, code: &str) -> bool {
+pub fn has_code(identifier: &Identifier, code: &str) -> bool {
     identifier.kind.coding.iter().any(|c| c.code.as_deref() == Some(code))
 }
 

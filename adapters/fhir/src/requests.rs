@@ -15,7 +15,10 @@ use adapter_sdk::{
 };
 use serde_json::{Value, json};
 
-use crate::settings::Settings;
+use crate::{
+    absent::{is_given, stripped as given},
+    settings::Settings,
+};
 
 pub const MEDIA_TYPE: &str = "application/fhir+json";
 /// No appointment is longer, in seconds: bounds the search for what overlaps.
@@ -242,7 +245,8 @@ fn address(a: &records::Address) -> Value {
     }))
 }
 
-fn push(resource: &mut Value, name: &str, item: Value) {
+/// Adds an item to a list, which may not exist.
+pub fn push(resource: &mut Value, name: &str, item: Value) {
     match resource[name].as_array_mut() {
         Some(items) => items.push(item),
         None => resource[name] = json!([item]),
@@ -263,26 +267,5 @@ fn set(resource: &mut Value, name: &str, value: Value) {
     match (resource, given(value)) {
         (Value::Object(fields), value) if !is_given(&value) => drop(fields.remove(name)),
         (other, value) => other[name] = value,
-    }
-}
-
-/// What we make, without what is null or empty, on every level: FHIR knows neither.
-fn given(value: Value) -> Value {
-    match value {
-        Value::Array(items) => items.into_iter().map(given).filter(is_given).collect(),
-        Value::Object(fields) => {
-            fields.into_iter().map(|(name, value)| (name, given(value))).filter(|(_, value)| is_given(value)).collect()
-        }
-        other => other,
-    }
-}
-
-fn is_given(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::String(text) => !text.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(fields) => !fields.is_empty(),
-        _ => true,
     }
 }

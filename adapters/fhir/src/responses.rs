@@ -19,13 +19,13 @@ macro_rules! elements {
 mod elements;
 pub mod filed;
 
-use adapter_sdk::{spans::Span, time::instant_of};
+use adapter_sdk::spans::Span;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::settings::Settings;
+use crate::{settings::Settings, time::instant};
 
-use elements::texts;
+use elements::listed;
 pub use elements::{Address, CodeableConcept, Coding, Extension, Identifier, Meta, Money, Period, Reference};
 
 /// Anything else is no answer to a search.
@@ -38,7 +38,9 @@ pub enum BundleType {
 elements! {
     Bundle [resource_type: BundleType] {
         total: Option<u64>,
+        #[serde(deserialize_with = "listed")]
         link: Vec<Link>,
+        #[serde(deserialize_with = "listed")]
         entry: Vec<Entry>,
     }
     Link [relation: String, url: String] {}
@@ -64,7 +66,6 @@ elements! {
         code: String,
         details: CodeableConcept,
         diagnostics: Option<String>,
-        #[serde(deserialize_with = "texts")]
         expression: Vec<String>,
     }
     HumanName {
@@ -72,18 +73,19 @@ elements! {
         usage: Option<String>,
         text: Option<String>,
         family: Option<String>,
-        #[serde(deserialize_with = "texts")]
         given: Vec<String>,
-        #[serde(deserialize_with = "texts")]
         prefix: Vec<String>,
-        #[serde(deserialize_with = "texts")]
         suffix: Vec<String>,
+        period: Period,
     }
     ContactPoint {
         system: Option<String>,
         #[serde(rename = "use")]
         usage: Option<String>,
         value: Option<String>,
+        /// The order of preference, from 1; a server's text in its place is not looked at.
+        rank: Value,
+        period: Period,
         extension: Vec<Extension>,
     }
     Communication {
@@ -102,7 +104,12 @@ elements! {
         general_practitioner: Vec<Reference>,
         deceased_boolean: Option<bool>,
         deceased_date_time: Option<String>,
+        link: Vec<PatientLink>,
         extension: Vec<Extension>,
+    }
+    PatientLink {
+        #[serde(rename = "type")]
+        kind: String,
     }
     Practitioner [id: String] {
         active: Option<bool>,
@@ -129,12 +136,16 @@ elements! {
         actor: Vec<Reference>,
         comment: Option<String>,
     }
-    Slot [id: String, status: String, start: String, end: String] {
+    Slot [id: String] {
+        status: String,
+        start: Option<String>,
+        end: Option<String>,
         identifier: Vec<Identifier>,
         service_type: Vec<CodeableConcept>,
         appointment_type: CodeableConcept,
     }
-    Appointment [id: String, status: String] {
+    Appointment [id: String] {
+        status: String,
         meta: Meta,
         start: Option<String>,
         end: Option<String>,
@@ -150,13 +161,16 @@ elements! {
     Participant {
         actor: Reference,
         status: String,
+        #[serde(rename = "type")]
+        kind: Vec<CodeableConcept>,
+        required: Option<String>,
         period: Period,
     }
 }
 
 impl Slot {
     pub fn span(&self) -> Option<Span> {
-        Some((instant_of(&self.start)?, instant_of(&self.end)?))
+        Some((instant(self.start.as_deref()?)?, instant(self.end.as_deref()?)?))
     }
 
     /// A write of ours took it.
@@ -166,19 +180,23 @@ impl Slot {
 }
 
 impl Appointment {
-    pub fn span(&self) -> Option<Span> {
-        Some((instant_of(self.start.as_deref()?)?, instant_of(self.end.as_deref()?)?))
-    }
-
     /// The participants of a type. Who declined does not take part.
     pub fn actors(&self, resource_type: &str) -> impl Iterator<Item = String> {
-        let there = self.participant.iter().filter(|p| p.status != "declined");
-        there.filter_map(move |p| p.actor.id_of(resource_type))
+        self.present(resource_type).map(|(_, id)| id)
     }
 
-    /// The first participant of a type.
+    /// The participant of a type who counts most: a primary performer before others, and those before who is only informed.
     pub fn actor(&self, resource_type: &str) -> Option<String> {
-        self.actors(resource_type).next()
+        let rank = |p: &Participant| {
+            let performs = p.kind.iter().flat_map(|kind| &kind.coding).any(|kind| kind.code.as_deref() == Some("PPRF"));
+            (p.required.as_deref() == Some("information-only"), !performs)
+        };
+        self.present(resource_type).min_by_key(|(p, _)| rank(p)).map(|(_, id)| id)
+    }
+
+    fn present(&self, resource_type: &str) -> impl Iterator<Item = (&Participant, String)> {
+        let there = self.participant.iter().filter(|p| p.status != "declined");
+        there.filter_map(move |p| Some((p, p.actor.id_of(resource_type)?)))
     }
 
     /// It takes the time of those who take part; one that is only proposed does, too.

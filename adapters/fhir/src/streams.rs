@@ -1,6 +1,7 @@
 //! Pulls: which resource types a resource of the contract is read from, page after page.
 
-use adapter_sdk::{Deletions, Fault, Page, Record, Resource, clock, streams::Stream, warn};
+use adapter_sdk::{Deletions, Fault, Page, Record, Resource, SkippedRecord, clock, streams::Stream, warn};
+use serde_json::Value;
 
 use crate::{
     busy::Busy,
@@ -176,7 +177,7 @@ fn working_hours(settings: &Settings, mut cursor: Cursor, limit: u32) -> Result<
     let began = cursor.started.unwrap_or(clock::now());
     // The schedule is read again for each page of its hours.
     let here = std::mem::replace(&mut cursor.spot, spot);
-    let mut hours = Vec::new();
+    let mut found: Vec<Result<Record, SkippedRecord>> = Vec::new();
     for schedule in step.resources {
         let schedule: Schedule = match map::read(schedule) {
             Ok(schedule) => schedule,
@@ -193,24 +194,42 @@ fn working_hours(settings: &Settings, mut cursor: Cursor, limit: u32) -> Result<
         }
         let (from, until) = (began - 86_400, began + settings.slot_days * 86_400);
         let slots = client::all(settings, "Slot", &requests::slots(std::slice::from_ref(&schedule.id), from, until))?;
-        let slots: Vec<Slot> = slots.into_iter().filter_map(|slot| map::read(slot).ok()).collect();
+        let slots: Vec<Slot> = slots.into_iter().filter_map(|slot| readable(slot, &mut found)).collect();
         let busy = match slots.is_empty() {
             true => Busy::default(),
             false => Busy::read(settings, site.as_ref(), &schedule, &practitioners, &slots, (from, until))?,
         };
         let open = |provider: &str, room: Option<&str>| hours::stretches(&slots, &busy.taken(provider, room), settings);
-        hours.extend(hours::hours(&schedule, &practitioners, open, |at| clock::to_local(at).text));
+        let hours = hours::hours(&schedule, &practitioners, open, |at| clock::to_local(at).text);
+        found.extend(hours.into_iter().map(|hour| Ok(Record::WorkingHour(hour))));
     }
-    let limit = limit.max(1) as usize;
-    let records: Vec<Record> = hours.iter().skip(cursor.shown).take(limit).cloned().map(Record::WorkingHour).collect();
-    let shown = cursor.shown + records.len();
+    let (all, shown) = (found.len(), cursor.shown + limit.max(1) as usize);
+    let mut page = Page::default();
+    for hour in found.into_iter().take(shown).skip(cursor.shown) {
+        match hour {
+            Ok(hour) => page.records.push(hour),
+            Err(slot) => page.skipped.push(slot),
+        }
+    }
     cursor.steady &= step.steady;
-    let whole = cursor.shows_all();
-    if shown < hours.len() {
-        let cursor = Cursor { shown, started: Some(began), spot: here, ..cursor };
-        return Ok(Page { records, cursor: cursor.to_string(), whole, ..Page::default() });
+    page.whole = cursor.shows_all();
+    let cursor = if shown < all {
+        Cursor { shown, started: Some(began), spot: here, ..cursor }
+    } else {
+        page.last = step.next.is_none();
+        cursor.after(step.next, true, now.unwrap_or(began))
+    };
+    page.cursor = cursor.to_string();
+    Ok(page)
+}
+
+/// A slot with its time. One that cannot be read opens nothing, and the operator sees it.
+fn readable(slot: Value, found: &mut Vec<Result<Record, SkippedRecord>>) -> Option<Slot> {
+    let id = format!("Slot/{}", client::text(&slot, "id"));
+    match map::read::<Slot>(slot) {
+        Ok(slot) if slot.span().is_some() => return Some(slot),
+        Ok(_) => found.push(Err(SkippedRecord::new(id, "its start or end cannot be read"))),
+        Err(why) => found.push(Err(SkippedRecord::new(id, why.to_string()))),
     }
-    let last = step.next.is_none();
-    let cursor = cursor.after(step.next, true, now.unwrap_or(began)).to_string();
-    Ok(Page { records, cursor, last, whole, ..Page::default() })
+    None
 }

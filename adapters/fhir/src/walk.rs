@@ -4,6 +4,7 @@ use adapter_sdk::{Fault, Page, Record, SkippedRecord, clock, limits, pass, warn}
 use serde_json::Value;
 
 use crate::{
+    absent::stripped,
     client::{self, Searched},
     cursor::Cursor,
     enrich::enrich,
@@ -47,7 +48,7 @@ pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
         other => other?,
     };
     let mut cursor = Cursor { spot, ..cursor };
-    let mut resources = step.resources;
+    let mut resources: Vec<Value> = step.resources.into_iter().map(stripped).collect();
     enrich(settings, part.resource_type, &mut resources)?;
     let mut page = Page::default();
     let typed = history::TYPES.contains(&part.resource_type);

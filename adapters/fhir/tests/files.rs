@@ -94,7 +94,7 @@ fn histories_of_three_types_and_their_catalogue() {
     assert_eq!(states, [(a, true), (c, false), (c, true), (m, true), (m, false)]);
     assert_eq!(histories[0].note.as_deref(), Some("Ausschlag\nseit 2001"));
     let (_, lines) = all(Resource::PatientHistoryItems);
-    assert!(lines.len() == 1 && lines[0].contains("entered in error") && !lines[0].contains("Latex"), "{lines:?}");
+    assert!(lines.len() == 1 && lines[0].contains("entered-in-error") && !lines[0].contains("Latex"), "{lines:?}");
     let items = items(Resource::HistoryItems);
     let names: Vec<&str> = items.iter().map(|item| item.name.as_str()).collect();
     assert_eq!(names, ["Allergy to penicillin", "Latex", "Type 2 diabetes", "Gicht", "ibuprofen", "Aspirin"]);

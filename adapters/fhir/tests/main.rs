@@ -4,6 +4,7 @@
 mod atomic;
 mod atomic_server;
 mod files;
+mod lenient;
 mod open_time;
 mod parts;
 mod reading;

@@ -171,20 +171,6 @@ fn a_server_that_cannot_search_by_change_shows_everything() {
 }
 
 #[test]
-fn an_appointment_that_lost_its_time_is_gone() {
-    let server = Server::new();
-    let id = server.id("Appointment", 0);
-    for resource in &mut server.0.borrow_mut().resources {
-        if resource["id"] == id.as_str() {
-            resource.as_object_mut().unwrap().retain(|name, _| name != "start" && name != "slot");
-        }
-    }
-    let (page, lines) = server.run_with(&[], || Fhir::pull(Resource::Appointments, None, 100));
-    assert_eq!(page.unwrap().deleted, [id]);
-    assert_eq!(lines.len(), 1);
-}
-
-#[test]
 fn a_booking_takes_its_slots_and_gives_them_back() {
     let server = Server::new();
     let mut a = booking(&server, 60);

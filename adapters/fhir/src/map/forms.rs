@@ -3,10 +3,11 @@
 use adapter_sdk::{Record, limits, records};
 use serde_json::{Map, Value, json};
 
-use super::{Unmapped, instant_or_date, read};
+use super::{Unmapped, patient_of, read};
 use crate::{
     responses::filed::{Answered, Question, Questionnaire, QuestionnaireResponse},
     settings::Settings,
+    time::instant_or_date,
 };
 
 /// Questions inside of questions.
@@ -79,22 +80,22 @@ fn option(option: &Value) -> Option<Value> {
 pub fn response(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let r: QuestionnaireResponse = read(resource)?;
     if matches!(r.status.as_str(), "entered-in-error" | "in-progress") {
-        return Err(Unmapped::NoRecord(format!("it is {}", r.status)));
+        return Err(Unmapped::by_status(&r.status));
     }
-    let form = r.questionnaire.filter(|form| limits::is_id(form)).ok_or("it is of no form")?;
+    let form = r.questionnaire.filter(|form| limits::is_id(form)).ok_or("its form is not to be found")?;
     let mut answers = Map::new();
     collect(&r.item, &mut answers, 0);
     let answers_json = Value::Object(answers).to_string();
     if !limits::is_json_size(&answers_json) {
         return Err("it is longer than answers can be".into());
     }
-    let submitted = [r.authored, r.meta.last_updated].into_iter().flatten().find_map(|text| instant_or_date(&text));
+    let submitted = r.authored.or(r.meta.last_updated).and_then(|text| instant_or_date(&text));
     Ok(Record::FormResponse(records::FormResponse {
-        patient: r.subject.id_of("Patient").ok_or("it is of no patient")?,
+        patient: patient_of(&r.subject)?,
         id: r.id,
         form_schema: form,
         answers_json,
-        submitted_at: submitted.ok_or("it has no time")?,
+        submitted_at: submitted.ok_or("it has no time that can be read")?,
         extra: Vec::new(),
     }))
 }

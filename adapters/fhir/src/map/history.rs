@@ -7,7 +7,7 @@ use adapter_sdk::{
 };
 use serde_json::Value;
 
-use super::{Unmapped, read};
+use super::{Unmapped, patient_of, read};
 use crate::{
     responses::{CodeableConcept, filed::History},
     settings::{HistoryItem, Settings},
@@ -37,9 +37,9 @@ pub fn resource_type(category: HistoryCategory) -> &'static str {
 pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let resource_type = resource["resourceType"].as_str().unwrap_or_default().to_owned();
     let h: History = read(resource)?;
-    let code = |concept: &CodeableConcept| concept.coding.first().and_then(|c| c.code.clone()).unwrap_or_default();
+    let code = |concept: &CodeableConcept| concept.main_code().unwrap_or_default().to_owned();
     if code(&h.verification_status) == "entered-in-error" || h.status.as_deref() == Some("entered-in-error") {
-        return Err("it was entered in error".into());
+        return Err(Unmapped::by_status("entered-in-error"));
     }
     let category = category(&resource_type);
     let (item, _) = about(category, &h)?;
@@ -50,7 +50,7 @@ pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     };
     let note: Vec<&str> = h.note.iter().map(|note| note.text.as_str()).filter(|text| !text.is_empty()).collect();
     Ok(Record::PatientHistoryItem(records::PatientHistoryItem {
-        patient: h.patient.id_of("Patient").ok_or("it is of no patient")?,
+        patient: patient_of(&h.patient)?,
         id: format!("{resource_type}/{}", h.id),
         category,
         item,
@@ -70,15 +70,13 @@ pub fn catalogue_entry(resource: Value, _: &Settings) -> Result<Record, Unmapped
 
 fn about(category: HistoryCategory, h: &History) -> Result<(String, String), Unmapped> {
     let points = h.medication_reference.as_ref().is_some_and(|pointer| pointer.reference.is_some());
-    item(category, &h.code).ok_or_else(|| match points {
-        true => Unmapped::Unreadable("its medication is not to be found".into()),
-        false => "it says of nothing".into(),
-    })
+    let lacking = if points { "its medication is not to be found" } else { "it has neither a code nor a text" };
+    item(category, &h.code).ok_or_else(|| lacking.into())
 }
 
 /// The catalogue entry of a coded concept: its id and its name.
 pub fn item(category: HistoryCategory, concept: &CodeableConcept) -> Option<(String, String)> {
-    let coding = concept.coding.iter().find(|coding| coding.code.as_deref().is_some_and(|code| !code.is_empty()));
+    let coding = concept.main_coding();
     let text = concept.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
     match coding {
         Some(coding) => {

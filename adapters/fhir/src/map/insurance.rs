@@ -3,18 +3,18 @@
 use adapter_sdk::{
     Record, limits,
     records::{self, InsuranceType, Relation},
-    time::is_date,
     vocabulary::Vocabulary,
 };
 use serde_json::Value;
 
-use super::{Unmapped, address, amount, extensions, has_code, read};
+use super::{Unmapped, address, amount, extensions, has_code, identifier, main_address, patient_of, read};
 use crate::{
     responses::{
         CodeableConcept, Extension, Identifier, Reference,
         filed::{Coverage, InsurancePlan, Organization},
     },
     settings::{Plans, Settings},
+    time::date,
 };
 
 /// Identifiers of payers, where no system is set.
@@ -33,7 +33,7 @@ pub const CLASSES: &str = "http://terminology.hl7.org/CodeSystem/coverage-class"
 
 pub fn organization(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let o: Organization = read(resource)?;
-    Ok(plan(o.id, o.name, &o.identifier, o.address.first().map(address), &o.extension, settings))
+    Ok(plan(o.id, o.name, &o.identifier, main_address(&o.address).map(|at| address(&o.address[at])), &o.extension, settings))
 }
 
 /// Whether an Organization has a code among its types.
@@ -57,7 +57,7 @@ fn plan(
     beyond: &[Extension],
     settings: &Settings,
 ) -> Record {
-    let is_payer = |i: &&Identifier| match &settings.payer_system {
+    let is_payer = |i: &Identifier| match &settings.payer_system {
         Some(system) => i.system.as_ref() == Some(system),
         None => has_code(i, PAYER),
     };
@@ -65,7 +65,7 @@ fn plan(
     let max = more.get("annual-max-individual").and_then(|e| e.value_money.as_ref());
     Record::InsurancePlan(records::InsurancePlan {
         name: name.unwrap_or_else(|| id.clone()),
-        payer_id: identifiers.iter().find(is_payer).and_then(|i| i.value.clone()),
+        payer_id: identifier(identifiers, is_payer).and_then(|at| identifiers[at].value.clone()),
         address,
         group_number: more.text("group-number"),
         employer_name: more.text("employer-name"),
@@ -83,13 +83,12 @@ pub fn coverage(resource: Value, settings: &Settings) -> Result<Record, Unmapped
     let c: Coverage = read(resource)?;
     let status = c.status.as_deref().unwrap_or_default();
     if status == "entered-in-error" {
-        return Err("it was entered in error".into());
+        return Err(Unmapped::by_status(status));
     }
-    let date =
-        |text: &Option<String>| text.as_deref().and_then(|t| t.get(..10)).filter(|t| is_date(t)).map(str::to_owned);
+    let day = |text: &Option<String>| text.as_deref().and_then(date);
     let (subscriber_name, subscriber_date_of_birth) = contained_person(&c);
     Ok(Record::Coverage(records::Coverage {
-        patient: c.beneficiary.id_of("Patient").ok_or("it is of no patient")?,
+        patient: patient_of(&c.beneficiary)?,
         plan: plan_of(&c, settings).ok_or("it names no plan")?,
         relation: relation(&c.relationship),
         priority: c.order.filter(|order| (1..=1_000).contains(order)),
@@ -97,8 +96,8 @@ pub fn coverage(resource: Value, settings: &Settings) -> Result<Record, Unmapped
         subscriber_name,
         subscriber_date_of_birth,
         subscriber_number: c.subscriber_id.clone(),
-        effective_date: date(&c.period.start),
-        expiration_date: date(&c.period.end),
+        effective_date: day(&c.period.start),
+        expiration_date: day(&c.period.end),
         insurance_type: insurance_type(&c.kind),
         active: status == "active",
         extra: Vec::new(),
@@ -126,7 +125,7 @@ fn contained_person(c: &Coverage) -> (Option<String>, Option<String>) {
     let Some(id) = reference.strip_prefix('#') else { return (None, None) };
     let person = c.contained.iter().find(|resource| resource["id"] == id).unwrap_or(&Value::Null);
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    (text(&person["name"][0]["text"]), text(&person["birthDate"]).filter(|date| is_date(date)))
+    (text(&person["name"][0]["text"]), person["birthDate"].as_str().and_then(date))
 }
 
 /// The contract's word; the standard knows fewer.

@@ -1,15 +1,15 @@
 //! Payments: a PaymentNotice about a patient, with the payment itself inside.
 
-use adapter_sdk::{Record, records, time::is_date};
+use adapter_sdk::{Record, records};
 use serde_json::Value;
 
 use super::{Unmapped, amount, read};
-use crate::{responses::filed::PaymentNotice, settings::Settings};
+use crate::{responses::filed::PaymentNotice, settings::Settings, time::date};
 
 pub fn payment(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let p: PaymentNotice = read(resource)?;
     if matches!(p.status.as_str(), "entered-in-error" | "draft" | "cancelled") {
-        return Err(Unmapped::NoRecord(format!("it is {}", p.status)));
+        return Err(Unmapped::by_status(&p.status));
     }
     let inside = p.contained.iter().find(|c| c["resourceType"] == "PaymentReconciliation").unwrap_or(&Value::Null);
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -18,8 +18,8 @@ pub fn payment(resource: Value, settings: &Settings) -> Result<Record, Unmapped>
         patient: p.request.id_of("Patient"),
         provider: p.provider.id_of("Practitioner"),
         claim: p.request.id_of("Claim"),
-        amount: amount(&p.amount, settings).ok_or("it has no amount")?,
-        paid_at: paid_at.filter(|date| is_date(date)),
+        amount: amount(&p.amount, settings).ok_or("it has no amount that can be read")?,
+        paid_at: paid_at.as_deref().and_then(date),
         transaction_id: text(&inside["paymentIdentifier"]["value"]),
         description: text(&inside["processNote"][0]["text"]),
         id: p.id,

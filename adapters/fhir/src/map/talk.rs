@@ -7,13 +7,14 @@ use adapter_sdk::{
 };
 use serde_json::Value;
 
-use super::{Unmapped, instant_or_date, read};
+use super::{Unmapped, patient_of, read};
 use crate::{
     responses::{
         CodeableConcept,
         filed::{Communication, Flag},
     },
     settings::Settings,
+    time::instant_or_date,
 };
 
 /// Codes of v3-ParticipationMode, which has none for text messages.
@@ -27,15 +28,15 @@ pub const MODES: Vocabulary<CommunicationMode> = Vocabulary(&[
 pub fn alert(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let f: Flag = read(resource)?;
     if f.status == "entered-in-error" {
-        return Err("it was entered in error".into());
+        return Err(Unmapped::by_status(&f.status));
     }
     let when = |text: &Option<String>| text.as_deref().and_then(instant_or_date);
     // One that is off has been off at the latest since it was last changed.
     let disabled_at = when(&f.period.end).or_else(|| when(&f.meta.last_updated)).or(Some(0));
     Ok(Record::PatientAlert(records::PatientAlert {
-        patient: f.subject.id_of("Patient").ok_or("it is of no patient")?,
+        patient: patient_of(&f.subject)?,
         id: f.id,
-        note: name(&f.code).ok_or("it says nothing")?,
+        note: name(&f.code).ok_or("it has no text")?,
         disabled_at: disabled_at.filter(|_| f.status != "active"),
         extra: Vec::new(),
     }))
@@ -44,21 +45,24 @@ pub fn alert(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
 pub fn communication(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let c: Communication = read(resource)?;
     if matches!(c.status.as_str(), "entered-in-error" | "not-done" | "preparation") {
-        return Err(Unmapped::NoRecord(format!("it is {}", c.status)));
+        return Err(Unmapped::by_status(&c.status));
     }
     let by_patient = c.sender.id_of("Patient");
     let to_patient = c.recipient.iter().find_map(|recipient| recipient.id_of("Patient"));
     let received = by_patient.is_some();
-    let times = [&c.sent, &c.received, &c.meta.last_updated];
-    let occurred_at = times.into_iter().flatten().find_map(|text| instant_or_date(text));
+    let time = [&c.sent, &c.received, &c.meta.last_updated].into_iter().flatten().next();
+    let occurred_at = time.and_then(|text| instant_or_date(text));
     let said: Vec<String> = c.payload.into_iter().filter_map(|part| part.content_string).collect();
     Ok(Record::CommunicationLog(records::CommunicationLog {
-        patient: c.subject.id_of("Patient").or(by_patient).or(to_patient).ok_or("it is of no patient")?,
+        patient: match c.subject.id_of("Patient").or(by_patient).or(to_patient) {
+            Some(id) => id,
+            None => return Err(Unmapped::NoRecord("it is of no patient".into())),
+        },
         id: c.id,
         note: said.join("\n"),
         mode: c.medium.iter().find_map(mode).unwrap_or(CommunicationMode::None),
         direction: if received { CommunicationDirection::Received } else { CommunicationDirection::Sent },
-        occurred_at: occurred_at.ok_or("it has no time")?,
+        occurred_at: occurred_at.ok_or("it has no time that can be read")?,
         extra: Vec::new(),
     }))
 }

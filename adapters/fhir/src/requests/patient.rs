@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{address, concept, given, is_of_type, key_identifier, push, reference, set, without};
 use crate::{
     map::{self, EXTENSIONS, PHONE_EXTENSION, Unmapped},
-    responses::{Address, ContactPoint, HumanName},
+    responses::{Address, ContactPoint, HumanName, Identifier},
     settings::Settings,
 };
 
@@ -73,8 +73,7 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
     }
     if was.preferred_language != p.preferred_language {
         let spoken = p.preferred_language.as_ref().map(|code| concept(Some("urn:ietf:bcp:47"), code, None));
-        let all = items(resource, "communication");
-        let at = all.iter().position(|c| c["preferred"] == true).or((!all.is_empty()).then_some(0));
+        let at = map::language(&map::each(items(resource, "communication")));
         let new = json!({"language": spoken, "preferred": true});
         exchange(resource, "communication", at, spoken.map(|spoken| ("language", spoken, new)));
     }
@@ -170,7 +169,7 @@ fn name(resource: &mut Value, was: &records::Patient, p: &records::Patient) {
         Some(at) => at,
         None => {
             push(resource, "name", json!({"use": "official"}));
-            0
+            items(resource, "name").len() - 1
         }
     };
     let in_parts = names.get(at).is_some_and(|name| name.family.is_some());
@@ -246,16 +245,17 @@ fn main_address(resource: &mut Value, wanted: Option<&records::Address>) {
     }
 }
 
-/// Exchanges the value of the first identifier of a kind. A social security number is never shown: cleared, all of them
+/// Exchanges the value of the identifier of a kind that is shown. A social security number is never shown: cleared, all of them
 /// go.
 fn identifier(resource: &mut Value, code: &str, system: Option<&str>, value: Option<&str>) {
-    let coded = |i: &Value| items(&i["type"], "coding").iter().any(|coding| coding["code"] == code);
-    let of_system = |i: &Value| system.is_some_and(|system| i["system"] == system);
+    let coded = |i: &Identifier| map::has_code(i, code);
+    let of_system = |i: &Identifier| system.is_some() && i.system.as_deref() == system;
+    let all: Vec<Identifier> = map::each(items(resource, "identifier"));
     if code == "SS" && value.is_none() {
-        return without(resource, "identifier", |i| coded(i) || of_system(i));
+        let mut each = all.iter();
+        return without(resource, "identifier", |_| each.next().is_some_and(|i| coded(i) || of_system(i)));
     }
-    let all = items(resource, "identifier");
-    let at = all.iter().position(coded).or_else(|| all.iter().position(of_system));
+    let at = map::identifier(&all, coded).or_else(|| map::identifier(&all, of_system));
     let kind = concept(Some(IDENTIFIER_TYPES), code, None);
     let value = value.map(|text| ("value", json!(text), json!({"type": kind, "system": system, "value": text})));
     exchange(resource, "identifier", at, value);

@@ -3,9 +3,9 @@
 use adapter_sdk::limits;
 use serde::{Deserialize, Deserializer};
 
-/// A list of primitive values has nulls where a value has only extensions, in the list beside it.
-pub(super) fn texts<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<String>, D::Error> {
-    let list: Option<Vec<Option<String>>> = Option::deserialize(list)?;
+/// A list with nulls in it or instead of it.
+pub(super) fn listed<'de, T: Deserialize<'de>, D: Deserializer<'de>>(list: D) -> Result<Vec<T>, D::Error> {
+    let list: Option<Vec<Option<T>>> = Option::deserialize(list)?;
     Ok(list.into_iter().flatten().flatten().collect())
 }
 
@@ -18,9 +18,22 @@ elements! {
         system: Option<String>,
         code: Option<String>,
         display: Option<String>,
+        user_selected: bool,
     }
     Reference {
         reference: Option<String>,
+    }
+}
+
+impl CodeableConcept {
+    /// The coding with a code that a user selected, else the first.
+    pub fn main_coding(&self) -> Option<&Coding> {
+        let coded = self.coding.iter().filter(|coding| coding.code.as_deref().is_some_and(|code| !code.is_empty()));
+        coded.min_by_key(|coding| !coding.user_selected)
+    }
+
+    pub fn main_code(&self) -> Option<&str> {
+        self.main_coding()?.code.as_deref()
     }
 }
 
@@ -46,11 +59,12 @@ elements! {
         kind: CodeableConcept,
         system: Option<String>,
         value: Option<String>,
+        period: Period,
     }
     Address {
         #[serde(rename = "use")]
         usage: Option<String>,
-        #[serde(deserialize_with = "texts")]
+        period: Period,
         line: Vec<String>,
         city: Option<String>,
         state: Option<String>,

@@ -2,6 +2,7 @@
 
 mod answers;
 mod capability;
+mod choice;
 mod cursor;
 mod faults;
 mod forms;
@@ -9,6 +10,7 @@ mod history;
 mod hours;
 mod paging;
 mod patients;
+mod time;
 
 use adapter_sdk::testing::Host;
 use fhir_adapter::settings::Settings;

@@ -1,0 +1,35 @@
+//! Null and empty values. R4 has neither, servers write both, and both mean that nothing is there.
+
+use serde_json::Value;
+
+/// Takes null and empty values out, on every level.
+pub fn strip(value: &mut Value) {
+    match value {
+        Value::Array(items) => {
+            items.iter_mut().for_each(strip);
+            items.retain(is_given);
+        }
+        Value::Object(fields) => {
+            fields.values_mut().for_each(strip);
+            fields.retain(|_, value| is_given(value));
+        }
+        _ => (),
+    }
+}
+
+/// A value without what is null or empty in it.
+pub fn stripped(mut value: Value) -> Value {
+    strip(&mut value);
+    value
+}
+
+/// Whether something is there.
+pub fn is_given(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => true,
+    }
+}

@@ -1,0 +1,88 @@
+//! Which of several names, addresses, contacts and identifiers counts. What has ended is used only where nothing else is.
+
+use crate::{
+    responses::{Address, Communication, ContactPoint, HumanName, Identifier, Period},
+    time::is_current,
+};
+
+/// The place of the item with the least key; without a key an item does not count.
+fn least<T, K: Ord>(items: &[T], key: impl Fn(&T) -> Option<K>) -> Option<usize> {
+    let keyed = items.iter().enumerate().filter_map(|(at, item)| Some((key(item)?, at)));
+    keyed.min().map(|(_, at)| at)
+}
+
+fn has_ended(usage: Option<&str>, period: &Period) -> bool {
+    usage == Some("old") || !is_current(period)
+}
+
+/// The place of the name somebody goes by officially.
+pub fn main_name(names: &[HumanName]) -> Option<usize> {
+    least(names, |name| {
+        let usage = name.usage.as_deref();
+        let rank = match usage {
+            Some("official") => 0,
+            Some("usual") => 1,
+            None => 2,
+            Some("nickname" | "anonymous" | "temp") => 3,
+            Some(_) => 4,
+        };
+        let is_given = name.family.is_some() || name.text.is_some() || !name.given.is_empty();
+        is_given.then(|| (has_ended(usage, &name.period), rank))
+    })
+}
+
+/// The place of the contact of a system, of one of the uses; without uses: of any use but an old one.
+pub fn point(points: &[ContactPoint], system: &str, usage: &[&str]) -> Option<usize> {
+    let counts = |p: &ContactPoint| p.value.is_some() && p.usage.as_deref() != Some("old");
+    let is_kin = |p: &ContactPoint| match system {
+        "phone" | "sms" => matches!(p.system.as_deref(), Some("phone" | "sms")),
+        _ => p.system.as_deref() == Some(system),
+    };
+    let any_current = points.iter().any(|p| is_kin(p) && counts(p) && is_current(&p.period));
+    least(points, |p| {
+        let of_use = usage.is_empty() || p.usage.as_deref().is_some_and(|of| usage.contains(&of));
+        let fits = p.system.as_deref() == Some(system) && counts(p) && of_use;
+        let ended = !fits || !is_current(&p.period);
+        // The standard prefers lower ranks, and any rank to none.
+        (fits && !(ended && any_current)).then(|| (ended, p.rank.as_u64().unwrap_or(u64::MAX)))
+    })
+}
+
+/// The place of the mobile number; without one, of a number for text messages.
+pub fn cell(points: &[ContactPoint]) -> Option<usize> {
+    point(points, "phone", &["mobile"]).or_else(|| point(points, "sms", &[]))
+}
+
+/// The place of the address somebody lives at, never of an old one.
+pub fn main_address(addresses: &[Address]) -> Option<usize> {
+    least(addresses, |address| {
+        let rank = match address.usage.as_deref() {
+            Some("home") => 0,
+            None => 1,
+            Some("old") => return None,
+            Some(_) => 2,
+        };
+        let parts = [&address.city, &address.state, &address.postal_code, &address.country];
+        let is_given = !address.line.is_empty() || parts.into_iter().any(Option::is_some);
+        is_given.then(|| (!is_current(&address.period), rank))
+    })
+}
+
+/// The place of the identifier to be shown among those that `fits` accepts.
+pub fn identifier(identifiers: &[Identifier], fits: impl Fn(&Identifier) -> bool) -> Option<usize> {
+    least(identifiers, |identifier| {
+        let usage = identifier.usage.as_deref();
+        let rank = match usage {
+            Some("usual") => 0,
+            Some("official") => 1,
+            None => 2,
+            Some(_) => 3,
+        };
+        (identifier.value.is_some() && fits(identifier)).then(|| (has_ended(usage, &identifier.period), rank))
+    })
+}
+
+/// The place of the language that is preferred, else of the first.
+pub fn language(languages: &[Communication]) -> Option<usize> {
+    least(languages, |language| language.language.main_code().map(|_| !language.preferred))
+}
