@@ -8,8 +8,10 @@ use adapter_sdk::{
 use serde_json::Value;
 
 use crate::{
+    absent::strip,
     faults,
     paging::{self, At, Spot, Step},
+    references,
     requests::{self, MEDIA_TYPE},
     responses::{Bundle, Reference},
     settings::Settings,
@@ -20,6 +22,10 @@ const MAX_PAGES: usize = 30;
 /// By how much a page becomes smaller whose answer was too large.
 const FEWER: u32 = 4;
 
+/// Records that no server refuses to be asked for, and sizes of pages that servers take, where one refuses more.
+const FEW: u32 = 10;
+const SIZES: [u32; 5] = [500, 200, 100, 50, 20];
+
 /// A page of a search, the spot it was read at with what was learnt there, and the server's time.
 pub struct Searched {
     pub step: Step,
@@ -27,8 +33,23 @@ pub struct Searched {
     pub now: Option<i64>,
 }
 
+impl Searched {
+    /// The resources without what is null or empty, and without references to other servers.
+    pub fn read(&mut self, resource_type: &str) -> Vec<Value> {
+        let (mut resources, mut foreign) = (std::mem::take(&mut self.step.resources), None);
+        for resource in &mut resources {
+            strip(resource);
+            foreign = references::take_out_foreign(resource, &self.step.own).or(foreign);
+        }
+        if let Some(server) = foreign {
+            warn!("references of {resource_type} resources lead to {server}: if that is this server, set `base_url`");
+        }
+        resources
+    }
+}
+
 /// A page whose answer is lost twice is too large, and asked for by fewer records. How many a link shows is the server's: there the walk
-/// begins again, with an empty page.
+/// begins again, with an empty page. Where the server refuses to be asked for so many, it is asked for as many as it takes, now and later.
 pub fn page(
     settings: &Settings,
     resource_type: &str,
@@ -43,8 +64,18 @@ pub fn page(
     };
     let (mut spot, mut again) = (spot.clone(), false);
     let answer = loop {
+        spot.allowed = settings.allowed();
         let count = spot.count(limit);
         let lost = match get(&paging::path(&search, &spot.at, count)) {
+            Ok(refused) if count > FEW && !matches!(spot.at, At::Link(_)) && may_be_too_many(&refused) => {
+                let Some((allowed, answer)) = with_fewer(&search, &spot.at, count, &refused)? else {
+                    break judged(refused, true, None)?;
+                };
+                warn!("{resource_type}: the server refuses pages of {count} records and is asked for {allowed}");
+                settings.allow(allowed);
+                spot.allowed = Some(allowed);
+                break answer;
+            }
             Ok(answer) => break judged(answer, true, None)?,
             Err(lost) => lost,
         };
@@ -66,6 +97,7 @@ pub fn page(
                 steady: true,
                 walked: None,
                 total: None,
+                own: Vec::new(),
             };
             return Ok(Searched { step, spot, now: None });
         }
@@ -78,20 +110,69 @@ pub fn page(
     Ok(Searched { step, spot, now })
 }
 
+/// Whether a search may have been refused because of the number of records it asked for.
+fn may_be_too_many(answer: &Response) -> bool {
+    matches!(answer.status, 400 | 413 | 422)
+}
+
+/// The answer to a search that was refused, with a page as large as the server takes. `None` where it refuses few records, too.
+fn with_fewer(search: &str, at: &At, count: u32, refused: &Response) -> Result<Option<(u32, Response)>, Fault> {
+    let ask = |count: u32| match get(&paging::path(search, at, count)) {
+        Ok(answer) if (200..=299).contains(&answer.status) => Ok(Some((count, answer))),
+        Ok(_) => Ok(None),
+        Err(lost) => Err(http::fault_of_error(lost, true)),
+    };
+    if let Some(stated) = stated_limit(refused, count)
+        && let Some(found) = ask(stated)?
+    {
+        return Ok(Some(found));
+    }
+    let Some(few) = ask(FEW)? else { return Ok(None) };
+    for size in SIZES.into_iter().filter(|size| *size < count) {
+        if let Some(found) = ask(size)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(Some(few))
+}
+
+/// The largest number below `count` in an outcome that speaks of a count or a page.
+fn stated_limit(refused: &Response, count: u32) -> Option<u32> {
+    let text = String::from_utf8_lossy(&refused.body).to_lowercase();
+    let speaks = text.contains("count") || text.contains("page") || text.contains("limit");
+    let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
+    numbers.filter(|number| (1..count).contains(number)).max().filter(|_| speaks)
+}
+
 /// The first page of a search that is known to be small.
 pub fn first(settings: &Settings, resource_type: &str, search: &str, limit: u32) -> Result<Vec<Value>, Fault> {
     Ok(page(settings, resource_type, search, &Spot::default(), limit)?.step.resources)
 }
 
-/// All results of a search that is known to be small.
+/// All results of a search that is known to be small, as [`Searched::read`] has them.
 pub fn all(settings: &Settings, resource_type: &str, search: &str) -> Result<Vec<Value>, Fault> {
+    every_page(settings, resource_type, search, Searched::read)
+}
+
+/// All results of a search that is known to be small, to be written back.
+pub fn all_as_stored(settings: &Settings, resource_type: &str, search: &str) -> Result<Vec<Value>, Fault> {
+    every_page(settings, resource_type, search, |searched, _| std::mem::take(&mut searched.step.resources))
+}
+
+fn every_page(
+    settings: &Settings,
+    resource_type: &str,
+    search: &str,
+    resources: impl Fn(&mut Searched, &str) -> Vec<Value>,
+) -> Result<Vec<Value>, Fault> {
     let (mut found, mut spot) = (Vec::new(), Spot::default());
     for _ in 0..MAX_PAGES {
-        let Searched { step, spot: learnt, .. } = page(settings, resource_type, search, &spot, 1_000)?;
-        if !step.steady {
+        let mut searched = page(settings, resource_type, search, &spot, 1_000)?;
+        if !searched.step.steady {
             return Err(Fault::retry_later("the records changed while they were read", None));
         }
-        found.extend(step.resources);
+        found.extend(resources(&mut searched, resource_type));
+        let Searched { step, spot: learnt, .. } = searched;
         match step.next {
             Some(At::Start) => (found, spot) = (Vec::new(), learnt.again()),
             Some(at) => spot = Spot { at, ..learnt },

@@ -43,7 +43,9 @@ impl Cursor {
         let cursor: Cursor = serde_json::from_str(text).map_err(|_| pass::foreign())?;
         let begins = cursor.started.is_none();
         let due = !delta || cursor.since.is_none() || now >= cursor.whole_at + whole_minutes * 60;
-        Ok(if begins && due { Cursor::whole(now) } else { cursor })
+        // What the server refuses it refuses in every pass.
+        let spot = Spot { allowed: cursor.spot.allowed, ..Spot::default() };
+        Ok(if begins && due { Cursor { spot, ..Cursor::whole(now) } } else { cursor })
     }
 
     pub fn is_whole(&self) -> bool {

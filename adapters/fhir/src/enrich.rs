@@ -8,7 +8,6 @@ use adapter_sdk::{Fault, warn};
 use serde_json::{Value, json};
 
 use crate::{
-    absent::stripped,
     client::{self, text},
     requests,
     responses::{Period, Reference},
@@ -224,7 +223,7 @@ fn looked_up(settings: &Settings, resource_type: &str, parameter: &str, ids: Vec
     let mut found = Vec::new();
     for some in ids.chunks(AT_ONCE) {
         let search = requests::search(resource_type, &[(parameter, some.join(","))]);
-        found.extend(client::all(settings, resource_type, &search)?.into_iter().map(stripped));
+        found.extend(client::all(settings, resource_type, &search)?);
     }
     Ok(found)
 }

@@ -15,6 +15,7 @@ pub mod history_items;
 pub mod hours;
 pub mod map;
 pub mod paging;
+pub mod references;
 pub mod requests;
 pub mod responses;
 pub mod revision;

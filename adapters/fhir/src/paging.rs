@@ -47,6 +47,9 @@ pub struct Spot {
     /// The most records of a page: answers with more were too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<u32>,
+    /// The most records the server gives at once: it refuses to be asked for more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub walked: Option<Walked>,
 }
@@ -59,7 +62,7 @@ impl Spot {
 
     /// How many records to ask for.
     pub fn count(&self, limit: u32) -> u32 {
-        self.most.map_or(limit, |most| most.min(limit)).max(1)
+        [self.most, self.allowed].into_iter().flatten().fold(limit, u32::min).max(1)
     }
 }
 
@@ -76,6 +79,8 @@ pub struct Step {
     /// With this page.
     pub walked: Option<Walked>,
     pub total: Option<u64>,
+    /// The base URLs of the server as it writes them, where it shows them.
+    pub own: Vec<String>,
 }
 
 /// The path of the page at `at`. `search` is a path with a query, at most empty: `/Patient?`.
@@ -86,8 +91,8 @@ pub fn path(search: &str, at: &At, limit: u32) -> String {
         At::Start => format!("{search}{and}_count={limit}"),
         At::Link(path) => path.clone(),
         At::Offset { offset, .. } => {
-            let count = limit.min(MAX_COUNT - 1) + 1;
-            format!("{search}{and}_count={count}&_offset={}", offset - 1)
+            // The last record once more, and a new one at least.
+            format!("{search}{and}_count={}&_offset={}", limit.max(2), offset - 1)
         }
     }
 }
@@ -95,11 +100,18 @@ pub fn path(search: &str, at: &At, limit: u32) -> String {
 /// Reads the page that was asked for. `Err`: the server's link leads outside what we can ask for.
 pub fn step(spot: &Spot, bundle: Bundle, resource_type: &str, set_base: Option<&str>) -> Result<Step, String> {
     let (at, mut base) = (&spot.at, spot.base.clone());
+    let own = own_bases(&bundle, resource_type, [set_base, spot.base.as_deref()]);
     let mut next = None;
     if let Some(url) = link(&bundle, "next") {
-        let bases = bases(&bundle, url, resource_type, set_base, spot.base.as_deref());
-        let (found, path) = below_base(url, bases)?;
-        (next, base) = (Some(At::Link(path)), Some(found));
+        let path = match relative(url, resource_type) {
+            Some(path) => path,
+            None => {
+                let (found, path) = below_base(url, resource_type, &own)?;
+                base = Some(found);
+                path
+            }
+        };
+        next = Some(At::Link(path));
     }
     let total = bundle.total;
     // Outcomes and included resources are no results.
@@ -135,7 +147,7 @@ pub fn step(spot: &Spot, bundle: Bundle, resource_type: &str, set_base: Option<&
     let last = resources.last().map(|last| id(last).to_owned());
     let last = last.or(earlier.map(|earlier| earlier.last.clone())).unwrap_or_default();
     let walked = next.is_some().then_some(Walked { seen, total: announced, last });
-    Ok(Step { resources, next, base, steady, walked, total })
+    Ok(Step { resources, next, base, steady, walked, total, own })
 }
 
 fn id(resource: &Value) -> &str {
@@ -143,45 +155,50 @@ fn id(resource: &Value) -> &str {
 }
 
 fn link<'a>(bundle: &'a Bundle, relation: &str) -> Option<&'a str> {
-    bundle.link.iter().find(|l| l.relation == relation).map(|l| l.url.as_str())
+    let link = bundle.link.iter().find(|l| l.relation.as_deref() == Some(relation))?;
+    link.url.as_deref().map(str::trim).filter(|url| !url.is_empty())
 }
 
-/// What may be the base URL of a link, the surest first: as it is set, before the search this page answers, before the records on it,
-/// as an earlier page had it, and at last before the last path segment that names the type.
-fn bases(
-    bundle: &Bundle,
-    next: &str,
-    resource_type: &str,
-    set: Option<&str>,
-    earlier: Option<&str>,
-) -> Vec<Option<String>> {
-    let before = |url: &str, mark: &str| url.find(mark).map(|at| url[..at].to_owned());
-    let search = format!("/{resource_type}?");
-    let own = link(bundle, "self");
-    let whole = || own?.strip_suffix(&search[..search.len() - 1]).map(str::to_owned);
+/// The base URLs that a page shows, the surest first: as it is set, before the search this page answers, before the records on it, as an
+/// earlier page had it.
+fn own_bases(bundle: &Bundle, resource_type: &str, [set, earlier]: [Option<&str>; 2]) -> Vec<String> {
+    let path = format!("/{resource_type}");
+    let searched = link(bundle, "self").and_then(|own| match own.find(&format!("{path}?")) {
+        Some(at) => Some(&own[..at]),
+        None => own.strip_suffix(&path),
+    });
     let of_record = bundle.entry.iter().find_map(|entry| {
         let resource = entry.resource.as_ref()?;
         let own_path = format!("/{}/{}", resource["resourceType"].as_str()?, id(resource));
-        entry.full_url.as_deref()?.strip_suffix(&own_path).map(str::to_owned)
+        entry.full_url.as_deref()?.strip_suffix(&own_path)
     });
-    let segment = || next.rfind(&format!("/{resource_type}/")).map(|at| next[..at].to_owned());
-    vec![
-        set.map(str::to_owned),
-        own.and_then(|own| before(own, &search)).or_else(whole),
-        before(next, &search),
-        of_record,
-        earlier.map(str::to_owned),
-        segment(),
-    ]
+    [set, searched, of_record, earlier].into_iter().flatten().map(str::to_owned).collect()
 }
 
-/// A link of the server as the base it is below, and the path there.
-fn below_base(url: &str, bases: Vec<Option<String>>) -> Result<(String, String), String> {
+/// The path of a link that is relative to the base URL, or to the search it continues.
+fn relative(url: &str, resource_type: &str) -> Option<String> {
+    let url = url.strip_prefix("./").unwrap_or(url);
+    match url {
+        _ if url.starts_with('/') || url.contains("://") => None,
+        _ if url.starts_with('?') => Some(format!("/{resource_type}{url}")),
+        _ => Some(format!("/{url}")),
+    }
+}
+
+/// A link of the server as the base it is below, and the path there: one of `own` or its path, else what precedes the search, or the
+/// last path segment that names the type.
+fn below_base(url: &str, resource_type: &str, own: &[String]) -> Result<(String, String), String> {
+    let path_of = |base: &String| Some(base[base.find("://")? + 3..].split_once('/').map_or("", |(_, path)| path).to_owned());
+    let paths = own.iter().filter_map(path_of).filter(|path| !path.is_empty()).map(|path| format!("/{path}"));
+    let before = |at: Option<usize>| at.map(|at| url[..at].to_owned());
+    let search = before(url.find(&format!("/{resource_type}?")));
+    let segment = before(url.rfind(&format!("/{resource_type}/")));
     let path = |base: &str| match url.strip_prefix(base)? {
         rest if rest.starts_with('/') => Some(rest.to_owned()),
         rest if rest.starts_with('?') => Some(format!("/{rest}")),
         _ => None,
     };
-    let found = bases.into_iter().flatten().find_map(|base| path(&base).map(|path| (base, path)));
+    let mut bases = own.iter().cloned().chain(paths).chain(search).chain(segment);
+    let found = bases.find_map(|base| path(&base).map(|path| (base, path)));
     found.ok_or_else(|| "the server's link to the next page is not below the base URL: set `base_url`".into())
 }

@@ -43,7 +43,10 @@ elements! {
         #[serde(deserialize_with = "listed")]
         entry: Vec<Entry>,
     }
-    Link [relation: String, url: String] {}
+    Link {
+        relation: Option<String>,
+        url: Option<String>,
+    }
     Entry {
         full_url: Option<String>,
         resource: Option<Value>,

@@ -1,6 +1,6 @@
 //! What the operator can set for this adapter.
 
-use std::collections::BTreeSet;
+use std::{cell::Cell, collections::BTreeSet};
 
 use adapter_sdk::{Fault, records::HistoryCategory, settings};
 use serde::Deserialize;
@@ -17,6 +17,8 @@ pub struct Settings {
     pub key_system: String,
     /// The FHIR base URL as the server writes it in links, where it cannot be told from them.
     pub base_url: Option<String>,
+    /// The most records the server gives at once, as it is set, or as a refusal showed.
+    count_limit: Cell<u32>,
     /// Sort order of searches, for servers without stable order of their own.
     pub sort: Option<String>,
     /// Whether the server keeps Schedules and Slots.
@@ -125,6 +127,16 @@ impl Settings {
     /// Transactions are carried out as a whole or not at all.
     pub fn atomic(&self) -> bool {
         self.transactions == Transactions::Atomic
+    }
+
+    /// The most records to ask for at once, if that is fewer than any search asks for.
+    pub fn allowed(&self) -> Option<u32> {
+        Some(self.count_limit.get()).filter(|limit| *limit < 1_000)
+    }
+
+    /// Learns how many records the server gives at once.
+    pub fn allow(&self, records: u32) {
+        self.count_limit.set(self.count_limit.get().min(records));
     }
 
     /// `<system>|<write key>`, for a search by identifier.

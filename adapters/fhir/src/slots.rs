@@ -32,7 +32,7 @@ pub fn plan(settings: &Settings, key: &str, a: &records::Appointment, held: &[St
     if schedules.is_empty() {
         return Ok(Plan::default());
     }
-    let near = client::all(settings, "Slot", &requests::slots_near(&schedules, a.start, a.end))?;
+    let near = client::all_as_stored(settings, "Slot", &requests::slots_near(&schedules, a.start, a.end))?;
     let whole = (a.start, a.end);
     let read = |resource: Value| Some((map::read::<Slot>(resource.clone()).ok()?, resource));
     let near = near.into_iter().filter_map(read);
@@ -110,7 +110,7 @@ pub fn tidy(settings: &Settings, appointment: &str) -> Result<(), Fault> {
         return Ok(());
     };
     let kept = if read.is_off() { Vec::new() } else { read.slots() };
-    let marked = client::all(settings, "Slot", &requests::search("Slot", &[("identifier", settings.token(&key))]))?;
+    let marked = client::all_as_stored(settings, "Slot", &requests::search("Slot", &[("identifier", settings.token(&key))]))?;
     let left = marked.into_iter().filter(|slot| {
         let id = client::text(slot, "id");
         slot["status"] == "busy" && client::carries(settings, slot, &key) && !kept.iter().any(|kept| kept == id)

@@ -102,6 +102,9 @@ fn page(settings: &Settings, resource: Resource, delta: bool, cursor: Option<&st
         return Err(Fault::unsupported("the server does not show such records"));
     }
     let cursor = Cursor::parse(cursor, clock::now(), delta, settings.whole_minutes)?;
+    if let Some(allowed) = cursor.spot.allowed {
+        settings.allow(allowed);
+    }
     match resource {
         Resource::AppointmentTypes if !settings.types.is_empty() => {
             Ok(finished(settings.types.iter().map(map::configured_type).collect(), cursor, limit))
@@ -173,12 +176,14 @@ fn working_hours(settings: &Settings, mut cursor: Cursor, limit: u32) -> Result<
         return Ok(finished(Vec::new(), cursor, limit));
     }
     let search = site.as_ref().map_or_else(|| requests::search("Schedule", &[]), Site::schedules);
-    let Searched { step, spot, now } = client::page(settings, "Schedule", &search, &cursor.spot, 1)?;
+    let mut searched = client::page(settings, "Schedule", &search, &cursor.spot, 1)?;
+    let schedules = searched.read("Schedule");
+    let Searched { step, spot, now } = searched;
     let began = cursor.started.unwrap_or(clock::now());
     // The schedule is read again for each page of its hours.
     let here = std::mem::replace(&mut cursor.spot, spot);
     let mut found: Vec<Result<Record, SkippedRecord>> = Vec::new();
-    for schedule in step.resources {
+    for schedule in schedules {
         let schedule: Schedule = match map::read(schedule) {
             Ok(schedule) => schedule,
             Err(why) => {
@@ -212,6 +217,7 @@ fn working_hours(settings: &Settings, mut cursor: Cursor, limit: u32) -> Result<
         }
     }
     cursor.steady &= step.steady;
+    cursor.spot.allowed = settings.allowed();
     page.whole = cursor.shows_all();
     let cursor = if shown < all {
         Cursor { shown, started: Some(began), spot: here, ..cursor }

@@ -4,7 +4,6 @@ use adapter_sdk::{Fault, Page, Record, SkippedRecord, clock, limits, pass, warn}
 use serde_json::Value;
 
 use crate::{
-    absent::stripped,
     client::{self, Searched},
     cursor::Cursor,
     enrich::enrich,
@@ -32,7 +31,7 @@ pub struct Part {
 pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> Result<(Page, Cursor), Fault> {
     let part = parts.get(cursor.part).ok_or_else(pass::foreign)?;
     let search = cursor.since.map_or_else(|| part.search.clone(), |at| requests::since(&part.search, at));
-    let Searched { step, spot, now } = match client::page(settings, part.resource_type, &search, &cursor.spot, limit) {
+    let mut searched = match client::page(settings, part.resource_type, &search, &cursor.spot, limit) {
         // A server that cannot search by time of change shows everything instead.
         Err(Fault::Rejected(_)) if cursor.since.is_some() && cursor.started.is_none() => {
             warn!("{} cannot be searched by _lastUpdated: everything is read", part.resource_type);
@@ -47,8 +46,9 @@ pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
         }
         other => other?,
     };
+    let mut resources = searched.read(part.resource_type);
+    let Searched { step, spot, now } = searched;
     let mut cursor = Cursor { spot, ..cursor };
-    let mut resources: Vec<Value> = step.resources.into_iter().map(stripped).collect();
     enrich(settings, part.resource_type, &mut resources)?;
     let mut page = Page::default();
     let typed = history::TYPES.contains(&part.resource_type);
