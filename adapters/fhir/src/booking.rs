@@ -11,12 +11,12 @@ use crate::{
     bundle, client, map, requests, responses,
     revision::{self, Beside},
     settings::Settings,
-    slots,
+    slots, windows,
 };
 
 pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
     let a = &change.appointment;
-    if let Some(earlier) = client::find(settings, "Appointment", key)? {
+    if let Some(earlier) = find(settings, key, change)? {
         return Ok(earlier);
     }
     look_before(settings, a)?;
@@ -112,9 +112,16 @@ pub fn cancel(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Res
     ended
 }
 
+/// The appointment that carries a write key.
+pub fn find(settings: &Settings, key: &str, change: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
+    let search = requests::by_key("Appointment", settings, key);
+    let time = (change.appointment.start, change.appointment.end);
+    windows::or_near(&search, time, |search| client::find_by(settings, "Appointment", search, key))
+}
+
 /// Looks for an earlier move or cancellation. Where its answer was lost, the slots the appointment left are freed now.
-pub fn find_moved(settings: &Settings, key: &str, _: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
-    let found = client::find(settings, "Appointment", key)?;
+pub fn find_moved(settings: &Settings, key: &str, change: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
+    let found = find(settings, key, change)?;
     if let Some(Err(fault)) = found.as_ref().map(|found| slots::tidy(settings, &found.id)) {
         warn!("slots an appointment has left may stay busy: {fault:?}");
     }

@@ -90,15 +90,7 @@ pub fn page(
         warn!("{resource_type}: no answer with {count} records, the server is asked for {fewer}");
         spot.most = Some(fewer);
         if matches!(spot.at, At::Link(_)) {
-            let step = Step {
-                next: Some(At::Start),
-                base: None,
-                resources: Vec::new(),
-                steady: true,
-                walked: None,
-                total: None,
-                own: Vec::new(),
-            };
+            let step = Step { next: Some(At::Start), steady: true, ..Step::default() };
             return Ok(Searched { step, spot, now: None });
         }
     };
@@ -219,8 +211,12 @@ pub fn create(settings: &Settings, resource: &Value, write_key: &str) -> Result<
 
 /// The resource that carries a write key.
 pub fn find(settings: &Settings, resource_type: &str, key: &str) -> Result<Option<Receipt>, Fault> {
-    let search = requests::by_key(resource_type, settings, key);
-    let found = first(settings, resource_type, &search, 2)?;
+    find_by(settings, resource_type, &requests::by_key(resource_type, settings, key), key)
+}
+
+/// The resource that carries a write key, among the results of a search for it.
+pub fn find_by(settings: &Settings, resource_type: &str, search: &str, key: &str) -> Result<Option<Receipt>, Fault> {
+    let found = first(settings, resource_type, search, 2)?;
     // A server that does not know the search parameter shows anything.
     let ours: Vec<&Value> = found.iter().filter(|resource| carries(settings, resource, key)).collect();
     if ours.len() > 1 {

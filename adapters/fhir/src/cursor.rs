@@ -3,7 +3,10 @@
 use adapter_sdk::{Fault, pass};
 use serde::{Deserialize, Serialize};
 
-use crate::paging::{At, Spot};
+use crate::{
+    paging::{At, Spot},
+    windows::Windows,
+};
 
 /// The state of a pull, as JSON the engine's cursor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,13 +30,17 @@ pub struct Cursor {
     /// Some records could not be read and are left out: that they are not shown does not say that they are gone.
     #[serde(default)]
     pub partial: bool,
+    /// How appointments are searched by a server that demands dates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Windows>,
 }
 
 impl Cursor {
     /// A whole pass, now.
     fn whole(now: i64) -> Cursor {
         let spot = Spot::default();
-        Cursor { since: None, started: None, whole_at: now, steady: true, spot, shown: 0, part: 0, partial: false }
+        let (since, started, windows) = (None, None, None);
+        Cursor { since, started, whole_at: now, steady: true, spot, shown: 0, part: 0, partial: false, windows }
     }
 
     /// A pass is whole where there is no cursor, where deltas are not possible, and once every
@@ -45,7 +52,7 @@ impl Cursor {
         let due = !delta || cursor.since.is_none() || now >= cursor.whole_at + whole_minutes * 60;
         // What the server refuses it refuses in every pass.
         let spot = Spot { allowed: cursor.spot.allowed, ..Spot::default() };
-        Ok(if begins && due { Cursor { spot, ..Cursor::whole(now) } } else { cursor })
+        Ok(if begins && due { Cursor { spot, windows: cursor.windows, ..Cursor::whole(now) } } else { cursor })
     }
 
     pub fn is_whole(&self) -> bool {
@@ -73,8 +80,8 @@ impl Cursor {
             // An unsteady pass is done again: the next one starts where this one did.
             None => {
                 let since = if steady { Some(started - pass::OVERLAP) } else { self.since };
-                let (spot, whole_at) = (self.spot.again(), self.whole_at);
-                Cursor { since, started: None, steady: true, spot, shown: 0, part: 0, partial: false, whole_at }
+                let spot = self.spot.again();
+                Cursor { since, started: None, steady: true, spot, shown: 0, part: 0, partial: false, ..self }
             }
         }
     }

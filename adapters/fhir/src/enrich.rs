@@ -84,7 +84,7 @@ fn slots_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault
 fn by_id(settings: &Settings, resource_type: &str, ids: BTreeSet<String>) -> Result<BTreeMap<String, Value>, Fault> {
     let found = match looked_up(settings, resource_type, "_id", ids.into_iter().collect()) {
         Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
-            warn!("{resource_type} resources that appointments refer to cannot be read: {reason}");
+            warn!("{resource_type} resources that are referred to cannot be read: {reason}");
             Vec::new()
         }
         found => found?,
@@ -99,7 +99,7 @@ pub fn roles_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), F
         all.filter_map(|p| Some((reference(&p["actor"]).id_of("PractitionerRole")?, p.clone()))).collect()
     };
     let ids = appointments.iter().flat_map(roles).map(|(role, _)| role).collect();
-    let practitioners = by_role(settings, ids)?;
+    let practitioners = by_role(settings, ids, false)?;
     for appointment in appointments {
         for (role, mut participant) in roles(appointment) {
             if let Some(id) = practitioners.get(&role) {
@@ -111,10 +111,26 @@ pub fn roles_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), F
     Ok(())
 }
 
-/// The practitioners of roles.
-pub fn by_role(settings: &Settings, roles: BTreeSet<String>) -> Result<BTreeMap<String, String>, Fault> {
+/// Those of practitioners who are not known to be inactive.
+pub fn active(settings: &Settings, practitioners: Vec<String>) -> Result<Vec<String>, Fault> {
+    let known = by_id(settings, "Practitioner", practitioners.iter().cloned().collect())?;
+    let is_active = |id: &String| known.get(id).is_none_or(|practitioner| practitioner["active"] != false);
+    Ok(practitioners.into_iter().filter(is_active).collect())
+}
+
+fn is_held(role: &Value) -> bool {
+    role["active"] != false && is_current(&period(role))
+}
+
+/// The practitioners of roles, or only of those that are `held` at present.
+pub fn by_role(
+    settings: &Settings,
+    roles: BTreeSet<String>,
+    held: bool,
+) -> Result<BTreeMap<String, String>, Fault> {
     let mut practitioners = BTreeMap::new();
-    for role in looked_up(settings, "PractitionerRole", "_id", roles.into_iter().collect())? {
+    let all = looked_up(settings, "PractitionerRole", "_id", roles.into_iter().collect())?;
+    for role in all.into_iter().filter(|role| !held || is_held(role)) {
         if let Some(id) = reference(&role["practitioner"]).id_of("Practitioner") {
             practitioners.insert(text(&role, "id").to_owned(), id);
         }
@@ -134,8 +150,7 @@ fn practitioners(settings: &Settings, practitioners: &mut [Value]) -> Result<(),
         Err(Fault::Rejected(_) | Fault::Unsupported(_)) => return Ok(()),
         roles => roles?,
     };
-    let is_held = |role: &&Value| role["active"] != false && is_current(&period(role));
-    for role in roles.iter().filter(is_held) {
+    for role in roles.iter().filter(|role| is_held(role)) {
         let code = role["specialty"][0]["coding"][0]["code"].as_str();
         if let (Some(id), Some(code)) = (reference(&role["practitioner"]).id_of("Practitioner"), code) {
             // Whatever order the server has.
@@ -223,7 +238,9 @@ fn looked_up(settings: &Settings, resource_type: &str, parameter: &str, ids: Vec
     let mut found = Vec::new();
     for some in ids.chunks(AT_ONCE) {
         let search = requests::search(resource_type, &[(parameter, some.join(","))]);
-        found.extend(client::all(settings, resource_type, &search)?);
+        // A server that does not know the search parameter shows anything.
+        let asked = |resource: &Value| parameter != "_id" || some.iter().any(|id| resource["id"] == id.as_str());
+        found.extend(client::all(settings, resource_type, &search)?.into_iter().filter(asked));
     }
     Ok(found)
 }

@@ -25,6 +25,7 @@ pub mod slots;
 pub mod streams;
 pub mod time;
 pub mod walk;
+pub mod windows;
 pub mod writes;
 
 use adapter_sdk::{

@@ -67,7 +67,7 @@ impl Spot {
 }
 
 /// One page.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Step {
     pub resources: Vec<Value>,
     /// None at the end.

@@ -43,6 +43,14 @@ pub fn with_actors(resource_type: &str, actors: &[String]) -> String {
     search(resource_type, &[("actor", actors.join(","))])
 }
 
+/// The appointments that start within bounds.
+pub fn dated(search: &str, from: Option<i64>, until: Option<i64>) -> String {
+    let bound = |prefix: &str, at| ("date", format!("{prefix}{}", instant_text(at)));
+    let bounds: Vec<_> = from.map(|at| bound("ge", at)).into_iter().chain(until.map(|at| bound("lt", at))).collect();
+    let and = if search.ends_with('?') { "" } else { "&" };
+    format!("{search}{and}{}", http::form(&bounds))
+}
+
 /// The records that changed since.
 pub fn since(search: &str, at: i64) -> String {
     let and = if search.ends_with('?') { "" } else { "&" };
@@ -72,8 +80,7 @@ pub fn slots_near(schedules: &[String], start: i64, end: i64) -> String {
 
 /// The appointments of practitioners and rooms (`Location/5`) that may overlap a stretch of time.
 pub fn appointments_near(actors: &[String], start: i64, end: i64) -> String {
-    let bound = |prefix: &str, at| ("date", format!("{prefix}{}", instant_text(at)));
-    search("Appointment", &[("actor", actors.join(",")), bound("ge", start - LONGEST), bound("lt", end)])
+    dated(&with_actors("Appointment", actors), Some(start - LONGEST), Some(end))
 }
 
 /// One resource about a coded concept.

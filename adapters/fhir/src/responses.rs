@@ -140,6 +140,7 @@ elements! {
         comment: Option<String>,
     }
     Slot [id: String] {
+        schedule: Reference,
         status: String,
         start: Option<String>,
         end: Option<String>,
@@ -174,6 +175,11 @@ elements! {
 impl Slot {
     pub fn span(&self) -> Option<Span> {
         Some((instant(self.start.as_deref()?)?, instant(self.end.as_deref()?)?))
+    }
+
+    /// Whether it is of one of these schedules.
+    pub fn is_of(&self, schedules: &[String]) -> bool {
+        self.schedule.id_of("Schedule").is_some_and(|id| schedules.contains(&id))
     }
 
     /// A write of ours took it.

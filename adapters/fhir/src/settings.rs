@@ -19,6 +19,9 @@ pub struct Settings {
     pub base_url: Option<String>,
     /// The most records the server gives at once, as it is set, or as a refusal showed.
     count_limit: Cell<u32>,
+    /// Days of a window in searches for appointments; 0: where the server refuses a search without dates.
+    #[serde(rename = "appointment_window_days")]
+    pub window_days: i64,
     /// Sort order of searches, for servers without stable order of their own.
     pub sort: Option<String>,
     /// Whether the server keeps Schedules and Slots.

@@ -13,6 +13,8 @@ use crate::{
 pub struct Site {
     id: String,
     pub rooms: Vec<String>,
+    /// The practitioners who work in them, once [`Site::appointments`] has looked them up.
+    people: Vec<String>,
 }
 
 impl Site {
@@ -21,7 +23,7 @@ impl Site {
         let Some(id) = &settings.site else { return Ok(None) };
         let rooms = client::all(settings, "Location", &requests::rooms(Some(id)))?;
         let rooms = rooms.iter().filter(|room| is_part_of(room, id)).map(|room| client::text(room, "id").to_owned());
-        Ok(Some(Site { id: id.clone(), rooms: rooms.collect() }))
+        Ok(Some(Site { id: id.clone(), rooms: rooms.collect(), people: Vec::new() }))
     }
 
     /// The search for the schedules of the rooms.
@@ -36,7 +38,7 @@ impl Site {
 
     /// The search for the appointments that take time here: in the rooms, at the site, and of the practitioners who
     /// work there.
-    pub fn appointments(&self, settings: &Settings) -> Result<String, Fault> {
+    pub fn appointments(&mut self, settings: &Settings) -> Result<String, Fault> {
         let schedules = match settings.slots.then(|| client::all(settings, "Schedule", &self.schedules())) {
             None => Vec::new(),
             Some(Err(Fault::Rejected(reason) | Fault::Unsupported(reason))) => {
@@ -47,25 +49,28 @@ impl Site {
         };
         let read = schedules.into_iter().filter_map(|schedule| map::read::<Schedule>(schedule).ok());
         let actors: Vec<Reference> = read.filter(|schedule| self.has(schedule)).flat_map(|s| s.actor).collect();
-        let mut people = practitioners(settings, &actors)?;
-        people.sort();
-        people.dedup();
+        self.people = practitioners(settings, &actors, false)?;
+        self.people.sort();
+        self.people.dedup();
         let places = self.rooms.iter().chain([&self.id]).map(|id| format!("Location/{id}"));
-        let people = people.iter().map(|id| format!("Practitioner/{id}"));
+        let people = self.people.iter().map(|id| format!("Practitioner/{id}"));
         Ok(requests::with_actors("Appointment", &places.chain(people).collect::<Vec<_>>()))
     }
 
-    /// Takes the places of others out of an appointment. Returns `false` if it is at none but those.
+    /// Takes the places of others out of an appointment. Returns `false` if it is at none but those, or at no place and of
+    /// nobody who works here.
     pub fn is_ours(&self, appointment: &mut Value) -> bool {
         let place = |p: &Value| enrich::reference(&p["actor"]).id_of("Location");
-        let Some(participants) = appointment["participant"].as_array_mut() else { return true };
+        let person = |p: &Value| enrich::reference(&p["actor"]).id_of("Practitioner");
+        let Some(participants) = appointment["participant"].as_array_mut() else { return false };
         let there = |p: &&Value| p["status"] != "declined";
         let placed = participants.iter().filter(there).any(|p| place(p).is_some());
         let ours = |id: &String| *id == self.id || self.rooms.contains(id);
         let here = participants.iter().filter(there).filter_map(place).any(|id| ours(&id));
+        let theirs = participants.iter().filter(there).filter_map(person).any(|id| self.people.contains(&id));
         // The site itself is no room.
         participants.retain(|p| place(p).is_none_or(|id| self.rooms.contains(&id)));
-        here || !placed
+        here || (!placed && theirs)
     }
 }
 
@@ -74,11 +79,11 @@ pub fn is_part_of(room: &Value, site: &str) -> bool {
     enrich::reference(&room["partOf"]).id_of("Location").as_deref() == Some(site)
 }
 
-/// The practitioners among actors; a role stands for its practitioner.
-pub fn practitioners(settings: &Settings, actors: &[Reference]) -> Result<Vec<String>, Fault> {
+/// The practitioners among actors; a role stands for its practitioner, unless only those who hold it at present are asked for.
+pub fn practitioners(settings: &Settings, actors: &[Reference], held: bool) -> Result<Vec<String>, Fault> {
     let mut ids: Vec<String> = actors.iter().filter_map(|actor| actor.id_of("Practitioner")).collect();
     let roles = actors.iter().filter_map(|actor| actor.id_of("PractitionerRole")).collect();
-    let behind = enrich::by_role(settings, roles)?.into_values();
+    let behind = enrich::by_role(settings, roles, held)?.into_values();
     ids.extend(behind.filter(|id| !ids.contains(id)).collect::<Vec<_>>());
     Ok(ids)
 }

@@ -14,6 +14,7 @@ use crate::{
     map, requests,
     responses::{Appointment, Schedule, Slot},
     settings::Settings,
+    windows,
 };
 
 /// The slots an appointment is to take.
@@ -35,7 +36,7 @@ pub fn plan(settings: &Settings, key: &str, a: &records::Appointment, held: &[St
     let near = client::all_as_stored(settings, "Slot", &requests::slots_near(&schedules, a.start, a.end))?;
     let whole = (a.start, a.end);
     let read = |resource: Value| Some((map::read::<Slot>(resource.clone()).ok()?, resource));
-    let near = near.into_iter().filter_map(read);
+    let near = near.into_iter().filter_map(read).filter(|(slot, _)| slot.is_of(&schedules));
     let overlaps = |slot: &Slot| slot.span().is_some_and(|span| overlap(span, whole));
     let mut overlapping: Vec<(Slot, Value)> = near.filter(|(slot, _)| overlaps(slot)).collect();
     let ours = |slot: &Slot| held.contains(&slot.id) || slot.identifier.iter().any(|i| is_key(settings, i, key));
@@ -143,7 +144,9 @@ fn left_behind(settings: &Settings, slot: &Slot) -> Result<bool, Fault> {
     if slot.status != "busy" || !slot.is_marked(settings) {
         return Ok(false);
     }
-    let standing = client::all(settings, "Appointment", &requests::appointments_on(&slot.id))?;
+    let Some(span) = slot.span() else { return Ok(false) };
+    let search = requests::appointments_on(&slot.id);
+    let standing = windows::or_near(&search, span, |search| client::all(settings, "Appointment", search))?;
     let mut standing = standing.into_iter().filter_map(|resource| map::read::<Appointment>(resource).ok());
     Ok(!standing
         .any(|other| other.takes_time() && other.slot.iter().any(|s| s.id_of("Slot").as_ref() == Some(&slot.id))))
@@ -162,11 +165,14 @@ fn schedules(settings: &Settings, a: &records::Appointment) -> Result<Vec<String
         }
         all => all?,
     };
-    let in_room = |schedule: &Schedule| {
-        a.operatory.is_none() || schedule.actor.iter().any(|actor| actor.id_of("Location") == a.operatory)
+    let has = |schedule: &Schedule, kind: &str, id: &String| {
+        schedule.actor.iter().any(|actor| actor.id_of(kind).as_ref() == Some(id))
+    };
+    let fits = |s: &Schedule| {
+        has(s, "Practitioner", provider) && a.operatory.as_ref().is_none_or(|room| has(s, "Location", room))
     };
     let read = all.into_iter().filter_map(|schedule| map::read::<Schedule>(schedule).ok());
-    Ok(read.filter(|s| s.active != Some(false) && in_room(s)).map(|s| s.id).collect())
+    Ok(read.filter(|s| s.active != Some(false) && fits(s)).map(|s| s.id).collect())
 }
 
 fn is_key(settings: &Settings, identifier: &crate::responses::Identifier, key: &str) -> bool {

@@ -1,5 +1,7 @@
 //! Pulls: which resource types a resource of the contract is read from, page after page.
 
+use std::rc::Rc;
+
 use adapter_sdk::{Deletions, Fault, Page, Record, Resource, SkippedRecord, clock, streams::Stream, warn};
 use serde_json::Value;
 
@@ -8,6 +10,7 @@ use crate::{
     capability::{CORE, Offer},
     client::{self, Searched},
     cursor::Cursor,
+    enrich,
     history_items, hours,
     map::{self, history},
     requests,
@@ -15,6 +18,7 @@ use crate::{
     settings::{Plans, Settings},
     site::{Site, is_part_of, practitioners},
     walk::{Keep, Map, Part, walk},
+    windows,
 };
 
 /// In the order in which they refer to each other.
@@ -88,7 +92,7 @@ fn histories(offer: &Offer) -> Vec<&'static str> {
 
 /// The history resources the server has, each of them read by `map`.
 fn of_history(offer: &Offer, map: Map) -> Vec<Part> {
-    let part = |resource_type| Part { resource_type, search: requests::search(resource_type, &[]), map, keep: None };
+    let part = |resource_type| Part { resource_type, search: requests::search(resource_type, &[]), map, keep: None, may_be_refused: false };
     histories(offer).into_iter().map(part).collect()
 }
 
@@ -114,6 +118,7 @@ fn page(settings: &Settings, resource: Resource, delta: bool, cursor: Option<&st
             history_items::page(settings, &of_history(offer, history::catalogue_entry), cursor, limit)
         }
         _ => match parts(settings, offer, resource)? {
+            Some(parts) if resource == Resource::Appointments => windows::page(settings, &parts[0], cursor, limit),
             Some(parts) => Ok(walk(settings, &parts, cursor, limit)?.0),
             None => Ok(finished(Vec::new(), cursor, limit)),
         },
@@ -132,27 +137,27 @@ fn parts(settings: &Settings, offer: &Offer, resource: Resource) -> Result<Optio
     let search = match resource_type {
         "Location" => {
             if let Some(site) = settings.site.clone() {
-                keep = Some(Box::new(move |room| is_part_of(room, &site)));
+                keep = Some(Rc::new(move |room| is_part_of(room, &site)));
             }
             requests::rooms(settings.site.as_deref())
         }
         "Organization" => {
             let kind = settings.plan_type.clone();
-            keep = Some(Box::new(move |organization| map::insurance::is_of_type(organization, &kind)));
+            keep = Some(Rc::new(move |organization| map::insurance::is_of_type(organization, &kind)));
             requests::search(resource_type, &[("type", settings.plan_type.clone())])
         }
         "Appointment" => match Site::read(settings)? {
             Some(site) if site.rooms.is_empty() => return Ok(None),
-            Some(site) => {
+            Some(mut site) => {
                 let search = site.appointments(settings)?;
-                keep = Some(Box::new(move |appointment| site.is_ours(appointment)));
+                keep = Some(Rc::new(move |appointment| site.is_ours(appointment)));
                 search
             }
             None => requests::search(resource_type, &[]),
         },
         _ => requests::search(resource_type, &[]),
     };
-    Ok(Some(vec![Part { resource_type, search, map, keep }]))
+    Ok(Some(vec![Part { resource_type, search, map, keep, may_be_refused: false }]))
 }
 
 /// What is known without asking: by pages all the same.
@@ -192,18 +197,20 @@ fn working_hours(settings: &Settings, mut cursor: Cursor, limit: u32) -> Result<
                 continue;
             }
         };
-        let practitioners = practitioners(settings, &schedule.actor)?;
+        let practitioners = practitioners(settings, &schedule.actor, true)?;
         let elsewhere = site.as_ref().is_some_and(|site| !site.has(&schedule));
         if schedule.active == Some(false) || practitioners.is_empty() || elsewhere {
             continue;
         }
         let (from, until) = (began - 86_400, began + settings.slot_days * 86_400);
         let slots = client::all(settings, "Slot", &requests::slots(std::slice::from_ref(&schedule.id), from, until))?;
-        let slots: Vec<Slot> = slots.into_iter().filter_map(|slot| readable(slot, &mut found)).collect();
-        let busy = match slots.is_empty() {
-            true => Busy::default(),
-            false => Busy::read(settings, site.as_ref(), &schedule, &practitioners, &slots, (from, until))?,
-        };
+        let slots = slots.into_iter().filter_map(|slot| readable(slot, &mut found));
+        let slots: Vec<Slot> = slots.filter(|slot| slot.is_of(std::slice::from_ref(&schedule.id))).collect();
+        if slots.is_empty() {
+            continue;
+        }
+        let practitioners = enrich::active(settings, practitioners)?;
+        let busy = Busy::read(settings, site.as_ref(), &schedule, &practitioners, &slots, (from, until))?;
         let open = |provider: &str, room: Option<&str>| hours::stretches(&slots, &busy.taken(provider, room), settings);
         let hours = hours::hours(&schedule, &practitioners, open, |at| clock::to_local(at).text);
         found.extend(hours.into_iter().map(|hour| Ok(Record::WorkingHour(hour))));

@@ -1,5 +1,7 @@
 //! A walk over resource types, page after page: what several streams have in common.
 
+use std::rc::Rc;
+
 use adapter_sdk::{Fault, Page, Record, SkippedRecord, clock, limits, pass, warn};
 use serde_json::Value;
 
@@ -8,7 +10,7 @@ use crate::{
     cursor::Cursor,
     enrich::enrich,
     map::{Unmapped, history},
-    paging::{At, Spot},
+    paging::{At, Spot, Step},
     requests,
     settings::Settings,
 };
@@ -16,19 +18,22 @@ use crate::{
 pub type Map = fn(Value, &Settings) -> Result<Record, Unmapped>;
 /// Whether a resource is one of those that were asked for: servers let through what a filter they do not know would
 /// keep out.
-pub type Keep = Box<dyn Fn(&mut Value) -> bool>;
+pub type Keep = Rc<dyn Fn(&mut Value) -> bool>;
 
 /// One resource type as a pull shows it.
+#[derive(Clone)]
 pub struct Part {
     pub resource_type: &'static str,
     pub search: String,
     pub map: Map,
     /// `None`: the server's filter is one that every server knows.
     pub keep: Option<Keep>,
+    /// The pass goes on without it where the server refuses the search, and does not call itself whole.
+    pub may_be_refused: bool,
 }
 
 /// One page of one part, and the cursor behind it; the next part begins where one ends.
-pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> Result<(Page, Cursor), Fault> {
+pub fn walk(settings: &Settings, parts: &[Part], mut cursor: Cursor, limit: u32) -> Result<(Page, Cursor), Fault> {
     let part = parts.get(cursor.part).ok_or_else(pass::foreign)?;
     let search = cursor.since.map_or_else(|| part.search.clone(), |at| requests::since(&part.search, at));
     let mut searched = match client::page(settings, part.resource_type, &search, &cursor.spot, limit) {
@@ -44,11 +49,17 @@ pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
             let cursor = Cursor { spot: Spot { base: None, ..cursor.spot.again() }, ..cursor };
             return Ok((Page { cursor: cursor.to_string(), whole, ..Page::default() }, cursor));
         }
+        Err(Fault::Rejected(reason)) if part.may_be_refused => {
+            warn!("{} resources of one range are not read: {reason}", part.resource_type);
+            cursor.partial = true;
+            let step = Step { steady: true, ..Step::default() };
+            Searched { step, spot: cursor.spot.clone(), now: None }
+        }
         other => other?,
     };
     let mut resources = searched.read(part.resource_type);
     let Searched { step, spot, now } = searched;
-    let mut cursor = Cursor { spot, ..cursor };
+    cursor.spot = spot;
     enrich(settings, part.resource_type, &mut resources)?;
     let mut page = Page::default();
     let typed = history::TYPES.contains(&part.resource_type);

@@ -1,7 +1,7 @@
 //! Writes: which resource types each needs, and what becomes of each.
 
 use adapter_sdk::{
-    AppointmentChange, Fault, PatientChange, Receipt, Record, WriteKind, clock,
+    Fault, PatientChange, Receipt, Record, WriteKind, clock,
     records::{FormResponse, InsurancePlan, Patient, PatientAlert, PatientHistoryItem, Payment},
     warn,
     writes::Handler,
@@ -24,12 +24,12 @@ use crate::{
 pub const WRITES: &[Handler<Settings>] = &[
     Handler::create_patient(create_patient, |s, key, _| find(s, "Patient", key)).looking_first(),
     Handler::update_patient(update_patient, |s, key, _| find(s, "Patient", key)),
-    Handler::create_appointment(booking::create, found_appointment),
+    Handler::create_appointment(booking::create, booking::find),
     Handler::reschedule_appointment(booking::reschedule, booking::find_moved),
-    Handler::confirm_appointment(booking::confirm, found_appointment),
-    Handler::check_in_appointment(booking::check_in, found_appointment),
+    Handler::confirm_appointment(booking::confirm, booking::find),
+    Handler::check_in_appointment(booking::check_in, booking::find),
     Handler::cancel_appointment(booking::cancel, booking::find_moved),
-    Handler::note_appointment(booking::note, found_appointment),
+    Handler::note_appointment(booking::note, booking::find),
     Handler::create_insurance_plan(create_plan, |s, key, _| find(s, s.plans.resource_type(), key)).looking_first(),
     Handler::create_coverage(
         |s, key, c| create(s, &requests::insurance::coverage(s, key, c), key),
@@ -78,10 +78,6 @@ pub fn takes(offer: &Offer, settings: &Settings, kind: WriteKind) -> bool {
         // All other changes of an appointment.
         _ => offer.updates("Appointment"),
     }
-}
-
-fn found_appointment(settings: &Settings, key: &str, _: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
-    find(settings, "Appointment", key)
 }
 
 fn create_patient(settings: &Settings, key: &str, patient: &Patient) -> Result<Receipt, Fault> {
