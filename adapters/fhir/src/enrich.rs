@@ -27,7 +27,7 @@ pub fn enrich(settings: &Settings, resource_type: &str, resources: &mut [Value])
         }
         "Practitioner" => practitioners(settings, resources),
         "QuestionnaireResponse" => responses(settings, resources),
-        "MedicationStatement" => medications(settings, resources),
+        "MedicationStatement" | "MedicationRequest" => medications(settings, resources),
         _ => Ok(()),
     }
 }
@@ -204,7 +204,7 @@ fn form(settings: &Settings, canonical: &str) -> Result<Option<String>, Fault> {
     Ok(form.or(by_id))
 }
 
-/// Gives statements that only point at a medication its concept: that of the contained or referenced Medication, else the words the
+/// Gives statements and prescriptions that only point at a medication its concept: that of the contained or referenced Medication, else the words the
 /// reference is shown with. One that leads nowhere stays as it is.
 fn medications(settings: &Settings, statements: &mut [Value]) -> Result<(), Fault> {
     let wanting = |s: &Value| s["medicationCodeableConcept"].is_null();

@@ -67,7 +67,9 @@ pub fn takes(offer: &Offer, settings: &Settings, kind: WriteKind) -> bool {
         WriteKind::CreateCoverage => offer.creates("Coverage"),
         WriteKind::DeleteCoverage => offer.deletes("Coverage"),
         WriteKind::SavePatientHistoryItem => {
-            let mut there = history::TYPES.into_iter().filter(|name| offer.reads(name)).peekable();
+            let is_written = |name: &&str| history::resource_type(history::category(name)) == *name;
+            let types = history::TYPES.into_iter().filter(is_written);
+            let mut there = types.filter(|name| offer.reads(name)).peekable();
             there.peek().is_some() && there.all(|name| offer.creates(name) && offer.updates(name))
         }
         WriteKind::CreatePatientAlert => offer.creates("Flag"),
@@ -122,7 +124,8 @@ fn create_payment(settings: &Settings, key: &str, payment: &Payment) -> Result<R
 }
 
 fn find_history(settings: &Settings, key: &str, item: &PatientHistoryItem) -> Result<Option<Receipt>, Fault> {
-    let resource_type = history::resource_type(item.category);
+    let held = history::of_id(item.category, &item.id).map(|(resource_type, _)| resource_type);
+    let resource_type = held.unwrap_or(history::resource_type(item.category));
     Ok(find(settings, resource_type, key)?.map(|receipt| with_type(receipt, resource_type)))
 }
 
@@ -134,8 +137,8 @@ fn save_history(settings: &Settings, key: &str, item: &PatientHistoryItem) -> Re
         let earlier = find(settings, resource_type, key)?;
         return Ok(with_type(earlier.map_or_else(|| create(settings, &item, key), Ok)?, resource_type));
     }
-    let id = item.id.strip_prefix(resource_type).and_then(|rest| rest.strip_prefix('/'));
-    let id = id.ok_or_else(|| Fault::rejected("the item is of another category in the EHR"))?;
+    let held = history::of_id(item.category, &item.id);
+    let (resource_type, id) = held.ok_or_else(|| Fault::rejected("the item is of another category in the EHR"))?;
     let revised = revision::revise(settings, key, (resource_type, id), |read, entry| {
         let mut told = [read.clone()];
         enrich::enrich(settings, resource_type, &mut told)?;

@@ -1,6 +1,7 @@
 //! The adapter natively: its parts, its reading of recorded answers, and stories on small servers.
 #![allow(clippy::unwrap_used)]
 
+mod asking;
 mod atomic;
 mod atomic_server;
 mod files;
@@ -10,6 +11,7 @@ mod parts;
 mod reading;
 mod server;
 mod stories;
+mod whose;
 
 // `atomic_server` also serves the conformance suite, which has no SDK and defines a module of this name.
 use adapter_sdk::time as adapter_time;

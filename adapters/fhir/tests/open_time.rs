@@ -312,7 +312,7 @@ fn open_time_is_that_of_the_standard_on_random_days() {
 }
 
 #[test]
-fn working_hours_take_four_requests_a_schedule() {
+fn working_hours_take_five_requests_a_schedule() {
     let a = |n: i64| {
         let actors = [("Practitioner/d1", "accepted"), ("Location/r1", "accepted")];
         appointment(&format!("a{n}"), "booked", (n * 30, n * 30 + 30), &actors)
@@ -320,6 +320,6 @@ fn working_hours_take_four_requests_a_schedule() {
     let server =
         practice((0..40).map(|n| slot(&format!("x{n}"), "s1", "busy", (n * 30, n * 30 + 30))).chain((0..40).map(a)));
     pulled(&server, Resource::WorkingHours);
-    // Rooms, the schedule, its slots and its appointments; a schedule without slots needs no appointments.
-    assert_eq!(server.0.borrow().requests.len(), 4 + 3, "{:#?}", server.0.borrow().requests);
+    // Rooms, the schedule, its slots, practitioners and appointments; a schedule without slots needs no more.
+    assert_eq!(server.0.borrow().requests.len(), 5 + 3, "{:#?}", server.0.borrow().requests);
 }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The types a patient's medical history is made of.
-pub const TYPES: [&str; 3] = ["AllergyIntolerance", "Condition", "MedicationStatement"];
+pub const TYPES: [&str; 4] = ["AllergyIntolerance", "Condition", "MedicationStatement", "MedicationRequest"];
 /// Bytes of a name that stands for a code.
 const NAME_BYTES: usize = 150;
 
@@ -26,12 +26,20 @@ pub fn category(resource_type: &str) -> HistoryCategory {
     }
 }
 
+/// The type that new entries of a category become.
 pub fn resource_type(category: HistoryCategory) -> &'static str {
     match category {
         HistoryCategory::Allergies => "AllergyIntolerance",
         HistoryCategory::Conditions => "Condition",
         HistoryCategory::Medications => "MedicationStatement",
     }
+}
+
+/// The type of an entry that exists, and its id there.
+pub fn of_id(category_of: HistoryCategory, id: &str) -> Option<(&'static str, &str)> {
+    let (kind, id) = id.split_once('/')?;
+    let kind = TYPES.into_iter().find(|name| *name == kind && category(name) == category_of)?;
+    Some((kind, id))
 }
 
 pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
@@ -41,11 +49,14 @@ pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     if code(&h.verification_status) == "entered-in-error" || h.status.as_deref() == Some("entered-in-error") {
         return Err(Unmapped::by_status("entered-in-error"));
     }
+    if resource_type == "MedicationRequest" && !is_prescribed(&h) {
+        return Err(Unmapped::NoRecord("it prescribes nothing".into()));
+    }
     let category = category(&resource_type);
     let (item, _) = about(category, &h)?;
     let clinical = code(&h.clinical_status);
     let active = match resource_type.as_str() {
-        "MedicationStatement" => h.status.as_deref().is_none_or(|s| matches!(s, "active" | "intended" | "unknown")),
+        "MedicationStatement" | "MedicationRequest" => h.status.as_deref().is_none_or(|s| matches!(s, "active" | "intended" | "unknown")),
         _ => matches!(clinical.as_str(), "" | "active" | "recurrence" | "relapse"),
     };
     let note: Vec<&str> = h.note.iter().map(|note| note.text.as_str()).filter(|text| !text.is_empty()).collect();
@@ -58,6 +69,13 @@ pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
         active,
         extra: Vec::new(),
     }))
+}
+
+/// A request may also be a draft, a proposal, or the advice not to take something.
+fn is_prescribed(request: &History) -> bool {
+    let is_draft = request.status.as_deref() == Some("draft");
+    let is_proposed = matches!(request.intent.as_deref(), Some("proposal" | "option"));
+    !(is_draft || is_proposed || request.do_not_perform)
 }
 
 /// What an entry is about, as an entry of the catalogue.

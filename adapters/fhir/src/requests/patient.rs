@@ -3,8 +3,9 @@
 use adapter_sdk::{PatientChange, records};
 use serde_json::{Value, json};
 
-use super::{address, concept, given, is_of_type, key_identifier, push, reference, set, without};
+use super::{address, concept, given, key_identifier, push, reference, set, without};
 use crate::{
+    enrich,
     map::{self, EXTENSIONS, PHONE_EXTENSION, Unmapped},
     responses::{Address, ContactPoint, HumanName, Identifier},
     settings::Settings,
@@ -27,7 +28,13 @@ pub fn patient(settings: &Settings, write_key: &str, p: &records::Patient) -> Va
 
 /// What is to be changed. What is not shown is not touched.
 pub fn update(settings: &Settings, resource: &mut Value, wanted: &PatientChange) -> Result<(), Unmapped> {
-    let shown = map::patient_record(resource.clone())?;
+    let mut shown = map::patient_record(resource.clone())?;
+    // A reference to another server was not shown as the practitioner.
+    if let Some(provider) = wanted.before.as_ref().and_then(|before| before.provider.as_ref())
+        && provider_at(resource, provider).is_some()
+    {
+        shown.provider = Some(provider.clone());
+    }
     change(settings, resource, &shown, &wanted.onto(shown.clone()));
     Ok(())
 }
@@ -78,7 +85,7 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
         exchange(resource, "communication", at, spoken.map(|spoken| ("language", spoken, new)));
     }
     if was.provider != p.provider {
-        let at = items(resource, "generalPractitioner").iter().position(|one| is_of_type(one, "Practitioner"));
+        let at = was.provider.as_ref().and_then(|id| provider_at(resource, id));
         let new = p.provider.as_ref().map(|id| reference("Practitioner", id));
         // A display would name the practitioner before.
         match (at, new) {
@@ -128,6 +135,11 @@ pub fn extension(resource: &mut Value, record: &str, field: &str, kind: &str, va
 
 fn items<'a>(resource: &'a Value, field: &str) -> &'a [Value] {
     resource[field].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn provider_at(resource: &Value, id: &str) -> Option<usize> {
+    let practitioner = |one: &Value| enrich::reference(one).id_of("Practitioner");
+    items(resource, "generalPractitioner").iter().position(|one| practitioner(one).as_deref() == Some(id))
 }
 
 /// Sets a part of the item at a place to another value and leaves the rest of the item; without a place the new item is

@@ -44,7 +44,7 @@ elements! {
         kind: CodeableConcept,
         value: Option<String>,
     }
-    /// AllergyIntolerance, Condition or MedicationStatement: what one calls `patient`, another calls `subject`.
+    /// AllergyIntolerance, Condition, MedicationStatement or MedicationRequest: what one calls `patient`, another calls `subject`.
     History [id: String] {
         #[serde(alias = "subject")]
         patient: Reference,
@@ -55,6 +55,8 @@ elements! {
         clinical_status: CodeableConcept,
         verification_status: CodeableConcept,
         status: Option<String>,
+        intent: Option<String>,
+        do_not_perform: bool,
         note: Vec<Annotation>,
     }
     Flag [id: String] {
