@@ -1,4 +1,4 @@
-//! Null and empty values. R4 has neither, servers write both, and both mean that nothing is there.
+//! Null and empty values: R4 forbids both, servers write both, and both count as absent.
 
 use serde_json::Value;
 
@@ -17,13 +17,13 @@ pub fn strip(value: &mut Value) {
     }
 }
 
-/// A value without what is null or empty in it.
+/// A value without the null and empty values in it.
 pub fn stripped(mut value: Value) -> Value {
     strip(&mut value);
     value
 }
 
-/// Whether something is there.
+/// Whether a value is neither null nor empty.
 pub fn is_given(value: &Value) -> bool {
     match value {
         Value::Null => false,

@@ -34,7 +34,7 @@ pub struct Searched {
 }
 
 impl Searched {
-    /// The resources without what is null or empty, and without references to other servers.
+    /// The resources without null and empty values, and without references to other servers.
     pub fn read(&mut self, resource_type: &str) -> Vec<Value> {
         let (mut resources, mut foreign) = (std::mem::take(&mut self.step.resources), None);
         for resource in &mut resources {
@@ -48,8 +48,9 @@ impl Searched {
     }
 }
 
-/// A page whose answer is lost twice is too large, and asked for by fewer records. How many a link shows is the server's: there the walk
-/// begins again, with an empty page. Where the server refuses to be asked for so many, it is asked for as many as it takes, now and later.
+/// A page whose answer is lost twice is too large, and asked for by fewer records. How many a link shows is the
+/// server's: there the walk begins again, with an empty page. A server that refuses to be asked for that number is
+/// asked for as many as it takes, now and later.
 pub fn page(
     settings: &Settings,
     resource_type: &str,
@@ -107,7 +108,8 @@ fn may_be_too_many(answer: &Response) -> bool {
     matches!(answer.status, 400 | 413 | 422)
 }
 
-/// The answer to a search that was refused, with a page as large as the server takes. `None` where it refuses few records, too.
+/// The answer to a search that was refused, with a page as large as the server takes. `None` where it refuses few
+/// records, too.
 fn with_fewer(search: &str, at: &At, count: u32, refused: &Response) -> Result<Option<(u32, Response)>, Fault> {
     let ask = |count: u32| match get(&paging::path(search, at, count)) {
         Ok(answer) if (200..=299).contains(&answer.status) => Ok(Some((count, answer))),
@@ -133,7 +135,7 @@ fn stated_limit(refused: &Response, count: u32) -> Option<u32> {
     let text = String::from_utf8_lossy(&refused.body).to_lowercase();
     let speaks = text.contains("count") || text.contains("page") || text.contains("limit");
     let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
-    numbers.filter(|number| (1..count).contains(number)).max().filter(|_| speaks)
+    numbers.filter(|number| (FEW..count).contains(number)).max().filter(|_| speaks)
 }
 
 /// The first page of a search that is known to be small.

@@ -3,10 +3,14 @@
 use adapter_sdk::{Fault, pass};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    paging::{At, Spot},
-    windows::Windows,
-};
+use crate::paging::{At, Spot};
+
+/// The windows of dates in which a pass searches: days of each, and the start of the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Windows {
+    pub from: i64,
+    pub days: i64,
+}
 
 /// The state of a pull, as JSON the engine's cursor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +54,7 @@ impl Cursor {
         let cursor: Cursor = serde_json::from_str(text).map_err(|_| pass::foreign())?;
         let begins = cursor.started.is_none();
         let due = !delta || cursor.since.is_none() || now >= cursor.whole_at + whole_minutes * 60;
-        // What the server refuses it refuses in every pass.
+        // A refusal of the server holds for every pass.
         let spot = Spot { allowed: cursor.spot.allowed, ..Spot::default() };
         Ok(if begins && due { Cursor { spot, windows: cursor.windows, ..Cursor::whole(now) } } else { cursor })
     }

@@ -71,7 +71,8 @@ pub fn each<T: DeserializeOwned + Default>(items: &[Value]) -> Vec<T> {
 
 /// A resource read into the parts we use, without null and empty values.
 pub fn read<T: DeserializeOwned>(resource: Value) -> Result<T, Unmapped> {
-    serde_json::from_value(absent::stripped(resource)).map_err(|e| Unmapped::Unreadable(format!("{:?} error", e.classify())))
+    serde_json::from_value(absent::stripped(resource))
+        .map_err(|e| Unmapped::Unreadable(format!("{:?} error", e.classify())))
 }
 
 pub fn patient(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
@@ -90,7 +91,8 @@ pub fn patient_record(resource: Value) -> Result<records::Patient, Unmapped> {
     let primary = any_phone.filter(|_| cell_phone.is_none() && home_phone.is_none() && work_phone.is_none());
     let work_extension = point(&p.telecom, "phone", &["work"])
         .and_then(|at| p.telecom[at].extension.iter().find(|e| e.url == PHONE_EXTENSION)?.value_string.clone());
-    let coded = |code: &str| identifier(&p.identifier, |i| has_code(i, code)).and_then(|at| p.identifier[at].value.clone());
+    let coded =
+        |code: &str| identifier(&p.identifier, |i| has_code(i, code)).and_then(|at| p.identifier[at].value.clone());
     let more = extensions("patient", &p.extension);
     let guarantor = more.get("guarantor").and_then(|e| e.value_reference.as_ref()).and_then(|r| r.id_of("Patient"));
     Ok(records::Patient {
@@ -132,7 +134,9 @@ pub fn practitioner(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let name = main_name(&p.name).map(|at| &p.name[at]);
     let display_name = name.and_then(|n| n.text.clone().or_else(|| written_out(n)));
     let (first_name, middle_name, last_name) = name_parts(name);
-    let numbered = |fits: &dyn Fn(&Identifier) -> bool| identifier(&p.identifier, fits).and_then(|at| p.identifier[at].value.clone());
+    let numbered = |fits: &dyn Fn(&Identifier) -> bool| {
+        identifier(&p.identifier, fits).and_then(|at| p.identifier[at].value.clone())
+    };
     let coded = |code: &str| numbered(&|i| has_code(i, code));
     Ok(Record::Provider(records::Provider {
         id: p.id,

@@ -159,8 +159,8 @@ fn link<'a>(bundle: &'a Bundle, relation: &str) -> Option<&'a str> {
     link.url.as_deref().map(str::trim).filter(|url| !url.is_empty())
 }
 
-/// The base URLs that a page shows, the surest first: as it is set, before the search this page answers, before the records on it, as an
-/// earlier page had it.
+/// The base URLs that a page shows, the surest first: as it is set, before the search this page answers, before the
+/// records on it, as an earlier page had it.
 fn own_bases(bundle: &Bundle, resource_type: &str, [set, earlier]: [Option<&str>; 2]) -> Vec<String> {
     let path = format!("/{resource_type}");
     let searched = link(bundle, "self").and_then(|own| match own.find(&format!("{path}?")) {
@@ -185,10 +185,11 @@ fn relative(url: &str, resource_type: &str) -> Option<String> {
     }
 }
 
-/// A link of the server as the base it is below, and the path there: one of `own` or its path, else what precedes the search, or the
-/// last path segment that names the type.
+/// A link of the server as the base it is below, and the path there: one of `own` or its path, else what precedes the
+/// search, or the last path segment that names the type.
 fn below_base(url: &str, resource_type: &str, own: &[String]) -> Result<(String, String), String> {
-    let path_of = |base: &String| Some(base[base.find("://")? + 3..].split_once('/').map_or("", |(_, path)| path).to_owned());
+    let path_of =
+        |base: &String| Some(base[base.find("://")? + 3..].split_once('/').map_or("", |(_, path)| path).to_owned());
     let paths = own.iter().filter_map(path_of).filter(|path| !path.is_empty()).map(|path| format!("/{path}"));
     let before = |at: Option<usize>| at.map(|at| url[..at].to_owned());
     let search = before(url.find(&format!("/{resource_type}?")));

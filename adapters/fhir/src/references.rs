@@ -5,8 +5,8 @@ use serde_json::Value;
 /// Instead of a reference to another server.
 const ELSEWHERE: &str = "urn:elsewhere";
 
-/// Replaces the references that lead to none of the server's `own` base URLs. Returns the base URL of one of them. Where it is unknown how
-/// the server writes its base URL, every reference counts as its own.
+/// Replaces the references that lead to none of the server's `own` base URLs. Returns the base URL of one of them.
+/// Where it is unknown how the server writes its base URL, every reference counts as its own.
 pub fn take_out_foreign(value: &mut Value, own: &[String]) -> Option<String> {
     match value {
         Value::Array(items) => items.iter_mut().fold(None, |found, item| take_out_foreign(item, own).or(found)),

@@ -194,7 +194,8 @@ impl Appointment {
         self.present(resource_type).map(|(_, id)| id)
     }
 
-    /// The participant of a type who counts most: a primary performer before others, and those before who is only informed.
+    /// The participant of a type who counts most: a primary performer before others, and those before one who is only
+    /// informed.
     pub fn actor(&self, resource_type: &str) -> Option<String> {
         let rank = |p: &Participant| {
             let performs = p.kind.iter().flat_map(|kind| &kind.coding).any(|kind| kind.code.as_deref() == Some("PPRF"));

@@ -57,11 +57,11 @@ impl Site {
         Ok(requests::with_actors("Appointment", &places.chain(people).collect::<Vec<_>>()))
     }
 
-    /// Takes the places of others out of an appointment. Returns `false` if it is at none but those, or at no place and of
-    /// nobody who works here.
+    /// Takes the places of others out of an appointment. Returns `false` if it is at none but those, or at no place
+    /// and of no practitioner who works here.
     pub fn is_ours(&self, appointment: &mut Value) -> bool {
-        let place = |p: &Value| enrich::reference(&p["actor"]).id_of("Location");
-        let person = |p: &Value| enrich::reference(&p["actor"]).id_of("Practitioner");
+        let place = |p: &Value| Reference::of(&p["actor"]).id_of("Location");
+        let person = |p: &Value| Reference::of(&p["actor"]).id_of("Practitioner");
         let Some(participants) = appointment["participant"].as_array_mut() else { return false };
         let there = |p: &&Value| p["status"] != "declined";
         let placed = participants.iter().filter(there).any(|p| place(p).is_some());
@@ -76,10 +76,10 @@ impl Site {
 
 /// Whether a Location is part of another.
 pub fn is_part_of(room: &Value, site: &str) -> bool {
-    enrich::reference(&room["partOf"]).id_of("Location").as_deref() == Some(site)
+    Reference::of(&room["partOf"]).id_of("Location").as_deref() == Some(site)
 }
 
-/// The practitioners among actors; a role stands for its practitioner, unless only those who hold it at present are asked for.
+/// The practitioners among actors. A role stands for its practitioner, with `held` only if it is held at present.
 pub fn practitioners(settings: &Settings, actors: &[Reference], held: bool) -> Result<Vec<String>, Fault> {
     let mut ids: Vec<String> = actors.iter().filter_map(|actor| actor.id_of("Practitioner")).collect();
     let roles = actors.iter().filter_map(|actor| actor.id_of("PractitionerRole")).collect();

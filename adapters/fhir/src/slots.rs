@@ -111,7 +111,8 @@ pub fn tidy(settings: &Settings, appointment: &str) -> Result<(), Fault> {
         return Ok(());
     };
     let kept = if read.is_off() { Vec::new() } else { read.slots() };
-    let marked = client::all_as_stored(settings, "Slot", &requests::search("Slot", &[("identifier", settings.token(&key))]))?;
+    let marked =
+        client::all_as_stored(settings, "Slot", &requests::search("Slot", &[("identifier", settings.token(&key))]))?;
     let left = marked.into_iter().filter(|slot| {
         let id = client::text(slot, "id");
         slot["status"] == "busy" && client::carries(settings, slot, &key) && !kept.iter().any(|kept| kept == id)

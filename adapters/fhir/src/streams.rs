@@ -10,8 +10,7 @@ use crate::{
     capability::{CORE, Offer},
     client::{self, Searched},
     cursor::Cursor,
-    enrich,
-    history_items, hours,
+    enrich, history_items, hours,
     map::{self, history},
     requests,
     responses::{Schedule, Slot},
@@ -92,7 +91,13 @@ fn histories(offer: &Offer) -> Vec<&'static str> {
 
 /// The history resources the server has, each of them read by `map`.
 fn of_history(offer: &Offer, map: Map) -> Vec<Part> {
-    let part = |resource_type| Part { resource_type, search: requests::search(resource_type, &[]), map, keep: None, may_be_refused: false };
+    let part = |resource_type| Part {
+        resource_type,
+        search: requests::search(resource_type, &[]),
+        map,
+        keep: None,
+        may_be_refused: false,
+    };
     histories(offer).into_iter().map(part).collect()
 }
 

@@ -8,8 +8,6 @@ use adapter_sdk::{
     time::{date_of, date_text, instant_text, is_instant},
 };
 
-use crate::responses::Period;
-
 /// An instant. `None` for a date without a time of day, and for text that can mean several things.
 pub fn instant(text: &str) -> Option<i64> {
     let (days, rest) = day(text.trim())?;
@@ -34,18 +32,14 @@ pub fn instant_or_date(text: &str) -> Option<i64> {
     instant(text).or_else(|| clock::first_instant(&format!("{}T00:00:00", date(text)?)).filter(|at| is_instant(*at)))
 }
 
-/// Whether a period includes the present. A bound that is a date, a month or a year includes all of it. A bound that cannot be
-/// read excludes nothing.
-pub fn is_current(period: &Period) -> bool {
-    let compared = |bound: &Option<String>| {
-        let bound = bound.as_deref()?;
-        if let Some(at) = instant(bound) {
-            return Some(clock::now().cmp(&at));
-        }
-        let day = date(bound).or_else(|| month_or_year(bound))?;
-        Some(clock::today().get(..day.len())?.cmp(&day))
-    };
-    compared(&period.start).is_none_or(Ordering::is_ge) && compared(&period.end).is_none_or(Ordering::is_le)
+/// The present compared with a bound, as precisely as the bound is given: `Equal` on any day of a month. `None` if
+/// the bound cannot be read.
+pub fn compare_now(bound: &str) -> Option<Ordering> {
+    if let Some(at) = instant(bound) {
+        return Some(clock::now().cmp(&at));
+    }
+    let day = date(bound).or_else(|| month_or_year(bound))?;
+    Some(clock::today().get(..day.len())?.cmp(&day))
 }
 
 /// `2026-12` or `2026`.

@@ -28,7 +28,7 @@ pub struct Part {
     pub map: Map,
     /// `None`: the server's filter is one that every server knows.
     pub keep: Option<Keep>,
-    /// The pass goes on without it where the server refuses the search, and does not call itself whole.
+    /// The pass continues without this part if the server refuses the search, and is not whole then.
     pub may_be_refused: bool,
 }
 

@@ -1,64 +1,55 @@
 //! Appointments in windows of dates, for servers that refuse a search without `date`.
 
 use adapter_sdk::{Fault, Page, clock, spans::Span, warn};
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    cursor::Cursor,
+    cursor::{Cursor, Windows},
     requests,
     settings::Settings,
     walk::{Part, walk},
 };
 
 const DAY: i64 = 86_400;
-/// Days behind and ahead that windows cover. What is before and after them is asked for with one bound.
+/// Days behind and ahead that windows cover. Earlier and later appointments are asked for with one bound.
 const BEHIND: i64 = 365;
 const AHEAD: i64 = 450;
-/// Days of a window, where the setting says nothing.
+/// Days of a window if the setting is 0.
 const TRIED: [i64; 2] = [90, 30];
 
-/// The windows of a pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Windows {
-    from: i64,
-    days: i64,
+fn around(now: i64, days: i64) -> Windows {
+    Windows { from: (now.div_euclid(DAY) - BEHIND) * DAY, days }
 }
 
-impl Windows {
-    fn around(now: i64, days: i64) -> Windows {
-        Windows { from: (now.div_euclid(DAY) - BEHIND) * DAY, days }
-    }
-
-    /// The part of a walk for each window. Some servers refuse a range with one bound: those parts may be refused.
-    fn parts(self, part: &Part) -> Vec<Part> {
-        let count = (BEHIND + AHEAD).div_ceil(self.days);
-        let bound = |nth: i64| self.from + nth * self.days * DAY;
-        let within = |from: Option<i64>, until: Option<i64>| Part {
-            search: requests::dated(&part.search, from, until),
-            may_be_refused: from.is_none() || until.is_none(),
-            ..part.clone()
-        };
-        let windows = (0..count).map(|nth| within(Some(bound(nth)), Some(bound(nth + 1))));
-        windows.chain([within(None, Some(bound(0))), within(Some(bound(count)), None)]).collect()
-    }
+/// The part of a walk for each window. Some servers refuse a range with one bound: those parts may be refused.
+fn parts(windows: Windows, part: &Part) -> Vec<Part> {
+    let count = (BEHIND + AHEAD - 1) / windows.days + 1;
+    let bound = |nth: i64| windows.from + nth * windows.days * DAY;
+    let within = |from: Option<i64>, until: Option<i64>| Part {
+        search: requests::dated(&part.search, from, until),
+        may_be_refused: from.is_none() || until.is_none(),
+        ..part.clone()
+    };
+    let closed = (0..count).map(|nth| within(Some(bound(nth)), Some(bound(nth + 1))));
+    closed.chain([within(None, Some(bound(0))), within(Some(bound(count)), None)]).collect()
 }
 
-/// One page of the appointments: in windows where the operator has set it, or once the server has refused a search without dates.
+/// One page of the appointments: in windows where the operator has set it, or once the server has refused a search
+/// without dates.
 pub fn page(settings: &Settings, part: &Part, mut cursor: Cursor, limit: u32) -> Result<Page, Fault> {
     let begins = cursor.started.is_none();
     if begins {
         let days = Some(settings.window_days).filter(|days| *days > 0).or(cursor.windows.map(|windows| windows.days));
-        cursor.windows = days.map(|days| Windows::around(clock::now(), days));
+        cursor.windows = days.map(|days| around(clock::now(), days));
     }
-    let parts = cursor.windows.map_or_else(|| vec![part.clone()], |windows| windows.parts(part));
-    let reason = match walk(settings, &parts, cursor.clone(), limit) {
+    let first = cursor.windows.map_or_else(|| vec![part.clone()], |windows| parts(windows, part));
+    let reason = match walk(settings, &first, cursor.clone(), limit) {
         Err(Fault::Rejected(reason)) if begins && cursor.windows.is_none() => reason,
         walked => return Ok(walked?.0),
     };
     for days in TRIED {
-        let windows = Windows::around(clock::now(), days);
+        let windows = around(clock::now(), days);
         let cursor = Cursor { windows: Some(windows), ..cursor.clone() };
-        match walk(settings, &windows.parts(part), cursor, limit) {
+        match walk(settings, &parts(windows, part), cursor, limit) {
             Err(Fault::Rejected(_)) => (),
             walked => {
                 warn!("appointments are read in windows of {days} days, since without dates {reason}");

@@ -21,7 +21,8 @@ fn practice(more: impl IntoIterator<Item = Value>) -> Server {
         json!({"resourceType": "Location", "id": "site", "name": "Site"}),
         json!({"resourceType": "Location", "id": "room", "partOf": reference("Location/site")}),
         json!({"resourceType": "Practitioner", "id": "doc"}),
-        json!({"resourceType": "Schedule", "id": "sch", "actor": [reference("Practitioner/doc"), reference("Location/room")]}),
+        json!({"resourceType": "Schedule", "id": "sch",
+            "actor": [reference("Practitioner/doc"), reference("Location/room")]}),
     ];
     let dated = |mut resource: Value| {
         resource["meta"] = json!({"versionId": "1", "lastUpdated": "2026-11-20T00:00:00Z"});
@@ -161,7 +162,8 @@ fn links_relative_to_the_base_are_followed() {
         let mut asked = 0;
         let server = practice(patients(15)).meanwhile(move |resources, request| {
             let offset = usize::from(request.path.contains("_offset=10")) * 10;
-            let all: Vec<_> = resources.iter().filter(|r| r["resourceType"] == "Patient").skip(offset).take(10).collect();
+            let all: Vec<_> =
+                resources.iter().filter(|r| r["resourceType"] == "Patient").skip(offset).take(10).collect();
             let link = if offset == 0 { json!([{"relation": "next", "url": next}]) } else { json!(null) };
             asked += 1;
             assert!(asked <= 2 && request.path.starts_with("/Patient?"), "{}", request.path);
@@ -173,7 +175,8 @@ fn links_relative_to_the_base_are_followed() {
     }
 }
 
-/// Refuses searches for appointments without dates, with more than `most` days, and, unless `open`, with one bound only.
+/// Refuses searches for appointments without dates, with more than `most` days, and, unless `open`, with one bound
+/// only.
 fn by_dates(server: Server, most: i64, open: bool) -> Server {
     server.meanwhile(move |resources, request| {
         if request.method != Method::Get || !request.path.starts_with("/Appointment?") {
@@ -208,7 +211,7 @@ fn by_dates(server: Server, most: i64, open: bool) -> Server {
 fn a_server_that_demands_dates_is_asked_in_windows() {
     let now = crate::server::NOW;
     let days = [-900, -400, -365, -1, 0, 1, 29, 30, 31, 89, 90, 300, 449, 451, 900];
-    let all = || days.iter().enumerate().map(|(n, day)| appointment(&format!("a{n}"), now + day * DAY));
+    let all = || days.iter().enumerate().map(move |(n, day)| appointment(&format!("a{n}"), now + day * DAY));
     for (most, window) in [(100, 90), (31, 30)] {
         for open in [true, false] {
             let server = by_dates(practice(all()), most, open);

@@ -1,5 +1,5 @@
-//! What servers write otherwise than R4 has it: null, empty values, times in other forms. What can mean one thing only is
-//! read, and what cannot be read is skipped, never taken for gone.
+//! What servers write otherwise than R4 has it: null, empty values, times in other forms. What can mean one thing
+//! only is read, and what cannot be read is skipped, never taken for gone.
 
 use crate::server::Server;
 use adapter_sdk::{Adapter, Record, Resource, records, time::instant_of};
@@ -106,7 +106,8 @@ fn null_and_empty_values_are_absent_in_every_list_and_object() {
 
 fn practice(resources: impl IntoIterator<Item = Value>) -> Server {
     let site = json!({"resourceType": "Location", "id": "site", "name": "Site", "status": "active"});
-    let room = json!({"resourceType": "Location", "id": "room", "name": "Room", "partOf": {"reference": "Location/site"}});
+    let room =
+        json!({"resourceType": "Location", "id": "room", "name": "Room", "partOf": {"reference": "Location/site"}});
     let doctor = json!({"resourceType": "Practitioner", "id": "doc"});
     let dated = |mut resource: Value| {
         resource["meta"] = json!({"versionId": "1", "lastUpdated": "2026-11-20T00:00:00Z"});
@@ -211,7 +212,10 @@ fn other_records_that_cannot_be_read_are_skipped_and_not_deleted() {
         (Resource::PatientHistoryItems, with("Condition", json!({"code": {"text": "C"}, "subject": null}))),
         (Resource::Coverages, with("Coverage", json!({"payor": plan}))),
         (Resource::Coverages, with("Coverage", json!({"beneficiary": patient, "payor": [{"display": "Acme"}]}))),
-        (Resource::FormResponses, with("QuestionnaireResponse", json!({"authored": "x", "questionnaire": "Questionnaire/q"}))),
+        (
+            Resource::FormResponses,
+            with("QuestionnaireResponse", json!({"authored": "x", "questionnaire": "Questionnaire/q"})),
+        ),
         (Resource::Payments, with("PaymentNotice", json!({"amount": {"value": "12.50"}}))),
         (Resource::Payments, with("PaymentNotice", json!({"amount": {"currency": "USD"}}))),
     ] {
@@ -236,7 +240,7 @@ fn a_slot_that_cannot_be_read_opens_nothing_and_is_skipped() {
         schedule,
         slot("a", json!("free"), "14:00", until("18:00")),
         slot("b", json!("free"), "18:00", json!("late")),
-        // Nothing says that it is free.
+        // Not stated to be free.
         slot("c", json!(null), "15:00", until("16:00")),
     ]);
     let pass = pass(&server, Resource::WorkingHours);

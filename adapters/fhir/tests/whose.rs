@@ -1,4 +1,5 @@
-//! Whose record it is: references to other servers lead to none of ours, and what a search filter should have kept out is kept out.
+//! Ownership of records: references to other servers lead to none of ours, and records that a search filter should
+//! have kept out are kept out.
 
 use crate::server::{Server, json_answer};
 use adapter_sdk::{
@@ -85,7 +86,7 @@ fn doc(from: &str, to: &str) -> (String, String, String) {
     ("doc".into(), from.into(), to.into())
 }
 
-/// Knows none of the parameters that say whose records are asked for.
+/// Ignores the search parameters that select whose records are asked for.
 fn ignoring_filters(server: Server) -> Server {
     server.meanwhile(|resources, request| {
         let (path, query) = request.path.split_once('?')?;
@@ -101,9 +102,7 @@ fn ignoring_filters(server: Server) -> Server {
 
 #[test]
 fn records_that_a_filter_should_have_kept_out_are_kept_out() {
-    let role = |id: &str, practitioner: &str| {
-        json!({"resourceType": "PractitionerRole", "id": id, "practitioner": reference(practitioner)})
-    };
+    let role = |id: &str, practitioner: &str| json!({"resourceType": "PractitionerRole", "id": id, "practitioner": reference(practitioner)});
     let server = ignoring_filters(practice([
         json!({"resourceType": "Practitioner", "id": "doc"}),
         json!({"resourceType": "Practitioner", "id": "other"}),
@@ -144,7 +143,8 @@ fn practitioners_and_roles_that_are_inactive_have_no_open_time() {
     let open = |practitioner: Value, role: Value| {
         let mut doc = json!({"resourceType": "Practitioner", "id": "doc"});
         doc.as_object_mut().unwrap().extend(practitioner.as_object().unwrap().clone());
-        let mut held = json!({"resourceType": "PractitionerRole", "id": "role", "practitioner": reference("Practitioner/doc")});
+        let mut held =
+            json!({"resourceType": "PractitionerRole", "id": "role", "practitioner": reference("Practitioner/doc")});
         held.as_object_mut().unwrap().extend(role.as_object().unwrap().clone());
         let by_role = json!({"resourceType": "Schedule", "id": "by-role", "actor": [reference("PractitionerRole/role"),
             reference("Location/room")]});
@@ -192,9 +192,7 @@ fn references_to_other_servers_lead_to_none_of_our_records() {
     let base = "https://ehr.example/fhir/R4";
     let of = |server: &str, to: &str| format!("{server}/{to}");
     let other = "https://other.example/fhir";
-    let flag = |id: &str, patient: String| {
-        json!({"resourceType": "Flag", "id": id, "status": "active", "code": {"text": "F"}, "subject": reference(&patient)})
-    };
+    let flag = |id: &str, patient: String| json!({"resourceType": "Flag", "id": id, "status": "active", "code": {"text": "F"}, "subject": reference(&patient)});
     let patient = json!({"resourceType": "Patient", "id": "p", "name": [{"family": "Ek"}],
         "generalPractitioner": [reference(&of(other, "Practitioner/doc")), reference(&of(base, "Practitioner/doc2"))]});
     let actors = |server: &str| {
@@ -223,7 +221,7 @@ fn references_to_other_servers_lead_to_none_of_our_records() {
         assert_eq!(read.provider.as_deref(), Some("doc2"));
         let Record::Appointment(blocked) = pull(Resource::Appointments).0.unwrap().records.remove(0) else { panic!() };
         assert_eq!((blocked.patient, blocked.provider, blocked.unavailable), (None, None, true));
-        // What is written keeps the reference as it is.
+        // A write keeps the reference as it is.
         let before = server.all("Patient").remove(0);
         let wanted = records::Patient { provider: Some("new".into()), ..read.clone() };
         let change = adapter_sdk::PatientChange { patient: wanted, before: Some(read) };

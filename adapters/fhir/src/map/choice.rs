@@ -1,9 +1,7 @@
-//! Which of several names, addresses, contacts and identifiers counts. What has ended is used only where nothing else is.
+//! The choice among several names, addresses, contacts and identifiers. One that has ended is used only where there
+//! is no other.
 
-use crate::{
-    responses::{Address, Communication, ContactPoint, HumanName, Identifier, Period},
-    time::is_current,
-};
+use crate::responses::{Address, Communication, ContactPoint, HumanName, Identifier, Period};
 
 /// The place of the item with the least key; without a key an item does not count.
 fn least<T, K: Ord>(items: &[T], key: impl Fn(&T) -> Option<K>) -> Option<usize> {
@@ -12,10 +10,10 @@ fn least<T, K: Ord>(items: &[T], key: impl Fn(&T) -> Option<K>) -> Option<usize>
 }
 
 fn has_ended(usage: Option<&str>, period: &Period) -> bool {
-    usage == Some("old") || !is_current(period)
+    usage == Some("old") || !period.is_current()
 }
 
-/// The place of the name somebody goes by officially.
+/// The place of the official name.
 pub fn main_name(names: &[HumanName]) -> Option<usize> {
     least(names, |name| {
         let usage = name.usage.as_deref();
@@ -38,11 +36,11 @@ pub fn point(points: &[ContactPoint], system: &str, usage: &[&str]) -> Option<us
         "phone" | "sms" => matches!(p.system.as_deref(), Some("phone" | "sms")),
         _ => p.system.as_deref() == Some(system),
     };
-    let any_current = points.iter().any(|p| is_kin(p) && counts(p) && is_current(&p.period));
+    let any_current = points.iter().any(|p| is_kin(p) && counts(p) && p.period.is_current());
     least(points, |p| {
         let of_use = usage.is_empty() || p.usage.as_deref().is_some_and(|of| usage.contains(&of));
         let fits = p.system.as_deref() == Some(system) && counts(p) && of_use;
-        let ended = !fits || !is_current(&p.period);
+        let ended = !fits || !p.period.is_current();
         // The standard prefers lower ranks, and any rank to none.
         (fits && !(ended && any_current)).then(|| (ended, p.rank.as_u64().unwrap_or(u64::MAX)))
     })
@@ -53,7 +51,7 @@ pub fn cell(points: &[ContactPoint]) -> Option<usize> {
     point(points, "phone", &["mobile"]).or_else(|| point(points, "sms", &[]))
 }
 
-/// The place of the address somebody lives at, never of an old one.
+/// The place of the home address, never of an old one.
 pub fn main_address(addresses: &[Address]) -> Option<usize> {
     least(addresses, |address| {
         let rank = match address.usage.as_deref() {
@@ -64,7 +62,7 @@ pub fn main_address(addresses: &[Address]) -> Option<usize> {
         };
         let parts = [&address.city, &address.state, &address.postal_code, &address.country];
         let is_given = !address.line.is_empty() || parts.into_iter().any(Option::is_some);
-        is_given.then(|| (!is_current(&address.period), rank))
+        is_given.then(|| (!address.period.is_current(), rank))
     })
 }
 

@@ -56,7 +56,9 @@ pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let (item, _) = about(category, &h)?;
     let clinical = code(&h.clinical_status);
     let active = match resource_type.as_str() {
-        "MedicationStatement" | "MedicationRequest" => h.status.as_deref().is_none_or(|s| matches!(s, "active" | "intended" | "unknown")),
+        "MedicationStatement" | "MedicationRequest" => {
+            h.status.as_deref().is_none_or(|s| matches!(s, "active" | "intended" | "unknown"))
+        }
         _ => matches!(clinical.as_str(), "" | "active" | "recurrence" | "relapse"),
     };
     let note: Vec<&str> = h.note.iter().map(|note| note.text.as_str()).filter(|text| !text.is_empty()).collect();

@@ -33,7 +33,14 @@ pub const CLASSES: &str = "http://terminology.hl7.org/CodeSystem/coverage-class"
 
 pub fn organization(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let o: Organization = read(resource)?;
-    Ok(plan(o.id, o.name, &o.identifier, main_address(&o.address).map(|at| address(&o.address[at])), &o.extension, settings))
+    Ok(plan(
+        o.id,
+        o.name,
+        &o.identifier,
+        main_address(&o.address).map(|at| address(&o.address[at])),
+        &o.extension,
+        settings,
+    ))
 }
 
 /// Whether an Organization has a code among its types.

@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 
 use super::{address, concept, given, key_identifier, push, reference, set, without};
 use crate::{
-    enrich,
     map::{self, EXTENSIONS, PHONE_EXTENSION, Unmapped},
-    responses::{Address, ContactPoint, HumanName, Identifier},
+    responses::{Address, ContactPoint, HumanName, Identifier, Reference},
     settings::Settings,
 };
 
@@ -138,7 +137,7 @@ fn items<'a>(resource: &'a Value, field: &str) -> &'a [Value] {
 }
 
 fn provider_at(resource: &Value, id: &str) -> Option<usize> {
-    let practitioner = |one: &Value| enrich::reference(one).id_of("Practitioner");
+    let practitioner = |one: &Value| Reference::of(one).id_of("Practitioner");
     items(resource, "generalPractitioner").iter().position(|one| practitioner(one).as_deref() == Some(id))
 }
 
@@ -257,8 +256,8 @@ fn main_address(resource: &mut Value, wanted: Option<&records::Address>) {
     }
 }
 
-/// Exchanges the value of the identifier of a kind that is shown. A social security number is never shown: cleared, all of them
-/// go.
+/// Exchanges the value of the identifier of a kind that is shown. A social security number is never shown: cleared,
+/// all of them go.
 fn identifier(resource: &mut Value, code: &str, system: Option<&str>, value: Option<&str>) {
     let coded = |i: &Identifier| map::has_code(i, code);
     let of_system = |i: &Identifier| system.is_some() && i.system.as_deref() == system;

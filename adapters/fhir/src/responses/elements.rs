@@ -1,7 +1,12 @@
 //! What resources of several types are made of.
 
+use std::cmp::Ordering;
+
 use adapter_sdk::limits;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use crate::time::compare_now;
 
 /// A list with nulls in it or instead of it.
 pub(super) fn listed<'de, T: Deserialize<'de>, D: Deserializer<'de>>(list: D) -> Result<Vec<T>, D::Error> {
@@ -37,7 +42,21 @@ impl CodeableConcept {
     }
 }
 
+impl Period {
+    /// Whether it includes the present. A bound that is a date, a month or a year includes all of it. A bound that
+    /// cannot be read excludes nothing.
+    pub fn is_current(&self) -> bool {
+        let compared = |bound: &Option<String>| bound.as_deref().and_then(compare_now);
+        compared(&self.start).is_none_or(Ordering::is_ge) && compared(&self.end).is_none_or(Ordering::is_le)
+    }
+}
+
 impl Reference {
+    /// The reference in a resource; an empty one where there is none.
+    pub fn of(value: &Value) -> Reference {
+        serde_json::from_value(value.clone()).unwrap_or_default()
+    }
+
     /// The id, where it refers to a resource of this type: `Patient/5`, `https://host/fhir/Patient/5/_history/2`.
     pub fn id_of(&self, resource_type: &str) -> Option<String> {
         let text = self.reference.as_deref()?.split("/_history/").next()?;

@@ -44,7 +44,8 @@ elements! {
         kind: CodeableConcept,
         value: Option<String>,
     }
-    /// AllergyIntolerance, Condition, MedicationStatement or MedicationRequest: what one calls `patient`, another calls `subject`.
+    /// AllergyIntolerance, Condition, MedicationStatement or MedicationRequest: one has a `patient`, another a
+    /// `subject`.
     History [id: String] {
         #[serde(alias = "subject")]
         patient: Reference,

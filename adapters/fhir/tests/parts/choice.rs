@@ -97,7 +97,8 @@ fn identifiers_count_by_period_and_use() {
 #[test]
 fn languages_and_codings_count_as_they_were_chosen() {
     let language = |all: Value| patient(&json!({"communication": all})).preferred_language;
-    let spoken = |code: &str, preferred: bool| json!({"language": {"coding": [{"code": code}]}, "preferred": preferred});
+    let spoken =
+        |code: &str, preferred: bool| json!({"language": {"coding": [{"code": code}]}, "preferred": preferred});
     assert_eq!(language(json!([spoken("de", false), spoken("fr-CA", true)])).as_deref(), Some("fr"));
     assert_eq!(language(json!([{"preferred": true}, spoken("de", false)])).as_deref(), Some("de"));
     let chosen = json!([{"language": {"coding": [{"code": "de"}, {"code": "it", "userSelected": true}]}}]);

@@ -156,3 +156,35 @@ fn only_results_count() {
     mixed.entry.push(serde_json::from_value(json!({})).unwrap());
     assert_eq!(ids(&step(&Spot::default(), mixed, "Patient", None).unwrap()), ["a"]);
 }
+
+#[test]
+fn nulls_and_empty_links_in_a_bundle_are_absent() {
+    let read =
+        |bundle: Value| step(&Spot::default(), serde_json::from_value(bundle).unwrap(), "Patient", None).unwrap();
+    let patient = json!({"resourceType": "Patient", "id": "a"});
+    let nulls = json!({"resourceType": "Bundle", "total": null, "link": null, "entry": null});
+    assert!(ids(&read(nulls)).is_empty());
+    let page = read(
+        json!({"resourceType": "Bundle", "total": 1, "entry": [null, {"resource": null}, {"resource": patient}],
+        "link": [null, {"relation": null, "url": "https://h/fhir"}, {"relation": "next", "url": ""}, {"relation": "next"}]}),
+    );
+    assert_eq!((ids(&page), &page.next, page.steady), (vec!["a"], &None, true));
+}
+
+#[test]
+fn links_relative_to_the_base_need_no_base() {
+    let base = ("self", "https://h/fhir/R4/Patient?_count=2");
+    for (next, expected) in [
+        ("Patient?_count=2&_offset=2", "/Patient?_count=2&_offset=2"),
+        ("./Patient?page=2", "/Patient?page=2"),
+        ("?page=2", "/Patient?page=2"),
+        ("Patient/_search?page=2", "/Patient/_search?page=2"),
+        ("/fhir/R4/Patient?page=2", "/Patient?page=2"),
+        ("/fhir/R4?_getpages=7", "/?_getpages=7"),
+    ] {
+        let page = step(&Spot::default(), bundle(&["a"], None, &[base, ("next", next)]), "Patient", None).unwrap();
+        assert_eq!(page.next, Some(At::Link(expected.into())), "{next}");
+    }
+    let bare = step(&Spot::default(), bundle(&["a"], None, &[("next", "Patient?page=2")]), "Patient", None).unwrap();
+    assert_eq!((bare.next, bare.base), (Some(At::Link("/Patient?page=2".into())), None));
+}

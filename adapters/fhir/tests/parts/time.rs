@@ -3,7 +3,7 @@
 use adapter_sdk::time::instant_of;
 use fhir_adapter::{
     responses::Period,
-    time::{date, instant, instant_or_date, is_current},
+    time::{date, instant, instant_or_date},
 };
 use serde_json::json;
 
@@ -94,7 +94,7 @@ fn a_period_includes_its_bounds_as_precisely_as_they_are_given() {
     let now = instant_of("2020-07-22T17:00:00Z").unwrap();
     let current = |start: Option<&str>, end: Option<&str>| {
         let period: Period = serde_json::from_value(json!({"start": start, "end": end})).unwrap();
-        host().at(now).offset_seconds(-5 * 3_600).run(|| is_current(&period))
+        host().at(now).offset_seconds(-5 * 3_600).run(|| period.is_current())
     };
     assert!(current(None, None));
     for bound in ["2020", "2020-07", "2020-07-22", "2020-07-22T17:00:00Z", "2020-07-22T12:00", "whenever"] {
