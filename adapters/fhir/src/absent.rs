@@ -23,7 +23,7 @@ pub fn stripped(mut value: Value) -> Value {
     value
 }
 
-/// Whether a value is neither null nor empty.
+/// Returns `true` if a value is neither null nor empty.
 pub fn is_given(value: &Value) -> bool {
     match value {
         Value::Null => false,

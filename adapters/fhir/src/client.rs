@@ -103,7 +103,7 @@ pub fn page(
     Ok(Searched { step, spot, now })
 }
 
-/// Whether a search may have been refused because of the number of records it asked for.
+/// Returns `true` if a search may have been refused because of the number of records it asked for.
 fn may_be_too_many(answer: &Response) -> bool {
     matches!(answer.status, 400 | 413 | 422)
 }

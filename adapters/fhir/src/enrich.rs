@@ -111,7 +111,7 @@ pub fn roles_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), F
     Ok(())
 }
 
-/// Those of practitioners who are not known to be inactive.
+/// Keeps the entries of practitioners who are not known to be inactive.
 pub fn active(settings: &Settings, practitioners: Vec<String>) -> Result<Vec<String>, Fault> {
     let known = by_id(settings, "Practitioner", practitioners.iter().cloned().collect())?;
     let is_active = |id: &String| known.get(id).is_none_or(|practitioner| practitioner["active"] != false);

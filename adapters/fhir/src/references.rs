@@ -6,7 +6,7 @@ use serde_json::Value;
 const ELSEWHERE: &str = "urn:elsewhere";
 
 /// Replaces the references that lead to none of the server's `own` base URLs. Returns the base URL of one of them.
-/// Where it is unknown how the server writes its base URL, every reference counts as its own.
+/// Every reference counts as the server's own while its base URL is unknown.
 pub fn take_out_foreign(value: &mut Value, own: &[String]) -> Option<String> {
     match value {
         Value::Array(items) => items.iter_mut().fold(None, |found, item| take_out_foreign(item, own).or(found)),
@@ -33,7 +33,7 @@ fn is_foreign(reference: &str, own: &[String]) -> bool {
     own.peek().is_some() && !own.any(|base| reference.strip_prefix(&base).is_some_and(|rest| rest.starts_with('/')))
 }
 
-/// What precedes the type and the id.
+/// The part of a reference before the type and the id.
 fn base_of(reference: &str) -> String {
     let path = reference.split("/_history/").next().unwrap_or_default();
     path.rsplitn(3, '/').nth(2).unwrap_or_default().to_owned()
