@@ -36,6 +36,7 @@ mod rotation;
 pub mod simulated;
 mod store_key_calls;
 mod store_keys;
+mod subscriber_ids;
 #[cfg(test)]
 mod tests;
 mod token_uses;

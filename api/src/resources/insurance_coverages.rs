@@ -30,7 +30,7 @@ use crate::{
         limits::{MAX_NAME, MAX_TEXT},
         words::word,
     },
-    views::insurance::{InsuranceCoverageView, InsuranceSubscriberView},
+    views::insurance::InsuranceCoverageView,
 };
 
 reads!(ListCoverages |input| {
@@ -53,9 +53,8 @@ pub(crate) async fn show(
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<InsuranceCoverageView<'static>>> {
     let coverage: Record<Coverage> = call.entry(&tenant, id)?;
-    let patient = subscriber(&call, &tenant, &coverage.body)?;
     let mut view = InsuranceCoverageView::of(&coverage);
-    view.subscriber = Some(InsuranceSubscriberView::of(&coverage.body, patient.as_ref()));
+    view.subscriber = Some(subscriber(&call, &tenant, &coverage).await?);
     Ok(call.show(view))
 }
 

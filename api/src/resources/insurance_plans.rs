@@ -2,7 +2,7 @@
 
 use engine::{
     lists::Filter,
-    records::{Coverage, FeeSchedule, InsurancePlan, Patient, record::Record, values::Address},
+    records::{Coverage, FeeSchedule, InsurancePlan, record::Record, values::Address},
 };
 
 use crate::{
@@ -55,42 +55,34 @@ pub(crate) async fn show(
         true => call.whole_entries(&[plan.source()], vec![Filter::InsurancePlan(id)])?,
         false => Vec::new(),
     };
-    let patients: Vec<Option<Record<Patient>>> =
-        coverages.iter().map(|it| subscriber(&call, &tenant, &it.body)).collect::<Result<_, _>>()?;
+    let mut subscribers: Vec<InsuranceSubscriberView> = Vec::new();
+    for coverage in coverages.iter().filter(|_| asked("subscribers")) {
+        // Each person once, however many they cover.
+        let person = subscriber(&call, &tenant, coverage).await?;
+        subscribers.extend(person.filter(|person| subscribers.iter().all(|known| known.id != person.id)));
+    }
     let mut view = InsurancePlanView::of(&plan);
     view.patient_coverages =
         asked("patient_coverages").then(|| coverages.iter().map(InsuranceCoverageView::of).collect());
-    view.subscribers = asked("subscribers").then(|| subscribers(&coverages, &patients));
+    view.subscribers = asked("subscribers").then_some(subscribers);
     view.fee_schedule = asked("fee_schedule").then(|| schedule.as_ref().map(FeeScheduleView::of));
     Ok(call.show(view))
 }
 
-/// The patient who holds the subscription.
-pub(crate) fn subscriber(
+/// Who holds the subscription.
+pub(crate) async fn subscriber(
     call: &Call,
     tenant: &Tenant,
-    coverage: &Coverage,
-) -> Result<Option<Record<Patient>>, ApiError> {
-    let Some(id) = InsuranceSubscriberView::patient_of(coverage) else { return Ok(None) };
-    let patient = call.api.engine.patient(tenant.institution.id, id)?;
-    patient.iter().for_each(|it| call.audit("read", "patient", it.id.into()));
-    Ok(patient)
-}
-
-/// Each person once, however many they cover.
-fn subscribers<'a>(
-    coverages: &'a [Record<Coverage>],
-    patients: &'a [Option<Record<Patient>>],
-) -> Vec<InsuranceSubscriberView<'a>> {
-    let mut seen = Vec::new();
-    let people = coverages.iter().zip(patients).filter(|(coverage, patient)| {
-        let coverage = &coverage.body;
-        let who = (patient.as_ref().map(|it| it.id), &coverage.subscriber_name, &coverage.subscriber_date_of_birth);
-        let known = seen.contains(&who);
-        seen.push(who);
-        !known
-    });
-    people.filter_map(|(coverage, patient)| InsuranceSubscriberView::of(&coverage.body, patient.as_ref())).collect()
+    coverage: &Record<Coverage>,
+) -> Result<Option<InsuranceSubscriberView>, ApiError> {
+    if let Some(id) = InsuranceSubscriberView::patient_of(&coverage.body)
+        && let Some(patient) = call.api.engine.patient(tenant.institution.id, id)?
+    {
+        call.audit("read", "patient", patient.id.into());
+        return Ok(Some(InsuranceSubscriberView::patient(&patient)));
+    }
+    let id = call.api.engine.subscriber_id(coverage.source(), &coverage.body).await?;
+    Ok(InsuranceSubscriberView::named(&coverage.body, id))
 }
 
 pub(crate) struct NewPlan(InsurancePlan);

@@ -54,7 +54,7 @@ pub(crate) struct InsurancePlanView<'a> {
     /// People who hold subscriptions to the plan, each once. Only with `include[]=subscribers`, and empty in the answer that creates the
     /// plan.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub subscribers: Option<Vec<InsuranceSubscriberView<'a>>>,
+    pub subscribers: Option<Vec<InsuranceSubscriberView>>,
     /// The fee schedule that the plan pays by; null if there is none. Only with `include[]=fee_schedule`, and in the answer that creates
     /// the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,7 +126,7 @@ pub(crate) struct InsuranceCoverageView<'a> {
     write: WriteState<'a>,
     /// The subscriber; null if unknown. Only inside a patient and in `GET /insurance_coverages/{id}`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub subscriber: Included<InsuranceSubscriberView<'a>>,
+    pub subscriber: Included<InsuranceSubscriberView>,
 }
 
 impl<'a> InsuranceCoverageView<'a> {
@@ -160,18 +160,18 @@ pub(crate) struct IndividualCoverageView<'a> {
 }
 
 /// The subscriber of an insurance.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct InsuranceSubscriberView<'a> {
-    /// Id of the patient who is the subscriber; null for a subscriber who is not a patient.
-    id: Option<u32>,
+#[derive(Clone, Serialize, JsonSchema)]
+pub(crate) struct InsuranceSubscriberView {
+    /// Id of the subscriber: of the patient, or of a person who is not a patient. No patient has the id of such a person.
+    pub id: u32,
     /// Full name.
     name: String,
     /// Date of birth, `YYYY-MM-DD`; null if unknown.
     #[schemars(extend("format" = "date"))]
-    date_of_birth: Option<std::borrow::Cow<'a, str>>,
+    date_of_birth: Option<String>,
 }
 
-impl<'a> InsuranceSubscriberView<'a> {
+impl InsuranceSubscriberView {
     /// The patient who is the subscriber; none where only a name is known.
     pub(crate) fn patient_of(coverage: &Coverage) -> Option<u32> {
         let named = coverage.subscriber_name.is_some();
@@ -180,14 +180,14 @@ impl<'a> InsuranceSubscriberView<'a> {
             .or_else(|| (coverage.relation == Relation::Oneself && !named).then_some(coverage.patient_id))
     }
 
-    /// `patient` is the one that `patient_of` names. None where nobody is known.
-    pub(crate) fn of(coverage: &Coverage, patient: Option<&'a Record<Patient>>) -> Option<InsuranceSubscriberView<'a>> {
-        if let Some(patient) = patient {
-            let date_of_birth = patient.date_of_birth.as_deref().map(Into::into);
-            return Some(InsuranceSubscriberView { id: Some(patient.id), name: patient.name(), date_of_birth });
-        }
-        let name = coverage.subscriber_name.clone()?;
-        let date_of_birth = day(&coverage.subscriber_date_of_birth).map(Into::into);
-        Some(InsuranceSubscriberView { id: None, name, date_of_birth })
+    pub(crate) fn patient(patient: &Record<Patient>) -> InsuranceSubscriberView {
+        let date_of_birth = patient.date_of_birth.clone();
+        InsuranceSubscriberView { id: patient.id, name: patient.name(), date_of_birth }
+    }
+
+    /// A subscriber who is not a patient, under the engine's id. Returns `None` if the coverage names nobody.
+    pub(crate) fn named(coverage: &Coverage, id: Option<u32>) -> Option<InsuranceSubscriberView> {
+        let (id, name) = id.zip(coverage.subscriber_name.clone())?;
+        Some(InsuranceSubscriberView { id, name, date_of_birth: day(&coverage.subscriber_date_of_birth) })
     }
 }

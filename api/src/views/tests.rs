@@ -133,7 +133,7 @@ fn insurance() {
     let record = patient();
     assert_eq!(InsuranceSubscriberView::patient_of(&coverage.body), Some(5));
     let mut view = InsuranceCoverageView::of(&coverage);
-    view.subscriber = Some(InsuranceSubscriberView::of(&coverage.body, Some(&record)));
+    view.subscriber = Some(Some(InsuranceSubscriberView::patient(&record)));
     let shown = checked(&view, &format!("{of_coverage} subscriber"));
     assert_eq!(shown["subscriber"], json!({"id": 5, "name": "Ada Byron", "date_of_birth": "1990-01-02"}));
     let individual = IndividualCoverageView {
@@ -147,8 +147,8 @@ fn insurance() {
         "subscriber_date_of_birth": "1960-02-29"
     }));
     assert_eq!(InsuranceSubscriberView::patient_of(&named.body), None);
-    let subscriber = to_value(InsuranceSubscriberView::of(&named.body, None)).unwrap();
-    assert_eq!(subscriber, json!({"id": null, "name": "A Parent", "date_of_birth": "1960-02-29"}));
+    let subscriber = to_value(InsuranceSubscriberView::named(&named.body, Some(9))).unwrap();
+    assert_eq!(subscriber, json!({"id": 9, "name": "A Parent", "date_of_birth": "1960-02-29"}));
 }
 
 #[test]

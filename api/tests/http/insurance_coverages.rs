@@ -63,6 +63,51 @@ async fn a_new_one_wrapped_or_not_is_written_and_ended() {
     assert_eq!(again, [format!("Insurance Coverage with id {} not found", made["id"])]);
 }
 
+/// Specification 2.4: an id is an integer.
+#[actix_web::test]
+async fn subscribers_who_are_not_patients_have_one_id_each() {
+    let world = world().await;
+    let (plan, ada) = (silver(&world).await, world.patient("ada").await);
+    let mut made = Vec::new();
+    for (name, born, number) in [
+        ("Parent Nopatient", "1980-05-06", "N-1"),
+        ("Parent Nopatient", "1980-05-06", "N-1"),
+        ("Parent Nopatient", "1981-05-06", "N-1"),
+        ("Parent Nopatient", "1980-05-06", "N-2"),
+        ("Other Nopatient", "1980-05-06", "N-1"),
+    ] {
+        let subscription = json!({"name": name, "date_of_birth": born, "subscriber_num": number});
+        let body = json!({"plan_id": plan, "patient_id": ada, "insurance_subscription": subscription});
+        made.push(world.post(CREATE, body).version("v3.1.0").answers(201).await["data"]["id"].clone());
+    }
+    let mut ids = Vec::new();
+    for id in &made {
+        let coverage = world.get(&format!("/insurance_coverages/{id}?subdomain=acme")).ok().await["data"].clone();
+        let again = world.get(&format!("/insurance_coverages/{id}?subdomain=acme")).version("v2.2.2").ok().await;
+        assert_eq!(again["data"]["subscriber"], coverage["subscriber"]);
+        ids.push(coverage["subscriber"]["id"].as_u64().unwrap());
+    }
+    assert_eq!(ids[0], ids[1], "the same name, date of birth and number");
+    let mut others = ids[1..].to_vec();
+    others.sort_unstable();
+    others.dedup();
+    assert_eq!(others.len(), 4);
+    for id in &others {
+        world.get(&format!("/patients/{id}?subdomain=acme")).fails(404).await;
+    }
+    let ids_of = |people: &Value| {
+        let mut ids: Vec<u64> = people.as_array().unwrap().iter().map(|it| it["id"].as_u64().unwrap()).collect();
+        ids.sort_unstable();
+        ids
+    };
+    let of_plan = world.get(&format!("/insurance_plans/{plan}?subdomain=acme&include[]=subscribers")).ok().await;
+    let of_plan = ids_of(&of_plan["data"]["subscribers"]);
+    assert!(others.iter().all(|id| of_plan.contains(id)) && of_plan.len() < made.len() + 3, "{of_plan:?}");
+    let patient = world.get(&format!("/patients/{ada}?subdomain=acme&include[]=insurance_coverages")).ok().await;
+    let covered = patient["data"]["insurance_coverages"].as_array().unwrap();
+    assert!(covered.iter().all(|it| it["subscriber"]["id"].is_u64()), "{covered:?}");
+}
+
 #[actix_web::test]
 async fn what_a_new_one_lacks() {
     let world = world().await;

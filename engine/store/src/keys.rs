@@ -108,7 +108,9 @@ spaces! {
     Lease = 0x64 "lease",
     /// digest of a location and a client's record number -> the record, and a digest of its data
     Numbered = 0x70 "numbered record",
-    /// stream, segment, level, number -> packed index entries, or the first entries of such blocks
+    /// data source, digest of name, date of birth and number -> the id of a subscriber who is not a patient
+    Subscriber = 0x73 "subscriber",
+    /// stream, segment, level, number -> packed entries of the index, or the first entries of such blocks
     IndexBlock = 0x71 "index block",
     /// stream -> the segments of its index
     IndexManifest = 0x72 "index manifest",
@@ -316,6 +318,10 @@ pub fn once_expired(now: i64) -> KeyRange {
 
 pub fn numbered(digest: &[u8; 32]) -> Key {
     Build::new(Space::Numbered).bytes(digest)
+}
+
+pub fn subscriber(source: u32, digest: &[u8; 32]) -> Key {
+    Build::new(Space::Subscriber).u32(source).bytes(digest)
 }
 
 pub fn sandbox_change(source: u32, number: u64) -> Key {
@@ -574,6 +580,7 @@ mod tests {
             (Space::IndexManifest, index_manifest(1)),
             (Space::Membership, member_view(1)),
             (Space::TokenUsed, token_used(&[7; 32])),
+            (Space::Subscriber, subscriber(1, &[7; 32])),
             (Space::SandboxChange, sandbox_change(1, 2)),
             (Space::PairingCode, pairing_code(&[7; 32])),
             (Space::PairingCodeOf, pairing_code_of(1, -2, &[7; 32])),

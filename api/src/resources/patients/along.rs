@@ -63,11 +63,11 @@ pub(super) fn asked(input: &mut Input, known: &'static [&'static str]) -> Vec<&'
     asked
 }
 
-/// A coverage with its plan, where the EHR still shows it, and the patient who holds it, where it is one.
+/// A coverage with its plan, where the EHR still shows it, and its subscriber.
 struct Covered {
     coverage: Record<Coverage>,
     plan: Option<Record<InsurancePlan>>,
-    subscriber: Option<Record<Patient>>,
+    subscriber: Option<InsuranceSubscriberView>,
 }
 
 /// What comes along: none of what was not asked for.
@@ -86,7 +86,7 @@ pub(super) struct Related {
 }
 
 impl Related {
-    pub(super) fn read(
+    pub(super) async fn read(
         call: &mut Call,
         tenant: &Tenant,
         patient: &Record<Patient>,
@@ -104,7 +104,10 @@ impl Related {
             _ => asked("provider").then_some(None),
         };
         let visits = Visits::read(call, tenant, patient, asked)?;
-        let coverages = asked("insurance_coverages").then(|| coverages(call, tenant, patient)).transpose()?;
+        let coverages = match asked("insurance_coverages") {
+            true => Some(coverages(call, tenant, patient).await?),
+            false => None,
+        };
         Ok(Related {
             children,
             guarantor,
@@ -149,7 +152,7 @@ impl Related {
 impl Covered {
     fn shown<'a>(&'a self, call: &'a Call) -> IndividualCoverageView<'a> {
         let mut coverage = InsuranceCoverageView::of(&self.coverage);
-        coverage.subscriber = Some(InsuranceSubscriberView::of(&self.coverage.body, self.subscriber.as_ref()));
+        coverage.subscriber = Some(self.subscriber.clone());
         IndividualCoverageView { coverage, plan: self.plan.as_ref().map(|it| call.insurance_plan(it)) }
     }
 }
@@ -179,14 +182,15 @@ fn alerts(call: &mut Call, patient: &Record<Patient>) -> Result<Vec<Record<Patie
     Ok(alerts)
 }
 
-fn coverages(call: &mut Call, tenant: &Tenant, patient: &Record<Patient>) -> Result<Vec<Covered>, ApiError> {
+async fn coverages(call: &mut Call, tenant: &Tenant, patient: &Record<Patient>) -> Result<Vec<Covered>, ApiError> {
     let coverages: Vec<Record<Coverage>> = of_patient(call, patient)?;
-    let with_plan = coverages.into_iter().map(|coverage| {
+    let mut covered = Vec::with_capacity(coverages.len());
+    for coverage in coverages {
         let plan = call.api.engine.entry(coverage.source(), coverage.body.plan_id)?;
-        let subscriber = subscriber(call, tenant, &coverage.body)?;
-        Ok(Covered { coverage, plan, subscriber })
-    });
-    with_plan.collect()
+        let subscriber = subscriber(call, tenant, &coverage).await?;
+        covered.push(Covered { coverage, plan, subscriber });
+    }
+    Ok(covered)
 }
 
 /// Those the patient is the responsible party of.

@@ -90,7 +90,7 @@ pub(crate) async fn list_v2(
     let tenant = Tenant { institution: location.institution.clone() };
     let mut related = Vec::with_capacity(page.rows.len());
     for patient in &page.rows {
-        related.push(Related::read(&mut call, &tenant, patient, &include)?);
+        related.push(Related::read(&mut call, &tenant, patient, &include).await?);
     }
     let mut rows = Vec::with_capacity(page.rows.len());
     for (patient, related) in page.rows.iter().zip(&related) {

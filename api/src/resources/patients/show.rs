@@ -31,7 +31,7 @@ pub(crate) async fn show(
     InTenant(tenant, ShowPatient { include }): InTenant<ShowPatient>,
 ) -> Answer<One<PatientByVersion<'static>>> {
     let patient = find(&call, &tenant, id)?;
-    let related = Related::read(&mut call, &tenant, &patient, &include)?;
+    let related = Related::read(&mut call, &tenant, &patient, &include).await?;
     let adapter = call.directory.adapter_of_source(patient.source_id);
     let along = related.shown(&call);
     let view = match call.version {
