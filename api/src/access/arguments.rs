@@ -60,7 +60,7 @@ macro_rules! included {
 
         impl $crate::access::arguments::FromInput for $name {
             fn from_input(input: &mut $crate::access::input::Input) -> $name {
-                $name { include: input.query.list("include", $crate::values::kinds::includes($known)) }
+                $name { include: input.includes($known) }
             }
         }
     };

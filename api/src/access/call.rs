@@ -240,6 +240,9 @@ impl Call {
             });
             return Err(ApiError::Internal);
         }
+        if let Some(field) = self.endpoint.amounts {
+            self.input.withhold_amount(field);
+        }
         let mut problems = self.input.query.take_problems();
         problems.extend(self.input.body.take_problems());
         let mut ignored = self.input.query.ignored();

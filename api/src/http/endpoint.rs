@@ -22,6 +22,8 @@ pub struct Endpoint {
     pub group: Group,
     pub access: Access,
     pub financial: bool,
+    /// The field of its records that holds an amount, which keys without the grant `financial` are not shown.
+    pub amounts: Option<&'static str>,
     /// What an operator's token has to have at least; None: the endpoint is for clients.
     pub role: Option<Role>,
     pub versions: &'static [Version],
@@ -109,6 +111,7 @@ impl Endpoint {
             group: Group { name: "", about: "" },
             access,
             financial: false,
+            amounts: None,
             role: None,
             versions: ALL_VERSIONS,
             status: 200,

@@ -201,6 +201,11 @@ fn description(route: &Route, versions: &[Version]) -> String {
     if route.financial {
         text.push_str(" The API key needs the grant `financial`.");
     }
+    if let Some(field) = route.amounts {
+        text.push_str(&format!(
+            " Without the grant `financial` the amounts are null, and `description` names `{field}`."
+        ));
+    }
     if let Some(role) = route.role {
         text.push_str(&format!(" The token needs the role `{}`.", role.name()));
     }

@@ -28,7 +28,7 @@ use crate::{
     records::listing::Listing,
     values::{
         kinds::{
-            boolean, id, includes,
+            boolean, id,
             shared::{appointment_type, operatories, providers, updated_since},
             sort,
             times::{end_of, instant},
@@ -172,7 +172,7 @@ impl FromInput for ShowAppointment {
     fn from_input(input: &mut Input) -> ShowAppointment {
         const INCLUDES: &[&str] =
             &["patient", "operatory", "appointment_type", "guarantor", "descriptors", "booking_details", "procedures"];
-        let mut include = input.query.list("include", includes(INCLUDES));
+        let mut include = input.includes(INCLUDES);
         if include.is_empty() || include.contains(&"guarantor") {
             // The guarantor is part of the patient.
             include.push("patient");

@@ -50,6 +50,10 @@ pub(crate) struct RecordChangeView {
     record: Value,
 }
 
+/// Amounts of records that are shown to keys without the grant `financial`.
+const AMOUNTS: [(Resource, &str); 2] =
+    [(Resource::Procedures, "record.fee"), (Resource::TreatmentPlans, "record.procedures.fee")];
+
 pub(crate) struct ListChanges {
     since: Option<String>,
     asked: Vec<Resource>,
@@ -64,6 +68,11 @@ impl FromInput for ListChanges {
         let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
         let per_page =
             input.query.defaulted("per_page", integer(range).about("Records per page."), CHANGES_DEFAULT) as usize;
+        for (resource, field) in AMOUNTS {
+            if asked.is_empty() || asked.contains(&resource) {
+                input.withhold_amount(field);
+            }
+        }
         ListChanges { since, asked, per_page }
     }
 }

@@ -172,6 +172,11 @@ impl Route {
         self.with(|it| it.financial = true)
     }
 
+    /// Its records have an amount in this field, which is withheld without the grant `financial`.
+    pub(crate) fn amounts(self, field: &'static str) -> Route {
+        self.with(|it| it.amounts = Some(field))
+    }
+
     pub fn audience(&self) -> Audience {
         match self.access {
             Access::Code => Audience::Workstations,

@@ -651,10 +651,11 @@ fn care() -> Vec<Route> {
         get("/procedure_codes", clinical::codes).about("Procedure codes", "4.7").beta(),
         get("/procedures", clinical::procedures)
             .about("Planned and performed procedures", "4.10")
+            .amounts("fee")
             .noting("A procedure deleted in the health record system is `inactive`."),
-        get("/procedures/{id}", clinical::procedure).about("One procedure", "4.10"),
-        get("/treatment_plans", clinical::plans).about("Treatment plans", "4.10"),
-        get("/treatment_plans/{id}", clinical::plan).about("One treatment plan", "4.10"),
+        get("/procedures/{id}", clinical::procedure).about("One procedure", "4.10").amounts("fee"),
+        get("/treatment_plans", clinical::plans).about("Treatment plans", "4.10").amounts("procedures.fee"),
+        get("/treatment_plans/{id}", clinical::plan).about("One treatment plan", "4.10").amounts("procedures.fee"),
         get("/clinical_notes", clinical::notes).about("Clinical notes", "4.10"),
         get("/recall_types", clinical::recall_types).about("Recall types", "4.10"),
         get("/recall_types/{id}", clinical::recall_type).about("One recall type", "4.10"),

@@ -81,9 +81,53 @@ async fn the_ledger_needs_a_grant() {
     let one = world.get(&path).key(MAIN_KEY).ok().await;
     assert_eq!(
         one["description"],
-        json!("Withheld because the API key lacks the grant `financial`: charges, payments.")
+        json!("Withheld because the API key lacks the grant `financial`: procedures.fee, charges, payments.")
     );
     assert_eq!((one["data"].get("charges"), each(&one["data"]["procedures"], "code")), (None, vec![json!("D1110")]));
+}
+
+/// Decisions: `description` names each withheld field; who the plan is of is shown.
+#[actix_web::test]
+async fn each_withheld_amount_is_named() {
+    let world = world().await;
+    let ada = world.patient("ada").await;
+    let withheld = |fields: &str| json!(format!("Withheld because the API key lacks the grant `financial`: {fields}."));
+    let path = format!("/patients/{ada}?subdomain=acme&include[]=insurance_coverages&include[]=procedures");
+    for version in ["v3.0.0", "v2.2.2"] {
+        let one = world.get(&path).key(MAIN_KEY).version(version).ok().await;
+        let fields = "insurance_coverages.plan.annual_max_individual, procedures.fee";
+        assert_eq!(one["description"], withheld(fields), "{version}");
+        let plan = &one["data"]["insurance_coverages"][0]["plan"];
+        assert_eq!((&plan["annual_max_individual"], &plan["name"]), (&Value::Null, &json!("Gold")));
+        assert_eq!((&plan["payer_id"], &plan["group_num"]), (&json!("P1"), &json!("G1")));
+        assert_eq!(one["data"]["procedures"][0]["fee"], Value::Null);
+    }
+    let shown = world.get(&path).ok().await;
+    assert_eq!(
+        (&shown["description"], &shown["data"]["procedures"][0]["fee"]["amount"]),
+        (&Value::Null, &json!("105.00"))
+    );
+    let plan = &shown["data"]["insurance_coverages"][0]["plan"];
+    assert_eq!(plan["annual_max_individual"]["amount"], json!("1500.00"));
+    let procedure = world.get("/procedures?subdomain=acme").ok().await["data"][0]["id"].clone();
+    let treatment = world.get("/treatment_plans?subdomain=acme").ok().await["data"][0]["id"].clone();
+    let plain = "/patients/1?subdomain=acme";
+    for (path, fields) in [
+        ("/procedures?subdomain=acme".to_owned(), "fee"),
+        (format!("/procedures/{procedure}?subdomain=acme"), "fee"),
+        ("/treatment_plans?subdomain=acme".to_owned(), "procedures.fee"),
+        (format!("/treatment_plans/{treatment}?subdomain=acme"), "procedures.fee"),
+        ("/appointments/1?subdomain=acme&include[]=procedures".to_owned(), "procedures.fee"),
+        ("/changes?subdomain=acme&location_id=1".to_owned(), "record.fee, record.procedures.fee"),
+        ("/changes?subdomain=acme&location_id=1&resource[]=procedures".to_owned(), "record.fee"),
+    ] {
+        assert_eq!(world.get(&path).key(MAIN_KEY).ok().await["description"], withheld(fields), "{path}");
+        assert_eq!(world.get(&path).ok().await["description"], Value::Null, "{path}");
+    }
+    let unrelated = "/changes?subdomain=acme&location_id=1&resource[]=patients";
+    for path in [plain, unrelated] {
+        assert_eq!(world.get(path).key(MAIN_KEY).ok().await["description"], Value::Null, "{path}");
+    }
 }
 
 #[actix_web::test]

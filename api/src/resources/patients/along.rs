@@ -14,7 +14,7 @@ use crate::{
     access::{call::Call, input::Input, tenancy::Tenant},
     http::errors::ApiError,
     resources::{insurance_plans::subscriber, providers::Names},
-    values::{kinds::includes, limits::MAX_WHOLE},
+    values::limits::MAX_WHOLE,
     views::{
         insurance::{IndividualCoverageView, InsuranceCoverageView, InsuranceSubscriberView},
         parts::Included,
@@ -57,7 +57,7 @@ const LEDGER: &[&str] = &["adjustments", "charges", "payments"];
 /// What a request asks for and may see; the rest is named as without effect.
 pub(super) fn asked(input: &mut Input, known: &'static [&'static str]) -> Vec<&'static str> {
     let financial = input.grants.financial;
-    let asked = input.query.list("include", includes(known));
+    let asked = input.includes(known);
     let (asked, denied): (Vec<_>, Vec<_>) = asked.into_iter().partition(|it| financial || !LEDGER.contains(it));
     denied.iter().for_each(|name| input.query.withheld(name, "financial"));
     asked
