@@ -17,9 +17,11 @@ use records::{
     self,
     document::{Document, Kind, scope_of},
     ehr::Description,
-    record::{Body, Record},
+    record::{Body, Record, Scope},
+    rules,
 };
 use serde::{Deserialize, de::DeserializeOwned};
+use setup::LocationSetup;
 use store::{Direction, keys};
 use webhooks::views::{RelatedRecords, ViewContext, ViewError};
 
@@ -39,6 +41,8 @@ pub struct Shown {
 /// What every record that has them calls so.
 #[derive(Deserialize)]
 struct Frame {
+    #[serde(default)]
+    source_id: Option<u32>,
     #[serde(default)]
     location_id: Option<u32>,
     #[serde(default)]
@@ -205,6 +209,31 @@ impl Engine {
             ViewError::Damaged => EngineError::Damaged,
         })?;
         Ok(Some(Shown { made_at: frame.location_id, deleted: frame.deleted_at.is_some(), record }))
+    }
+
+    /// Whether a request to an institution may name a record, at a location if it names one. Returns `true` where only the location
+    /// itself can judge.
+    pub fn may_name(
+        &self,
+        institution: InstitutionId,
+        location: Option<LocationId>,
+        resource: Resource,
+        id: u64,
+    ) -> Result<bool, EngineError> {
+        let place = location.and_then(|id| self.location(id)).filter(|place| place.institution == institution);
+        let source = place.as_ref().and_then(|place| place.source);
+        let scope = match (rules(resource).scope, place.as_deref()) {
+            (Scope::Institution, _) => institution.0,
+            (Scope::Location, Some(place)) => place.id.0,
+            (Scope::Source, Some(LocationSetup { source: Some(source), .. })) => *source,
+            _ => return Ok(true),
+        };
+        let store = &*self.deps().store;
+        let Some(stored) = store.stored(resource, scope, id)? else { return Ok(false) };
+        let frame: Frame = parsed(Kind::Of(resource), &stored)?;
+        let of_ehr = source.is_none() || frame.source_id.is_none() || frame.source_id == source;
+        let person = matches!(resource, Resource::Patients | Resource::Providers);
+        Ok(of_ehr && (person || frame.deleted_at.is_none()))
     }
 
     pub(crate) fn document<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, EngineError> {

@@ -6,6 +6,7 @@
 //! pub async fn show(call: Call, Id(id): Id<u64>, InTenant(tenant, ()): InTenant<()>) -> Answer<One<ChargeView<'static>>>
 //! ```
 
+use engine::Unmet;
 use location::ids::LocationId;
 use uuid::Uuid;
 
@@ -17,7 +18,7 @@ use super::{
 use crate::{
     http::errors::ApiError,
     values::{
-        kinds::{id, long_id, text, uuid},
+        kinds::{Reference, id, long_id, text, uuid},
         limits::MAX_NAME,
     },
 };
@@ -28,6 +29,11 @@ pub trait FromInput: Sized {
     /// all problems of a request are answered at once, and before anyone sees what was read. What is asked for must not depend on what was
     /// given, since the documentation is written by this function too, with a call that holds nothing.
     fn from_input(input: &mut Input) -> Self;
+
+    /// The failure for a record that the body names and that does not exist.
+    fn unknown(Reference { resource, id }: Reference, _: Option<LocationId>) -> ApiError {
+        Unmet::NotFound { resource, id }.into()
+    }
 }
 
 impl FromInput for () {
@@ -152,7 +158,8 @@ macro_rules! scopes {
     ($($scope:ident($($part:ident),+) $reading:ident;)*) => {$(
         impl<T: FromInput> FromCall for $scope<T> {
             fn from_call(call: &mut Call) -> Result<Self, ApiError> {
-                let ($($part),+) = call.$reading(T::from_input)?;
+                let read = call.$reading(T::from_input);
+                let ($($part),+) = read.map_err(|wrong| call.with_unknown(wrong, T::unknown))?;
                 Ok($scope($($part),+))
             }
         }

@@ -9,11 +9,14 @@ use engine::{
 };
 use location::ids::LocationId;
 
-use super::{call::Call, input::Input};
+use super::{call::Call, input::Input, shown::Whose};
 use crate::{
     http::errors::ApiError,
     values::{
-        kinds::shared::{location, subdomain},
+        kinds::{
+            Reference,
+            shared::{location, subdomain},
+        },
         reasons::Reason,
         times,
     },
@@ -145,7 +148,25 @@ impl Call {
             && self.opens(location)
         {
             self.input.clock.set(location.zone);
+            self.shown.of(location.institution, Some(location.id));
         }
+    }
+
+    /// A failure with the records that the body names and that do not exist: all problems of a request come at once.
+    pub(crate) fn with_unknown(
+        &self,
+        wrong: ApiError,
+        unknown: fn(Reference, Option<LocationId>) -> ApiError,
+    ) -> ApiError {
+        let Whose { institution: Some(institution), location } = self.shown.whose() else { return wrong };
+        let mut problems = vec![wrong];
+        for named in self.input.body.references() {
+            let problem = unknown(*named, location);
+            let reported = problems.iter().any(|known| known.messages().contains(&problem.to_string()));
+            let found = self.api.engine.may_name(institution, location, named.resource, named.id);
+            problems.extend((found == Ok(false) && !reported).then_some(problem));
+        }
+        if problems.len() > 1 { ApiError::all(problems) } else { problems.remove(0) }
     }
 
     /// Where no location is named: as the clocks of the institution's locations show, if they agree.

@@ -10,6 +10,7 @@ use actix_web::{
     web::Bytes,
 };
 use engine::adapter_host::COMPONENT_BYTES;
+use location::pull::Resource;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ use crate::{
     http::errors::ApiError,
     values::{
         expected::{Expected, Expects},
-        kinds::{Kind, echo},
+        kinds::{Kind, Reference, echo},
         limits::{MAX_DEPTH, MAX_ECHOED_NAMES, MAX_VALUES},
         reasons::Reason,
     },
@@ -212,6 +213,8 @@ pub struct Fields {
     known: BTreeSet<String>,
     /// Of objects in lists, which are read apart.
     ignored_inside: Vec<String>,
+    /// Records that its fields name.
+    references: Vec<Reference>,
     expects: Expects,
 }
 
@@ -245,7 +248,9 @@ impl Fields {
 
     fn read<T: 'static>(&mut self, path: &str, kind: &Kind<T>) -> Option<T> {
         let read = kind.json(self.at(path)?);
-        read.map_err(|problem| self.told(path, &problem)).ok()
+        let read = read.map_err(|problem| self.told(path, &problem)).ok();
+        self.references.extend(read.as_ref().and_then(|value| kind.reference(value)));
+        read
     }
 
     /// What is missing or wrong is among the problems; an example stands in for it.
@@ -340,7 +345,10 @@ impl Fields {
         let mut values = Vec::new();
         for (index, element) in self.elements(path).iter().enumerate() {
             match kind.json(element) {
-                Ok(value) => values.push(value),
+                Ok(value) => {
+                    self.references.extend(kind.reference(&value));
+                    values.push(value);
+                }
                 Err(problem) => self.told(&format!("{path}[{index}]"), &problem),
             }
         }
@@ -379,6 +387,7 @@ impl Fields {
             let problems = one.take_problems();
             values.extend(problems.is_empty().then_some(value));
             self.problems.extend(problems);
+            self.references.append(&mut one.references);
             let room = MAX_ECHOED_NAMES.saturating_sub(self.ignored_inside.len());
             self.ignored_inside.extend(one.ignored().into_iter().take(room));
         }
@@ -409,6 +418,21 @@ impl Fields {
 
     pub(crate) fn problem(&mut self, problem: impl Into<String>) {
         self.problems.push(problem.into());
+    }
+
+    /// Notes records that a value names in a way of its own.
+    pub(crate) fn names(&mut self, resource: Resource, ids: impl IntoIterator<Item = u64>) {
+        self.references.extend(ids.into_iter().map(|id| Reference { resource, id }));
+    }
+
+    /// For a request that is refused whatever records it names.
+    pub(crate) fn forget_references(&mut self) {
+        self.references.clear();
+    }
+
+    /// Records that the fields name, as far as they could be read.
+    pub(crate) fn references(&self) -> &[Reference] {
+        &self.references
     }
 
     /// So that a reader of several fields knows whether one of them was wrong.

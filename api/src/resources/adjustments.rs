@@ -2,8 +2,9 @@
 
 use engine::{
     lists::Filter,
-    records::{Adjustment, AdjustmentType, Charge, Claim},
+    records::{Adjustment, AdjustmentType, Charge, Claim, record::Schema},
 };
+use location::ids::LocationId;
 
 use super::{
     charges,
@@ -17,7 +18,9 @@ use crate::{
         input::Input,
         respond::{Accepted, Answer, One, Paged},
     },
+    http::errors::ApiError,
     records::{listing::listing, visible::is_live},
+    values::kinds::Reference,
     views::{
         catalogue::AdjustmentTypeView,
         ledger::{AdjustmentView, ClaimView, PatientLedgerCharge},
@@ -67,8 +70,12 @@ pub(crate) struct NewAdjustment(LedgerEntryInput);
 impl FromInput for NewAdjustment {
     fn from_input(input: &mut Input) -> NewAdjustment {
         let on = ("adjusted_at", "When the adjustment was made.");
-        let kind = ("adjustment_type_id", "The adjustment type, of the same location.");
+        let kind = ("adjustment_type_id", "The adjustment type, of the same location.", AdjustmentType::RESOURCE);
         NewAdjustment(LedgerEntryInput::read(input, ("adjustment", "The adjustment."), on, kind))
+    }
+
+    fn unknown(named: Reference, location: Option<LocationId>) -> ApiError {
+        ledger_entry::unknown(named, location)
     }
 }
 

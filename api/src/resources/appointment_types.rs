@@ -7,7 +7,7 @@ use engine::{
     commands::{AppointmentTypeChange, ChangeAppointmentType, CreateAppointmentType, RemoveAppointmentType},
     records::{AppointmentType, record::Record},
 };
-use location::ids::LocationId;
+use location::{ids::LocationId, pull::Resource};
 
 use super::descriptors::{self, ListDescriptors};
 use crate::{
@@ -122,7 +122,7 @@ impl FromInput for NewAppointmentType {
         let bookable_online = b.defaulted("appointment_type.bookable_online", bookable_online(), true);
         let descriptor_ids = b.list(
             "appointment_type.emr_appt_descriptor_ids",
-            id().about("Descriptors of appointments in the health record system."),
+            id().of(Resource::AppointmentDescriptors).about("Descriptors of appointments in the health record system."),
         );
         let (minutes, of_location) = (minutes as u32, false);
         let new = CreateAppointmentType { name, minutes, bookable_online, descriptor_ids, of_location };
@@ -157,7 +157,8 @@ impl FromInput for AppointmentTypeUpdate {
             bookable_online: b.not_null("appointment_type.bookable_online", bookable_online()),
             descriptor_ids: b.optional_list(
                 "appointment_type.emr_appt_descriptor_ids",
-                id().about("Descriptors of appointments in the health record system."),
+                id().of(Resource::AppointmentDescriptors)
+                    .about("Descriptors of appointments in the health record system."),
             ),
         };
         AppointmentTypeUpdate { parent, change }

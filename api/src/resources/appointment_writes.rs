@@ -171,7 +171,7 @@ pub(crate) async fn update(
     let span = Span { start: start.unwrap_or(before.placement.span.start), end: until };
     let problems = problems(span, (start.is_some(), end.is_some()), call.api.engine.now());
     if !problems.is_empty() {
-        return Err(ApiError::BadRequest(problems));
+        return Err(call.with_unknown(ApiError::BadRequest(problems), AppointmentUpdateInput::unknown));
     }
     let record = if cancelled && before.cancelled {
         before
@@ -226,14 +226,16 @@ impl NewAppointmentInput {
             .unwrap_or(false);
         let referrer = b.unless_empty("appt.referrer", text(MAX_NAME).about("Who referred the patient."));
         let dependent = NewAppointmentInput::dependent(b, today);
+        let descriptor = id().of(Resource::AppointmentDescriptors);
         let descriptor_ids =
-            b.list("appt.descriptor_ids", id().about("Descriptors of appointments in the health record system."));
+            b.list("appt.descriptor_ids", descriptor.about("Descriptors of appointments in the health record system."));
         if start.zip(end).is_some_and(|(start, end)| end <= start) {
             b.problem("appt.end_time must be after start_time.");
         }
         if unavailable {
             // Blocks are not made here, whatever else is in the request (specification 7.3).
             b.take_problems();
+            b.forget_references();
             b.problem("Missing parameter appt[patient_id] with unavailable: true");
         }
         NewAppointmentInput {
@@ -278,7 +280,7 @@ impl NewAppointmentInput {
         let span = Span { start: self.start, end: self.end.unwrap_or_else(|| self.start.plus(usual * MINUTE)) };
         let problems = problems(span, (true, self.end.is_some()), call.api.engine.now());
         if !problems.is_empty() {
-            return Err(ApiError::BadRequest(problems));
+            return Err(call.with_unknown(ApiError::BadRequest(problems), NewAppointmentInput::unknown));
         }
         let lasts = span.length() / MINUTE;
         if let Some(kind) = kind.filter(|_| lasts != usual) {

@@ -101,7 +101,8 @@ pub(crate) async fn respond(
     mut call: Call,
     AtLocation(location, NewFormResponse { patient_id, schema, answers }): AtLocation<NewFormResponse>,
 ) -> Answer<Created<FormResponseView<'static>>> {
-    let form_schema_id = schema_id(&location, &schema)?;
+    let form_schema_id =
+        schema_id(&location, &schema).map_err(|wrong| call.with_unknown(wrong, NewFormResponse::unknown))?;
     let submitted_at = call.api.engine.now().into();
     let response = FormResponse { patient_id, form_schema_id, answers_json: answers, submitted_at, extra: Vec::new() };
     let saved = call.save_entry(&location, &response, Some(patient_id)).await?;

@@ -3,11 +3,12 @@
 use engine::{
     commands::RemoveRecord,
     records::{
-        Coverage, Relation,
+        Coverage, InsurancePlan, Relation,
         record::{Record, Schema},
         values::Day,
     },
 };
+use location::pull::Resource;
 use serde_json::json;
 
 use super::insurance_plans::subscriber;
@@ -66,7 +67,7 @@ impl FromInput for NewCoverage {
         b.may_be_unwrapped("insurance_coverage");
         b.implied("insurance_coverage", "The coverage.");
         let field = |name: &str| format!("insurance_coverage.{name}");
-        let plan_id = b.required(&field("plan_id"), long_id().about("The plan."));
+        let plan_id = b.required(&field("plan_id"), long_id().of(InsurancePlan::RESOURCE).about("The plan."));
         let patient_id = b.required(&field("patient_id"), patient());
         let relation = b.defaulted(
             &field("subscription_relation"),
@@ -80,7 +81,7 @@ impl FromInput for NewCoverage {
             b.optional(&field("effective_date"), date().about("The first day of the coverage.")).map(Day);
         let expiration_date =
             b.optional(&field("expiration_date"), date().about("The last day of the coverage.")).map(Day);
-        let subscriber_id = b.optional(&field("subscriber_id"), id().about("The subscriber."));
+        let subscriber_id = b.optional(&field("subscriber_id"), id().of(Resource::Patients).about("The subscriber."));
         let subscription = b.optional(&field("insurance_subscription"), object("A new subscriber.").apart());
         let name = b.optional(&field("insurance_subscription.name"), person_name(2 * MAX_NAME).about("Name."));
         let born = b.optional(&field("insurance_subscription.date_of_birth"), birth_date(input.today)).map(Day);

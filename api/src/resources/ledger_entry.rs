@@ -13,7 +13,7 @@ use engine::{
         values::Day,
     },
 };
-use location::{pull::Resource, time::Timestamp, zone::Date};
+use location::{ids::LocationId, pull::Resource, time::Timestamp, zone::Date};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ use crate::{
     http::errors::{ApiError, name_of},
     values::{
         kinds::{
-            Kind, Parsed, Raw, filled, long_id, money, named, nonzero_money,
+            Kind, Parsed, Raw, Reference, filled, long_id, money, named, nonzero_money,
             shared::{note, patient},
             text,
             times::{Clock, date, instant},
@@ -58,7 +58,7 @@ impl LedgerEntryInput {
         input: &mut Input,
         (name, about): (&str, &'static str),
         (on, about_on): (&str, &'static str),
-        (type_id, about_type): (&str, &'static str),
+        (type_id, about_type, types): (&str, &'static str, Resource),
     ) -> LedgerEntryInput {
         let b = &mut input.body;
         b.implied(name, about);
@@ -67,7 +67,7 @@ impl LedgerEntryInput {
         let amount =
             b.required_or_none(&path("amount"), nonzero_money().about("The amount, in whole units of the currency."));
         let currency = b.defaulted(&path("currency"), currency().about("ISO currency code."), "USD");
-        let type_id = b.optional(&path(type_id), long_id().about(about_type));
+        let type_id = b.optional(&path(type_id), long_id().of(types).about(about_type));
         let transaction_id =
             b.required(&path("transaction_id"), filled(text(MAX_TEXT)).about("The caller's own transaction id."));
         let on = b.optional(&path(on), date_or_moment(&input.clock).about(about_on));
@@ -76,6 +76,8 @@ impl LedgerEntryInput {
         let providers =
             b.optional(&path("provider_splits"), splits().about("The amount split by provider.")).unwrap_or_default();
         let notes = b.unless_empty(&path("notes"), note());
+        b.names(Resource::Charges, charges.iter().map(|(id, _)| *id));
+        b.names(Resource::Providers, providers.iter().map(|(id, _)| *id));
         for (field, parts) in [("charge_splits", &charges), ("provider_splits", &providers)] {
             let problem = amount.and_then(|amount| wrong_splits(amount, parts, &path("amount")));
             problem.into_iter().for_each(|problem| b.problem(format!("{}{problem}.", path(field))));
@@ -154,6 +156,11 @@ pub(super) async fn save<T: Body>(
     let number = given.number::<T>(call, location);
     let saved = call.save_numbered(location, &body(given, day), Some(patient_id), Some(number)).await;
     saved.map_err(|refused| refusal(refused, location.setup.id.0))
+}
+
+/// The failure for a record that the body names and that does not exist.
+pub(super) fn unknown(Reference { resource, id }: Reference, location: Option<LocationId>) -> ApiError {
+    refusal(EngineError::Unmet(Unmet::NotFound { resource, id }), location.map_or(0, |location| location.0))
 }
 
 /// Specification 7.3.

@@ -102,8 +102,10 @@ impl FromInput for HistoryUpdate {
                 HistoryCategory::Medications => "Medications.",
             };
             let items = b.objects(name, about, |one| {
-                let item_id =
-                    one.required("item_id", long_id().example_of(example).about("The item of the catalogue."));
+                let item_id = one.required(
+                    "item_id",
+                    long_id().of(HistoryItem::RESOURCE).example_of(example).about("The item of the catalogue."),
+                );
                 let note = one.optional("note", note());
                 let active = one.defaulted("active", active(), true);
                 SaveHistoryItem { patient_id, category: *category, item_id, note, active }
@@ -124,11 +126,12 @@ pub(crate) async fn save(
     mut call: Call,
     AtLocation(location, HistoryUpdate { patient, items }): AtLocation<HistoryUpdate>,
 ) -> Answer<Listed<PatientMedicalHistoryItemView<'static>, 201>> {
-    if find_at(&call, &location, patient)?.foreign_id.is_none() {
-        return Err(engine::Unmet::PatientNotSynced.into());
+    let all = |wrong| call.with_unknown(wrong, HistoryUpdate::unknown);
+    if find_at(&call, &location, patient).map_err(all)?.foreign_id.is_none() {
+        return Err(all(engine::Unmet::PatientNotSynced.into()));
     }
     for item in &items {
-        check(&call, &location, item)?;
+        check(&call, &location, item).map_err(all)?;
     }
     let (mut entries, mut replays) = (Vec::new(), 0);
     for (n, item) in items.into_iter().enumerate() {

@@ -7,7 +7,7 @@ use engine::{
     commands::{ChangeOwnRecord, CreateOwnRecord, RemoveOwnRecord},
     records::{Operatory, record::Record},
 };
-use location::ids::LocationId;
+use location::{ids::LocationId, pull::Resource};
 
 use super::appointment_types;
 use crate::{
@@ -34,7 +34,11 @@ use crate::{
 /// The one a request names, to put something into it.
 pub(crate) fn find(call: &Call, location: LocationId, id: u64) -> Result<Record<Operatory>, ApiError> {
     let found = call.api.engine.operatory(location, id)?.filter(|it| it.deleted_at.is_none());
-    found.ok_or_else(|| ApiError::NotFound(format!("Operatory with id {id} in location {location}")))
+    found.ok_or_else(|| missing(location, id))
+}
+
+pub(crate) fn missing(location: LocationId, id: u64) -> ApiError {
+    ApiError::NotFound(format!("Operatory with id {id} in location {location}"))
 }
 
 /// Types are always there; their category is part of them.
@@ -101,7 +105,10 @@ impl FromInput for NewOperatory {
         let display_name = b.unless_empty("operatory.display_name", text(MAX_NAME).about("The name to show instead."));
         let active = b.defaulted("operatory.active", active(), true);
         let bookable_online = b.defaulted("operatory.bookable_online", bookable_online(), true);
-        let appointment_type_ids = b.list("operatory.appointment_type_ids", id().about("The appointment types."));
+        let appointment_type_ids = b.list(
+            "operatory.appointment_type_ids",
+            id().of(Resource::AppointmentTypes).about("The appointment types."),
+        );
         NewOperatory(Operatory {
             name,
             display_name,
@@ -139,8 +146,10 @@ impl FromInput for OperatoryUpdate {
             display_name: b.clearable("operatory.display_name", text(MAX_NAME).about("The name to show instead.")),
             active: b.not_null("operatory.active", active()),
             bookable_online: b.not_null("operatory.bookable_online", bookable_online()),
-            appointment_type_ids: b
-                .optional_list("operatory.appointment_type_ids", id().about("The appointment types.")),
+            appointment_type_ids: b.optional_list(
+                "operatory.appointment_type_ids",
+                id().of(Resource::AppointmentTypes).about("The appointment types."),
+            ),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use engine::{
     lists::Filter,
-    records::{Charge, Claim, Payment, PaymentPlan, PaymentType},
+    records::{Charge, Claim, Payment, PaymentPlan, PaymentType, record::Schema},
 };
+use location::ids::LocationId;
 
 use super::{
     charges,
@@ -17,7 +18,9 @@ use crate::{
         input::Input,
         respond::{Accepted, Answer, One, Paged},
     },
+    http::errors::ApiError,
     records::{listing::listing, visible::is_live},
+    values::kinds::Reference,
     views::{
         catalogue::PaymentTypeView,
         ledger::{ClaimView, PatientLedgerCharge, PaymentPlanView, PaymentView},
@@ -71,8 +74,12 @@ pub(crate) struct NewPayment(LedgerEntryInput);
 impl FromInput for NewPayment {
     fn from_input(input: &mut Input) -> NewPayment {
         let on = ("paid_at", "When the payment was made.");
-        let kind = ("payment_type_id", "The payment type, of the same location.");
+        let kind = ("payment_type_id", "The payment type, of the same location.", PaymentType::RESOURCE);
         NewPayment(LedgerEntryInput::read(input, ("payment", "The payment."), on, kind))
+    }
+
+    fn unknown(named: Reference, location: Option<LocationId>) -> ApiError {
+        ledger_entry::unknown(named, location)
     }
 }
 

@@ -10,6 +10,7 @@ use engine::{
 };
 use location::{
     hours::{HourSource, Recurrence, WorkingHour as Rules},
+    ids::LocationId,
     pull::Resource,
 };
 
@@ -26,7 +27,7 @@ use crate::{
     records::listing::Listing,
     values::{
         kinds::{
-            Kind, boolean, id, includes, integer, long_id, object,
+            Kind, Reference, boolean, id, includes, integer, long_id, object,
             shared::{active, operatory, provider},
             times::{date, time_of_day},
         },
@@ -142,6 +143,10 @@ impl FromInput for NewWorkingHour {
             active,
         })
     }
+
+    fn unknown(named: Reference, _: Option<LocationId>) -> ApiError {
+        unknown(named)
+    }
 }
 
 pub(crate) async fn create(
@@ -172,6 +177,10 @@ impl FromInput for WorkingHourUpdate {
             recurrence: recurrence(b),
             active: b.optional("working_hour.active", active()),
         })
+    }
+
+    fn unknown(named: Reference, _: Option<LocationId>) -> ApiError {
+        unknown(named)
     }
 }
 
@@ -218,6 +227,10 @@ async fn save(
     })
 }
 
+fn unknown(Reference { resource, id }: Reference) -> ApiError {
+    unmet_of(Unmet::NotFound { resource, id })
+}
+
 /// Providers are users (specification 7.3).
 fn unmet_of(unmet: Unmet) -> ApiError {
     match unmet {
@@ -238,7 +251,7 @@ fn end_time() -> Kind<i64> {
 }
 
 fn types_of_hours() -> Kind<u32> {
-    id().about(
+    id().of(Resource::AppointmentTypes).about(
         "Only appointments of these types can be booked in these hours; empty: all types. The time is not reserved for \
          them: other types can be booked if other hours cover the same time.",
     )

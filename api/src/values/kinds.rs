@@ -7,6 +7,7 @@ pub(crate) mod times;
 use std::{ops::RangeInclusive, str::FromStr};
 
 use chrono_tz::Tz;
+use location::pull::Resource;
 use rust_decimal::Decimal;
 use schemars::{Schema, json_schema};
 use serde_json::{Map, Value, json};
@@ -40,6 +41,15 @@ pub(crate) struct Shape {
 pub struct Kind<T> {
     read: Box<dyn Fn(Raw<'_>) -> Parsed<T>>,
     shape: Box<dyn Fn() -> Shape>,
+    /// For an id: the resource of its record.
+    refers_to: Option<(Resource, fn(&T) -> u64)>,
+}
+
+impl<T: Copy + Into<u64> + 'static> Kind<T> {
+    /// The id of a record of this resource.
+    pub(crate) fn of(self, resource: Resource) -> Kind<T> {
+        Kind { refers_to: Some((resource, |id| (*id).into())), ..self }
+    }
 }
 
 impl<T: 'static> Kind<T> {
@@ -52,7 +62,7 @@ impl<T: 'static> Kind<T> {
             let (schema, example) = (schema(), example.clone().into());
             Shape { schema, example, about: "", apart: false, chosen: false }
         };
-        Kind { read: Box::new(read), shape: Box::new(shape) }
+        Kind { read: Box::new(read), shape: Box::new(shape), refers_to: None }
     }
 
     /// Of what is a string in JSON.
@@ -96,27 +106,39 @@ impl<T: 'static> Kind<T> {
 
     /// A further condition.
     pub(crate) fn and_then<U: 'static>(self, further: impl Fn(T) -> Parsed<U> + 'static) -> Kind<U> {
-        let Kind { read, shape } = self;
-        Kind { read: Box::new(move |raw| further(read(raw)?)), shape }
+        let Kind { read, shape, .. } = self;
+        Kind { read: Box::new(move |raw| further(read(raw)?)), shape, refers_to: None }
     }
 
     /// What it means where it stands, for the documentation.
     pub(crate) fn about(self, about: &'static str) -> Kind<T> {
         let shape = self.shape;
-        Kind { read: self.read, shape: Box::new(move || Shape { about, ..shape() }) }
+        Kind { shape: Box::new(move || Shape { about, ..shape() }), ..self }
     }
 
     /// Left out of the example. Of fields that exclude each other all but one are marked.
     pub(crate) fn apart(self) -> Kind<T> {
         let shape = self.shape;
-        Kind { read: self.read, shape: Box::new(move || Shape { apart: true, ..shape() }) }
+        Kind { shape: Box::new(move || Shape { apart: true, ..shape() }), ..self }
     }
 
     pub(crate) fn example_of(self, example: impl Into<Value> + Clone + 'static) -> Kind<T> {
         let shape = self.shape;
         let shape = move || Shape { example: example.clone().into(), chosen: true, ..shape() };
-        Kind { read: self.read, shape: Box::new(shape) }
+        Kind { shape: Box::new(shape), ..self }
     }
+
+    /// The record that a value names.
+    pub(crate) fn reference(&self, value: &T) -> Option<Reference> {
+        self.refers_to.map(|(resource, id)| Reference { resource, id: id(value) })
+    }
+}
+
+/// A record that a request names by its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reference {
+    pub resource: Resource,
+    pub id: u64,
 }
 
 impl<'a> Raw<'a> {
@@ -302,7 +324,7 @@ pub(crate) fn gender() -> Kind<&'static str> {
 
 /// In a body a text may be empty where it is not said otherwise.
 pub(crate) fn filled<T: 'static>(kind: Kind<T>) -> Kind<T> {
-    let Kind { read, shape } = kind;
+    let Kind { read, shape, .. } = kind;
     let filled = move |raw: Raw<'_>| match raw.text() {
         // What nobody can see is nothing.
         Ok(given) if given.chars().all(invisible) => Err("must not be empty".into()),
@@ -313,7 +335,7 @@ pub(crate) fn filled<T: 'static>(kind: Kind<T>) -> Kind<T> {
         say_filled(&mut shape.schema);
         shape
     };
-    Kind { read: Box::new(filled), shape: Box::new(shape) }
+    Kind { read: Box::new(filled), shape: Box::new(shape), refers_to: None }
 }
 
 /// Plain, and not of spaces alone.

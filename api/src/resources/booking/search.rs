@@ -1,9 +1,13 @@
 //! POST /intent/booking/search
 
-use engine::records::{AppointmentType, record::Record};
+use engine::{
+    Unmet,
+    records::{AppointmentType, record::Record},
+};
 use location::{
     hours::Weekday,
-    ids::{AppointmentTypeId, OperatoryId, ProviderId},
+    ids::{AppointmentTypeId, LocationId, OperatoryId, ProviderId},
+    pull::Resource,
     slots::{Slot, SlotQuery},
     time::{MINUTE, Timestamp},
     zone::Date,
@@ -33,7 +37,7 @@ use crate::{
     },
     values::{
         kinds::{
-            Kind, boolean, id, integer, long_id,
+            Kind, Reference, boolean, id, integer, long_id,
             shared::{appointment_type, first_day},
             times::time_of_day,
         },
@@ -78,8 +82,9 @@ impl FromInput for SearchInput {
         let b = &mut input.body;
         SearchInput {
             appointment_type: b.optional("appointment_type_id", appointment_type().apart()),
-            providers: b.list("provider_ids", id().about("Only these providers.").apart()),
-            operatories: b.list("operatory_ids", long_id().about("Only these operatories.").apart()),
+            providers: b.list("provider_ids", id().of(Resource::Providers).about("Only these providers.").apart()),
+            operatories: b
+                .list("operatory_ids", long_id().of(Resource::Operatories).about("Only these operatories.").apart()),
             start_date: b.optional("start_date", first_day().apart()),
             days: b.defaulted("days", integer(SEARCH_DAYS).about("The number of days."), SEARCH_DAYS_DEFAULT),
             earliest: b
@@ -98,6 +103,13 @@ impl FromInput for SearchInput {
                 == Some(true),
         }
     }
+
+    fn unknown(named: Reference, location: Option<LocationId>) -> ApiError {
+        match (named, location) {
+            (Reference { resource: Resource::Operatories, id }, Some(location)) => operatories::missing(location, id),
+            (Reference { resource, id }, _) => Unmet::NotFound { resource, id }.into(),
+        }
+    }
 }
 
 pub(crate) async fn create(
@@ -107,8 +119,9 @@ pub(crate) async fn create(
     let now = call.api.engine.now();
     let today = times::local(now, location.setup.zone).0;
     let from = begin(&mut call, &location, asked.start_date.unwrap_or(today));
-    near(from, now)?;
-    let (query, kind) = asked.query(&call, &location, from, now)?;
+    let all = |wrong| call.with_unknown(wrong, SearchInput::unknown);
+    near(from, now).map_err(all)?;
+    let (query, kind) = asked.query(&call, &location, from, now).map_err(all)?;
     let ehr = call.api.engine.description(location.setup.id).map_err(ApiError::from)?;
     if asked.new_patient && ehr.is_some_and(|ehr| !ehr.new_patients) {
         call.warn(

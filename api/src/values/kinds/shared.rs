@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use location::{slots::SlotQuery, time::Timestamp, zone::Date};
+use location::{pull::Resource::*, slots::SlotQuery, time::Timestamp, zone::Date};
 
 use super::{
     Kind, boolean, id, integer, long_id, person_name, text,
@@ -22,13 +22,13 @@ macro_rules! shared {
 shared! {
     subdomain(): String = text(MAX_TEXT), "The institution, in lower case.";
     location(): u32 = id(), "The practice location.";
-    patient(): u32 = id(), "The patient.";
-    provider(): u32 = id(), "The provider.";
+    patient(): u32 = id().of(Patients), "The patient.";
+    provider(): u32 = id().of(Providers), "The provider.";
     /// In lists: see `http::query` for their other names.
-    providers(): u32 = id(), "Only these providers; one alone also as `provider_id`.";
-    operatory(): u64 = long_id(), "The operatory: a chair, column or room.";
-    operatories(): u64 = long_id(), "Only these operatories; one alone also as `operatory_id`.";
-    appointment_type(): u32 = id(), "The appointment type; its length becomes the length of slots.";
+    providers(): u32 = id().of(Providers), "Only these providers; one alone also as `provider_id`.";
+    operatory(): u64 = long_id().of(Operatories), "The operatory: a chair, column or room.";
+    operatories(): u64 = long_id().of(Operatories), "Only these operatories; one alone also as `operatory_id`.";
+    appointment_type(): u32 = id().of(AppointmentTypes), "The appointment type; its length becomes the length of slots.";
     appointments_per_timeslot(): i64 = integer(PER_TIMESLOT), "How many appointments may share a slot.";
     first_day(): Date = date(), "The first day, in the location's time zone.";
     slot_token(): String = text(MAX_TOKEN), "The token of a slot from POST /intent/booking/search.";

@@ -10,6 +10,7 @@ use location::{
 };
 use records::{Appointment, record::Record};
 
+use super::references::all_met;
 use crate::{
     error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork, unmet::Unmet,
 };
@@ -39,15 +40,17 @@ impl Request for ChangeAppointment {
         let change = &self.change;
         let found = unit.get::<Record<Appointment>>(0, self.id.0)?.filter(|record| record.location() == at.setup.id.0);
         let before = found.ok_or(Unmet::NotFound { resource: Resource::Appointments, id: self.id.0 })?;
+        let to = change.place(before.placement);
+        let mut wrong = Vec::new();
+        if to.span.end <= to.span.start {
+            wrong.push(Unmet::Wrong("appt.end_time must be after start_time.".to_owned()));
+        }
         if let Some(operatory) = change.operatory_id
             && !at.known_operatory(operatory, unit)?
         {
-            return Err(Unmet::NotFound { resource: Resource::Operatories, id: operatory }.into());
+            wrong.push(Unmet::NotFound { resource: Resource::Operatories, id: operatory });
         }
-        let to = change.place(before.placement);
-        if to.span.end <= to.span.start {
-            return Err(Unmet::Wrong("appt.end_time must be after start_time.".to_owned()).into());
-        }
+        all_met(wrong)?;
         let what = ChangedDetails {
             confirmation: change.confirmed.is_some_and(|confirmed| confirmed != before.confirmed),
             check_in: change.checkin_at.is_some_and(|at| Some(at) != before.checkin_at),

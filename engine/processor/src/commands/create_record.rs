@@ -37,8 +37,9 @@ impl<T: Body> Request for CreateRecord<T> {
 
     fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
         let (resource, source) = (T::RESOURCE, at.source().unwrap_or(0));
+        let mut wrong = Vec::new();
         if let Some(response) = (&self.body as &dyn Any).downcast_ref::<FormResponse>() {
-            at.fits_its_form(response, unit)?;
+            set_aside(at.fits_its_form(response, unit), &mut wrong)?;
         }
         match self.number.as_ref().map(|number| idempotency::numbered(unit, number)).transpose()?.flatten() {
             Some(Numbered::Same(id)) => {
@@ -50,15 +51,16 @@ impl<T: Body> Request for CreateRecord<T> {
             Some(Numbered::Other(id)) => return Err(Unmet::NumberTaken { resource, id }.into()),
             None => {}
         }
-        let mut wrong = at.unusable(&self.body, unit)?;
+        let mut unknown = at.unusable(&self.body, unit)?;
         if let Some(id) = self.patient {
             let mut of_patient = Vec::new();
             if set_aside(at.synced_patient(id, unit), &mut of_patient)?.is_none() {
                 // More is known of the patient than that they cannot be used.
-                wrong.retain(|it| *it != Unmet::NotFound { resource: Resource::Patients, id: id.into() });
-                wrong.splice(0..0, of_patient);
+                unknown.retain(|it| *it != Unmet::NotFound { resource: Resource::Patients, id: id.into() });
+                unknown.splice(0..0, of_patient);
             }
         }
+        wrong.extend(unknown);
         all_met(wrong)?;
         let id = unit.allot(resource)?;
         let decision =

@@ -52,14 +52,13 @@ impl Processor {
         before: Option<Record<records::WorkingHour>>,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(Decision, Saved<Record<records::WorkingHour>>), Reject> {
-        let unknown = self.unknown_in_schedule(new.provider_id, new.operatory_id, &new.appointment_type_ids, unit)?;
-        all_met(unknown)?;
+        let mut wrong = Vec::new();
         if self.setup.map_by_operatory && new.operatory_id.is_none() {
-            return Err(Unmet::Wrong("Operatory uuid can't be blank".to_owned()).into());
+            wrong.push(Unmet::Wrong("Operatory uuid can't be blank".to_owned()));
         }
         let unchanged = before.as_ref().is_some_and(|before| (before.begin, before.end) == (new.begin, new.end));
         if new.begin == new.end && !unchanged {
-            return Err(Unmet::Wrong(NO_TIME.to_owned()).into());
+            wrong.push(Unmet::Wrong(NO_TIME.to_owned()));
         }
         let body = records::WorkingHour {
             provider_id: new.provider_id,
@@ -84,8 +83,10 @@ impl Processor {
         let hour = working_hours::rules(&record);
         if let Err(problems) = hour.validate() {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            return Err(Unmet::Wrong(format!("working_hour: {}", problems.join("; "))).into());
+            wrong.push(Unmet::Wrong(format!("working_hour: {}", problems.join("; "))));
         }
+        wrong.extend(self.unknown_in_schedule(new.provider_id, new.operatory_id, &new.appointment_type_ids, unit)?);
+        all_met(wrong)?;
         let here_only = self.source().is_some() && self.any_type_of_ours(&new.appointment_type_ids, unit)?;
         let decision = self.decide(cx, &Command::SetHour { hour, here_only })?;
         let queued = queued(&decision);
