@@ -689,11 +689,11 @@ fn communication() -> Vec<Route> {
 fn ledger() -> Vec<Route> {
     let entered = "The adjustment is written to the health record system afterwards; its `foreign_id` and GET /write_requests show \
                    the result. The default date is today at the location. A negative amount lowers the balance, a \
-                   positive one raises it; splits have the sign of the amount. A `transaction_id` is unique at a location: a repeated request with the same data returns the first adjustment with `Idempotent-Replay: true` as long as it is stored, even if the health record system refused it; with other data it is refused with 409.";
+                   positive one raises it; splits have the sign of the amount; `charge_splits` name charges of the patient or their family. A `transaction_id` is unique at a location: a repeated request with the same data returns the first adjustment with `Idempotent-Replay: true` as long as it is stored, even if the health record system refused it; with other data it is refused with 409.";
     let paid = "The payment is written to the health record system afterwards; its `foreign_id` and GET /write_requests show \
                 the result. The default date is today at the location. A payment lowers the balance: `-138.00` with \
                 negative splits and `138.00` with positive ones are the same payment, which is shown as `138.00`. Create refunds as \
-                adjustments. A `transaction_id` is unique at a location: a repeated request with the same data returns the first payment with `Idempotent-Replay: true` as long as it is stored, even if the health record system refused it; with other data it is refused with 409.";
+                adjustments. `charge_splits` name charges of the patient or their family. A `transaction_id` is unique at a location: a repeated request with the same data returns the first payment with `Idempotent-Replay: true` as long as it is stored, even if the health record system refused it; with other data it is refused with 409.";
     let amounts = vec![
         get("/charges", charges::list).about("Charges on the ledger", "4.10"),
         get("/charges/{id}", charges::show).about("One charge", "4.10"),

@@ -13,7 +13,7 @@ async fn a_list_and_its_filters() {
         ("", vec![1, 2]),
         ("patient_id=1", vec![1]),
         ("provider_id=2", vec![2]),
-        ("guarantor_id=1", vec![1]),
+        ("guarantor_id=1", vec![1, 2]),
         (of_procedure.as_str(), vec![1]),
         ("updated_since=2190-01-01T00:00:00Z", vec![]),
         ("updated_since=2020-01-01T00:00:00Z", vec![1, 2]),

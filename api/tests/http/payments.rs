@@ -267,6 +267,33 @@ async fn a_payment_has_one_sign_however_it_is_entered() {
     assert_eq!(yen["data"]["payment_amount"], json!({"amount": "1200", "currency": "JPY"}));
 }
 
+/// Charge 1 is Pat's, charge 2 is Ada's and Pat pays for it; Quinn is Pat's child.
+#[actix_web::test]
+async fn splits_are_of_charges_of_the_family() {
+    let world = world().await;
+    let (ada, quinn) = (world.patient("ada").await, world.patient("quinn").await);
+    let other = |kind: &str, charge: u32| {
+        format!(
+            "{kind}.charge_splits must hold charges of the patient or their family: charge {charge} is of another patient."
+        )
+    };
+    let pay = |patient: u64, splits: Value| {
+        let number = format!("{patient} {splits}");
+        world.post(PATH, payment(json!({"patient_id": patient, "charge_splits": splits, "transaction_id": number})))
+    };
+    pay(ada, json!({"2": 1})).answers(202).await;
+    pay(quinn, json!({"1": 1, "2": 1})).answers(202).await;
+    assert_eq!(pay(ada, json!({"1": 1, "2": 1})).fails(400).await, [other("payment", 1)]);
+    let both = [other("payment", 1), "Charge with id 77 not found in location 1".to_owned()];
+    assert_eq!(pay(ada, json!({"1": 1, "77": 1})).fails(400).await, both);
+    let adjustment =
+        json!({"adjustment": {"patient_id": ada, "amount": 5, "transaction_id": "a", "charge_splits": {"1": 1}}});
+    let refused = world.post("/adjustments?subdomain=acme&location_id=1", adjustment).fails(400).await;
+    assert_eq!(refused, [other("adjustment", 1)]);
+    let entries = world.get(&format!("{PATH}&patient_id={ada}")).ok().await["data"].as_array().unwrap().len();
+    assert_eq!(entries, 2, "one of the practice and one of here");
+}
+
 #[actix_web::test]
 async fn a_transaction_is_paid_once() {
     let world = world().await;

@@ -58,7 +58,7 @@ pub fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
             ),
             (
                 "charge 2",
-                json!({"patient": "ada", "guarantor": null, "provider": "ben", "procedure": null, "procedure_code": null,
+                json!({"patient": "ada", "guarantor": "pat", "provider": "ben", "procedure": null, "procedure_code": null,
                     "description": null, "fee": usd("10.00"), "charged_at": "2026-01-11"}),
             ),
         ],

@@ -60,6 +60,7 @@ impl<T: Body> Request for CreateRecord<T> {
                 unknown.splice(0..0, of_patient);
             }
         }
+        wrong.extend(at.charges_of_others(&self.body, unit)?);
         wrong.extend(unknown);
         all_met(wrong)?;
         let id = unit.allot(resource)?;

@@ -12,6 +12,7 @@ mod own_records;
 mod records;
 mod references;
 mod save;
+mod splits;
 mod working_hours;
 
 pub mod book_slot;

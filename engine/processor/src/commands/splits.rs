@@ -1,0 +1,44 @@
+//! Payments and adjustments that are split by charge.
+
+use std::any::Any;
+
+use location::pull::Resource;
+use records::{Adjustment, Charge, ChargeSplit, Patient, Payment, ehr::singular, record::Record};
+
+use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork, unmet::Unmet};
+
+impl Processor {
+    /// Charges that an entry of the ledger is split by and that are of another family than its patient. A family is a guarantor and all
+    /// patients for whom they pay. A charge of nobody is not judged.
+    pub(super) fn charges_of_others(&self, entry: &dyn Any, unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
+        let (resource, payer, splits): (_, _, &[ChargeSplit]) = if let Some(payment) = entry.downcast_ref::<Payment>() {
+            (Resource::Payments, payment.patient_id, &payment.charge_splits)
+        } else if let Some(adjustment) = entry.downcast_ref::<Adjustment>() {
+            (Resource::Adjustments, adjustment.patient_id, &adjustment.charge_splits)
+        } else {
+            return Ok(Vec::new());
+        };
+        let Some(payer) = payer.filter(|_| !splits.is_empty()) else { return Ok(Vec::new()) };
+        let family = [Some(payer), self.guarantor_of(Some(payer), unit)?];
+        let mut wrong = Vec::new();
+        for id in splits.iter().map(|split| split.charge_id) {
+            let Some(charge) = unit.get::<Record<Charge>>(self.source().unwrap_or(0), id)? else { continue };
+            let (patient, guarantor) = (charge.body.patient_id, charge.body.guarantor_id);
+            let people = [patient, guarantor, self.guarantor_of(patient, unit)?];
+            if people.iter().any(Option::is_some) && !people.iter().any(|it| it.is_some() && family.contains(it)) {
+                let name = singular(resource);
+                wrong.push(Unmet::Wrong(format!(
+                    "{name}.charge_splits must hold charges of the patient or their family: charge {id} is of another patient."
+                )));
+            }
+        }
+        Ok(wrong)
+    }
+
+    /// Who pays for a patient: somebody else, where the record names one.
+    fn guarantor_of(&self, patient: Option<u32>, unit: &mut UnitOfWork<'_>) -> Result<Option<u32>, Reject> {
+        let Some(id) = patient else { return Ok(None) };
+        let found = unit.get::<Record<Patient>>(self.institution.id.0, id.into())?;
+        Ok(found.and_then(|patient| patient.guarantor_id))
+    }
+}
