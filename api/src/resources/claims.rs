@@ -14,7 +14,7 @@ use crate::{
     },
     records::listing::listing,
     values::kinds::times::date,
-    views::ledger::{ChargePayoutView, ChargeView, ClaimView},
+    views::ledger::{ChargePayoutView, ClaimView},
 };
 
 listing!(ListClaims: |it| it.sort().foreign_ids().patient().guarantor().provider().since()
@@ -50,7 +50,7 @@ pub(crate) async fn show(
     view.patient = shown(&patient, |it| call.patient_basic(it));
     view.provider = shown(&provider, |it| call.provider_basic(it));
     view.guarantor = shown(&guarantor, |it| call.patient_user(it));
-    view.charges = related.asks_for("charges").then(|| charges.iter().map(ChargeView::of).collect());
+    view.charges = related.asks_for("charges").then(|| charges.iter().map(|it| call.charge(it)).collect());
     view.charge_payouts = related.asks_for("charge_payouts").then(|| ChargePayoutView::all(&entry));
     Ok(call.show(view))
 }

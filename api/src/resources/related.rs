@@ -99,15 +99,15 @@ impl Call {
     }
 
     pub(crate) fn charge<'a>(&self, charge: &'a Record<Charge>) -> ChargeView<'a> {
-        if self.version.is_v2() { ChargeView::older(charge) } else { ChargeView::of(charge) }
+        ChargeView::in_version(charge, self.version)
     }
 
     pub(crate) fn payment<'a>(&self, payment: &'a Record<Payment>) -> PaymentView<'a> {
-        if self.version.is_v2() { PaymentView::older(payment) } else { PaymentView::of(payment) }
+        PaymentView::in_version(payment, self.version)
     }
 
     pub(crate) fn adjustment<'a>(&self, adjustment: &'a Record<Adjustment>) -> AdjustmentView<'a> {
-        if self.version.is_v2() { AdjustmentView::older(adjustment) } else { AdjustmentView::of(adjustment) }
+        AdjustmentView::in_version(adjustment, self.version)
     }
 
     pub(crate) fn patient_basic<'a>(&'a self, patient: &'a Record<Patient>) -> PatientBasic<'a> {

@@ -192,23 +192,27 @@ pub(crate) struct PatientProfile<'a> {
     write: WriteState<'a>,
 }
 
-/// One patient: the second form in v3.1.0, the first in earlier versions.
+/// One patient, as detailed in v3.1.0 and in an older form in earlier versions.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum PatientByVersion<'a> {
     /// In v2.2.2 and v3.0.0.
+    #[schemars(extend("x-versions" = ["v2.2.2", "v3.0.0"]))]
     Detail(Box<PatientDetail<'a>>),
     /// In v3.1.0.
+    #[schemars(extend("x-versions" = ["v3.1.0"]))]
     Detailed(Box<PatientProfile<'a>>),
 }
 
-/// A patient in a list: the second form in v3.1.0, the first in earlier versions.
+/// A patient in a list, as detailed in v3.1.0 and in an older form in earlier versions.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum PatientListItemByVersion<'a> {
     /// In v2.2.2 and v3.0.0.
+    #[schemars(extend("x-versions" = ["v2.2.2", "v3.0.0"]))]
     Listed(Box<PatientListItem<'a>>),
     /// In v3.1.0.
+    #[schemars(extend("x-versions" = ["v3.1.0"]))]
     Detailed(Box<PatientProfile<'a>>),
 }
 

@@ -140,11 +140,17 @@ pub(crate) fn view_of(
         Documents => entry(stored, |it: &Record<Document>| json(&PatientDocumentView::of(it, None))),
         PaymentTypes => entry(stored, |it: &Record<PaymentType>| json(&PaymentTypeView::of(it))),
         AdjustmentTypes => entry(stored, |it: &Record<AdjustmentType>| json(&AdjustmentTypeView::of(it))),
-        Charges => entry(stored, |it: &Record<Charge>| json(&ChargeView::of(it))),
+        Charges => {
+            entry(stored, |it: &Record<Charge>| json(&ChargeView::in_version(it, Version::stored(context.version))))
+        }
         Claims => entry(stored, |it: &Record<Claim>| json(&ClaimView::of(it))),
         PaymentPlans => entry(stored, |it: &Record<PaymentPlan>| json(&PaymentPlanView::of(it))),
-        Payments => entry(stored, |it: &Record<Payment>| json(&PaymentView::of(it))),
-        Adjustments => entry(stored, |it: &Record<Adjustment>| json(&AdjustmentView::of(it))),
+        Payments => {
+            entry(stored, |it: &Record<Payment>| json(&PaymentView::in_version(it, Version::stored(context.version))))
+        }
+        Adjustments => entry(stored, |it: &Record<Adjustment>| {
+            json(&AdjustmentView::in_version(it, Version::stored(context.version)))
+        }),
         GuarantorBalances => entry(stored, |it: &Record<GuarantorBalance>| json(&GuarantorBalanceView::of(it))),
         InsuranceBalances => entry(stored, |it: &Record<InsuranceBalance>| json(&InsuranceBalanceView::of(it))),
     }

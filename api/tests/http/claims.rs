@@ -39,3 +39,15 @@ async fn one_with_what_comes_along() {
     assert_eq!(one["totals"]["amount_billed_to_insurance"]["amount"], json!("90.00"));
     assert_eq!(world.get("/claims/77?subdomain=acme").fails(404).await, ["Claim with id 77 not found"]);
 }
+
+/// v2.2.2 has the older names wherever a charge is shown.
+#[actix_web::test]
+async fn charges_of_a_claim_have_the_form_of_the_version() {
+    let world = world().await;
+    let path = "/claims/1?subdomain=acme&include[]=charges";
+    let older = world.get(path).version("v2.2.2").ok().await["data"]["charges"][0].clone();
+    assert_eq!(older, world.get("/charges/1?subdomain=acme").version("v2.2.2").ok().await["data"]);
+    assert_eq!((&older["value"], &older["date"]), (&older["fee"], &json!("2026-01-10")));
+    let newer = world.get(path).ok().await["data"]["charges"][0].clone();
+    assert_eq!((newer.get("value"), newer.get("notes")), (None, None));
+}

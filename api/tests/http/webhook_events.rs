@@ -447,6 +447,12 @@ async fn shapes_are_those_of_the_subscriptions_version() {
             _ => assert_eq!(*shown, asked),
         }
     }
+    let older = listen(&world, [Event::PaymentCreated], "v2.2.2").await;
+    let (name, data) = bring_about(&world, Event::PaymentCreated).await;
+    let message = older.wait_for(name, &data).await;
+    contract::check_message("payment_created", "v2.2.2", &message);
+    let payment = &message["data"]["payment"];
+    assert_eq!((&payment["value"], payment.get("procedure_id")), (&payment["payment_amount"], Some(&Value::Null)));
 }
 
 #[actix_web::test]

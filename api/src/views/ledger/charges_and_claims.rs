@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    values::times::At,
+    values::{times::At, versions::Version},
     views::{
         catalogue::FeeView,
         clinical::ProcedureView,
@@ -46,13 +46,15 @@ pub(crate) struct ChargeView<'a> {
     deleted_at: Option<At>,
     /// The same as `fee`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-versions" = ["v2.2.2"]))]
     value: Included<Price>,
     /// The same as `charged_at`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("format" = "date"))]
+    #[schemars(extend("format" = "date", "x-versions" = ["v2.2.2"]))]
     date: Included<String>,
     /// The same as `description`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-versions" = ["v2.2.2"]))]
     notes: Included<&'a str>,
     /// The patient; null if there is none. Only with `include[]=patient`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,6 +80,10 @@ pub(crate) struct ChargeView<'a> {
 }
 
 impl<'a> ChargeView<'a> {
+    pub(crate) fn in_version(entry: &'a Record<Charge>, version: Version) -> ChargeView<'a> {
+        if version.is_v2() { ChargeView::older(entry) } else { ChargeView::of(entry) }
+    }
+
     pub(crate) fn of(entry: &'a Record<Charge>) -> ChargeView<'a> {
         let charge = &entry.body;
         ChargeView {
@@ -108,7 +114,7 @@ impl<'a> ChargeView<'a> {
     }
 
     /// With the names v2.2.2 has.
-    pub(crate) fn older(entry: &'a Record<Charge>) -> ChargeView<'a> {
+    fn older(entry: &'a Record<Charge>) -> ChargeView<'a> {
         let charge = &entry.body;
         ChargeView {
             value: Some(Price::maybe(&charge.fee)),

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::charges_and_claims::{ClaimView, PatientLedgerCharge};
 use crate::{
-    values::times::At,
+    values::{times::At, versions::Version},
     views::{
         catalogue::{AdjustmentTypeView, PaymentTypeView},
         parts::{Included, Price, WriteState, day},
@@ -53,15 +53,21 @@ pub(crate) struct PaymentView<'a> {
     insurance_plan_id: Option<u64>,
     /// Id of the payment type; null if there is none.
     payment_type_id: Option<u64>,
+    /// Always null: no health record system provides it. Only in v2.2.2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-versions" = ["v2.2.2"]))]
+    procedure_id: Included<u64>,
     /// The same as `payment_amount`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-versions" = ["v2.2.2"]))]
     value: Included<Price>,
     /// The same as `paid_at`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("format" = "date"))]
+    #[schemars(extend("format" = "date", "x-versions" = ["v2.2.2"]))]
     date: Included<String>,
     /// The same as `description`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-versions" = ["v2.2.2"]))]
     notes: Included<&'a str>,
     #[serde(flatten)]
     write: WriteState<'a>,
@@ -89,6 +95,10 @@ pub(crate) struct PaymentView<'a> {
 }
 
 impl<'a> PaymentView<'a> {
+    pub(crate) fn in_version(entry: &'a Record<Payment>, version: Version) -> PaymentView<'a> {
+        if version.is_v2() { PaymentView::older(entry) } else { PaymentView::of(entry) }
+    }
+
     pub(crate) fn of(entry: &'a Record<Payment>) -> PaymentView<'a> {
         let payment = &entry.body;
         PaymentView {
@@ -109,6 +119,7 @@ impl<'a> PaymentView<'a> {
             payment_plan_id: payment.payment_plan_id,
             insurance_plan_id: payment.insurance_plan_id,
             payment_type_id: payment.payment_type_id,
+            procedure_id: None,
             value: None,
             date: None,
             notes: None,
@@ -124,9 +135,10 @@ impl<'a> PaymentView<'a> {
     }
 
     /// With the names v2.2.2 has.
-    pub(crate) fn older(entry: &'a Record<Payment>) -> PaymentView<'a> {
+    fn older(entry: &'a Record<Payment>) -> PaymentView<'a> {
         let payment = &entry.body;
         PaymentView {
+            procedure_id: Some(None),
             value: Some(Some(Price::of(&payment.amount))),
             date: Some(day(&payment.paid_at)),
             notes: Some(payment.description.as_deref()),
@@ -169,19 +181,25 @@ pub(crate) struct AdjustmentView<'a> {
     claim_id: Option<u64>,
     /// Id of the adjustment type; null if there is none.
     adjustment_type_id: Option<u64>,
+    /// Always null: no health record system provides it. Only in v2.2.2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-versions" = ["v2.2.2"]))]
+    procedure_id: Included<u64>,
     /// The same as `adjustment_amount`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-versions" = ["v2.2.2"]))]
     value: Included<Price>,
     /// The same as `adjusted_at`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("format" = "date"))]
+    #[schemars(extend("format" = "date", "x-versions" = ["v2.2.2"]))]
     date: Included<String>,
     /// The same as `description`. Only in v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-versions" = ["v2.2.2"]))]
     notes: Included<&'a str>,
     /// Only in v2.2.2: `credit` lowers the balance, `debit` raises it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("enum" = ["credit", "debit"]))]
+    #[schemars(extend("enum" = ["credit", "debit"], "x-versions" = ["v2.2.2"]))]
     directionality: Option<&'static str>,
     #[serde(flatten)]
     write: WriteState<'a>,
@@ -206,6 +224,10 @@ pub(crate) struct AdjustmentView<'a> {
 }
 
 impl<'a> AdjustmentView<'a> {
+    pub(crate) fn in_version(entry: &'a Record<Adjustment>, version: Version) -> AdjustmentView<'a> {
+        if version.is_v2() { AdjustmentView::older(entry) } else { AdjustmentView::of(entry) }
+    }
+
     pub(crate) fn of(entry: &'a Record<Adjustment>) -> AdjustmentView<'a> {
         let adjustment = &entry.body;
         AdjustmentView {
@@ -224,6 +246,7 @@ impl<'a> AdjustmentView<'a> {
             charge_id: adjustment.charge_id,
             claim_id: adjustment.claim_id,
             adjustment_type_id: adjustment.adjustment_type_id,
+            procedure_id: None,
             value: None,
             date: None,
             notes: None,
@@ -239,9 +262,10 @@ impl<'a> AdjustmentView<'a> {
     }
 
     /// With the names v2.2.2 has.
-    pub(crate) fn older(entry: &'a Record<Adjustment>) -> AdjustmentView<'a> {
+    fn older(entry: &'a Record<Adjustment>) -> AdjustmentView<'a> {
         let adjustment = &entry.body;
         AdjustmentView {
+            procedure_id: Some(None),
             value: Some(Some(Price::of(&adjustment.amount))),
             date: Some(day(&adjustment.adjusted_at)),
             notes: Some(adjustment.description.as_deref()),
