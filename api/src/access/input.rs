@@ -54,9 +54,4 @@ impl Input {
     pub(crate) fn paging(&mut self) -> Paging {
         Paging::read(&mut self.query, self.version, self.cursors.clone(), self.now)
     }
-
-    /// For lists that are alike in all versions.
-    pub(crate) fn paging_by_cursor(&mut self) -> Paging {
-        Paging::read(&mut self.query, Version::V3_0_0, self.cursors.clone(), self.now)
-    }
 }

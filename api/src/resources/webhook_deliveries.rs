@@ -169,7 +169,7 @@ impl FromInput for ListWebhookDeliveries {
                 .optional("webhook_subscription_id", id().about("Only messages of this subscription."))
                 .map(subscription),
         };
-        ListWebhookDeliveries { filter, paging: input.paging_by_cursor() }
+        ListWebhookDeliveries { filter, paging: input.paging() }
     }
 }
 

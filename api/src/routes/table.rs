@@ -793,7 +793,6 @@ fn webhook_deliveries() -> Vec<Route> {
         get(deliveries, webhook_deliveries::list)
             .about("Messages sent to a webhook endpoint, the newest first", "6.4")
             .always_fresh()
-            .since_v3()
             .noting("Messages of the institutions that the key reaches, and test messages. The operator configures how long they are stored."),
         get(delivery, webhook_deliveries::show)
             .about("One message sent to a webhook endpoint, with its body", "6.4"),

@@ -123,6 +123,11 @@ async fn a_test_message_is_sent_and_shown_in_the_log() {
     let listed = world.get(&format!("{path}/deliveries")).ok().await;
     let row = &listed["data"][0];
     assert_eq!((&row["id"], &row["message"]), (&json!(id), &Value::Null), "a list shows no bodies");
+    let older = world.get(&format!("{path}/deliveries?per_page=1&page=1")).version("v2.2.2").ok().await;
+    assert_eq!((&older["count"], each(&older["data"], "id")), (&json!(1), vec![json!(id)]), "v2.2.2 pages by number");
+    assert_eq!(older.get("page_info"), None);
+    let second = world.get(&format!("{path}/deliveries?per_page=1&page=2")).version("v2.2.2").ok().await;
+    assert_eq!((&second["count"], &second["data"]), (&json!(1), &json!([])));
     for (query, count) in [
         ("status=delivered", 1),
         ("status=pending", 0),
